@@ -1,0 +1,466 @@
+//! Events: recorded facts, in the past tense. The log of them is the truth; everything listed is derived.
+//!
+//! Each kind has a stable name (API, CLI) and a stable number (database), and a body whose JSON form is the
+//! stored form. Fields are only ever added, with a default; golden files pin what is stored today.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ConversationId, Message, MessageId, Name, SessionId, Time, Usage,
+    budget::Budget,
+    campaign::Campaign,
+    id::{ApprovalId, CampaignId},
+    session::{Created, Ended, Hold, StopRequested, Watchdog, WatchdogRung},
+    time::{BootId, Deadline},
+};
+
+/// An event with its place in the log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    /// Place in the node's log: the only order.
+    pub seq: u64,
+    pub session: Option<SessionId>,
+    /// Place in the session's own sequence, from 1, without holes.
+    pub session_seq: Option<u64>,
+    pub time: Time,
+    pub event: Event,
+}
+
+/// A stored event whose kind or body this version does not know.
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeError {
+    #[error("event kind {0} is not known to this version")]
+    UnknownKind(u16),
+    #[error("the body of a {kind} event does not fit")]
+    Body {
+        kind: Kind,
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+macro_rules! events {
+    ($($(#[$doc:meta])* $variant:ident($body:ty) = $code:literal, $name:literal;)*) => {
+        /// One recorded fact.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Event { $($(#[$doc])* $variant($body),)* }
+
+        /// What sort of fact an event is.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Kind { $($(#[$doc])* $variant,)* }
+
+        impl Kind {
+            pub const ALL: &'static [Kind] = &[$(Kind::$variant),*];
+
+            pub const fn name(self) -> &'static str {
+                match self { $(Kind::$variant => $name,)* }
+            }
+
+            pub const fn code(self) -> u16 {
+                match self { $(Kind::$variant => $code,)* }
+            }
+
+            pub const fn from_code(code: u16) -> Option<Kind> {
+                match code { $($code => Some(Kind::$variant),)* _ => None }
+            }
+
+            pub fn from_name(name: &str) -> Option<Kind> {
+                match name { $($name => Some(Kind::$variant),)* _ => None }
+            }
+        }
+
+        impl Event {
+            pub const fn kind(&self) -> Kind {
+                match self { $(Event::$variant(_) => Kind::$variant,)* }
+            }
+
+            /// The stored form of the body.
+            pub fn body(&self) -> String {
+                let body = match self { $(Event::$variant(body) => serde_json::to_string(body),)* };
+                // Bodies are plain structs with string keys: serializing them cannot fail.
+                body.unwrap_or_else(|_| "{}".to_owned())
+            }
+
+            /// Reads a stored body back.
+            pub fn decode(kind: Kind, body: &str) -> Result<Event, DecodeError> {
+                match kind {
+                    $(Kind::$variant => serde_json::from_str(body)
+                        .map(Event::$variant)
+                        .map_err(|source| DecodeError::Body { kind, source }),)*
+                }
+            }
+        }
+    };
+}
+
+events! {
+    // The node.
+    DaemonStarted(DaemonStarted) = 1, "DAEMON_STARTED";
+    DaemonStopped(DaemonStopped) = 2, "DAEMON_STOPPED";
+    CampaignAdded(Campaign) = 3, "CAMPAIGN_ADDED";
+    CampaignRemoved(CampaignRemoved) = 4, "CAMPAIGN_REMOVED";
+    ConversationOpened(ConversationOpened) = 5, "CONVERSATION_OPENED";
+    Halted(Halted) = 6, "HALTED";
+    HaltReleased(HaltReleased) = 7, "HALT_RELEASED";
+
+    // A session's life.
+    SessionCreated(Created) = 20, "SESSION_CREATED";
+    /// Committed before the keeper is spawned.
+    SessionStarting(Starting) = 21, "SESSION_STARTING";
+    /// The agent's process exists.
+    SessionSpawned(Spawned) = 22, "SESSION_SPAWNED";
+    /// The agent is ready for messages.
+    SessionStarted(Started) = 23, "SESSION_STARTED";
+    SessionStopRequested(StopRequested) = 24, "SESSION_STOP_REQUESTED";
+    /// Ended, and not by a failure.
+    SessionStopped(Ended) = 25, "SESSION_STOPPED";
+    /// Ended by a failure.
+    SessionFailed(Ended) = 26, "SESSION_FAILED";
+    SessionPaused(Paused) = 27, "SESSION_PAUSED";
+    SessionResumed(Resumed) = 28, "SESSION_RESUMED";
+    SessionHeld(Held) = 29, "SESSION_HELD";
+    SessionReleased(Released) = 30, "SESSION_RELEASED";
+    SessionStalled(Stalled) = 31, "SESSION_STALLED";
+    SessionRecovered(Recovered) = 32, "SESSION_RECOVERED";
+    WatchdogFired(WatchdogFired) = 33, "WATCHDOG_FIRED";
+    IntakeChanged(IntakeChanged) = 34, "INTAKE_CHANGED";
+    /// Processes of the agent's tree that outlived it were ended.
+    LeftoversEnded(LeftoversEnded) = 35, "LEFTOVERS_ENDED";
+
+    // Turns.
+    TurnStarted(TurnStarted) = 40, "TURN_STARTED";
+    TurnEnded(TurnEnded) = 41, "TURN_ENDED";
+    InterruptRequested(InterruptRequested) = 42, "INTERRUPT_REQUESTED";
+
+    // Activities: what the agent did.
+    AgentThinking(Text) = 50, "AGENT_THINKING";
+    AgentToolCall(ToolCall) = 51, "AGENT_TOOL_CALL";
+    AgentToolResult(ToolResult) = 52, "AGENT_TOOL_RESULT";
+    AgentCompletion(Text) = 53, "AGENT_COMPLETION";
+    AgentStatus(Text) = 54, "AGENT_STATUS";
+    AgentError(Text) = 55, "AGENT_ERROR";
+    /// A line on the agent's standard error.
+    AgentStderr(Raw) = 56, "AGENT_STDERR";
+    /// A line that is no protocol we know; the tape has it whole.
+    Opaque(Raw) = 57, "OPAQUE";
+    /// A line too long to parse.
+    Oversize(Raw) = 58, "OVERSIZE";
+    /// A last line without an end: the agent died within it.
+    Partial(Raw) = 59, "PARTIAL";
+
+    // Tokens.
+    UsageRecorded(UsageRecorded) = 60, "USAGE_RECORDED";
+    BudgetWarned(BudgetReached) = 61, "BUDGET_WARNED";
+    BudgetExceeded(BudgetReached) = 62, "BUDGET_EXCEEDED";
+    BudgetChanged(BudgetChanged) = 63, "BUDGET_CHANGED";
+
+    // Messages and their receipts.
+    MessageAccepted(MessageAccepted) = 70, "MESSAGE_ACCEPTED";
+    /// Put into the outbox: it will be written to the agent once.
+    MessageSent(MessageSent) = 71, "MESSAGE_SENT";
+    MessageDelivered(MessageMark) = 72, "MESSAGE_DELIVERED";
+    MessageSeen(MessageMark) = 73, "MESSAGE_SEEN";
+    MessageAnswered(MessageMark) = 74, "MESSAGE_ANSWERED";
+    MessageUnknown(MessageUnknown) = 75, "MESSAGE_UNKNOWN";
+
+    // Approvals.
+    ApprovalRequested(ApprovalRequested) = 80, "APPROVAL_REQUESTED";
+    ApprovalAnswered(ApprovalAnswered) = 81, "APPROVAL_ANSWERED";
+
+    // The record itself.
+    TapeDamaged(TapeDamaged) = 90, "TAPE_DAMAGED";
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Who asked for a change: a person's login, or a part of Ostler.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct By(pub String);
+
+impl By {
+    /// Ostler itself, by one of its rules.
+    pub fn ostler() -> Self {
+        By("ostler".to_owned())
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DaemonStarted {
+    pub version: String,
+    pub epoch: u64,
+    pub pid: u32,
+    pub boot: BootId,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DaemonStopped {
+    pub by: By,
+    pub sessions_left_running: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CampaignRemoved {
+    pub id: CampaignId,
+    pub by: By,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConversationOpened {
+    pub id: ConversationId,
+    pub campaign: CampaignId,
+    pub key: String,
+    pub name: Name,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Halted {
+    /// Agents are frozen where they stand instead of killed.
+    pub freeze: bool,
+    pub by: By,
+    #[serde(default)]
+    pub why: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HaltReleased {
+    pub by: By,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Starting {
+    /// Which try this is: a keeper of an earlier one that comes late gives up.
+    pub attempt: u32,
+}
+
+/// A process as it can be known again: never by its number alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    pub pid: u32,
+    /// Field 22 of `/proc/<pid>/stat`: clock ticks after boot.
+    pub start_time: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Spawned {
+    pub agent: Process,
+    pub boot: BootId,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Started {
+    /// The provider's own name for the dialogue: a claim until a turn confirms it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Deadline>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Paused {
+    pub by: By,
+    /// What was left of the session's timeout: it stands still meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_left_us: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Resumed {
+    pub by: By,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Deadline>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Held {
+    pub hold: Hold,
+    pub reason: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Released {
+    pub hold: Hold,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stalled {
+    pub watchdog: Watchdog,
+    pub evidence: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Recovered {}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WatchdogFired {
+    pub watchdog: Watchdog,
+    pub rung: WatchdogRung,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IntakeChanged {
+    /// `open`, `throttled`, `disk_full` or `tape_limit`.
+    pub intake: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leftover {
+    pub pid: u32,
+    pub name: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LeftoversEnded {
+    pub processes: Vec<Leftover>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TurnStarted {
+    pub turn: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TurnEnded {
+    pub turn: u32,
+    pub stop_reason: StopReason,
+}
+
+/// Why a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    Completed,
+    Interrupted,
+    Error,
+    /// The process ended within the turn.
+    ProcessEnded,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InterruptRequested {
+    pub by: By,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Text {
+    pub text: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    pub tool: String,
+    /// Joins a call with its result.
+    pub tool_id: String,
+    /// One readable line.
+    pub summary: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub input: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolResult {
+    pub tool_id: String,
+    pub success: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<i32>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
+}
+
+/// Bytes that were not understood, and where the tape has them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Raw {
+    /// The beginning, lossily as text.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    pub bytes: u64,
+    /// Tape position.
+    pub at: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UsageRecorded {
+    pub usage: Usage,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BudgetReached {
+    pub used: u64,
+    pub tokens: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BudgetChanged {
+    pub budget: Option<Budget>,
+    pub by: By,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MessageAccepted {
+    pub message: Message,
+    pub conversation: ConversationId,
+    pub by: By,
+    /// The session that ended before it could be delivered there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_from: Option<SessionId>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MessageSent {
+    pub id: MessageId,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MessageMark {
+    pub id: MessageId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<u32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MessageUnknown {
+    pub id: MessageId,
+    pub why: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ApprovalRequested {
+    pub id: ApprovalId,
+    /// The provider's own name for the question.
+    pub ask: String,
+    pub tool: String,
+    pub input: String,
+}
+
+/// How an approval was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    Allowed,
+    Denied,
+    /// Nobody answered before the turn or the agent ended.
+    Expired,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ApprovalAnswered {
+    pub id: ApprovalId,
+    pub answer: Answer,
+    pub by: By,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TapeDamaged {
+    pub from: u64,
+    pub to: u64,
+}

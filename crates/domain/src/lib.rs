@@ -1,0 +1,29 @@
+//! The pure core of Ostler.
+//!
+//! What a session is, what may happen to it, and what follows: ids, facts, decisions, budgets, limits. No
+//! clock, no randomness, no I/O and no runtime: time and entropy come in as arguments, wishes go out as
+//! data. The shell around it (store, engine, server) only carries things to and from here.
+#![forbid(unsafe_code)]
+
+pub mod budget;
+pub mod campaign;
+pub mod event;
+pub mod id;
+pub mod limits;
+pub mod message;
+pub mod name;
+pub mod query;
+pub mod refusal;
+pub mod session;
+pub mod text;
+pub mod time;
+pub mod usage;
+
+pub use budget::Budget;
+pub use event::{Event, Kind, Recorded};
+pub use id::{ApprovalId, CampaignId, ConversationId, IdError, MessageId, NodeId, RequestId, SessionId};
+pub use message::{Message, Mode, Receipt};
+pub use name::{Name, NameError};
+pub use refusal::{Hint, Reason, Refusal};
+pub use time::{Deadline, Now, Time};
+pub use usage::Usage;

@@ -1,0 +1,113 @@
+//! Every limit of Ostler in one place, each with its reason.
+//!
+//! A number that bounds memory, time or disk belongs here and nowhere else, so that one page answers
+//! "what happens when it grows?".
+
+use std::time::Duration;
+
+// --- Tape and keeper -------------------------------------------------------------------------------------
+
+/// Largest payload of one tape record. Longer lines become pieces: the keeper then never holds more than
+/// this of an agent's line, and a torn tail costs at most one piece.
+pub const PIECE_BYTES: usize = 256 * 1024;
+/// Size at which a tape segment is closed. Small enough to compress and delete in units, large enough that a
+/// busy day is a handful of files.
+pub const SEGMENT_BYTES: u64 = 64 * 1024 * 1024;
+/// What an agent may print without being slowed down: a whole build log at full speed.
+pub const INTAKE_BURST_BYTES: u64 = 64 * 1024 * 1024;
+/// The steady rate after the burst. Ten floods at once still leave a laptop's disk usable.
+pub const INTAKE_BYTES_PER_SECOND: u64 = 8 * 1024 * 1024;
+/// A session's tape pauses here, with the reason; a person raises it (`resume --tape`).
+pub const TAPE_BYTES: u64 = 4 * 1024 * 1024 * 1024;
+/// Longest exit record. It is written over a preallocated file of this size, so a full disk cannot lose it.
+pub const EXIT_RECORD_BYTES: usize = 16 * 1024;
+/// Largest keeper frame: one input (an RPC message) and its header.
+pub const FRAME_BYTES: usize = 8 * 1024 * 1024;
+/// How long the keeper goes on reading the agent's pipes after the agent is gone: a grandchild may hold them
+/// open for ever.
+pub const DRAIN_AFTER_EXIT: Duration = Duration::from_secs(2);
+/// How often a keeper retries after ENOSPC.
+pub const DISK_RETRY: Duration = Duration::from_secs(1);
+/// First and longest pause before a keeper that lost its daemon starts one; doubled in between, with jitter
+/// so that fifty keepers do not all start one at once.
+pub const DAEMON_RESPAWN_FIRST: Duration = Duration::from_millis(200);
+pub const DAEMON_RESPAWN_LONGEST: Duration = Duration::from_secs(60);
+/// The orderly stop: how long each rung may take before the next is tried.
+pub const STOP_RUNG: Duration = Duration::from_secs(5);
+
+// --- Parsing what agents print ----------------------------------------------------------------------------
+
+/// Longest line that is parsed; agents really send images in one line. Above: an OVERSIZE event.
+pub const LINE_BYTES: usize = 32 * 1024 * 1024;
+/// Deepest JSON that is parsed; deeper is opaque. serde_json's own guard is 128, far from our stack.
+pub const JSON_DEPTH: usize = 64;
+/// How much of an unrecognised line its event shows; the tape has the rest.
+pub const OPAQUE_PREVIEW_BYTES: usize = 4 * 1024;
+
+// --- Store --------------------------------------------------------------------------------------------------
+
+/// How long tape batches wait for each other before a commit. Nobody waits for them, and one commit for many
+/// sessions is what makes 10 000 events/s cost a tenth of a core.
+pub const GATHER: Duration = Duration::from_millis(10);
+/// A gathered batch this large commits without waiting further.
+pub const GATHER_EVENTS: usize = 2_000;
+/// Commits queued to the writer; senders wait beyond it (back-pressure down to the agent's pipe).
+pub const WRITER_QUEUE: usize = 1_024;
+/// Event bodies above this are content-addressed blobs: the log stays dense and quick to scan.
+pub const INLINE_BODY_BYTES: usize = 16 * 1024;
+/// Read-only connections; a long query must not stop the others.
+pub const READERS: usize = 4;
+/// Pages of the write-ahead log before the writer checkpoints (8 KiB each: 32 MB).
+pub const CHECKPOINT_PAGES: u32 = 4_000;
+/// How long a request id protects against doing a change twice.
+pub const REQUEST_MEMORY: Duration = Duration::from_secs(24 * 3600);
+/// Rows a filtered list may look at before it answers with a partial page and a cursor.
+pub const SCAN_ROWS: usize = 50_000;
+/// Full-text search sees all of a message or call, and this much of a tool's result.
+pub const SEARCH_RESULT_BYTES: usize = 4 * 1024;
+
+// --- API ----------------------------------------------------------------------------------------------------
+
+/// Largest request; prompts with pasted files fit, floods do not.
+pub const REQUEST_BYTES: usize = 4 * 1024 * 1024;
+/// Rows a list returns when it is not asked for a number, and at most.
+pub const PAGE_DEFAULT: u32 = 50;
+pub const PAGE_MOST: u32 = 1_000;
+/// Events a watcher may be behind in memory; beyond it, it reads the log by its cursor.
+pub const WATCH_BUFFER: usize = 1_024;
+/// Partial text a slow watcher may be behind before pieces are dropped (they are not events).
+pub const DELTA_BUFFER: usize = 256;
+
+// --- Names and texts ----------------------------------------------------------------------------------------
+
+/// Longest name of a campaign, agent or conversation: fits a table and a file name.
+pub const NAME_BYTES: usize = 64;
+/// Longest prompt or message.
+pub const MESSAGE_BYTES: usize = 2 * 1024 * 1024;
+/// Messages that may wait for one session. Far above a person's patience, far below memory.
+pub const INBOX_MESSAGES: usize = 1_000;
+
+// --- Sessions -----------------------------------------------------------------------------------------------
+
+/// Inputs an actor queues; callers wait beyond it.
+pub const ACTOR_INBOX: usize = 256;
+/// Tape bytes an actor turns into one commit.
+pub const TAPE_BATCH_BYTES: usize = 1024 * 1024;
+/// A new agent must be ready within this time.
+pub const WATCHDOG_START: Duration = Duration::from_secs(60);
+/// First output of a turn.
+pub const WATCHDOG_FIRST_OUTPUT: Duration = Duration::from_secs(120);
+/// Silence within a turn, no tool running.
+pub const WATCHDOG_SILENT: Duration = Duration::from_secs(600);
+/// One tool call.
+pub const WATCHDOG_TOOL: Duration = Duration::from_secs(3_600);
+/// How long each rung of the watchdog's ladder is given to help.
+pub const WATCHDOG_RUNG: Duration = Duration::from_secs(60);
+/// Restarts of a crashed agent: first pause, longest pause, and how many in a row end in quarantine.
+pub const RESTART_FIRST: Duration = Duration::from_secs(1);
+pub const RESTART_LONGEST: Duration = Duration::from_secs(300);
+pub const RESTARTS_IN_A_ROW: u32 = 5;
+/// A life this long ends the row: the agent did work.
+pub const RESTART_GOOD_LIFE: Duration = Duration::from_secs(600);
+/// Share of a budget at which it warns, in percent.
+pub const BUDGET_WARNS_AT_PERCENT: u64 = 80;

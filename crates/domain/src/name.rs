@@ -1,0 +1,107 @@
+//! Names that people give: campaigns, agents, conversations. Parsed at the border, rejected rather than cleaned.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits::NAME_BYTES;
+
+/// A name: letters, digits, `-`, `_`, `.`; begins with a letter or digit. Safe in file names and tables.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Name(String);
+
+/// Why a text is no name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    #[error("a name cannot be empty")]
+    Empty,
+    #[error("a name has at most {NAME_BYTES} characters")]
+    TooLong,
+    #[error("a name has letters, digits, '-', '_' and '.', and begins with a letter or digit; found {0:?}")]
+    BadCharacter(char),
+}
+
+impl Name {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Makes a name from free text, such as a prompt or a directory: `add rate limiting!` → `add-rate-limiting`.
+    pub fn slug(text: &str) -> Option<Name> {
+        const WORDS: usize = 4;
+        const LONGEST: usize = 32;
+        let words: Vec<String> = text
+            .split(|c: char| !c.is_ascii_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .take(WORDS)
+            .map(str::to_ascii_lowercase)
+            .collect();
+        let mut slug = words.join("-");
+        slug.truncate(LONGEST);
+        slug.trim_end_matches('-').parse().ok()
+    }
+
+    /// The same name with `-2`, `-3` … at its end, for when it is taken.
+    pub fn numbered(&self, n: u32) -> Name {
+        let ending = format!("-{n}");
+        let room = NAME_BYTES - ending.len();
+        Name(format!("{}{ending}", &self.0[..self.0.len().min(room)]))
+    }
+}
+
+impl FromStr for Name {
+    type Err = NameError;
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        let first = text.chars().next().ok_or(NameError::Empty)?;
+        if text.len() > NAME_BYTES {
+            return Err(NameError::TooLong);
+        }
+        if !first.is_ascii_alphanumeric() {
+            return Err(NameError::BadCharacter(first));
+        }
+        match text.chars().find(|c| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | '.')) {
+            Some(bad) => Err(NameError::BadCharacter(bad)),
+            None => Ok(Name(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<Name> for String {
+    fn from(name: Name) -> String {
+        name.0
+    }
+}
+
+impl TryFrom<String> for Name {
+    type Error = NameError;
+    fn try_from(text: String) -> Result<Self, NameError> {
+        text.parse()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slugs_are_names() {
+        assert_eq!(Name::slug("Fix the flaky login test, please").unwrap().as_str(), "fix-the-flaky-login");
+        assert_eq!(Name::slug("{\"steps\":[]}").unwrap().as_str(), "steps");
+        assert_eq!(Name::slug("…"), None);
+        assert_eq!("a".parse::<Name>().unwrap().numbered(2).as_str(), "a-2");
+    }
+
+    #[test]
+    fn refuses_what_could_leave_a_directory_or_a_terminal() {
+        for text in ["", "..", "a/b", "a b", "-x", "a\u{1b}[2J", &"x".repeat(65)] {
+            assert!(text.parse::<Name>().is_err(), "{text:?}");
+        }
+    }
+}

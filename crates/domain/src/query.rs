@@ -1,0 +1,71 @@
+//! Questions to the record: filters and pages. The same words for the API, the CLI and the store.
+
+use crate::{
+    CampaignId, ConversationId, Kind, SessionId, Time,
+    session::{Attention, Outcome, Status},
+};
+
+/// Which sessions a list is about. Empty fields ask for nothing in particular.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SessionFilter {
+    pub scope: Scope,
+    pub campaign: Option<CampaignId>,
+    pub conversation: Option<ConversationId>,
+    pub chain: Option<SessionId>,
+    pub continues: Option<SessionId>,
+    /// The conversation's name.
+    pub name: Option<String>,
+    pub provider: Option<String>,
+    pub model: Option<String>,
+    pub ticket: Option<String>,
+    pub statuses: Vec<Status>,
+    pub attention: Vec<Attention>,
+    pub outcomes: Vec<Outcome>,
+    /// Created at or after.
+    pub since: Option<Time>,
+    /// Created before.
+    pub until: Option<Time>,
+}
+
+/// How far back a list of sessions looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scope {
+    #[default]
+    All,
+    /// Those that have not ended, and those that failed at or after this time.
+    Current { failed_since: Time },
+    /// Those that have not ended.
+    NotEnded,
+}
+
+/// Which events a list or a watch is about.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct EventFilter {
+    pub session: Option<SessionId>,
+    pub kinds: Vec<Kind>,
+    pub since: Option<Time>,
+    pub until: Option<Time>,
+}
+
+/// A piece of a list: at most `limit` rows after the cursor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Page {
+    pub limit: u32,
+    pub cursor: Option<u64>,
+}
+
+impl Page {
+    /// A first page of the given size, within what is allowed; 0 asks for the usual.
+    pub fn of(limit: u32, cursor: Option<u64>) -> Self {
+        let limit = if limit == 0 { crate::limits::PAGE_DEFAULT } else { limit.min(crate::limits::PAGE_MOST) };
+        Self { limit, cursor }
+    }
+}
+
+/// Rows, and where the next ones begin. A cursor with fewer rows than asked means that the scan reached its
+/// limit, not the end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listed<T> {
+    pub rows: Vec<T>,
+    pub next_cursor: Option<u64>,
+}

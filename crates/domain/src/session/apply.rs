@@ -1,0 +1,242 @@
+//! [`State::apply`]: total, and the only thing that changes a state.
+
+use super::{
+    Created, Desired, Holds, Intake, OpenApproval, OpenTurn, Phase, Stall, State, Waiting, WatchdogRung,
+    project::Doing,
+    state::Place,
+};
+use crate::{
+    MessageId, Time, Usage,
+    event::{Answer, Event, StopReason},
+};
+
+impl State {
+    /// The state right after a session's first event.
+    pub fn new(created: Created, at: Time) -> Self {
+        let budget = created.config.budget;
+        Self {
+            created,
+            created_at: at,
+            phase: Phase::Created,
+            phase_since: at,
+            attempt: 0,
+            process: None,
+            provider_id: None,
+            model: None,
+            deadline: None,
+            timeout_left_us: None,
+            started_at: None,
+            turn: None,
+            turns: 0,
+            messages: Vec::new(),
+            approvals: Vec::new(),
+            desired: Desired::Run,
+            desired_since: at,
+            holds: Holds::default(),
+            held_since: at,
+            stall: None,
+            intake: Intake::Open,
+            budget,
+            budget_warned: false,
+            usage: Usage::default(),
+            stop: None,
+            ended: None,
+            doing: None,
+            last_activity_at: None,
+            last_completion: None,
+            idle_since: at,
+            denied: 0,
+            session_seq: 1,
+            updated_at: at,
+        }
+    }
+
+    /// Folds a session's events, the first of which creates it.
+    pub fn replay<'a>(events: impl IntoIterator<Item = (Time, &'a Event)>) -> Option<Self> {
+        let mut events = events.into_iter();
+        let mut state = match events.next()? {
+            (at, Event::SessionCreated(created)) => State::new(created.clone(), at),
+            _ => return None,
+        };
+        for (at, event) in events {
+            state.apply(at, event);
+        }
+        Some(state)
+    }
+
+    /// Takes one event in. Never fails; an event that does not fit changes nothing but the count. After its
+    /// end a session never changes again.
+    pub fn apply(&mut self, at: Time, event: &Event) {
+        if self.is_ended() {
+            return;
+        }
+        self.session_seq += 1;
+        self.updated_at = at;
+        match event {
+            Event::SessionStarting(starting) => {
+                self.attempt = starting.attempt;
+                self.enter(Phase::Starting, at);
+            }
+            Event::SessionSpawned(spawned) => self.process = Some(spawned.agent.clone()),
+            Event::SessionStarted(started) => {
+                self.provider_id.clone_from(&started.provider_id);
+                self.model.clone_from(&started.model);
+                self.deadline.clone_from(&started.deadline);
+                self.started_at = Some(at);
+                self.idle_since = at;
+                self.enter(Phase::Live, at);
+            }
+            Event::SessionStopRequested(stop) => {
+                self.desired = Desired::Stop;
+                self.desired_since = at;
+                self.stop = Some(stop.clone());
+                self.enter(Phase::Stopping, at);
+            }
+            Event::SessionStopped(ended) | Event::SessionFailed(ended) => {
+                self.ended = Some(ended.clone());
+                self.turn = None;
+                self.approvals.clear();
+                self.enter(Phase::Ended, at);
+            }
+            Event::SessionPaused(paused) => {
+                self.desired = Desired::Pause;
+                self.desired_since = at;
+                self.timeout_left_us = paused.timeout_left_us;
+                self.deadline = None;
+            }
+            Event::SessionResumed(resumed) => {
+                self.desired = Desired::Run;
+                self.desired_since = at;
+                self.deadline.clone_from(&resumed.deadline);
+                self.timeout_left_us = None;
+            }
+            Event::SessionHeld(held) => {
+                *self.holds.slot(held.hold) = Some(held.reason.clone());
+                self.held_since = at;
+            }
+            Event::SessionReleased(released) => *self.holds.slot(released.hold) = None,
+            Event::SessionStalled(stalled) => {
+                self.stall = Some(Stall { watchdog: stalled.watchdog, since: at, rung: WatchdogRung::Nudge });
+            }
+            Event::SessionRecovered(_) => self.stall = None,
+            Event::WatchdogFired(fired) => {
+                if let Some(stall) = &mut self.stall {
+                    stall.rung = fired.rung;
+                }
+            }
+            Event::IntakeChanged(changed) => {
+                self.intake = [Intake::Open, Intake::Throttled, Intake::DiskFull, Intake::TapeLimit]
+                    .into_iter()
+                    .find(|intake| intake.as_str() == changed.intake)
+                    .unwrap_or(self.intake);
+            }
+            Event::TurnStarted(turn) => {
+                self.turns = turn.turn;
+                self.turn = Some(OpenTurn { number: turn.turn, started: at, said_something: false, open_tools: Vec::new() });
+                self.doing = None;
+            }
+            Event::TurnEnded(ended) => {
+                self.turn = None;
+                self.stall = None;
+                self.idle_since = at;
+                if ended.stop_reason != StopReason::ProcessEnded {
+                    self.doing = None;
+                }
+            }
+            Event::AgentThinking(text) => self.did(at, Doing::thinking(&text.text, at)),
+            Event::AgentToolCall(call) => {
+                self.did(at, Doing::tool(call, at));
+                if let Some(turn) = &mut self.turn {
+                    turn.open_tools.push(call.tool_id.clone());
+                }
+            }
+            Event::AgentToolResult(result) => {
+                self.last_activity_at = Some(at);
+                if let Some(turn) = &mut self.turn {
+                    turn.open_tools.retain(|id| *id != result.tool_id);
+                }
+            }
+            Event::AgentCompletion(text) => {
+                self.did(at, Doing::saying(&text.text, at));
+                self.last_completion = Some(text.text.clone());
+            }
+            Event::AgentStatus(_)
+            | Event::AgentError(_)
+            | Event::AgentStderr(_)
+            | Event::Opaque(_)
+            | Event::Oversize(_)
+            | Event::Partial(_) => {
+                self.last_activity_at = Some(at);
+                self.mark_output();
+            }
+            Event::UsageRecorded(recorded) => self.usage += recorded.usage,
+            Event::BudgetWarned(_) => self.budget_warned = true,
+            Event::BudgetChanged(changed) => {
+                self.budget = changed.budget;
+                self.budget_warned = false;
+            }
+            Event::MessageAccepted(accepted) => {
+                self.messages.push(Waiting { message: accepted.message.clone(), place: Place::Inbox });
+            }
+            Event::MessageSent(sent) => self.place(sent.id, Place::Outbox),
+            Event::MessageDelivered(mark) => self.place(mark.id, Place::Delivered),
+            Event::MessageSeen(mark) => self.place(mark.id, Place::Seen),
+            Event::MessageAnswered(mark) => self.forget(mark.id),
+            Event::MessageUnknown(unknown) => self.forget(unknown.id),
+            Event::ApprovalRequested(asked) => {
+                self.last_activity_at = Some(at);
+                self.mark_output();
+                self.approvals.push(OpenApproval {
+                    id: asked.id,
+                    ask: asked.ask.clone(),
+                    tool: asked.tool.clone(),
+                    input: asked.input.clone(),
+                    asked: at,
+                });
+            }
+            Event::ApprovalAnswered(answered) => {
+                self.approvals.retain(|open| open.id != answered.id);
+                self.denied += u32::from(answered.answer == Answer::Denied);
+            }
+            Event::BudgetExceeded(_)
+            | Event::InterruptRequested(_)
+            | Event::LeftoversEnded(_)
+            | Event::TapeDamaged(_)
+            | Event::SessionCreated(_)
+            | Event::DaemonStarted(_)
+            | Event::DaemonStopped(_)
+            | Event::CampaignAdded(_)
+            | Event::CampaignRemoved(_)
+            | Event::ConversationOpened(_)
+            | Event::Halted(_)
+            | Event::HaltReleased(_) => {}
+        }
+    }
+
+    fn enter(&mut self, phase: Phase, at: Time) {
+        self.phase = phase;
+        self.phase_since = at;
+    }
+
+    fn did(&mut self, at: Time, doing: Doing) {
+        self.last_activity_at = Some(at);
+        self.doing = Some(doing);
+        self.mark_output();
+    }
+
+    fn mark_output(&mut self) {
+        if let Some(turn) = &mut self.turn {
+            turn.said_something = true;
+        }
+    }
+
+    fn place(&mut self, id: MessageId, place: Place) {
+        if let Some(waiting) = self.messages.iter_mut().find(|waiting| waiting.message.id == id) {
+            waiting.place = place;
+        }
+    }
+
+    fn forget(&mut self, id: MessageId) {
+        self.messages.retain(|waiting| waiting.message.id != id);
+    }
+}

@@ -1,0 +1,146 @@
+//! What a session is started with. Fixed at its creation.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CampaignId, ConversationId, Name, SessionId, budget::Budget, limits};
+
+/// The first event of a session: everything about it that never changes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Created {
+    pub id: SessionId,
+    pub campaign: CampaignId,
+    pub conversation: ConversationId,
+    pub name: Name,
+    pub config: Config,
+    pub sandbox: Sandbox,
+    /// The session whose work this one goes on with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continues: Option<SessionId>,
+    /// The first session of the row of sessions joined by `continues`.
+    pub chain: SessionId,
+    /// The session whose agent asked for this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spawned_by: Option<SessionId>,
+    #[serde(default)]
+    pub restart_count: u32,
+    /// How many short lives in a row ended before this one: what back-off and quarantine count.
+    #[serde(default)]
+    pub short_lives: u32,
+}
+
+/// How the session's agent is run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Config {
+    pub provider: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The campaign's root.
+    pub working_dir: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_us: Option<u64>,
+    #[serde(default)]
+    pub restart: RestartPolicy,
+    #[serde(default)]
+    pub approve: Approve,
+    /// The session ends `done` with its turn, when nothing more waits.
+    #[serde(default)]
+    pub ends_with_turn: bool,
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
+    /// The provider's own settings.
+    #[serde(default)]
+    pub provider_config: BTreeMap<String, String>,
+    /// Work this belongs to, by external reference (`fest:…`, `bead:…`, `gh:…`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<String>,
+    #[serde(default)]
+    pub watchdogs: WatchdogLimits,
+}
+
+impl Config {
+    pub fn timeout(&self) -> Option<Duration> {
+        self.timeout_us.map(Duration::from_micros)
+    }
+}
+
+/// Whether a new session replaces one that ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RestartPolicy {
+    #[default]
+    Never,
+    /// After a crash, a loss or an out-of-memory kill.
+    OnFailure,
+    /// After every end that nobody asked for.
+    Always,
+}
+
+impl RestartPolicy {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            RestartPolicy::Never => "never",
+            RestartPolicy::OnFailure => "on-failure",
+            RestartPolicy::Always => "always",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Never, Self::OnFailure, Self::Always].into_iter().find(|policy| policy.as_str() == text)
+    }
+}
+
+/// Who answers an agent that asks for leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Approve {
+    /// A person: the question waits.
+    #[default]
+    Ask,
+    /// Everything is allowed; the sandbox is the boundary.
+    All,
+    /// Nobody is there: denied at once, and the agent is told.
+    Nobody,
+}
+
+/// What confines the agent. Said with every listing and event of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sandbox {
+    Off,
+}
+
+impl Sandbox {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Sandbox::Off => "off",
+        }
+    }
+}
+
+/// How long a session may be silent before its watchdogs wake, in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WatchdogLimits {
+    pub start_us: u64,
+    pub first_output_us: u64,
+    pub silent_us: u64,
+    pub tool_us: u64,
+    pub rung_us: u64,
+}
+
+impl Default for WatchdogLimits {
+    fn default() -> Self {
+        let micros = |span: Duration| u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
+        Self {
+            start_us: micros(limits::WATCHDOG_START),
+            first_output_us: micros(limits::WATCHDOG_FIRST_OUTPUT),
+            silent_us: micros(limits::WATCHDOG_SILENT),
+            tool_us: micros(limits::WATCHDOG_TOOL),
+            rung_us: micros(limits::WATCHDOG_RUNG),
+        }
+    }
+}

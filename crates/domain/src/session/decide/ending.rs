@@ -1,0 +1,47 @@
+//! The end of a session, which happens once.
+
+use super::{Draft, report};
+use crate::{
+    ApprovalId, MessageId,
+    event::{Event, LeftoversEnded, MessageUnknown, StopReason, TurnEnded},
+    session::{Effect, Ended, ExitFacts, How, Outcome, Restart, obituary, restart, state::Place},
+};
+
+/// Closes what is open, then records the end.
+pub(super) fn decide(draft: &mut Draft<'_>, exit: &ExitFacts) {
+    let outcome = obituary::outcome(&draft.state, exit);
+    let text = obituary::write(&draft.state, exit, outcome);
+    if !exit.leftovers.is_empty() {
+        draft.record(Event::LeftoversEnded(LeftoversEnded { processes: exit.leftovers.clone() }));
+    }
+    let open: Vec<ApprovalId> = draft.state.approvals().iter().map(|open| open.id).collect();
+    report::expire(draft, open);
+    let half_told: Vec<MessageId> =
+        draft.state.messages.iter().filter(|waiting| waiting.place == Place::Delivered).map(|waiting| waiting.message.id).collect();
+    for id in half_told {
+        let why = "the agent ended before its own output showed that it had read this".to_owned();
+        draft.record(Event::MessageUnknown(MessageUnknown { id, why }));
+    }
+    if let Some(turn) = draft.state.turn().map(|turn| turn.number) {
+        draft.record(Event::TurnEnded(TurnEnded { turn, stop_reason: StopReason::ProcessEnded }));
+    }
+    let restart = restart::plan(&draft.state, outcome, &draft.context.now);
+    if let Some(Restart::At(deadline)) = &restart {
+        draft.effect(Effect::Continue { after: deadline.remaining(&draft.context.now) });
+    }
+    let ended = Ended { outcome, obituary: text, restart };
+    draft.record(if outcome.is_failure() { Event::SessionFailed(ended) } else { Event::SessionStopped(ended) });
+}
+
+/// Ends a session that was asked to stop before it had a process.
+pub(super) fn without_a_process(draft: &mut Draft<'_>) {
+    let exit = ExitFacts {
+        how: How::NeverStarted { stage: "created".to_owned(), message: "it was stopped before it started".to_owned() },
+        oom: false,
+        leftovers: Vec::new(),
+        asked: None,
+        rung: None,
+    };
+    decide(draft, &exit);
+    debug_assert!(draft.state.outcome().is_some_and(|outcome| outcome != Outcome::Lost));
+}

@@ -1,0 +1,186 @@
+//! [`decide`]: turns a request or a report into what happened and what to do about it.
+//!
+//! Asking for what already holds is never an error: clients retry. A report that comes late describes a state
+//! that was left already, and changes nothing.
+
+mod ending;
+mod report;
+mod request;
+
+use super::{AgentRequest, Context, Created, Decision, Effect, Input, Intake, Phase, State, StopRequested, StopRule, Watchdog, WatchdogRung};
+use crate::{
+    Message, Refusal, SessionId,
+    event::{By, Event, Held, IntakeChanged, MessageAccepted, MessageMark, MessageSent, Released, Spawned, Stalled, Starting, TapeDamaged, WatchdogFired},
+    session::{Hold, RestartPolicy},
+};
+
+/// The first events of a session: that it exists, and what it was told.
+pub fn create(created: Created, messages: Vec<(Message, Option<SessionId>)>, by: &By) -> Vec<Event> {
+    let conversation = created.conversation;
+    let accepted = messages.into_iter().map(|(message, moved_from)| {
+        Event::MessageAccepted(MessageAccepted { message, conversation, by: by.clone(), moved_from })
+    });
+    std::iter::once(Event::SessionCreated(created)).chain(accepted).collect()
+}
+
+/// Decides what follows from an input in a state. Total: no input in any state panics.
+pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision, Refusal> {
+    let mut draft = Draft { state: std::borrow::Cow::Borrowed(state), context, decision: Decision::default() };
+    match input {
+        Input::Request(request, by) => request::decide(&mut draft, request, by)?,
+        _ if state.is_ended() => {}
+        Input::Report(report) => report::decide(&mut draft, report),
+        Input::Spawned(spawn) => {
+            draft.record(Event::SessionSpawned(Spawned { agent: spawn.agent, boot: context.now.boot.clone() }));
+        }
+        Input::InputTaped { tag } => {
+            if let Some(id) = AgentRequest::prompted(&tag) {
+                draft.record(Event::MessageDelivered(MessageMark { id, turn: None }));
+            }
+        }
+        Input::Intake(intake) => draft.intake(intake),
+        Input::TapeDamaged { from, to } => draft.record(Event::TapeDamaged(TapeDamaged { from, to })),
+        Input::Exited(exit) => ending::decide(&mut draft, &exit),
+        Input::Watchdog(watchdog) => draft.watchdog(watchdog),
+        Input::TimedOut => draft.stop(StopRule::Timeout, By::ostler()),
+    }
+    Ok(draft.decision)
+}
+
+/// What may not have been done when the daemon died after a commit. The keeper bears hearing it twice.
+pub fn effects_to_repeat(state: &State) -> Vec<Effect> {
+    match (state.phase(), state.stop()) {
+        (Phase::Stopping, Some(stop)) => vec![Effect::Stop(stop.rule, stop.by.clone())],
+        (Phase::Starting | Phase::Live, _) => vec![Effect::Freeze(state.is_frozen())],
+        (Phase::Created | Phase::Stopping | Phase::Ended, _) => Vec::new(),
+    }
+}
+
+/// A decision in the making: each recorded event is applied at once, so that what follows sees it. The state is
+/// copied only when something changes and is looked at again.
+struct Draft<'a> {
+    state: std::borrow::Cow<'a, State>,
+    context: &'a Context,
+    decision: Decision,
+}
+
+impl Draft<'_> {
+    fn record(&mut self, event: Event) {
+        self.state.to_mut().apply(self.context.now.wall, &event);
+        self.decision.events.push(event);
+    }
+
+    /// Records an event after which nothing more is decided: the hot path, which copies no state.
+    fn record_last(&mut self, event: Event) {
+        self.decision.events.push(event);
+    }
+
+    fn effect(&mut self, effect: Effect) {
+        self.decision.effects.push(effect);
+    }
+
+    fn start(&mut self) {
+        if self.state.is_frozen() {
+            return;
+        }
+        let attempt = self.state.attempt.saturating_add(1);
+        self.record(Event::SessionStarting(Starting { attempt }));
+        self.effect(Effect::Spawn { attempt });
+    }
+
+    /// Says the next waiting message, if the agent may be told one now.
+    fn deliver(&mut self) {
+        if let Some(message) = self.state.deliverable().cloned() {
+            self.record(Event::MessageSent(MessageSent { id: message.id }));
+            self.effect(Effect::Tell(AgentRequest::Prompt(message)));
+        }
+    }
+
+    fn stop(&mut self, rule: StopRule, by: By) {
+        let overrides = match (self.state.phase(), self.state.stop()) {
+            (Phase::Ended, _) => return,
+            (Phase::Stopping, Some(current)) => rule.ladder() > current.rule.ladder(),
+            _ => true,
+        };
+        if !overrides {
+            return;
+        }
+        let was = self.state.phase();
+        // An orderly end needs a process that can run; a kill thaws by itself.
+        if self.state.is_frozen() && was > Phase::Created && rule.ladder() == super::Ladder::Orderly {
+            self.effect(Effect::Freeze(false));
+        }
+        self.record(Event::SessionStopRequested(StopRequested { rule, by: by.clone() }));
+        if was == Phase::Created {
+            ending::without_a_process(self);
+        } else {
+            self.effect(Effect::Stop(rule, by));
+        }
+    }
+
+    fn hold(&mut self, hold: Hold, reason: String) {
+        let was_frozen = self.state.is_frozen();
+        self.record(Event::SessionHeld(Held { hold, reason }));
+        self.refreeze(was_frozen);
+    }
+
+    fn release(&mut self, hold: Hold) {
+        let was_frozen = self.state.is_frozen();
+        self.record(Event::SessionReleased(Released { hold }));
+        self.refreeze(was_frozen);
+    }
+
+    /// Freezes or thaws the tree when that changed, and there is one.
+    fn refreeze(&mut self, was_frozen: bool) {
+        let frozen = self.state.is_frozen();
+        if frozen != was_frozen && matches!(self.state.phase(), Phase::Starting | Phase::Live) {
+            self.effect(Effect::Freeze(frozen));
+        }
+    }
+
+    fn intake(&mut self, intake: Intake) {
+        if intake == self.state.intake {
+            return;
+        }
+        self.record(Event::IntakeChanged(IntakeChanged { intake: intake.as_str().to_owned() }));
+        let held = self.state.holds().disk.is_some();
+        match intake {
+            Intake::DiskFull => self.hold(Hold::Disk, "the disk is full: recording and input wait for space".to_owned()),
+            Intake::TapeLimit => self.hold(Hold::Disk, "the tape reached its limit: raise it to go on".to_owned()),
+            Intake::Open | Intake::Throttled if held => {
+                self.release(Hold::Disk);
+                self.deliver();
+            }
+            Intake::Open | Intake::Throttled => {}
+        }
+    }
+
+    fn watchdog(&mut self, watchdog: Watchdog) {
+        // The timer may have fired for a state that was left meanwhile.
+        if self.state.watchdog().is_none_or(|(awake, _)| awake != watchdog) {
+            return;
+        }
+        if watchdog == Watchdog::Start {
+            return self.stop(StopRule::StartWatchdog, By::ostler());
+        }
+        let fired = |rung| Event::WatchdogFired(WatchdogFired { watchdog, rung });
+        match self.state.stall().map(|stall| stall.rung) {
+            None => {
+                let evidence = format!("nothing was heard for longer than the {} limit", watchdog.as_str());
+                self.record(Event::SessionStalled(Stalled { watchdog, evidence }));
+                self.record(fired(WatchdogRung::Nudge));
+                self.effect(Effect::Tell(AgentRequest::Nudge));
+            }
+            Some(WatchdogRung::Nudge) => {
+                self.record(fired(WatchdogRung::Interrupt));
+                self.effect(Effect::Tell(AgentRequest::Interrupt));
+            }
+            Some(WatchdogRung::Interrupt) if self.state.created().config.restart != RestartPolicy::Never => {
+                self.record(fired(WatchdogRung::Restart));
+                self.stop(StopRule::StallWatchdog, By::ostler());
+            }
+            Some(WatchdogRung::Interrupt | WatchdogRung::Restart) => self.record(fired(WatchdogRung::Park)),
+            Some(WatchdogRung::Park) => {}
+        }
+    }
+}

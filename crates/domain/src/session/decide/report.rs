@@ -1,0 +1,119 @@
+//! What the agent was understood to say.
+
+use super::Draft;
+use crate::{
+    ApprovalId, MessageId, Usage,
+    budget::{Standing, WhenUsedUp},
+    event::{
+        Answer, ApprovalAnswered, ApprovalRequested, BudgetReached, By, Event, MessageMark, Recovered, Started, StopReason, Text, TurnEnded,
+        TurnStarted, UsageRecorded,
+    },
+    session::{AgentRequest, Approve, Effect, Hold, Phase, Report, StopRule, state::Place},
+    time::Deadline,
+};
+
+pub(super) fn decide(draft: &mut Draft<'_>, report: Report) {
+    if draft.state.stall().is_some() && report != Report::Alive {
+        draft.record(Event::SessionRecovered(Recovered {}));
+    }
+    match report {
+        Report::Ready { provider_id, model } => ready(draft, provider_id, model),
+        Report::TurnStarted { messages } => turn_started(draft, &messages),
+        Report::TurnEnded { stop_reason } => turn_ended(draft, stop_reason),
+        Report::Thinking(text) => draft.record_last(Event::AgentThinking(Text { text })),
+        Report::ToolCall(call) => draft.record_last(Event::AgentToolCall(call)),
+        Report::ToolResult(result) => draft.record_last(Event::AgentToolResult(result)),
+        Report::Completion(text) => draft.record_last(Event::AgentCompletion(Text { text })),
+        Report::Status(text) => draft.record_last(Event::AgentStatus(Text { text })),
+        Report::Error(text) => draft.record_last(Event::AgentError(Text { text })),
+        Report::Stderr(raw) => draft.record_last(Event::AgentStderr(raw)),
+        Report::Opaque(raw) => draft.record_last(Event::Opaque(raw)),
+        Report::Oversize(raw) => draft.record_last(Event::Oversize(raw)),
+        Report::Partial(raw) => draft.record_last(Event::Partial(raw)),
+        Report::Usage { usage, model } => used(draft, usage, model),
+        Report::ApprovalAsked { ask, tool, input } => asked(draft, ask, tool, input),
+        Report::ApprovalWithdrawn { ask } => {
+            let open: Vec<ApprovalId> = draft.state.approvals().iter().filter(|open| open.ask == ask).map(|open| open.id).collect();
+            expire(draft, open);
+        }
+        Report::Alive => {}
+    }
+}
+
+fn ready(draft: &mut Draft<'_>, provider_id: Option<String>, model: Option<String>) {
+    if draft.state.phase() != Phase::Starting {
+        return;
+    }
+    let deadline = draft.state.created().config.timeout().map(|span| Deadline::after(&draft.context.now, span));
+    draft.record(Event::SessionStarted(Started { provider_id, model, deadline }));
+    draft.deliver();
+}
+
+fn turn_started(draft: &mut Draft<'_>, messages: &[MessageId]) {
+    // A provider may fold a further prompt into the turn that is open.
+    if draft.state.turn().is_none() {
+        let turn = draft.state.turns.saturating_add(1);
+        draft.record(Event::TurnStarted(TurnStarted { turn }));
+    }
+    let turn = draft.state.turn().map(|turn| turn.number);
+    for id in messages {
+        if draft.state.messages.iter().any(|waiting| waiting.message.id == *id && waiting.place < Place::Seen) {
+            draft.record(Event::MessageSeen(MessageMark { id: *id, turn }));
+        }
+    }
+}
+
+fn turn_ended(draft: &mut Draft<'_>, stop_reason: StopReason) {
+    let Some(turn) = draft.state.turn().map(|turn| turn.number) else { return };
+    let open: Vec<ApprovalId> = draft.state.approvals().iter().map(|open| open.id).collect();
+    expire(draft, open);
+    draft.record(Event::TurnEnded(TurnEnded { turn, stop_reason }));
+    let answered: Vec<MessageId> =
+        draft.state.messages.iter().filter(|waiting| waiting.place == Place::Seen).map(|waiting| waiting.message.id).collect();
+    for id in answered {
+        draft.record(Event::MessageAnswered(MessageMark { id, turn: Some(turn) }));
+    }
+    draft.deliver();
+    if draft.state.created().config.ends_with_turn && draft.state.messages.is_empty() {
+        draft.stop(StopRule::TurnEnded, By::ostler());
+    }
+}
+
+pub(super) fn expire(draft: &mut Draft<'_>, open: Vec<ApprovalId>) {
+    for id in open {
+        draft.record(Event::ApprovalAnswered(ApprovalAnswered { id, answer: Answer::Expired, by: By::ostler(), message: String::new() }));
+    }
+}
+
+fn used(draft: &mut Draft<'_>, usage: Usage, model: Option<String>) {
+    draft.record(Event::UsageRecorded(UsageRecorded { usage, model }));
+    let Some(budget) = draft.state.budget else { return };
+    let used = draft.state.usage().budgeted();
+    let reached = BudgetReached { used, tokens: budget.tokens };
+    match budget.standing(draft.state.usage()) {
+        Standing::Within => {}
+        Standing::Warned if draft.state.budget_warned => {}
+        Standing::Warned => draft.record(Event::BudgetWarned(reached)),
+        Standing::UsedUp if draft.state.holds().budget.is_some() || draft.state.phase() != Phase::Live => {}
+        Standing::UsedUp => {
+            draft.record(Event::BudgetExceeded(reached));
+            match budget.when_used_up {
+                WhenUsedUp::Hold => draft.hold(Hold::Budget, format!("{used} of {} tokens used", budget.tokens)),
+                WhenUsedUp::Stop => draft.stop(StopRule::Budget, By::ostler()),
+            }
+        }
+    }
+}
+
+fn asked(draft: &mut Draft<'_>, ask: String, tool: String, input: String) {
+    let id = ApprovalId::new(draft.context.now.wall, draft.context.entropy);
+    draft.record(Event::ApprovalRequested(ApprovalRequested { id, ask: ask.clone(), tool, input }));
+    let (allow, message) = match draft.state.created().config.approve {
+        Approve::Ask => return,
+        Approve::All => (true, String::new()),
+        Approve::Nobody => (false, "nobody is there to answer, so this was denied".to_owned()),
+    };
+    let answer = crate::session::input::answer(allow);
+    draft.record(Event::ApprovalAnswered(ApprovalAnswered { id, answer, by: By::ostler(), message: message.clone() }));
+    draft.effect(Effect::Tell(AgentRequest::Answer { ask, allow, message }));
+}

@@ -1,0 +1,171 @@
+//! Wishes of people and of the engine.
+
+use std::time::Duration;
+
+use super::Draft;
+use crate::{
+    Message, Reason, Refusal,
+    budget::{Budget, Standing},
+    event::{ApprovalAnswered, BudgetChanged, By, Event, InterruptRequested, MessageAccepted, Paused, Resumed},
+    limits::{INBOX_MESSAGES, MESSAGE_BYTES},
+    session::{AgentRequest, Desired, Effect, Hold, Phase, Request, StopRule, input},
+    time::Deadline,
+};
+
+pub(super) fn decide(draft: &mut Draft<'_>, request: Request, by: By) -> Result<(), Refusal> {
+    match request {
+        Request::Start => {
+            if draft.state.phase() == Phase::Created {
+                draft.start();
+            }
+        }
+        Request::StartAgain => {
+            if draft.state.phase() == Phase::Starting {
+                draft.start();
+            }
+        }
+        Request::Prompt(message) => prompt(draft, message, by)?,
+        Request::Interrupt => interrupt(draft, by)?,
+        Request::Pause => pause(draft, by)?,
+        Request::Resume { budget } => resume(draft, budget, by)?,
+        Request::Stop(rule) => draft.stop(rule, by),
+        Request::Answer { id, allow, message } => answer(draft, id, allow, message, by)?,
+        Request::Halt { freeze } => halt(draft, freeze, by),
+        Request::ReleaseHalt => {
+            if draft.state.holds().halt.is_some() && !draft.state.is_ended() {
+                draft.release(Hold::Halt);
+                go_on(draft);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// After something that held the session is gone: start it, or say what waits.
+fn go_on(draft: &mut Draft<'_>) {
+    match draft.state.phase() {
+        Phase::Created => draft.start(),
+        _ => draft.deliver(),
+    }
+}
+
+fn prompt(draft: &mut Draft<'_>, message: Message, by: By) -> Result<(), Refusal> {
+    let short = draft.state.created().id.short();
+    match draft.state.phase() {
+        Phase::Created | Phase::Starting | Phase::Live => {}
+        Phase::Stopping | Phase::Ended => {
+            let word = if draft.state.is_ended() { "has ended" } else { "is stopping" };
+            return Err(Refusal::new(Reason::WrongState, format!("session {short} {word}"))
+                .hint(format!("ostler restart {short}"), "starts a new session that goes on with it"));
+        }
+    }
+    if message.text.len() > MESSAGE_BYTES {
+        return Err(Refusal::new(Reason::TooLarge, format!("a message has at most {MESSAGE_BYTES} bytes"))
+            .because(format!("this one has {}", message.text.len())));
+    }
+    if draft.state.messages.len() >= INBOX_MESSAGES {
+        return Err(Refusal::new(Reason::InboxFull, format!("{INBOX_MESSAGES} messages already wait for session {short}"))
+            .hint(format!("ostler interrupt {short}"), "ends the turn, so that the next one is delivered"));
+    }
+    let conversation = draft.state.created().conversation;
+    draft.record(Event::MessageAccepted(MessageAccepted { message, conversation, by, moved_from: None }));
+    draft.deliver();
+    Ok(())
+}
+
+fn interrupt(draft: &mut Draft<'_>, by: By) -> Result<(), Refusal> {
+    match draft.state.phase() {
+        Phase::Live if draft.state.turn().is_some() => {
+            draft.record(Event::InterruptRequested(InterruptRequested { by }));
+            draft.effect(Effect::Tell(AgentRequest::Interrupt));
+            Ok(())
+        }
+        Phase::Created | Phase::Starting | Phase::Live | Phase::Stopping => Ok(()),
+        Phase::Ended => Err(ended(draft, "interrupt")),
+    }
+}
+
+fn pause(draft: &mut Draft<'_>, by: By) -> Result<(), Refusal> {
+    match draft.state.phase() {
+        Phase::Ended => return Err(ended(draft, "pause")),
+        Phase::Stopping => {
+            let short = draft.state.created().id.short();
+            return Err(Refusal::new(Reason::WrongState, format!("session {short} is stopping")));
+        }
+        Phase::Created | Phase::Starting | Phase::Live => {}
+    }
+    if draft.state.desired() == Desired::Pause {
+        return Ok(());
+    }
+    let was_frozen = draft.state.is_frozen();
+    let left = draft.state.deadline().map(|deadline| deadline.remaining(&draft.context.now));
+    let timeout_left_us = left.map(|left| u64::try_from(left.as_micros()).unwrap_or(u64::MAX));
+    draft.record(Event::SessionPaused(Paused { by, timeout_left_us }));
+    draft.refreeze(was_frozen);
+    Ok(())
+}
+
+fn resume(draft: &mut Draft<'_>, budget: Option<Budget>, by: By) -> Result<(), Refusal> {
+    match draft.state.phase() {
+        Phase::Ended => return Err(ended(draft, "resume")),
+        Phase::Stopping => {
+            let short = draft.state.created().id.short();
+            return Err(Refusal::new(Reason::WrongState, format!("session {short} is stopping")));
+        }
+        Phase::Created | Phase::Starting | Phase::Live => {}
+    }
+    if let Some(budget) = budget {
+        draft.record(Event::BudgetChanged(BudgetChanged { budget: Some(budget), by: by.clone() }));
+    }
+    if draft.state.holds().budget.is_some() {
+        let used_up = draft.state.budget.is_some_and(|budget| budget.standing(draft.state.usage()) == Standing::UsedUp);
+        if used_up {
+            let short = draft.state.created().id.short();
+            let used = draft.state.usage().budgeted();
+            return Err(Refusal::new(Reason::OverBudget, format!("session {short} has used up its budget"))
+                .because(format!("{used} tokens used"))
+                .hint(format!("ostler resume {short} --budget {}", used.saturating_mul(2)), "raises the budget and goes on"));
+        }
+        draft.release(Hold::Budget);
+    }
+    if draft.state.desired() == Desired::Pause {
+        let was_frozen = draft.state.is_frozen();
+        let deadline = draft
+            .state
+            .timeout_left_us
+            .map(|left| Deadline::after(&draft.context.now, Duration::from_micros(left)));
+        draft.record(Event::SessionResumed(Resumed { by, deadline }));
+        draft.refreeze(was_frozen);
+    }
+    go_on(draft);
+    Ok(())
+}
+
+fn answer(draft: &mut Draft<'_>, id: crate::ApprovalId, allow: bool, message: String, by: By) -> Result<(), Refusal> {
+    let Some(open) = draft.state.approvals().iter().find(|open| open.id == id) else {
+        return Err(Refusal::new(Reason::ApprovalAnswered, format!("approval {} no longer waits for an answer", id.short()))
+            .hint(format!("ostler show {}", id.short()), "says how it was answered"));
+    };
+    let ask = open.ask.clone();
+    draft.record(Event::ApprovalAnswered(ApprovalAnswered { id, answer: input::answer(allow), by, message: message.clone() }));
+    draft.effect(Effect::Tell(AgentRequest::Answer { ask, allow, message }));
+    Ok(())
+}
+
+fn halt(draft: &mut Draft<'_>, freeze: bool, by: By) {
+    match draft.state.phase() {
+        Phase::Ended => {}
+        Phase::Starting | Phase::Live | Phase::Stopping if !freeze => draft.stop(StopRule::Halt, by),
+        Phase::Created | Phase::Starting | Phase::Live if draft.state.holds().halt.is_none() => {
+            draft.hold(Hold::Halt, format!("halted by {}; ostler halt --release lets it go on", by.0));
+        }
+        Phase::Created | Phase::Starting | Phase::Live | Phase::Stopping => {}
+    }
+}
+
+fn ended(draft: &Draft<'_>, verb: &str) -> Refusal {
+    let short = draft.state.created().id.short();
+    Refusal::new(Reason::WrongState, format!("session {short} has ended, so there is nothing to {verb}"))
+        .because(draft.state.ended().map_or_else(String::new, |ended| ended.obituary.sentence.clone()))
+        .hint(format!("ostler restart {short}"), "starts a new session that goes on with it")
+}

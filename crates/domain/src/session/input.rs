@@ -1,0 +1,247 @@
+//! What comes into [`decide`](super::decide) and what goes out of it.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Outcome, Watchdog};
+use crate::{
+    ApprovalId, Message, MessageId, Now, Usage,
+    budget::Budget,
+    event::{Answer, By, Event, Leftover, Process, Raw, StopReason, ToolCall, ToolResult},
+};
+
+/// Time and entropy for one decision, read by the shell.
+#[derive(Debug, Clone)]
+pub struct Context {
+    pub now: Now,
+    pub entropy: u128,
+}
+
+/// Anything that may change a session.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// A wish of a person or of the engine.
+    Request(Request, By),
+    /// What the provider's dialogue read off the tape.
+    Report(Report),
+    /// What the keeper stated on the tape, or the engine learnt of the process.
+    Spawned(Spawn),
+    /// The record of something written to the agent was read back from the tape.
+    InputTaped { tag: String },
+    Intake(Intake),
+    TapeDamaged { from: u64, to: u64 },
+    /// The process is gone, or never was.
+    Exited(ExitFacts),
+    Watchdog(Watchdog),
+    /// The session's own time limit passed.
+    TimedOut,
+}
+
+/// A wish.
+#[derive(Debug, Clone)]
+pub enum Request {
+    Start,
+    /// The keeper of the last try never came to life: try again.
+    StartAgain,
+    Prompt(Message),
+    Interrupt,
+    Pause,
+    Resume { budget: Option<Budget> },
+    Stop(StopRule),
+    Answer { id: ApprovalId, allow: bool, message: String },
+    Halt { freeze: bool },
+    ReleaseHalt,
+}
+
+/// Why a session is to end. Decides its outcome and the way down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopRule {
+    /// A person asked for an orderly end.
+    Stop,
+    /// A person asked for an end at once.
+    Kill,
+    Halt,
+    /// The turn ended and the session was to end with it.
+    TurnEnded,
+    Timeout,
+    Budget,
+    /// The start watchdog: the agent never became ready.
+    StartWatchdog,
+    /// A watchdog's last resort but one: a new process.
+    StallWatchdog,
+    /// A person asked for a new process.
+    Restart,
+}
+
+impl StopRule {
+    pub const fn outcome(self) -> Outcome {
+        match self {
+            StopRule::Stop | StopRule::Restart => Outcome::Stopped,
+            StopRule::Kill | StopRule::Halt => Outcome::Killed,
+            StopRule::TurnEnded => Outcome::Done,
+            StopRule::Timeout => Outcome::Timeout,
+            StopRule::Budget => Outcome::Budget,
+            StopRule::StartWatchdog => Outcome::FailedStart,
+            StopRule::StallWatchdog => Outcome::Crashed,
+        }
+    }
+
+    pub const fn ladder(self) -> Ladder {
+        match self {
+            StopRule::Kill | StopRule::Halt | StopRule::StartWatchdog | StopRule::StallWatchdog => Ladder::AtOnce,
+            StopRule::Stop | StopRule::TurnEnded | StopRule::Timeout | StopRule::Budget | StopRule::Restart => Ladder::Orderly,
+        }
+    }
+}
+
+/// The way an agent is ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ladder {
+    /// The provider's polite ways first, then SIGTERM, then the whole tree.
+    Orderly,
+    /// The whole tree, now.
+    AtOnce,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StopRequested {
+    pub rule: StopRule,
+    pub by: By,
+}
+
+/// What a dialogue understood.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Report {
+    /// Ready for messages.
+    Ready { provider_id: Option<String>, model: Option<String> },
+    /// A turn began, because of these messages or by itself.
+    TurnStarted { messages: Vec<MessageId> },
+    TurnEnded { stop_reason: StopReason },
+    Thinking(String),
+    ToolCall(ToolCall),
+    ToolResult(ToolResult),
+    Completion(String),
+    Status(String),
+    Error(String),
+    Stderr(Raw),
+    Opaque(Raw),
+    Oversize(Raw),
+    Partial(Raw),
+    Usage { usage: Usage, model: Option<String> },
+    ApprovalAsked { ask: String, tool: String, input: String },
+    /// The agent no longer waits for an answer.
+    ApprovalWithdrawn { ask: String },
+    /// The agent answered a nudge: it lives, and says no more.
+    Alive,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spawn {
+    pub agent: Process,
+}
+
+/// Whether the keeper reads what the agent prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Intake {
+    Open,
+    Throttled,
+    DiskFull,
+    TapeLimit,
+}
+
+impl Intake {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Intake::Open => "open",
+            Intake::Throttled => "throttled",
+            Intake::DiskFull => "disk_full",
+            Intake::TapeLimit => "tape_limit",
+        }
+    }
+}
+
+/// How the process ended, as the exit record says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExitFacts {
+    pub how: How,
+    /// The kernel's memory killer was at work.
+    #[serde(default)]
+    pub oom: bool,
+    /// What of the tree was still running when the agent ended.
+    #[serde(default)]
+    pub leftovers: Vec<Leftover>,
+    /// Who asked the keeper to end it, when it was not the daemon.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
+    /// The rung of the ladder that ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rung: Option<String>,
+}
+
+/// The way out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    Exited { code: i32 },
+    Signaled { signal: i32 },
+    /// The program was never executed.
+    NeverStarted { stage: String, message: String },
+    /// The keeper is gone and left no record.
+    Lost { reason: String },
+}
+
+/// What follows from an input: facts to record at once, then work to do.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Decision {
+    pub events: Vec<Event>,
+    pub effects: Vec<Effect>,
+}
+
+/// Work for the shell, done only after the events are durable. Each may be repeated without harm.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Start the keeper of this attempt.
+    Spawn { attempt: u32 },
+    /// Say this to the agent, through the outbox.
+    Tell(AgentRequest),
+    Freeze(bool),
+    Stop(StopRule, By),
+    /// Create the session that goes on with this one.
+    Continue { after: Duration },
+}
+
+/// What a dialogue is asked to say to its agent.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AgentRequest {
+    Prompt(Message),
+    Interrupt,
+    Answer { ask: String, allow: bool, message: String },
+    /// Asks for a sign of life.
+    Nudge,
+}
+
+impl AgentRequest {
+    /// What must be remembered about the request; written beside it on the tape.
+    pub fn tag(&self) -> String {
+        match self {
+            AgentRequest::Prompt(message) => format!("prompt:{}", message.id),
+            AgentRequest::Interrupt => "interrupt".to_owned(),
+            AgentRequest::Answer { ask, .. } => format!("answer:{ask}"),
+            AgentRequest::Nudge => "nudge".to_owned(),
+        }
+    }
+
+    /// The message that a tag speaks of.
+    pub fn prompted(tag: &str) -> Option<MessageId> {
+        tag.strip_prefix("prompt:")?.parse().ok()
+    }
+}
+
+/// The answer recorded for a person's word.
+pub(super) const fn answer(allow: bool) -> Answer {
+    if allow { Answer::Allowed } else { Answer::Denied }
+}

@@ -1,0 +1,31 @@
+//! One session: one life of one agent process.
+//!
+//! ```text
+//!  created ──► starting ──► live ──► stopping ──► ended
+//!     │            │          │                     ▲
+//!     └────────────┴──────────┴─────────────────────┘   (the process ended, or never was)
+//! ```
+//!
+//! Stored are events. [`State`] is what they add up to ([`State::apply`], total); [`decide`] turns a request or
+//! a report into further events and effects; [`State::view`] projects the words that people see. An ended
+//! session never changes again.
+
+mod apply;
+mod config;
+mod decide;
+mod input;
+mod obituary;
+mod project;
+mod restart;
+mod state;
+mod watchdog;
+
+pub use config::{Approve, Config, Created, RestartPolicy, Sandbox, WatchdogLimits};
+pub use decide::{create, decide, effects_to_repeat};
+pub use input::{
+    AgentRequest, Context, Decision, Effect, ExitFacts, How, Input, Intake, Ladder, Report, Request, Spawn, StopRequested, StopRule,
+};
+pub use obituary::{Ended, Obituary, Restart};
+pub use project::{Attention, Doing, Link, Status, View};
+pub use state::{Desired, Hold, Holds, OpenApproval, OpenTurn, Outcome, Phase, Stall, State, Waiting};
+pub use watchdog::{Watchdog, WatchdogRung};

@@ -1,0 +1,157 @@
+//! Why a session ended: one plain sentence and the facts behind it.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ExitFacts, How, Outcome, Phase, State, StopRule};
+use crate::{event::Leftover, time::Deadline};
+
+/// The last event of a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ended {
+    pub outcome: Outcome,
+    pub obituary: Obituary,
+    /// What follows: a new session, quarantine, or nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart: Option<Restart>,
+}
+
+/// What the restart policy decided at the end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Restart {
+    /// A session that goes on with this one starts then.
+    At(Deadline),
+    /// Too many short lives in a row: nothing starts until a person says so.
+    Quarantined { short_lives: u32 },
+}
+
+/// One plain sentence, and the facts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Obituary {
+    pub sentence: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// The rule of ours that ended it, and who asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<StopRule>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    #[serde(default)]
+    pub oom: bool,
+    /// What the agent was last seen doing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<String>,
+    /// Processes that outlived the agent and were ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leftovers: Vec<Leftover>,
+}
+
+/// The outcome that a way out means, given what was known (design: a process that ends unasked).
+pub(super) fn outcome(state: &State, exit: &ExitFacts) -> Outcome {
+    if exit.oom {
+        return Outcome::Oom;
+    }
+    if let Some(stop) = &state.stop {
+        return stop.rule.outcome();
+    }
+    if exit.asked.is_some() {
+        return Outcome::Stopped;
+    }
+    match &exit.how {
+        How::NeverStarted { .. } => Outcome::FailedStart,
+        How::Lost { .. } => Outcome::Lost,
+        How::Exited { .. } | How::Signaled { .. } if state.phase < Phase::Live => Outcome::FailedStart,
+        How::Exited { code: 0 } if state.turn.is_none() => Outcome::Done,
+        How::Exited { .. } | How::Signaled { .. } => Outcome::Crashed,
+    }
+}
+
+pub(super) fn write(state: &State, exit: &ExitFacts, outcome: Outcome) -> Obituary {
+    let (exit_code, signal) = match exit.how {
+        How::Exited { code } => (Some(code), None),
+        How::Signaled { signal } => (None, Some(signal)),
+        How::NeverStarted { .. } | How::Lost { .. } => (None, None),
+    };
+    Obituary {
+        sentence: sentence(state, exit, outcome),
+        exit_code,
+        signal,
+        rule: state.stop.as_ref().map(|stop| stop.rule),
+        by: state.stop.as_ref().map(|stop| stop.by.0.clone()).or_else(|| exit.asked.clone()),
+        oom: exit.oom,
+        last: state.doing.as_ref().map(|doing| doing.text.clone()),
+        leftovers: exit.leftovers.clone(),
+    }
+}
+
+fn sentence(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
+    if outcome == Outcome::Oom {
+        return "The kernel ended the agent: its processes used more memory than they may.".to_owned();
+    }
+    let rung = exit.rung.as_deref().map(|rung| format!(" ({rung})")).unwrap_or_default();
+    if let Some(stop) = &state.stop {
+        let by = &stop.by.0;
+        return match stop.rule {
+            StopRule::Stop => format!("Stopped in an orderly way, asked by {by}{rung}."),
+            StopRule::Restart => format!("Stopped to be replaced by a new session, asked by {by}{rung}."),
+            StopRule::Kill => format!("Killed, asked by {by}."),
+            StopRule::Halt => format!("Killed by a halt of all agents, asked by {by}."),
+            StopRule::TurnEnded => format!("The turn ended and the agent was stopped in an orderly way{rung}."),
+            StopRule::Timeout => format!("Stopped because its time limit of {} passed{rung}.", span(state.created.config.timeout_us)),
+            StopRule::Budget => format!(
+                "Stopped because its budget of {} tokens was used up ({} used){rung}.",
+                state.budget.map_or(0, |budget| budget.tokens),
+                state.usage.budgeted()
+            ),
+            StopRule::StartWatchdog => {
+                format!("Ended by Ostler: not ready within {}.", span(Some(state.created.config.watchdogs.start_us)))
+            }
+            StopRule::StallWatchdog => "Ended by Ostler to start it anew: it made no progress and did not react.".to_owned(),
+        };
+    }
+    if let Some(asked) = &exit.asked {
+        return format!("Stopped by its keeper: {asked}{rung}.");
+    }
+    let when = match (&state.phase, &state.turn) {
+        (Phase::Created | Phase::Starting, _) => " before it was ready",
+        (_, Some(_)) => " in the middle of a turn",
+        _ => "",
+    };
+    match &exit.how {
+        How::NeverStarted { stage, message } => format!("The agent could not be started ({stage}): {message}."),
+        How::Lost { reason } => format!("Lost: {reason}."),
+        How::Exited { code: 0 } if outcome == Outcome::Done => "The agent ended by itself with exit code 0, its work done.".to_owned(),
+        How::Exited { code } => format!("The agent ended by itself with exit code {code}{when}."),
+        How::Signaled { signal } => {
+            format!("The agent was ended by signal {signal}{}{when}; Ostler did not send it.", signal_name(*signal))
+        }
+    }
+}
+
+fn span(micros: Option<u64>) -> String {
+    let seconds = micros.unwrap_or(0) / 1_000_000;
+    match seconds {
+        0 => format!("{} ms", micros.unwrap_or(0) / 1_000),
+        s if s % 3_600 == 0 => format!("{} h", s / 3_600),
+        s if s % 60 == 0 => format!("{} min", s / 60),
+        s => format!("{s} s"),
+    }
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        1 => " (SIGHUP)",
+        2 => " (SIGINT)",
+        4 => " (SIGILL)",
+        6 => " (SIGABRT)",
+        7 => " (SIGBUS)",
+        8 => " (SIGFPE)",
+        9 => " (SIGKILL)",
+        11 => " (SIGSEGV)",
+        13 => " (SIGPIPE)",
+        15 => " (SIGTERM)",
+        _ => "",
+    }
+}

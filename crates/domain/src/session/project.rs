@@ -1,0 +1,321 @@
+//! The words that people see: projections of the facts, never stored as truth.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Desired, Outcome, Phase, Restart, Sandbox, State, state::Place};
+use crate::{
+    CampaignId, ConversationId, Name, SessionId, Time, Usage,
+    event::{Process, ToolCall},
+    text::one_line,
+};
+
+/// The status on the wire and in `ostler ls`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Status {
+    Created,
+    Starting,
+    Running,
+    Working,
+    Stopping,
+    Stopped,
+    Failed,
+}
+
+impl Status {
+    pub const ALL: &'static [Status] =
+        &[Status::Created, Status::Starting, Status::Running, Status::Working, Status::Stopping, Status::Stopped, Status::Failed];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Status::Created => "CREATED",
+            Status::Starting => "STARTING",
+            Status::Running => "RUNNING",
+            Status::Working => "WORKING",
+            Status::Stopping => "STOPPING",
+            Status::Stopped => "STOPPED",
+            Status::Failed => "FAILED",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|status| status.as_str().eq_ignore_ascii_case(text))
+    }
+}
+
+/// What a live session is about, the most pressing first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Attention {
+    Detached,
+    Paused,
+    BudgetHold,
+    WaitingApproval,
+    WaitingInput,
+    RateLimited,
+    Stalled,
+    Working,
+    Idle,
+}
+
+impl Attention {
+    pub const ALL: &'static [Attention] = &[
+        Attention::Detached,
+        Attention::Paused,
+        Attention::BudgetHold,
+        Attention::WaitingApproval,
+        Attention::WaitingInput,
+        Attention::RateLimited,
+        Attention::Stalled,
+        Attention::Working,
+        Attention::Idle,
+    ];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Attention::Detached => "detached",
+            Attention::Paused => "paused",
+            Attention::BudgetHold => "budget_hold",
+            Attention::WaitingApproval => "waiting_approval",
+            Attention::WaitingInput => "waiting_input",
+            Attention::RateLimited => "rate_limited",
+            Attention::Stalled => "stalled",
+            Attention::Working => "working",
+            Attention::Idle => "idle",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|attention| attention.as_str() == text)
+    }
+
+    /// Says whether a person is needed.
+    pub const fn needs_you(self) -> bool {
+        matches!(self, Attention::BudgetHold | Attention::WaitingApproval | Attention::WaitingInput | Attention::Stalled)
+    }
+}
+
+/// Whether the daemon is connected to the keeper. Known only while the daemon runs, so it is no event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Link {
+    Attached,
+    Detached,
+}
+
+/// What the agent was last seen doing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Doing {
+    pub text: String,
+    pub since: Time,
+}
+
+impl Doing {
+    const MOST: usize = 100;
+
+    pub(super) fn thinking(text: &str, since: Time) -> Self {
+        Self { text: format!("think: {}", one_line(text, Self::MOST)), since }
+    }
+
+    pub(super) fn saying(text: &str, since: Time) -> Self {
+        Self { text: format!("“{}”", one_line(text, Self::MOST)), since }
+    }
+
+    pub(super) fn tool(call: &ToolCall, since: Time) -> Self {
+        Self { text: one_line(&format!("{}: {}", call.tool, call.summary), Self::MOST), since }
+    }
+}
+
+/// Everything listed about a session. Its stored form is the derived row's JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct View {
+    pub id: SessionId,
+    pub campaign: CampaignId,
+    pub conversation: ConversationId,
+    pub name: Name,
+    pub provider: String,
+    pub model: Option<String>,
+    pub status: Status,
+    pub phase: Phase,
+    pub attention: Option<Attention>,
+    pub attention_since: Time,
+    /// The facts behind status and attention, in words.
+    pub evidence: String,
+    pub outcome: Option<Outcome>,
+    pub obituary: Option<super::Obituary>,
+    pub restart: Option<Restart>,
+    pub desired: Desired,
+    pub sandbox: Sandbox,
+    pub working_dir: String,
+    pub ticket: Option<String>,
+    pub continues: Option<SessionId>,
+    pub chain: SessionId,
+    pub spawned_by: Option<SessionId>,
+    pub restart_count: u32,
+    pub restart_policy: super::RestartPolicy,
+    pub provider_id: Option<String>,
+    pub process: Option<Process>,
+    pub doing: Option<Doing>,
+    pub turns: u32,
+    pub usage: Usage,
+    pub budget: Option<crate::Budget>,
+    pub messages_waiting: u32,
+    pub approvals_open: Vec<crate::ApprovalId>,
+    pub denied: u32,
+    pub last_completion: Option<String>,
+    pub created_at: Time,
+    pub started_at: Option<Time>,
+    pub ended_at: Option<Time>,
+    pub last_activity_at: Option<Time>,
+    pub updated_at: Time,
+    pub session_seq: u64,
+}
+
+/// How much of the last completion a row keeps; the event has it whole.
+const COMPLETION_IN_ROW: usize = 2 * 1024;
+
+impl View {
+    /// The row as shown while the daemon has no connection to the keeper.
+    pub fn detached(&mut self) {
+        if !matches!(self.phase, Phase::Starting | Phase::Live | Phase::Stopping) {
+            return;
+        }
+        self.attention = Some(Attention::Detached);
+        self.evidence = "the keeper is not connected yet".to_owned();
+        if self.status == Status::Working {
+            self.status = Status::Running;
+        }
+    }
+}
+
+impl State {
+    pub fn status(&self, link: Link) -> Status {
+        match self.phase {
+            Phase::Created => Status::Created,
+            Phase::Starting => Status::Starting,
+            Phase::Live if self.attention(link) == Some(Attention::Working) => Status::Working,
+            Phase::Live => Status::Running,
+            Phase::Stopping => Status::Stopping,
+            Phase::Ended if self.outcome().is_some_and(Outcome::is_failure) => Status::Failed,
+            Phase::Ended => Status::Stopped,
+        }
+    }
+
+    pub fn outcome(&self) -> Option<Outcome> {
+        self.ended.as_ref().map(|ended| ended.outcome)
+    }
+
+    /// The first of these that is true.
+    pub fn attention(&self, link: Link) -> Option<Attention> {
+        if !matches!(self.phase, Phase::Starting | Phase::Live | Phase::Stopping) {
+            return None;
+        }
+        Some(if link == Link::Detached {
+            Attention::Detached
+        } else if self.desired == Desired::Pause || self.holds.halt.is_some() || self.holds.disk.is_some() {
+            Attention::Paused
+        } else if self.holds.budget.is_some() {
+            Attention::BudgetHold
+        } else if !self.approvals.is_empty() {
+            Attention::WaitingApproval
+        } else if self.stall.is_some() {
+            Attention::Stalled
+        } else if self.turn.is_some() {
+            Attention::Working
+        } else {
+            Attention::Idle
+        })
+    }
+
+    fn attention_since(&self) -> Time {
+        match self.attention(Link::Attached) {
+            Some(Attention::Paused) if self.desired == Desired::Pause => self.desired_since,
+            Some(Attention::Paused | Attention::BudgetHold) => self.held_since,
+            Some(Attention::WaitingApproval) => self.approvals.first().map_or(self.phase_since, |open| open.asked),
+            Some(Attention::Stalled) => self.stall.as_ref().map_or(self.phase_since, |stall| stall.since),
+            Some(Attention::Working) => self.turn.as_ref().map_or(self.phase_since, |turn| turn.started),
+            Some(Attention::Idle) => self.idle_since.max(self.phase_since),
+            _ => self.phase_since,
+        }
+    }
+
+    fn evidence(&self) -> String {
+        match self.phase {
+            Phase::Created => match (&self.holds.halt, self.desired) {
+                (Some(reason), _) => reason.clone(),
+                (None, Desired::Pause) => "paused before it started".to_owned(),
+                (None, _) => "waits to be started".to_owned(),
+            },
+            Phase::Starting => format!("attempt {}; the agent has not said that it is ready", self.attempt),
+            Phase::Stopping => self.stop.as_ref().map_or_else(String::new, |stop| format!("asked by {}", stop.by.0)),
+            Phase::Ended => self.ended.as_ref().map_or_else(String::new, |ended| ended.obituary.sentence.clone()),
+            Phase::Live => match self.attention(Link::Attached) {
+                Some(Attention::Paused) => match (&self.holds.halt, &self.holds.disk) {
+                    (Some(reason), _) | (None, Some(reason)) => reason.clone(),
+                    (None, None) => "paused by a person".to_owned(),
+                },
+                Some(Attention::BudgetHold) => self.holds.budget.clone().unwrap_or_default(),
+                Some(Attention::WaitingApproval) => self
+                    .approvals
+                    .first()
+                    .map_or_else(String::new, |open| one_line(&format!("{}: {}", open.tool, open.input), Doing::MOST)),
+                Some(Attention::Stalled) => self.stall.as_ref().map_or_else(String::new, |stall| {
+                    format!("watchdog {} fired, no output since", stall.watchdog.as_str())
+                }),
+                Some(Attention::Working) => {
+                    self.doing.as_ref().map_or_else(|| "a turn is open".to_owned(), |doing| doing.text.clone())
+                }
+                _ => "no turn is open".to_owned(),
+            },
+        }
+    }
+
+    /// The row of this session, as an attached daemon knows it.
+    pub fn view(&self) -> View {
+        let created = &self.created;
+        View {
+            id: created.id,
+            campaign: created.campaign,
+            conversation: created.conversation,
+            name: created.name.clone(),
+            provider: created.config.provider.clone(),
+            model: self.model.clone().or_else(|| created.config.model.clone()),
+            status: self.status(Link::Attached),
+            phase: self.phase,
+            attention: self.attention(Link::Attached),
+            attention_since: self.attention_since(),
+            evidence: self.evidence(),
+            outcome: self.outcome(),
+            obituary: self.ended.as_ref().map(|ended| ended.obituary.clone()),
+            restart: self.ended.as_ref().and_then(|ended| ended.restart.clone()),
+            desired: self.desired,
+            sandbox: created.sandbox,
+            working_dir: created.config.working_dir.clone(),
+            ticket: created.config.ticket.clone(),
+            continues: created.continues,
+            chain: created.chain,
+            spawned_by: created.spawned_by,
+            restart_count: created.restart_count,
+            restart_policy: created.config.restart,
+            provider_id: self.provider_id.clone(),
+            process: self.process.clone().filter(|_| !self.is_ended()),
+            doing: self.doing.clone(),
+            turns: self.turns,
+            usage: self.usage,
+            budget: self.budget,
+            messages_waiting: u32::try_from(self.messages.iter().filter(|waiting| waiting.place < Place::Delivered).count())
+                .unwrap_or(u32::MAX),
+            approvals_open: self.approvals.iter().map(|open| open.id).collect(),
+            denied: self.denied,
+            last_completion: self
+                .last_completion
+                .as_deref()
+                .map(|text| crate::text::head(text, COMPLETION_IN_ROW).to_owned()),
+            created_at: self.created_at,
+            started_at: self.started_at,
+            ended_at: self.is_ended().then_some(self.phase_since),
+            last_activity_at: self.last_activity_at,
+            updated_at: self.updated_at,
+            session_seq: self.session_seq,
+        }
+    }
+}

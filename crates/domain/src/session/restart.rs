@@ -1,0 +1,56 @@
+//! Whether and when a new session replaces an ended one.
+
+use std::time::Duration;
+
+use super::{Outcome, Restart, RestartPolicy, State, StopRule};
+use crate::{
+    Now,
+    limits::{RESTART_FIRST, RESTART_GOOD_LIFE, RESTART_LONGEST, RESTARTS_IN_A_ROW},
+    time::Deadline,
+};
+
+/// What the policy says about a session that ends now.
+pub(super) fn plan(state: &State, outcome: Outcome, now: &Now) -> Option<Restart> {
+    let rule = state.stop.as_ref().map(|stop| stop.rule);
+    let wanted = match rule {
+        // A person who asks for a new process gets one at once, whatever the policy.
+        Some(StopRule::Restart) => return Some(Restart::At(Deadline::after(now, Duration::ZERO))),
+        Some(StopRule::StallWatchdog | StopRule::StartWatchdog) | None => match state.created.config.restart {
+            RestartPolicy::Never => false,
+            RestartPolicy::OnFailure => outcome.is_failure(),
+            RestartPolicy::Always => true,
+        },
+        // Ended on purpose, by a person or by a limit that would only strike again.
+        Some(_) => false,
+    };
+    if !wanted {
+        return None;
+    }
+    let short_lives = short_lives(state, now);
+    if short_lives >= RESTARTS_IN_A_ROW {
+        return Some(Restart::Quarantined { short_lives });
+    }
+    Some(Restart::At(Deadline::after(now, back_off(short_lives))))
+}
+
+/// Short lives in a row, this one included.
+pub(super) fn short_lives(state: &State, now: &Now) -> u32 {
+    let worked = state.started_at.is_some_and(|started| now.wall.since(started) >= RESTART_GOOD_LIFE);
+    if worked { 0 } else { state.created.short_lives.saturating_add(1) }
+}
+
+fn back_off(short_lives: u32) -> Duration {
+    let doublings = short_lives.saturating_sub(1).min(16);
+    RESTART_FIRST.saturating_mul(1 << doublings).min(RESTART_LONGEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn back_off_doubles_to_a_bound() {
+        let seconds: Vec<u64> = (1..12).map(|n| back_off(n).as_secs()).collect();
+        assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
+    }
+}

@@ -1,0 +1,288 @@
+//! What a session's events add up to.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Created, Ended, Intake, StopRequested, Watchdog, WatchdogRung, project::Doing};
+use crate::{ApprovalId, Budget, Message, Time, Usage, event::Process, time::Deadline};
+
+/// How far a session has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    Created,
+    Starting,
+    Live,
+    Stopping,
+    Ended,
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Done,
+    Handoff,
+    Stopped,
+    Killed,
+    Crashed,
+    FailedStart,
+    Lost,
+    Timeout,
+    Budget,
+    Oom,
+    Reset,
+}
+
+impl Outcome {
+    pub const ALL: &'static [Outcome] = &[
+        Outcome::Done,
+        Outcome::Handoff,
+        Outcome::Stopped,
+        Outcome::Killed,
+        Outcome::Crashed,
+        Outcome::FailedStart,
+        Outcome::Lost,
+        Outcome::Timeout,
+        Outcome::Budget,
+        Outcome::Oom,
+        Outcome::Reset,
+    ];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Outcome::Done => "done",
+            Outcome::Handoff => "handoff",
+            Outcome::Stopped => "stopped",
+            Outcome::Killed => "killed",
+            Outcome::Crashed => "crashed",
+            Outcome::FailedStart => "failed_start",
+            Outcome::Lost => "lost",
+            Outcome::Timeout => "timeout",
+            Outcome::Budget => "budget",
+            Outcome::Oom => "oom",
+            Outcome::Reset => "reset",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|outcome| outcome.as_str() == text)
+    }
+
+    /// Says whether this is a failure: shown as FAILED.
+    pub const fn is_failure(self) -> bool {
+        matches!(self, Outcome::Crashed | Outcome::FailedStart | Outcome::Lost | Outcome::Oom)
+    }
+}
+
+/// What the operator wants; survives restarts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Desired {
+    Run,
+    Pause,
+    Stop,
+}
+
+impl Desired {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Desired::Run => "run",
+            Desired::Pause => "pause",
+            Desired::Stop => "stop",
+        }
+    }
+}
+
+/// What keeps a session from going on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hold {
+    Budget,
+    Halt,
+    Disk,
+}
+
+/// The holds in force, each with its reason. A person's pause is [`Desired::Pause`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Holds {
+    pub budget: Option<String>,
+    pub halt: Option<String>,
+    pub disk: Option<String>,
+}
+
+impl Holds {
+    pub(super) fn slot(&mut self, hold: Hold) -> &mut Option<String> {
+        match hold {
+            Hold::Budget => &mut self.budget,
+            Hold::Halt => &mut self.halt,
+            Hold::Disk => &mut self.disk,
+        }
+    }
+}
+
+/// A turn that has not ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenTurn {
+    pub number: u32,
+    pub started: Time,
+    pub said_something: bool,
+    /// Calls without a result, by their ids.
+    pub open_tools: Vec<String>,
+}
+
+/// A question that waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenApproval {
+    pub id: ApprovalId,
+    pub ask: String,
+    pub tool: String,
+    pub input: String,
+    pub asked: Time,
+}
+
+/// A message on its way to the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    pub message: Message,
+    pub place: Place,
+}
+
+/// Where a message on its way is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    Inbox,
+    Outbox,
+    Delivered,
+    Seen,
+}
+
+/// A session that makes no progress, and what was tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stall {
+    pub watchdog: Watchdog,
+    pub since: Time,
+    pub rung: WatchdogRung,
+}
+
+/// Everything that is known of one session. Changed by [`State::apply`] only.
+#[derive(Debug, Clone, PartialEq)]
+pub struct State {
+    pub(super) created: Created,
+    pub(super) created_at: Time,
+    pub(super) phase: Phase,
+    /// When the phase last changed.
+    pub(super) phase_since: Time,
+    pub(super) attempt: u32,
+    pub(super) process: Option<Process>,
+    pub(super) provider_id: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) deadline: Option<Deadline>,
+    pub(super) timeout_left_us: Option<u64>,
+    pub(super) started_at: Option<Time>,
+    pub(super) turn: Option<OpenTurn>,
+    pub(super) turns: u32,
+    pub(super) messages: Vec<Waiting>,
+    pub(super) approvals: Vec<OpenApproval>,
+    pub(super) desired: Desired,
+    pub(super) desired_since: Time,
+    pub(super) holds: Holds,
+    pub(super) held_since: Time,
+    pub(super) stall: Option<Stall>,
+    pub(super) intake: Intake,
+    pub(super) budget: Option<Budget>,
+    pub(super) budget_warned: bool,
+    pub(super) usage: Usage,
+    pub(super) stop: Option<StopRequested>,
+    pub(super) ended: Option<Ended>,
+    pub(super) doing: Option<Doing>,
+    pub(super) last_activity_at: Option<Time>,
+    /// The last completed text: what `run` prints.
+    pub(super) last_completion: Option<String>,
+    pub(super) idle_since: Time,
+    pub(super) denied: u32,
+    pub(super) session_seq: u64,
+    pub(super) updated_at: Time,
+}
+
+impl State {
+    pub fn created(&self) -> &Created {
+        &self.created
+    }
+
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    pub fn is_ended(&self) -> bool {
+        self.phase == Phase::Ended
+    }
+
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    pub fn process(&self) -> Option<&Process> {
+        self.process.as_ref()
+    }
+
+    pub fn deadline(&self) -> Option<&Deadline> {
+        self.deadline.as_ref()
+    }
+
+    pub fn turn(&self) -> Option<&OpenTurn> {
+        self.turn.as_ref()
+    }
+
+    pub fn approvals(&self) -> &[OpenApproval] {
+        &self.approvals
+    }
+
+    pub fn holds(&self) -> &Holds {
+        &self.holds
+    }
+
+    pub fn stall(&self) -> Option<&Stall> {
+        self.stall.as_ref()
+    }
+
+    pub fn stop(&self) -> Option<&StopRequested> {
+        self.stop.as_ref()
+    }
+
+    pub fn ended(&self) -> Option<&Ended> {
+        self.ended.as_ref()
+    }
+
+    pub fn usage(&self) -> &Usage {
+        &self.usage
+    }
+
+    pub fn desired(&self) -> Desired {
+        self.desired
+    }
+
+    /// Number of events applied: the `session_seq` of the last one.
+    pub fn session_seq(&self) -> u64 {
+        self.session_seq
+    }
+
+    /// Messages that never reached the agent: the next session of the conversation takes them.
+    pub fn undelivered(&self) -> impl Iterator<Item = &Message> {
+        self.messages.iter().filter(|waiting| waiting.place <= Place::Outbox).map(|waiting| &waiting.message)
+    }
+
+    /// Says whether the process tree is to stand still.
+    pub fn is_frozen(&self) -> bool {
+        self.desired == Desired::Pause || self.holds.budget.is_some() || self.holds.halt.is_some()
+    }
+
+    /// The message to say next, if the agent may be told one now: it is live, at rest, and nothing holds it.
+    pub(super) fn deliverable(&self) -> Option<&Message> {
+        let at_rest = self.phase == Phase::Live
+            && self.turn.is_none()
+            && !self.is_frozen()
+            && self.holds.disk.is_none()
+            && !self.messages.iter().any(|waiting| matches!(waiting.place, Place::Outbox | Place::Delivered | Place::Seen));
+        at_rest.then(|| self.messages.iter().find(|waiting| waiting.place == Place::Inbox))?.map(|waiting| &waiting.message)
+    }
+}

@@ -1,0 +1,72 @@
+//! Watchdogs: what may take how long, and the bounded ladder of what is done when it takes longer.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Phase, State};
+
+/// What a session is taking too long for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Watchdog {
+    /// To become ready.
+    Start,
+    /// To say a first word in a turn.
+    FirstOutput,
+    /// To say another.
+    Silent,
+    /// To finish a tool call.
+    Tool,
+}
+
+impl Watchdog {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Watchdog::Start => "start",
+            Watchdog::FirstOutput => "first_output",
+            Watchdog::Silent => "silent",
+            Watchdog::Tool => "tool",
+        }
+    }
+}
+
+/// What is done about it, from mild to final.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WatchdogRung {
+    /// The agent is asked for a sign of life.
+    Nudge,
+    /// The turn is interrupted.
+    Interrupt,
+    /// The process is replaced, where the restart policy allows it.
+    Restart,
+    /// Nothing more is tried; a person is needed.
+    Park,
+}
+
+impl State {
+    /// The watchdog that is awake now, and how long it waits from the last sign of progress. None while a
+    /// person is asked, the tree is frozen, or the ladder has come to its end.
+    pub fn watchdog(&self) -> Option<(Watchdog, Duration)> {
+        let limits = &self.created().config.watchdogs;
+        let of = |watchdog, micros| Some((watchdog, Duration::from_micros(micros)));
+        if self.is_frozen() || !self.approvals().is_empty() || self.holds().disk.is_some() {
+            return None;
+        }
+        match self.phase() {
+            Phase::Starting => of(Watchdog::Start, limits.start_us),
+            Phase::Live => {
+                let turn = self.turn()?;
+                match self.stall() {
+                    Some(stall) if stall.rung == WatchdogRung::Park => None,
+                    Some(stall) => of(stall.watchdog, limits.rung_us),
+                    None if !turn.said_something => of(Watchdog::FirstOutput, limits.first_output_us),
+                    None if !turn.open_tools.is_empty() => of(Watchdog::Tool, limits.tool_us),
+                    None => of(Watchdog::Silent, limits.silent_us),
+                }
+            }
+            Phase::Created | Phase::Stopping | Phase::Ended => None,
+        }
+    }
+}

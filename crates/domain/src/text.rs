@@ -1,0 +1,76 @@
+//! Foreign text made safe and short: what agents, files and names say never moves a terminal.
+
+/// Shows control characters instead of obeying them; tabs and newlines stay. C0, C1, DEL and the controls that
+/// reorder text are replaced, so neither an escape sequence nor a bidi trick survives.
+pub fn visible(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' | '\t' => c,
+            '\u{1b}' | '\u{9b}' => '␛',
+            '\u{7f}' => '␡',
+            c if c.is_control() => char::from_u32(0x2400 + u32::from(c)).filter(|_| u32::from(c) < 0x20).unwrap_or('\u{fffd}'),
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}' => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
+
+/// The text on one line, safe, cut to `most` characters with `…`.
+pub fn one_line(text: &str, most: usize) -> String {
+    let flat = visible(text.trim());
+    let mut line = String::new();
+    let mut count = 0;
+    let mut in_space = false;
+    for c in flat.chars() {
+        if c.is_whitespace() {
+            in_space = true;
+            continue;
+        }
+        let needed = usize::from(in_space && !line.is_empty()) + 1;
+        if count + needed > most {
+            if count == most {
+                line.pop();
+            }
+            line.push('…');
+            return line;
+        }
+        if needed == 2 {
+            line.push(' ');
+        }
+        in_space = false;
+        line.push(c);
+        count += needed;
+    }
+    line
+}
+
+/// The longest beginning of `text` that has at most `most` bytes and ends between characters.
+pub fn head(text: &str, most: usize) -> &str {
+    if text.len() <= most {
+        return text;
+    }
+    let mut end = most;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escape_sequences_become_visible() {
+        assert_eq!(visible("a\u{1b}[2Jb\u{7}\u{9b}1m\u{202e}"), "a␛[2Jb␇␛1m\u{fffd}");
+        assert_eq!(visible("line\n\ttab"), "line\n\ttab");
+    }
+
+    #[test]
+    fn one_line_is_one_line_and_short() {
+        assert_eq!(one_line("  a\n b\t c ", 20), "a b c");
+        assert_eq!(one_line("abcdef", 4), "abc…");
+        assert_eq!(one_line("abcd", 4), "abcd");
+        assert_eq!(head("héllo", 2), "h");
+    }
+}

@@ -1,0 +1,126 @@
+//! Time as an argument: moments, the caller's "now", and deadlines that survive a jumping clock.
+
+use std::{fmt, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+/// A moment of wall-clock time in microseconds since 1970, UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Time(i64);
+
+impl Time {
+    pub const fn from_micros(micros: i64) -> Self {
+        Self(micros)
+    }
+
+    pub const fn micros(self) -> i64 {
+        self.0
+    }
+
+    /// How long after `earlier` this is; zero when the clock went backwards.
+    pub fn since(self, earlier: Time) -> Duration {
+        Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    pub fn plus(self, span: Duration) -> Time {
+        Time(self.0.saturating_add(micros(span)))
+    }
+
+    pub fn minus(self, span: Duration) -> Time {
+        Time(self.0.saturating_sub(micros(span)))
+    }
+}
+
+/// The machine's clocks at one moment, as the shell read them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Now {
+    pub wall: Time,
+    /// CLOCK_BOOTTIME: counts sleep, never jumps, starts anew with each boot.
+    pub since_boot: Duration,
+    pub boot: BootId,
+}
+
+/// Which boot of the machine a BOOTTIME belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BootId(pub String);
+
+impl fmt::Display for BootId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A moment to come. Within the same boot BOOTTIME decides, so a stepped clock fires nothing early and holds
+/// nothing back; after a reboot only the wall clock is left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deadline {
+    boot: BootId,
+    since_boot_us: u64,
+    wall: Time,
+}
+
+impl Deadline {
+    pub fn after(now: &Now, span: Duration) -> Self {
+        Self {
+            boot: now.boot.clone(),
+            since_boot_us: u64::try_from(now.since_boot.saturating_add(span).as_micros()).unwrap_or(u64::MAX),
+            wall: now.wall.plus(span),
+        }
+    }
+
+    /// How long until it passes; zero when it has.
+    pub fn remaining(&self, now: &Now) -> Duration {
+        if self.boot == now.boot {
+            Duration::from_micros(self.since_boot_us).saturating_sub(now.since_boot)
+        } else {
+            self.wall.since(now.wall)
+        }
+    }
+
+    pub fn has_passed(&self, now: &Now) -> bool {
+        self.remaining(now).is_zero()
+    }
+
+    /// The same deadline, this much later: watchdogs stand still while a session is paused.
+    pub fn postponed(&self, span: Duration) -> Self {
+        Self {
+            boot: self.boot.clone(),
+            since_boot_us: self.since_boot_us.saturating_add(u64::try_from(span.as_micros()).unwrap_or(u64::MAX)),
+            wall: self.wall.plus(span),
+        }
+    }
+
+    pub fn wall(&self) -> Time {
+        self.wall
+    }
+}
+
+fn micros(span: Duration) -> i64 {
+    i64::try_from(span.as_micros()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now(wall_s: i64, boot_s: u64, boot: &str) -> Now {
+        Now { wall: Time::from_micros(wall_s * 1_000_000), since_boot: Duration::from_secs(boot_s), boot: BootId(boot.into()) }
+    }
+
+    #[test]
+    fn a_stepped_clock_moves_no_deadline_of_this_boot() {
+        let deadline = Deadline::after(&now(1_000, 50, "a"), Duration::from_secs(60));
+        assert_eq!(deadline.remaining(&now(1_000 - 3_600, 60, "a")), Duration::from_secs(50));
+        assert_eq!(deadline.remaining(&now(1_000 + 86_400, 60, "a")), Duration::from_secs(50));
+        assert!(deadline.has_passed(&now(0, 110, "a")));
+    }
+
+    #[test]
+    fn after_a_reboot_the_wall_clock_decides() {
+        let deadline = Deadline::after(&now(1_000, 50_000, "a"), Duration::from_secs(60));
+        assert_eq!(deadline.remaining(&now(1_030, 5, "b")), Duration::from_secs(30));
+        assert!(deadline.has_passed(&now(1_060, 5, "b")));
+    }
+}
