@@ -53,7 +53,17 @@ mod tests {
     fn warns_at_eighty_percent_and_is_used_up_at_a_hundred() {
         let budget = Budget { tokens: 1000, when_used_up: WhenUsedUp::Hold };
         let at = |n| budget.standing(&Usage { input: n, ..Usage::default() });
-        assert_eq!((at(799), at(800), at(999), at(1000)), (Standing::Within, Standing::Warned, Standing::Warned, Standing::UsedUp));
-        assert_eq!(Budget { tokens: u64::MAX, ..budget }.standing(&Usage { input: u64::MAX, output: 9, ..Usage::default() }), Standing::UsedUp);
+        assert_eq!(
+            (at(799), at(800), at(999), at(1000)),
+            (Standing::Within, Standing::Warned, Standing::Warned, Standing::UsedUp)
+        );
+        assert_eq!(
+            Budget { tokens: u64::MAX, ..budget }.standing(&Usage {
+                input: u64::MAX,
+                output: 9,
+                ..Usage::default()
+            }),
+            Standing::UsedUp
+        );
     }
 }

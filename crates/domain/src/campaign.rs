@@ -43,13 +43,20 @@ pub enum RootRefused {
 /// Directories that belong to the machine. Each of them and everything directly below it is refused, except
 /// below those where people keep their work.
 const SYSTEM: &[&str] = &[
-    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/run", "/sbin", "/sys", "/usr", "/var",
+    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/run", "/sbin", "/sys", "/usr",
+    "/var",
 ];
 /// Directories that hold people's directories: themselves refused, what is below them is not.
-const PARENTS: &[&str] = &["/home", "/media", "/mnt", "/opt", "/root", "/srv", "/tmp", "/var/tmp", "/var/lib"];
+const PARENTS: &[&str] =
+    &["/home", "/media", "/mnt", "/opt", "/root", "/srv", "/tmp", "/var/tmp", "/var/lib"];
 
 /// Decides whether a canonical path may become a campaign's root.
-pub fn check_root(path: &str, home: Option<&str>, state: &[String], others: &[Campaign]) -> Result<(), RootRefused> {
+pub fn check_root(
+    path: &str,
+    home: Option<&str>,
+    state: &[String],
+    others: &[Campaign],
+) -> Result<(), RootRefused> {
     let owned = || path.to_owned();
     if path == "/" {
         return Err(RootRefused::FileSystemRoot(owned()));
@@ -90,7 +97,17 @@ mod tests {
         let home = Some("/home/ann");
         let state = ["/home/ann/.local/state/ostler".to_owned()];
         let refused = |path: &str| check_root(path, home, &state, &[]).is_err();
-        for path in ["/", "/etc", "/etc/ssl", "/usr/src/x", "/home", "/home/ann", "/tmp", "/home/ann/.local", "/home/ann/.local/state/ostler/x"] {
+        for path in [
+            "/",
+            "/etc",
+            "/etc/ssl",
+            "/usr/src/x",
+            "/home",
+            "/home/ann",
+            "/tmp",
+            "/home/ann/.local",
+            "/home/ann/.local/state/ostler/x",
+        ] {
             assert!(refused(path), "{path}");
         }
         for path in ["/home/ann/code", "/srv/app", "/tmp/x", "/work/main", "/home/annette"] {

@@ -104,7 +104,7 @@ events! {
     HaltReleased(HaltReleased) = 7, "HALT_RELEASED";
 
     // A session's life.
-    SessionCreated(Created) = 20, "SESSION_CREATED";
+    SessionCreated(Box<Created>) = 20, "SESSION_CREATED";
     /// Committed before the keeper is spawned.
     SessionStarting(Starting) = 21, "SESSION_STARTING";
     /// The agent's process exists.

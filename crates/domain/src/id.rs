@@ -154,7 +154,14 @@ mod tests {
 
     #[test]
     fn refuses_what_is_no_id() {
-        for text in ["", "ses_", "ses_x", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "ses_../../etc/passwd", "ses_8ZZZZZZZZZZZZZZZZZZZZZZZZZ"] {
+        for text in [
+            "",
+            "ses_",
+            "ses_x",
+            "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+            "ses_../../etc/passwd",
+            "ses_8ZZZZZZZZZZZZZZZZZZZZZZZZZ",
+        ] {
             assert!(text.parse::<SessionId>().is_err(), "{text}");
         }
     }

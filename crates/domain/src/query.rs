@@ -57,7 +57,8 @@ pub struct Page {
 impl Page {
     /// A first page of the given size, within what is allowed; 0 asks for the usual.
     pub fn of(limit: u32, cursor: Option<u64>) -> Self {
-        let limit = if limit == 0 { crate::limits::PAGE_DEFAULT } else { limit.min(crate::limits::PAGE_MOST) };
+        let limit =
+            if limit == 0 { crate::limits::PAGE_DEFAULT } else { limit.min(crate::limits::PAGE_MOST) };
         Self { limit, cursor }
     }
 }

@@ -8,8 +8,12 @@ pub fn visible(text: &str) -> String {
             '\n' | '\t' => c,
             '\u{1b}' | '\u{9b}' => '␛',
             '\u{7f}' => '␡',
-            c if c.is_control() => char::from_u32(0x2400 + u32::from(c)).filter(|_| u32::from(c) < 0x20).unwrap_or('\u{fffd}'),
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}' => '\u{fffd}',
+            c if c.is_control() => {
+                char::from_u32(0x2400 + u32::from(c)).filter(|_| u32::from(c) < 0x20).unwrap_or('\u{fffd}')
+            }
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}' => {
+                '\u{fffd}'
+            }
             c => c,
         })
         .collect()

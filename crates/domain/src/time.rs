@@ -87,7 +87,9 @@ impl Deadline {
     pub fn postponed(&self, span: Duration) -> Self {
         Self {
             boot: self.boot.clone(),
-            since_boot_us: self.since_boot_us.saturating_add(u64::try_from(span.as_micros()).unwrap_or(u64::MAX)),
+            since_boot_us: self
+                .since_boot_us
+                .saturating_add(u64::try_from(span.as_micros()).unwrap_or(u64::MAX)),
             wall: self.wall.plus(span),
         }
     }
@@ -106,7 +108,11 @@ mod tests {
     use super::*;
 
     fn now(wall_s: i64, boot_s: u64, boot: &str) -> Now {
-        Now { wall: Time::from_micros(wall_s * 1_000_000), since_boot: Duration::from_secs(boot_s), boot: BootId(boot.into()) }
+        Now {
+            wall: Time::from_micros(wall_s * 1_000_000),
+            since_boot: Duration::from_secs(boot_s),
+            boot: BootId(boot.into()),
+        }
     }
 
     #[test]

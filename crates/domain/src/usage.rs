@@ -20,7 +20,9 @@ pub struct Usage {
 impl Usage {
     /// All tokens, each once.
     pub fn total(&self) -> u64 {
-        [self.cache_read, self.cache_write, self.output].iter().fold(self.input, |sum, n| sum.saturating_add(*n))
+        [self.cache_read, self.cache_write, self.output]
+            .iter()
+            .fold(self.input, |sum, n| sum.saturating_add(*n))
     }
 
     /// What a token budget counts: input and output.

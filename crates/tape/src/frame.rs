@@ -186,8 +186,8 @@ pub fn encode<Verb: Serialize>(verb: &Verb, body: &[u8]) -> Result<Vec<u8>, Fram
     Ok(frame)
 }
 
-/// Takes frames out of a stream of bytes that arrives in any portions. After an error the stream is lost: the
-/// connection is to be closed.
+/// Takes frames out of a stream of bytes that arrives in any portions. A header that is not understood costs its
+/// frame only; after a frame that is too long the stream is lost and the connection is to be closed.
 #[derive(Debug)]
 pub struct Decoder<Verb> {
     buffer: Vec<u8>,
@@ -225,13 +225,14 @@ impl<Verb: DeserializeOwned> Decoder<Verb> {
         }
         let Some(content) = rest.get(..header_len + body_len) else { return Ok(None) };
         let (header, body) = content.split_at(header_len);
-        let frame = Frame { verb: serde_json::from_slice(header)?, body: body.to_vec() };
-        self.used += PREFIX_BYTES + header_len + body_len;
+        let verb = serde_json::from_slice(header);
+        let body = body.to_vec();
+        self.used += PREFIX_BYTES + content.len();
         if self.used == self.buffer.len() {
             // Nothing is kept between frames, not even capacity: most keepers are idle most of the time.
             *self = Self::default();
         }
-        Ok(Some(frame))
+        Ok(Some(Frame { verb: verb?, body }))
     }
 }
 
@@ -281,9 +282,11 @@ mod tests {
     }
 
     #[test]
-    fn a_garbled_header_is_an_error() {
+    fn a_garbled_header_costs_its_frame_only() {
         let mut decoder = Decoder::<ToKeeper>::new();
         decoder.push(b"\x02\0\0\0\0\0\0\0{]");
+        decoder.push(&encode(&ToKeeper::Bye {}, b"").unwrap());
         assert!(matches!(decoder.next_frame(), Err(FrameError::Header(_))));
+        assert_eq!(decoder.next_frame().unwrap().unwrap().verb, ToKeeper::Bye {});
     }
 }

@@ -32,7 +32,9 @@ pub struct Line<'a> {
 pub enum LineBody<'a> {
     Whole(Cow<'a, [u8]>),
     /// Longer than anyone parses; the tape has it.
-    Oversize { len: u64 },
+    Oversize {
+        len: u64,
+    },
     /// The stream ended without a newline, or damage took a part of the line.
     Partial(Cow<'a, [u8]>),
 }
@@ -161,7 +163,7 @@ impl Assembler {
         if !continues && let Some(abandoned) = pending.take() {
             // Its writer died between two pieces. Half an input never counted: it was not written to the agent.
             if record.stream != Stream::In {
-                lines.push(Pending { state: PendingState { cut: true, ..abandoned.state }, ..abandoned }.finish(start, self.limit));
+                lines.push(abandoned.cut().finish(start, self.limit));
             }
         }
         let more = record.flags.has(Flags::MORE);
@@ -205,6 +207,11 @@ impl Pending {
         } else {
             self.bytes = Vec::new();
         }
+    }
+
+    fn cut(mut self) -> Pending {
+        self.state.cut = true;
+        self
     }
 
     fn finish<'a>(self, end: u64, limit: usize) -> Line<'a> {

@@ -18,28 +18,52 @@ pub enum KeeperNote {
         start_time: u64,
     },
     /// The cgroup that was asked for could not be used; trees are walked instead.
-    NoCgroup { reason: String },
+    NoCgroup {
+        reason: String,
+    },
     /// The agent prints faster than it may for long; said once for each such stretch.
-    Throttled { bytes_per_second: u64 },
+    Throttled {
+        bytes_per_second: u64,
+    },
     /// The tape reached its limit; the agent's output waits in its pipes.
-    TapeLimit { tape_bytes: u64 },
+    TapeLimit {
+        tape_bytes: u64,
+    },
     /// The tape's limit was raised.
-    TapeLimitRaised { tape_bytes: u64 },
+    TapeLimitRaised {
+        tape_bytes: u64,
+    },
     /// The tape can be written again after the disk was full or failed for this long.
-    DiskBack { after_ms: u64, error: String },
+    DiskBack {
+        after_ms: u64,
+        error: String,
+    },
     /// The agent's input is closed; later inputs are refused.
-    InputClosed { reason: String },
-    StopAsked { by: String, rule: String },
+    InputClosed {
+        reason: String,
+    },
+    StopAsked {
+        by: String,
+        rule: String,
+    },
     /// A rung of the stop ladder was taken.
-    Rung { action: String },
-    Frozen { how: String },
+    Rung {
+        action: String,
+    },
+    Frozen {
+        how: String,
+    },
     Thawed {},
     /// Still running when the agent ended; they are killed.
-    Leftovers { processes: Vec<ProcessName> },
+    Leftovers {
+        processes: Vec<ProcessName>,
+    },
     /// Someone held the agent's pipes open after it ended, and the keeper stopped reading.
     DrainCut {},
     /// A daemon was started because none was there.
-    DaemonStarted { pid: u32 },
+    DaemonStarted {
+        pid: u32,
+    },
     #[serde(other)]
     Unknown,
 }

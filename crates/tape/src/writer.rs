@@ -46,14 +46,6 @@ impl Writer {
     /// Opens the tape in `dir`, making it if there is none. A tail that a dead writer left torn is cut off and
     /// kept in `tape.torn.<offset>`.
     pub fn open(dir: &Path, segment_bytes: u64) -> Result<Writer, OpenError> {
-        Self::open_salted(dir, segment_bytes, fresh_salt)
-    }
-
-    fn open_salted(
-        dir: &Path,
-        segment_bytes: u64,
-        salt: impl FnOnce() -> io::Result<u32>,
-    ) -> Result<Writer, OpenError> {
         let io = |source| OpenError::Io { dir: dir.to_owned(), source };
         let mut least_end = 0;
         let last = loop {
@@ -72,7 +64,7 @@ impl Writer {
             }
             // A compressed segment, or one set aside, is not continued: the tape goes on in a new one.
             _ => {
-                let header = SegmentHeader { base: end, salt: salt().map_err(io)? };
+                let header = SegmentHeader { base: end, salt: fresh_salt().map_err(io)? };
                 (segment::create(dir, header).map_err(io)?, header)
             }
         };

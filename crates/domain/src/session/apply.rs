@@ -2,8 +2,7 @@
 
 use super::{
     Created, Desired, Holds, Intake, OpenApproval, OpenTurn, Phase, Stall, State, Waiting, WatchdogRung,
-    project::Doing,
-    state::Place,
+    project::Doing, state::Place,
 };
 use crate::{
     MessageId, Time, Usage,
@@ -55,7 +54,7 @@ impl State {
     pub fn replay<'a>(events: impl IntoIterator<Item = (Time, &'a Event)>) -> Option<Self> {
         let mut events = events.into_iter();
         let mut state = match events.next()? {
-            (at, Event::SessionCreated(created)) => State::new(created.clone(), at),
+            (at, Event::SessionCreated(created)) => State::new((**created).clone(), at),
             _ => return None,
         };
         for (at, event) in events {
@@ -132,7 +131,12 @@ impl State {
             }
             Event::TurnStarted(turn) => {
                 self.turns = turn.turn;
-                self.turn = Some(OpenTurn { number: turn.turn, started: at, said_something: false, open_tools: Vec::new() });
+                self.turn = Some(OpenTurn {
+                    number: turn.turn,
+                    started: at,
+                    said_something: false,
+                    open_tools: Vec::new(),
+                });
                 self.doing = None;
             }
             Event::TurnEnded(ended) => {

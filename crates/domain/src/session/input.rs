@@ -28,9 +28,14 @@ pub enum Input {
     /// What the keeper stated on the tape, or the engine learnt of the process.
     Spawned(Spawn),
     /// The record of something written to the agent was read back from the tape.
-    InputTaped { tag: String },
+    InputTaped {
+        tag: String,
+    },
     Intake(Intake),
-    TapeDamaged { from: u64, to: u64 },
+    TapeDamaged {
+        from: u64,
+        to: u64,
+    },
     /// The process is gone, or never was.
     Exited(ExitFacts),
     Watchdog(Watchdog),
@@ -47,10 +52,18 @@ pub enum Request {
     Prompt(Message),
     Interrupt,
     Pause,
-    Resume { budget: Option<Budget> },
+    Resume {
+        budget: Option<Budget>,
+    },
     Stop(StopRule),
-    Answer { id: ApprovalId, allow: bool, message: String },
-    Halt { freeze: bool },
+    Answer {
+        id: ApprovalId,
+        allow: bool,
+        message: String,
+    },
+    Halt {
+        freeze: bool,
+    },
     ReleaseHalt,
 }
 
@@ -90,8 +103,14 @@ impl StopRule {
 
     pub const fn ladder(self) -> Ladder {
         match self {
-            StopRule::Kill | StopRule::Halt | StopRule::StartWatchdog | StopRule::StallWatchdog => Ladder::AtOnce,
-            StopRule::Stop | StopRule::TurnEnded | StopRule::Timeout | StopRule::Budget | StopRule::Restart => Ladder::Orderly,
+            StopRule::Kill | StopRule::Halt | StopRule::StartWatchdog | StopRule::StallWatchdog => {
+                Ladder::AtOnce
+            }
+            StopRule::Stop
+            | StopRule::TurnEnded
+            | StopRule::Timeout
+            | StopRule::Budget
+            | StopRule::Restart => Ladder::Orderly,
         }
     }
 }
@@ -116,10 +135,17 @@ pub struct StopRequested {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Report {
     /// Ready for messages.
-    Ready { provider_id: Option<String>, model: Option<String> },
+    Ready {
+        provider_id: Option<String>,
+        model: Option<String>,
+    },
     /// A turn began, because of these messages or by itself.
-    TurnStarted { messages: Vec<MessageId> },
-    TurnEnded { stop_reason: StopReason },
+    TurnStarted {
+        messages: Vec<MessageId>,
+    },
+    TurnEnded {
+        stop_reason: StopReason,
+    },
     Thinking(String),
     ToolCall(ToolCall),
     ToolResult(ToolResult),
@@ -130,10 +156,19 @@ pub enum Report {
     Opaque(Raw),
     Oversize(Raw),
     Partial(Raw),
-    Usage { usage: Usage, model: Option<String> },
-    ApprovalAsked { ask: String, tool: String, input: String },
+    Usage {
+        usage: Usage,
+        model: Option<String>,
+    },
+    ApprovalAsked {
+        ask: String,
+        tool: String,
+        input: String,
+    },
     /// The agent no longer waits for an answer.
-    ApprovalWithdrawn { ask: String },
+    ApprovalWithdrawn {
+        ask: String,
+    },
     /// The agent answered a nudge: it lives, and says no more.
     Alive,
 }
@@ -186,12 +221,21 @@ pub struct ExitFacts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
-    Exited { code: i32 },
-    Signaled { signal: i32 },
+    Exited {
+        code: i32,
+    },
+    Signaled {
+        signal: i32,
+    },
     /// The program was never executed.
-    NeverStarted { stage: String, message: String },
+    NeverStarted {
+        stage: String,
+        message: String,
+    },
     /// The keeper is gone and left no record.
-    Lost { reason: String },
+    Lost {
+        reason: String,
+    },
 }
 
 /// What follows from an input: facts to record at once, then work to do.
@@ -205,13 +249,17 @@ pub struct Decision {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Start the keeper of this attempt.
-    Spawn { attempt: u32 },
+    Spawn {
+        attempt: u32,
+    },
     /// Say this to the agent, through the outbox.
     Tell(AgentRequest),
     Freeze(bool),
     Stop(StopRule, By),
     /// Create the session that goes on with this one.
-    Continue { after: Duration },
+    Continue {
+        after: Duration,
+    },
 }
 
 /// What a dialogue is asked to say to its agent.
@@ -219,7 +267,11 @@ pub enum Effect {
 pub enum AgentRequest {
     Prompt(Message),
     Interrupt,
-    Answer { ask: String, allow: bool, message: String },
+    Answer {
+        ask: String,
+        allow: bool,
+        message: String,
+    },
     /// Asks for a sign of life.
     Nudge,
 }

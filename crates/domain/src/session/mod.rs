@@ -23,7 +23,8 @@ mod watchdog;
 pub use config::{Approve, Config, Created, RestartPolicy, Sandbox, WatchdogLimits};
 pub use decide::{create, decide, effects_to_repeat};
 pub use input::{
-    AgentRequest, Context, Decision, Effect, ExitFacts, How, Input, Intake, Ladder, Report, Request, Spawn, StopRequested, StopRule,
+    AgentRequest, Context, Decision, Effect, ExitFacts, How, Input, Intake, Ladder, Report, Request, Spawn,
+    StopRequested, StopRule,
 };
 pub use obituary::{Ended, Obituary, Restart};
 pub use project::{Attention, Doing, Link, Status, View};

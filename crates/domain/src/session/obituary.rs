@@ -98,17 +98,27 @@ fn sentence(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
             StopRule::Restart => format!("Stopped to be replaced by a new session, asked by {by}{rung}."),
             StopRule::Kill => format!("Killed, asked by {by}."),
             StopRule::Halt => format!("Killed by a halt of all agents, asked by {by}."),
-            StopRule::TurnEnded => format!("The turn ended and the agent was stopped in an orderly way{rung}."),
-            StopRule::Timeout => format!("Stopped because its time limit of {} passed{rung}.", span(state.created.config.timeout_us)),
+            StopRule::TurnEnded => {
+                format!("The turn ended and the agent was stopped in an orderly way{rung}.")
+            }
+            StopRule::Timeout => format!(
+                "Stopped because its time limit of {} passed{rung}.",
+                span(state.created.config.timeout_us)
+            ),
             StopRule::Budget => format!(
                 "Stopped because its budget of {} tokens was used up ({} used){rung}.",
                 state.budget.map_or(0, |budget| budget.tokens),
                 state.usage.budgeted()
             ),
             StopRule::StartWatchdog => {
-                format!("Ended by Ostler: not ready within {}.", span(Some(state.created.config.watchdogs.start_us)))
+                format!(
+                    "Ended by Ostler: not ready within {}.",
+                    span(Some(state.created.config.watchdogs.start_us))
+                )
             }
-            StopRule::StallWatchdog => "Ended by Ostler to start it anew: it made no progress and did not react.".to_owned(),
+            StopRule::StallWatchdog => {
+                "Ended by Ostler to start it anew: it made no progress and did not react.".to_owned()
+            }
         };
     }
     if let Some(asked) = &exit.asked {
@@ -120,12 +130,19 @@ fn sentence(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
         _ => "",
     };
     match &exit.how {
-        How::NeverStarted { stage, message } => format!("The agent could not be started ({stage}): {message}."),
+        How::NeverStarted { stage, message } => {
+            format!("The agent could not be started ({stage}): {message}.")
+        }
         How::Lost { reason } => format!("Lost: {reason}."),
-        How::Exited { code: 0 } if outcome == Outcome::Done => "The agent ended by itself with exit code 0, its work done.".to_owned(),
+        How::Exited { code: 0 } if outcome == Outcome::Done => {
+            "The agent ended by itself with exit code 0, its work done.".to_owned()
+        }
         How::Exited { code } => format!("The agent ended by itself with exit code {code}{when}."),
         How::Signaled { signal } => {
-            format!("The agent was ended by signal {signal}{}{when}; Ostler did not send it.", signal_name(*signal))
+            format!(
+                "The agent was ended by signal {signal}{}{when}; Ostler did not send it.",
+                signal_name(*signal)
+            )
         }
     }
 }

@@ -23,8 +23,15 @@ pub enum Status {
 }
 
 impl Status {
-    pub const ALL: &'static [Status] =
-        &[Status::Created, Status::Starting, Status::Running, Status::Working, Status::Stopping, Status::Stopped, Status::Failed];
+    pub const ALL: &'static [Status] = &[
+        Status::Created,
+        Status::Starting,
+        Status::Running,
+        Status::Working,
+        Status::Stopping,
+        Status::Stopped,
+        Status::Failed,
+    ];
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -91,7 +98,10 @@ impl Attention {
 
     /// Says whether a person is needed.
     pub const fn needs_you(self) -> bool {
-        matches!(self, Attention::BudgetHold | Attention::WaitingApproval | Attention::WaitingInput | Attention::Stalled)
+        matches!(
+            self,
+            Attention::BudgetHold | Attention::WaitingApproval | Attention::WaitingInput | Attention::Stalled
+        )
     }
 }
 
@@ -230,7 +240,9 @@ impl State {
         match self.attention(Link::Attached) {
             Some(Attention::Paused) if self.desired == Desired::Pause => self.desired_since,
             Some(Attention::Paused | Attention::BudgetHold) => self.held_since,
-            Some(Attention::WaitingApproval) => self.approvals.first().map_or(self.phase_since, |open| open.asked),
+            Some(Attention::WaitingApproval) => {
+                self.approvals.first().map_or(self.phase_since, |open| open.asked)
+            }
             Some(Attention::Stalled) => self.stall.as_ref().map_or(self.phase_since, |stall| stall.since),
             Some(Attention::Working) => self.turn.as_ref().map_or(self.phase_since, |turn| turn.started),
             Some(Attention::Idle) => self.idle_since.max(self.phase_since),
@@ -246,24 +258,28 @@ impl State {
                 (None, _) => "waits to be started".to_owned(),
             },
             Phase::Starting => format!("attempt {}; the agent has not said that it is ready", self.attempt),
-            Phase::Stopping => self.stop.as_ref().map_or_else(String::new, |stop| format!("asked by {}", stop.by.0)),
-            Phase::Ended => self.ended.as_ref().map_or_else(String::new, |ended| ended.obituary.sentence.clone()),
+            Phase::Stopping => {
+                self.stop.as_ref().map_or_else(String::new, |stop| format!("asked by {}", stop.by.0))
+            }
+            Phase::Ended => {
+                self.ended.as_ref().map_or_else(String::new, |ended| ended.obituary.sentence.clone())
+            }
             Phase::Live => match self.attention(Link::Attached) {
                 Some(Attention::Paused) => match (&self.holds.halt, &self.holds.disk) {
                     (Some(reason), _) | (None, Some(reason)) => reason.clone(),
                     (None, None) => "paused by a person".to_owned(),
                 },
                 Some(Attention::BudgetHold) => self.holds.budget.clone().unwrap_or_default(),
-                Some(Attention::WaitingApproval) => self
-                    .approvals
-                    .first()
-                    .map_or_else(String::new, |open| one_line(&format!("{}: {}", open.tool, open.input), Doing::MOST)),
+                Some(Attention::WaitingApproval) => self.approvals.first().map_or_else(String::new, |open| {
+                    one_line(&format!("{}: {}", open.tool, open.input), Doing::MOST)
+                }),
                 Some(Attention::Stalled) => self.stall.as_ref().map_or_else(String::new, |stall| {
                     format!("watchdog {} fired, no output since", stall.watchdog.as_str())
                 }),
-                Some(Attention::Working) => {
-                    self.doing.as_ref().map_or_else(|| "a turn is open".to_owned(), |doing| doing.text.clone())
-                }
+                Some(Attention::Working) => self
+                    .doing
+                    .as_ref()
+                    .map_or_else(|| "a turn is open".to_owned(), |doing| doing.text.clone()),
                 _ => "no turn is open".to_owned(),
             },
         }
@@ -302,8 +318,10 @@ impl State {
             turns: self.turns,
             usage: self.usage,
             budget: self.budget,
-            messages_waiting: u32::try_from(self.messages.iter().filter(|waiting| waiting.place < Place::Delivered).count())
-                .unwrap_or(u32::MAX),
+            messages_waiting: u32::try_from(
+                self.messages.iter().filter(|waiting| waiting.place < Place::Delivered).count(),
+            )
+            .unwrap_or(u32::MAX),
             approvals_open: self.approvals.iter().map(|open| open.id).collect(),
             denied: self.denied,
             last_completion: self

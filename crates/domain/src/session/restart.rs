@@ -15,11 +15,13 @@ pub(super) fn plan(state: &State, outcome: Outcome, now: &Now) -> Option<Restart
     let wanted = match rule {
         // A person who asks for a new process gets one at once, whatever the policy.
         Some(StopRule::Restart) => return Some(Restart::At(Deadline::after(now, Duration::ZERO))),
-        Some(StopRule::StallWatchdog | StopRule::StartWatchdog) | None => match state.created.config.restart {
-            RestartPolicy::Never => false,
-            RestartPolicy::OnFailure => outcome.is_failure(),
-            RestartPolicy::Always => true,
-        },
+        Some(StopRule::StallWatchdog | StopRule::StartWatchdog) | None => {
+            match state.created.config.restart {
+                RestartPolicy::Never => false,
+                RestartPolicy::OnFailure => outcome.is_failure(),
+                RestartPolicy::Always => true,
+            }
+        }
         // Ended on purpose, by a person or by a limit that would only strike again.
         Some(_) => false,
     };

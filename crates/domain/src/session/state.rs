@@ -282,7 +282,12 @@ impl State {
             && self.turn.is_none()
             && !self.is_frozen()
             && self.holds.disk.is_none()
-            && !self.messages.iter().any(|waiting| matches!(waiting.place, Place::Outbox | Place::Delivered | Place::Seen));
-        at_rest.then(|| self.messages.iter().find(|waiting| waiting.place == Place::Inbox))?.map(|waiting| &waiting.message)
+            && !self
+                .messages
+                .iter()
+                .any(|waiting| matches!(waiting.place, Place::Outbox | Place::Delivered | Place::Seen));
+        at_rest
+            .then(|| self.messages.iter().find(|waiting| waiting.place == Place::Inbox))?
+            .map(|waiting| &waiting.message)
     }
 }

@@ -16,8 +16,13 @@ pub(super) fn decide(draft: &mut Draft<'_>, exit: &ExitFacts) {
     }
     let open: Vec<ApprovalId> = draft.state.approvals().iter().map(|open| open.id).collect();
     report::expire(draft, open);
-    let half_told: Vec<MessageId> =
-        draft.state.messages.iter().filter(|waiting| waiting.place == Place::Delivered).map(|waiting| waiting.message.id).collect();
+    let half_told: Vec<MessageId> = draft
+        .state
+        .messages
+        .iter()
+        .filter(|waiting| waiting.place == Place::Delivered)
+        .map(|waiting| waiting.message.id)
+        .collect();
     for id in half_told {
         let why = "the agent ended before its own output showed that it had read this".to_owned();
         draft.record(Event::MessageUnknown(MessageUnknown { id, why }));
@@ -30,13 +35,20 @@ pub(super) fn decide(draft: &mut Draft<'_>, exit: &ExitFacts) {
         draft.effect(Effect::Continue { after: deadline.remaining(&draft.context.now) });
     }
     let ended = Ended { outcome, obituary: text, restart };
-    draft.record(if outcome.is_failure() { Event::SessionFailed(ended) } else { Event::SessionStopped(ended) });
+    draft.record(if outcome.is_failure() {
+        Event::SessionFailed(ended)
+    } else {
+        Event::SessionStopped(ended)
+    });
 }
 
 /// Ends a session that was asked to stop before it had a process.
 pub(super) fn without_a_process(draft: &mut Draft<'_>) {
     let exit = ExitFacts {
-        how: How::NeverStarted { stage: "created".to_owned(), message: "it was stopped before it started".to_owned() },
+        how: How::NeverStarted {
+            stage: "created".to_owned(),
+            message: "it was stopped before it started".to_owned(),
+        },
         oom: false,
         leftovers: Vec::new(),
         asked: None,

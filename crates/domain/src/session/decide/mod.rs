@@ -7,10 +7,16 @@ mod ending;
 mod report;
 mod request;
 
-use super::{AgentRequest, Context, Created, Decision, Effect, Input, Intake, Phase, State, StopRequested, StopRule, Watchdog, WatchdogRung};
+use super::{
+    AgentRequest, Context, Created, Decision, Effect, Input, Intake, Phase, State, StopRequested, StopRule,
+    Watchdog, WatchdogRung,
+};
 use crate::{
     Message, Refusal, SessionId,
-    event::{By, Event, Held, IntakeChanged, MessageAccepted, MessageMark, MessageSent, Released, Spawned, Stalled, Starting, TapeDamaged, WatchdogFired},
+    event::{
+        By, Event, Held, IntakeChanged, MessageAccepted, MessageMark, MessageSent, Released, Spawned,
+        Stalled, Starting, TapeDamaged, WatchdogFired,
+    },
     session::{Hold, RestartPolicy},
 };
 
@@ -20,18 +26,22 @@ pub fn create(created: Created, messages: Vec<(Message, Option<SessionId>)>, by:
     let accepted = messages.into_iter().map(|(message, moved_from)| {
         Event::MessageAccepted(MessageAccepted { message, conversation, by: by.clone(), moved_from })
     });
-    std::iter::once(Event::SessionCreated(created)).chain(accepted).collect()
+    std::iter::once(Event::SessionCreated(Box::new(created))).chain(accepted).collect()
 }
 
 /// Decides what follows from an input in a state. Total: no input in any state panics.
 pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision, Refusal> {
-    let mut draft = Draft { state: std::borrow::Cow::Borrowed(state), context, decision: Decision::default() };
+    let mut draft =
+        Draft { state: std::borrow::Cow::Borrowed(state), context, decision: Decision::default() };
     match input {
         Input::Request(request, by) => request::decide(&mut draft, request, by)?,
         _ if state.is_ended() => {}
         Input::Report(report) => report::decide(&mut draft, report),
         Input::Spawned(spawn) => {
-            draft.record(Event::SessionSpawned(Spawned { agent: spawn.agent, boot: context.now.boot.clone() }));
+            draft.record(Event::SessionSpawned(Spawned {
+                agent: spawn.agent,
+                boot: context.now.boot.clone(),
+            }));
         }
         Input::InputTaped { tag } => {
             if let Some(id) = AgentRequest::prompted(&tag) {
@@ -145,8 +155,12 @@ impl Draft<'_> {
         self.record(Event::IntakeChanged(IntakeChanged { intake: intake.as_str().to_owned() }));
         let held = self.state.holds().disk.is_some();
         match intake {
-            Intake::DiskFull => self.hold(Hold::Disk, "the disk is full: recording and input wait for space".to_owned()),
-            Intake::TapeLimit => self.hold(Hold::Disk, "the tape reached its limit: raise it to go on".to_owned()),
+            Intake::DiskFull => {
+                self.hold(Hold::Disk, "the disk is full: recording and input wait for space".to_owned())
+            }
+            Intake::TapeLimit => {
+                self.hold(Hold::Disk, "the tape reached its limit: raise it to go on".to_owned())
+            }
             Intake::Open | Intake::Throttled if held => {
                 self.release(Hold::Disk);
                 self.deliver();

@@ -5,8 +5,8 @@ use crate::{
     ApprovalId, MessageId, Usage,
     budget::{Standing, WhenUsedUp},
     event::{
-        Answer, ApprovalAnswered, ApprovalRequested, BudgetReached, By, Event, MessageMark, Recovered, Started, StopReason, Text, TurnEnded,
-        TurnStarted, UsageRecorded,
+        Answer, ApprovalAnswered, ApprovalRequested, BudgetReached, By, Event, MessageMark, Recovered,
+        Started, StopReason, Text, TurnEnded, TurnStarted, UsageRecorded,
     },
     session::{AgentRequest, Approve, Effect, Hold, Phase, Report, StopRule, state::Place},
     time::Deadline,
@@ -33,7 +33,8 @@ pub(super) fn decide(draft: &mut Draft<'_>, report: Report) {
         Report::Usage { usage, model } => used(draft, usage, model),
         Report::ApprovalAsked { ask, tool, input } => asked(draft, ask, tool, input),
         Report::ApprovalWithdrawn { ask } => {
-            let open: Vec<ApprovalId> = draft.state.approvals().iter().filter(|open| open.ask == ask).map(|open| open.id).collect();
+            let open: Vec<ApprovalId> =
+                draft.state.approvals().iter().filter(|open| open.ask == ask).map(|open| open.id).collect();
             expire(draft, open);
         }
         Report::Alive => {}
@@ -44,7 +45,8 @@ fn ready(draft: &mut Draft<'_>, provider_id: Option<String>, model: Option<Strin
     if draft.state.phase() != Phase::Starting {
         return;
     }
-    let deadline = draft.state.created().config.timeout().map(|span| Deadline::after(&draft.context.now, span));
+    let deadline =
+        draft.state.created().config.timeout().map(|span| Deadline::after(&draft.context.now, span));
     draft.record(Event::SessionStarted(Started { provider_id, model, deadline }));
     draft.deliver();
 }
@@ -57,7 +59,8 @@ fn turn_started(draft: &mut Draft<'_>, messages: &[MessageId]) {
     }
     let turn = draft.state.turn().map(|turn| turn.number);
     for id in messages {
-        if draft.state.messages.iter().any(|waiting| waiting.message.id == *id && waiting.place < Place::Seen) {
+        if draft.state.messages.iter().any(|waiting| waiting.message.id == *id && waiting.place < Place::Seen)
+        {
             draft.record(Event::MessageSeen(MessageMark { id: *id, turn }));
         }
     }
@@ -68,8 +71,13 @@ fn turn_ended(draft: &mut Draft<'_>, stop_reason: StopReason) {
     let open: Vec<ApprovalId> = draft.state.approvals().iter().map(|open| open.id).collect();
     expire(draft, open);
     draft.record(Event::TurnEnded(TurnEnded { turn, stop_reason }));
-    let answered: Vec<MessageId> =
-        draft.state.messages.iter().filter(|waiting| waiting.place == Place::Seen).map(|waiting| waiting.message.id).collect();
+    let answered: Vec<MessageId> = draft
+        .state
+        .messages
+        .iter()
+        .filter(|waiting| waiting.place == Place::Seen)
+        .map(|waiting| waiting.message.id)
+        .collect();
     for id in answered {
         draft.record(Event::MessageAnswered(MessageMark { id, turn: Some(turn) }));
     }
@@ -81,7 +89,12 @@ fn turn_ended(draft: &mut Draft<'_>, stop_reason: StopReason) {
 
 pub(super) fn expire(draft: &mut Draft<'_>, open: Vec<ApprovalId>) {
     for id in open {
-        draft.record(Event::ApprovalAnswered(ApprovalAnswered { id, answer: Answer::Expired, by: By::ostler(), message: String::new() }));
+        draft.record(Event::ApprovalAnswered(ApprovalAnswered {
+            id,
+            answer: Answer::Expired,
+            by: By::ostler(),
+            message: String::new(),
+        }));
     }
 }
 
@@ -98,7 +111,9 @@ fn used(draft: &mut Draft<'_>, usage: Usage, model: Option<String>) {
         Standing::UsedUp => {
             draft.record(Event::BudgetExceeded(reached));
             match budget.when_used_up {
-                WhenUsedUp::Hold => draft.hold(Hold::Budget, format!("{used} of {} tokens used", budget.tokens)),
+                WhenUsedUp::Hold => {
+                    draft.hold(Hold::Budget, format!("{used} of {} tokens used", budget.tokens))
+                }
                 WhenUsedUp::Stop => draft.stop(StopRule::Budget, By::ostler()),
             }
         }
@@ -114,6 +129,11 @@ fn asked(draft: &mut Draft<'_>, ask: String, tool: String, input: String) {
         Approve::Nobody => (false, "nobody is there to answer, so this was denied".to_owned()),
     };
     let answer = crate::session::input::answer(allow);
-    draft.record(Event::ApprovalAnswered(ApprovalAnswered { id, answer, by: By::ostler(), message: message.clone() }));
+    draft.record(Event::ApprovalAnswered(ApprovalAnswered {
+        id,
+        answer,
+        by: By::ostler(),
+        message: message.clone(),
+    }));
     draft.effect(Effect::Tell(AgentRequest::Answer { ask, allow, message }));
 }

@@ -6,7 +6,9 @@ use super::Draft;
 use crate::{
     Message, Reason, Refusal,
     budget::{Budget, Standing},
-    event::{ApprovalAnswered, BudgetChanged, By, Event, InterruptRequested, MessageAccepted, Paused, Resumed},
+    event::{
+        ApprovalAnswered, BudgetChanged, By, Event, InterruptRequested, MessageAccepted, Paused, Resumed,
+    },
     limits::{INBOX_MESSAGES, MESSAGE_BYTES},
     session::{AgentRequest, Desired, Effect, Hold, Phase, Request, StopRule, input},
     time::Deadline,
@@ -64,8 +66,11 @@ fn prompt(draft: &mut Draft<'_>, message: Message, by: By) -> Result<(), Refusal
             .because(format!("this one has {}", message.text.len())));
     }
     if draft.state.messages.len() >= INBOX_MESSAGES {
-        return Err(Refusal::new(Reason::InboxFull, format!("{INBOX_MESSAGES} messages already wait for session {short}"))
-            .hint(format!("ostler interrupt {short}"), "ends the turn, so that the next one is delivered"));
+        return Err(Refusal::new(
+            Reason::InboxFull,
+            format!("{INBOX_MESSAGES} messages already wait for session {short}"),
+        )
+        .hint(format!("ostler interrupt {short}"), "ends the turn, so that the next one is delivered"));
     }
     let conversation = draft.state.created().conversation;
     draft.record(Event::MessageAccepted(MessageAccepted { message, conversation, by, moved_from: None }));
@@ -118,13 +123,17 @@ fn resume(draft: &mut Draft<'_>, budget: Option<Budget>, by: By) -> Result<(), R
         draft.record(Event::BudgetChanged(BudgetChanged { budget: Some(budget), by: by.clone() }));
     }
     if draft.state.holds().budget.is_some() {
-        let used_up = draft.state.budget.is_some_and(|budget| budget.standing(draft.state.usage()) == Standing::UsedUp);
+        let used_up =
+            draft.state.budget.is_some_and(|budget| budget.standing(draft.state.usage()) == Standing::UsedUp);
         if used_up {
             let short = draft.state.created().id.short();
             let used = draft.state.usage().budgeted();
             return Err(Refusal::new(Reason::OverBudget, format!("session {short} has used up its budget"))
                 .because(format!("{used} tokens used"))
-                .hint(format!("ostler resume {short} --budget {}", used.saturating_mul(2)), "raises the budget and goes on"));
+                .hint(
+                    format!("ostler resume {short} --budget {}", used.saturating_mul(2)),
+                    "raises the budget and goes on",
+                ));
         }
         draft.release(Hold::Budget);
     }
@@ -141,13 +150,27 @@ fn resume(draft: &mut Draft<'_>, budget: Option<Budget>, by: By) -> Result<(), R
     Ok(())
 }
 
-fn answer(draft: &mut Draft<'_>, id: crate::ApprovalId, allow: bool, message: String, by: By) -> Result<(), Refusal> {
+fn answer(
+    draft: &mut Draft<'_>,
+    id: crate::ApprovalId,
+    allow: bool,
+    message: String,
+    by: By,
+) -> Result<(), Refusal> {
     let Some(open) = draft.state.approvals().iter().find(|open| open.id == id) else {
-        return Err(Refusal::new(Reason::ApprovalAnswered, format!("approval {} no longer waits for an answer", id.short()))
-            .hint(format!("ostler show {}", id.short()), "says how it was answered"));
+        return Err(Refusal::new(
+            Reason::ApprovalAnswered,
+            format!("approval {} no longer waits for an answer", id.short()),
+        )
+        .hint(format!("ostler show {}", id.short()), "says how it was answered"));
     };
     let ask = open.ask.clone();
-    draft.record(Event::ApprovalAnswered(ApprovalAnswered { id, answer: input::answer(allow), by, message: message.clone() }));
+    draft.record(Event::ApprovalAnswered(ApprovalAnswered {
+        id,
+        answer: input::answer(allow),
+        by,
+        message: message.clone(),
+    }));
     draft.effect(Effect::Tell(AgentRequest::Answer { ask, allow, message }));
     Ok(())
 }

@@ -1,0 +1,160 @@
+//! Random inputs: every kind of request and report, sensible or not.
+
+use ostler_domain::{
+    ApprovalId, Budget, CampaignId, ConversationId, Message, MessageId, Mode, Now, SessionId, Time, Usage,
+    budget::WhenUsedUp,
+    event::{By, Leftover, Process, Raw, StopReason, ToolCall, ToolResult},
+    session::{
+        Approve, Config, Context, Created, ExitFacts, How, Input, Intake, Report, Request, RestartPolicy,
+        Sandbox, Spawn, StopRule, Watchdog, WatchdogLimits,
+    },
+    time::BootId,
+};
+use proptest::{collection::vec, option, prelude::*};
+
+pub(crate) fn time(n: i64) -> Time {
+    Time::from_micros(1_760_000_000_000_000 + n)
+}
+
+pub(crate) fn context(step: u64) -> Context {
+    Context {
+        now: Now {
+            wall: time(i64::try_from(step).unwrap() * 1_000),
+            since_boot: std::time::Duration::from_millis(1_000_000 + step),
+            boot: BootId("boot".into()),
+        },
+        entropy: u128::from(step),
+    }
+}
+
+pub(crate) fn message(n: u8) -> Message {
+    Message { id: MessageId::new(time(0), u128::from(n)), text: format!("message {n}"), mode: Mode::Followup }
+}
+
+pub(crate) fn created(
+    restart: RestartPolicy,
+    approve: Approve,
+    ends_with_turn: bool,
+    budget: Option<Budget>,
+) -> Created {
+    let id = SessionId::new(time(0), 7);
+    Created {
+        id,
+        campaign: CampaignId::new(time(0), 1),
+        conversation: ConversationId::new(time(0), 2),
+        name: "some-work".parse().unwrap(),
+        config: Config {
+            provider: "script".into(),
+            model: None,
+            working_dir: "/srv/shop".into(),
+            budget,
+            timeout_us: Some(60_000_000),
+            restart,
+            approve,
+            ends_with_turn,
+            environment: Default::default(),
+            provider_config: Default::default(),
+            ticket: None,
+            watchdogs: WatchdogLimits::default(),
+        },
+        sandbox: Sandbox::Off,
+        continues: None,
+        chain: id,
+        spawned_by: None,
+        restart_count: 0,
+        short_lives: 0,
+    }
+}
+
+pub(crate) fn any_created() -> impl Strategy<Value = Created> {
+    let restart =
+        prop_oneof![Just(RestartPolicy::Never), Just(RestartPolicy::OnFailure), Just(RestartPolicy::Always)];
+    let approve = prop_oneof![Just(Approve::Ask), Just(Approve::All), Just(Approve::Nobody)];
+    (restart, approve, any::<bool>(), option::of(any_budget())).prop_map(|(r, a, e, b)| created(r, a, e, b))
+}
+
+fn any_budget() -> impl Strategy<Value = Budget> {
+    (0u64..2_000, any::<bool>()).prop_map(|(tokens, hold)| Budget {
+        tokens,
+        when_used_up: if hold { WhenUsedUp::Hold } else { WhenUsedUp::Stop },
+    })
+}
+
+fn any_request() -> impl Strategy<Value = Request> {
+    prop_oneof![
+        3 => Just(Request::Start),
+        1 => Just(Request::StartAgain),
+        4 => any::<u8>().prop_map(|n| Request::Prompt(message(n))),
+        1 => Just(Request::Interrupt),
+        1 => Just(Request::Pause),
+        2 => option::of(any_budget()).prop_map(|budget| Request::Resume { budget }),
+        1 => prop_oneof![
+            Just(StopRule::Stop), Just(StopRule::Kill), Just(StopRule::Timeout), Just(StopRule::Restart)
+        ].prop_map(Request::Stop),
+        1 => (any::<u8>(), any::<bool>()).prop_map(|(n, allow)| Request::Answer {
+            id: ApprovalId::new(time(i64::from(n) * 1_000), u128::from(n)), allow, message: String::new() }),
+        1 => any::<bool>().prop_map(|freeze| Request::Halt { freeze }),
+        1 => Just(Request::ReleaseHalt),
+    ]
+}
+
+fn any_raw() -> impl Strategy<Value = Raw> {
+    any::<(String, u64, u64)>().prop_map(|(text, bytes, at)| Raw { text, bytes, at })
+}
+
+fn any_report() -> impl Strategy<Value = Report> {
+    let usage = (0u64..900, any::<u64>(), 0u64..900).prop_map(|(input, cache_read, output)| Usage {
+        input,
+        cache_read,
+        output,
+        ..Usage::default()
+    });
+    prop_oneof![
+        4 => Just(Report::Ready { provider_id: None, model: None }),
+        4 => vec(any::<u8>(), 0..2).prop_map(|ns| Report::TurnStarted { messages: ns.into_iter().map(|n| message(n).id).collect() }),
+        4 => prop_oneof![Just(StopReason::Completed), Just(StopReason::Interrupted), Just(StopReason::Error)]
+            .prop_map(|stop_reason| Report::TurnEnded { stop_reason }),
+        1 => any::<String>().prop_map(Report::Thinking),
+        1 => any::<String>().prop_map(Report::Completion),
+        1 => any::<(String, String, String)>().prop_map(|(tool, tool_id, summary)| Report::ToolCall(ToolCall { tool, tool_id, summary, input: String::new() })),
+        1 => any::<(String, bool)>().prop_map(|(tool_id, success)| Report::ToolResult(ToolResult { tool_id, success, exit: None, output: String::new() })),
+        1 => any_raw().prop_map(Report::Opaque),
+        1 => any_raw().prop_map(Report::Stderr),
+        2 => usage.prop_map(|usage| Report::Usage { usage, model: None }),
+        2 => any::<u8>().prop_map(|n| Report::ApprovalAsked { ask: n.to_string(), tool: "run".into(), input: "x".into() }),
+        1 => any::<u8>().prop_map(|n| Report::ApprovalWithdrawn { ask: n.to_string() }),
+        1 => Just(Report::Alive),
+    ]
+}
+
+fn any_exit() -> impl Strategy<Value = ExitFacts> {
+    let how = prop_oneof![
+        any::<i32>().prop_map(|code| How::Exited { code }),
+        Just(How::Exited { code: 0 }),
+        (1i32..64).prop_map(|signal| How::Signaled { signal }),
+        Just(How::NeverStarted { stage: "exec".into(), message: "gone".into() }),
+        Just(How::Lost { reason: "power".into() }),
+    ];
+    (how, any::<bool>(), any::<bool>()).prop_map(|(how, oom, left)| ExitFacts {
+        how,
+        oom,
+        leftovers: if left { vec![Leftover { pid: 1, name: "sleep".into() }] } else { vec![] },
+        asked: None,
+        rung: None,
+    })
+}
+
+pub(crate) fn any_input() -> impl Strategy<Value = Input> {
+    prop_oneof![
+        8 => any_request().prop_map(|request| Input::Request(request, By("ann".into()))),
+        12 => any_report().prop_map(Input::Report),
+        1 => Just(Input::Spawned(Spawn { agent: Process { pid: 9, start_time: 9 } })),
+        3 => any::<u8>().prop_map(|n| Input::InputTaped { tag: format!("prompt:{}", message(n).id) }),
+        1 => any::<String>().prop_map(|tag| Input::InputTaped { tag }),
+        1 => prop_oneof![Just(Intake::Open), Just(Intake::Throttled), Just(Intake::DiskFull), Just(Intake::TapeLimit)].prop_map(Input::Intake),
+        1 => any::<(u64, u64)>().prop_map(|(from, to)| Input::TapeDamaged { from, to }),
+        1 => any_exit().prop_map(Input::Exited),
+        2 => prop_oneof![Just(Watchdog::Start), Just(Watchdog::FirstOutput), Just(Watchdog::Silent), Just(Watchdog::Tool)].prop_map(Input::Watchdog),
+        1 => Just(Input::TimedOut),
+    ]
+}

@@ -1,0 +1,5 @@
+//! The promises of the pure core, tried with random histories.
+
+mod any;
+mod life;
+mod promises;

@@ -1,0 +1,72 @@
+//! Lines that are nobody's protocol: standard error, garbage, lines too long or cut off. The same for all
+//! providers, because agents change faster than we do and an unknown line is an event, not an error.
+
+use ostler_domain::{event::Raw, limits, session::Report, text::head};
+use ostler_tape::{Line, LineBody, Stream};
+
+/// What a line that no dialogue reads is reported as; nothing for the streams that are not the agent's.
+pub(crate) fn unread(line: &Line<'_>) -> Option<Report> {
+    let report = match (line.stream, &line.body) {
+        (Stream::Out | Stream::Err, LineBody::Oversize { .. }) => Report::Oversize,
+        (Stream::Out | Stream::Err, LineBody::Partial(_)) => Report::Partial,
+        (Stream::Err, LineBody::Whole(_)) => Report::Stderr,
+        (Stream::Out, LineBody::Whole(_)) => Report::Opaque,
+        _ => return None,
+    };
+    Some(report(raw(line)))
+}
+
+fn raw(line: &Line<'_>) -> Raw {
+    let bytes = line.body.bytes();
+    let len = match line.body {
+        LineBody::Oversize { len } => len,
+        LineBody::Whole(_) | LineBody::Partial(_) => bytes.len() as u64,
+    };
+    // Cut before decoding: a line may have megabytes. What the cut breaks at the end is dropped by `head`.
+    let near = &bytes[..bytes.len().min(limits::OPAQUE_PREVIEW_BYTES)];
+    let text = String::from_utf8_lossy(near);
+    Raw { text: head(&text, limits::OPAQUE_PREVIEW_BYTES).to_owned(), bytes: len, at: line.start }
+}
+
+/// The line's text, if it is one that a dialogue may parse: whole, UTF-8, an object, and not nested too deep.
+pub(crate) fn object<'a>(line: &'a Line<'_>) -> Option<&'a str> {
+    let LineBody::Whole(bytes) = &line.body else { return None };
+    if line.stream != Stream::Out || bytes.first() != Some(&b'{') || is_deeper_than(bytes, limits::JSON_DEPTH)
+    {
+        return None;
+    }
+    std::str::from_utf8(bytes).ok()
+}
+
+/// Says whether JSON text nests deeper than a limit, without building anything.
+fn is_deeper_than(json: &[u8], most: usize) -> bool {
+    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+    for byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b'{' | b'[' if !in_text => {
+                depth += 1;
+                if depth > most {
+                    return true;
+                }
+            }
+            b'}' | b']' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_counts_what_is_outside_texts() {
+        assert!(!is_deeper_than(br#"{"a":"[[[[[\"[["}"#, 1));
+        assert!(is_deeper_than(b"[[[", 2));
+        assert!(!is_deeper_than(b"[][][]", 1));
+    }
+}

@@ -1,0 +1,50 @@
+//! The built-in scripted agent: deterministic, with real tool calls. See `docs/script.md`.
+
+mod dialogue;
+
+use ostler_domain::limits;
+use ostler_tape::{frame::Rung, launch::default_ladder};
+
+use crate::{
+    Capabilities, CommandSpec, Dialogue, DialogueState, Launch, LaunchError, Provider, UnknownState,
+    UsageSource,
+};
+
+pub struct Script;
+
+impl Provider for Script {
+    fn name(&self) -> &'static str {
+        "script"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            resume: false,
+            fork: false,
+            steer: false,
+            interrupt: true,
+            approvals: true,
+            partial_output: true,
+            usage: UsageSource::Report,
+        }
+    }
+
+    fn command(&self, launch: &Launch) -> Result<CommandSpec, LaunchError> {
+        match launch.config.keys().next() {
+            Some(key) => Err(LaunchError::UnknownSetting { key: key.clone() }),
+            None => Ok(CommandSpec {
+                program: launch.ostler.clone(),
+                args: vec!["internal".to_owned(), "script".to_owned()],
+                env: Vec::new(),
+            }),
+        }
+    }
+
+    fn dialogue(&self, state: Option<&DialogueState>) -> Result<Box<dyn Dialogue>, UnknownState> {
+        Ok(Box::new(dialogue::ScriptDialogue::restore(state)?))
+    }
+
+    fn stop_ladder(&self) -> Vec<Rung> {
+        default_ladder(limits::STOP_RUNG)
+    }
+}
