@@ -8,6 +8,7 @@
 pub mod budget;
 pub mod campaign;
 pub mod event;
+pub mod home;
 pub mod id;
 pub mod limits;
 pub mod message;

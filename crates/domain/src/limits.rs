@@ -63,6 +63,14 @@ pub const CHECKPOINT_PAGES: u32 = 4_000;
 pub const REQUEST_MEMORY: Duration = Duration::from_secs(24 * 3600);
 /// Rows a filtered list may look at before it answers with a partial page and a cursor.
 pub const SCAN_ROWS: usize = 50_000;
+/// Bodies that one page of events carries before it ends early, with a cursor.
+pub const EVENT_PAGE_BYTES: usize = 8 * 1024 * 1024;
+/// How far apart the order of the record and the order of its times may be: a clock that was set back. Lists
+/// that ask for a time look this much further.
+pub const CLOCK_SLACK: Duration = Duration::from_secs(24 * 3600);
+/// Batches of new events kept for watchers that follow the end of the log; one that falls further behind reads
+/// the log.
+pub const TAIL_BATCHES: usize = 128;
 /// Full-text search sees all of a message or call, and this much of a tool's result.
 pub const SEARCH_RESULT_BYTES: usize = 4 * 1024;
 

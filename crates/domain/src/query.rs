@@ -1,7 +1,7 @@
 //! Questions to the record: filters and pages. The same words for the API, the CLI and the store.
 
 use crate::{
-    CampaignId, ConversationId, Kind, SessionId, Time,
+    CampaignId, ConversationId, Kind, SessionId, Time, Usage,
     session::{Attention, Outcome, Status},
 };
 
@@ -47,6 +47,13 @@ pub struct EventFilter {
     pub until: Option<Time>,
 }
 
+impl EventFilter {
+    /// Says whether an event of this kind and session is asked for, whenever it was.
+    pub fn fits_kind_and_session(&self, kind: Kind, session: Option<SessionId>) -> bool {
+        self.session.is_none_or(|wanted| session == Some(wanted)) && (self.kinds.is_empty() || self.kinds.contains(&kind))
+    }
+}
+
 /// A piece of a list: at most `limit` rows after the cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page {
@@ -69,4 +76,37 @@ impl Page {
 pub struct Listed<T> {
     pub rows: Vec<T>,
     pub next_cursor: Option<u64>,
+}
+
+/// Which model calls a sum is about.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct UsageFilter {
+    pub campaign: Option<CampaignId>,
+    pub session: Option<SessionId>,
+    pub provider: Option<String>,
+    pub model: Option<String>,
+    /// Made at or after.
+    pub since: Option<Time>,
+    /// Made before.
+    pub until: Option<Time>,
+}
+
+/// What gets a sum of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum UsageBy {
+    #[default]
+    Total,
+    Campaign,
+    Session,
+    Provider,
+    Model,
+}
+
+/// Model calls added up.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UsageSum {
+    /// Whose they are: an id or a name, as asked for; empty for a total or where nothing is known.
+    pub key: String,
+    pub calls: u64,
+    pub usage: Usage,
 }

@@ -1,1 +1,49 @@
-//! ostler-engine
+//! The shell around the pure core: one actor per session, effects after commits, adoption at start.
+//!
+//! The engine starts keepers by executing this program again and never runs an agent itself. It decides nothing
+//! that [`ostler_domain`] can decide, and keeps nothing that the store does not have, except who is connected.
+#![forbid(unsafe_code)]
+
+mod admin;
+mod campaign;
+mod census;
+mod change;
+mod clock;
+mod create;
+mod deltas;
+mod halt;
+mod keeper;
+mod link;
+mod options;
+mod requests;
+mod restart;
+mod session;
+mod sessions;
+mod shared;
+mod start;
+mod watch;
+mod who;
+
+use std::sync::Arc;
+
+pub use admin::DaemonStatus;
+pub use change::Change;
+pub use clock::Clock;
+pub use create::NewSession;
+pub use deltas::Delta;
+pub use keeper::Program;
+pub use options::Options;
+pub use requests::Sent;
+pub use ostler_store::{
+    ApprovalRow, ApprovalState, BackupProgress, CheckDepth, CheckReport, DirLock, Finding, Halt, MessageRow, Reindexed, SearchHit, Stats,
+};
+pub use watch::Watch;
+
+/// This version, as keepers and clients are told.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The running engine. Cheap to clone.
+#[derive(Clone)]
+pub struct Engine {
+    shared: Arc<shared::Shared>,
+}

@@ -1,1 +1,69 @@
-//! ostler-keeper
+//! The keeper: the small process that owns one session. It holds the lock, writes the tape, feeds the agent's
+//! input, applies the stop ladder and writes the exit record, and it outlives the daemon.
+//!
+//! ```text
+//! daemon ── document on 0, status on 1, log on 2 ──▶ keeper ──▶ init ──▶ launch, which becomes the agent
+//!    └───────────── frames on `ctl` ─────────────────┘
+//! ```
+//! One thread, one epoll loop; nothing that an agent prints is ever parsed here.
+
+#![forbid(unsafe_code)]
+
+mod bucket;
+mod cgroup;
+mod channel;
+mod clock;
+mod ctl;
+mod ending;
+mod feed;
+mod init;
+mod intake;
+mod keeper;
+mod ladder;
+mod launch;
+mod lifeline;
+mod link;
+mod log;
+mod poller;
+mod process;
+mod recorder;
+mod redact;
+mod signals;
+mod spawn;
+mod splitter;
+mod startup;
+mod tree;
+mod verbs;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use ostler_tape::launch::EXIT_REFUSED;
+
+/// `ostler internal keeper`: keeps the session that the document on descriptor 0 describes.
+pub fn run() -> ExitCode {
+    let Ok(ready) = startup::start() else { return ExitCode::from(EXIT_REFUSED) };
+    match keeper::Keeper::start(ready) {
+        Ok(keeper) => match keeper.run() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                log::line(format_args!("the keeper failed: {error}"));
+                ExitCode::FAILURE
+            }
+        },
+        Err(still_born) => {
+            still_born.bury();
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// `ostler internal init`: only a keeper starts it.
+pub fn init() -> ExitCode {
+    init::run()
+}
+
+/// `ostler internal launch`: only an init starts it.
+pub fn launch(args: &[OsString]) -> ExitCode {
+    launch::run(args)
+}

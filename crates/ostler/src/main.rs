@@ -1,1 +1,22 @@
-fn main() {}
+//! `ostler`: one binary, several programs. Which one is decided before any runtime or thread exists, because a
+//! keeper must stay small and a listing must be quick.
+#![forbid(unsafe_code)]
+
+mod daemon;
+
+use std::{env, ffi::OsString, process::ExitCode};
+
+fn main() -> ExitCode {
+    let args: Vec<OsString> = env::args_os().collect();
+    let words: Vec<&str> = args.iter().skip(1).map_while(|arg| arg.to_str()).collect();
+    match words.as_slice() {
+        ["internal", "keeper"] => ostler_keeper::run(),
+        ["internal", "init"] => ostler_keeper::init(),
+        ["internal", "launch", ..] => ostler_keeper::launch(&args[3..]),
+        ["internal", "script"] => ostler_agent::script::run(),
+        ["daemon", "run"] => daemon::main(daemon::Place::Foreground),
+        ["daemon", "run", "--background"] => daemon::main(daemon::Place::Background),
+        _ => ExitCode::from(2),
+    }
+}
+

@@ -1,1 +1,81 @@
-//! ostler-server
+//! The daemon's door: gRPC on a Unix socket that only its own user may open.
+//!
+//! A handler converts, asks the engine, and converts back; it decides nothing.
+#![forbid(unsafe_code)]
+
+mod handlers;
+mod peer;
+mod rows;
+mod socket;
+
+use std::{path::PathBuf, time::Duration};
+
+use ostler_domain::{Time, limits::REQUEST_BYTES};
+use ostler_engine::Engine;
+use ostler_wire::{
+    FILE_DESCRIPTOR_SET, REPLY_BYTES,
+    pb::{
+        admin_service_server::AdminServiceServer, campaign_service_server::CampaignServiceServer, event_service_server::EventServiceServer,
+        session_service_server::SessionServiceServer,
+    },
+};
+use tokio::sync::watch;
+use tonic::{service::interceptor, transport::Server};
+
+pub use socket::{ControlSocket, SocketError};
+
+/// Calls one connection may have open at once; a screen that watches everything needs a few dozen.
+const STREAMS_PER_CONNECTION: u32 = 256;
+/// A peer that stopped answering is let go of.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+
+/// What the handlers share.
+#[derive(Clone)]
+pub struct Served {
+    pub engine: Engine,
+    pub started: Time,
+    pub state_dir: PathBuf,
+    /// Told when somebody asks the daemon to end, and whether its sessions are to end too.
+    pub stop: watch::Sender<Option<Stop>>,
+}
+
+/// A wish that the daemon ends.
+#[derive(Debug, Clone)]
+pub struct Stop {
+    pub by: ostler_domain::event::By,
+    pub stop_sessions: bool,
+}
+
+/// Serves until the future resolves, then finishes what is open.
+pub async fn serve(served: Served, socket: ControlSocket, until: impl Future<Output = ()>) -> Result<(), tonic::transport::Error> {
+    let (health, health_service) = tonic_health::server::health_reporter();
+    macro_rules! service {
+        ($service:ident) => {{
+            health.set_serving::<$service<Served>>().await;
+            let service = $service::new(served.clone()).max_decoding_message_size(REQUEST_BYTES).max_encoding_message_size(REPLY_BYTES);
+            tonic::service::interceptor::InterceptedService::new(service, peer::check)
+        }};
+    }
+    let reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        .build_v1();
+    let reflection = match reflection {
+        Ok(service) => Some(interceptor::InterceptedService::new(service, peer::check)),
+        Err(error) => {
+            tracing::error!(%error, "reflection is not served");
+            None
+        }
+    };
+    Server::builder()
+        .max_concurrent_streams(STREAMS_PER_CONNECTION)
+        .http2_keepalive_interval(Some(KEEPALIVE))
+        .add_service(service!(SessionServiceServer))
+        .add_service(service!(EventServiceServer))
+        .add_service(service!(CampaignServiceServer))
+        .add_service(service!(AdminServiceServer))
+        .add_service(interceptor::InterceptedService::new(health_service, peer::check))
+        .add_optional_service(reflection)
+        .serve_with_incoming_shutdown(socket.incoming(), until)
+        .await
+}

@@ -1,1 +1,66 @@
-//! ostler-store
+//! The record on disk: one SQLite database, one writer, many readers.
+//!
+//! Three classes of tables, told apart by their prefix. `log_event` is the truth: every event, in the only
+//! order there is. `node_*` is what this machine needs to go on: tape cursors, dialogue states, the outbox,
+//! request ids. The rest is derived from the log and can be thrown away ([`Store::reindex`]).
+//!
+//! ```text
+//!  commit(…) ─► encode, write blobs ─► writer thread: gather ─► BEGIN … COMMIT (durable) ─► answer ─► publish
+//!  reads     ─► worker threads, one read-only connection each ─► short transactions
+//!  search.db ◄─ its own thread, which follows the log
+//! ```
+//!
+//! Architecture invariant: nothing is acknowledged or published before it is durable, and nothing but the
+//! writer thread writes.
+#![forbid(unsafe_code)]
+
+mod commit;
+mod error;
+mod open;
+mod store;
+
+mod blob;
+mod connect;
+mod convert;
+mod lock;
+mod pool;
+mod schema;
+mod writer;
+
+mod approval;
+mod campaign;
+mod conversation;
+mod derive;
+mod halt;
+mod log;
+mod message;
+mod node;
+mod session;
+mod usage;
+
+mod backup;
+mod bulk;
+mod check;
+mod reindex;
+mod search;
+mod stats;
+
+pub use approval::{ApprovalRow, ApprovalState};
+pub use backup::{BackupError, BackupProgress};
+pub use bulk::{Bulk, BulkLoaded};
+pub use campaign::CampaignRow;
+pub use check::{CheckDepth, CheckReport, Finding};
+pub use commit::{Commit, Committed, OutboxRow, RequestReply, SessionCommit, TapeMark, Urgency};
+pub use conversation::ConversationRow;
+pub use error::{CommitError, Fault, FaultKind, LockError, OpenError, ReadError};
+pub use halt::Halt;
+pub use lock::DirLock;
+pub use message::MessageRow;
+pub use open::{Opened, Options, Paths};
+pub use pool::block_on;
+pub use schema::VERSION as SCHEMA_VERSION;
+pub use reindex::Reindexed;
+pub use search::SearchHit;
+pub use session::LoadedSession;
+pub use stats::Stats;
+pub use store::{Batch, Store};

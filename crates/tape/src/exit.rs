@@ -34,6 +34,9 @@ pub struct ExitRecord {
     /// What else was still running in the tree; killed since.
     #[serde(default)]
     pub leftovers: Vec<ProcessName>,
+    /// Printed by the agent, but the tape could not be written.
+    #[serde(default)]
+    pub untaped_bytes: u64,
     pub tape_end: u64,
     pub last_input_no: u64,
     pub time_us: i64,
@@ -167,6 +170,7 @@ mod tests {
             rung: Some("kill".into()),
             oom: false,
             leftovers: (0..leftovers as u32).map(name).collect(),
+            untaped_bytes: 0,
             tape_end: 77,
             last_input_no: 3,
             time_us: 5,

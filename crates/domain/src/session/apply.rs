@@ -20,6 +20,7 @@ impl State {
             phase_since: at,
             attempt: 0,
             process: None,
+            boot: None,
             provider_id: None,
             model: None,
             deadline: None,
@@ -76,7 +77,10 @@ impl State {
                 self.attempt = starting.attempt;
                 self.enter(Phase::Starting, at);
             }
-            Event::SessionSpawned(spawned) => self.process = Some(spawned.agent.clone()),
+            Event::SessionSpawned(spawned) => {
+                self.process = Some(spawned.agent.clone());
+                self.boot = Some(spawned.boot.clone());
+            }
             Event::SessionStarted(started) => {
                 self.provider_id.clone_from(&started.provider_id);
                 self.model.clone_from(&started.model);

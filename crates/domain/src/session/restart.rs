@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Outcome, Restart, RestartPolicy, State, StopRule};
 use crate::{
-    Now,
+    Now, Time,
     limits::{RESTART_FIRST, RESTART_GOOD_LIFE, RESTART_LONGEST, RESTARTS_IN_A_ROW},
     time::Deadline,
 };
@@ -28,7 +28,7 @@ pub(super) fn plan(state: &State, outcome: Outcome, now: &Now) -> Option<Restart
     if !wanted {
         return None;
     }
-    let short_lives = short_lives(state, now);
+    let short_lives = short_lives(state, now.wall);
     if short_lives >= RESTARTS_IN_A_ROW {
         return Some(Restart::Quarantined { short_lives });
     }
@@ -36,8 +36,8 @@ pub(super) fn plan(state: &State, outcome: Outcome, now: &Now) -> Option<Restart
 }
 
 /// Short lives in a row, this one included.
-pub(super) fn short_lives(state: &State, now: &Now) -> u32 {
-    let worked = state.started_at.is_some_and(|started| now.wall.since(started) >= RESTART_GOOD_LIFE);
+pub(super) fn short_lives(state: &State, end: Time) -> u32 {
+    let worked = state.started_at.is_some_and(|started| end.since(started) >= RESTART_GOOD_LIFE);
     if worked { 0 } else { state.created.short_lives.saturating_add(1) }
 }
 

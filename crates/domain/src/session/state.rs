@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Created, Ended, Intake, StopRequested, Watchdog, WatchdogRung, project::Doing};
-use crate::{ApprovalId, Budget, Message, Time, Usage, event::Process, time::Deadline};
+use crate::{ApprovalId, Budget, Message, Time, Usage, event::Process, time::{BootId, Deadline}};
 
 /// How far a session has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -174,6 +174,7 @@ pub struct State {
     pub(super) phase_since: Time,
     pub(super) attempt: u32,
     pub(super) process: Option<Process>,
+    pub(super) boot: Option<BootId>,
     pub(super) provider_id: Option<String>,
     pub(super) model: Option<String>,
     pub(super) deadline: Option<Deadline>,
@@ -225,6 +226,11 @@ impl State {
         self.process.as_ref()
     }
 
+    /// The boot of the machine in which the process was started.
+    pub fn boot(&self) -> Option<&BootId> {
+        self.boot.as_ref()
+    }
+
     pub fn deadline(&self) -> Option<&Deadline> {
         self.deadline.as_ref()
     }
@@ -269,6 +275,11 @@ impl State {
     /// Messages that never reached the agent: the next session of the conversation takes them.
     pub fn undelivered(&self) -> impl Iterator<Item = &Message> {
         self.messages.iter().filter(|waiting| waiting.place <= Place::Outbox).map(|waiting| &waiting.message)
+    }
+
+    /// Short lives in a row up to the end of this one: 0 when this one was long enough to be good.
+    pub fn short_lives(&self) -> u32 {
+        super::restart::short_lives(self, self.updated_at)
     }
 
     /// Says whether the process tree is to stand still.

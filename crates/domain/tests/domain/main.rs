@@ -1,5 +1,7 @@
 //! The promises of the pure core, tried with random histories.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 mod any;
 mod life;
 mod promises;

@@ -153,6 +153,7 @@ fn an_exit_record() {
         rung: Some("signal 15".into()),
         oom: false,
         leftovers: vec![ProcessName { pid: 44, name: "sleep".into() }],
+        untaped_bytes: 0,
         tape_end: 4096,
         last_input_no: 3,
         time_us: 1_700_000_000_000_007,

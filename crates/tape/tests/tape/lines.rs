@@ -169,7 +169,7 @@ proptest! {
     ) {
         let dir = tempfile::tempdir().unwrap();
         let mut open = [false; 3];
-        let filler = vec![b'.'; 30];
+        let filler = [b'.'; 30];
         let mut inputs = Vec::new();
         {
             let mut writer = Writer::open(dir.path(), 300).unwrap();

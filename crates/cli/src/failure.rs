@@ -1,0 +1,264 @@
+//! What a command fails with, how it is said, and which exit code it means. The only place where reasons and
+//! outcomes become numbers.
+
+use std::io;
+
+use ostler_client::HomeError;
+use ostler_domain::{
+    Reason, Refusal,
+    session::Outcome,
+    text::{one_line, visible},
+};
+use serde::Serialize;
+
+use crate::{
+    exit_code,
+    output::{Line, Tone},
+};
+
+/// Why a command ends early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// To be said, with the exit code of its reason.
+    Refused(Box<Refusal>),
+    /// All is said; the exit code is left to give.
+    Said(u8),
+    /// Nobody reads the output any more, which is their right.
+    OutputClosed,
+}
+
+impl Failure {
+    /// A command line that cannot be meant.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Refusal::invalid(message).into()
+    }
+
+    pub(crate) fn reason(&self) -> Option<Reason> {
+        match self {
+            Failure::Refused(refusal) => Some(refusal.reason),
+            Failure::Said(_) | Failure::OutputClosed => None,
+        }
+    }
+
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Failure::Refused(refusal) => of_reason(refusal.reason),
+            Failure::Said(code) => *code,
+            Failure::OutputClosed => exit_code::OK,
+        }
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Failure::Refused(Box::new(refusal))
+    }
+}
+
+impl From<ostler_client::Error> for Failure {
+    fn from(error: ostler_client::Error) -> Self {
+        error.to_refusal().into()
+    }
+}
+
+impl From<HomeError> for Failure {
+    fn from(error: HomeError) -> Self {
+        Failure::usage(error.to_string())
+    }
+}
+
+/// Writing to standard output failed.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::OutputClosed,
+            io::ErrorKind::StorageFull => {
+                Refusal::new(Reason::DiskFull, format!("the output cannot be written: {error}")).into()
+            }
+            _ => Refusal::new(Reason::Internal, format!("the output cannot be written: {error}")).into(),
+        }
+    }
+}
+
+/// The exit code of a reason.
+pub(crate) const fn of_reason(reason: Reason) -> u8 {
+    match reason {
+        Reason::InvalidArgument | Reason::TooLarge | Reason::CampaignRoot => exit_code::USAGE,
+        Reason::CampaignUnknown | Reason::SessionUnknown | Reason::ApprovalUnknown | Reason::Ambiguous => {
+            exit_code::UNKNOWN
+        }
+        Reason::CampaignExists
+        | Reason::CampaignMoved
+        | Reason::CampaignBusy
+        | Reason::ApprovalAnswered
+        | Reason::NameTaken
+        | Reason::WrongState
+        | Reason::Halted
+        | Reason::Quarantined
+        | Reason::OverBudget
+        | Reason::InboxFull
+        | Reason::RequestConflict
+        | Reason::DaemonRunning => exit_code::WRONG_STATE,
+        Reason::PermissionDenied => exit_code::REFUSED,
+        Reason::ProviderUnknown | Reason::ProviderMissing | Reason::ProviderAuth => exit_code::PROVIDER,
+        Reason::DaemonUnreachable | Reason::ShuttingDown => exit_code::UNREACHABLE,
+        Reason::TimedOut => exit_code::TIMED_OUT,
+        Reason::DiskFull
+        | Reason::StoreReadOnly
+        | Reason::StoreCorrupt
+        | Reason::StoreNewer
+        | Reason::StoreBusy
+        | Reason::Internal => exit_code::FAILURE,
+    }
+}
+
+/// The exit code of a session's end, for who waited for it.
+pub(crate) const fn of_outcome(outcome: Outcome) -> u8 {
+    match outcome {
+        Outcome::Done | Outcome::Handoff => exit_code::OK,
+        Outcome::Crashed | Outcome::FailedStart | Outcome::Lost | Outcome::Oom => exit_code::SESSION_FAILED,
+        Outcome::Budget => exit_code::SESSION_BUDGET,
+        Outcome::Timeout => exit_code::SESSION_TIMEOUT,
+        Outcome::Stopped | Outcome::Killed | Outcome::Reset => exit_code::SESSION_STOPPED,
+    }
+}
+
+/// The exit code of a command that did one thing to many: that of all of them, or 9 where they differ.
+pub(crate) fn of_many(codes: &[u8]) -> u8 {
+    match codes {
+        [] => exit_code::OK,
+        [first, rest @ ..] if rest.iter().all(|code| code == first) => *first,
+        _ => exit_code::PARTLY,
+    }
+}
+
+/// Longest sentence of an error. The why, which may be a log's tail, has more.
+const SENTENCE: usize = 400;
+
+/// The error as people read it.
+pub(crate) fn lines(refusal: &Refusal) -> Vec<Line> {
+    let code = of_reason(refusal.reason);
+    let mut lines = vec![
+        Line::toned(Tone::Bad, "error:")
+            .plain(" ")
+            .plain(one_line(&refusal.message, SENTENCE))
+            .faint(format!(" [{}, exit {code}]", refusal.reason)),
+    ];
+    if let Some(why) = &refusal.why {
+        for (n, text) in visible(why.trim()).lines().enumerate() {
+            lines.push(Line::new().faint(if n == 0 { "  why: " } else { "       " }).plain(text));
+        }
+    }
+    let column = refusal.hints.iter().map(|hint| Line::of(&hint.command).width()).max().unwrap_or(0);
+    for (n, hint) in refusal.hints.iter().enumerate() {
+        let command = Line::toned(Tone::Accent, &hint.command).padded(column);
+        let line = Line::new().faint(if n == 0 { "  try: " } else { "       " }).append(command);
+        lines.push(if hint.effect.is_empty() { line } else { line.plain("   ").faint(&hint.effect) });
+    }
+    lines
+}
+
+#[derive(Serialize)]
+struct ErrorForm<'a> {
+    error: ErrorBody<'a>,
+}
+
+#[derive(Serialize)]
+struct ErrorBody<'a> {
+    reason: &'static str,
+    message: &'a str,
+    why: Option<&'a str>,
+    hint: Vec<HintForm<'a>>,
+    /// Known to who made the request; this program's requests are made anew each time.
+    request_id: Option<&'a str>,
+    exit: u8,
+}
+
+#[derive(Serialize)]
+struct HintForm<'a> {
+    command: &'a str,
+    effect: &'a str,
+}
+
+/// The error as programs read it.
+pub(crate) fn json(refusal: &Refusal) -> String {
+    let hint = refusal.hints.iter().map(|hint| HintForm { command: &hint.command, effect: &hint.effect }).collect();
+    let form = ErrorForm {
+        error: ErrorBody {
+            reason: refusal.reason.as_str(),
+            message: &refusal.message,
+            why: refusal.why.as_deref(),
+            hint,
+            request_id: None,
+            exit: of_reason(refusal.reason),
+        },
+    };
+    crate::output::to_json(&form)
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::output::Look;
+
+    fn refusal() -> Refusal {
+        Refusal::new(Reason::CampaignUnknown, "~/tmp is in no campaign")
+            .hint("ostler campaign add .", "agents may then read and write here, hidden files excepted")
+            .hint("ostler run --here \"hi\"", "the same in one go")
+    }
+
+    fn shown(refusal: &Refusal, look: &Look) -> String {
+        lines(refusal).iter().map(|line| line.show(look)).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn says_what_why_and_what_to_try() {
+        assert_snapshot!(shown(&refusal(), &Look::plain(None)), @r#"
+        error: ~/tmp is in no campaign [CAMPAIGN_UNKNOWN, exit 3]
+          try: ostler campaign add .    agents may then read and write here, hidden files excepted
+               ostler run --here "hi"   the same in one go
+        "#);
+        let refusal = Refusal::new(Reason::Halted, "all agents are halted").because("by ann, 3 min ago\nfire drill");
+        assert_snapshot!(shown(&refusal, &Look::plain(None)), @r"
+        error: all agents are halted [HALTED, exit 4]
+          why: by ann, 3 min ago
+               fire drill
+        ");
+    }
+
+    #[test]
+    fn colour_is_an_addition() {
+        let coloured = shown(&refusal(), &Look::coloured(None));
+        assert!(coloured.starts_with("\u{1b}[1m\u{1b}[31merror:\u{1b}[0m ~/tmp"), "{coloured:?}");
+    }
+
+    #[test]
+    fn foreign_words_move_no_terminal() {
+        let refusal = Refusal::new(Reason::Internal, "a\u{1b}[2Jb\nc").because("\u{9b}31m\u{202e}");
+        let text = shown(&refusal, &Look::plain(None));
+        assert!(!text.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{text:?}");
+        let json = json(&refusal);
+        assert!(!json.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{json:?}");
+    }
+
+    #[test]
+    fn programs_get_one_object() {
+        assert_snapshot!(json(&refusal()), @r#"{"error":{"reason":"CAMPAIGN_UNKNOWN","message":"~/tmp is in no campaign","why":null,"hint":[{"command":"ostler campaign add .","effect":"agents may then read and write here, hidden files excepted"},{"command":"ostler run --here \"hi\"","effect":"the same in one go"}],"request_id":null,"exit":3}}"#);
+    }
+
+    #[test]
+    fn many_have_the_code_they_share() {
+        assert_eq!([of_many(&[]), of_many(&[0, 0]), of_many(&[4, 4]), of_many(&[0, 4])], [0, 0, 4, 9]);
+    }
+
+    #[test]
+    fn exit_codes_are_pinned() {
+        let table: Vec<_> = Reason::ALL.iter().map(|reason| format!("{:2} {reason}", of_reason(*reason))).collect();
+        assert_snapshot!(table.join("\n"));
+        let table: Vec<_> =
+            Outcome::ALL.iter().map(|outcome| format!("{:2} {}", of_outcome(*outcome), outcome.as_str())).collect();
+        assert_snapshot!(table.join("\n"));
+    }
+}

@@ -1,0 +1,309 @@
+//! What programs read: the JSON forms of `-o json` and `-o jsonl`. Fields are only ever added.
+
+use ostler_client::{Approval, Campaign, Delivery, Received, Session, reply::NodeStatus};
+use ostler_domain::{
+    Budget, Time, Usage,
+    session::{Obituary, Restart},
+};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::words::rfc3339;
+
+/// A page of sessions.
+#[derive(Serialize)]
+pub(crate) struct SessionsForm {
+    pub(crate) sessions: Vec<SessionForm>,
+    /// Where the next page begins (`ls --cursor`).
+    pub(crate) next_cursor: Option<String>,
+}
+
+/// A session.
+#[derive(Debug, Serialize)]
+pub(crate) struct SessionForm {
+    pub(crate) id: String,
+    short: String,
+    name: String,
+    campaign: String,
+    campaign_id: String,
+    conversation: String,
+    provider: String,
+    model: Option<String>,
+    status: &'static str,
+    attention: Option<&'static str>,
+    attention_since: String,
+    evidence: String,
+    now: Option<DoingForm>,
+    outcome: Option<&'static str>,
+    obituary: Option<Obituary>,
+    restart: Option<RestartForm>,
+    desired: &'static str,
+    sandbox: &'static str,
+    working_dir: String,
+    ticket: Option<String>,
+    continues: Option<String>,
+    chain: String,
+    spawned_by: Option<String>,
+    restart_count: u32,
+    restart_policy: &'static str,
+    provider_id: Option<String>,
+    pid: Option<u32>,
+    turns: u32,
+    usage: Usage,
+    budget: Option<Budget>,
+    messages_waiting: u32,
+    approvals: Vec<String>,
+    denied: u32,
+    last_completion: Option<String>,
+    created: String,
+    started: Option<String>,
+    ended: Option<String>,
+    last_activity: Option<String>,
+    updated: String,
+    session_seq: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct DoingForm {
+    text: String,
+    since: String,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum RestartForm {
+    At(String),
+    Quarantined { short_lives: u32 },
+}
+
+impl SessionForm {
+    pub(crate) fn new(session: &Session, campaign: &str) -> Self {
+        let text = |time: Option<Time>| time.map(rfc3339);
+        Self {
+            id: session.id.to_string(),
+            short: session.id.short(),
+            name: session.name.to_string(),
+            campaign: campaign.to_owned(),
+            campaign_id: session.campaign.to_string(),
+            conversation: session.conversation.to_string(),
+            provider: session.provider.clone(),
+            model: session.model.clone(),
+            status: session.status.as_str(),
+            attention: session.attention.map(|attention| attention.as_str()),
+            attention_since: rfc3339(session.attention_since),
+            evidence: session.evidence.clone(),
+            now: session.doing.as_ref().map(|doing| DoingForm { text: doing.text.clone(), since: rfc3339(doing.since) }),
+            outcome: session.outcome.map(|outcome| outcome.as_str()),
+            obituary: session.obituary.clone(),
+            restart: session.restart.as_ref().map(|restart| match restart {
+                Restart::At(deadline) => RestartForm::At(rfc3339(deadline.wall())),
+                Restart::Quarantined { short_lives } => RestartForm::Quarantined { short_lives: *short_lives },
+            }),
+            desired: session.desired.as_str(),
+            sandbox: session.sandbox.as_str(),
+            working_dir: session.working_dir.clone(),
+            ticket: session.ticket.clone(),
+            continues: session.continues.map(|id| id.to_string()),
+            chain: session.chain.to_string(),
+            spawned_by: session.spawned_by.map(|id| id.to_string()),
+            restart_count: session.restart_count,
+            restart_policy: session.restart_policy.as_str(),
+            provider_id: session.provider_id.clone(),
+            pid: session.process.as_ref().map(|process| process.pid),
+            turns: session.turns,
+            usage: session.usage,
+            budget: session.budget,
+            messages_waiting: session.messages_waiting,
+            approvals: session.approvals_open.iter().map(ToString::to_string).collect(),
+            denied: session.denied,
+            last_completion: session.last_completion.clone(),
+            created: rfc3339(session.created_at),
+            started: text(session.started_at),
+            ended: text(session.ended_at),
+            last_activity: text(session.last_activity_at),
+            updated: rfc3339(session.updated_at),
+            session_seq: session.session_seq,
+        }
+    }
+}
+
+/// An event: one line of `events -o jsonl`.
+#[derive(Serialize)]
+pub(crate) struct EventForm<'a> {
+    seq: u64,
+    session: Option<String>,
+    session_seq: Option<u64>,
+    time: String,
+    kind: &'a str,
+    body: Box<RawValue>,
+}
+
+impl<'a> EventForm<'a> {
+    pub(crate) fn new(received: &'a Received) -> Self {
+        let (seq, session, session_seq, time, kind, body) = match received {
+            Received::Known(event) => {
+                (event.seq, event.session, event.session_seq, event.time, event.event.kind().name(), event.event.body())
+            }
+            Received::Unknown(event) => {
+                (event.seq, event.session, event.session_seq, event.time, event.kind.as_str(), event.body.clone())
+            }
+        };
+        Self {
+            seq,
+            session: session.map(|id| id.to_string()),
+            session_seq,
+            time: rfc3339(time),
+            kind,
+            body: RawValue::from_string(body).unwrap_or_else(|_| RawValue::NULL.to_owned()),
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub(crate) struct CampaignForm {
+    id: String,
+    name: String,
+    path: String,
+    added: String,
+}
+
+impl CampaignForm {
+    pub(crate) fn new(campaign: &Campaign) -> Self {
+        Self {
+            id: campaign.id.to_string(),
+            name: campaign.name.to_string(),
+            path: campaign.root.path.clone(),
+            added: rfc3339(campaign.added),
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub(crate) struct ApprovalForm {
+    id: String,
+    session: String,
+    tool: String,
+    input: String,
+    asked: String,
+    answer: Option<AnswerForm>,
+}
+
+#[derive(Serialize)]
+struct AnswerForm {
+    answer: ostler_domain::event::Answer,
+    by: String,
+    message: String,
+    answered: String,
+}
+
+impl ApprovalForm {
+    pub(crate) fn new(approval: &Approval) -> Self {
+        Self {
+            id: approval.id.to_string(),
+            session: approval.session.to_string(),
+            tool: approval.tool.clone(),
+            input: approval.input.clone(),
+            asked: rfc3339(approval.asked),
+            answer: approval.answer.as_ref().map(|answered| AnswerForm {
+                answer: answered.answer,
+                by: answered.by.0.clone(),
+                message: answered.message.clone(),
+                answered: rfc3339(answered.at),
+            }),
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub(crate) struct MessageForm {
+    id: String,
+    conversation: String,
+    session: String,
+    text: String,
+    receipt: &'static str,
+    by: String,
+    accepted: String,
+    receipt_time: String,
+    turn: Option<u32>,
+    why: Option<String>,
+}
+
+impl MessageForm {
+    pub(crate) fn new(delivery: &Delivery) -> Self {
+        Self {
+            id: delivery.message.id.to_string(),
+            conversation: delivery.conversation.to_string(),
+            session: delivery.session.to_string(),
+            text: delivery.message.text.clone(),
+            receipt: delivery.receipt.as_str(),
+            by: delivery.by.0.clone(),
+            accepted: rfc3339(delivery.accepted),
+            receipt_time: rfc3339(delivery.receipt_at),
+            turn: delivery.turn,
+            why: delivery.why.clone(),
+        }
+    }
+}
+
+/// `daemon status -o json`.
+#[derive(Serialize)]
+pub(crate) struct StatusForm {
+    pid: u32,
+    version: String,
+    node: String,
+    epoch: u64,
+    started: String,
+    state_dir: String,
+    live_sessions: u64,
+    detached_sessions: u64,
+    halt: Option<HaltForm>,
+    store: StoreForm,
+    last_seq: u64,
+    schema_version: u32,
+}
+
+#[derive(Serialize)]
+pub(crate) struct HaltForm {
+    freeze: bool,
+    by: String,
+    why: String,
+    since: String,
+}
+
+impl HaltForm {
+    pub(crate) fn new(halt: &ostler_client::reply::HaltState) -> Self {
+        Self { freeze: halt.freeze, by: halt.by.0.clone(), why: halt.why.clone(), since: rfc3339(halt.since) }
+    }
+}
+
+#[derive(Serialize)]
+struct StoreForm {
+    database_bytes: u64,
+    search_bytes: u64,
+    blob_bytes: u64,
+    tape_bytes: u64,
+}
+
+impl StatusForm {
+    pub(crate) fn new(status: &NodeStatus) -> Self {
+        Self {
+            pid: status.pid,
+            version: status.version.clone(),
+            node: status.node.to_string(),
+            epoch: status.epoch,
+            started: rfc3339(status.started),
+            state_dir: status.state_dir.clone(),
+            live_sessions: status.live_sessions,
+            detached_sessions: status.detached_sessions,
+            halt: status.halt.as_ref().map(HaltForm::new),
+            store: StoreForm {
+                database_bytes: status.store.database_bytes,
+                search_bytes: status.store.search_bytes,
+                blob_bytes: status.store.blob_bytes,
+                tape_bytes: status.store.tape_bytes,
+            },
+            last_seq: status.last_seq,
+            schema_version: status.schema_version,
+        }
+    }
+}

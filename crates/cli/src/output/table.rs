@@ -1,0 +1,186 @@
+//! Tables: columns as wide as what is in them. Where the screen is narrower, the least wanted columns go first, and
+//! the one that may be cut is cut last.
+
+use super::{Line, Look};
+
+/// A column.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Column {
+    head: &'static str,
+    to_the_right: bool,
+    /// Columns with a number go when there is no room, the lowest first.
+    goes: Option<u8>,
+    /// It is cut to this width before any column goes, and further when nothing else helps.
+    gives_way_to: Option<usize>,
+}
+
+impl Column {
+    pub(crate) const fn new(head: &'static str) -> Self {
+        Self { head, to_the_right: false, goes: None, gives_way_to: None }
+    }
+
+    /// Its content stands at its right edge.
+    pub(crate) const fn right(self) -> Self {
+        Self { to_the_right: true, ..self }
+    }
+
+    /// It goes when there is no room, those with lower numbers first.
+    pub(crate) const fn goes(self, order: u8) -> Self {
+        Self { goes: Some(order), ..self }
+    }
+
+    /// It is cut when there is no room.
+    pub(crate) const fn gives_way_to(self, width: usize) -> Self {
+        Self { gives_way_to: Some(width), ..self }
+    }
+}
+
+/// Rows under columns.
+#[derive(Debug)]
+pub(crate) struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<Line>>,
+    heads: bool,
+}
+
+/// What a column that gives way keeps at the least.
+const LEAST: usize = 8;
+
+impl Table {
+    pub(crate) fn new(columns: impl Into<Vec<Column>>) -> Self {
+        Self { columns: columns.into(), rows: Vec::new(), heads: true }
+    }
+
+    #[must_use]
+    pub(crate) fn with_heads(self, heads: bool) -> Self {
+        Self { heads, ..self }
+    }
+
+    /// Adds a row: one cell for each column.
+    pub(crate) fn row(&mut self, cells: Vec<Line>) {
+        debug_assert_eq!(cells.len(), self.columns.len());
+        self.rows.push(cells);
+    }
+
+    /// The table as lines for this look.
+    pub(crate) fn lines(&self, look: &Look) -> Vec<Line> {
+        let mut widths: Vec<usize> = (0..self.columns.len()).map(|n| self.natural_width(n)).collect();
+        let mut shown: Vec<usize> = (0..self.columns.len()).filter(|n| widths[*n] > 0).collect();
+        if let Some(most) = look.width {
+            self.fit(most, &mut widths, &mut shown);
+        }
+        let heads = self.heads.then(|| self.columns.iter().map(|column| Line::new().faint(column.head)).collect());
+        heads.iter().chain(&self.rows).map(|cells| self.lay_out(cells, &widths, &shown)).collect()
+    }
+
+    fn natural_width(&self, n: usize) -> usize {
+        let head = if self.heads { Line::of(self.columns[n].head).width() } else { 0 };
+        self.rows.iter().map(|cells| cells[n].width()).max().unwrap_or(0).max(head)
+    }
+
+    fn fit(&self, most: usize, widths: &mut [usize], shown: &mut Vec<usize>) {
+        let total = |widths: &[usize], shown: &[usize]| -> usize {
+            shown.iter().map(|n| widths[*n]).sum::<usize>() + shown.len().saturating_sub(1)
+        };
+        let soft = self.columns.iter().position(|column| column.gives_way_to.is_some());
+        let natural = soft.map(|n| widths[n]);
+        if let Some(n) = soft
+            && let Some(cap) = self.columns[n].gives_way_to
+        {
+            widths[n] = widths[n].min(cap);
+        }
+        let mut leaving: Vec<(u8, usize)> =
+            shown.iter().filter_map(|n| self.columns[*n].goes.map(|order| (order, *n))).collect();
+        leaving.sort_unstable();
+        for (_, n) in leaving {
+            if total(widths, shown) <= most {
+                break;
+            }
+            shown.retain(|kept| *kept != n);
+        }
+        if let (Some(n), Some(natural)) = (soft, natural) {
+            let others = total(widths, shown) - widths[n];
+            // What is left belongs to it: less than it wants, or as much as it can use.
+            widths[n] = natural.min(most.saturating_sub(others)).max(LEAST.min(natural));
+        }
+    }
+
+    fn lay_out(&self, cells: &[Line], widths: &[usize], shown: &[usize]) -> Line {
+        let mut line = Line::new();
+        for (place, n) in shown.iter().enumerate() {
+            let width = widths[*n];
+            let cell = cells[*n].clone().cut(width);
+            let space = " ".repeat(width - cell.width());
+            let gap = if place == 0 { "" } else { " " };
+            line = if self.columns[*n].to_the_right {
+                line.plain(gap).plain(space).append(cell)
+            } else {
+                line.plain(gap).append(cell).plain(space)
+            };
+        }
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let mut table = Table::new([
+            Column::new("ID"),
+            Column::new("PLACE").goes(1),
+            Column::new("NOW").gives_way_to(20),
+            Column::new("AGE").right().goes(2),
+        ]);
+        table.row(["k7q4x", "shop", "run: cargo test -p store", "41m"].map(Line::of).into());
+        table.row(["9m2fd", "日本", "idle", "9s"].map(Line::of).into());
+        table
+    }
+
+    fn shown(width: Option<usize>) -> String {
+        let look = Look::plain(width);
+        table().lines(&look).iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn columns_go_before_the_soft_one_is_cut() {
+        insta::assert_snapshot!(shown(None), @r"
+        ID    PLACE NOW                      AGE
+        k7q4x shop  run: cargo test -p store 41m
+        9m2fd 日本  idle                      9s
+        ");
+        insta::assert_snapshot!(shown(Some(36)), @r"
+        ID    PLACE NOW                  AGE
+        k7q4x shop  run: cargo test -p … 41m
+        9m2fd 日本  idle                  9s
+        ");
+        insta::assert_snapshot!(shown(Some(30)), @r"
+        ID    NOW                  AGE
+        k7q4x run: cargo test -p … 41m
+        9m2fd idle                  9s
+        ");
+        insta::assert_snapshot!(shown(Some(18)), @r"
+        ID    NOW
+        k7q4x run: cargo …
+        9m2fd idle
+        ");
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_screen() {
+        for width in 15..80 {
+            let look = Look::plain(Some(width));
+            for line in table().lines(&look) {
+                assert!(line.width() <= width, "{width}: {line:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn columns_without_content_are_left_out_with_their_heads() {
+        let mut table = Table::new([Column::new("A"), Column::new("B")]).with_heads(false);
+        table.row(vec![Line::of("x"), Line::new()]);
+        assert_eq!(table.lines(&Look::plain(None)), [Line::of("x")]);
+    }
+}

@@ -1,0 +1,193 @@
+//! The one place that writes: data on standard output, everything else on standard error.
+
+use std::{
+    cell::{Cell, RefCell},
+    io::{self, BufWriter, Stdout, Write},
+};
+
+use clap::ValueEnum;
+use ostler_domain::text::visible;
+use serde::Serialize;
+
+use super::{Line, Look, Terminals, to_json};
+use crate::failure::{self, Failure};
+
+/// The form of what a command says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Table,
+    /// For people with a wide screen
+    Wide,
+    /// One JSON object
+    Json,
+    /// One JSON object a line
+    Jsonl,
+    /// Only ids
+    Name,
+}
+
+/// How the person wants it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct UiOptions {
+    pub(crate) format: Option<Format>,
+    pub(crate) quiet: bool,
+    /// Nobody is to be asked anything.
+    pub(crate) no_input: bool,
+}
+
+/// The terminal, or what stands in for it.
+#[derive(Debug)]
+pub(crate) struct Ui {
+    terminals: Terminals,
+    options: UiOptions,
+    out: RefCell<BufWriter<Stdout>>,
+    /// A line on the terminal that the next one replaces.
+    transient: Cell<bool>,
+}
+
+impl Ui {
+    pub(crate) fn new(terminals: Terminals, options: UiOptions) -> Self {
+        let out = RefCell::new(BufWriter::with_capacity(64 * 1024, io::stdout()));
+        Self { terminals, options, out, transient: Cell::new(false) }
+    }
+
+    pub(crate) fn format(&self) -> Option<Format> {
+        self.options.format
+    }
+
+    pub(crate) fn is_json(&self) -> bool {
+        matches!(self.options.format, Some(Format::Json | Format::Jsonl))
+    }
+
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.options.quiet
+    }
+
+    /// Says whether a person is there who can be asked.
+    pub(crate) fn has_person(&self) -> bool {
+        self.terminals.stdin_is_terminal && self.terminals.stderr_is_terminal && !self.options.no_input
+    }
+
+    pub(crate) fn terminals(&self) -> &Terminals {
+        &self.terminals
+    }
+
+    pub(crate) fn out_look(&self) -> &Look {
+        &self.terminals.out
+    }
+
+    pub(crate) fn err_look(&self) -> &Look {
+        &self.terminals.err
+    }
+
+    /// Writes a line of data.
+    pub(crate) fn data(&self, line: &Line) -> Result<(), Failure> {
+        self.clear_transient();
+        Ok(writeln!(self.out.borrow_mut(), "{}", line.show(self.out_look()))?)
+    }
+
+    pub(crate) fn data_lines(&self, lines: &[Line]) -> Result<(), Failure> {
+        lines.iter().try_for_each(|line| self.data(line))
+    }
+
+    /// Writes a text of someone else's as data, whole, with its line breaks.
+    pub(crate) fn text(&self, text: &str) -> Result<(), Failure> {
+        self.clear_transient();
+        let look = self.out_look();
+        // A program that reads this has no trouble with letters; a terminal may.
+        let text = visible(text.trim_end());
+        let text = if self.terminals.stdout_is_terminal { text.chars().map(|c| look.letter(c)).collect() } else { text };
+        writeln!(self.out.borrow_mut(), "{text}")?;
+        self.flush()
+    }
+
+    /// Writes one value as JSON, on a line.
+    pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), Failure> {
+        self.clear_transient();
+        Ok(writeln!(self.out.borrow_mut(), "{}", to_json(value))?)
+    }
+
+    /// Brings what was written so far to the reader.
+    pub(crate) fn flush(&self) -> Result<(), Failure> {
+        Ok(self.out.borrow_mut().flush()?)
+    }
+
+    /// Says something beside the data. Nobody to hear it is no failure.
+    pub(crate) fn say(&self, line: &Line) {
+        let _ = self.flush();
+        self.clear_transient();
+        write_err(&format!("{}\n", line.show(self.err_look())));
+    }
+
+    /// Says something that is not worth saying with `-q` or to a program.
+    pub(crate) fn remark(&self, line: &Line) {
+        if !self.options.quiet && !self.is_json() {
+            self.say(line);
+        }
+    }
+
+    /// Shows a line until something else is said. Only for terminals.
+    pub(crate) fn show_meanwhile(&self, line: Line) {
+        let look = self.err_look();
+        if !self.terminals.stderr_is_terminal || !look.colour || self.options.quiet || self.is_json() {
+            return;
+        }
+        let _ = self.flush();
+        let line = line.cut(look.width.unwrap_or(80).saturating_sub(1));
+        write_err(&format!("\r{}\u{1b}[K", line.show(look)));
+        self.transient.set(true);
+    }
+
+    /// Takes away what was shown meanwhile.
+    pub(crate) fn clear_transient(&self) {
+        if self.transient.replace(false) {
+            write_err("\r\u{1b}[K");
+        }
+    }
+
+    /// Shows a question; the answer is read elsewhere.
+    pub(crate) fn prompt(&self, line: &Line) {
+        let _ = self.flush();
+        self.clear_transient();
+        write_err(&format!("{} ", line.show(self.err_look())));
+    }
+
+    /// Makes the screen empty for what is drawn anew.
+    pub(crate) fn clear_screen(&self) -> Result<(), Failure> {
+        Ok(write!(self.out.borrow_mut(), "\u{1b}[H\u{1b}[2J")?)
+    }
+
+    /// Ends the command: says why it failed, if it did, and gives the exit code.
+    pub(crate) fn finish(&self, outcome: Result<u8, Failure>) -> u8 {
+        let outcome = match (outcome, self.flush()) {
+            (Ok(_), Err(failure)) => Err(failure),
+            (outcome, _) => outcome,
+        };
+        self.clear_transient();
+        match outcome {
+            Ok(code) => code,
+            Err(failure) => {
+                if let Failure::Refused(refusal) = &failure {
+                    self.say_refusal(refusal);
+                }
+                failure.exit_code()
+            }
+        }
+    }
+
+    /// Says why something was not done.
+    pub(crate) fn say_refusal(&self, refusal: &ostler_domain::Refusal) {
+        let _ = self.flush();
+        if self.is_json() {
+            write_err(&format!("{}\n", failure::json(refusal)));
+        } else {
+            failure::lines(refusal).iter().for_each(|line| self.say(line));
+        }
+    }
+}
+
+/// Standard error may be closed; then nobody is there to be told that either.
+fn write_err(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}

@@ -1,0 +1,166 @@
+//! Values that people type: spans, moments, amounts, kinds.
+
+use std::time::Duration;
+
+use jiff::{Timestamp, civil::Date, tz::TimeZone};
+use ostler_domain::{Kind, Time};
+
+use crate::words;
+
+/// A span: `90s`, `30m`, `1h30m`, `500ms`, `2d`; a bare number is seconds.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("\"{text}\" is no span of time; examples: 90s, 30m, 1h30m, 2d");
+    if let Ok(seconds) = text.parse::<u64>() {
+        return Ok(Duration::from_secs(seconds));
+    }
+    let mut sum = Duration::ZERO;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).filter(|end| *end > 0).ok_or_else(wrong)?;
+        let (number, after) = rest.split_at(digits);
+        let letters = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
+        let (unit, after) = after.split_at(letters);
+        let number: u64 = number.parse().map_err(|_| wrong())?;
+        let part = match unit {
+            "ms" => Some(Duration::from_millis(number)),
+            "s" => Some(Duration::from_secs(number)),
+            "m" | "min" => number.checked_mul(60).map(Duration::from_secs),
+            "h" => number.checked_mul(3_600).map(Duration::from_secs),
+            "d" => number.checked_mul(86_400).map(Duration::from_secs),
+            _ => None,
+        };
+        sum = part.and_then(|part| sum.checked_add(part)).ok_or_else(wrong)?;
+        rest = after;
+    }
+    if text.is_empty() { Err(wrong()) } else { Ok(sum) }
+}
+
+/// A moment: a span before now, a date, or a moment as programs write it.
+pub(crate) fn moment(text: &str) -> Result<Time, String> {
+    moment_at(text, words::now(), &TimeZone::system())
+}
+
+fn moment_at(text: &str, now: Time, zone: &TimeZone) -> Result<Time, String> {
+    if let Ok(ago) = duration(text) {
+        return Ok(now.minus(ago));
+    }
+    if text == "today" {
+        return Ok(words::midnight(now, zone));
+    }
+    if let Ok(moment) = text.parse::<Timestamp>() {
+        return Ok(Time::from_micros(moment.as_microsecond()));
+    }
+    let day = text.parse::<Date>().ok().and_then(|date| date.to_zoned(zone.clone()).ok());
+    day.map(|day| Time::from_micros(day.timestamp().as_microsecond())).ok_or_else(|| {
+        format!("\"{text}\" is no moment; examples: 2h (ago), today, 2026-01-31, 2026-01-31T14:02:00Z")
+    })
+}
+
+/// An amount of tokens: `500k`, `2M`, `1200`.
+pub(crate) fn tokens(text: &str) -> Result<u64, String> {
+    let wrong = || format!("\"{text}\" is no amount of tokens; examples: 500k, 2M, 120000");
+    if text.contains("usd") || text.contains('$') {
+        return Err("budgets in money are not possible yet: give tokens, such as 500k".to_owned());
+    }
+    let (digits, unit) = match text.char_indices().next_back() {
+        Some((end, 'k' | 'K')) => (&text[..end], 1_000),
+        Some((end, 'm' | 'M')) => (&text[..end], 1_000_000),
+        _ => (text, 1),
+    };
+    let amount: u64 = digits.parse().map_err(|_| wrong())?;
+    amount.checked_mul(unit).filter(|amount| *amount > 0).ok_or_else(wrong)
+}
+
+/// A size: `8GiB`, `512MiB`, `4G`.
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
+    let wrong = || format!("\"{text}\" is no size; examples: 8GiB, 512MiB");
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let shift = match unit.to_ascii_lowercase().trim_start() {
+        "" | "b" => 0,
+        "k" | "kib" => 10,
+        "m" | "mib" => 20,
+        "g" | "gib" => 30,
+        "t" | "tib" => 40,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    number.checked_mul(1 << shift).filter(|bytes| *bytes > 0).ok_or_else(wrong)
+}
+
+/// A kind of event, in any case; `AGENT_` may be left out.
+pub(crate) fn kind(text: &str) -> Result<Kind, String> {
+    let name = text.trim().to_ascii_uppercase().replace('-', "_");
+    Kind::from_name(&name).or_else(|| Kind::from_name(&format!("AGENT_{name}"))).ok_or_else(|| {
+        let near: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).filter(|known| known.contains(&name)).collect();
+        if near.is_empty() || name.is_empty() {
+            format!("there is no kind of event \"{text}\"; examples: AGENT_COMPLETION, tool_call, session_stopped")
+        } else {
+            format!("there is no kind of event \"{text}\"; near: {}", near.join(", "))
+        }
+    })
+}
+
+/// A variable: `NAME=VALUE`.
+pub(crate) fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(format!("\"{text}\" is not NAME=VALUE")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans() {
+        let millis = |text| duration(text).map(|span| span.as_millis());
+        assert_eq!(millis("90s"), Ok(90_000));
+        assert_eq!(millis("1h30m"), Ok(5_400_000));
+        assert_eq!(millis("500ms"), Ok(500));
+        assert_eq!(millis("2d"), Ok(172_800_000));
+        assert_eq!(millis("30"), Ok(30_000));
+        for text in ["", "m", "3x", "1h30", "-5m", "99999999999999999999s", "18446744073709551615d"] {
+            assert!(millis(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn moments() {
+        let now = Time::from_micros(1_763_000_000_000_000);
+        let at = |text| moment_at(text, now, &TimeZone::UTC).map(words::rfc3339);
+        assert_eq!(at("2h").as_deref(), Ok("2025-11-13T00:13:20.000000Z"));
+        assert_eq!(at("today").as_deref(), Ok("2025-11-13T00:00:00.000000Z"));
+        assert_eq!(at("2025-10-01").as_deref(), Ok("2025-10-01T00:00:00.000000Z"));
+        assert_eq!(at("2025-10-01T12:00:00+02:00").as_deref(), Ok("2025-10-01T10:00:00.000000Z"));
+        assert!(at("soon").is_err());
+    }
+
+    #[test]
+    fn amounts() {
+        assert_eq!([tokens("500k"), tokens("2M"), tokens("12")], [Ok(500_000), Ok(2_000_000), Ok(12)]);
+        assert!(tokens("2usd").unwrap_err().contains("not possible yet"));
+        for text in ["", "k", "0", "-1", "1.5k", "99999999999999999M"] {
+            assert!(tokens(text).is_err(), "{text}");
+        }
+        assert_eq!([bytes("8GiB"), bytes("512"), bytes("4m")], [Ok(8 << 30), Ok(512), Ok(4 << 20)]);
+        assert!(bytes("99999999999TiB").is_err());
+        assert!(bytes("x").is_err());
+    }
+
+    #[test]
+    fn kinds() {
+        assert_eq!(kind("AGENT_COMPLETION"), Ok(Kind::AgentCompletion));
+        assert_eq!(kind("tool-call"), Ok(Kind::AgentToolCall));
+        assert!(kind("stopp").unwrap_err().contains("SESSION_STOPPED"));
+        assert!(kind("").is_err());
+    }
+
+    #[test]
+    fn variables() {
+        assert_eq!(variable("A=b=c"), Ok(("A".to_owned(), "b=c".to_owned())));
+        assert!(variable("A").is_err());
+        assert!(variable("=x").is_err());
+    }
+}

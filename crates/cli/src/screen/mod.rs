@@ -1,0 +1,28 @@
+//! Screens: what is known, laid out for people. Pure: data, a moment and a look go in, lines come out.
+
+pub(crate) mod activity;
+pub(crate) mod approval;
+pub(crate) mod campaign;
+pub(crate) mod message;
+pub(crate) mod row;
+pub(crate) mod session;
+pub(crate) mod sessions;
+mod tell;
+
+use crate::output::{Line, Tone};
+
+/// A label and what belongs to it: `why      The kernel ended it.`
+pub(crate) fn field(label: &str, text: Line) -> Line {
+    Line::new().faint(format!("{label:<8} ")).append(text)
+}
+
+/// Commands to paste, with what they do, under one label.
+pub(crate) fn next_steps(steps: &[(String, &str)]) -> Vec<Line> {
+    let column = steps.iter().map(|(command, _)| Line::of(command).width()).max().unwrap_or(0);
+    let step = |(n, (command, effect)): (usize, &(String, &str))| {
+        let command = Line::toned(Tone::Accent, command);
+        let line = if effect.is_empty() { command } else { command.padded(column).plain("   ").faint(effect) };
+        field(if n == 0 { "next" } else { "" }, line)
+    };
+    steps.iter().enumerate().map(step).collect()
+}

@@ -1,0 +1,152 @@
+//! One session in one line: its sign, what it does now, how pressing it is, its short id.
+
+use ostler_client::Session;
+use ostler_domain::{
+    SessionId, Time,
+    session::{Attention, Outcome, Restart, Status},
+    text::one_line,
+};
+
+use crate::{
+    output::{Line, Tone},
+    words,
+};
+
+/// The sign in front of a row. The words beside it say the same.
+pub(crate) fn sign(session: &Session) -> (Tone, &'static str) {
+    match (session.status, session.attention, session.outcome) {
+        (Status::Failed, ..) => (Tone::Bad, "✗"),
+        (Status::Stopped, _, Some(Outcome::Done | Outcome::Handoff)) => (Tone::Good, "✓"),
+        (Status::Stopped, ..) => (Tone::Faint, "–"),
+        (_, Some(attention), _) if attention.needs_you() => (Tone::Warn, "!"),
+        (_, Some(Attention::Paused), _) => (Tone::Accent, "‖"),
+        (Status::Created | Status::Starting, ..) | (_, Some(Attention::Detached), _) => (Tone::Faint, "◌"),
+        (Status::Working, ..) => (Tone::Good, "●"),
+        (Status::Running | Status::Stopping, ..) => (Tone::Faint, "○"),
+    }
+}
+
+/// The order of a list: who needs you, who works, who waits, who failed, who is done.
+pub(crate) fn rank(session: &Session) -> u8 {
+    match (session.status, session.attention) {
+        (_, Some(attention)) if attention.needs_you() => 0,
+        (Status::Working | Status::Starting | Status::Stopping, _) => 1,
+        (_, Some(Attention::Idle)) => 3,
+        (Status::Created | Status::Running, _) => 2,
+        (Status::Failed, _) => 4,
+        (Status::Stopped, _) => 5,
+    }
+}
+
+/// What happens now, from events.
+pub(crate) fn now(session: &Session, now: Time) -> Line {
+    let since = |time: Time| words::span(now.since(time));
+    let detail = |line: Line, text: &str| {
+        if text.is_empty() { line } else { line.faint(" · ").plain(one_line(text, 200)) }
+    };
+    match (session.status, session.attention) {
+        (Status::Stopped | Status::Failed, _) => ended(session, now),
+        (Status::Created, _) => Line::of(one_line(&session.evidence, 200)),
+        (Status::Starting, _) => Line::of(format!("starting {}", since(session.attention_since))),
+        (Status::Stopping, _) => detail(Line::of(format!("stopping {}", since(session.attention_since))), &session.evidence),
+        (_, Some(Attention::Working)) => match &session.doing {
+            Some(doing) => Line::of(one_line(&doing.text, 200)).faint(format!(" · {}", since(doing.since))),
+            None => Line::of(format!("working {}", since(session.attention_since))),
+        },
+        (_, Some(Attention::Idle)) => {
+            let line = Line::of(format!("idle {}", since(session.attention_since)));
+            match session.messages_waiting {
+                0 => line,
+                n => line.faint(" · ").plain(words::plural(u64::from(n), "message waits", "messages wait")),
+            }
+        }
+        (_, Some(attention)) => {
+            let line = Line::of(format!("{} {}", attention.as_str(), since(session.attention_since)));
+            detail(line, &session.evidence)
+        }
+        (_, None) => Line::of(one_line(&session.evidence, 200)),
+    }
+}
+
+fn ended(session: &Session, now: Time) -> Line {
+    let outcome = session.outcome.map_or("ended", |outcome| outcome.as_str());
+    let ago = session.ended_at.map(|at| format!(" {} ago", words::age(now.since(at)))).unwrap_or_default();
+    let line = Line::of(format!("{outcome}{ago}"));
+    let follows = match &session.restart {
+        Some(Restart::At(deadline)) if deadline.wall() > now => {
+            format!("starts again in {}", words::age(deadline.wall().since(now)))
+        }
+        Some(Restart::Quarantined { short_lives }) => format!("quarantined after {short_lives} short lives"),
+        _ => String::new(),
+    };
+    let why = session.obituary.as_ref().filter(|_| session.status == Status::Failed).map(|obituary| &obituary.sentence);
+    let parts = [Line::of(follows), Line::of(why.map(|why| one_line(why, 200)).unwrap_or_default())];
+    Line::joined([line].into_iter().chain(parts))
+}
+
+/// The shortest ids by which these sessions can be told apart: the last five characters, more where two collide.
+pub(crate) fn short_ids(ids: &[SessionId]) -> Vec<String> {
+    let full: Vec<String> = ids.iter().map(|id| id.to_string().to_ascii_lowercase()).collect();
+    let shorten = |(n, id): (usize, &String)| {
+        let least = ids[n].short().len();
+        let is_unique = |length: &usize| {
+            let tail = &id[id.len() - length..];
+            full.iter().enumerate().all(|(other, text)| other == n || text == id || !text.ends_with(tail))
+        };
+        let length = (least..id.len()).find(is_unique).unwrap_or(id.len());
+        id[id.len() - length..].to_owned()
+    };
+    full.iter().enumerate().map(shorten).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        output::Look,
+        testing::{self, NOW},
+    };
+
+    fn shown(session: &Session) -> String {
+        let (_, sign) = sign(session);
+        format!("{sign} {}", now(session, NOW).show(&Look::plain(None)))
+    }
+
+    #[test]
+    fn a_row_says_what_happens_now() {
+        insta::assert_snapshot!(testing::fleet().iter().map(shown).collect::<Vec<_>>().join("\n"), @r"
+        ! waiting_approval 3m · run: cargo add governor
+        ● run: cargo test -p store · 1m 12s
+        ○ idle 9m
+        ‖ paused 2m · paused by a person
+        ◌ starting 2s
+        ◌ detached 4s · the keeper is not connected yet
+        ✗ oom 55m ago · The kernel ended the agent: its processes used more memory than they may.
+        ✓ done 2h ago
+        – killed 3h ago
+        ");
+    }
+
+    #[test]
+    fn who_needs_you_comes_first() {
+        let mut fleet = testing::fleet();
+        fleet.reverse();
+        fleet.sort_by_key(rank);
+        let names: Vec<_> = fleet.iter().map(|session| session.name.as_str()).collect();
+        assert_eq!(
+            names,
+            ["api-auth", "docs", "migrate", "adopted", "held", "triage", "flaky-hunt", "old", "login-limit"]
+        );
+    }
+
+    #[test]
+    fn short_ids_grow_where_they_collide() {
+        let id = |bits| SessionId::new(NOW, bits);
+        let (a, b, c) = (id(0x1f), id((1 << 40) | 0x1f), id(0x2f));
+        let short = short_ids(&[a, b, c]);
+        assert_eq!(short[2].len(), 5);
+        assert!(short[0].len() > 5 && short[0] != short[1], "{short:?}");
+        // The same row twice is no collision.
+        assert_eq!(short_ids(&[a, a])[0].len(), 5);
+    }
+}

@@ -1,0 +1,245 @@
+//! The list of sessions, those that need you first, and the line that sums it up.
+
+use std::collections::HashMap;
+
+use ostler_client::Session;
+use ostler_domain::{CampaignId, Time, session::Status};
+
+use super::row;
+use crate::{
+    output::{Column, Line, Look, Table, Tone},
+    words,
+};
+
+/// Campaigns' names by id; those of removed ones are not known any more.
+#[derive(Debug, Default)]
+pub(crate) struct CampaignNames(pub(crate) HashMap<CampaignId, String>);
+
+impl CampaignNames {
+    pub(crate) fn of(&self, id: &CampaignId) -> String {
+        self.0.get(id).cloned().unwrap_or_else(|| id.short())
+    }
+}
+
+/// How the list is wanted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ListStyle {
+    pub(crate) wide: bool,
+    pub(crate) heads: bool,
+}
+
+/// What a row says is cut to this width before a column goes.
+const NOW_WIDTH: usize = 50;
+
+/// The table. A wide one is as wide as it must be.
+pub(crate) fn table(rows: &[Session], names: &CampaignNames, style: ListStyle, now: Time, look: &Look) -> Vec<Line> {
+    let mut columns = vec![
+        Column::new(""),
+        Column::new("ID"),
+        Column::new("AGENT"),
+        Column::new("CAMPAIGN").goes(2),
+        Column::new("PROVIDER").goes(1),
+        Column::new("STATUS"),
+        Column::new("SANDBOX"),
+        Column::new("NOW").gives_way_to(NOW_WIDTH),
+        Column::new("AGE").right().goes(3),
+        Column::new("TOKENS").right(),
+    ];
+    if style.wide {
+        columns.extend(["MODEL", "TURNS", "RESTARTS", "TICKET", "SESSION"].map(Column::new));
+    }
+    let mut table = Table::new(columns).with_heads(style.heads);
+    let ids: Vec<_> = rows.iter().map(|session| session.id).collect();
+    for (session, short) in rows.iter().zip(row::short_ids(&ids)) {
+        table.row(cells(session, &short, names, style.wide, now));
+    }
+    let unbounded = Look { width: None, ..look.clone() };
+    table.lines(if style.wide { &unbounded } else { look })
+}
+
+fn cells(session: &Session, short: &str, names: &CampaignNames, wide: bool, now: Time) -> Vec<Line> {
+    let (tone, sign) = row::sign(session);
+    let tokens = match session.usage.total() {
+        0 => Line::new().faint("–"),
+        total => Line::of(words::count(total)),
+    };
+    let mut cells = vec![
+        Line::toned(tone, sign),
+        Line::toned(Tone::Accent, short),
+        Line::new().strong(session.name.as_str()),
+        Line::of(names.of(&session.campaign)),
+        Line::of(&session.provider),
+        Line::toned(tone, session.status.as_str()),
+        Line::of(session.sandbox.as_str()),
+        row::now(session, now),
+        Line::of(words::age(session.ended_at.unwrap_or(now).since(session.created_at))),
+        tokens,
+    ];
+    if wide {
+        let none = || "–".to_owned();
+        cells.extend(
+            [
+                session.model.clone().unwrap_or_else(none),
+                session.turns.to_string(),
+                session.restart_count.to_string(),
+                session.ticket.clone().unwrap_or_else(none),
+                session.id.to_string(),
+            ]
+            .map(Line::of),
+        );
+    }
+    cells
+}
+
+/// What the last line of a list knows beside its rows.
+#[derive(Debug, Default)]
+pub(crate) struct Beside {
+    /// Tokens of all sessions today.
+    pub(crate) tokens_today: Option<u64>,
+    /// Why everything stands still.
+    pub(crate) halted: Option<String>,
+    /// How to see what is not shown.
+    pub(crate) more: Option<String>,
+}
+
+/// `2 need you · 1 working · …`
+pub(crate) fn summary(rows: &[Session], beside: &Beside) -> Line {
+    let count = |of: &dyn Fn(&Session) -> bool| rows.iter().filter(|session| of(session)).count() as u64;
+    let needs = |session: &Session| session.attention.is_some_and(|attention| attention.needs_you());
+    let part = |n: u64, tone, words: &str| if n == 0 { Line::new() } else { Line::toned(tone, format!("{n} {words}")) };
+    let attention = |word: &'static str| {
+        move |session: &Session| session.attention.is_some_and(|attention| attention.as_str() == word)
+    };
+    let need = count(&needs);
+    let need_you = match rows.iter().find(|session| needs(session)) {
+        Some(first) => Line::toned(Tone::Warn, format!("{need} {}", if need == 1 { "needs you" } else { "need you" }))
+            .faint(format!(" (ostler show {})", first.id.short())),
+        None => Line::new(),
+    };
+    let today = beside.tokens_today.filter(|tokens| *tokens > 0).map(|tokens| format!("today {} tokens", words::count(tokens)));
+    Line::joined([
+        Line::toned(Tone::Bad, beside.halted.as_deref().unwrap_or_default()),
+        need_you,
+        part(count(&|session| session.status == Status::Working), Tone::Good, "working"),
+        part(count(&attention("idle")), Tone::Plain, "idle"),
+        part(count(&attention("paused")), Tone::Accent, "paused"),
+        part(count(&attention("detached")), Tone::Plain, "detached"),
+        part(count(&|session| session.status == Status::Failed), Tone::Bad, "failed"),
+        part(count(&|session| session.status == Status::Stopped), Tone::Plain, "ended"),
+        Line::of(today.unwrap_or_default()),
+        Line::of(beside.more.as_deref().unwrap_or_default()),
+    ])
+}
+
+/// A list with nothing in it.
+pub(crate) fn empty(filtered: bool, scope_all: bool) -> Vec<Line> {
+    match (filtered, scope_all) {
+        (true, _) => vec![Line::of("No session fits."), step("ostler ls -a", "all sessions there are")],
+        (false, true) => vec![
+            Line::of("No sessions yet."),
+            step("ostler run \"…\"", "start one here"),
+            step("ostler demo", "watch three at work, no key needed"),
+        ],
+        (false, false) => vec![
+            Line::of("Nothing runs."),
+            step("ostler run \"…\"", "start a session here"),
+            step("ostler ls -a", "those that have ended"),
+            step("ostler demo", "watch three at work, no key needed"),
+        ],
+    }
+}
+
+fn step(command: &str, effect: &str) -> Line {
+    Line::of("  ").append(Line::toned(Tone::Accent, command).padded(15)).plain("  ").faint(effect)
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::testing::{self, NOW};
+
+    fn names() -> CampaignNames {
+        CampaignNames(HashMap::from([(testing::campaign().id, "shop".to_owned())]))
+    }
+
+    fn shown(look: &Look, wide: bool) -> String {
+        let mut fleet = testing::fleet();
+        fleet.sort_by_key(row::rank);
+        let style = ListStyle { wide, heads: true };
+        let lines = table(&fleet, &names(), style, NOW, look);
+        lines.iter().map(|line| line.show(look)).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn at_120_columns() {
+        assert_snapshot!(shown(&Look::plain(Some(120)), false));
+    }
+
+    #[test]
+    fn at_80_columns() {
+        assert_snapshot!(shown(&Look::plain(Some(80)), false));
+    }
+
+    #[test]
+    fn wide() {
+        assert_snapshot!(shown(&Look::plain(Some(80)), true));
+    }
+
+    #[test]
+    fn in_colour() {
+        assert_snapshot!(shown(&Look::coloured(Some(80)), false).replace('\u{1b}', "␛"));
+    }
+
+    #[test]
+    fn in_ascii() {
+        let look = Look { letters: crate::output::Letters::Ascii, ..Look::plain(Some(80)) };
+        let text = shown(&look, false);
+        assert!(text.is_ascii());
+        assert_snapshot!(text);
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_screen() {
+        let style = ListStyle { wide: false, heads: true };
+        for width in 60..200 {
+            for line in table(&testing::fleet(), &names(), style, NOW, &Look::plain(Some(width))) {
+                assert!(line.width() <= width, "{width}: {}", line.width());
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_line_sums_up() {
+        let beside = Beside {
+            tokens_today: Some(182_400),
+            halted: None,
+            more: Some("older ones: ostler ls -a".to_owned()),
+        };
+        assert_snapshot!(summary(&testing::fleet(), &beside).show(&Look::plain(None)));
+        let halted = Beside { halted: Some("halted by ann".to_owned()), ..Beside::default() };
+        assert_snapshot!(summary(&[], &halted).show(&Look::plain(None)), @"halted by ann");
+    }
+
+    #[test]
+    fn nothing_is_no_dead_end() {
+        let look = Look::plain(None);
+        let shown = |filtered, all| empty(filtered, all).iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n");
+        assert_snapshot!(shown(false, true), @r#"
+        No sessions yet.
+          ostler run "…"   start one here
+          ostler demo      watch three at work, no key needed
+        "#);
+        assert_snapshot!(shown(false, false), @r#"
+        Nothing runs.
+          ostler run "…"   start a session here
+          ostler ls -a     those that have ended
+          ostler demo      watch three at work, no key needed
+        "#);
+        assert_snapshot!(shown(true, false), @r"
+        No session fits.
+          ostler ls -a     all sessions there are
+        ");
+    }
+}

@@ -1,0 +1,139 @@
+//! Sessions for tests: one of each sort, at a fixed moment.
+
+use ostler_client::{Campaign, Session};
+use ostler_domain::{
+    ApprovalId, Budget, CampaignId, ConversationId, SessionId, Time, Usage,
+    campaign::Root,
+    session::{Attention, Desired, Doing, Obituary, Outcome, Phase, RestartPolicy, Sandbox, Status},
+};
+
+pub(crate) const NOW: Time = Time::from_micros(1_763_000_000_000_000);
+
+const SECOND: i64 = 1_000_000;
+
+pub(crate) fn ago(seconds: i64) -> Time {
+    Time::from_micros(NOW.micros() - seconds * SECOND)
+}
+
+pub(crate) fn session(n: u32, name: &str) -> Session {
+    let created_at = ago(2_460);
+    let id = SessionId::new(created_at, 0x000f_1234_5678_9abc * u128::from(n + 1));
+    Session {
+        id,
+        campaign: CampaignId::new(created_at, 1),
+        conversation: ConversationId::new(created_at, u128::from(n)),
+        name: name.parse().unwrap(),
+        provider: "script".to_owned(),
+        model: None,
+        status: Status::Running,
+        phase: Phase::Live,
+        attention: Some(Attention::Idle),
+        attention_since: ago(540),
+        evidence: "no turn is open".to_owned(),
+        outcome: None,
+        obituary: None,
+        restart: None,
+        desired: Desired::Run,
+        sandbox: Sandbox::Off,
+        working_dir: "/home/ann/code/shop".to_owned(),
+        ticket: None,
+        continues: None,
+        chain: id,
+        spawned_by: None,
+        restart_count: 0,
+        restart_policy: RestartPolicy::Never,
+        provider_id: None,
+        process: None,
+        doing: None,
+        turns: 1,
+        usage: Usage { input: 41_000, cache_read: 1_900_000, cache_write: 96_000, output: 22_000, reasoning: 0 },
+        budget: None,
+        messages_waiting: 0,
+        approvals_open: Vec::new(),
+        denied: 0,
+        last_completion: None,
+        created_at,
+        started_at: Some(created_at),
+        ended_at: None,
+        last_activity_at: None,
+        updated_at: ago(1),
+        session_seq: 12,
+    }
+}
+
+pub(crate) fn ended(n: u32, name: &str, outcome: Outcome, seconds_ago: i64, sentence: &str) -> Session {
+    Session {
+        status: if outcome.is_failure() { Status::Failed } else { Status::Stopped },
+        phase: Phase::Ended,
+        attention: None,
+        outcome: Some(outcome),
+        ended_at: Some(ago(seconds_ago)),
+        obituary: Some(Obituary {
+            sentence: sentence.to_owned(),
+            exit_code: None,
+            signal: None,
+            rule: None,
+            by: None,
+            oom: outcome == Outcome::Oom,
+            last: None,
+            leftovers: Vec::new(),
+        }),
+        ..session(n, name)
+    }
+}
+
+/// One session of each sort.
+pub(crate) fn fleet() -> Vec<Session> {
+    let oom = "The kernel ended the agent: its processes used more memory than they may.";
+    vec![
+        Session {
+            attention: Some(Attention::WaitingApproval),
+            attention_since: ago(180),
+            evidence: "run: cargo add governor".to_owned(),
+            approvals_open: vec![ApprovalId::new(NOW, 0xabcdef)],
+            budget: Some(Budget { tokens: 500_000, when_used_up: ostler_domain::budget::WhenUsedUp::Hold }),
+            ..session(1, "api-auth")
+        },
+        Session {
+            status: Status::Working,
+            attention: Some(Attention::Working),
+            doing: Some(Doing { text: "run: cargo test -p store".to_owned(), since: ago(72) }),
+            model: Some("gpt-5.5".to_owned()),
+            ..session(2, "migrate")
+        },
+        session(3, "triage"),
+        Session {
+            attention: Some(Attention::Paused),
+            attention_since: ago(120),
+            evidence: "paused by a person".to_owned(),
+            desired: Desired::Pause,
+            ..session(4, "held")
+        },
+        Session {
+            status: Status::Starting,
+            phase: Phase::Starting,
+            attention: Some(Attention::Idle),
+            attention_since: ago(2),
+            created_at: ago(2),
+            ..session(5, "docs")
+        },
+        Session {
+            attention: Some(Attention::Detached),
+            attention_since: ago(4),
+            evidence: "the keeper is not connected yet".to_owned(),
+            ..session(6, "adopted")
+        },
+        ended(7, "flaky-hunt", Outcome::Oom, 3_300, oom),
+        ended(8, "login-limit", Outcome::Done, 7_300, "The turn ended and the agent was stopped in an orderly way."),
+        ended(9, "old", Outcome::Killed, 11_000, "Killed, asked by ann."),
+    ]
+}
+
+pub(crate) fn campaign() -> Campaign {
+    Campaign {
+        id: CampaignId::new(ago(2_460), 1),
+        name: "shop".parse().unwrap(),
+        root: Root { path: "/home/ann/code/shop".to_owned(), device: 1, inode: 2 },
+        added: ago(100_000),
+    }
+}

@@ -1,0 +1,181 @@
+//! Numbers, spans and moments as people read them.
+
+use std::time::{Duration, SystemTime};
+
+use jiff::{Timestamp, tz::TimeZone};
+use ostler_domain::Time;
+
+/// This moment.
+pub(crate) fn now() -> Time {
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Time::from_micros(i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX))
+}
+
+/// A span in one unit, for columns: `40s`, `41m`, `2h`, `12d`.
+pub(crate) fn age(span: Duration) -> String {
+    match span.as_secs() {
+        seconds @ 0..60 => format!("{seconds}s"),
+        seconds @ 60..3_600 => format!("{}m", seconds / 60),
+        seconds @ 3_600..86_400 => format!("{}h", seconds / 3_600),
+        seconds => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// A span in two units: `40s`, `1m 12s`, `1h 4m`, `3d 2h`.
+pub(crate) fn span(span: Duration) -> String {
+    let seconds = span.as_secs();
+    let (large, small) = match seconds {
+        0..60 => return format!("{seconds}s"),
+        60..3_600 => ((seconds / 60, 'm'), (seconds % 60, 's')),
+        3_600..86_400 => ((seconds / 3_600, 'h'), (seconds % 3_600 / 60, 'm')),
+        _ => ((seconds / 86_400, 'd'), (seconds % 86_400 / 3_600, 'h')),
+    };
+    match small.0 {
+        0 => format!("{}{}", large.0, large.1),
+        n => format!("{}{} {n}{}", large.0, large.1, small.1),
+    }
+}
+
+/// How long something took: `340 ms`, `8.2 s`, `4m 12s`.
+pub(crate) fn took(duration: Duration) -> String {
+    match duration.as_millis() {
+        millis @ 0..1_000 => format!("{millis} ms"),
+        millis @ 1_000..60_000 => format!("{}.{} s", millis / 1_000, millis % 1_000 / 100),
+        _ => span(duration),
+    }
+}
+
+/// A number of tokens: `940`, `1.2k`, `41k`, `1.9M`.
+pub(crate) fn count(n: u64) -> String {
+    let tenths = |unit: u64, sign| format!("{}.{}{sign}", n / unit, n % unit / (unit / 10));
+    match n {
+        0..1_000 => n.to_string(),
+        1_000..10_000 => tenths(1_000, 'k'),
+        10_000..1_000_000 => format!("{}k", n / 1_000),
+        1_000_000..1_000_000_000 => tenths(1_000_000, 'M'),
+        _ => tenths(1_000_000_000, 'G'),
+    }
+}
+
+/// A number in full: `1,204`.
+pub(crate) fn number(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 session`, `2 sessions`.
+pub(crate) fn plural(n: u64, one: &str, many: &str) -> String {
+    format!("{} {}", number(n), if n == 1 { one } else { many })
+}
+
+/// A size: `512 B`, `4.0 GiB`.
+pub(crate) fn bytes(n: u64) -> String {
+    let units = ["KiB", "MiB", "GiB", "TiB"];
+    if n < 1_024 {
+        return format!("{n} B");
+    }
+    // Tenths of the unit, in whole numbers: no size is rounded up to one that it does not have.
+    let mut tenths = u128::from(n) * 10 / 1_024;
+    let mut unit = 0;
+    while tenths >= 10_240 && unit + 1 < units.len() {
+        tenths /= 1_024;
+        unit += 1;
+    }
+    format!("{}.{} {}", tenths / 10, tenths % 10, units[unit])
+}
+
+/// The time of day here: `14:02:11`.
+pub(crate) fn clock(time: Time, zone: &TimeZone) -> String {
+    timestamp(time).to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()
+}
+
+/// A moment for programs: RFC 3339, microseconds, UTC.
+pub(crate) fn rfc3339(time: Time) -> String {
+    timestamp(time).strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
+}
+
+/// A moment for people: `2026-01-31 14:02`.
+pub(crate) fn moment(time: Time, zone: &TimeZone) -> String {
+    timestamp(time).to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string()
+}
+
+/// When today began here.
+pub(crate) fn midnight(now: Time, zone: &TimeZone) -> Time {
+    let today = timestamp(now).to_zoned(zone.clone()).start_of_day();
+    today.map_or(now, |start| Time::from_micros(start.timestamp().as_microsecond()))
+}
+
+fn timestamp(time: Time) -> Timestamp {
+    // A time outside what a calendar can name (the years -9999 to 9999) is a broken clock's: shown as 1970.
+    Timestamp::from_microsecond(time.micros()).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+/// A path as people write it: `~/code/shop`.
+pub(crate) fn path(path: &str, home: Option<&str>) -> String {
+    match home.filter(|home| home.len() > 1).and_then(|home| path.strip_prefix(home)) {
+        Some("") => "~".to_owned(),
+        Some(rest) if rest.starts_with('/') => format!("~{rest}"),
+        _ => path.to_owned(),
+    }
+}
+
+/// Words as one argument of a shell, quoted where they must be.
+pub(crate) fn quoted(text: &str) -> String {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=".contains(c);
+    if !text.is_empty() && text.chars().all(is_bare) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_have_one_or_two_units() {
+        let seconds = Duration::from_secs;
+        assert_eq!([age(seconds(40)), age(seconds(2_460)), age(seconds(7_300)), age(seconds(90_000))], ["40s", "41m", "2h", "1d"]);
+        assert_eq!([span(seconds(72)), span(seconds(3_840)), span(seconds(120)), span(seconds(266_400))], ["1m 12s", "1h 4m", "2m", "3d 2h"]);
+        assert_eq!([took(Duration::from_millis(340)), took(Duration::from_millis(8_249)), took(seconds(252))], ["340 ms", "8.2 s", "4m 12s"]);
+    }
+
+    #[test]
+    fn numbers_are_short_and_never_rounded_up() {
+        assert_eq!([0, 999, 1_250, 41_999, 1_999_999, 2_100_000_000].map(count), ["0", "999", "1.2k", "41k", "1.9M", "2.1G"]);
+        assert_eq!([0, 999, 1_204, 1_000_000].map(number), ["0", "999", "1,204", "1,000,000"]);
+        assert_eq!([512, 1_024, 4 << 30, u64::MAX].map(bytes), ["512 B", "1.0 KiB", "4.0 GiB", "16777215.9 TiB"]);
+    }
+
+    #[test]
+    fn moments_are_exact_for_programs() {
+        let time = Time::from_micros(1_763_000_000_000_123);
+        assert_eq!(rfc3339(time), "2025-11-13T02:13:20.000123Z");
+        assert_eq!(clock(time, &TimeZone::UTC), "02:13:20");
+        assert_eq!(moment(time, &TimeZone::UTC), "2025-11-13 02:13");
+        assert_eq!(rfc3339(midnight(time, &TimeZone::UTC)), "2025-11-13T00:00:00.000000Z");
+        assert_eq!(rfc3339(Time::from_micros(i64::MAX)), "1970-01-01T00:00:00.000000Z");
+    }
+
+    #[test]
+    fn paths_begin_at_home() {
+        let home = Some("/home/ann");
+        assert_eq!(path("/home/ann/code", home), "~/code");
+        assert_eq!(path("/home/ann", home), "~");
+        assert_eq!(path("/home/annette", home), "/home/annette");
+        assert_eq!(path("/x", None), "/x");
+    }
+
+    #[test]
+    fn arguments_survive_a_shell() {
+        assert_eq!([quoted("a-b"), quoted("it's"), quoted("")], ["a-b", r"'it'\''s'", "''"]);
+    }
+}

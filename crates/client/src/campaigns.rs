@@ -1,0 +1,53 @@
+//! Campaigns: directories that agents may work in.
+
+use ostler_domain::{
+    campaign::Campaign,
+    query::{Listed, Page},
+};
+use ostler_wire::{
+    InvalidField, from_proto,
+    pb::{self, campaign_service_client::CampaignServiceClient as Service},
+    request::AddCampaign,
+    to_proto,
+};
+
+use crate::{Client, Error, call::request_id};
+
+impl Client {
+    /// Registers a directory. One that is registered already is returned as it is.
+    pub async fn add_campaign(&self, request: AddCampaign) -> Result<Campaign, Error> {
+        let request = to_proto::add_campaign(request, request_id());
+        let answer =
+            self.ask(async |channel| Service::new(channel).add_campaign(request.clone()).await).await?;
+        Ok(read(answer.campaign)?)
+    }
+
+    /// Returns a campaign by its name, its id, or any path in it.
+    pub async fn campaign(&self, who: &str) -> Result<Campaign, Error> {
+        let request = pb::GetCampaignRequest { who: who.to_owned() };
+        let answer =
+            self.ask(async |channel| Service::new(channel).get_campaign(request.clone()).await).await?;
+        Ok(read(answer.campaign)?)
+    }
+
+    /// Lists campaigns in the order of their names.
+    pub async fn campaigns(&self, page: Page) -> Result<Listed<Campaign>, Error> {
+        let request = pb::ListCampaignsRequest { limit: page.limit, cursor: to_proto::cursor(page.cursor) };
+        let answer =
+            self.ask(async |channel| Service::new(channel).list_campaigns(request.clone()).await).await?;
+        Ok(from_proto::listed(answer.campaigns, &answer.next_cursor, from_proto::campaign)?)
+    }
+
+    /// Forgets a campaign in which nothing runs. Its record and its directory stay.
+    pub async fn remove_campaign(&self, who: &str) -> Result<Campaign, Error> {
+        let request = pb::RemoveCampaignRequest { request_id: request_id().to_string(), who: who.to_owned() };
+        let answer =
+            self.ask(async |channel| Service::new(channel).remove_campaign(request.clone()).await).await?;
+        Ok(read(answer.campaign)?)
+    }
+}
+
+fn read(campaign: Option<pb::Campaign>) -> Result<Campaign, InvalidField> {
+    let campaign = from_proto::required(campaign, "campaign")?;
+    from_proto::campaign(campaign).map_err(|e| e.within("campaign"))
+}

@@ -1,0 +1,77 @@
+//! The connection: one channel, made on an open socket, that opens itself again when the daemon comes back.
+
+use std::{
+    io,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use hyper_util::rt::TokioIo;
+use ostler_domain::home::Home;
+use tokio::net::UnixStream;
+use tonic::transport::{Channel, Endpoint, Uri};
+
+use crate::{Error, call::CALL_LIMIT, error::is_nobody, socket, start};
+
+/// A connection to the daemon. Clones share it.
+///
+/// Every method asks one thing of the daemon; those that change something happen once, however often the
+/// connection breaks in between.
+#[derive(Debug, Clone)]
+pub struct Client {
+    pub(crate) channel: Channel,
+    pub(crate) home: Arc<Home>,
+}
+
+impl Client {
+    /// Connects to the daemon of this home. Fails at once with [`Error::Unreachable`] when none is there.
+    pub async fn connect(home: &Home) -> Result<Client, Error> {
+        let path = socket::path(home);
+        match socket::connect(&path).await {
+            Ok(stream) => Ok(Client::over(stream, home)),
+            Err(source) => Err(Error::Unreachable { socket: path, source }),
+        }
+    }
+
+    /// Connects, and starts a daemon first when none is there: `<program> daemon run --background`, detached.
+    /// Waits until it answers, ten seconds at most. With `OSTLER_NO_AUTOSTART` in the environment it starts none.
+    pub async fn connect_or_start(home: &Home, program: &Path) -> Result<Client, Error> {
+        let no = std::env::var_os("OSTLER_NO_AUTOSTART");
+        match Client::connect(home).await {
+            Err(Error::Unreachable { source, .. })
+                if is_nobody(&source) && start::is_allowed(no.as_deref()) =>
+            {
+                start::start(home, program).await
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// The directories of the daemon that this is connected to.
+    pub fn home(&self) -> &Home {
+        &self.home
+    }
+
+    fn over(stream: UnixStream, home: &Home) -> Client {
+        let home = Arc::new(home.clone());
+        let first = Arc::new(Mutex::new(Some(stream)));
+        let connector = {
+            let home = Arc::clone(&home);
+            tower::service_fn(move |_: Uri| {
+                let open = first.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let home = Arc::clone(&home);
+                async move {
+                    let stream = match open {
+                        Some(stream) => stream,
+                        // A new daemon may listen elsewhere.
+                        None => socket::connect(&socket::path(&home)).await?,
+                    };
+                    Ok::<_, io::Error>(TokioIo::new(stream))
+                }
+            })
+        };
+        // The address is for HTTP's sake: the connector knows the way.
+        let endpoint = Endpoint::from_static("http://ostler").timeout(CALL_LIMIT);
+        Client { channel: endpoint.connect_with_connector_lazy(connector), home }
+    }
+}

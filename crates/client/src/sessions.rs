@@ -1,0 +1,147 @@
+//! Sessions: starting them, talking to them, ending them; their messages and their questions.
+
+use ostler_domain::query::{Listed, Page, SessionFilter};
+use ostler_wire::{
+    InvalidField, REPLY_BYTES, from_proto,
+    pb::{self, session_service_client::SessionServiceClient},
+    reply::{Approval, Delivery, Sent},
+    request::{AnswerApproval, CreateSession, ResumeSession, SendMessage},
+    to_proto,
+};
+use tonic::transport::Channel;
+
+use crate::{Client, Error, Session, call::request_id};
+
+fn service(channel: Channel) -> SessionServiceClient<Channel> {
+    SessionServiceClient::new(channel).max_decoding_message_size(REPLY_BYTES)
+}
+
+impl Client {
+    /// Creates a session and starts its agent. Returns when it is recorded; watch for `SESSION_STARTED`.
+    pub async fn create_session(&self, request: CreateSession) -> Result<Session, Error> {
+        let request = to_proto::create_session(request, request_id());
+        let answer = self.ask(async |channel| service(channel).create_session(request.clone()).await).await?;
+        Ok(read(answer.session)?)
+    }
+
+    /// Returns a session. A name or a conversation means its live session, else its last one.
+    pub async fn session(&self, who: &str) -> Result<Session, Error> {
+        let request = pb::GetSessionRequest { who: who.to_owned() };
+        let answer = self.ask(async |channel| service(channel).get_session(request.clone()).await).await?;
+        Ok(read(answer.session)?)
+    }
+
+    /// Lists sessions, those that changed last first.
+    pub async fn sessions(&self, filter: &SessionFilter, page: Page) -> Result<Listed<Session>, Error> {
+        let request = pb::ListSessionsRequest {
+            filter: Some(to_proto::session_filter(filter)),
+            limit: page.limit,
+            cursor: to_proto::cursor(page.cursor),
+        };
+        let answer = self.ask(async |channel| service(channel).list_sessions(request.clone()).await).await?;
+        Ok(from_proto::listed(answer.sessions, &answer.next_cursor, from_proto::view)?)
+    }
+
+    /// Returns the lives joined with a session by restarts and hand-offs, the oldest first.
+    pub async fn chain(&self, who: &str) -> Result<Vec<Session>, Error> {
+        let request = pb::GetChainRequest { who: who.to_owned() };
+        let answer = self.ask(async |channel| service(channel).get_chain(request.clone()).await).await?;
+        Ok(from_proto::listed(answer.sessions, "", from_proto::view)?.rows)
+    }
+
+    /// Says something to a conversation. It is durable when this returns; a conversation without a live session is
+    /// woken with a new one.
+    pub async fn send_message(&self, request: SendMessage) -> Result<Sent, Error> {
+        let request = to_proto::send_message(request, request_id());
+        let answer = self.ask(async |channel| service(channel).send_message(request.clone()).await).await?;
+        Ok(from_proto::sent(answer)?)
+    }
+
+    /// Ends a session in an orderly way, or `now`. Returns when it is asked; watch for `SESSION_STOPPED`.
+    pub async fn stop_session(&self, who: &str, now: bool) -> Result<Session, Error> {
+        let request =
+            pb::StopSessionRequest { request_id: request_id().to_string(), who: who.to_owned(), now };
+        let answer = self.ask(async |channel| service(channel).stop_session(request.clone()).await).await?;
+        Ok(read(answer.session)?)
+    }
+
+    /// Freezes a session's processes where they stand.
+    pub async fn pause_session(&self, who: &str) -> Result<Session, Error> {
+        let request = pb::PauseSessionRequest { request_id: request_id().to_string(), who: who.to_owned() };
+        let answer = self.ask(async |channel| service(channel).pause_session(request.clone()).await).await?;
+        Ok(read(answer.session)?)
+    }
+
+    /// Lets a session go on that was paused or held, and raises the limit that held it.
+    pub async fn resume_session(&self, request: ResumeSession) -> Result<Session, Error> {
+        let request = to_proto::resume_session(request, request_id());
+        let answer = self.ask(async |channel| service(channel).resume_session(request.clone()).await).await?;
+        Ok(read(answer.session)?)
+    }
+
+    /// Ends the turn that is open. The session stays; watch for `TURN_ENDED`.
+    pub async fn interrupt_session(&self, who: &str) -> Result<Session, Error> {
+        let request =
+            pb::InterruptSessionRequest { request_id: request_id().to_string(), who: who.to_owned() };
+        let answer =
+            self.ask(async |channel| service(channel).interrupt_session(request.clone()).await).await?;
+        Ok(read(answer.session)?)
+    }
+
+    /// Replaces a session, live or ended, by a new one in the same conversation, and returns the new one.
+    pub async fn restart_session(&self, who: &str) -> Result<Session, Error> {
+        let request = pb::RestartSessionRequest { request_id: request_id().to_string(), who: who.to_owned() };
+        let answer =
+            self.ask(async |channel| service(channel).restart_session(request.clone()).await).await?;
+        Ok(read(answer.session)?)
+    }
+
+    /// Lists what was said to a conversation, the newest first.
+    pub async fn messages(&self, who: &str, page: Page) -> Result<Listed<Delivery>, Error> {
+        let (limit, cursor) = (page.limit, to_proto::cursor(page.cursor));
+        let request = pb::ListMessagesRequest { who: who.to_owned(), limit, cursor };
+        let answer = self.ask(async |channel| service(channel).list_messages(request.clone()).await).await?;
+        Ok(from_proto::listed(answer.messages, &answer.next_cursor, from_proto::delivery)?)
+    }
+
+    /// Returns a message by its id or a unique part of it.
+    pub async fn message(&self, message: &str) -> Result<Delivery, Error> {
+        let request = pb::GetMessageRequest { message: message.to_owned() };
+        let answer = self.ask(async |channel| service(channel).get_message(request.clone()).await).await?;
+        let message = from_proto::required(answer.message, "message")?;
+        Ok(from_proto::delivery(message).map_err(|e| e.within("message"))?)
+    }
+
+    /// Lists agents' questions, the newest first.
+    pub async fn approvals(&self, only_open: bool, page: Page) -> Result<Listed<Approval>, Error> {
+        let (limit, cursor) = (page.limit, to_proto::cursor(page.cursor));
+        let request = pb::ListApprovalsRequest { only_open, limit, cursor };
+        let answer = self.ask(async |channel| service(channel).list_approvals(request.clone()).await).await?;
+        Ok(from_proto::listed(answer.approvals, &answer.next_cursor, from_proto::approval)?)
+    }
+
+    /// Returns a question by its id or a unique part of it.
+    pub async fn approval(&self, approval: &str) -> Result<Approval, Error> {
+        let request = pb::GetApprovalRequest { approval: approval.to_owned() };
+        let answer = self.ask(async |channel| service(channel).get_approval(request.clone()).await).await?;
+        Ok(read_approval(answer.approval)?)
+    }
+
+    /// Answers a question.
+    pub async fn answer_approval(&self, request: AnswerApproval) -> Result<Approval, Error> {
+        let request = to_proto::answer_approval(request, request_id());
+        let answer =
+            self.ask(async |channel| service(channel).answer_approval(request.clone()).await).await?;
+        Ok(read_approval(answer.approval)?)
+    }
+}
+
+fn read(session: Option<pb::Session>) -> Result<Session, InvalidField> {
+    let session = from_proto::required(session, "session")?;
+    from_proto::view(session).map_err(|e| e.within("session"))
+}
+
+fn read_approval(approval: Option<pb::Approval>) -> Result<Approval, InvalidField> {
+    let approval = from_proto::required(approval, "approval")?;
+    from_proto::approval(approval).map_err(|e| e.within("approval"))
+}

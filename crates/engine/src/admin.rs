@@ -1,0 +1,108 @@
+//! The daemon about itself, and its record.
+
+use ostler_domain::{
+    MessageId, NodeId, Reason, Recorded, Refusal,
+    query::{EventFilter, Listed, Page, UsageBy, UsageFilter, UsageSum},
+};
+use ostler_store::{ApprovalRow, BackupProgress, CheckDepth, CheckReport, Halt, MessageRow, Reindexed, Stats};
+use tokio::sync::broadcast;
+
+use crate::{Delta, Engine, VERSION};
+
+/// What the daemon says about itself.
+#[derive(Debug, Clone)]
+pub struct DaemonStatus {
+    pub pid: u32,
+    pub version: &'static str,
+    pub node: NodeId,
+    pub epoch: u64,
+    pub sessions: u64,
+    pub sessions_attached: u64,
+    pub halt: Option<Halt>,
+    pub stats: Stats,
+    pub schema_version: u32,
+}
+
+impl Engine {
+    pub async fn status(&self) -> Result<DaemonStatus, Refusal> {
+        let (sessions, sessions_attached) = self.shared.sessions.count();
+        Ok(DaemonStatus {
+            pid: std::process::id(),
+            version: VERSION,
+            node: self.shared.store.node_id(),
+            epoch: self.shared.epoch.current(),
+            sessions,
+            sessions_attached,
+            halt: self.halted(),
+            stats: self.shared.store.stats().await?,
+            schema_version: ostler_store::SCHEMA_VERSION,
+        })
+    }
+
+    /// Events after a place in the log, oldest first.
+    pub async fn events_after(&self, after: u64, filter: &EventFilter, limit: u32) -> Result<Listed<Recorded>, Refusal> {
+        Ok(self.shared.store.events_after(after, filter, limit).await?)
+    }
+
+    /// Events before a place in the log, or before its end, newest first.
+    pub async fn events_before(&self, before: Option<u64>, filter: &EventFilter, limit: u32) -> Result<Listed<Recorded>, Refusal> {
+        Ok(self.shared.store.events_before(before, filter, limit).await?)
+    }
+
+    /// Partial text of all sessions, as it comes; lossy.
+    pub fn deltas(&self) -> broadcast::Receiver<Delta> {
+        self.shared.deltas.subscribe()
+    }
+
+    pub async fn message(&self, id: &str) -> Result<MessageRow, Refusal> {
+        let unknown = || Refusal::new(Reason::SessionUnknown, format!("there is no message \"{}\"", ostler_domain::text::one_line(id, 64)));
+        let id: MessageId = id.parse().map_err(|_| unknown())?;
+        self.shared.store.message(id).await?.ok_or_else(unknown)
+    }
+
+    /// The messages of a session's conversation, newest first.
+    pub async fn messages(&self, who: &str, page: Page) -> Result<Listed<MessageRow>, Refusal> {
+        let view = self.session(who).await?;
+        Ok(self.shared.store.messages_of_conversation(view.conversation, page).await?)
+    }
+
+    /// Agents' questions: those that wait, oldest first, or all there ever were, newest first.
+    pub async fn approvals(&self, only_open: bool, page: Page) -> Result<Listed<ApprovalRow>, Refusal> {
+        if !only_open {
+            return Ok(self.shared.store.approvals(page).await?);
+        }
+        let rows = self.shared.store.open_approvals().await?;
+        Ok(Listed { rows, next_cursor: None })
+    }
+
+    pub async fn usage(&self, filter: &UsageFilter, by: UsageBy) -> Result<Vec<UsageSum>, Refusal> {
+        Ok(self.shared.store.usage(filter, by).await?)
+    }
+
+    /// Events that have all the words, newest first, each with the text around them.
+    pub async fn search(&self, text: &str, filter: &EventFilter, page: Page) -> Result<Listed<(Recorded, String)>, Refusal> {
+        let store = &self.shared.store;
+        let found = store.search(text, page).await?;
+        let mut rows = Vec::with_capacity(found.rows.len());
+        for hit in found.rows {
+            if filter.fits_kind_and_session(hit.kind, hit.session)
+                && let Some(event) = store.event(hit.seq).await?
+            {
+                rows.push((event, hit.snippet));
+            }
+        }
+        Ok(Listed { rows, next_cursor: found.next_cursor })
+    }
+
+    pub async fn check(&self, depth: CheckDepth) -> Result<CheckReport, Refusal> {
+        Ok(self.shared.store.check(depth).await?)
+    }
+
+    pub async fn reindex(&self) -> Result<Reindexed, Refusal> {
+        Ok(self.shared.store.reindex().await?)
+    }
+
+    pub async fn backup(&self, destination: &std::path::Path, progress: impl FnMut(BackupProgress) + Send + 'static) -> Result<(), Refusal> {
+        Ok(self.shared.store.backup(destination, progress).await?)
+    }
+}

@@ -1,0 +1,28 @@
+//! Changes asked for by people: who asked, and the id that makes asking twice do it once.
+
+use ostler_domain::{Reason, Refusal, RequestId, event::By};
+use ostler_store::{RequestReply, Store};
+
+/// Who asks, and under which id.
+#[derive(Debug, Clone)]
+pub struct Change {
+    pub by: By,
+    pub request: Option<RequestId>,
+}
+
+impl Change {
+    /// What was answered when this request was done before; a refusal when it was another request.
+    pub(crate) async fn done_before(&self, store: &Store, fingerprint: &str) -> Result<Option<String>, Refusal> {
+        let Some(id) = self.request else { return Ok(None) };
+        match store.request(id).await? {
+            Some(done) if done.fingerprint == fingerprint => Ok(Some(done.reply)),
+            Some(_) => Err(Refusal::new(Reason::RequestConflict, format!("request {id} was used for something else"))),
+            None => Ok(None),
+        }
+    }
+
+    /// The note of this request, to be committed with its change.
+    pub(crate) fn done(&self, fingerprint: &str, reply: impl Into<String>) -> Option<RequestReply> {
+        self.request.map(|id| RequestReply { id, fingerprint: fingerprint.to_owned(), reply: reply.into() })
+    }
+}

@@ -1,0 +1,65 @@
+//! The machine's clocks and entropy: the only place where the engine learns what time it is.
+
+use std::{
+    fs,
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use ostler_domain::{
+    Now, Time,
+    session::Context,
+    time::BootId,
+};
+use rustix::{
+    rand::{GetRandomFlags, getrandom},
+    time::{ClockId, clock_gettime},
+};
+
+/// Reads the clocks. Tests hand in their own, to step the wall clock or to change the boot.
+#[derive(Clone)]
+pub struct Clock {
+    read: Arc<dyn Fn() -> Now + Send + Sync>,
+}
+
+impl Clock {
+    pub fn system() -> Self {
+        let boot = boot_id();
+        Self::of(move || Now { wall: wall(), since_boot: since_boot(), boot: boot.clone() })
+    }
+
+    pub fn of(read: impl Fn() -> Now + Send + Sync + 'static) -> Self {
+        Self { read: Arc::new(read) }
+    }
+
+    pub fn now(&self) -> Now {
+        (self.read)()
+    }
+
+    pub fn context(&self) -> Context {
+        Context { now: self.now(), entropy: entropy() }
+    }
+}
+
+/// Bits for an id.
+pub(crate) fn entropy() -> u128 {
+    let mut bytes = [0_u8; 16];
+    // Small requests are never short and never fail once the machine is up.
+    let _ = getrandom(&mut bytes, GetRandomFlags::empty());
+    u128::from_le_bytes(bytes)
+}
+
+fn wall() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}
+
+fn since_boot() -> Duration {
+    let time = clock_gettime(ClockId::Boottime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+fn boot_id() -> BootId {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    BootId(text.trim().to_owned())
+}

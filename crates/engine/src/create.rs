@@ -1,0 +1,209 @@
+//! New sessions.
+
+use std::collections::BTreeMap;
+
+use ostler_domain::{
+    Budget, ConversationId, Event, Message, MessageId, Mode, Name, Reason, Refusal, SessionId,
+    campaign::Campaign,
+    event::{By, ConversationOpened},
+    limits::MESSAGE_BYTES,
+    query::{Page, Scope, SessionFilter},
+    session::{Approve, Config, Created, RestartPolicy, Sandbox, State, View, WatchdogLimits, create},
+};
+use ostler_store::{Commit, CommitError, RequestReply, SessionCommit, Urgency};
+
+use crate::{Change, Engine, campaign::check_same, clock::entropy};
+
+/// What a caller wants a session to be.
+#[derive(Debug, Clone, Default)]
+pub struct NewSession {
+    /// Name, id, or any path in it.
+    pub campaign: String,
+    pub provider: String,
+    pub model: Option<String>,
+    pub name: Option<Name>,
+    pub prompt: Option<String>,
+    pub budget: Option<Budget>,
+    pub timeout: Option<std::time::Duration>,
+    pub restart: RestartPolicy,
+    pub approve: Approve,
+    pub ends_with_turn: bool,
+    pub environment: BTreeMap<String, String>,
+    pub provider_config: BTreeMap<String, String>,
+    pub ticket: Option<String>,
+    pub spawned_by: Option<SessionId>,
+    pub watchdogs: Option<WatchdogLimits>,
+}
+
+/// Where a new session stands in its row of sessions.
+pub(crate) struct Place {
+    pub(crate) id: SessionId,
+    pub(crate) conversation: ConversationId,
+    pub(crate) name: Name,
+    pub(crate) continues: Option<SessionId>,
+    pub(crate) chain: SessionId,
+    pub(crate) spawned_by: Option<SessionId>,
+    pub(crate) restart_count: u32,
+    pub(crate) short_lives: u32,
+}
+
+impl Engine {
+    /// Creates a session; it is durable when this returns, and starts by itself.
+    pub async fn create_session(&self, wanted: NewSession, change: Change) -> Result<View, Refusal> {
+        let fingerprint = format!("create_session {wanted:?}");
+        if let Some(reply) = change.done_before(&self.shared.store, &fingerprint).await? {
+            return self.session(&reply).await;
+        }
+        let campaign = self.campaign(&wanted.campaign).await?;
+        check_same(&campaign)?;
+        self.shared.provider(&wanted.provider)?;
+        check_texts(&wanted)?;
+        let _naming = self.shared.naming.lock().await;
+        let name = self.name_for(&wanted).await?;
+        let now = self.shared.clock.now().wall;
+        let id = SessionId::new(now, entropy());
+        let place = Place {
+            id,
+            conversation: ConversationId::new(now, entropy()),
+            name: name.clone(),
+            continues: None,
+            chain: id,
+            spawned_by: wanted.spawned_by,
+            restart_count: 0,
+            short_lives: 0,
+        };
+        let opened = Event::ConversationOpened(ConversationOpened {
+            id: place.conversation,
+            campaign: campaign.id,
+            key: format!("adhoc:{id}"),
+            name,
+        });
+        let messages = wanted.prompt.iter().map(|text| (new_message(now, text), None)).collect();
+        let done = change.done(&fingerprint, id.to_string());
+        let created = created(&campaign, self.config(&wanted, &campaign), place);
+        match self.record_session(created, messages, vec![opened], &change.by, done).await {
+            Err(CommitError::RequestDone { reply, .. }) => self.session(&reply).await,
+            Err(error) => Err(error.into()),
+            Ok(view) => {
+                self.shared.wake(id).await?;
+                Ok(view)
+            }
+        }
+    }
+
+    /// Makes a session durable.
+    pub(crate) async fn record_session(
+        &self,
+        created: Created,
+        messages: Vec<(Message, Option<SessionId>)>,
+        node_events: Vec<Event>,
+        by: &By,
+        request: Option<RequestReply>,
+    ) -> Result<View, CommitError> {
+        let now = self.shared.clock.now().wall;
+        let id = created.id;
+        let events = create(created, messages, by);
+        let state = State::replay(events.iter().map(|event| (now, event)))
+            .unwrap_or_else(|| unreachable!("the first event of a session creates it"));
+        let view = state.view();
+        let commit = Commit {
+            urgency: Urgency::Control,
+            node_events: node_events.into_iter().map(|event| (now, event)).collect(),
+            session: Some(SessionCommit {
+                id,
+                expected_seq: 0,
+                events: events.into_iter().map(|event| (now, event)).collect(),
+                view: view.clone(),
+                tape: None,
+                outbox: Vec::new(),
+                outbox_done: None,
+            }),
+            request,
+        };
+        self.shared.store.commit(commit).await?;
+        Ok(view)
+    }
+
+    fn config(&self, wanted: &NewSession, campaign: &Campaign) -> Config {
+        Config {
+            provider: wanted.provider.clone(),
+            model: wanted.model.clone(),
+            working_dir: campaign.root.path.clone(),
+            budget: wanted.budget,
+            timeout_us: wanted.timeout.map(|span| u64::try_from(span.as_micros()).unwrap_or(u64::MAX)),
+            restart: wanted.restart,
+            approve: wanted.approve,
+            ends_with_turn: wanted.ends_with_turn,
+            environment: wanted.environment.clone(),
+            provider_config: wanted.provider_config.clone(),
+            ticket: wanted.ticket.clone(),
+            watchdogs: wanted.watchdogs.unwrap_or(self.shared.options.watchdogs),
+        }
+    }
+
+    /// The name asked for, or one made from the prompt; numbered when a session that has not ended has it.
+    async fn name_for(&self, wanted: &NewSession) -> Result<Name, Refusal> {
+        let slug = || wanted.prompt.as_deref().and_then(Name::slug).or_else(|| Name::slug(&wanted.provider));
+        let first = match &wanted.name {
+            Some(name) => name.clone(),
+            None => slug().unwrap_or_else(|| unreachable!("a provider's name is a name")),
+        };
+        for n in 1..u32::MAX {
+            let name = if n == 1 { first.clone() } else { first.numbered(n) };
+            let Some(holder) = self.holder_of(&name).await? else { return Ok(name) };
+            if wanted.name.is_some() {
+                return Err(Refusal::new(Reason::NameTaken, format!("{name} is the name of a session that has not ended"))
+                    .because(format!("session {} is {}", holder.id.short(), holder.status.as_str()))
+                    .hint(format!("ostler send {name} \"…\""), "says something to that one"));
+            }
+        }
+        Ok(first)
+    }
+
+    async fn holder_of(&self, name: &Name) -> Result<Option<View>, Refusal> {
+        let filter = SessionFilter { scope: Scope::NotEnded, name: Some(name.to_string()), ..SessionFilter::default() };
+        Ok(self.shared.store.list_sessions(&filter, Page::of(1, None)).await?.rows.pop())
+    }
+}
+
+pub(crate) fn created(campaign: &Campaign, config: Config, place: Place) -> Created {
+    Created {
+        id: place.id,
+        campaign: campaign.id,
+        conversation: place.conversation,
+        name: place.name,
+        config,
+        sandbox: Sandbox::Off,
+        continues: place.continues,
+        chain: place.chain,
+        spawned_by: place.spawned_by,
+        restart_count: place.restart_count,
+        short_lives: place.short_lives,
+    }
+}
+
+pub(crate) fn new_message(now: ostler_domain::Time, text: &str) -> Message {
+    Message { id: MessageId::new(now, entropy()), text: text.to_owned(), mode: Mode::Followup }
+}
+
+fn check_texts(wanted: &NewSession) -> Result<(), Refusal> {
+    if let Some(prompt) = &wanted.prompt {
+        if prompt.len() > MESSAGE_BYTES {
+            return Err(Refusal::new(Reason::TooLarge, format!("a prompt has at most {MESSAGE_BYTES} bytes"))
+                .because(format!("this one has {}", prompt.len())));
+        }
+        if prompt.trim().is_empty() {
+            return Err(Refusal::invalid("the prompt is empty"));
+        }
+    }
+    for (name, value) in &wanted.environment {
+        let well_formed = !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0');
+        if !well_formed {
+            return Err(Refusal::invalid(format!("\"{}\" is not a variable's name", ostler_domain::text::one_line(name, 64))));
+        }
+        if name.starts_with("OSTLER_") {
+            return Err(Refusal::invalid(format!("{name} is reserved: Ostler sets it itself")));
+        }
+    }
+    Ok(())
+}

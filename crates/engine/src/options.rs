@@ -1,0 +1,20 @@
+//! What a daemon may be told about its engine.
+
+use std::{path::PathBuf, time::Duration};
+
+use ostler_domain::session::WatchdogLimits;
+
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where the record and the sessions' directories are.
+    pub state_dir: PathBuf,
+    /// Where keepers learn which program is the daemon.
+    pub daemon_json: PathBuf,
+    /// Directories that may not become campaigns, nor hold one.
+    pub own_dirs: Vec<PathBuf>,
+    pub home_dir: Option<PathBuf>,
+    pub watchdogs: WatchdogLimits,
+    /// How long an agent may live without a daemon; absent, for ever.
+    pub orphan_grace: Option<Duration>,
+    pub tape_bytes: Option<u64>,
+}

@@ -1,0 +1,136 @@
+//! What people ask of sessions that exist.
+
+use ostler_domain::{
+    Budget, MessageId, Reason, Refusal,
+    query::{Listed, Page, SessionFilter},
+    session::{Attention, Request, StopRule, View},
+};
+
+use ostler_store::ApprovalRow;
+
+use crate::{Change, Engine, create::new_message, restart, session::Command};
+
+/// What became of a message when it was accepted.
+#[derive(Debug, Clone)]
+pub struct Sent {
+    pub message: MessageId,
+    pub session: View,
+    /// The conversation had no live session, so one was started.
+    pub woke: bool,
+}
+
+impl Engine {
+    /// Lists sessions, newest first.
+    pub async fn sessions(&self, filter: SessionFilter, page: Page) -> Result<Listed<View>, Refusal> {
+        let detached_too = filter.attention.contains(&Attention::Detached);
+        let mut stored = filter.clone();
+        if detached_too {
+            // Whether a keeper is connected is known here, not in the record.
+            stored.attention.clear();
+        }
+        let mut listed = self.shared.store.list_sessions(&stored, page).await?;
+        for view in &mut listed.rows {
+            self.overlay(view);
+        }
+        if !filter.attention.is_empty() {
+            listed.rows.retain(|view| view.attention.is_some_and(|attention| filter.attention.contains(&attention)));
+        }
+        Ok(listed)
+    }
+
+    /// Says something to a session's conversation. It is durable when this returns. An ended session's
+    /// conversation goes on in a new one.
+    pub async fn send(&self, who: &str, text: &str, change: Change) -> Result<Sent, Refusal> {
+        if text.trim().is_empty() {
+            return Err(Refusal::invalid("the message is empty"));
+        }
+        let fingerprint = format!("send {who} {text}");
+        if let Some(reply) = change.done_before(&self.shared.store, &fingerprint).await? {
+            return self.sent_before(&reply).await;
+        }
+        let view = self.session(who).await?;
+        let message = new_message(self.shared.clock.now().wall, text);
+        let id = message.id;
+        let reply = |session: &View, woke: bool| format!("{id} {} {woke}", session.id);
+        if view.outcome.is_some() {
+            let done = |successor: &View| change.done(&fingerprint, reply(successor, true));
+            let session = restart::after(self, &view, Some(message), &change.by, done).await?;
+            return Ok(Sent { message: id, session, woke: true });
+        }
+        let done = change.done(&fingerprint, reply(&view, false));
+        let handle = self.shared.wake(view.id).await?.ok_or_else(|| just_ended(&view))?;
+        let session = handle.request(Request::Prompt(message), change.by, done).await?;
+        Ok(Sent { message: id, session, woke: false })
+    }
+
+    async fn sent_before(&self, reply: &str) -> Result<Sent, Refusal> {
+        let broken = || Refusal::internal("the stored answer of this request cannot be read");
+        let mut words = reply.split(' ');
+        let message = words.next().and_then(|id| id.parse().ok()).ok_or_else(broken)?;
+        let session = self.session(words.next().ok_or_else(broken)?).await?;
+        Ok(Sent { message, session, woke: words.next() == Some("true") })
+    }
+
+    /// Ends a session; in an orderly way, or at once.
+    pub async fn stop(&self, who: &str, now: bool, change: Change) -> Result<View, Refusal> {
+        self.ask(who, Request::Stop(if now { StopRule::Kill } else { StopRule::Stop }), change).await
+    }
+
+    pub async fn pause(&self, who: &str, change: Change) -> Result<View, Refusal> {
+        self.ask(who, Request::Pause, change).await
+    }
+
+    /// Lets a session go on, raising what held it.
+    pub async fn resume(&self, who: &str, max_tokens: Option<u64>, tape_bytes: Option<u64>, change: Change) -> Result<View, Refusal> {
+        let view = self.session(who).await?;
+        if let (Some(bytes), Some(handle)) = (tape_bytes, self.shared.sessions.get(&view.id)) {
+            let _ = handle.commands.send(Command::TapeLimit(bytes)).await;
+        }
+        let when_used_up = view.budget.map(|budget| budget.when_used_up).unwrap_or_default();
+        let budget = max_tokens.map(|tokens| Budget { tokens: if tokens == 0 { u64::MAX } else { tokens }, when_used_up });
+        self.ask(&view.id.to_string(), Request::Resume { budget }, change).await
+    }
+
+    /// Ends the turn, not the session.
+    pub async fn interrupt(&self, who: &str, change: Change) -> Result<View, Refusal> {
+        self.ask(who, Request::Interrupt, change).await
+    }
+
+    /// Answers an agent that asks for leave.
+    pub async fn answer(&self, approval: &str, allow: bool, message: &str, change: Change) -> Result<ApprovalRow, Refusal> {
+        let row = self.approval(approval).await?;
+        let request = Request::Answer { id: row.id, allow, message: message.to_owned() };
+        self.ask(&row.session.to_string(), request, change).await?;
+        self.approval(&row.id.to_string()).await
+    }
+
+    async fn ask(&self, who: &str, request: Request, change: Change) -> Result<View, Refusal> {
+        let fingerprint = format!("{who} {request:?}");
+        if change.done_before(&self.shared.store, &fingerprint).await?.is_some() {
+            return self.session(who).await;
+        }
+        let view = self.session(who).await?;
+        let done = change.done(&fingerprint, view.id.to_string());
+        match self.shared.wake(view.id).await? {
+            Some(handle) => {
+                let mut view = handle.request(request, change.by, done).await?;
+                self.overlay(&mut view);
+                Ok(view)
+            }
+            None => self.ask_the_ended(&view, request).await,
+        }
+    }
+
+    /// An ended session hears nothing any more: what already holds is fine, the rest is refused.
+    async fn ask_the_ended(&self, view: &View, request: Request) -> Result<View, Refusal> {
+        let loaded = self.shared.store.load_session(view.id).await?.ok_or_else(|| just_ended(view))?;
+        let context = self.shared.clock.context();
+        let input = ostler_domain::session::Input::Request(request, ostler_domain::event::By::ostler());
+        ostler_domain::session::decide(&loaded.state, input, &context).map(|_| loaded.state.view())
+    }
+}
+
+fn just_ended(view: &View) -> Refusal {
+    Refusal::new(Reason::WrongState, format!("session {} has just ended", view.id.short()))
+        .hint(format!("ostler show {}", view.id.short()), "says why")
+}

@@ -1,0 +1,160 @@
+//! One session going on in the next: after a crash by policy, after a person's `restart`, or woken by a message.
+
+use std::{sync::Arc, time::Duration};
+
+use ostler_domain::{
+    Message, Reason, Refusal, SessionId,
+    event::By,
+    query::{Page, SessionFilter},
+    session::{Request, Restart, State, StopRule, View},
+};
+use ostler_store::{CommitError, RequestReply};
+
+use crate::{
+    Change, Engine,
+    campaign::check_same,
+    clock::entropy,
+    create::{Place, created},
+    halt::HaltRefusal,
+    shared::Shared,
+};
+
+/// How long a person's `restart` waits for the old process to be gone: longer than the whole ladder.
+const GONE_WITHIN: Duration = Duration::from_secs(30);
+
+impl Engine {
+    /// Replaces a session's process: ends it if it lives, and goes on in a new session of the same conversation.
+    pub async fn restart(&self, who: &str, change: Change) -> Result<View, Refusal> {
+        let view = self.session(who).await?;
+        let fingerprint = format!("restart {}", view.id);
+        if let Some(reply) = change.done_before(&self.shared.store, &fingerprint).await? {
+            return self.session(&reply).await;
+        }
+        if view.outcome.is_some() {
+            return after(self, &view, None, &change.by, |new| change.done(&fingerprint, new.id.to_string())).await;
+        }
+        let mut published = self.shared.store.published();
+        if let Some(handle) = self.shared.wake(view.id).await? {
+            handle.request(Request::Stop(StopRule::Restart), change.by.clone(), None).await?;
+        }
+        // The end of the old session schedules the new one; it is found by what it continues.
+        let wait = async {
+            loop {
+                published.borrow_and_update();
+                if let Some(successor) = self.successor(view.id).await? {
+                    return Ok(successor);
+                }
+                if published.changed().await.is_err() {
+                    return Err(Refusal::new(Reason::ShuttingDown, "the daemon is shutting down"));
+                }
+            }
+        };
+        tokio::time::timeout(GONE_WITHIN, wait).await.unwrap_or_else(|_| {
+            Err(Refusal::new(Reason::TimedOut, format!("session {} is still stopping", view.id.short()))
+                .hint(format!("ostler kill {}", view.id.short()), "ends it at once; the new session then starts"))
+        })
+    }
+
+    async fn successor(&self, id: SessionId) -> Result<Option<View>, Refusal> {
+        Ok(self.shared.store.continued_by(id).await?)
+    }
+
+    /// The sessions joined with this one, oldest first.
+    pub async fn chain(&self, who: &str) -> Result<Vec<View>, Refusal> {
+        let view = self.session(who).await?;
+        let filter = SessionFilter { chain: Some(view.chain), ..SessionFilter::default() };
+        let mut listed = self.shared.store.list_sessions(&filter, Page::of(ostler_domain::limits::PAGE_MOST, None)).await?.rows;
+        listed.reverse();
+        listed.iter_mut().for_each(|view| self.overlay(view));
+        Ok(listed)
+    }
+}
+
+/// Goes on with an ended session in a new one, telling it what the old one never heard, and `message`.
+pub(crate) async fn after(
+    engine: &Engine,
+    old: &View,
+    message: Option<Message>,
+    by: &By,
+    done: impl FnOnce(&View) -> Option<RequestReply>,
+) -> Result<View, Refusal> {
+    if let Some(halt) = engine.halted() {
+        return Err(halt.refusal());
+    }
+    let _naming = engine.shared.naming.lock().await;
+    if let Some(successor) = engine.successor(old.id).await? {
+        return Err(Refusal::new(Reason::WrongState, format!("session {} has already gone on", old.id.short()))
+            .because(format!("session {} continues it", successor.id.short()))
+            .hint(format!("ostler send {} \"…\"", successor.id.short()), "says it to that one"));
+    }
+    let loaded = engine.shared.store.load_session(old.id).await?;
+    let state = loaded.map(|loaded| loaded.state).ok_or_else(|| Refusal::internal(format!("session {} cannot be read", old.id)))?;
+    // A person's word ends a quarantine: the count begins anew.
+    record(engine, &state, 0, message, by, done).await
+}
+
+/// Goes on with a session by its restart policy, unless it has gone on meanwhile or all agents are halted.
+pub(crate) async fn go_on(shared: &Arc<Shared>, id: SessionId) -> Result<(), Refusal> {
+    let engine = Engine { shared: shared.clone() };
+    if engine.halted().is_some() {
+        // Looked for again when the halt is released.
+        return Ok(());
+    }
+    let _naming = shared.naming.lock().await;
+    if engine.successor(id).await?.is_some() {
+        return Ok(());
+    }
+    let Some(loaded) = shared.store.load_session(id).await? else { return Ok(()) };
+    let by_person = loaded.state.stop().is_some_and(|stop| stop.rule == StopRule::Restart);
+    let short_lives = if by_person { 0 } else { loaded.state.short_lives() };
+    record(&engine, &loaded.state, short_lives, None, &By::ostler(), |_| None).await?;
+    Ok(())
+}
+
+async fn record(
+    engine: &Engine,
+    old: &State,
+    short_lives: u32,
+    message: Option<Message>,
+    by: &By,
+    done: impl FnOnce(&View) -> Option<RequestReply>,
+) -> Result<View, Refusal> {
+    let before = old.created();
+    let campaign = engine.campaign(&before.campaign.to_string()).await?;
+    check_same(&campaign)?;
+    let now = engine.shared.clock.now().wall;
+    let id = SessionId::new(now, entropy());
+    let place = Place {
+        id,
+        conversation: before.conversation,
+        name: before.name.clone(),
+        continues: Some(before.id),
+        chain: before.chain,
+        spawned_by: before.spawned_by,
+        restart_count: before.restart_count + 1,
+        short_lives,
+    };
+    let carried = old.undelivered().cloned().map(|message| (message, Some(before.id)));
+    let messages: Vec<_> = carried.chain(message.map(|message| (message, None))).collect();
+    let created = created(&campaign, before.config.clone(), place);
+    let preview = State::new(created.clone(), now).view();
+    match engine.record_session(created, messages, Vec::new(), by, done(&preview)).await {
+        Ok(view) => {
+            engine.shared.wake(id).await?;
+            Ok(view)
+        }
+        Err(CommitError::RequestDone { .. }) => Err(Refusal::new(Reason::RequestConflict, "this request is being done already")),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Schedules the restarts that a daemon before us had promised.
+pub(crate) async fn keep_promises(shared: &Arc<Shared>) -> Result<(), Refusal> {
+    let now = shared.clock.now();
+    for view in shared.store.pending_restarts().await? {
+        if let Some(Restart::At(deadline)) = &view.restart {
+            shared.continue_later(view.id, deadline.remaining(&now));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,364 @@
+//! The actor: owns one session's state and is the only one to change it.
+
+use std::{collections::VecDeque, path::PathBuf, sync::Arc, time::Duration};
+
+use ostler_domain::{
+    Refusal, SessionId,
+    event::By,
+    limits::{ACTOR_INBOX, TAPE_BATCH_BYTES},
+    session::{AgentRequest, Context, Effect, Input, Request, State, View, decide},
+};
+use ostler_providers::Provider;
+use ostler_store::{Commit, CommitError, Committed, LoadedSession, OutboxRow, RequestReply, SessionCommit, Urgency};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::{Instant, sleep_until},
+};
+
+use super::{
+    commits::{Commits, Draft, InFlight, Reply},
+    intake::Intake,
+    keeping::Keeping,
+    timers::{Due, Timers},
+};
+use crate::{deltas::Delta, keeper::NotStarted, shared::Shared};
+
+/// Tape commits under way at once: one becoming durable while the next is read.
+const TAPE_COMMITS: usize = 2;
+/// Pause before an actor whose commit failed begins again.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+/// What an actor is asked.
+pub(crate) enum Command {
+    Request { request: Request, by: By, done: Option<RequestReply>, reply: Reply },
+    /// Raises the tape's limit.
+    TapeLimit(u64),
+    /// A keeper said that it is ready, or that it is not.
+    KeeperUp { attempt: u32, result: Result<(), NotStarted> },
+    /// The daemon goes away on purpose.
+    Leave(oneshot::Sender<()>),
+}
+
+/// How others reach an actor.
+#[derive(Clone)]
+pub(crate) struct Handle {
+    pub(crate) commands: mpsc::Sender<Command>,
+    /// Whether the keeper is connected.
+    pub(crate) attached: Arc<std::sync::atomic::AtomicBool>,
+}
+
+impl Handle {
+    /// Asks for a change and waits until it is durable.
+    pub(crate) async fn request(&self, request: Request, by: By, done: Option<RequestReply>) -> Result<View, Refusal> {
+        let gone = || Refusal::new(ostler_domain::Reason::WrongState, "the session has just ended");
+        let (reply, answer) = oneshot::channel();
+        self.commands.send(Command::Request { request, by, done, reply }).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+}
+
+pub(crate) struct Actor {
+    pub(super) shared: Arc<Shared>,
+    pub(super) id: SessionId,
+    pub(super) dir: PathBuf,
+    pub(super) provider: &'static dyn Provider,
+    /// With everything submitted applied, durable or not.
+    pub(super) state: State,
+    pub(super) intake: Intake,
+    pub(super) keeping: Keeping,
+    /// Durable, not yet read back from the tape.
+    pub(super) outbox: VecDeque<OutboxRow>,
+    next_input_no: u64,
+    commits: Commits,
+    timers: Timers,
+    inbox: mpsc::Receiver<Command>,
+    pub(super) handle: Handle,
+    /// No tape is read before this moment: the last commit failed.
+    not_before: Option<Instant>,
+}
+
+impl Actor {
+    /// An actor for a session as the store knows it.
+    pub(crate) fn new(shared: Arc<Shared>, loaded: LoadedSession, provider: &'static dyn Provider) -> Result<Self, Refusal> {
+        let id = loaded.state.created().id;
+        let dir = shared.session_dir(&id);
+        let intake = open_intake(&dir, provider, &loaded)?;
+        let (commands, inbox) = mpsc::channel(ACTOR_INBOX);
+        let next_input_no = loaded.last_input_no + 1;
+        Ok(Self {
+            id,
+            dir,
+            provider,
+            state: loaded.state,
+            intake,
+            keeping: Keeping::default(),
+            outbox: loaded.outbox.into(),
+            next_input_no,
+            commits: Commits::default(),
+            timers: Timers::default(),
+            inbox,
+            handle: Handle { commands, attached: Arc::default() },
+            not_before: None,
+            shared,
+        })
+    }
+
+    pub(crate) fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Runs until the session has ended and its end is durable, or the daemon leaves.
+    pub(crate) async fn run(mut self) {
+        self.begin().await;
+        while !(self.state.is_ended() && self.commits.is_empty()) {
+            let now = self.shared.clock.now();
+            self.timers.arm(&self.state, &now);
+            if let Some(due) = self.timers.due(&self.state, &now) {
+                self.due(due).await;
+                continue;
+            }
+            let wake = self.timers.sleep(&self.state, &now).map(|span| Instant::now() + span);
+            let wake = earliest([wake, self.keeping.retry_at(), self.not_before]);
+            tokio::select! {
+                biased;
+                (answer, commit) = self.commits.next() => self.settled(answer, commit).await,
+                Some(command) = self.inbox.recv() => {
+                    if self.command(command).await.is_break() {
+                        return;
+                    }
+                }
+                frame = self.keeping.next_frame() => self.framed(frame).await,
+                () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => {
+                    self.not_before = self.not_before.filter(|until| *until > Instant::now());
+                    self.retry_keeper().await;
+                }
+            }
+            self.take_in().await;
+        }
+        self.leave().await;
+        self.shared.sessions.forget(&self.id);
+    }
+
+    async fn due(&mut self, due: Due) {
+        let context = self.shared.clock.context();
+        let input = match due {
+            Due::Watchdog(watchdog) => Input::Watchdog(watchdog),
+            Due::TimedOut => Input::TimedOut,
+        };
+        self.decided(input, &context).await;
+        self.timers.rearm(&self.state, &context.now);
+    }
+
+    async fn command(&mut self, command: Command) -> std::ops::ControlFlow<()> {
+        match command {
+            Command::Request { request, by, done, reply } => self.requested(request, by, done, reply).await,
+            Command::TapeLimit(bytes) => self.raise_tape_limit(bytes).await,
+            Command::KeeperUp { attempt, result } => self.keeper_up(attempt, result).await,
+            Command::Leave(left) => {
+                for (answer, commit) in self.commits.settle().await {
+                    self.settled(answer, commit).await;
+                }
+                self.leave().await;
+                let _ = left.send(());
+                return std::ops::ControlFlow::Break(());
+            }
+        }
+        std::ops::ControlFlow::Continue(())
+    }
+
+    async fn requested(&mut self, request: Request, by: By, done: Option<RequestReply>, reply: Reply) {
+        let mut draft = Draft::default();
+        let context = self.shared.clock.context();
+        match self.feed(Input::Request(request, by), &context, &mut draft) {
+            Err(refusal) => drop(reply.send(Err(refusal))),
+            // It holds already. Whoever made it so may not be durable yet, so the answer waits for that.
+            Ok(()) if draft.is_empty() && self.commits.is_empty() => drop(reply.send(Ok(self.state.view()))),
+            Ok(()) => {
+                draft.replies.push(reply);
+                self.submit(draft, Urgency::Control, None, done).await;
+            }
+        }
+    }
+
+    /// Decides one input that nobody waits for and commits what follows.
+    pub(super) async fn decided(&mut self, input: Input, context: &Context) {
+        let mut draft = Draft::default();
+        // Only requests of people can be refused.
+        let _ = self.feed(input, context, &mut draft);
+        if !draft.is_empty() || !draft.effects.is_empty() {
+            self.submit(draft, Urgency::Control, None, None).await;
+        }
+    }
+
+    /// Decides one input: applies the events and collects everything for one commit.
+    fn feed(&mut self, input: Input, context: &Context, draft: &mut Draft) -> Result<(), Refusal> {
+        let decision = decide(&self.state, input, context)?;
+        for event in decision.events {
+            self.state.apply(context.now.wall, &event);
+            draft.events.push((context.now.wall, event));
+        }
+        for effect in decision.effects {
+            match effect {
+                Effect::Tell(request) => self.tell(&request, draft),
+                effect => draft.effects.push(effect),
+            }
+        }
+        Ok(())
+    }
+
+    /// Turns a request into an outbox row of the same commit.
+    fn tell(&mut self, request: &AgentRequest, draft: &mut Draft) {
+        if let Some(bytes) = self.intake.dialogue().on_request(request, self.next_input_no) {
+            draft.outbox.push(OutboxRow { input_no: self.next_input_no, tag: request.tag(), bytes });
+            self.next_input_no += 1;
+        }
+    }
+
+    /// Takes in what the tape has beyond what was read, as much as one commit may hold.
+    async fn take_in(&mut self) {
+        while self.commits.len() < TAPE_COMMITS && self.not_before.is_none() && !self.state.is_ended() {
+            if self.intake.offset() >= self.keeping.tape_end() || !self.take_batch().await {
+                break;
+            }
+        }
+    }
+
+    /// Takes in one batch; false when the tape has nothing more.
+    pub(super) async fn take_batch(&mut self) -> bool {
+        let harvest = match self.intake.read(TAPE_BATCH_BYTES) {
+            Ok(harvest) => harvest,
+            Err(error) => {
+                tracing::warn!(session = %self.id, %error, "the tape cannot be read");
+                self.not_before = Some(Instant::now() + AFTER_FAILURE);
+                return false;
+            }
+        };
+        if !harvest.moved {
+            return false;
+        }
+        let now = self.shared.clock.now();
+        if harvest.output {
+            self.timers.progress(&now);
+        }
+        let mut draft = Draft::default();
+        for (at, input) in harvest.inputs {
+            let mut context = Context { now: now.clone(), entropy: 0 };
+            context.now.wall = at;
+            if matches!(input, Input::Report(ostler_domain::session::Report::ApprovalAsked { .. })) {
+                context.entropy = crate::clock::entropy();
+            }
+            let _ = self.feed(input, &context, &mut draft);
+        }
+        for text in harvest.deltas {
+            self.shared.deltas.publish(Delta { session: self.id, text });
+        }
+        // What a person waits for is not to wait for others' output.
+        let urgency = if draft.outbox.is_empty() && draft.effects.is_empty() { Urgency::Tape } else { Urgency::Control };
+        self.submit(draft, urgency, harvest.taped_input, None).await;
+        true
+    }
+
+    async fn submit(&mut self, draft: Draft, urgency: Urgency, taped_input: Option<u64>, done: Option<RequestReply>) {
+        if let Some(taped) = taped_input {
+            self.outbox.retain(|row| row.input_no > taped);
+        }
+        let view = self.state.view();
+        let expected_seq = self.state.session_seq() - draft.events.len() as u64;
+        let outbox = draft.outbox.clone();
+        let commit = Commit {
+            urgency,
+            node_events: Vec::new(),
+            session: Some(SessionCommit {
+                id: self.id,
+                expected_seq,
+                events: draft.events,
+                view: view.clone(),
+                tape: Some(self.intake.mark()),
+                outbox: draft.outbox,
+                outbox_done: taped_input,
+            }),
+            request: done,
+        };
+        let answer = self.shared.store.submit(commit).await;
+        self.commits.push(InFlight { answer, outbox, effects: draft.effects, replies: draft.replies, view });
+    }
+
+    /// A commit was answered: what follows from it may happen now.
+    async fn settled(&mut self, answer: Result<Committed, CommitError>, commit: InFlight) {
+        match answer {
+            Ok(_) => {
+                for reply in commit.replies {
+                    let _ = reply.send(Ok(commit.view.clone()));
+                }
+                self.outbox.extend(commit.outbox);
+                self.send_outbox().await;
+                for effect in commit.effects {
+                    self.carry_out(effect).await;
+                }
+            }
+            Err(error) => self.begin_again(error, commit).await,
+        }
+    }
+
+    /// A commit failed: nothing of it is true. Forgets what was thought and goes on from the store.
+    async fn begin_again(&mut self, error: CommitError, failed: InFlight) {
+        tracing::warn!(session = %self.id, %error, "a commit failed; going on from the record");
+        let mut waiting = failed.replies;
+        for (_, commit) in self.commits.settle().await {
+            waiting.extend(commit.replies);
+        }
+        for reply in waiting {
+            let _ = reply.send(Err(Refusal::from(error.clone())));
+        }
+        self.not_before = Some(Instant::now() + AFTER_FAILURE);
+        match self.shared.store.load_session(self.id).await {
+            Ok(Some(loaded)) => match open_intake(&self.dir, self.provider, &loaded) {
+                Ok(intake) => {
+                    self.next_input_no = loaded.last_input_no + 1;
+                    self.state = loaded.state;
+                    self.outbox = loaded.outbox.into();
+                    self.intake = intake;
+                    self.repeat_effects().await;
+                }
+                Err(refusal) => tracing::error!(session = %self.id, %refusal, "the tape cannot be opened"),
+            },
+            Ok(None) => tracing::error!(session = %self.id, "the session is not in the record"),
+            Err(error) => tracing::error!(session = %self.id, %error, "the record cannot be read"),
+        }
+    }
+
+    async fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::Spawn { attempt } => self.spawn_keeper(attempt),
+            Effect::Freeze(on) => self.freeze(on).await,
+            Effect::Stop(rule, by) => self.stop(rule, &by).await,
+            Effect::Continue { after } => self.shared.continue_later(self.id, after),
+            // Told through the outbox of its own commit.
+            Effect::Tell(_) => {}
+        }
+    }
+
+    pub(super) async fn repeat_effects(&mut self) {
+        for effect in ostler_domain::session::effects_to_repeat(&self.state) {
+            self.carry_out(effect).await;
+        }
+    }
+
+    /// Waits until everything submitted is durable.
+    pub(super) async fn settle(&mut self) {
+        while !self.commits.is_empty() {
+            let (answer, commit) = self.commits.next().await;
+            Box::pin(self.settled(answer, commit)).await;
+        }
+    }
+}
+
+fn open_intake(dir: &std::path::Path, provider: &dyn Provider, loaded: &LoadedSession) -> Result<Intake, Refusal> {
+    Intake::open(dir, provider, loaded.mark.as_ref())
+        .map_err(|error| Refusal::internal("the session's tape cannot be opened").because(error.to_string()))
+}
+
+fn earliest<const N: usize>(moments: [Option<Instant>; N]) -> Option<Instant> {
+    moments.into_iter().flatten().min()
+}
+

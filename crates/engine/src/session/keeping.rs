@@ -1,0 +1,356 @@
+//! The actor's side of its keeper: starting it, finding it again, and learning that it is gone.
+//!
+//! Alive means: the lock is held. A closed connection says nothing by itself; only who gets the lock knows that
+//! the keeper is gone, and reads the tape to its end before saying how it ended.
+
+use std::{future::pending, sync::atomic::Ordering, time::Duration};
+
+use ostler_domain::{
+    event::{By, Leftover},
+    session::{self, ExitFacts, How, Input, Phase, Request, StopRule},
+};
+use ostler_tape::{
+    AskedStop, ExitFile, ExitRecord, FromKeeper, KeeperLock, ToKeeper, WrittenBy,
+    frame::{KeeperState, RefusedReason, Rung, RungAction},
+};
+use tokio::time::Instant;
+
+use super::actor::{Actor, Command};
+use crate::{
+    census, keeper,
+    link::{Link, LinkError},
+};
+
+/// Pauses between tries to reach a keeper that holds its lock: it is still binding, or is just ending.
+const RETRY_FIRST: Duration = Duration::from_millis(5);
+const RETRY_LONGEST: Duration = Duration::from_secs(1);
+/// Tries to start a keeper whose lock another one, just ending, still held.
+const LOCK_TRIES: u32 = 20;
+
+/// What is known of the keeper.
+#[derive(Default)]
+pub(super) struct Keeping {
+    link: Option<Link>,
+    state: Option<KeeperState>,
+    sent_input_no: u64,
+    retry: Option<(Instant, Duration)>,
+    /// A keeper is being started: nobody looks at the lock meanwhile.
+    starting: bool,
+}
+
+impl Keeping {
+    pub(super) fn tape_end(&self) -> u64 {
+        self.state.as_ref().map_or(0, |state| state.tape_end)
+    }
+
+    pub(super) fn retry_at(&self) -> Option<Instant> {
+        self.retry.map(|(at, _)| at)
+    }
+
+    /// The next frame of a connected keeper. Safe to drop half way.
+    pub(super) async fn next_frame(&mut self) -> Result<Option<FromKeeper>, LinkError> {
+        match &mut self.link {
+            Some(link) => link.next().await,
+            None => pending().await,
+        }
+    }
+
+    fn retry_later(&mut self) {
+        let pause = self.retry.map_or(RETRY_FIRST, |(_, pause)| (pause * 2).min(RETRY_LONGEST));
+        self.retry = Some((Instant::now() + pause, pause));
+    }
+}
+
+impl Actor {
+    /// The first look at a session: new ones are started, others are found again.
+    pub(super) async fn begin(&mut self) {
+        match self.state.phase() {
+            Phase::Created => {
+                let context = self.shared.clock.context();
+                let halt = self.shared.halt.borrow().clone();
+                let (request, by) = match halt {
+                    Some(halt) => (Request::Halt { freeze: halt.freeze }, halt.by),
+                    None => (Request::Start, By::ostler()),
+                };
+                self.decided(Input::Request(request, by), &context).await;
+            }
+            Phase::Starting | Phase::Live | Phase::Stopping => self.find_keeper().await,
+            Phase::Ended => {}
+        }
+    }
+
+    /// Starts a keeper without waiting for it.
+    pub(super) fn spawn_keeper(&mut self, attempt: u32) {
+        self.keeping.starting = true;
+        let (shared, commands) = (self.shared.clone(), self.handle.commands.clone());
+        let (dir, created, provider) = (self.dir.clone(), self.state.created().clone(), self.provider);
+        tokio::spawn(async move {
+            let result = match shared.launch_document(&created, provider, attempt, &dir) {
+                Ok(document) => keeper::spawn(&shared.program, &document).await,
+                Err(not_started) => Err(not_started),
+            };
+            let _ = commands.send(Command::KeeperUp { attempt, result }).await;
+        });
+    }
+
+    pub(super) async fn keeper_up(&mut self, attempt: u32, result: Result<(), keeper::NotStarted>) {
+        if attempt != self.state.attempt() {
+            return;
+        }
+        self.keeping.starting = false;
+        match result {
+            Ok(()) => self.connect().await,
+            // The keeper of an earlier try is just giving up.
+            Err(not_started) if not_started.stage == "lock" && attempt < LOCK_TRIES => {
+                tokio::time::sleep(RETRY_FIRST * attempt).await;
+                let context = self.shared.clock.context();
+                self.decided(Input::Request(Request::StartAgain, By::ostler()), &context).await;
+            }
+            Err(keeper::NotStarted { stage, message }) => self.exited(ExitFacts {
+                how: How::NeverStarted { stage, message },
+                oom: false,
+                leftovers: Vec::new(),
+                asked: None,
+                rung: None,
+            })
+            .await,
+        }
+    }
+
+    /// Asks the lock whether the keeper lives.
+    async fn find_keeper(&mut self) {
+        match KeeperLock::try_take(&self.dir) {
+            Ok(Some(lock)) => self.keeper_is_gone(lock).await,
+            Ok(None) => self.connect().await,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => self.never_spawned().await,
+            Err(error) => {
+                tracing::warn!(session = %self.id, %error, "the keeper's lock cannot be asked");
+                self.keeping.retry_later();
+            }
+        }
+    }
+
+    async fn connect(&mut self) {
+        let epoch = self.shared.epoch.current();
+        match Link::open(&self.dir, epoch, crate::VERSION).await {
+            Ok((link, state)) => {
+                self.keeping.retry = None;
+                self.keeping.sent_input_no = state.last_input_no;
+                self.keeping.link = Some(link);
+                self.handle.attached.store(true, Ordering::Release);
+                self.keeper_state(state).await;
+                self.send_outbox().await;
+                self.repeat_effects().await;
+            }
+            Err(LinkError::HigherEpoch(seen)) => {
+                if let Err(error) = self.shared.raise_epoch(seen).await {
+                    tracing::warn!(session = %self.id, %error, "the epoch cannot be raised");
+                }
+                self.keeping.retry_later();
+            }
+            Err(error) => {
+                tracing::debug!(session = %self.id, %error, "the keeper does not answer yet");
+                self.keeping.retry_later();
+            }
+        }
+    }
+
+    pub(super) async fn retry_keeper(&mut self) {
+        if self.keeping.retry_at().is_some_and(|at| at <= Instant::now()) && !self.keeping.starting {
+            if self.keeping.link.is_some() {
+                // An input was refused for now.
+                self.keeping.retry = None;
+                self.send_outbox().await;
+            } else {
+                self.find_keeper().await;
+            }
+        }
+    }
+
+    pub(super) async fn framed(&mut self, frame: Result<Option<FromKeeper>, LinkError>) {
+        match frame {
+            Ok(Some(FromKeeper::State(state) | FromKeeper::Hello { state, .. })) => self.keeper_state(state).await,
+            Ok(Some(FromKeeper::Refused { reason, last_input_no, message, .. })) => {
+                tracing::debug!(session = %self.id, ?reason, message, "the keeper refused");
+                if matches!(reason, RefusedReason::Gap | RefusedReason::DiskFull | RefusedReason::Backlog) {
+                    self.keeping.sent_input_no = last_input_no;
+                    self.keeping.retry_later();
+                }
+            }
+            Ok(Some(FromKeeper::Unknown)) => {}
+            Ok(None) | Err(_) => {
+                self.lose_link();
+                self.find_keeper().await;
+            }
+        }
+    }
+
+    fn lose_link(&mut self) {
+        self.keeping.link = None;
+        self.handle.attached.store(false, Ordering::Release);
+    }
+
+    async fn keeper_state(&mut self, state: KeeperState) {
+        let exited = state.phase == ostler_tape::frame::Phase::Exited;
+        let intake = match state.intake {
+            ostler_tape::frame::Intake::Open => session::Intake::Open,
+            ostler_tape::frame::Intake::Throttled => session::Intake::Throttled,
+            ostler_tape::frame::Intake::DiskFull => session::Intake::DiskFull,
+            ostler_tape::frame::Intake::TapeLimit => session::Intake::TapeLimit,
+        };
+        self.keeping.state = Some(state);
+        if exited {
+            self.take_all().await;
+            if let Ok(Some(record)) = ExitRecord::read(&self.dir) {
+                self.exited(facts(record)).await;
+            }
+            return;
+        }
+        let context = self.shared.clock.context();
+        self.decided(Input::Intake(intake), &context).await;
+    }
+
+    /// Sends what the keeper has not had.
+    pub(super) async fn send_outbox(&mut self) {
+        let Some(link) = &mut self.keeping.link else { return };
+        for row in &self.outbox {
+            if row.input_no <= self.keeping.sent_input_no {
+                continue;
+            }
+            let frame = ToKeeper::Input { input_no: row.input_no, tag: row.tag.clone() };
+            if link.send(&frame, &row.bytes).await.is_err() {
+                self.lose_link();
+                self.keeping.retry_later();
+                return;
+            }
+            self.keeping.sent_input_no = row.input_no;
+        }
+    }
+
+    pub(super) async fn freeze(&mut self, on: bool) {
+        self.tell_keeper(ToKeeper::Freeze { on }).await;
+    }
+
+    pub(super) async fn stop(&mut self, rule: StopRule, by: &By) {
+        let ladder = match rule.ladder() {
+            session::Ladder::Orderly => self.provider.stop_ladder(),
+            session::Ladder::AtOnce => vec![Rung { action: RungAction::Kill, wait_ms: 0 }],
+        };
+        let word = serde_json::to_value(rule).ok().and_then(|rule| rule.as_str().map(str::to_owned)).unwrap_or_default();
+        self.tell_keeper(ToKeeper::Stop { by: by.0.clone(), rule: word, ladder }).await;
+    }
+
+    pub(super) async fn raise_tape_limit(&mut self, bytes: u64) {
+        self.tell_keeper(ToKeeper::Limits { tape_bytes: Some(bytes) }).await;
+    }
+
+    /// Says something that is said again at the next connection, if it gets lost with this one.
+    async fn tell_keeper(&mut self, verb: ToKeeper) {
+        let Some(link) = &mut self.keeping.link else { return };
+        if link.send(&verb, b"").await.is_err() {
+            self.lose_link();
+            self.keeping.retry_later();
+        }
+    }
+
+    /// Says goodbye: the keeper is not to start a daemon.
+    pub(super) async fn leave(&mut self) {
+        self.tell_keeper(ToKeeper::Bye {}).await;
+        self.lose_link();
+    }
+
+    /// Takes in the rest of a tape that nobody writes any more.
+    async fn take_all(&mut self) {
+        while self.take_batch().await {
+            self.settle().await;
+        }
+    }
+
+    /// The lock is ours: the keeper is gone, or never was.
+    async fn keeper_is_gone(&mut self, lock: KeeperLock) {
+        self.lose_link();
+        self.keeping.retry = None;
+        let untouched = self.intake.offset() == 0;
+        self.take_all().await;
+        match ExitRecord::read(&self.dir) {
+            Ok(Some(record)) => {
+                self.exited(facts(record)).await;
+                drop(lock);
+            }
+            Ok(None) | Err(_) if untouched && self.intake.offset() == 0 && self.state.phase() == Phase::Starting => {
+                drop(lock);
+                self.never_spawned().await;
+            }
+            Ok(None) | Err(_) => self.lost(lock).await,
+        }
+    }
+
+    /// A keeper was to be started and none ever wrote a word. The next attempt's number keeps a late one out.
+    async fn never_spawned(&mut self) {
+        let context = self.shared.clock.context();
+        self.decided(Input::Request(Request::StartAgain, By::ostler()), &context).await;
+    }
+
+    /// The keeper left no exit record: writes it in its place, ends what outlived it, and says what is known.
+    async fn lost(&mut self, lock: KeeperLock) {
+        let (id, group) = (self.id, self.shared.session_cgroup(&self.id));
+        let leftovers = tokio::task::spawn_blocking(move || census::end_leftovers(&id, group.as_deref())).await.unwrap_or_default();
+        let reason = self.loss();
+        let record = ExitRecord {
+            how: ostler_tape::How::Lost { reason: reason.clone() },
+            asked: None,
+            rung: None,
+            oom: false,
+            leftovers: Vec::new(),
+            tape_end: self.intake.offset(),
+            untaped_bytes: 0,
+            last_input_no: 0,
+            time_us: self.shared.clock.now().wall.micros(),
+            written_by: WrittenBy::Daemon,
+        };
+        // Before the lock is let go: a late keeper that gets it finds the record and gives up.
+        if let Err(error) = ExitFile::prepare(&self.dir).and_then(|file| file.write(&record)) {
+            tracing::warn!(session = %self.id, %error, "the exit record cannot be written");
+        }
+        self.exited(ExitFacts { how: How::Lost { reason }, oom: false, leftovers, asked: None, rung: None }).await;
+        drop(lock);
+    }
+
+    fn loss(&self) -> String {
+        let now = self.shared.clock.now();
+        if self.state.boot().is_some_and(|boot| *boot != now.boot) {
+            "the machine restarted while it ran".to_owned()
+        } else {
+            "its keeper ended without a word, and the agent with it (killed, or out of memory)".to_owned()
+        }
+    }
+
+    async fn exited(&mut self, exit: ExitFacts) {
+        let context = self.shared.clock.context();
+        self.decided(Input::Exited(exit), &context).await;
+    }
+}
+
+/// The exit record in the core's words.
+fn facts(record: ExitRecord) -> ExitFacts {
+    let how = match record.how {
+        ostler_tape::How::Exited { code } => How::Exited { code },
+        ostler_tape::How::Signaled { signal, .. } => How::Signaled { signal },
+        ostler_tape::How::NeverStarted { stage, message, .. } => How::NeverStarted { stage, message },
+        ostler_tape::How::Lost { reason } => How::Lost { reason },
+    };
+    // Stops that the daemon asked for are in the log already, with who asked.
+    let asked = record.asked.filter(|asked| is_the_keeper_s_own(asked)).map(|asked| format!("{}: {}", asked.by, asked.rule));
+    ExitFacts {
+        how,
+        oom: record.oom,
+        leftovers: record.leftovers.into_iter().map(|process| Leftover { pid: process.pid, name: process.name }).collect(),
+        asked,
+        rung: record.rung,
+    }
+}
+
+fn is_the_keeper_s_own(asked: &AskedStop) -> bool {
+    matches!(asked.by.as_str(), "keeper" | "signal")
+}
+

@@ -1,0 +1,70 @@
+//! When an actor must look up although nothing happened: watchdogs and the session's time limit.
+
+use std::time::Duration;
+
+use ostler_domain::{
+    Now,
+    session::{State, Watchdog},
+};
+
+/// Deadlines are measured by BOOTTIME, sleeps by the runtime's clock, which stops while the machine is suspended:
+/// nobody sleeps longer than this without looking again.
+const LONGEST_SLEEP: Duration = Duration::from_secs(30);
+
+/// The watchdog that is awake and since when it has waited.
+#[derive(Default)]
+pub(super) struct Timers {
+    armed: Option<Armed>,
+}
+
+#[derive(PartialEq, Eq, Clone, Copy)]
+struct Armed {
+    watchdog: Watchdog,
+    limit: Duration,
+    since: Duration,
+}
+
+/// What is due.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    Watchdog(Watchdog),
+    TimedOut,
+}
+
+impl Timers {
+    /// Takes a sign of progress into account.
+    pub(super) fn progress(&mut self, now: &Now) {
+        if let Some(armed) = &mut self.armed {
+            armed.since = now.since_boot;
+        }
+    }
+
+    /// Looks at the state again: another watchdog, or another limit, starts to wait anew.
+    pub(super) fn arm(&mut self, state: &State, now: &Now) {
+        self.armed = state.watchdog().map(|(watchdog, limit)| match self.armed {
+            Some(armed) if armed.watchdog == watchdog && armed.limit == limit => armed,
+            _ => Armed { watchdog, limit, since: now.since_boot },
+        });
+    }
+
+    /// Begins the wait anew, after a rung of the ladder was taken.
+    pub(super) fn rearm(&mut self, state: &State, now: &Now) {
+        self.armed = None;
+        self.arm(state, now);
+    }
+
+    pub(super) fn due(&self, state: &State, now: &Now) -> Option<Due> {
+        if state.deadline().is_some_and(|deadline| deadline.has_passed(now)) && state.stop().is_none() {
+            return Some(Due::TimedOut);
+        }
+        let armed = self.armed?;
+        (now.since_boot.saturating_sub(armed.since) >= armed.limit).then_some(Due::Watchdog(armed.watchdog))
+    }
+
+    /// How long to sleep at most; none when nothing can become due.
+    pub(super) fn sleep(&self, state: &State, now: &Now) -> Option<Duration> {
+        let deadline = state.deadline().filter(|_| state.stop().is_none()).map(|deadline| deadline.remaining(now));
+        let watchdog = self.armed.map(|armed| armed.limit.saturating_sub(now.since_boot.saturating_sub(armed.since)));
+        [deadline, watchdog].into_iter().flatten().min().map(|span| span.min(LONGEST_SLEEP))
+    }
+}

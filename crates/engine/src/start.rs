@@ -1,0 +1,111 @@
+//! Starting, adopting what lives, and leaving.
+
+use std::sync::Arc;
+
+use ostler_domain::{
+    Event, Refusal,
+    event::{DaemonStarted, DaemonStopped},
+    limits::ACTOR_INBOX,
+};
+use ostler_store::{Commit, Paths, Store, Urgency};
+use tokio::{
+    sync::{Semaphore, oneshot},
+    time::{Duration, timeout},
+};
+
+use crate::{
+    Change, Clock, Engine, Options, Program, VERSION, restart,
+    session::Command,
+    shared::Shared,
+};
+
+/// Sessions looked for at once when the daemon starts.
+const ADOPTED_AT_ONCE: usize = 32;
+/// How long a leaving daemon waits for its actors and, when asked to, for its agents to end.
+const LEAVE_WITHIN: Duration = Duration::from_secs(5);
+const STOP_WITHIN: Duration = Duration::from_secs(20);
+
+impl Engine {
+    /// Opens the record and begins. The caller holds the directory's lock.
+    pub async fn start(options: Options, clock: Clock, program: Program) -> Result<Engine, Refusal> {
+        let opened = Store::open(&Paths::below(&options.state_dir), &ostler_store::Options::default())?;
+        for finding in &opened.findings {
+            tracing::warn!(part = finding.part, text = finding.text, "found while opening the record");
+        }
+        let store = opened.store;
+        let epoch = store.next_epoch().await?;
+        let halt = store.halt().await?;
+        let shared = Arc::new(Shared::new(store, epoch, clock, program, options, halt));
+        let engine = Engine { shared };
+        engine.record_start(epoch).await?;
+        Ok(engine)
+    }
+
+    async fn record_start(&self, epoch: u64) -> Result<(), Refusal> {
+        let now = self.shared.clock.now();
+        let started = DaemonStarted { version: VERSION.to_owned(), epoch, pid: std::process::id(), boot: now.boot };
+        self.record_node(now.wall, Event::DaemonStarted(started)).await
+    }
+
+    async fn record_node(&self, at: ostler_domain::Time, event: Event) -> Result<(), Refusal> {
+        let commit = Commit { urgency: Urgency::Control, node_events: vec![(at, event)], session: None, request: None };
+        self.shared.store.commit(commit).await?;
+        Ok(())
+    }
+
+    /// Finds every session that has not ended. Returns when each has an actor; they go on by themselves.
+    pub async fn adopt(&self) -> Result<usize, Refusal> {
+        let unended = self.shared.store.unended_sessions().await?;
+        let count = unended.len();
+        let room = Arc::new(Semaphore::new(ADOPTED_AT_ONCE));
+        let mut adopting = tokio::task::JoinSet::new();
+        for id in unended {
+            let (shared, room) = (self.shared.clone(), room.clone());
+            adopting.spawn(async move {
+                let _permit = room.acquire_owned().await;
+                if let Err(refusal) = shared.wake(id).await {
+                    tracing::error!(session = %id, %refusal, "the session cannot be adopted");
+                }
+            });
+        }
+        adopting.join_all().await;
+        restart::keep_promises(&self.shared).await?;
+        Ok(count)
+    }
+
+    /// Leaves: agents go on under their keepers, which are told not to start another daemon.
+    pub async fn leave(&self, stop_sessions: bool, change: Change) {
+        if stop_sessions {
+            let request = || ostler_domain::session::Request::Stop(ostler_domain::session::StopRule::Stop);
+            self.tell_all(request, &change).await;
+            let _ = timeout(STOP_WITHIN, self.until_no_sessions()).await;
+        }
+        let left = self.shared.sessions.count().0;
+        let now = self.shared.clock.now().wall;
+        if let Err(refusal) = self.record_node(now, Event::DaemonStopped(DaemonStopped { by: change.by, sessions_left_running: left })).await {
+            tracing::warn!(%refusal, "the stop cannot be recorded");
+        }
+        self.shared.shutdown.cancel();
+        let mut leaving = Vec::with_capacity(ACTOR_INBOX);
+        for (_, handle) in self.shared.sessions.all() {
+            let (left, has_left) = oneshot::channel();
+            if handle.commands.try_send(Command::Leave(left)).is_ok() {
+                leaving.push(has_left);
+            }
+        }
+        let all = async {
+            for has_left in leaving {
+                let _ = has_left.await;
+            }
+        };
+        let _ = timeout(LEAVE_WITHIN, all).await;
+    }
+
+    async fn until_no_sessions(&self) {
+        let mut published = self.shared.store.published();
+        while self.shared.sessions.count().0 > 0 {
+            // Actors leave the registry right after their last commit.
+            let _ = timeout(Duration::from_millis(50), published.changed()).await;
+        }
+    }
+}

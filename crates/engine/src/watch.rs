@@ -1,0 +1,104 @@
+//! Watching is reading: a subscription is a cursor into the log.
+//!
+//! A watcher that keeps up is fed from memory; one that does not, reads the log again at its cursor. It misses
+//! nothing and slows nobody.
+
+use std::sync::Arc;
+
+use ostler_domain::{Recorded, Refusal, query::EventFilter};
+use ostler_store::Batch;
+use tokio::sync::{broadcast, watch};
+
+use crate::Engine;
+
+/// Events read from the log in one go.
+const PAGE: u32 = 512;
+
+/// A place in the log that moves forward.
+pub struct Watch {
+    engine: Engine,
+    filter: EventFilter,
+    /// Everything up to here was handed out or does not fit the filter.
+    cursor: u64,
+    tail: broadcast::Receiver<Batch>,
+    published: watch::Receiver<u64>,
+    /// Whether the tail has everything after the cursor.
+    on_tail: bool,
+}
+
+impl Engine {
+    /// Watches events after a place in the log: first those that are there, then those to come.
+    /// Without a place: only those to come.
+    pub fn watch(&self, filter: EventFilter, after: Option<u64>) -> Watch {
+        let store = &self.shared.store;
+        Watch {
+            tail: store.subscribe_tail(),
+            published: store.published(),
+            engine: self.clone(),
+            filter,
+            cursor: after.unwrap_or_else(|| *store.published().borrow()),
+            on_tail: false,
+        }
+    }
+}
+
+impl Watch {
+    /// The next events that fit; never none. Ends with an error only when the log cannot be read.
+    pub async fn next(&mut self) -> Result<Vec<Arc<Recorded>>, Refusal> {
+        loop {
+            let events = if self.on_tail { self.follow().await? } else { self.read().await? };
+            if !events.is_empty() {
+                return Ok(events);
+            }
+        }
+    }
+
+    pub fn cursor(&self) -> u64 {
+        self.cursor
+    }
+
+    async fn read(&mut self) -> Result<Vec<Arc<Recorded>>, Refusal> {
+        let end = *self.published.borrow_and_update();
+        if self.cursor >= end {
+            self.on_tail = true;
+            return Ok(Vec::new());
+        }
+        let listed = self.engine.shared.store.events_after(self.cursor, &self.filter, PAGE).await?;
+        self.cursor = match (listed.next_cursor, listed.rows.last()) {
+            (Some(next), _) => next,
+            (None, Some(last)) => last.seq.max(end),
+            (None, None) => end,
+        };
+        Ok(listed.rows.into_iter().map(Arc::new).collect())
+    }
+
+    async fn follow(&mut self) -> Result<Vec<Arc<Recorded>>, Refusal> {
+        match self.tail.recv().await {
+            Ok(batch) => {
+                let first = batch.first().map_or(self.cursor, |event| event.seq);
+                if first > self.cursor + 1 {
+                    // A batch was published while the log was read: the log has it.
+                    self.on_tail = false;
+                    return Ok(Vec::new());
+                }
+                let fresh = batch.iter().filter(|event| event.seq > self.cursor && self.fits(event)).cloned().collect();
+                self.cursor = batch.last().map_or(self.cursor, |event| event.seq.max(self.cursor));
+                Ok(fresh)
+            }
+            Err(broadcast::error::RecvError::Lagged(_)) => {
+                self.on_tail = false;
+                Ok(Vec::new())
+            }
+            Err(broadcast::error::RecvError::Closed) => {
+                Err(Refusal::new(ostler_domain::Reason::ShuttingDown, "the daemon is shutting down"))
+            }
+        }
+    }
+
+    fn fits(&self, event: &Recorded) -> bool {
+        let EventFilter { since, until, .. } = &self.filter;
+        self.filter.fits_kind_and_session(event.event.kind(), event.session)
+            && since.is_none_or(|since| event.time >= since)
+            && until.is_none_or(|until| event.time < until)
+    }
+}

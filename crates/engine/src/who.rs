@@ -1,0 +1,101 @@
+//! WHO: from what a person typed to the session that is meant.
+
+use ostler_domain::{
+    ApprovalId, ConversationId, Reason, Refusal, SessionId,
+    id::Fragment,
+    query::{Page, Scope, SessionFilter},
+    session::{Status, View},
+    text::one_line,
+};
+use ostler_store::ApprovalRow;
+
+use crate::Engine;
+
+/// How many candidates an answer names.
+const CANDIDATES: usize = 5;
+
+impl Engine {
+    /// The session of an id, a part of one, a name, a conversation or a provider's id. A name or a conversation
+    /// means its session that has not ended, else its last one.
+    pub async fn session(&self, who: &str) -> Result<View, Refusal> {
+        let mut view = self.stored_session(who).await?;
+        self.overlay(&mut view);
+        Ok(view)
+    }
+
+    async fn stored_session(&self, who: &str) -> Result<View, Refusal> {
+        let store = &self.shared.store;
+        if let Ok(id) = who.parse::<SessionId>() {
+            return store.session(id).await?.ok_or_else(|| unknown(who));
+        }
+        if let Ok(conversation) = who.parse::<ConversationId>() {
+            let filter = SessionFilter { conversation: Some(conversation), ..SessionFilter::default() };
+            return self.current_of(filter).await?.ok_or_else(|| unknown(who));
+        }
+        let (campaign, name) = match who.split_once('/') {
+            Some((campaign, name)) => (Some(self.campaign(campaign).await?.id), name),
+            None => (None, who),
+        };
+        let by_name = SessionFilter { name: Some(name.to_owned()), campaign, ..SessionFilter::default() };
+        if let Some(view) = self.current_of(by_name).await? {
+            return Ok(view);
+        }
+        if let Some(fragment) = Fragment::parse(who, SessionId::PREFIX) {
+            match store.find_sessions(&fragment).await?.as_slice() {
+                [] => {}
+                [one] => return Ok(one.clone()),
+                several => return Err(ambiguous(who, several)),
+            }
+        }
+        store.sessions_with_provider_id(who, 1).await?.pop().ok_or_else(|| unknown(who))
+    }
+
+    /// The newest session of a filter, one that has not ended first.
+    async fn current_of(&self, filter: SessionFilter) -> Result<Option<View>, Refusal> {
+        let store = &self.shared.store;
+        let live = SessionFilter { scope: Scope::NotEnded, ..filter.clone() };
+        if let Some(view) = store.list_sessions(&live, Page::of(1, None)).await?.rows.pop() {
+            return Ok(Some(view));
+        }
+        Ok(store.list_sessions(&filter, Page::of(1, None)).await?.rows.pop())
+    }
+
+    /// Shows a session whose keeper is not connected as what it is.
+    pub(crate) fn overlay(&self, view: &mut View) {
+        if view.outcome.is_none() && !self.shared.sessions.is_attached(&view.id) && view.status != Status::Starting {
+            view.detached();
+        }
+    }
+
+    /// The approval of an id or a part of one.
+    pub async fn approval(&self, who: &str) -> Result<ApprovalRow, Refusal> {
+        let unknown = || {
+            Refusal::new(Reason::ApprovalUnknown, format!("there is no approval \"{}\"", one_line(who, 64)))
+                .hint("ostler ls --needs-me", "lists who waits for you")
+        };
+        let fragment = Fragment::parse(who, ApprovalId::PREFIX).ok_or_else(unknown)?;
+        match self.shared.store.find_approvals(&fragment).await?.as_slice() {
+            [] => Err(unknown()),
+            [one] => Ok(one.clone()),
+            several => {
+                let shown: Vec<_> = several.iter().map(|row| format!("{} {}", row.id.short(), one_line(&row.input, 40))).collect();
+                Err(Refusal::new(Reason::Ambiguous, format!("\"{who}\" fits {} approvals", several.len())).because(shown.join(" · ")))
+            }
+        }
+    }
+}
+
+fn unknown(who: &str) -> Refusal {
+    Refusal::new(Reason::SessionUnknown, format!("there is no session \"{}\"", one_line(who, 64))).hint("ostler ls -a", "lists all there are")
+}
+
+fn ambiguous(who: &str, several: &[View]) -> Refusal {
+    let shown: Vec<_> = several
+        .iter()
+        .take(CANDIDATES)
+        .map(|view| format!("{} {} {}", view.id.short(), view.name, view.status.as_str()))
+        .collect();
+    let more = if several.len() > CANDIDATES { " · …" } else { "" };
+    let count = if several.len() > CANDIDATES { format!("more than {CANDIDATES}") } else { several.len().to_string() };
+    Refusal::new(Reason::Ambiguous, format!("\"{}\" fits {count} sessions", one_line(who, 64))).because(format!("{}{more}", shown.join(" · ")))
+}

@@ -1,0 +1,129 @@
+//! After the agent: empty its pipes, clear what it left running, write the exit record, say goodbye.
+
+use std::time::{Duration, Instant};
+
+use ostler_domain::limits::DRAIN_AFTER_EXIT;
+use ostler_tape::frame::RungAction;
+use ostler_tape::{ExitRecord, How, KeeperNote, WrittenBy};
+
+use crate::clock::wall_us;
+use crate::keeper::{Keeper, Stage, StillBorn};
+use crate::log::log;
+
+/// How long a tree whose pipes are closed is given to be empty.
+const SETTLE: Duration = Duration::from_millis(20);
+/// How long the end waits for killed processes to go. Only the kernel can keep one longer.
+const CLEAR_LIMIT: Duration = Duration::from_secs(5);
+/// How long a keeper with nothing left to do stays for its daemon to read the news.
+const LINGER: Duration = Duration::from_secs(2);
+
+impl Keeper {
+    pub(crate) fn agent_ended(&mut self, how: How, now: Instant) {
+        if !self.has_agent() {
+            return;
+        }
+        let how = self.never_started.take().unwrap_or(how);
+        log!("the agent ended: {how:?}");
+        self.feed.abandon();
+        self.stage = Stage::Draining { how, until: now + DRAIN_AFTER_EXIT };
+    }
+
+    /// Takes the steps that have become possible.
+    pub(crate) fn advance_ending(&mut self, now: Instant) {
+        self.stage = match std::mem::replace(&mut self.stage, Stage::Abandoned) {
+            Stage::Draining { how, until } if !self.intake.is_open() && until > now => {
+                // A process closes its pipes a moment before it is gone: that one is no leftover.
+                let until = until.min(now + SETTLE);
+                if self.tree.is_empty() { self.clear(how, now) } else { Stage::Draining { how, until } }
+            }
+            Stage::Draining { how, until } if now >= until => self.clear(how, now),
+            Stage::Clearing { how, leftovers, until } if now >= until || self.kill_again_at.is_none() => {
+                self.kill_again_at = None;
+                self.finish(how, leftovers);
+                Stage::Ended { until: now + LINGER }
+            }
+            stage => stage,
+        };
+    }
+
+    fn clear(&mut self, how: How, now: Instant) -> Stage {
+        let leftovers = self.tree.names();
+        if self.intake.close() {
+            self.recorder.note(&KeeperNote::DrainCut {});
+        }
+        self.intake.flush(&mut self.recorder);
+        if !leftovers.is_empty() {
+            self.recorder.note(&KeeperNote::Leftovers { processes: leftovers.clone() });
+        }
+        self.kill_tree(now);
+        // Comes round at once if there was nothing to kill.
+        let until = if self.kill_again_at.is_some() { now + CLEAR_LIMIT } else { now };
+        Stage::Clearing { how, leftovers, until }
+    }
+
+    fn finish(&mut self, how: How, leftovers: Vec<ostler_tape::ProcessName>) {
+        self.intake.flush(&mut self.recorder);
+        if let Err(error) = self.recorder.sync() {
+            log!("the tape could not be synced: {error}");
+        }
+        let untaped_bytes = self.intake.held_bytes();
+        if untaped_bytes > 0 {
+            log!("{untaped_bytes} bytes of the agent's output are not on the tape");
+        }
+        let record = ExitRecord {
+            how,
+            asked: self.ladder.as_ref().map(|ladder| ladder.asked().clone()),
+            rung: self
+                .ladder
+                .as_ref()
+                .and_then(|ladder| ladder.taken())
+                .map(|rung: RungAction| rung.to_string()),
+            oom: self.tree.had_oom_kill(),
+            leftovers,
+            untaped_bytes,
+            tape_end: self.recorder.end(),
+            last_input_no: self.recorder.last_input_no(),
+            time_us: wall_us(),
+            written_by: WrittenBy::Keeper,
+        };
+        if let Err(error) = self.exit_file.write(&record) {
+            log!("the exit record could not be written: {error}");
+        }
+        // Init ends when its channel does.
+        self.channel = None;
+    }
+
+    pub(crate) fn is_over(&self, now: Instant) -> bool {
+        match &self.stage {
+            Stage::Ended { until } => now >= *until || !self.ctl.has_daemon(),
+            Stage::Abandoned => true,
+            Stage::Starting | Stage::Running | Stage::Draining { .. } | Stage::Clearing { .. } => false,
+        }
+    }
+}
+
+impl StillBorn {
+    /// Writes the exit record of an agent that never was.
+    pub(crate) fn bury(self) {
+        log!("the agent could not be started: {}", self.error);
+        let record = ExitRecord {
+            how: How::NeverStarted {
+                stage: "keeper".to_owned(),
+                errno: self.error.raw_os_error(),
+                message: self.error.to_string(),
+            },
+            asked: None,
+            rung: None,
+            oom: false,
+            leftovers: Vec::new(),
+            untaped_bytes: 0,
+            tape_end: self.recorder.end(),
+            last_input_no: self.recorder.last_input_no(),
+            time_us: wall_us(),
+            written_by: WrittenBy::Keeper,
+        };
+        if let Err(error) = self.exit_file.write(&record) {
+            log!("the exit record could not be written: {error}");
+        }
+    }
+}

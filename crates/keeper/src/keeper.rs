@@ -1,0 +1,507 @@
+//! The keeper itself: one session, one loop.
+//!
+//! ```text
+//! Starting ── program runs ──▶ Running ── agent ended ──▶ Draining ── pipes empty ──▶ Clearing ── tree empty ──▶ Ended
+//! ```
+//! Each turn of the loop does what is due, tells the daemon what changed, and waits for the next event or the
+//! earliest deadline. `verbs` holds what a daemon can ask for, `ending` the way from Draining to Ended.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use ostler_tape::frame::{KeeperState, Phase, RungAction};
+use ostler_tape::{AskedStop, ExitFile, How, KeeperLock, KeeperNote, LaunchDocument, ProcessName};
+use rustix::event::epoll::EventFlags;
+use rustix::process::Signal;
+use signal_hook::consts::{SIGCHLD, SIGTERM};
+
+use crate::cgroup::Cgroup;
+use crate::channel::{self, ExecReport, InitReport, Received};
+use crate::clock::earliest;
+use crate::ctl::Ctl;
+use crate::feed::{Closed, Feed};
+use crate::intake::Intake;
+use crate::ladder::Ladder;
+use crate::link::{Due, Link};
+use crate::log::log;
+use crate::poller::{Poller, Token};
+use crate::recorder::Recorder;
+use crate::redact::Redactor;
+use crate::signals;
+use crate::spawn::{ExecStatus, Spawned, spawn, spawn_daemon};
+use crate::startup::Ready;
+use crate::tree::Tree;
+
+/// How often the keeper looks whether its session directory is still there. Also its slowest heartbeat.
+const DIR_CHECK: Duration = Duration::from_secs(5);
+/// Between two looks for what a kill has left, which may have forked meanwhile.
+const KILL_ROUND: Duration = Duration::from_millis(10);
+/// Rounds of a keeper that has nothing else left to do. Only the kernel can keep a killed process longer.
+const KILL_ROUNDS_LAST: usize = 500;
+
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    pub(crate) document: LaunchDocument,
+    pub(crate) recorder: Recorder,
+    pub(crate) exit_file: ExitFile,
+    pub(crate) intake: Intake,
+    pub(crate) feed: Feed,
+    feed_watched_for_writing: bool,
+    pub(crate) ctl: Ctl,
+    pub(crate) poller: Poller,
+    pub(crate) tree: Tree,
+    pub(crate) stage: Stage,
+    pub(crate) ladder: Option<Ladder>,
+    /// When to look again for survivors of a kill.
+    pub(crate) kill_again_at: Option<Instant>,
+    pub(crate) link: Link,
+    pub(crate) channel: Option<OwnedFd>,
+    init: Child,
+    exec_status: ExecStatus,
+    pub(crate) never_started: Option<How>,
+    daemons: Vec<Child>,
+    sigterm: UnixStream,
+    sigchld: UnixStream,
+    dir_identity: (u64, u64),
+    dir_check_at: Instant,
+    tell_at: Option<Instant>,
+    /// Last, so that it is released when nothing else of the session is held.
+    _lock: KeeperLock,
+}
+
+#[derive(Debug)]
+pub(crate) enum Stage {
+    Starting,
+    Running,
+    Draining {
+        how: How,
+        until: Instant,
+    },
+    Clearing {
+        how: How,
+        leftovers: Vec<ProcessName>,
+        until: Instant,
+    },
+    /// The exit record is written.
+    Ended {
+        until: Instant,
+    },
+    /// The session directory is gone, and with it everything a keeper is for.
+    Abandoned,
+}
+
+/// An agent that could not be started at all, and the file to say so in.
+pub(crate) struct StillBorn {
+    pub(crate) error: io::Error,
+    pub(crate) exit_file: ExitFile,
+    pub(crate) recorder: Recorder,
+    pub(crate) _lock: KeeperLock,
+}
+
+impl Keeper {
+    /// Starts the agent.
+    pub(crate) fn start(ready: Ready) -> Result<Keeper, Box<StillBorn>> {
+        let Ready { document, lock, exit_file, mut recorder, listener } = ready;
+        let cgroup = document.cgroup.as_deref().and_then(|path| {
+            Cgroup::create(path)
+                .inspect_err(|error| recorder.note(&KeeperNote::NoCgroup { reason: error.to_string() }))
+                .ok()
+        });
+        let began = spawn(&document, cgroup.as_ref()).and_then(|spawned| {
+            let poller = Poller::new()?;
+            let ctl = Ctl::new(listener, &poller)?;
+            poller.add(&spawned.channel, Token::CHANNEL, EventFlags::IN)?;
+            if let Some(pipe) = spawned.exec_status.pipe() {
+                poller.add(pipe, Token::EXEC_STATUS, EventFlags::IN)?;
+            }
+            poller.add(&spawned.stdin, Token::STDIN, EventFlags::empty())?;
+            let sigterm = watched_signal(SIGTERM, Token::SIGTERM, &poller)?;
+            let sigchld = watched_signal(SIGCHLD, Token::SIGCHLD, &poller)?;
+            let dir_identity = identity(&document)?;
+            Ok((spawned, poller, ctl, sigterm, sigchld, dir_identity))
+        });
+        let (spawned, poller, ctl, sigterm, sigchld, dir_identity) = match began {
+            Ok(began) => began,
+            Err(error) => return Err(Box::new(StillBorn { error, exit_file, recorder, _lock: lock })),
+        };
+        let Spawned { init, channel, exec_status, stdin, stdout, stderr } = spawned;
+        let now = Instant::now();
+        let redactor = Redactor::new(&document.secrets);
+        let intake =
+            Intake::new(stdout, stderr, redactor, document.intake, document.tape_bytes, document.piece_bytes);
+        Ok(Keeper {
+            intake,
+            feed: Feed::new(stdin),
+            feed_watched_for_writing: false,
+            ctl,
+            poller,
+            tree: Tree::new(init.id(), cgroup),
+            stage: Stage::Starting,
+            ladder: None,
+            kill_again_at: None,
+            link: Link::new(document.orphan_grace_ms.map(Duration::from_millis), now),
+            channel: Some(channel),
+            init,
+            exec_status,
+            never_started: None,
+            daemons: Vec::new(),
+            sigterm,
+            sigchld,
+            dir_identity,
+            dir_check_at: now + DIR_CHECK,
+            tell_at: None,
+            document,
+            recorder,
+            exit_file,
+            _lock: lock,
+        })
+    }
+
+    /// Keeps the session until it has ended.
+    pub(crate) fn run(mut self) -> io::Result<()> {
+        loop {
+            let now = Instant::now();
+            self.do_what_is_due(now);
+            self.settle(now)?;
+            self.tell_at = self.ctl.tell(&self.state(), &self.poller, now);
+            if self.is_over(now) {
+                break;
+            }
+            for token in self.poller.wait(self.next_deadline())? {
+                self.handle(token)?;
+            }
+        }
+        // Nothing is left for it to reap; and should something be, it must not outlive us.
+        let _ = self.init.kill();
+        let _ = self.init.wait();
+        if let Err(error) = self.tree.remove_cgroup() {
+            log!("the cgroup could not be removed: {error}");
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, token: Token) -> io::Result<()> {
+        let now = Instant::now();
+        match token {
+            Token::LISTENER => self.ctl.accept(&self.poller)?,
+            Token::SIGTERM => {
+                signals::drain(&mut self.sigterm);
+                let asked = AskedStop { by: "signal".to_owned(), rule: "keeper SIGTERM".to_owned() };
+                self.stop(asked, self.document.ladder.clone(), now);
+            }
+            Token::SIGCHLD => {
+                signals::drain(&mut self.sigchld);
+                self.reap(now);
+            }
+            Token::CHANNEL => self.hear_init(now),
+            Token::EXEC_STATUS => self.hear_launch(),
+            Token::STDIN => self.write_input(),
+            Token::STDOUT | Token::STDERR => self.intake.read(token, &mut self.recorder, now),
+            Token(connection) => self.hear_connection(connection, now),
+        }
+        Ok(())
+    }
+
+    fn do_what_is_due(&mut self, now: Instant) {
+        let intake = &mut self.intake;
+        self.recorder.retry(now, |recorder| intake.flush(recorder));
+        if now >= self.dir_check_at || self.recorder.is_in_trouble() {
+            self.dir_check_at = now + DIR_CHECK;
+            self.check_directory();
+        }
+        if self.has_agent()
+            && let Some(action) = self.ladder.as_mut().and_then(|ladder| ladder.step(now))
+        {
+            self.take_rung(action, now);
+        }
+        if self.kill_again_at.is_some_and(|at| now >= at) {
+            self.kill_tree(now);
+        }
+        match self.link.due(now, jitter()) {
+            Some(Due::StartDaemon) if !matches!(self.stage, Stage::Ended { .. }) => self.start_daemon(),
+            Some(Due::Orphaned) => {
+                let asked = AskedStop { by: "keeper".to_owned(), rule: "orphan_grace".to_owned() };
+                self.stop(asked, self.document.ladder.clone(), now);
+            }
+            _ => {}
+        }
+        self.advance_ending(now);
+    }
+
+    /// Watches what is of interest after all that happened.
+    fn settle(&mut self, now: Instant) -> io::Result<()> {
+        // Before the program runs there is nothing to read, and its start is to be noted first.
+        if !matches!(self.stage, Stage::Starting) {
+            self.intake.settle(&self.poller, &mut self.recorder, now)?;
+        }
+        let wants = self.feed.wants_to_write();
+        if let Some(pipe) = self.feed.pipe()
+            && wants != self.feed_watched_for_writing
+        {
+            let interest = if wants { EventFlags::OUT } else { EventFlags::empty() };
+            self.poller.modify(pipe, Token::STDIN, interest)?;
+            self.feed_watched_for_writing = wants;
+        }
+        Ok(())
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        earliest([
+            Some(self.dir_check_at),
+            self.tell_at,
+            self.kill_again_at,
+            self.recorder.retry_at(),
+            self.intake.wake_at(),
+            self.ladder.as_ref().filter(|_| self.has_agent()).and_then(Ladder::wake_at),
+            self.link.wake_at(),
+            match &self.stage {
+                Stage::Draining { until, .. } | Stage::Clearing { until, .. } | Stage::Ended { until } => {
+                    Some(*until)
+                }
+                Stage::Starting | Stage::Running | Stage::Abandoned => None,
+            },
+        ])
+    }
+
+    /// Whether the agent is there to be talked to and stopped.
+    pub(crate) fn has_agent(&self) -> bool {
+        matches!(self.stage, Stage::Starting | Stage::Running)
+    }
+
+    pub(crate) fn state(&self) -> KeeperState {
+        let phase = match &self.stage {
+            Stage::Starting => Phase::Starting,
+            Stage::Running if self.ladder.is_none() => Phase::Running,
+            Stage::Running | Stage::Draining { .. } | Stage::Clearing { .. } | Stage::Abandoned => {
+                Phase::Stopping
+            }
+            Stage::Ended { .. } => Phase::Exited,
+        };
+        KeeperState {
+            keeper_pid: std::process::id(),
+            tape_end: self.recorder.end(),
+            last_input_no: self.recorder.last_input_no(),
+            phase,
+            agent: self.tree.agent(),
+            frozen: self.tree.frozen(),
+            intake: self.intake.state(&self.recorder),
+        }
+    }
+
+    // --- The agent's start and end, as init and launch tell of it ----------------------------------------------
+
+    fn hear_init(&mut self, now: Instant) {
+        while let Some(channel) = &self.channel {
+            match channel::receive_report(channel) {
+                Ok(Received::NotYet) => return,
+                Ok(Received::Report(report)) => self.obey_init(report, now),
+                Ok(Received::Closed) => {
+                    self.channel = None;
+                    self.init_is_gone(now);
+                }
+                Err(error) => {
+                    log!("init could not be heard: {error}");
+                    self.channel = None;
+                    self.init_is_gone(now);
+                }
+            }
+        }
+    }
+
+    fn obey_init(&mut self, report: InitReport, now: Instant) {
+        match report {
+            InitReport::Started { pid, start_time } => {
+                self.tree.set_agent(ostler_tape::frame::AgentProcess { pid, start_time });
+                self.note_start();
+            }
+            InitReport::NotStarted { errno, message } => {
+                let how = How::NeverStarted { stage: "init".to_owned(), errno, message };
+                self.agent_ended(how, now);
+            }
+            InitReport::Ended { status } => {
+                // Launch's last words may still be unread.
+                self.hear_launch();
+                self.agent_ended(how_it_ended(status), now);
+            }
+        }
+    }
+
+    fn hear_launch(&mut self) {
+        let Some(reports) = self.exec_status.read() else { return };
+        for report in reports {
+            match report {
+                ExecReport::NoCgroup { reason } => {
+                    self.tree.abandon_cgroup();
+                    self.recorder.note(&KeeperNote::NoCgroup { reason });
+                }
+                ExecReport::Failed { stage, errno, message } => {
+                    self.never_started = Some(How::NeverStarted { stage, errno, message });
+                }
+            }
+        }
+        self.note_start();
+    }
+
+    /// The agent runs once launch has fallen silent without a complaint; init may be heard later than that.
+    fn note_start(&mut self) {
+        let silent = self.exec_status.pipe().is_none() && self.never_started.is_none();
+        if let (Stage::Starting, Some(agent)) = (&self.stage, self.tree.agent().filter(|_| silent)) {
+            self.stage = Stage::Running;
+            self.recorder.note(&KeeperNote::Started {
+                attempt: self.document.attempt,
+                keeper_pid: std::process::id(),
+                keeper_version: env!("CARGO_PKG_VERSION").to_owned(),
+                pid: agent.pid,
+                start_time: agent.start_time,
+            });
+        }
+    }
+
+    fn reap(&mut self, now: Instant) {
+        self.daemons.retain_mut(|daemon| matches!(daemon.try_wait(), Ok(None)));
+        if let Ok(Some(_)) = self.init.try_wait() {
+            // What it said before it ended comes first.
+            self.hear_init(now);
+        }
+    }
+
+    fn init_is_gone(&mut self, now: Instant) {
+        let status = self.init.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+        self.agent_ended(How::Lost { reason: format!("init ended before the agent: {status}") }, now);
+    }
+
+    // --- Stopping -------------------------------------------------------------------------------------------------
+
+    /// Starts down a ladder; a later one takes over at once.
+    pub(crate) fn stop(&mut self, asked: AskedStop, rungs: Vec<ostler_tape::frame::Rung>, now: Instant) {
+        if !self.has_agent() {
+            return;
+        }
+        log!("stop asked by {} ({})", asked.by, asked.rule);
+        let note = KeeperNote::StopAsked { by: asked.by.clone(), rule: asked.rule.clone() };
+        self.recorder.note(&note);
+        self.ladder = Some(Ladder::new(asked, rungs, now));
+    }
+
+    fn take_rung(&mut self, action: RungAction, now: Instant) {
+        self.recorder.note(&KeeperNote::Rung { action: action.to_string() });
+        match action {
+            RungAction::CloseInput => {
+                self.feed.close();
+                self.write_input();
+                self.thaw();
+            }
+            RungAction::Signal(number) => match Signal::from_named_raw(number) {
+                Some(signal) => {
+                    let frozen = self.tree.frozen().is_some();
+                    if let Err(error) = self.tree.signal_agent(signal) {
+                        log!("signal {number} failed: {error}");
+                    }
+                    if frozen {
+                        self.recorder.note(&KeeperNote::Thawed {});
+                    }
+                }
+                None => log!("there is no signal {number}"),
+            },
+            RungAction::Kill => self.kill_tree(now),
+        }
+    }
+
+    pub(crate) fn kill_tree(&mut self, now: Instant) {
+        self.kill_again_at = (!self.tree.kill_round()).then_some(now + KILL_ROUND);
+    }
+
+    pub(crate) fn thaw(&mut self) {
+        if self.tree.frozen().is_none() {
+            return;
+        }
+        if let Err(error) = self.tree.thaw() {
+            log!("the agent could not be thawed: {error}");
+        }
+        self.recorder.note(&KeeperNote::Thawed {});
+    }
+
+    pub(crate) fn write_input(&mut self) {
+        // An error on the pipe is reported even while nothing waits: the agent has closed its input.
+        let closed = if self.feed.wants_to_write() || !self.feed.is_open() {
+            self.feed.write()
+        } else {
+            self.feed.pipe().is_some_and(has_no_reader).then(|| {
+                self.feed.abandon();
+                Closed::ByAgent
+            })
+        };
+        if let Some(closed) = closed {
+            let reason = match closed {
+                Closed::ByUs => "closed by the stop ladder",
+                Closed::ByAgent => "closed by the agent",
+            };
+            self.recorder.note(&KeeperNote::InputClosed { reason: reason.to_owned() });
+        }
+    }
+
+    // --- The daemon and the directory ------------------------------------------------------------------------------
+
+    fn start_daemon(&mut self) {
+        match spawn_daemon(&self.document.daemon_json) {
+            Ok(daemon) => {
+                log!("no daemon: started one, pid {}", daemon.id());
+                self.daemons.push(daemon);
+            }
+            Err(error) => log!("no daemon, and none could be started: {error}"),
+        }
+    }
+
+    fn check_directory(&mut self) {
+        if identity(&self.document).is_ok_and(|found| found == self.dir_identity) {
+            return;
+        }
+        log!("the session directory is gone: ending the agent");
+        for _ in 0..KILL_ROUNDS_LAST {
+            if self.tree.kill_round() {
+                break;
+            }
+            std::thread::sleep(KILL_ROUND);
+        }
+        self.stage = Stage::Abandoned;
+    }
+}
+
+fn identity(document: &LaunchDocument) -> io::Result<(u64, u64)> {
+    std::fs::metadata(&document.dir).map(|found| (found.dev(), found.ino()))
+}
+
+fn watched_signal(signal: i32, token: Token, poller: &Poller) -> io::Result<UnixStream> {
+    let pipe = signals::pipe(signal)?;
+    poller.add(&pipe, token, EventFlags::IN)?;
+    Ok(pipe)
+}
+
+fn has_no_reader(pipe: &OwnedFd) -> bool {
+    use rustix::event::{PollFd, PollFlags, poll};
+    let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut fds = [PollFd::new(pipe, PollFlags::empty())];
+    poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().contains(PollFlags::ERR)
+}
+
+fn how_it_ended(status: i32) -> How {
+    use std::os::unix::process::ExitStatusExt;
+    let status = std::process::ExitStatus::from_raw(status);
+    match (status.code(), status.signal()) {
+        (Some(code), _) => How::Exited { code },
+        (None, Some(signal)) => How::Signaled { signal, core: status.core_dumped() },
+        (None, None) => How::Lost { reason: status.to_string() },
+    }
+}
+
+pub(crate) fn jitter() -> f64 {
+    let mut random = [0; 4];
+    match rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty()) {
+        Ok(_) => f64::from(u32::from_le_bytes(random)) / f64::from(u32::MAX),
+        Err(_) => 0.5,
+    }
+}

@@ -1,0 +1,111 @@
+//! Starting the agent, from the keeper's side: pipes, channel, init. A sandbox's warden goes in here, between
+//! keeper and init: it is handed the channel just as init is.
+
+use std::fs::File;
+use std::io::{self, PipeReader, Read, pipe};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use ostler_tape::LaunchDocument;
+use rustix::io::ioctl_fionbio;
+
+use crate::cgroup::Cgroup;
+use crate::channel::{self, AgentEnds, ExecReport, Order};
+use crate::log::log;
+
+/// The keeper's ends of everything between it and its agent.
+#[derive(Debug)]
+pub(crate) struct Spawned {
+    pub(crate) init: Child,
+    pub(crate) channel: OwnedFd,
+    pub(crate) exec_status: ExecStatus,
+    pub(crate) stdin: OwnedFd,
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: OwnedFd,
+}
+
+pub(crate) fn spawn(document: &LaunchDocument, cgroup: Option<&Cgroup>) -> io::Result<Spawned> {
+    let (stdin_read, stdin) = pipe()?;
+    let (stdout, stdout_write) = pipe()?;
+    let (stderr, stderr_write) = pipe()?;
+    let (exec_read, exec_write) = pipe()?;
+    // Only our ends: the agent's are files of their own, and programs expect them to block.
+    ioctl_fionbio(&stdin, true)?;
+    ioctl_fionbio(&stdout, true)?;
+    ioctl_fionbio(&stderr, true)?;
+    ioctl_fionbio(&exec_read, true)?;
+    let ends = AgentEnds {
+        stdin: stdin_read.into(),
+        stdout: stdout_write.into(),
+        stderr: stderr_write.into(),
+        exec_status: exec_write.into(),
+    };
+    let order = Order {
+        program: document.program.clone(),
+        args: document.args.clone(),
+        env: document.env.clone(),
+        cwd: document.cwd.clone(),
+        cgroup_procs: cgroup.map(Cgroup::procs),
+    };
+    let (channel, inits_end) = channel::pair()?;
+    channel::send_agent(&channel, &order, &ends)?;
+    let init = Command::new("/proc/self/exe")
+        .arg0("ostler")
+        .args(["internal", "init"])
+        .env_clear()
+        .stdin(Stdio::from(inits_end))
+        .stdout(Stdio::null())
+        .spawn()?;
+    let exec_status = ExecStatus { pipe: Some(exec_read), text: Vec::new() };
+    Ok(Spawned {
+        init,
+        channel,
+        exec_status,
+        stdin: stdin.into(),
+        stdout: stdout.into(),
+        stderr: stderr.into(),
+    })
+}
+
+/// The pipe that ends when launch has become the agent, or has said why not.
+#[derive(Debug)]
+pub(crate) struct ExecStatus {
+    pipe: Option<PipeReader>,
+    text: Vec<u8>,
+}
+
+impl ExecStatus {
+    pub(crate) fn pipe(&self) -> Option<&PipeReader> {
+        self.pipe.as_ref()
+    }
+
+    /// Everything launch said, once it will say no more.
+    pub(crate) fn read(&mut self) -> Option<Vec<ExecReport>> {
+        match self.pipe.as_mut()?.read_to_end(&mut self.text) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
+            Err(error) => log!("launch could not be heard: {error}"),
+            Ok(_) => {}
+        }
+        self.pipe = None;
+        let lines = self.text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+        Some(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
+    }
+}
+
+/// Starts the daemon that `daemon.json` names: the installed program, never this keeper's own, older image. Its
+/// lock makes one too many harmless.
+pub(crate) fn spawn_daemon(daemon_json: &std::path::Path) -> io::Result<Child> {
+    #[derive(serde::Deserialize)]
+    struct DaemonJson {
+        program: std::path::PathBuf,
+    }
+    let DaemonJson { program } = serde_json::from_reader(File::open(daemon_json)?)?;
+    Command::new(program)
+        .args(["daemon", "run", "--background"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+}

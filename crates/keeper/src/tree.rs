@@ -1,0 +1,138 @@
+//! The agent's process tree: everything below init. Signals, freezing and killing of the whole of it.
+
+use std::collections::HashSet;
+use std::io;
+
+use ostler_tape::ProcessName;
+use ostler_tape::frame::{AgentProcess, FrozenBy};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::OwnedFd;
+use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::time::Timespec;
+
+use crate::cgroup::Cgroup;
+use crate::process::{Process, descendants};
+
+/// Looks at a tree that goes on forking while it is being stopped. A tree that outruns this many is stopped
+/// in part only, and a later freeze or kill finds the rest.
+const FREEZE_LOOKS: usize = 100;
+
+#[derive(Debug)]
+pub(crate) struct Tree {
+    init: u32,
+    cgroup: Option<Cgroup>,
+    agent: Option<AgentProcess>,
+    /// Missing if the agent had ended before we looked.
+    agent_pidfd: Option<OwnedFd>,
+    frozen: Option<FrozenBy>,
+}
+
+impl Tree {
+    pub(crate) fn new(init: u32, cgroup: Option<Cgroup>) -> Tree {
+        Tree { init, cgroup, agent: None, agent_pidfd: None, frozen: None }
+    }
+
+    pub(crate) fn set_agent(&mut self, process: AgentProcess) {
+        let found = Process::find(process.pid).filter(|found| found.start_time == process.start_time);
+        self.agent_pidfd = found.and_then(|found| found.open());
+        self.agent = Some(process);
+    }
+
+    /// The cgroup could not be entered: the tree is walked from now on.
+    pub(crate) fn abandon_cgroup(&mut self) {
+        if let Some(cgroup) = self.cgroup.take() {
+            let _ = cgroup.remove();
+        }
+    }
+
+    pub(crate) fn agent(&self) -> Option<AgentProcess> {
+        self.agent
+    }
+
+    pub(crate) fn frozen(&self) -> Option<FrozenBy> {
+        self.frozen
+    }
+
+    /// Signals the agent's process group, and thaws the tree: a frozen process does not act on a signal.
+    pub(crate) fn signal_agent(&mut self, signal: Signal) -> io::Result<()> {
+        let agent = self.agent.filter(|_| self.agent_is_alive());
+        if let Some(group) = agent.and_then(|agent| Pid::from_raw(agent.pid as i32)) {
+            kill_process_group(group, signal)?;
+        }
+        self.thaw()
+    }
+
+    pub(crate) fn freeze(&mut self) -> io::Result<FrozenBy> {
+        let how = match &self.cgroup {
+            Some(cgroup) => {
+                cgroup.freeze(true)?;
+                FrozenBy::Cgroup
+            }
+            None => {
+                self.stop_all();
+                FrozenBy::Signals
+            }
+        };
+        self.frozen = Some(how);
+        Ok(how)
+    }
+
+    fn stop_all(&self) {
+        let mut stopped = HashSet::new();
+        for _ in 0..FREEZE_LOOKS {
+            let mut new = descendants(self.init);
+            new.retain(|process| stopped.insert((process.pid, process.start_time)));
+            if new.is_empty() {
+                return;
+            }
+            new.iter().for_each(|process| process.signal(Signal::STOP));
+        }
+    }
+
+    pub(crate) fn thaw(&mut self) -> io::Result<()> {
+        match (self.frozen.take(), &self.cgroup) {
+            (Some(FrozenBy::Cgroup), Some(cgroup)) => cgroup.freeze(false),
+            (Some(_), _) => {
+                descendants(self.init).iter().for_each(|process| process.signal(Signal::CONT));
+                Ok(())
+            }
+            (None, _) => Ok(()),
+        }
+    }
+
+    /// Kills whatever is alive now. True once nothing was: what is killed may have forked just before.
+    pub(crate) fn kill_round(&mut self) -> bool {
+        let populated = self.cgroup.as_ref().is_some_and(Cgroup::is_populated);
+        if let Some(cgroup) = self.cgroup.as_ref().filter(|_| populated) {
+            let _ = cgroup.kill();
+        }
+        let alive = descendants(self.init);
+        alive.iter().for_each(|process| process.signal(Signal::KILL));
+        // A v1 freezer would hold back even a kill.
+        let _ = self.thaw();
+        alive.is_empty() && !populated
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        descendants(self.init).is_empty()
+    }
+
+    pub(crate) fn names(&self) -> Vec<ProcessName> {
+        descendants(self.init).iter().map(Process::name).collect()
+    }
+
+    pub(crate) fn had_oom_kill(&self) -> bool {
+        self.cgroup.as_ref().is_some_and(Cgroup::had_oom_kill)
+    }
+
+    pub(crate) fn remove_cgroup(&self) -> io::Result<()> {
+        self.cgroup.as_ref().map_or(Ok(()), Cgroup::remove)
+    }
+
+    /// A group id is safe to signal while its leader has not ended; a pidfd is readable once it has.
+    fn agent_is_alive(&self) -> bool {
+        let Some(pidfd) = &self.agent_pidfd else { return false };
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        matches!(poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&now)), Ok(0))
+    }
+}

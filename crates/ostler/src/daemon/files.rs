@@ -1,0 +1,57 @@
+//! The daemon's own files: private from the first byte, and whole or not there.
+
+use std::{
+    fs::{self, DirBuilder, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::Path,
+};
+
+use ostler_domain::{
+    Reason, Refusal,
+    home::{DaemonFile, Home},
+};
+use ostler_engine::VERSION;
+
+/// Makes a directory that only its owner may enter.
+pub(super) fn make_private(dir: &Path) -> Result<(), Refusal> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| refusal(dir, "made", &error))
+}
+
+/// Says in `daemon.json` who serves and where: clients and keepers read it.
+pub(super) fn announce(home: &Home, program: &Path, socket: &Path) -> Result<(), Refusal> {
+    let path = home.daemon_json();
+    let file = DaemonFile {
+        pid: std::process::id(),
+        start_time: own_start_time(),
+        version: VERSION.to_owned(),
+        program: program.to_owned(),
+        socket: socket.to_owned(),
+    };
+    let text = serde_json::to_vec(&file).map_err(|error| Refusal::internal(error.to_string()))?;
+    replace(&path, &text).map_err(|error| refusal(&path, "written", &error))
+}
+
+/// Nobody ever reads half of it.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let fresh = path.with_extension("json.new");
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&fresh, path)
+}
+
+fn own_start_time() -> u64 {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // Field 22; the name, field 2, may hold spaces and parentheses.
+    stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(19)?.parse().ok()).unwrap_or(0)
+}
+
+fn refusal(path: &Path, done: &str, error: &io::Error) -> Refusal {
+    let reason = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Reason::DiskFull,
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => Reason::StoreReadOnly,
+        _ => Reason::Internal,
+    };
+    Refusal::new(reason, format!("{} cannot be {done}", path.display())).because(error.to_string())
+}

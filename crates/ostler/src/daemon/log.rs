@@ -1,0 +1,55 @@
+//! The daemon's log: standard error in the foreground, `daemon.log` in the background.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+    sync::Mutex,
+};
+
+use ostler_domain::{Refusal, home::Home};
+use tracing_subscriber::EnvFilter;
+
+use super::Place;
+
+/// Above this the log of the last daemons is set aside when a new one starts.
+const LOG_BYTES: u64 = 16 * 1024 * 1024;
+
+pub(super) fn start(place: Place, home: &Home) -> Result<(), Refusal> {
+    let filter = EnvFilter::try_from_env("OSTLER_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_target(false).with_ansi(false);
+    match place {
+        Place::Foreground => builder.with_writer(io::stderr).init(),
+        Place::Background => {
+            let file = open(&home.daemon_log())
+                .map_err(|error| Refusal::internal("the daemon's log cannot be opened").because(error.to_string()))?;
+            builder.with_writer(Mutex::new(file)).init();
+        }
+    }
+    Ok(())
+}
+
+/// Says why the daemon did not start, where somebody will look: the starter's error, or the log.
+pub(super) fn last_words(place: Place, refusal: &Refusal) {
+    let text = serde_json::to_string(refusal).unwrap_or_default();
+    match place {
+        Place::Foreground => {
+            let _ = writeln!(io::stderr(), "error: {refusal}");
+        }
+        Place::Background => {
+            if let Ok(home) = Home::resolve(|name| std::env::var(name).ok())
+                && let Ok(mut file) = open(&home.daemon_log())
+            {
+                let _ = writeln!(file, "refused {text}");
+            }
+        }
+    }
+}
+
+fn open(path: &Path) -> io::Result<fs::File> {
+    if fs::metadata(path).is_ok_and(|found| found.len() > LOG_BYTES) {
+        let _ = fs::rename(path, path.with_extension("log.1"));
+    }
+    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+}

@@ -1,0 +1,147 @@
+//! `ostler daemon run`: the daemon's process.
+//!
+//! Order: lock, record, socket, `daemon.json`, then adoption while it already answers.
+
+mod config;
+mod files;
+mod log;
+
+use std::{env, process::ExitCode, time::Duration};
+
+use ostler_domain::{Refusal, event::By, home::Home};
+use ostler_engine::{Change, Clock, DirLock, Engine, Options, Program, VERSION};
+use ostler_server::{ControlSocket, Served, Stop};
+use rustix::process::{Resource, getrlimit, setrlimit};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::watch,
+};
+
+use config::Config;
+
+/// Exit code of a daemon that could not start.
+const FAILED: u8 = 1;
+/// Exit code of a second daemon: somebody else does the work.
+const ALREADY_RUNNING: u8 = 4;
+
+/// How long open calls may take to be answered when the daemon ends.
+const LAST_ANSWERS: Duration = Duration::from_millis(200);
+
+/// Where the daemon's words go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    Foreground,
+    Background,
+}
+
+pub(crate) fn main(place: Place) -> ExitCode {
+    match run(place) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(refusal) => {
+            log::last_words(place, &refusal);
+            ExitCode::from(if refusal.reason == ostler_domain::Reason::DaemonRunning { ALREADY_RUNNING } else { FAILED })
+        }
+    }
+}
+
+fn run(place: Place) -> Result<(), Refusal> {
+    let home = Home::resolve(|name| env::var(name).ok()).map_err(|error| Refusal::invalid(error.to_string()))?;
+    files::make_private(home.state())?;
+    if place == Place::Background {
+        // A terminal that closes must not take the daemon along.
+        let _ = rustix::process::setsid();
+        let _ = env::set_current_dir("/");
+    }
+    let lock = DirLock::take(home.state(), VERSION)?;
+    log::start(place, &home)?;
+    let config = Config::read(&home.config_toml())?;
+    raise_descriptor_limit();
+    let program = Program::current().map_err(|error| Refusal::internal(format!("this program cannot be opened: {error}")))?;
+    // Two threads: the work is waiting, and the writer and the readers have threads of their own.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Refusal::internal(format!("the runtime cannot be started: {error}")))?;
+    let ended = runtime.block_on(serve(home, config, program));
+    // The record is closed before the lock is let go of.
+    drop(runtime);
+    drop(lock);
+    ended
+}
+
+async fn serve(home: Home, config: Config, program: Program) -> Result<(), Refusal> {
+    let clock = Clock::system();
+    let started = clock.now().wall;
+    let on_disk = program.on_disk().to_owned();
+    let options = Options {
+        state_dir: home.state().to_owned(),
+        daemon_json: home.daemon_json(),
+        own_dirs: vec![home.state().to_owned(), home.config().to_owned(), home.run().to_owned()],
+        home_dir: env::var_os("HOME").map(Into::into),
+        watchdogs: config.watchdogs(),
+        orphan_grace: config.orphan_grace(),
+        tape_bytes: config.tape_bytes(),
+    };
+    let engine = Engine::start(options, clock, program).await?;
+    let path = home.control_socket();
+    let socket = ControlSocket::bind(&path).map_err(|error| Refusal::internal(chain(&error)))?;
+    let (stop, stopped) = watch::channel(None);
+    files::announce(&home, &on_disk, &path)?;
+    let served = Served { engine: engine.clone(), started, state_dir: home.state().to_owned(), stop: stop.clone() };
+    // Answers at once; what lives is found meanwhile, and shown as detached until it is.
+    let door = tokio::spawn(ostler_server::serve(served, socket, asked(stopped.clone())));
+    tokio::spawn(signals(stop));
+    tokio::spawn(adopt(engine.clone()));
+    tracing::info!(pid = std::process::id(), version = VERSION, "ready");
+    asked(stopped.clone()).await;
+    let wish = stopped.borrow().clone().unwrap_or(Stop { by: By::ostler(), stop_sessions: false });
+    tracing::info!(by = wish.by.0, wish.stop_sessions, "asked to stop");
+    engine.leave(wish.stop_sessions, Change { by: wish.by, request: None }).await;
+    // Calls that are being answered get their answer; watchers would stay for ever.
+    let _ = tokio::time::timeout(LAST_ANSWERS, door).await;
+    Ok(())
+}
+
+/// Resolves when somebody wants the daemon to end.
+async fn asked(mut stopped: watch::Receiver<Option<Stop>>) {
+    let _ = stopped.wait_for(Option::is_some).await;
+}
+
+async fn adopt(engine: Engine) {
+    match engine.adopt().await {
+        Ok(0) => {}
+        Ok(count) => tracing::info!(count, "sessions found again"),
+        Err(refusal) => tracing::error!(%refusal, "sessions cannot be looked for"),
+    }
+}
+
+/// SIGTERM and SIGINT end the daemon and leave the agents alone.
+async fn signals(stop: watch::Sender<Option<Stop>>) {
+    let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else { return };
+    let name = tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+    };
+    stop.send_replace(Some(Stop { by: By(name.to_owned()), stop_sessions: false }));
+}
+
+/// Each session takes a descriptor or two, and the usual soft limit of 1024 would end at some hundred of them.
+fn raise_descriptor_limit() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::warn!(%error, "the descriptor limit cannot be raised");
+    }
+}
+
+/// An error with everything behind it.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}

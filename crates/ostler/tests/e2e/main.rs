@@ -1,0 +1,9 @@
+//! The daemon as its users meet it: the real binary, real keepers and agents, through the library and the CLI.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod crash;
+mod life;
+
+/// The program under test.
+const OSTLER: &str = env!("CARGO_BIN_EXE_ostler");

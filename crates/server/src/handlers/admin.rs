@@ -1,0 +1,153 @@
+//! AdminService.
+
+use std::pin::Pin;
+
+use ostler_domain::{Refusal, query::{UsageBy, UsageFilter}};
+use ostler_engine::CheckDepth;
+use ostler_wire::{
+    from_proto,
+    pb::{self, admin_service_server::AdminService},
+    reply::{CheckNews, DaemonStopping, Halt, NodeStatus, Progress, StoreSizes, UsageSums},
+    to_proto,
+};
+use tokio::sync::mpsc;
+use tokio_stream::{Stream, wrappers::ReceiverStream};
+use tonic::{Request, Response, Status, async_trait};
+
+use super::{change, invalid, refused};
+use crate::{Served, Stop, peer, rows};
+
+/// News of long work that wait for their reader.
+const NEWS: usize = 16;
+
+type Streamed<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+#[async_trait]
+impl AdminService for Served {
+    type CheckStoreStream = Streamed<pb::CheckStoreResponse>;
+    type ReindexStoreStream = Streamed<pb::ReindexStoreResponse>;
+    type BackupStoreStream = Streamed<pb::BackupStoreResponse>;
+
+    async fn get_status(&self, _request: Request<pb::GetStatusRequest>) -> Result<Response<pb::GetStatusResponse>, Status> {
+        let status = self.engine.status().await.map_err(refused)?;
+        let status = NodeStatus {
+            pid: status.pid,
+            version: status.version.to_owned(),
+            node: status.node,
+            epoch: status.epoch,
+            started: self.started,
+            state_dir: self.state_dir.to_string_lossy().into_owned(),
+            live_sessions: status.sessions,
+            detached_sessions: status.sessions - status.sessions_attached,
+            halt: status.halt.as_ref().map(rows::halt),
+            store: StoreSizes {
+                database_bytes: status.stats.db_bytes + status.stats.wal_bytes,
+                search_bytes: status.stats.search_bytes,
+                ..StoreSizes::default()
+            },
+            last_seq: status.stats.events,
+            schema_version: status.schema_version,
+        };
+        Ok(Response::new(to_proto::node_status(&status)))
+    }
+
+    async fn halt(&self, request: Request<pb::HaltRequest>) -> Result<Response<pb::HaltResponse>, Status> {
+        let change = change(&request, &request.get_ref().request_id)?;
+        let wanted = request.into_inner();
+        let (halt, sessions) = self.engine.halt(wanted.freeze, &wanted.why, change).await.map_err(refused)?;
+        Ok(Response::new(to_proto::halt(&Halt { state: rows::halt(&halt), sessions })))
+    }
+
+    async fn release_halt(&self, request: Request<pb::ReleaseHaltRequest>) -> Result<Response<pb::ReleaseHaltResponse>, Status> {
+        let change = change(&request, &request.get_ref().request_id)?;
+        let sessions = self.engine.release_halt(change).await.map_err(refused)?;
+        Ok(Response::new(pb::ReleaseHaltResponse { sessions }))
+    }
+
+    async fn stop_daemon(&self, request: Request<pb::StopDaemonRequest>) -> Result<Response<pb::StopDaemonResponse>, Status> {
+        let by = peer::by(&request);
+        let stop_sessions = request.get_ref().stop_sessions;
+        let status = self.engine.status().await.map_err(refused)?;
+        self.stop.send_replace(Some(Stop { by, stop_sessions }));
+        let left = if stop_sessions { 0 } else { status.sessions };
+        Ok(Response::new(to_proto::daemon_stopping(DaemonStopping { pid: status.pid, sessions_left_running: left })))
+    }
+
+    async fn get_usage(&self, request: Request<pb::GetUsageRequest>) -> Result<Response<pb::GetUsageResponse>, Status> {
+        let wanted = from_proto::get_usage(request.into_inner()).map_err(invalid)?;
+        let filter = UsageFilter {
+            campaign: wanted.filter.campaign,
+            session: None,
+            provider: wanted.filter.provider,
+            model: wanted.filter.model,
+            since: wanted.since,
+            until: wanted.until,
+        };
+        let total = self.engine.usage(&filter, UsageBy::Total).await.map_err(refused)?;
+        let sums = match wanted.by.map(rows::usage_by) {
+            None => Vec::new(),
+            Some(by) => self.engine.usage(&filter, by).await.map_err(refused)?,
+        };
+        let total = total.into_iter().next().map(rows::usage).unwrap_or_default();
+        Ok(Response::new(to_proto::usage_sums(&UsageSums { total, rows: sums.into_iter().map(rows::usage).collect() })))
+    }
+
+    async fn check_store(&self, request: Request<pb::CheckStoreRequest>) -> Result<Response<Self::CheckStoreStream>, Status> {
+        let depth = if request.get_ref().full { CheckDepth::Full } else { CheckDepth::Quick };
+        let engine = self.engine.clone();
+        Ok(work(move |news| async move {
+            let report = engine.check(depth).await?;
+            for finding in &report.findings {
+                let _ = news.send(Ok(to_proto::check_news(&CheckNews::Finding(rows::finding(finding))))).await;
+            }
+            let done = Progress { step: "sessions".to_owned(), done: report.sessions, total: report.sessions };
+            let _ = news.send(Ok(to_proto::check_news(&CheckNews::Progress(done)))).await;
+            Ok(())
+        }))
+    }
+
+    async fn reindex_store(&self, _request: Request<pb::ReindexStoreRequest>) -> Result<Response<Self::ReindexStoreStream>, Status> {
+        let engine = self.engine.clone();
+        Ok(work(move |news| async move {
+            let reindexed = engine.reindex().await?;
+            let done = Progress { step: "sessions".to_owned(), done: reindexed.sessions, total: reindexed.sessions };
+            let _ = news.send(Ok(pb::ReindexStoreResponse { progress: Some(to_proto::progress(&done)) })).await;
+            Ok(())
+        }))
+    }
+
+    async fn backup_store(&self, request: Request<pb::BackupStoreRequest>) -> Result<Response<Self::BackupStoreStream>, Status> {
+        let destination = from_proto::text(request.into_inner().destination, "destination").map_err(invalid)?;
+        let engine = self.engine.clone();
+        Ok(work(move |news| async move {
+            let progress = {
+                let news = news.clone();
+                move |step: ostler_engine::BackupProgress| {
+                    let progress = rows::backup_progress(&step);
+                    // Progress that nobody reads in time is worth nothing later.
+                    let _ = news.try_send(Ok(pb::BackupStoreResponse { progress: Some(to_proto::progress(&progress)) }));
+                }
+            };
+            engine.backup(std::path::Path::new(&destination), progress).await?;
+            let done = Progress { step: "done".to_owned(), done: 1, total: 1 };
+            let _ = news.send(Ok(pb::BackupStoreResponse { progress: Some(to_proto::progress(&done)) })).await;
+            Ok(())
+        }))
+    }
+}
+
+/// Runs long work beside the stream of its news; its refusal is the stream's end.
+fn work<T, F>(job: impl FnOnce(mpsc::Sender<Result<T, Status>>) -> F) -> Response<Streamed<T>>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<(), Refusal>> + Send + 'static,
+{
+    let (news, receiver) = mpsc::channel(NEWS);
+    let job = job(news.clone());
+    tokio::spawn(async move {
+        if let Err(refusal) = job.await {
+            let _ = news.send(Err(refused(refusal))).await;
+        }
+    });
+    Response::new(Box::pin(ReceiverStream::new(receiver)))
+}

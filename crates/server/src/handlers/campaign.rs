@@ -1,0 +1,46 @@
+//! CampaignService.
+
+use ostler_wire::{
+    from_proto,
+    pb::{self, campaign_service_server::CampaignService},
+    to_proto,
+};
+use tonic::{Request, Response, Status, async_trait};
+
+use super::{change, invalid, refused};
+use crate::Served;
+
+#[async_trait]
+impl CampaignService for Served {
+    async fn add_campaign(&self, request: Request<pb::AddCampaignRequest>) -> Result<Response<pb::AddCampaignResponse>, Status> {
+        let change = change(&request, &request.get_ref().request_id)?;
+        let wanted = from_proto::add_campaign(request.into_inner()).map_err(invalid)?;
+        let campaign = self.engine.add_campaign(&wanted.path, wanted.name, change).await.map_err(refused)?;
+        Ok(Response::new(pb::AddCampaignResponse { campaign: Some(to_proto::campaign(&campaign)) }))
+    }
+
+    async fn get_campaign(&self, request: Request<pb::GetCampaignRequest>) -> Result<Response<pb::GetCampaignResponse>, Status> {
+        let campaign = self.engine.campaign(&request.get_ref().who).await.map_err(refused)?;
+        Ok(Response::new(pb::GetCampaignResponse { campaign: Some(to_proto::campaign(&campaign)) }))
+    }
+
+    async fn list_campaigns(&self, request: Request<pb::ListCampaignsRequest>) -> Result<Response<pb::ListCampaignsResponse>, Status> {
+        let pb::ListCampaignsRequest { limit, cursor } = request.into_inner();
+        let page = from_proto::page(limit, &cursor).map_err(invalid)?;
+        let all = self.engine.campaigns().await.map_err(refused)?;
+        // Campaigns are few and are held together: a cursor is the number of those before it.
+        let start = usize::try_from(page.cursor.unwrap_or(0)).unwrap_or(usize::MAX).min(all.len());
+        let end = start.saturating_add(page.limit as usize).min(all.len());
+        let next = (end < all.len()).then_some(end as u64);
+        Ok(Response::new(pb::ListCampaignsResponse {
+            campaigns: all[start..end].iter().map(to_proto::campaign).collect(),
+            next_cursor: to_proto::cursor(next),
+        }))
+    }
+
+    async fn remove_campaign(&self, request: Request<pb::RemoveCampaignRequest>) -> Result<Response<pb::RemoveCampaignResponse>, Status> {
+        let change = change(&request, &request.get_ref().request_id)?;
+        let campaign = self.engine.remove_campaign(&request.get_ref().who, change).await.map_err(refused)?;
+        Ok(Response::new(pb::RemoveCampaignResponse { campaign: Some(to_proto::campaign(&campaign)) }))
+    }
+}

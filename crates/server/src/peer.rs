@@ -1,0 +1,73 @@
+//! Who is at the other end of a connection: by uid and user namespace, as the kernel says.
+//!
+//! The same uid is not enough: agents have it too. They always live in another user namespace, and are refused.
+
+use std::{fs, os::unix::fs::MetadataExt, path::Path};
+
+use ostler_domain::{Reason, Refusal, event::By};
+use rustix::process::geteuid;
+use tokio::net::UnixStream;
+use tonic::{Request, Status};
+
+/// What the kernel said when the connection was made.
+#[derive(Debug, Clone)]
+pub(crate) struct Peer {
+    uid: Option<u32>,
+    allowed: Result<(), &'static str>,
+}
+
+impl Peer {
+    pub(crate) fn of(stream: &UnixStream) -> Self {
+        let Ok(credentials) = stream.peer_cred() else {
+            return Self { uid: None, allowed: Err("the kernel does not say who it is") };
+        };
+        let allowed = match credentials.pid() {
+            _ if credentials.uid() != geteuid().as_raw() => Err("it belongs to another user"),
+            Some(pid) => same_user_namespace(pid),
+            None => Err("its process is not visible from here"),
+        };
+        Self { uid: Some(credentials.uid()), allowed }
+    }
+}
+
+fn same_user_namespace(pid: i32) -> Result<(), &'static str> {
+    let namespace = |process: &str| {
+        let found = fs::metadata(Path::new("/proc").join(process).join("ns/user")).ok()?;
+        Some((found.dev(), found.ino()))
+    };
+    match (namespace(&pid.to_string()), namespace("self")) {
+        (Some(theirs), Some(ours)) if theirs == ours => Ok(()),
+        (Some(_), Some(_)) => Err("it lives in another user namespace, as agents and rootless containers do"),
+        // Gone already, or hidden: nothing that it asked for can be answered anyway.
+        _ => Err("its process cannot be looked at"),
+    }
+}
+
+/// Refuses every call of a peer that may not be here.
+pub(crate) fn check(request: Request<()>) -> Result<Request<()>, Status> {
+    let verdict = match request.extensions().get::<Peer>() {
+        Some(peer) => peer.allowed,
+        None => Err("nothing is known of the connection"),
+    };
+    match verdict {
+        Ok(()) => Ok(request),
+        Err(why) => Err(ostler_wire::status::from_refusal(
+            &Refusal::new(Reason::PermissionDenied, "this process may not talk to the daemon").because(why),
+        )),
+    }
+}
+
+/// The name of who asks, for the record.
+pub(crate) fn by<T>(request: &Request<T>) -> By {
+    let uid = request.extensions().get::<Peer>().and_then(|peer| peer.uid);
+    By(uid.map_or_else(|| "unknown".to_owned(), |uid| login(uid).unwrap_or_else(|| format!("uid {uid}"))))
+}
+
+fn login(uid: u32) -> Option<String> {
+    let accounts = fs::read_to_string("/etc/passwd").ok()?;
+    accounts.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)?.parse() == Ok(uid)).then(|| name.to_owned())
+    })
+}

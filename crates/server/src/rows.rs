@@ -1,0 +1,64 @@
+//! The engine's rows in the words of the wire.
+
+use ostler_domain::{Message, Mode, event::By, query::{UsageBy, UsageSum}};
+use ostler_engine::{ApprovalRow, ApprovalState, BackupProgress, Finding, Halt, MessageRow};
+use ostler_wire::reply;
+
+pub(crate) fn approval(row: ApprovalRow) -> reply::Approval {
+    let answer = match row.state {
+        ApprovalState::Open => None,
+        ApprovalState::Answered(answer) => Some(reply::Answered {
+            answer,
+            by: row.by.unwrap_or_else(By::ostler),
+            message: row.message.unwrap_or_default(),
+            at: row.answered.unwrap_or(row.asked),
+        }),
+    };
+    reply::Approval { id: row.id, session: row.session, tool: row.tool, input: row.input, asked: row.asked, answer }
+}
+
+pub(crate) fn delivery(row: MessageRow) -> reply::Delivery {
+    let learnt = [row.answered, row.seen, row.delivered, row.sent].into_iter().flatten().next();
+    reply::Delivery {
+        message: Message { id: row.id, text: row.head, mode: Mode::Followup },
+        conversation: row.conversation,
+        session: row.session,
+        receipt: row.receipt,
+        by: row.by,
+        accepted: row.accepted,
+        receipt_at: learnt.unwrap_or(row.accepted),
+        turn: row.turn,
+        why: row.why,
+    }
+}
+
+pub(crate) fn halt(halt: &Halt) -> reply::HaltState {
+    reply::HaltState { freeze: halt.freeze, by: halt.by.clone(), why: halt.why.clone(), since: halt.since }
+}
+
+pub(crate) fn usage_by(by: reply::UsageBy) -> UsageBy {
+    match by {
+        reply::UsageBy::Model => UsageBy::Model,
+        reply::UsageBy::Provider => UsageBy::Provider,
+        reply::UsageBy::Campaign => UsageBy::Campaign,
+        _ => UsageBy::Session,
+    }
+}
+
+pub(crate) fn usage(sum: UsageSum) -> reply::UsageRow {
+    reply::UsageRow { key: sum.key, usage: sum.usage, calls: sum.calls, ..reply::UsageRow::default() }
+}
+
+pub(crate) fn finding(finding: &Finding) -> reply::Finding {
+    // What is derived, and the search index, can be built anew from the log.
+    let severity = match finding.part {
+        "derived" | "search" => reply::Severity::Repairable,
+        _ => reply::Severity::Damage,
+    };
+    reply::Finding { severity, place: finding.part.to_owned(), message: finding.text.clone() }
+}
+
+pub(crate) fn backup_progress(progress: &BackupProgress) -> reply::Progress {
+    let done = progress.pages - progress.pages_left.min(progress.pages);
+    reply::Progress { step: "pages".to_owned(), done, total: progress.pages }
+}

@@ -1,0 +1,111 @@
+//! `campaign`: registered directories. Removed ones stay, because sessions go on naming them.
+
+use ostler_domain::{
+    CampaignId, Time,
+    campaign::{Campaign, Root},
+};
+use rusqlite::{Connection, Params, Row, params};
+
+use crate::{
+    convert::{parsed, time, time_if_any},
+    error::ReadError,
+    store::Store,
+};
+
+/// A campaign as recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CampaignRow {
+    pub campaign: Campaign,
+    pub removed: Option<Time>,
+}
+
+pub(crate) fn add(connection: &Connection, seq: u64, campaign: &Campaign) -> rusqlite::Result<()> {
+    let root = &campaign.root;
+    connection
+        .prepare_cached("INSERT INTO campaign(seq, id, name, path, device, inode, added) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?
+        .execute(params![
+            seq.cast_signed(),
+            campaign.id.to_string(),
+            campaign.name.as_str(),
+            root.path,
+            // Numbers to compare, not to count with: all 64 bits are kept.
+            root.device.cast_signed(),
+            root.inode.cast_signed(),
+            campaign.added.micros(),
+        ])?;
+    Ok(())
+}
+
+pub(crate) fn remove(connection: &Connection, id: CampaignId, at: Time) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("UPDATE campaign SET removed = ?2 WHERE id = ?1 AND removed IS NULL")?
+        .execute(params![id.to_string(), at.micros()])?;
+    Ok(())
+}
+
+impl Store {
+    /// The registered campaigns, oldest first.
+    pub async fn campaigns(&self) -> Result<Vec<Campaign>, ReadError> {
+        self.read(|reader| registered(&reader.connection, "1 ORDER BY seq", [])).await
+    }
+
+    /// A campaign by its id, also one that was removed.
+    pub async fn campaign(&self, id: CampaignId) -> Result<Option<CampaignRow>, ReadError> {
+        self.read(move |reader| Ok(query(&reader.connection, "id = ?1", [id.to_string()])?.pop())).await
+    }
+
+    /// The registered campaign of this name.
+    pub async fn campaign_named(&self, name: &str) -> Result<Option<Campaign>, ReadError> {
+        let name = name.to_owned();
+        self.read(move |reader| Ok(registered(&reader.connection, "name = ?1", [name])?.pop())).await
+    }
+
+    /// The registered campaign that a directory lies in or is: the innermost one.
+    pub async fn campaign_containing(&self, canonical_dir: &str) -> Result<Option<Campaign>, ReadError> {
+        let dir = canonical_dir.to_owned();
+        self.read(move |reader| {
+            // Few enough to look at all; an index cannot answer "is a prefix of".
+            let mut found = registered(
+                &reader.connection,
+                "(path = ?1 OR substr(?1, 1, length(path) + 1) = path || '/') ORDER BY length(path)",
+                [dir],
+            )?;
+            Ok(found.pop())
+        })
+        .await
+    }
+}
+
+fn registered(
+    connection: &Connection,
+    condition: &str,
+    params: impl Params,
+) -> Result<Vec<Campaign>, ReadError> {
+    let found = query(connection, &format!("removed IS NULL AND {condition}"), params)?;
+    Ok(found.into_iter().map(|row| row.campaign).collect())
+}
+
+fn query(
+    connection: &Connection,
+    condition: &str,
+    params: impl Params,
+) -> Result<Vec<CampaignRow>, ReadError> {
+    let sql = format!("SELECT id, name, path, device, inode, added, removed FROM campaign WHERE {condition}");
+    let mut statement = connection.prepare_cached(&sql)?;
+    statement.query_and_then(params, read)?.collect()
+}
+
+fn read(row: &Row<'_>) -> Result<CampaignRow, ReadError> {
+    let root = Root {
+        path: row.get("path")?,
+        device: row.get::<_, i64>("device")?.cast_unsigned(),
+        inode: row.get::<_, i64>("inode")?.cast_unsigned(),
+    };
+    let campaign = Campaign {
+        id: parsed(row, "id", "campaign id")?,
+        name: parsed(row, "name", "campaign name")?,
+        root,
+        added: time(row, "added")?,
+    };
+    Ok(CampaignRow { campaign, removed: time_if_any(row, "removed")? })
+}

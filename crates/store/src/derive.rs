@@ -1,0 +1,105 @@
+//! From events to derived rows, all but the sessions' own: one function for the commit and for the rebuild, so
+//! that both give the same.
+
+use ostler_domain::{Event, Kind, Recorded};
+use rusqlite::Connection;
+
+use crate::{approval, campaign, conversation, halt, message, usage};
+
+/// What a session's events take from its first one.
+pub(crate) struct Origin<'a> {
+    pub(crate) num: i64,
+    pub(crate) campaign: &'a str,
+    pub(crate) provider: &'a str,
+}
+
+/// Says whether events of a kind have rows here. Exhaustive, so that a new kind is thought about.
+pub(crate) const fn derives(kind: Kind) -> bool {
+    match kind {
+        Kind::CampaignAdded
+        | Kind::CampaignRemoved
+        | Kind::ConversationOpened
+        | Kind::Halted
+        | Kind::HaltReleased
+        | Kind::SessionStopped
+        | Kind::SessionFailed
+        | Kind::UsageRecorded
+        | Kind::MessageAccepted
+        | Kind::MessageSent
+        | Kind::MessageDelivered
+        | Kind::MessageSeen
+        | Kind::MessageAnswered
+        | Kind::MessageUnknown
+        | Kind::ApprovalRequested
+        | Kind::ApprovalAnswered => true,
+        Kind::DaemonStarted
+        | Kind::DaemonStopped
+        | Kind::SessionCreated
+        | Kind::SessionStarting
+        | Kind::SessionSpawned
+        | Kind::SessionStarted
+        | Kind::SessionStopRequested
+        | Kind::SessionPaused
+        | Kind::SessionResumed
+        | Kind::SessionHeld
+        | Kind::SessionReleased
+        | Kind::SessionStalled
+        | Kind::SessionRecovered
+        | Kind::WatchdogFired
+        | Kind::IntakeChanged
+        | Kind::LeftoversEnded
+        | Kind::TurnStarted
+        | Kind::TurnEnded
+        | Kind::InterruptRequested
+        | Kind::AgentThinking
+        | Kind::AgentToolCall
+        | Kind::AgentToolResult
+        | Kind::AgentCompletion
+        | Kind::AgentStatus
+        | Kind::AgentError
+        | Kind::AgentStderr
+        | Kind::Opaque
+        | Kind::Oversize
+        | Kind::Partial
+        | Kind::BudgetWarned
+        | Kind::BudgetExceeded
+        | Kind::BudgetChanged
+        | Kind::TapeDamaged => false,
+    }
+}
+
+/// Brings the derived rows up to an event. Events of one session must come with its origin.
+pub(crate) fn derive(
+    connection: &Connection,
+    recorded: &Recorded,
+    origin: Option<&Origin<'_>>,
+) -> rusqlite::Result<()> {
+    if !derives(recorded.event.kind()) {
+        return Ok(());
+    }
+    let (seq, at) = (recorded.seq, recorded.time);
+    match (&recorded.event, origin) {
+        (Event::CampaignAdded(campaign), _) => campaign::add(connection, seq, campaign),
+        (Event::CampaignRemoved(removed), _) => campaign::remove(connection, removed.id, at),
+        (Event::ConversationOpened(opened), _) => conversation::open(connection, seq, at, opened),
+        (Event::Halted(halted), _) => halt::set(connection, at, halted),
+        (Event::HaltReleased(_), _) => halt::release(connection),
+        (Event::UsageRecorded(recorded), Some(origin)) => usage::add(connection, seq, at, recorded, origin),
+        (Event::MessageAccepted(accepted), Some(origin)) => {
+            message::accept(connection, seq, at, accepted, origin.num)
+        }
+        (Event::MessageSent(sent), _) => message::sent(connection, at, sent.id),
+        (Event::MessageDelivered(mark), _) => message::delivered(connection, at, mark),
+        (Event::MessageSeen(mark), _) => message::seen(connection, at, mark),
+        (Event::MessageAnswered(mark), _) => message::answered(connection, at, mark),
+        (Event::MessageUnknown(unknown), _) => message::unknown(connection, unknown),
+        (Event::ApprovalRequested(asked), Some(origin)) => {
+            approval::ask(connection, seq, at, asked, origin.num)
+        }
+        (Event::ApprovalAnswered(answered), _) => approval::answer(connection, at, answered),
+        (Event::SessionStopped(_) | Event::SessionFailed(_), Some(origin)) => {
+            approval::expire(connection, at, origin.num)
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,17 @@
+-- The truth. Rows are only ever added, and only by the writer, which counts `seq` itself: the highest row is
+-- never deleted, so no number is used twice and AUTOINCREMENT's second table is not needed.
+-- `session` is the session's number on this node; the row of kind SESSION_CREATED that carries a number for the
+-- first time says in its body whose it is.
+CREATE TABLE log_event(
+    seq INTEGER PRIMARY KEY,
+    session INTEGER,
+    session_seq INTEGER,
+    time INTEGER NOT NULL,
+    kind INTEGER NOT NULL,
+    body TEXT,
+    blob BLOB,
+    CHECK ((session IS NULL) = (session_seq IS NULL)),
+    CHECK ((body IS NULL) <> (blob IS NULL))
+) STRICT;
+-- Proves that no event of a session is recorded twice.
+CREATE UNIQUE INDEX log_event_session ON log_event(session, session_seq) WHERE session IS NOT NULL;

@@ -1,0 +1,168 @@
+//! Questions to the index. What people type is words, never a query language.
+
+use ostler_domain::{
+    Kind, SessionId, Time,
+    query::{Listed, Page},
+    text::one_line,
+};
+use rusqlite::{OptionalExtension, params};
+
+use super::text_of;
+use crate::{
+    convert::{parsed_if_any, signed, unsigned},
+    error::{Doing, ReadError},
+    log::{STORED, Stored},
+    store::{Reader, Store},
+};
+
+/// Characters of a snippet, and how many of them come before the word.
+const SNIPPET: usize = 160;
+const BEFORE_WORD: usize = 40;
+/// How much of a text a snippet's word is looked for in.
+const LOOKED_THROUGH: usize = 256 * 1024;
+/// Words of one question; more narrow nothing further.
+const WORDS: usize = 32;
+
+/// An event that has the words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchHit {
+    pub seq: u64,
+    pub session: Option<SessionId>,
+    pub kind: Kind,
+    pub time: Time,
+    /// Where it says so, on one line.
+    pub snippet: String,
+}
+
+impl Store {
+    /// Events that have all the words, newest first. `"two words"` in quotes must stand together, `word*` is a
+    /// beginning. The cursor is a `seq`.
+    pub async fn search(&self, text: &str, page: Page) -> Result<Listed<SearchHit>, ReadError> {
+        let words = words(text);
+        self.read(move |reader| search(reader, &words, page)).await
+    }
+
+    /// Waits until events up to this one can be found. Returns at once where search is not kept up to date.
+    pub async fn searchable(&self, seq: u64) {
+        if let Some(indexer) = self.indexer() {
+            let _ = indexer.watch().wait_for(|cursor| *cursor >= seq).await;
+        }
+    }
+}
+
+/// A word or a phrase to look for.
+#[derive(Debug, PartialEq, Eq)]
+struct Word {
+    text: String,
+    is_beginning: bool,
+}
+
+/// Takes apart what a person typed. Text without letters or digits has nothing to look for.
+fn words(text: &str) -> Vec<Word> {
+    let quoted = text.split('"').enumerate();
+    let pieces = quoted.flat_map(|(place, piece)| {
+        let is_phrase = place % 2 == 1;
+        if is_phrase { vec![piece] } else { piece.split_whitespace().collect() }
+    });
+    pieces
+        .filter(|piece| piece.chars().any(char::is_alphanumeric))
+        .take(WORDS)
+        .map(|piece| Word { text: piece.replace('\0', " "), is_beginning: piece.ends_with('*') })
+        .collect()
+}
+
+/// The words as an FTS5 query: each a quoted string, in which nothing has a meaning.
+fn expression(words: &[Word]) -> String {
+    let quoted =
+        words.iter().map(|word| format!("\"{}\"{}", word.text, if word.is_beginning { " *" } else { "" }));
+    quoted.collect::<Vec<_>>().join(" AND ")
+}
+
+fn search(reader: &Reader, words: &[Word], page: Page) -> Result<Listed<SearchHit>, ReadError> {
+    if words.is_empty() {
+        return Ok(Listed { rows: Vec::new(), next_cursor: None });
+    }
+    let limit = page.limit as usize;
+    let before = signed(page.cursor.unwrap_or(u64::MAX));
+    let found = reader.search.ask(|connection| {
+        let look = || {
+            connection
+                .prepare_cached(
+                    "SELECT rowid FROM search_text WHERE search_text MATCH ?1 AND rowid < ?2 ORDER BY rowid DESC LIMIT ?3",
+                )?
+                .query_map(params![expression(words), before, page.limit + 1], |row| row.get(0))?
+                .collect::<rusqlite::Result<Vec<i64>>>()
+        };
+        look().doing("search")
+    })?;
+    let mut seqs = found.unwrap_or_default();
+    let has_more = seqs.len() > limit;
+    seqs.truncate(limit);
+    let next_cursor = seqs.last().filter(|_| has_more).copied().map(unsigned);
+    let mut rows = Vec::with_capacity(seqs.len());
+    for seq in seqs {
+        rows.extend(hit(reader, seq, words)?);
+    }
+    Ok(Listed { rows, next_cursor })
+}
+
+fn hit(reader: &Reader, seq: i64, words: &[Word]) -> Result<Option<SearchHit>, ReadError> {
+    let sql = format!(
+        "SELECT {STORED}, s.id AS session_id FROM log_event e LEFT JOIN session s ON s.num = e.session WHERE e.seq = ?1"
+    );
+    let mut statement = reader.connection.prepare_cached(&sql)?;
+    let found = statement
+        .query_row([seq], |row| Ok((Stored::read(row)?, parsed_if_any(row, "session_id", "session id"))))
+        .optional()?;
+    let Some((stored, session)) = found else { return Ok(None) };
+    let event = stored.event(&reader.blobs)?;
+    let text = text_of(&event).unwrap_or_default();
+    let snippet = snippet(&text, words);
+    Ok(Some(SearchHit { seq: stored.seq, session: session?, kind: event.kind(), time: stored.time, snippet }))
+}
+
+/// The surroundings of the first word found, or the beginning: the index also finds `cafe` in `café`.
+fn snippet(text: &str, words: &[Word]) -> String {
+    let text = ostler_domain::text::head(text, LOOKED_THROUGH);
+    let first_words =
+        words.iter().filter_map(|word| word.text.trim_end_matches('*').split_whitespace().next());
+    let place = first_words.filter_map(|word| find_ignoring_case(text, word)).min().unwrap_or(0);
+    let begin = text[..place].char_indices().rev().take(BEFORE_WORD).last().map_or(place, |(at, _)| at);
+    let line = one_line(&text[begin..], SNIPPET);
+    if begin == 0 { line } else { format!("…{line}") }
+}
+
+fn find_ignoring_case(text: &str, word: &str) -> Option<usize> {
+    let wanted: Vec<char> = word.chars().flat_map(char::to_lowercase).collect();
+    text.char_indices().map(|(at, _)| at).find(|at| {
+        let mut here = text[*at..].chars().flat_map(char::to_lowercase);
+        wanted.iter().all(|c| here.next() == Some(*c))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_is_typed_is_syntax() {
+        let of = |text: &str| expression(&words(text));
+        assert_eq!(of("fix login"), "\"fix\" AND \"login\"");
+        assert_eq!(of("\"fix login\" rate*"), "\"fix login\" AND \"rate*\" *");
+        assert_eq!(
+            of("a OR NEAR(b) ^c text:d"),
+            "\"a\" AND \"OR\" AND \"NEAR(b)\" AND \"^c\" AND \"text:d\""
+        );
+        assert_eq!(of("--- \" ' ("), "");
+        assert_eq!(of("half \"open quote"), "\"half\" AND \"open quote\"");
+    }
+
+    #[test]
+    fn snippets_show_the_word() {
+        let text = format!("{} the Needle is here {}", "hay ".repeat(40), "hay ".repeat(80));
+        let cut = snippet(&text, &words("needle"));
+        assert!(cut.starts_with('…') && cut.contains("the Needle is here"), "{cut}");
+        assert_eq!(snippet("short", &words("absent")), "short");
+        assert_eq!(snippet("ÜBER ÄRGER", &words("ärger")), "ÜBER ÄRGER");
+    }
+}

@@ -1,0 +1,228 @@
+//! Lists of sessions, newest-created first. One index drives each list; further filters look at rows in that
+//! order, and a page ends early where it has looked at enough of them.
+
+use ostler_domain::{
+    Time,
+    limits::{CLOCK_SLACK, SCAN_ROWS},
+    query::{Listed, Page, Scope, SessionFilter},
+    session::{Attention, Outcome, Status, View},
+};
+use rusqlite::{Connection, ToSql, params_from_iter};
+
+use super::view;
+use crate::{
+    convert::{signed, unsigned},
+    error::ReadError,
+    store::Store,
+};
+
+impl Store {
+    /// The sessions that a filter fits, newest-created first. The cursor stays right while sessions change.
+    pub async fn list_sessions(&self, filter: &SessionFilter, page: Page) -> Result<Listed<View>, ReadError> {
+        let filter = filter.clone();
+        self.read(move |reader| list(&reader.connection, &filter, page)).await
+    }
+}
+
+fn list(connection: &Connection, filter: &SessionFilter, page: Page) -> Result<Listed<View>, ReadError> {
+    let limit = page.limit as usize;
+    let before = page.cursor.map_or(i64::MAX, signed);
+    let residual = Condition::of(filter);
+    let scans = drivers(filter)
+        .iter()
+        .map(|driver| scan(connection, driver, &residual, filter.since, before, limit))
+        .collect::<Result<Vec<Scan>, _>>()?;
+    // Below the place where one of them stopped, the others' rows are not known to be the newest.
+    let floor = scans.iter().filter_map(|scan| scan.stopped_at).max();
+    let mut nums: Vec<i64> = scans.into_iter().flat_map(|scan| scan.nums).collect();
+    nums.sort_unstable_by_key(|num| std::cmp::Reverse(*num));
+    nums.dedup();
+    nums.retain(|num| floor.is_none_or(|floor| *num >= floor));
+    let has_more = nums.len() > limit;
+    nums.truncate(limit);
+    let next = if has_more { nums.last().copied() } else { floor };
+    let rows = nums.into_iter().map(|num| view(connection, num)).collect::<Result<_, _>>()?;
+    Ok(Listed { rows, next_cursor: next.map(unsigned) })
+}
+
+/// A condition in SQL with its parameters.
+struct Condition {
+    sql: String,
+    params: Vec<Box<dyn ToSql>>,
+}
+
+/// An index and the rows of it that a list goes through.
+struct Driver {
+    index: Option<&'static str>,
+    condition: Condition,
+}
+
+impl Driver {
+    fn equal(index: &'static str, column: &'static str, value: String) -> Self {
+        Self {
+            index: Some(index),
+            condition: Condition { sql: format!("{column} = ?"), params: vec![Box::new(value)] },
+        }
+    }
+
+    fn of(index: Option<&'static str>, sql: &str) -> Self {
+        Self { index, condition: Condition { sql: sql.to_owned(), params: Vec::new() } }
+    }
+
+    fn not_ended() -> Self {
+        Self::of(Some("session_not_ended"), "ended IS NULL")
+    }
+}
+
+/// Chooses the indexes to go through: together they cover everything that fits, and the most particular are
+/// preferred.
+fn drivers(filter: &SessionFilter) -> Vec<Driver> {
+    let text = |value: &Option<String>| value.clone();
+    let particular = [
+        ("session_continues", "continues", filter.continues.map(|id| id.to_string())),
+        ("session_chain", "chain", filter.chain.map(|id| id.to_string())),
+        ("session_conversation", "conversation", filter.conversation.map(|id| id.to_string())),
+        ("session_name", "name", text(&filter.name)),
+        ("session_ticket", "ticket", text(&filter.ticket)),
+    ];
+    if let Some((index, column, value)) = particular.into_iter().find_map(|(i, c, v)| v.map(|v| (i, c, v))) {
+        return vec![Driver::equal(index, column, value)];
+    }
+    let has_ended = |status: &Status| matches!(status, Status::Stopped | Status::Failed);
+    let only_live = filter.scope == Scope::NotEnded
+        || !filter.attention.is_empty()
+        || (!filter.statuses.is_empty() && !filter.statuses.iter().any(has_ended));
+    if only_live {
+        return vec![Driver::not_ended()];
+    }
+    if let Scope::Current { failed_since } = filter.scope {
+        let mut failed = Driver::of(Some("session_failed"), "status = 'FAILED' AND ended >= ?");
+        failed.condition.params.push(Box::new(failed_since.micros()));
+        return vec![Driver::not_ended(), failed];
+    }
+    if !filter.outcomes.is_empty() {
+        let by_outcome =
+            |outcome: &Outcome| Driver::equal("session_outcome", "outcome", outcome.as_str().to_owned());
+        return filter.outcomes.iter().map(by_outcome).collect();
+    }
+    if let Some(campaign) = filter.campaign {
+        return vec![Driver::equal("session_campaign", "campaign", campaign.to_string())];
+    }
+    if !filter.statuses.is_empty() {
+        let ended = filter.statuses.iter().filter(|status| has_ended(status));
+        let mut drivers: Vec<Driver> = ended
+            .map(|status| {
+                Driver::equal(
+                    "session_ended_status",
+                    "ended IS NOT NULL AND status",
+                    status.as_str().to_owned(),
+                )
+            })
+            .collect();
+        if !filter.statuses.iter().all(has_ended) {
+            drivers.push(Driver::not_ended());
+        }
+        return drivers;
+    }
+    match &filter.provider {
+        Some(provider) => vec![Driver::equal("session_provider", "provider", provider.clone())],
+        None => vec![Driver::of(None, "1")],
+    }
+}
+
+impl Condition {
+    /// Everything that the filter asks for, whatever the driver has seen to already.
+    fn of(filter: &SessionFilter) -> Self {
+        let mut all = Self { sql: "1".to_owned(), params: Vec::new() };
+        let ids = [
+            ("campaign", filter.campaign.map(|id| id.to_string())),
+            ("conversation", filter.conversation.map(|id| id.to_string())),
+            ("chain", filter.chain.map(|id| id.to_string())),
+            ("continues", filter.continues.map(|id| id.to_string())),
+            ("name", filter.name.clone()),
+            ("provider", filter.provider.clone()),
+            ("model", filter.model.clone()),
+            ("ticket", filter.ticket.clone()),
+        ];
+        for (column, value) in ids {
+            if let Some(value) = value {
+                all.and(&format!("{column} = ?"), [value]);
+            }
+        }
+        all.one_of("status", filter.statuses.iter().map(|status| status.as_str()));
+        all.one_of("attention", filter.attention.iter().map(|attention: &Attention| attention.as_str()));
+        all.one_of("outcome", filter.outcomes.iter().map(|outcome| outcome.as_str()));
+        match filter.scope {
+            Scope::All => {}
+            Scope::NotEnded => all.and::<i64>("ended IS NULL", []),
+            Scope::Current { failed_since } => {
+                all.and("(ended IS NULL OR (status = 'FAILED' AND ended >= ?))", [failed_since.micros()]);
+            }
+        }
+        if let Some(since) = filter.since {
+            all.and("created >= ?", [since.micros()]);
+        }
+        if let Some(until) = filter.until {
+            all.and("created < ?", [until.micros()]);
+        }
+        all
+    }
+
+    fn and<T: ToSql + 'static>(&mut self, sql: &str, params: impl IntoIterator<Item = T>) {
+        self.sql.push_str(" AND ");
+        self.sql.push_str(sql);
+        self.params.extend(params.into_iter().map(|param| Box::new(param) as Box<dyn ToSql>));
+    }
+
+    fn one_of(&mut self, column: &str, words: impl Iterator<Item = &'static str>) {
+        let words: Vec<&'static str> = words.collect();
+        if !words.is_empty() {
+            self.and(&format!("{column} IN ({})", vec!["?"; words.len()].join(",")), words);
+        }
+    }
+}
+
+/// What going through one index gave.
+struct Scan {
+    nums: Vec<i64>,
+    /// The last row looked at, if there may be more behind it.
+    stopped_at: Option<i64>,
+}
+
+fn scan(
+    connection: &Connection,
+    driver: &Driver,
+    residual: &Condition,
+    since: Option<Time>,
+    before: i64,
+    limit: usize,
+) -> Result<Scan, ReadError> {
+    let hint = driver.index.map_or_else(String::new, |index| format!("INDEXED BY {index}"));
+    // Whether a row fits is asked as a column, not a condition: rows that do not fit are counted too.
+    let sql = format!(
+        "SELECT num, coalesce(({}), 0), created FROM session {hint} WHERE {} AND num < ? ORDER BY num DESC",
+        residual.sql, driver.condition.sql
+    );
+    let params = residual.params.iter().chain(&driver.condition.params).map(|param| &**param as &dyn ToSql);
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(params.chain([&before as &dyn ToSql])))?;
+    // Created this much before what is asked for means that the rest was too: clocks are set back, but not by days.
+    let is_past =
+        |created: i64| since.is_some_and(|since| Time::from_micros(created).plus(CLOCK_SLACK) < since);
+    let mut nums = Vec::new();
+    let mut scanned = 0;
+    let mut last = before;
+    while let Some(row) = rows.next()? {
+        if scanned == SCAN_ROWS || nums.len() > limit {
+            return Ok(Scan { nums, stopped_at: Some(last) });
+        }
+        scanned += 1;
+        last = row.get(0)?;
+        if row.get(1)? {
+            nums.push(last);
+        } else if is_past(row.get(2)?) {
+            break;
+        }
+    }
+    Ok(Scan { nums, stopped_at: None })
+}

@@ -1,0 +1,221 @@
+//! `session` and `session_view`: one row per session, as the fold of its events shows it.
+
+mod find;
+mod list;
+mod load;
+
+use ostler_domain::{
+    SessionId, Time,
+    session::{Attention, Outcome, Restart, Status, View},
+};
+use rusqlite::{Connection, OptionalExtension, params};
+
+pub(crate) use find::{fragment_condition, tail};
+pub use load::LoadedSession;
+pub(crate) use load::fold;
+
+use crate::{commit::EncodedRow, error::ReadError};
+
+/// What a new row of `session` is filled with and never changes.
+#[derive(Debug)]
+pub(crate) struct Fixed {
+    id: SessionId,
+    campaign: String,
+    conversation: String,
+    name: String,
+    provider: String,
+    ticket: Option<String>,
+    chain: String,
+    continues: Option<String>,
+    created: Time,
+}
+
+/// The columns that a commit may change. Most change nothing here, and then no index is touched.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Changing {
+    model: Option<String>,
+    provider_id: Option<String>,
+    status: Status,
+    attention: Option<Attention>,
+    outcome: Option<Outcome>,
+    ended: Option<Time>,
+    restart_due: Option<Time>,
+}
+
+impl Fixed {
+    pub(crate) fn of(view: &View) -> Self {
+        Self {
+            id: view.id,
+            campaign: view.campaign.to_string(),
+            conversation: view.conversation.to_string(),
+            name: view.name.to_string(),
+            provider: view.provider.clone(),
+            ticket: view.ticket.clone(),
+            chain: view.chain.to_string(),
+            continues: view.continues.map(|id| id.to_string()),
+            created: view.created_at,
+        }
+    }
+
+    pub(crate) fn campaign(&self) -> &str {
+        &self.campaign
+    }
+
+    pub(crate) fn provider(&self) -> &str {
+        &self.provider
+    }
+}
+
+impl Changing {
+    pub(crate) fn of(view: &View) -> Self {
+        let restart_due = match &view.restart {
+            Some(Restart::At(deadline)) => Some(deadline.wall()),
+            Some(Restart::Quarantined { .. }) | None => None,
+        };
+        Self {
+            model: view.model.clone(),
+            provider_id: view.provider_id.clone(),
+            status: view.status,
+            attention: view.attention,
+            outcome: view.outcome,
+            ended: view.ended_at,
+            restart_due,
+        }
+    }
+}
+
+/// The number of a session on this node.
+pub(crate) fn number(connection: &Connection, id: SessionId) -> Result<Option<i64>, ReadError> {
+    let mut statement = connection.prepare_cached("SELECT num FROM session WHERE id = ?1")?;
+    Ok(statement.query_row([id.to_string()], |row| row.get(0)).optional()?)
+}
+
+/// The highest number given to a session.
+pub(crate) fn last_number(connection: &Connection) -> rusqlite::Result<i64> {
+    let highest: Option<i64> = connection
+        .prepare_cached("SELECT max(session) FROM log_event WHERE session IS NOT NULL")?
+        .query_row([], |row| row.get(0))?;
+    Ok(highest.unwrap_or(0))
+}
+
+/// Adds a session. The one it goes on with no longer waits for that.
+pub(crate) fn insert(
+    connection: &Connection,
+    num: i64,
+    fixed: &Fixed,
+    row: &EncodedRow,
+) -> rusqlite::Result<()> {
+    let id = fixed.id.to_string();
+    let changing = &row.changing;
+    connection
+        .prepare_cached(
+            "INSERT INTO session(num, id, tail, campaign, conversation, name, provider, ticket, chain, continues, created,
+                                 model, provider_id, status, attention, outcome, ended, restart_due)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+        )?
+        .execute(params![
+            num,
+            id,
+            tail(&id),
+            fixed.campaign,
+            fixed.conversation,
+            fixed.name,
+            fixed.provider,
+            fixed.ticket,
+            fixed.chain,
+            fixed.continues,
+            fixed.created.micros(),
+            changing.model,
+            changing.provider_id,
+            changing.status.as_str(),
+            changing.attention.map(Attention::as_str),
+            changing.outcome.map(Outcome::as_str),
+            changing.ended.map(Time::micros),
+            changing.restart_due.map(Time::micros),
+        ])?;
+    connection
+        .prepare_cached("INSERT INTO session_view(num, view) VALUES (?1, ?2)")?
+        .execute(params![num, row.view])?;
+    if let Some(continued) = &fixed.continues {
+        connection
+            .prepare_cached(
+                "UPDATE session SET restart_due = NULL WHERE id = ?1 AND restart_due IS NOT NULL",
+            )?
+            .execute([continued])?;
+    }
+    Ok(())
+}
+
+pub(crate) fn update_view(connection: &Connection, num: i64, view: &str) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("UPDATE session_view SET view = ?2 WHERE num = ?1")?
+        .execute(params![num, view])?;
+    Ok(())
+}
+
+pub(crate) fn update_columns(connection: &Connection, num: i64, changing: &Changing) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "UPDATE session SET model = ?2, provider_id = ?3, status = ?4, attention = ?5, outcome = ?6, ended = ?7,
+                    restart_due = iif(EXISTS (SELECT 1 FROM session next WHERE next.continues = session.id), NULL, ?8)
+             WHERE num = ?1",
+        )?
+        .execute(params![
+            num,
+            changing.model,
+            changing.provider_id,
+            changing.status.as_str(),
+            changing.attention.map(Attention::as_str),
+            changing.outcome.map(Outcome::as_str),
+            changing.ended.map(Time::micros),
+            changing.restart_due.map(Time::micros),
+        ])?;
+    Ok(())
+}
+
+/// Reads the row as shown.
+fn view(connection: &Connection, num: i64) -> Result<View, ReadError> {
+    let mut statement = connection.prepare_cached("SELECT view FROM session_view WHERE num = ?1")?;
+    let mut rows = statement.query([num])?;
+    let Some(row) = rows.next()? else {
+        return Err(ReadError::Row { what: "session row", text: format!("number {num} is missing") });
+    };
+    let text = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
+    serde_json::from_str(text)
+        .map_err(|error| ReadError::Row { what: "session row", text: error.to_string() })
+}
+
+/// Compares a session's rows with what its events add up to; says what differs.
+pub(crate) fn compare(
+    connection: &Connection,
+    num: i64,
+    folded: &View,
+) -> Result<Result<(), String>, ReadError> {
+    let expected = EncodedRow::new(folded, false);
+    let stored = connection
+        .prepare_cached(
+            "SELECT v.view, s.status, s.attention, s.outcome, s.ended FROM session s JOIN session_view v ON v.num = s.num
+             WHERE s.num = ?1 AND s.id = ?2",
+        )?
+        .query_row(params![num, folded.id.to_string()], |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+        })
+        .optional()?;
+    let Some((view, status, attention, outcome, ended)) = stored else {
+        return Ok(Err(format!("has no row under its number {num}")));
+    };
+    let changing = &expected.changing;
+    let words = (
+        changing.status.as_str().to_owned(),
+        changing.attention.map(|word| word.as_str().to_owned()),
+        changing.outcome.map(|word| word.as_str().to_owned()),
+        changing.ended.map(Time::micros),
+    );
+    Ok(if view != expected.view {
+        Err("is not shown as its events say".to_owned())
+    } else if (status, attention, outcome, ended) != words {
+        Err("is filed under another state than its events say".to_owned())
+    } else {
+        Ok(())
+    })
+}

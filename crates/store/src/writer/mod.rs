@@ -1,0 +1,303 @@
+//! The writer thread: the only one that changes the database. It gathers commits, writes them in one
+//! transaction, and only when that is durable answers their owners and publishes their events.
+
+mod apply;
+
+use std::{
+    collections::HashMap,
+    ops::Range,
+    sync::{
+        Arc,
+        atomic::{AtomicI32, Ordering},
+        mpsc::Receiver,
+    },
+    time::{Duration, Instant},
+};
+
+use ostler_domain::{
+    Recorded, SessionId,
+    limits::{CHECKPOINT_PAGES, GATHER, GATHER_EVENTS},
+};
+use rusqlite::Connection;
+use tokio::sync::{OwnedSemaphorePermit, broadcast, oneshot, watch};
+
+use crate::{
+    commit::{Committed, Encoded, Urgency},
+    error::{CommitError, Doing, Fault},
+    log, session,
+    store::Batch,
+};
+use apply::{Known, PendingRow};
+
+/// Sessions whose place the writer remembers; more than ever live at once.
+const SESSIONS_KNOWN: usize = 8_192;
+
+/// Something for the writer to do.
+pub(crate) enum Job {
+    Commit {
+        encoded: Box<Encoded>,
+        answer: Answer,
+        arrived: Instant,
+        /// Makes others wait while this one is not answered.
+        _room: OwnedSemaphorePermit,
+    },
+    /// Work that wants the connection for itself.
+    Exclusive(Work),
+}
+
+type Work = Box<dyn FnOnce(&mut Writer) + Send>;
+
+type Answer = oneshot::Sender<Result<Committed, CommitError>>;
+
+/// A commit waiting for its transaction.
+struct Waiting {
+    encoded: Encoded,
+    answer: Answer,
+    _room: OwnedSemaphorePermit,
+}
+
+pub(crate) struct Writer {
+    connection: Connection,
+    counters: Counters,
+    known: HashMap<SessionId, Known>,
+    wal_pages: Arc<AtomicI32>,
+    published: watch::Sender<u64>,
+    tail: broadcast::Sender<Batch>,
+}
+
+/// The last numbers given out. Only the writer gives any, so memory is where they are kept.
+#[derive(Debug, Clone, Copy)]
+struct Counters {
+    seq: u64,
+    session: i64,
+}
+
+impl Counters {
+    fn read(connection: &Connection) -> Result<Self, Fault> {
+        let read = || -> rusqlite::Result<Self> {
+            Ok(Self { seq: log::last_seq(connection)?, session: session::last_number(connection)? })
+        };
+        read().doing("find the end of the log")
+    }
+}
+
+/// One transaction in the making.
+#[derive(Default)]
+struct Draft {
+    recorded: Vec<Arc<Recorded>>,
+    /// Session rows to write once, at the end, however many commits change them.
+    rows: HashMap<SessionId, PendingRow>,
+}
+
+/// What a transaction came to: a result for each of its commits, and the events of those that succeeded.
+struct Written {
+    results: Vec<Result<Range<u64>, CommitError>>,
+    recorded: Vec<Arc<Recorded>>,
+}
+
+impl Writer {
+    pub(crate) fn new(
+        mut connection: Connection,
+        tail: broadcast::Sender<Batch>,
+    ) -> Result<(Self, watch::Receiver<u64>), Fault> {
+        let wal_pages = Arc::new(AtomicI32::new(0));
+        let pages_seen = Arc::clone(&wal_pages);
+        // Replaces SQLite's own checkpoint, which would run inside COMMIT, before anyone is answered.
+        connection
+            .wal_hook(Some(move |_: &mut _, pages| {
+                pages_seen.store(pages, Ordering::Relaxed);
+                Ok(())
+            }))
+            .doing("watch the write-ahead log")?;
+        let counters = Counters::read(&connection)?;
+        let (published, watched) = watch::channel(counters.seq);
+        Ok((Self { connection, counters, known: HashMap::new(), wal_pages, published, tail }, watched))
+    }
+
+    pub(crate) fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    /// Works until nobody is left to ask for anything.
+    pub(crate) fn run(mut self, queue: &Receiver<Job>) {
+        while let Ok(job) = queue.recv() {
+            let mut batch = Vec::new();
+            let exclusive = gather(job, queue, &mut batch);
+            if !batch.is_empty() {
+                self.commit(batch);
+                self.checkpoint_if_due();
+            }
+            if let Some(work) = exclusive {
+                work(&mut self);
+            }
+        }
+    }
+
+    /// Writes a batch and answers its owners.
+    fn commit(&mut self, batch: Vec<Waiting>) {
+        let counters = self.counters;
+        let (encoded, answers): (Vec<_>, Vec<_>) =
+            batch.into_iter().map(|waiting| (waiting.encoded, (waiting.answer, waiting._room))).unzip();
+        let written = self.write(encoded);
+        let Written { results, recorded } = written.unwrap_or_else(|fault| {
+            tracing::error!(error = &fault as &dyn std::error::Error, "a transaction was not committed");
+            self.forget(counters);
+            let failed = answers.iter().map(|_| Err(CommitError::Fault(fault.clone()))).collect();
+            Written { results: failed, recorded: Vec::new() }
+        });
+        let last_seq = self.counters.seq;
+        for ((answer, _room), result) in answers.into_iter().zip(results) {
+            // An owner that no longer waits has had its commit all the same.
+            let _ = answer.send(result.map(|seqs| Committed { seqs, last_seq }));
+        }
+        self.publish(recorded);
+    }
+
+    /// Writes a batch in one transaction. Each commit of it succeeds or fails alone; an error means that none did.
+    fn write(&mut self, batch: Vec<Encoded>) -> Result<Written, Fault> {
+        self.execute("BEGIN IMMEDIATE").doing("begin a transaction")?;
+        let written = self.write_each(batch);
+        let committed = written.and_then(|written| {
+            self.execute("COMMIT").doing("commit to the log")?;
+            Ok(written)
+        });
+        if committed.is_err() && !self.connection.is_autocommit() {
+            self.execute("ROLLBACK").doing("roll back a transaction")?;
+        }
+        committed
+    }
+
+    fn write_each(&mut self, batch: Vec<Encoded>) -> Result<Written, Fault> {
+        // A commit that is alone in its transaction is rolled back with it.
+        let is_alone = batch.len() == 1;
+        let mut draft = Draft::default();
+        let mut results = Vec::with_capacity(batch.len());
+        for encoded in batch {
+            let counters = self.counters;
+            let recorded = draft.recorded.len();
+            let session = encoded.session.as_ref().map(|session| session.id);
+            if !is_alone {
+                self.execute("SAVEPOINT one").doing("begin a commit")?;
+            }
+            let applied = self.apply(encoded, &mut draft);
+            match &applied {
+                Ok(_) if is_alone => {}
+                Ok(_) => self.execute("RELEASE one").doing("end a commit")?,
+                Err(error) => {
+                    // Some failures take the whole transaction with them; then nobody's part is left.
+                    if self.connection.is_autocommit() {
+                        return Err(match error {
+                            CommitError::Fault(fault) => fault.clone(),
+                            _ => Fault::sqlite("go on with a transaction", rusqlite::Error::InvalidQuery),
+                        });
+                    }
+                    let undo =
+                        if is_alone { "ROLLBACK; BEGIN IMMEDIATE" } else { "ROLLBACK TO one; RELEASE one" };
+                    self.connection.execute_batch(undo).doing("roll back a commit")?;
+                    self.counters = counters;
+                    draft.recorded.truncate(recorded);
+                    if let Some(id) = session {
+                        self.known.remove(&id);
+                    }
+                }
+            }
+            results.push(applied);
+        }
+        self.write_rows(draft.rows)?;
+        Ok(Written { results, recorded: draft.recorded })
+    }
+
+    /// Writes commits that all must succeed, in one transaction. Whoever loads publishes at its end.
+    pub(crate) fn load(&mut self, batch: Vec<Encoded>) -> Result<(), CommitError> {
+        let counters = self.counters;
+        let written = self.write_all(batch);
+        if written.is_err() {
+            self.forget(counters);
+            if !self.connection.is_autocommit() {
+                self.execute("ROLLBACK").doing("roll back a transaction")?;
+            }
+        }
+        self.checkpoint_if_due();
+        written
+    }
+
+    fn write_all(&mut self, batch: Vec<Encoded>) -> Result<(), CommitError> {
+        let mut draft = Draft::default();
+        self.execute("BEGIN IMMEDIATE").doing("begin a transaction")?;
+        for encoded in batch {
+            self.apply(encoded, &mut draft)?;
+        }
+        self.write_rows(draft.rows)?;
+        Ok(self.execute("COMMIT").doing("commit to the log")?)
+    }
+
+    fn publish(&mut self, recorded: Vec<Arc<Recorded>>) {
+        if recorded.is_empty() {
+            return;
+        }
+        self.published.send_replace(self.counters.seq);
+        // Nobody listens when there is no watcher.
+        let _ = self.tail.send(recorded.into());
+    }
+
+    /// Forgets what a transaction that did not happen would have made true.
+    fn forget(&mut self, counters: Counters) {
+        self.counters = counters;
+        self.known.clear();
+    }
+
+    /// Looks again at a database that was changed by other means than commits, and says so.
+    pub(crate) fn look_again(&mut self) -> Result<(), Fault> {
+        self.known.clear();
+        self.counters = Counters::read(&self.connection)?;
+        self.published.send_replace(self.counters.seq);
+        Ok(())
+    }
+
+    fn checkpoint_if_due(&self) {
+        let is_due = |pages: i32| u32::try_from(pages).is_ok_and(|pages| pages >= CHECKPOINT_PAGES);
+        if is_due(self.wal_pages.load(Ordering::Relaxed))
+            && let Err(error) = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
+        {
+            // What was committed is safe in the write-ahead log; the next commit tries again.
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "the write-ahead log was not checkpointed"
+            );
+        }
+    }
+
+    fn execute(&self, sql: &str) -> rusqlite::Result<()> {
+        self.connection.prepare_cached(sql)?.execute([])?;
+        Ok(())
+    }
+}
+
+/// Takes what belongs into one transaction: the first commit waits a moment for others unless somebody waits
+/// for one of them. Returns work that was found on the way and must come after it.
+fn gather(first: Job, queue: &Receiver<Job>, batch: &mut Vec<Waiting>) -> Option<Work> {
+    let mut events = 0;
+    let mut is_urgent = false;
+    let mut deadline = None;
+    let mut next = Some(first);
+    while let Some(job) = next {
+        match job {
+            Job::Exclusive(work) => return Some(work),
+            Job::Commit { encoded, answer, arrived, _room } => {
+                is_urgent |= encoded.urgency == Urgency::Control;
+                events += encoded.event_count();
+                deadline.get_or_insert(arrived + GATHER);
+                batch.push(Waiting { encoded: *encoded, answer, _room });
+            }
+        }
+        if events >= GATHER_EVENTS {
+            break;
+        }
+        let patience = match deadline {
+            Some(deadline) if !is_urgent => deadline.saturating_duration_since(Instant::now()),
+            _ => Duration::ZERO,
+        };
+        next = queue.recv_timeout(patience).ok();
+    }
+    None
+}

@@ -1,0 +1,16 @@
+//! The store as its users see it: what is committed stays, what is refused leaves no trace, and damage is said.
+
+mod backup;
+mod bulk;
+mod check;
+mod commit;
+mod events;
+mod faults;
+mod golden;
+mod opening;
+mod reindex;
+mod rows;
+mod samples;
+mod search;
+mod sessions;
+mod support;

@@ -1,0 +1,199 @@
+//! Campaigns, conversations, messages, approvals, usage, halts.
+
+use ostler_domain::{
+    ApprovalId, Event, Kind, Receipt,
+    event::{Answer, MessageAccepted},
+    id::Fragment,
+    query::{Page, UsageBy, UsageFilter},
+};
+use ostler_store::{ApprovalState, CommitError, Store, block_on};
+
+use crate::{
+    samples::{approval_id, at, campaign, campaign_id, conversation_id, event, message_id, session_id, usage},
+    support::{Owner, Place, node_commit},
+};
+
+fn record(store: &Store, kind: Kind, n: u64) {
+    store.commit_blocking(node_commit(vec![(at(n), event(kind, n))])).unwrap();
+}
+
+#[test]
+fn campaigns_are_found_by_id_name_and_place() {
+    let place = Place::new();
+    let store = place.open();
+    (0..3).for_each(|n| record(&store, Kind::CampaignAdded, n));
+    let mut inner = campaign(7);
+    inner.root.path = "/home/ann/shop-1/vendor".to_owned();
+    store.commit_blocking(node_commit(vec![(at(7), Event::CampaignAdded(inner.clone()))])).unwrap();
+    assert_eq!(block_on(store.campaigns()).unwrap(), [campaign(0), campaign(1), campaign(2), inner.clone()]);
+    assert_eq!(block_on(store.campaign_named("shop-2")).unwrap(), Some(campaign(2)));
+    let containing = |dir: &str| block_on(store.campaign_containing(dir)).unwrap().map(|campaign| campaign.id);
+    assert_eq!(containing("/home/ann/shop-1"), Some(campaign_id(1)));
+    assert_eq!(containing("/home/ann/shop-1/src/deep"), Some(campaign_id(1)));
+    assert_eq!(containing("/home/ann/shop-1/vendor/x"), Some(inner.id));
+    assert_eq!(containing("/home/ann/shop-10"), None);
+    assert_eq!(containing("/home/ann"), None);
+
+    record(&store, Kind::CampaignRemoved, 2);
+    assert_eq!(block_on(store.campaign_named("shop-2")).unwrap(), None);
+    let removed = block_on(store.campaign(campaign_id(2))).unwrap().unwrap();
+    assert_eq!((removed.campaign, removed.removed), (campaign(2), Some(at(2))));
+}
+
+#[test]
+fn a_name_or_directory_in_use_is_refused_and_free_again_after_removal() {
+    let place = Place::new();
+    let store = place.open();
+    record(&store, Kind::CampaignAdded, 0);
+    let mut same_name = campaign(1);
+    same_name.name = campaign(0).name;
+    let mut same_path = campaign(2);
+    same_path.root.path = campaign(0).root.path;
+    let add = |campaign| store.commit_blocking(node_commit(vec![(at(1), Event::CampaignAdded(campaign))]));
+    assert!(matches!(add(same_name.clone()), Err(CommitError::Taken { .. })));
+    assert!(matches!(add(same_path), Err(CommitError::Taken { .. })));
+    record(&store, Kind::CampaignRemoved, 0);
+    add(same_name.clone()).unwrap();
+    assert_eq!(block_on(store.campaigns()).unwrap(), [same_name]);
+    record(&store, Kind::ConversationOpened, 0);
+    assert!(matches!(
+        store.commit_blocking(node_commit(vec![(at(1), event(Kind::ConversationOpened, 0))])),
+        Err(CommitError::Taken { .. })
+    ));
+}
+
+#[test]
+fn conversations_are_found_by_id_name_and_key() {
+    let place = Place::new();
+    let store = place.open();
+    (0..4).for_each(|n| record(&store, Kind::ConversationOpened, n));
+    let by_id = block_on(store.conversation(conversation_id(2))).unwrap().unwrap();
+    assert_eq!(block_on(store.conversations_named("fix-login-2")).unwrap(), [by_id.clone()]);
+    assert_eq!(block_on(store.conversation_keyed(campaign_id(2), "fix-login-2", "main")).unwrap(), Some(by_id));
+    assert_eq!(block_on(store.conversation_keyed(campaign_id(1), "fix-login-2", "main")).unwrap(), None);
+}
+
+#[test]
+fn receipts_follow_a_message_to_its_answer() {
+    let place = Place::new();
+    let store = place.open();
+    let mut owner = Owner::create(&store, 1);
+    let stages = [
+        (Kind::MessageAccepted, Receipt::Accepted),
+        (Kind::MessageSent, Receipt::Accepted),
+        (Kind::MessageDelivered, Receipt::Delivered),
+        (Kind::MessageSeen, Receipt::Seen),
+        (Kind::MessageAnswered, Receipt::Answered),
+    ];
+    for (n, (kind, receipt)) in stages.into_iter().enumerate() {
+        owner.record(&store, vec![(at(10 + n as u64), event(kind, 1))]).unwrap();
+        assert_eq!(block_on(store.message(message_id(1))).unwrap().unwrap().receipt, receipt);
+    }
+    let row = block_on(store.message(message_id(1))).unwrap().unwrap();
+    assert_eq!((row.session, row.conversation, row.turn), (session_id(1), conversation_id(1), Some(3)));
+    assert_eq!(row.head, "Please fix the login of shop 1.");
+    assert_eq!(
+        [Some(row.accepted), row.sent, row.delivered, row.seen, row.answered],
+        [10, 11, 12, 13, 14].map(|n| Some(at(n)))
+    );
+}
+
+#[test]
+fn a_message_moves_on_to_the_next_session() {
+    let place = Place::new();
+    let store = place.open();
+    let mut first = Owner::create(&store, 1);
+    let mut second = Owner::create(&store, 8);
+    first.record(&store, vec![(at(10), event(Kind::MessageAccepted, 1)), (at(11), event(Kind::MessageSent, 1))]).unwrap();
+    let Event::MessageAccepted(accepted) = event(Kind::MessageAccepted, 1) else { unreachable!() };
+    let moved = MessageAccepted { moved_from: Some(session_id(1)), ..accepted };
+    second.record(&store, vec![(at(12), Event::MessageAccepted(moved))]).unwrap();
+    let row = block_on(store.message(message_id(1))).unwrap().unwrap();
+    assert_eq!((row.session, row.receipt, row.accepted, row.sent), (session_id(8), Receipt::Accepted, at(10), None));
+    assert!(block_on(store.messages_of_session(session_id(1), Page::of(10, None))).unwrap().rows.is_empty());
+    assert_eq!(block_on(store.messages_of_session(session_id(8), Page::of(10, None))).unwrap().rows, [row]);
+}
+
+#[test]
+fn a_conversation_s_messages_come_newest_first_in_pages() {
+    let place = Place::new();
+    let store = place.open();
+    let mut owner = Owner::create(&store, 3);
+    let messages = (0..5).map(|n| (at(n), event(Kind::MessageAccepted, 3 + 7 * n))).collect();
+    owner.record(&store, messages).unwrap();
+    let mut page = Page { limit: 2, cursor: None };
+    let mut seen = Vec::new();
+    loop {
+        let listed = block_on(store.messages_of_conversation(conversation_id(3), page)).unwrap();
+        seen.extend(listed.rows.into_iter().map(|row| row.id));
+        page.cursor = match listed.next_cursor {
+            Some(next) => Some(next),
+            None => break,
+        };
+    }
+    assert_eq!(seen, [31, 24, 17, 10, 3].map(message_id));
+}
+
+#[test]
+fn approvals_are_open_until_answered_or_until_the_end() {
+    let place = Place::new();
+    let store = place.open();
+    let mut owner = Owner::create(&store, 1);
+    owner.record(&store, (1..4).map(|n| (at(n), event(Kind::ApprovalRequested, n))).collect()).unwrap();
+    let open = || block_on(store.open_approvals()).unwrap().iter().map(|row| row.id).collect::<Vec<_>>();
+    assert_eq!(open(), [1, 2, 3].map(approval_id));
+    owner.record(&store, vec![(at(9), event(Kind::ApprovalAnswered, 2))]).unwrap();
+    assert_eq!(open(), [1, 3].map(approval_id));
+    let fragment = Fragment::parse(&approval_id(2).short(), ApprovalId::PREFIX).unwrap();
+    let found = block_on(store.find_approvals(&fragment)).unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].id, found[0].session, found[0].state), (approval_id(2), session_id(1), ApprovalState::Answered(Answer::Denied)));
+    assert_eq!((found[0].by.as_ref().unwrap().0.as_str(), found[0].message.as_deref()), ("ann", Some("not now")));
+    owner.record(&store, vec![(at(10), event(Kind::SessionStopped, 1))]).unwrap();
+    assert!(open().is_empty());
+}
+
+#[test]
+fn usage_adds_up_by_whatever_is_asked() {
+    let place = Place::new();
+    let store = place.open();
+    for n in 0..6 {
+        let mut owner = Owner::create(&store, n);
+        owner.record(&store, vec![(at(n), event(Kind::UsageRecorded, n)), (at(n), event(Kind::UsageRecorded, n))]).unwrap();
+    }
+    let sum = |filter: UsageFilter, by| block_on(store.usage(&filter, by)).unwrap();
+    let total = sum(UsageFilter::default(), UsageBy::Total);
+    assert_eq!((total.len(), total[0].calls, total[0].usage), (1, 12, (0..6).fold(Default::default(), |sum, n| sum + usage(n) + usage(n))));
+    let by_campaign = sum(UsageFilter::default(), UsageBy::Campaign);
+    assert_eq!(by_campaign.iter().map(|row| (row.key.clone(), row.calls)).collect::<Vec<_>>(), [2, 1, 0].map(|n| (campaign_id(n).to_string(), 4)));
+    // Calls that name no model count for the session's.
+    let by_model = sum(UsageFilter::default(), UsageBy::Model);
+    assert_eq!(by_model.iter().map(|row| (row.key.as_str(), row.calls)).collect::<Vec<_>>(), [("model-9", 6), ("model-0", 6)]);
+    assert_eq!(sum(UsageFilter { session: Some(session_id(2)), ..Default::default() }, UsageBy::Provider)[0].key, "script");
+    assert_eq!(sum(UsageFilter { since: Some(at(2)), until: Some(at(4)), ..Default::default() }, UsageBy::Total)[0].calls, 4);
+    assert!(sum(UsageFilter { session: Some(session_id(99)), ..Default::default() }, UsageBy::Total).is_empty());
+}
+
+#[test]
+fn nonsense_numbers_from_an_agent_break_no_sum() {
+    let place = Place::new();
+    let store = place.open();
+    let mut owner = Owner::create(&store, 1);
+    let absurd = ostler_domain::Usage { input: u64::MAX, output: u64::MAX, ..Default::default() };
+    let absurd = Event::UsageRecorded(ostler_domain::event::UsageRecorded { usage: absurd, model: None });
+    owner.record(&store, vec![(at(1), absurd.clone()), (at(2), absurd)]).unwrap();
+    assert!(block_on(store.usage(&UsageFilter::default(), UsageBy::Total)).unwrap()[0].usage.input > 1 << 62);
+}
+
+#[test]
+fn a_halt_lasts_until_it_is_released() {
+    let place = Place::new();
+    let store = place.open();
+    assert_eq!(block_on(store.halt()).unwrap(), None);
+    record(&store, Kind::Halted, 1);
+    record(&store, Kind::Halted, 2);
+    let halt = block_on(store.halt()).unwrap().unwrap();
+    assert_eq!((halt.freeze, halt.by.0.as_str(), halt.since), (true, "ann", at(2)));
+    record(&store, Kind::HaltReleased, 3);
+    assert_eq!(block_on(store.halt()).unwrap(), None);
+}

@@ -1,0 +1,231 @@
+//! An event of every kind, with every field filled. `n` makes them differ.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use ostler_domain::{
+    ApprovalId, Budget, CampaignId, ConversationId, Deadline, Event, Kind, Message, MessageId, Mode, Now, SessionId, Time,
+    Usage,
+    budget::WhenUsedUp,
+    campaign::{Campaign, Root},
+    event::*,
+    session::{
+        Approve, Config, Created, Ended, Hold, Obituary, Outcome, Restart, RestartPolicy, Sandbox, StopRequested, StopRule,
+        Watchdog, WatchdogLimits, WatchdogRung,
+    },
+    time::BootId,
+};
+
+/// 2025-11-13, and a second later for each `n`.
+pub fn at(n: u64) -> Time {
+    Time::from_micros(1_763_000_000_000_000).plus(Duration::from_secs(n))
+}
+
+/// Spreads over all 80 bits of an id's entropy, so that ends of ids differ as they do in life.
+fn entropy(n: u64) -> u128 {
+    (u128::from(n) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
+}
+
+pub fn campaign_id(n: u64) -> CampaignId {
+    CampaignId::new(at(n), entropy(n))
+}
+
+pub fn conversation_id(n: u64) -> ConversationId {
+    ConversationId::new(at(n), entropy(n))
+}
+
+pub fn session_id(n: u64) -> SessionId {
+    SessionId::new(at(n), entropy(n))
+}
+
+pub fn message_id(n: u64) -> MessageId {
+    MessageId::new(at(n), entropy(n))
+}
+
+pub fn approval_id(n: u64) -> ApprovalId {
+    ApprovalId::new(at(n), entropy(n))
+}
+
+pub fn deadline(n: u64) -> Deadline {
+    let now = Now { wall: at(n), since_boot: Duration::from_secs(n), boot: boot() };
+    Deadline::after(&now, Duration::from_secs(60))
+}
+
+fn boot() -> BootId {
+    BootId("2f5c6a54-7d9c-4bd8-9d7a-0a6b7c8d9e0f".to_owned())
+}
+
+fn by() -> By {
+    By("ann".to_owned())
+}
+
+pub fn campaign(n: u64) -> Campaign {
+    Campaign {
+        id: campaign_id(n),
+        name: format!("shop-{n}").parse().unwrap(),
+        root: Root { path: format!("/home/ann/shop-{n}"), device: 64_769, inode: u64::MAX - n },
+        added: at(n),
+    }
+}
+
+pub fn created(n: u64) -> Created {
+    Created {
+        id: session_id(n),
+        campaign: campaign_id(n % 3),
+        conversation: conversation_id(n % 7),
+        name: format!("fix-login-{}", n % 7).parse().unwrap(),
+        config: Config {
+            provider: ["claude-code", "codex", "script"][(n % 3) as usize].to_owned(),
+            model: Some(format!("model-{}", n % 2)),
+            working_dir: format!("/home/ann/shop-{}", n % 3),
+            budget: Some(Budget { tokens: 1_000_000, when_used_up: WhenUsedUp::Stop }),
+            timeout_us: Some(3_600_000_000),
+            restart: RestartPolicy::OnFailure,
+            approve: Approve::All,
+            ends_with_turn: n % 2 == 0,
+            environment: BTreeMap::from([("LANG".to_owned(), "C.UTF-8".to_owned())]),
+            provider_config: BTreeMap::from([("effort".to_owned(), "high".to_owned())]),
+            ticket: (n % 4 == 0).then(|| format!("gh:{}", n % 8)),
+            watchdogs: WatchdogLimits::default(),
+        },
+        sandbox: Sandbox::Off,
+        continues: (n > 0 && n % 5 == 0).then(|| session_id(n - 1)),
+        chain: session_id(n - n % 5),
+        spawned_by: (n % 6 == 5).then(|| session_id(0)),
+        restart_count: 1,
+        short_lives: 1,
+    }
+}
+
+pub fn ended(n: u64, outcome: Outcome) -> Ended {
+    Ended {
+        outcome,
+        obituary: Obituary {
+            sentence: "The agent was ended by signal 9 (SIGKILL) in the middle of a turn; Ostler did not send it.".to_owned(),
+            exit_code: Some(1),
+            signal: Some(9),
+            rule: Some(StopRule::Timeout),
+            by: Some("ann".to_owned()),
+            oom: true,
+            last: Some("Bash: cargo test".to_owned()),
+            leftovers: vec![Leftover { pid: 4242, name: "node".to_owned() }],
+        },
+        restart: Some(Restart::At(deadline(n))),
+    }
+}
+
+pub fn usage(n: u64) -> Usage {
+    Usage { input: 100 + n, cache_read: 2_000, cache_write: 300, output: 40, reasoning: 10 }
+}
+
+/// An event of a kind.
+pub fn event(kind: Kind, n: u64) -> Event {
+    let text = || Text { text: format!("I look at the login of shop {n} and see näive code.") };
+    let raw = || Raw { text: "{\"odd\":".to_owned(), bytes: 7, at: 4_096 + n };
+    let mark = || MessageMark { id: message_id(n), turn: Some(3) };
+    let reached = || BudgetReached { used: 800_000 + n, tokens: 1_000_000 };
+    match kind {
+        Kind::DaemonStarted => Event::DaemonStarted(DaemonStarted { version: "0.1.0".to_owned(), epoch: 7, pid: 4_200, boot: boot() }),
+        Kind::DaemonStopped => Event::DaemonStopped(DaemonStopped { by: by(), sessions_left_running: n }),
+        Kind::CampaignAdded => Event::CampaignAdded(campaign(n)),
+        Kind::CampaignRemoved => Event::CampaignRemoved(CampaignRemoved { id: campaign_id(n), by: by() }),
+        Kind::ConversationOpened => Event::ConversationOpened(ConversationOpened {
+            id: conversation_id(n),
+            campaign: campaign_id(n % 3),
+            key: "main".to_owned(),
+            name: format!("fix-login-{n}").parse().unwrap(),
+        }),
+        Kind::Halted => Event::Halted(Halted { freeze: true, by: by(), why: "the build is red".to_owned() }),
+        Kind::HaltReleased => Event::HaltReleased(HaltReleased { by: by() }),
+        Kind::SessionCreated => Event::SessionCreated(Box::new(created(n))),
+        Kind::SessionStarting => Event::SessionStarting(Starting { attempt: 2 }),
+        Kind::SessionSpawned => {
+            Event::SessionSpawned(Spawned { agent: Process { pid: 4_242, start_time: 123_456 }, boot: boot() })
+        }
+        Kind::SessionStarted => Event::SessionStarted(Started {
+            provider_id: Some(format!("thread-{n}")),
+            model: Some("model-9".to_owned()),
+            deadline: Some(deadline(n)),
+        }),
+        Kind::SessionStopRequested => Event::SessionStopRequested(StopRequested { rule: StopRule::Stop, by: by() }),
+        Kind::SessionStopped => Event::SessionStopped(ended(n, Outcome::Timeout)),
+        Kind::SessionFailed => Event::SessionFailed(ended(n, Outcome::Crashed)),
+        Kind::SessionPaused => Event::SessionPaused(Paused { by: by(), timeout_left_us: Some(5_000_000) }),
+        Kind::SessionResumed => Event::SessionResumed(Resumed { by: by(), deadline: Some(deadline(n)) }),
+        Kind::SessionHeld => Event::SessionHeld(Held { hold: Hold::Budget, reason: "1 000 000 tokens are used up".to_owned() }),
+        Kind::SessionReleased => Event::SessionReleased(Released { hold: Hold::Budget }),
+        Kind::SessionStalled => {
+            Event::SessionStalled(Stalled { watchdog: Watchdog::Silent, evidence: "no output for 10 min".to_owned() })
+        }
+        Kind::SessionRecovered => Event::SessionRecovered(Recovered {}),
+        Kind::WatchdogFired => {
+            Event::WatchdogFired(WatchdogFired { watchdog: Watchdog::Silent, rung: WatchdogRung::Interrupt })
+        }
+        Kind::IntakeChanged => Event::IntakeChanged(IntakeChanged { intake: "throttled".to_owned() }),
+        Kind::LeftoversEnded => {
+            Event::LeftoversEnded(LeftoversEnded { processes: vec![Leftover { pid: 4_243, name: "node".to_owned() }] })
+        }
+        Kind::TurnStarted => Event::TurnStarted(TurnStarted { turn: 3 }),
+        Kind::TurnEnded => Event::TurnEnded(TurnEnded { turn: 3, stop_reason: StopReason::Completed }),
+        Kind::InterruptRequested => Event::InterruptRequested(InterruptRequested { by: by() }),
+        Kind::AgentThinking => Event::AgentThinking(text()),
+        Kind::AgentToolCall => Event::AgentToolCall(ToolCall {
+            tool: "Bash".to_owned(),
+            tool_id: format!("tool-{n}"),
+            summary: "cargo test".to_owned(),
+            input: "{\"command\":\"cargo test --workspace\"}".to_owned(),
+        }),
+        Kind::AgentToolResult => Event::AgentToolResult(ToolResult {
+            tool_id: format!("tool-{n}"),
+            success: false,
+            exit: Some(101),
+            output: "test login::works ... FAILED".to_owned(),
+        }),
+        Kind::AgentCompletion => Event::AgentCompletion(text()),
+        Kind::AgentStatus => Event::AgentStatus(text()),
+        Kind::AgentError => Event::AgentError(text()),
+        Kind::AgentStderr => Event::AgentStderr(raw()),
+        Kind::Opaque => Event::Opaque(raw()),
+        Kind::Oversize => Event::Oversize(raw()),
+        Kind::Partial => Event::Partial(raw()),
+        Kind::UsageRecorded => {
+            Event::UsageRecorded(UsageRecorded { usage: usage(n), model: (n % 2 == 1).then(|| "model-9".to_owned()) })
+        }
+        Kind::BudgetWarned => Event::BudgetWarned(reached()),
+        Kind::BudgetExceeded => Event::BudgetExceeded(reached()),
+        Kind::BudgetChanged => Event::BudgetChanged(BudgetChanged {
+            budget: Some(Budget { tokens: 2_000_000, when_used_up: WhenUsedUp::Hold }),
+            by: by(),
+        }),
+        Kind::MessageAccepted => Event::MessageAccepted(MessageAccepted {
+            message: Message { id: message_id(n), text: format!("Please fix the login of shop {n}."), mode: Mode::Followup },
+            conversation: conversation_id(n % 7),
+            by: by(),
+            moved_from: (n % 5 == 4).then(|| session_id(0)),
+        }),
+        Kind::MessageSent => Event::MessageSent(MessageSent { id: message_id(n) }),
+        Kind::MessageDelivered => Event::MessageDelivered(mark()),
+        Kind::MessageSeen => Event::MessageSeen(mark()),
+        Kind::MessageAnswered => Event::MessageAnswered(mark()),
+        Kind::MessageUnknown => {
+            Event::MessageUnknown(MessageUnknown { id: message_id(n), why: "the agent ended before it".to_owned() })
+        }
+        Kind::ApprovalRequested => Event::ApprovalRequested(ApprovalRequested {
+            id: approval_id(n),
+            ask: format!("ask-{n}"),
+            tool: "Bash".to_owned(),
+            input: "rm -rf target".to_owned(),
+        }),
+        Kind::ApprovalAnswered => Event::ApprovalAnswered(ApprovalAnswered {
+            id: approval_id(n),
+            answer: Answer::Denied,
+            by: by(),
+            message: "not now".to_owned(),
+        }),
+        Kind::TapeDamaged => Event::TapeDamaged(TapeDamaged { from: 10, to: 20 + n }),
+    }
+}
+
+/// Says whether events of a kind belong to a session.
+pub fn is_of_session(kind: Kind) -> bool {
+    kind.code() >= Kind::SessionCreated.code()
+}

@@ -1,0 +1,205 @@
+//! Finding and listing sessions.
+
+use ostler_domain::{
+    Event, Kind, SessionId,
+    id::Fragment,
+    query::{Page, Scope, SessionFilter},
+    session::{Attention, Outcome, Status, View},
+};
+use ostler_store::{Store, block_on};
+
+use crate::{
+    samples::{at, campaign_id, conversation_id, ended, event, session_id},
+    support::{Owner, Place},
+};
+
+/// Forty sessions in all sorts of states, and their rows, newest first.
+fn filled(store: &Store) -> Vec<View> {
+    let mut views: Vec<View> = (0..40)
+        .map(|n| {
+            let mut owner = Owner::create(store, n);
+            let mut add = |events: Vec<Event>| {
+                let events = events.into_iter().map(|event| (at(n + 1), event)).collect();
+                owner.record(store, events).unwrap();
+            };
+            if n % 8 > 0 {
+                add(vec![event(Kind::SessionStarting, n)]);
+            }
+            if n % 8 > 1 {
+                add(vec![event(Kind::SessionStarted, n)]);
+            }
+            if n % 8 > 2 {
+                add(vec![event(Kind::TurnStarted, n)]);
+            }
+            match n % 8 {
+                4 => add(vec![event(Kind::ApprovalRequested, n)]),
+                5 => add(vec![Event::SessionFailed(ended(n, Outcome::Crashed))]),
+                6 => add(vec![Event::SessionStopped(ended(n, Outcome::Stopped))]),
+                7 => add(vec![Event::SessionStopped(ended(n, Outcome::Done))]),
+                _ => {}
+            }
+            owner.state.view()
+        })
+        .collect();
+    views.reverse();
+    views
+}
+
+fn all_pages(store: &Store, filter: &SessionFilter, limit: u32) -> Vec<View> {
+    let mut all = Vec::new();
+    let mut cursor = None;
+    loop {
+        let page = block_on(store.list_sessions(filter, Page { limit, cursor })).unwrap();
+        assert!(page.rows.len() <= limit as usize);
+        all.extend(page.rows);
+        match page.next_cursor {
+            Some(next) => cursor = Some(next),
+            None => return all,
+        }
+    }
+}
+
+fn fits(filter: &SessionFilter, view: &View) -> bool {
+    let text = |wanted: &Option<String>, found: Option<&str>| wanted.as_deref().is_none_or(|wanted| found == Some(wanted));
+    filter.campaign.is_none_or(|id| id == view.campaign)
+        && filter.conversation.is_none_or(|id| id == view.conversation)
+        && filter.chain.is_none_or(|id| id == view.chain)
+        && filter.continues.is_none_or(|id| Some(id) == view.continues)
+        && text(&filter.name, Some(view.name.as_str()))
+        && text(&filter.provider, Some(&view.provider))
+        && text(&filter.model, view.model.as_deref())
+        && text(&filter.ticket, view.ticket.as_deref())
+        && (filter.statuses.is_empty() || filter.statuses.contains(&view.status))
+        && (filter.attention.is_empty() || view.attention.is_some_and(|found| filter.attention.contains(&found)))
+        && (filter.outcomes.is_empty() || view.outcome.is_some_and(|found| filter.outcomes.contains(&found)))
+        && filter.since.is_none_or(|since| view.created_at >= since)
+        && filter.until.is_none_or(|until| view.created_at < until)
+        && match filter.scope {
+            Scope::All => true,
+            Scope::NotEnded => view.ended_at.is_none(),
+            Scope::Current { failed_since } => {
+                view.ended_at.is_none_or(|ended| view.status == Status::Failed && ended >= failed_since)
+            }
+        }
+}
+
+fn filters() -> Vec<SessionFilter> {
+    let any = SessionFilter::default;
+    vec![
+        any(),
+        SessionFilter { scope: Scope::NotEnded, ..any() },
+        SessionFilter { scope: Scope::Current { failed_since: at(20) }, ..any() },
+        SessionFilter { scope: Scope::Current { failed_since: at(20) }, campaign: Some(campaign_id(1)), ..any() },
+        SessionFilter { campaign: Some(campaign_id(1)), ..any() },
+        SessionFilter { conversation: Some(conversation_id(3)), ..any() },
+        SessionFilter { chain: Some(session_id(10)), ..any() },
+        SessionFilter { continues: Some(session_id(14)), ..any() },
+        SessionFilter { name: Some("fix-login-2".to_owned()), scope: Scope::NotEnded, ..any() },
+        SessionFilter { provider: Some("codex".to_owned()), ..any() },
+        SessionFilter { model: Some("model-1".to_owned()), ..any() },
+        SessionFilter { ticket: Some("gh:4".to_owned()), ..any() },
+        SessionFilter { statuses: vec![Status::Working], ..any() },
+        SessionFilter { statuses: vec![Status::Stopped, Status::Created], ..any() },
+        SessionFilter { statuses: vec![Status::Failed, Status::Stopped], ..any() },
+        SessionFilter { statuses: vec![Status::Failed], campaign: Some(campaign_id(2)), ..any() },
+        SessionFilter { attention: vec![Attention::WaitingApproval, Attention::Idle], ..any() },
+        SessionFilter { outcomes: vec![Outcome::Crashed, Outcome::Done], ..any() },
+        SessionFilter { outcomes: vec![Outcome::Crashed], provider: Some("script".to_owned()), ..any() },
+        SessionFilter { since: Some(at(10)), until: Some(at(30)), ..any() },
+    ]
+}
+
+#[test]
+fn every_filter_lists_what_it_asks_for_newest_first() {
+    let place = Place::new();
+    let store = place.open();
+    let views = filled(&store);
+    for filter in filters() {
+        let expected: Vec<SessionId> = views.iter().filter(|view| fits(&filter, view)).map(|view| view.id).collect();
+        assert!(!expected.is_empty(), "{filter:?} fits nothing and proves nothing");
+        for limit in [1, 3, 1000] {
+            let found: Vec<SessionId> = all_pages(&store, &filter, limit).iter().map(|view| view.id).collect();
+            assert_eq!(found, expected, "{limit} a page, {filter:?}");
+        }
+    }
+    assert_eq!(all_pages(&store, &SessionFilter::default(), 7), views);
+}
+
+/// A list never sorts or scans the whole table to give a page.
+#[test]
+fn every_single_filter_has_its_index() {
+    let place = Place::new();
+    let store = place.open();
+    filled(&store);
+    let plan = |condition: &str| -> String {
+        let connection = place.sql();
+        let sql = format!("EXPLAIN QUERY PLAN SELECT num FROM session WHERE {condition} AND num < 9 ORDER BY num DESC");
+        let mut statement = connection.prepare(&sql).unwrap();
+        let rows = statement.query_map([], |row| row.get::<_, String>(3)).unwrap();
+        rows.collect::<Result<Vec<_>, _>>().unwrap().join("; ")
+    };
+    for column in ["campaign", "conversation", "chain", "continues", "name", "provider", "ticket", "outcome"] {
+        let plan = plan(&format!("{column} = 'x'"));
+        assert!(plan.contains(&format!("session_{column} ")) && !plan.contains("TEMP B-TREE"), "{plan}");
+    }
+}
+
+#[test]
+fn pages_stay_put_while_sessions_change() {
+    let place = Place::new();
+    let store = place.open();
+    let mut owners: Vec<Owner> = (0..10).map(|n| Owner::create(&store, n)).collect();
+    let first = block_on(store.list_sessions(&SessionFilter::default(), Page { limit: 5, cursor: None })).unwrap();
+    Owner::create(&store, 10);
+    for owner in &mut owners {
+        owner.record(&store, vec![(at(20), event(Kind::SessionStarting, 1))]).unwrap();
+    }
+    let second = block_on(store.list_sessions(&SessionFilter::default(), Page { limit: 5, cursor: first.next_cursor })).unwrap();
+    let ids: Vec<SessionId> = first.rows.iter().chain(&second.rows).map(|view| view.id).collect();
+    assert_eq!(ids, (0..10).rev().map(session_id).collect::<Vec<_>>());
+}
+
+#[test]
+fn sessions_are_found_by_what_people_type() {
+    let place = Place::new();
+    let store = place.open();
+    let views = filled(&store);
+    let find = |text: &str| -> Vec<SessionId> {
+        let fragment = Fragment::parse(text, SessionId::PREFIX).unwrap();
+        block_on(store.find_sessions(&fragment)).unwrap().iter().map(|view| view.id).collect()
+    };
+    for view in &views {
+        let id = view.id.to_string();
+        assert_eq!(find(&id), [view.id]);
+        assert_eq!(find(&view.id.short()), [view.id]);
+        assert_eq!(find(&id[id.len() - 15..].to_lowercase()), [view.id]);
+        assert_eq!(find(&id[..24]), [view.id]);
+    }
+    // The beginning of an id is a time: it fits many, and a bounded number is said.
+    assert_eq!(find(&views[0].id.to_string()[..10]).len(), 16);
+    assert!(find("zzzzzz").is_empty());
+
+    let named: Vec<SessionId> = block_on(store.sessions_named("fix-login-3", 3)).unwrap().iter().map(|view| view.id).collect();
+    assert_eq!(named, [session_id(38), session_id(31), session_id(24)]);
+    let known: Vec<SessionId> =
+        block_on(store.sessions_with_provider_id("thread-20", 3)).unwrap().iter().map(|view| view.id).collect();
+    assert_eq!(known, [session_id(20)]);
+    assert_eq!(block_on(store.sessions_of_conversation(conversation_id(3), 1)).unwrap()[0].id, session_id(38));
+    assert_eq!(block_on(store.continued_by(session_id(9))).unwrap().unwrap().id, session_id(10));
+    assert_eq!(block_on(store.session(session_id(99))).unwrap(), None);
+}
+
+#[test]
+fn a_restart_is_pending_until_a_session_goes_on() {
+    let place = Place::new();
+    let store = place.open();
+    let mut owner = Owner::create(&store, 4);
+    owner.record(&store, vec![(at(5), event(Kind::SessionFailed, 4))]).unwrap();
+    let pending = || -> Vec<SessionId> { block_on(store.pending_restarts()).unwrap().iter().map(|view| view.id).collect() };
+    assert_eq!(pending(), [session_id(4)]);
+    // The fifth continues the fourth.
+    Owner::create(&store, 5);
+    assert!(pending().is_empty());
+    block_on(store.reindex()).unwrap();
+    assert!(pending().is_empty());
+}

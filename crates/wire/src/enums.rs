@@ -1,0 +1,63 @@
+//! Enums in both directions. Each match is exhaustive on both sides: a new word does not compile until it has its
+//! counterpart.
+
+use ostler_domain::{Mode, Receipt, budget, event, session};
+
+use crate::{
+    InvalidField, pb,
+    reply::{Severity, UsageBy},
+};
+
+macro_rules! enums {
+    ($($name:ident: $core:ty => $wire:ident { $($variant:ident),* $(,)? })*) => {
+        pub(crate) mod to {
+            use super::*;
+            $(pub fn $name(value: $core) -> pb::$wire {
+                match value { $(<$core>::$variant => pb::$wire::$variant,)* }
+            })*
+        }
+
+        pub(crate) mod from {
+            use super::*;
+            $(pub fn $name(number: i32, field: &str) -> Result<$core, InvalidField> {
+                match pb::$wire::try_from(number) {
+                    Ok(pb::$wire::Unspecified) => Err(InvalidField::missing(field)),
+                    $(Ok(pb::$wire::$variant) => Ok(<$core>::$variant),)*
+                    Err(_) => Err(InvalidField::new(field, format_args!("{number} is not known to this version"))),
+                }
+            })*
+        }
+    };
+}
+
+enums! {
+    status: session::Status => SessionStatus { Created, Starting, Running, Working, Stopping, Stopped, Failed }
+    phase: session::Phase => SessionPhase { Created, Starting, Live, Stopping, Ended }
+    attention: session::Attention => Attention {
+        Detached, Paused, BudgetHold, WaitingApproval, WaitingInput, RateLimited, Stalled, Working, Idle,
+    }
+    outcome: session::Outcome => Outcome {
+        Done, Handoff, Stopped, Killed, Crashed, FailedStart, Lost, Timeout, Budget, Oom, Reset,
+    }
+    desired: session::Desired => Desired { Run, Pause, Stop }
+    restart_policy: session::RestartPolicy => RestartPolicy { Never, OnFailure, Always }
+    approve: session::Approve => ApproveMode { Ask, All, Nobody }
+    stop_rule: session::StopRule => StopRule {
+        Stop, Kill, Halt, TurnEnded, Timeout, Budget, StartWatchdog, StallWatchdog, Restart,
+    }
+    on_budget: budget::WhenUsedUp => OnBudget { Hold, Stop }
+    mode: Mode => MessageMode { Followup }
+    receipt: Receipt => Receipt { Accepted, Delivered, Seen, Answered, Unknown }
+    answer: event::Answer => Answer { Allowed, Denied, Expired }
+    usage_by: UsageBy => UsageBy { Day, Model, Provider, Campaign, Session, Chain, Ticket }
+    severity: Severity => FindingSeverity { Note, Repairable, Damage }
+}
+
+/// Reads an enum of a request, where the unset value asks for the default.
+pub(crate) fn or_default<T: Default>(
+    number: i32,
+    field: &str,
+    read: impl FnOnce(i32, &str) -> Result<T, InvalidField>,
+) -> Result<T, InvalidField> {
+    if number == 0 { Ok(T::default()) } else { read(number, field) }
+}

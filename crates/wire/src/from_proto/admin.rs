@@ -1,0 +1,90 @@
+//! The daemon and its store.
+
+use ostler_domain::event::By;
+
+use super::{Result, id, required, required_time, usage};
+use crate::{
+    enums::from,
+    pb,
+    reply::{
+        CheckNews, DaemonStopping, Finding, Halt, HaltState, NodeStatus, Progress, StoreSizes, UsageRow,
+        UsageSums,
+    },
+};
+
+pub fn node_status(status: pb::GetStatusResponse) -> Result<NodeStatus> {
+    Ok(NodeStatus {
+        pid: status.pid,
+        version: status.version,
+        node: id(&status.node_id, "node_id")?,
+        epoch: status.epoch,
+        started: required_time(status.started_time, "started_time")?,
+        state_dir: status.state_dir,
+        live_sessions: status.live_sessions,
+        detached_sessions: status.detached_sessions,
+        halt: status.halt.map(halt_state).transpose().map_err(|e| e.within("halt"))?,
+        store: store_sizes(required(status.store, "store")?),
+        last_seq: status.last_seq,
+        schema_version: status.schema_version,
+    })
+}
+
+pub fn halt_state(halt: pb::HaltState) -> Result<HaltState> {
+    Ok(HaltState {
+        freeze: halt.freeze,
+        by: By(halt.by),
+        why: halt.why,
+        since: required_time(halt.since, "since")?,
+    })
+}
+
+pub fn halt(halt: pb::HaltResponse) -> Result<Halt> {
+    let state = halt_state(required(halt.halt, "halt")?).map_err(|e| e.within("halt"))?;
+    Ok(Halt { state, sessions: halt.sessions })
+}
+
+pub fn store_sizes(sizes: pb::StoreSizes) -> StoreSizes {
+    let pb::StoreSizes { database_bytes, search_bytes, blob_bytes, tape_bytes } = sizes;
+    StoreSizes { database_bytes, search_bytes, blob_bytes, tape_bytes }
+}
+
+pub fn daemon_stopping(stopping: pb::StopDaemonResponse) -> DaemonStopping {
+    DaemonStopping { pid: stopping.pid, sessions_left_running: stopping.sessions_left_running }
+}
+
+pub fn usage_sums(sums: pb::GetUsageResponse) -> Result<UsageSums> {
+    Ok(UsageSums {
+        total: usage_row(required(sums.total, "total")?).map_err(|e| e.within("total"))?,
+        rows: sums.rows.into_iter().map(usage_row).collect::<Result<_>>().map_err(|e| e.within("rows"))?,
+    })
+}
+
+pub fn usage_row(row: pb::UsageRow) -> Result<UsageRow> {
+    Ok(UsageRow {
+        key: row.key,
+        name: row.name,
+        usage: usage(required(row.usage, "usage")?),
+        sessions: row.sessions,
+        calls: row.calls,
+    })
+}
+
+pub fn progress(progress: pb::StoreProgress) -> Progress {
+    Progress { step: progress.step, done: progress.done, total: progress.total }
+}
+
+pub fn finding(finding: pb::StoreFinding) -> Result<Finding> {
+    Ok(Finding {
+        severity: from::severity(finding.severity, "severity")?,
+        place: finding.place,
+        message: finding.message,
+    })
+}
+
+pub fn check_news(news: pb::CheckStoreResponse) -> Result<CheckNews> {
+    use pb::check_store_response::News;
+    Ok(match required(news.news, "news")? {
+        News::Progress(made) => CheckNews::Progress(progress(made)),
+        News::Finding(found) => CheckNews::Finding(finding(found).map_err(|e| e.within("finding"))?),
+    })
+}

@@ -1,0 +1,101 @@
+//! Requests. An enum that is not set asks for the default.
+
+use ostler_domain::{Budget, session::WatchdogLimits};
+
+use super::{Result, duration, event_filter, id, optional_id, optional_time, session_filter, text};
+use crate::{
+    InvalidField,
+    enums::{from, or_default},
+    pb,
+    request::{
+        AddCampaign, AnswerApproval, CreateSession, GetUsage, ListEvents, Place, ResumeSession, SendMessage,
+    },
+};
+
+pub fn add_campaign(request: pb::AddCampaignRequest) -> Result<AddCampaign> {
+    Ok(AddCampaign { path: text(request.path, "path")?, name: optional_id(request.name, "name")? })
+}
+
+pub fn create_session(request: pb::CreateSessionRequest) -> Result<CreateSession> {
+    let when_used_up = or_default(request.on_budget, "on_budget", from::on_budget)?;
+    let budget = (request.max_tokens > 0).then_some(Budget { tokens: request.max_tokens, when_used_up });
+    Ok(CreateSession {
+        campaign: text(request.campaign, "campaign")?,
+        provider: text(request.provider, "provider")?,
+        model: request.model,
+        name: request.name.map(|name| id(&name, "name")).transpose()?,
+        initial_message: request.initial_message,
+        budget,
+        timeout: request.timeout.map(|span| duration(span, "timeout")).transpose()?,
+        restart: or_default(request.restart_policy, "restart_policy", from::restart_policy)?,
+        approve: or_default(request.approve, "approve", from::approve)?,
+        ends_with_turn: request.ends_with_turn,
+        environment: request.environment,
+        provider_config: request.provider_config,
+        ticket: request.ticket,
+        spawned_by: optional_id(request.spawned_by, "spawned_by")?,
+        watchdogs: watchdogs(request.watchdogs.unwrap_or_default()).map_err(|e| e.within("watchdogs"))?,
+    })
+}
+
+fn watchdogs(limits: pb::WatchdogLimits) -> Result<WatchdogLimits> {
+    let default = WatchdogLimits::default();
+    let micros = |span: Option<prost_types::Duration>, field: &str, default: u64| match span {
+        None => Ok(default),
+        Some(span) => u64::try_from(duration(span, field)?.as_micros())
+            .map_err(|_| InvalidField::new(field, "longer than anyone can wait")),
+    };
+    Ok(WatchdogLimits {
+        start_us: micros(limits.start, "start", default.start_us)?,
+        first_output_us: micros(limits.first_output, "first_output", default.first_output_us)?,
+        silent_us: micros(limits.silent, "silent", default.silent_us)?,
+        tool_us: micros(limits.tool, "tool", default.tool_us)?,
+        rung_us: micros(limits.rung, "rung", default.rung_us)?,
+    })
+}
+
+pub fn send_message(request: pb::SendMessageRequest) -> Result<SendMessage> {
+    Ok(SendMessage {
+        who: text(request.who, "who")?,
+        text: text(request.text, "text")?,
+        mode: or_default(request.mode, "mode", from::mode)?,
+    })
+}
+
+pub fn resume_session(request: pb::ResumeSessionRequest) -> Result<ResumeSession> {
+    Ok(ResumeSession {
+        who: text(request.who, "who")?,
+        max_tokens: request.max_tokens,
+        tape_bytes: request.tape_bytes,
+    })
+}
+
+pub fn answer_approval(request: pb::AnswerApprovalRequest) -> Result<AnswerApproval> {
+    Ok(AnswerApproval {
+        approval: text(request.approval, "approval")?,
+        allow: request.allow,
+        message: request.message,
+    })
+}
+
+pub fn list_events(request: pb::ListEventsRequest) -> Result<ListEvents> {
+    use pb::list_events_request::Position;
+    let from = match request.position {
+        None => Place::After(0),
+        Some(Position::After(seq)) => Place::After(seq),
+        Some(Position::Before(0)) => Place::End,
+        Some(Position::Before(seq)) => Place::Before(seq),
+    };
+    let filter = event_filter(request.filter.unwrap_or_default()).map_err(|e| e.within("filter"))?;
+    Ok(ListEvents { filter, from, limit: request.limit })
+}
+
+pub fn get_usage(request: pb::GetUsageRequest) -> Result<GetUsage> {
+    Ok(GetUsage {
+        filter: session_filter(request.filter.unwrap_or_default()).map_err(|e| e.within("filter"))?,
+        since: optional_time(request.since, "since")?,
+        until: optional_time(request.until, "until")?,
+        by: if request.by == 0 { None } else { Some(from::usage_by(request.by, "by")?) },
+        limit: request.limit,
+    })
+}

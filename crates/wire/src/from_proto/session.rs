@@ -1,0 +1,213 @@
+//! Sessions, and what is said to and asked by them.
+
+use std::time::Duration;
+
+use ostler_domain::{
+    Budget, Message, Now, Usage,
+    event::{By, Leftover, Process},
+    query::{Scope, SessionFilter},
+    session::{Doing, Obituary, Restart, Sandbox, View},
+    time::{BootId, Deadline},
+};
+
+use super::{Result, id, optional_id, optional_time, required, required_time, text, time};
+use crate::{
+    InvalidField,
+    enums::from,
+    pb,
+    reply::{Answered, Approval, Delivery, Sent},
+};
+
+pub fn view(session: pb::Session) -> Result<View> {
+    Ok(View {
+        id: id(&session.id, "id")?,
+        campaign: id(&session.campaign_id, "campaign_id")?,
+        conversation: id(&session.conversation_id, "conversation_id")?,
+        name: id(&session.name, "name")?,
+        provider: text(session.provider, "provider")?,
+        model: session.model,
+        status: from::status(session.status, "status")?,
+        phase: from::phase(session.phase, "phase")?,
+        attention: session.attention.map(|number| from::attention(number, "attention")).transpose()?,
+        attention_since: required_time(session.attention_since, "attention_since")?,
+        evidence: session.evidence,
+        outcome: session.outcome.map(|number| from::outcome(number, "outcome")).transpose()?,
+        obituary: session.obituary.map(obituary).transpose().map_err(|e| e.within("obituary"))?,
+        restart: session.restart.map(restart).transpose().map_err(|e| e.within("restart"))?,
+        desired: from::desired(session.desired, "desired")?,
+        sandbox: sandbox(&session.sandbox)?,
+        working_dir: text(session.working_dir, "working_dir")?,
+        ticket: session.ticket,
+        continues: optional_id(session.continues, "continues")?,
+        chain: id(&session.chain_id, "chain_id")?,
+        spawned_by: optional_id(session.spawned_by, "spawned_by")?,
+        restart_count: session.restart_count,
+        restart_policy: from::restart_policy(session.restart_policy, "restart_policy")?,
+        provider_id: session.provider_id,
+        process: session.process.map(process),
+        doing: session.doing.map(doing).transpose().map_err(|e| e.within("doing"))?,
+        turns: session.turns,
+        usage: usage(required(session.usage, "usage")?),
+        budget: session.budget.map(budget).transpose().map_err(|e| e.within("budget"))?,
+        messages_waiting: session.messages_waiting,
+        approvals_open: session
+            .open_approval_ids
+            .iter()
+            .map(|approval| id(approval, "open_approval_ids"))
+            .collect::<Result<_>>()?,
+        denied: session.denied,
+        last_completion: session.last_completion,
+        created_at: required_time(session.created_time, "created_time")?,
+        started_at: optional_time(session.started_time, "started_time")?,
+        ended_at: optional_time(session.ended_time, "ended_time")?,
+        last_activity_at: optional_time(session.last_activity_time, "last_activity_time")?,
+        updated_at: required_time(session.updated_time, "updated_time")?,
+        session_seq: session.session_seq,
+    })
+}
+
+pub fn usage(usage: pb::Usage) -> Usage {
+    let pb::Usage { input, cache_read, cache_write, output, reasoning } = usage;
+    Usage { input, cache_read, cache_write, output, reasoning }
+}
+
+pub fn budget(budget: pb::Budget) -> Result<Budget> {
+    Ok(Budget { tokens: budget.max_tokens, when_used_up: from::on_budget(budget.on_budget, "on_budget")? })
+}
+
+pub fn obituary(obituary: pb::Obituary) -> Result<Obituary> {
+    Ok(Obituary {
+        sentence: obituary.sentence,
+        exit_code: obituary.exit_code,
+        signal: obituary.signal,
+        rule: obituary.rule.map(|number| from::stop_rule(number, "rule")).transpose()?,
+        by: obituary.by,
+        oom: obituary.oom,
+        last: obituary.last,
+        leftovers: obituary.leftovers.into_iter().map(leftover).collect(),
+    })
+}
+
+/// Reads what follows an end. Its deadline knows the wall clock only: it belongs to no boot of this machine.
+pub fn restart(plan: pb::RestartPlan) -> Result<Restart> {
+    use pb::restart_plan::Plan;
+    match required(plan.plan, "plan")? {
+        Plan::RestartTime(at) => {
+            let wall = time(at, "restart_time")?;
+            let nowhere = Now { wall, since_boot: Duration::ZERO, boot: BootId::default() };
+            Ok(Restart::At(Deadline::after(&nowhere, Duration::ZERO)))
+        }
+        Plan::Quarantine(quarantine) => Ok(Restart::Quarantined { short_lives: quarantine.short_lives }),
+    }
+}
+
+fn sandbox(word: &str) -> Result<Sandbox> {
+    let known = [Sandbox::Off];
+    known
+        .into_iter()
+        .find(|sandbox| sandbox.as_str() == word)
+        .ok_or_else(|| InvalidField::new("sandbox", format_args!("\"{word}\" is not known to this version")))
+}
+
+pub fn process(process: pb::Process) -> Process {
+    Process { pid: process.pid, start_time: process.start_time }
+}
+
+fn leftover(leftover: pb::Leftover) -> Leftover {
+    Leftover { pid: leftover.pid, name: leftover.name }
+}
+
+fn doing(doing: pb::Doing) -> Result<Doing> {
+    Ok(Doing { text: doing.text, since: required_time(doing.since, "since")? })
+}
+
+pub fn session_filter(filter: pb::SessionFilter) -> Result<SessionFilter> {
+    let scope = match pb::SessionScope::try_from(filter.scope) {
+        Ok(pb::SessionScope::Unspecified | pb::SessionScope::All) => Scope::All,
+        Ok(pb::SessionScope::Current) => {
+            Scope::Current { failed_since: required_time(filter.failed_since, "failed_since")? }
+        }
+        Ok(pb::SessionScope::NotEnded) => Scope::NotEnded,
+        Err(_) => {
+            return Err(InvalidField::new(
+                "scope",
+                format_args!("{} is not known to this version", filter.scope),
+            ));
+        }
+    };
+    Ok(SessionFilter {
+        scope,
+        campaign: optional_id(filter.campaign, "campaign")?,
+        conversation: optional_id(filter.conversation, "conversation")?,
+        chain: optional_id(filter.chain, "chain")?,
+        continues: optional_id(filter.continues, "continues")?,
+        name: filter.name,
+        provider: filter.provider,
+        model: filter.model,
+        ticket: filter.ticket,
+        statuses: filter
+            .statuses
+            .into_iter()
+            .map(|number| from::status(number, "statuses"))
+            .collect::<Result<_>>()?,
+        attention: filter
+            .attention
+            .into_iter()
+            .map(|number| from::attention(number, "attention"))
+            .collect::<Result<_>>()?,
+        outcomes: filter
+            .outcomes
+            .into_iter()
+            .map(|number| from::outcome(number, "outcomes"))
+            .collect::<Result<_>>()?,
+        since: optional_time(filter.since, "since")?,
+        until: optional_time(filter.until, "until")?,
+    })
+}
+
+pub fn sent(sent: pb::SendMessageResponse) -> Result<Sent> {
+    Ok(Sent {
+        message: id(&sent.message_id, "message_id")?,
+        receipt: from::receipt(sent.receipt, "receipt")?,
+        session: view(required(sent.session, "session")?).map_err(|e| e.within("session"))?,
+        woke: sent.woke,
+    })
+}
+
+pub fn delivery(message: pb::Message) -> Result<Delivery> {
+    Ok(Delivery {
+        message: Message {
+            id: id(&message.id, "id")?,
+            text: message.text,
+            mode: from::mode(message.mode, "mode")?,
+        },
+        conversation: id(&message.conversation_id, "conversation_id")?,
+        session: id(&message.session_id, "session_id")?,
+        receipt: from::receipt(message.receipt, "receipt")?,
+        by: By(message.by),
+        accepted: required_time(message.accepted_time, "accepted_time")?,
+        receipt_at: required_time(message.receipt_time, "receipt_time")?,
+        turn: message.turn,
+        why: message.why,
+    })
+}
+
+pub fn approval(approval: pb::Approval) -> Result<Approval> {
+    Ok(Approval {
+        id: id(&approval.id, "id")?,
+        session: id(&approval.session_id, "session_id")?,
+        tool: approval.tool,
+        input: approval.input,
+        asked: required_time(approval.asked_time, "asked_time")?,
+        answer: approval.answer.map(answered).transpose().map_err(|e| e.within("answer"))?,
+    })
+}
+
+fn answered(answered: pb::ApprovalAnswer) -> Result<Answered> {
+    Ok(Answered {
+        answer: from::answer(answered.answer, "answer")?,
+        by: By(answered.by),
+        message: answered.message,
+        at: required_time(answered.answered_time, "answered_time")?,
+    })
+}

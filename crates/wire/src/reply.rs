@@ -1,0 +1,326 @@
+//! Answers of the daemon for which the core has no type: what is known only to the shell around it, and pages.
+
+use ostler_domain::{
+    ApprovalId, ConversationId, Message, MessageId, NodeId, Receipt, Recorded, SessionId, Time, Usage,
+    event::{Answer, By},
+    session::View,
+};
+
+/// What became of a message that was just sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sent {
+    /// The message.
+    pub message: MessageId,
+    /// What is known of it now.
+    pub receipt: Receipt,
+    /// The session that got it.
+    pub session: View,
+    /// That session was made for it: the conversation had no live one.
+    pub woke: bool,
+}
+
+/// A message and what is known of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// What was said.
+    pub message: Message,
+    /// The conversation it was said to.
+    pub conversation: ConversationId,
+    /// The session that has it now.
+    pub session: SessionId,
+    /// What is known of it.
+    pub receipt: Receipt,
+    /// Who said it.
+    pub by: By,
+    /// When it became durable.
+    pub accepted: Time,
+    /// When the receipt was last learnt.
+    pub receipt_at: Time,
+    /// The turn that it belongs to, once known.
+    pub turn: Option<u32>,
+    /// Why nothing better than `unknown` can be said.
+    pub why: Option<String>,
+}
+
+/// A question of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Approval {
+    /// The question.
+    pub id: ApprovalId,
+    /// The session whose agent asks.
+    pub session: SessionId,
+    /// The tool it wants to use.
+    pub tool: String,
+    /// What it would do with it.
+    pub input: String,
+    /// When it asked.
+    pub asked: Time,
+    /// None while it is open.
+    pub answer: Option<Answered>,
+}
+
+/// How a question was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answered {
+    /// The answer itself.
+    pub answer: Answer,
+    /// Who gave it.
+    pub by: By,
+    /// What the agent is told beside it; may be empty.
+    pub message: String,
+    /// When it was given.
+    pub at: Time,
+}
+
+/// An event as received: one that this version knows, or one that it can only pass on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Received {
+    /// Understood.
+    Known(Box<Recorded>),
+    /// Of a kind or form that came after this version.
+    Unknown(UnknownEvent),
+}
+
+/// An event that this version does not know, whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownEvent {
+    /// Place in the node's log.
+    pub seq: u64,
+    /// The session that it is about.
+    pub session: Option<SessionId>,
+    /// Place in the session's own sequence.
+    pub session_seq: Option<u64>,
+    /// When it was recorded.
+    pub time: Time,
+    /// What sort of fact it is.
+    pub kind: String,
+    /// What happened, as a JSON object.
+    pub body: String,
+}
+
+impl Received {
+    /// Place in the node's log.
+    pub fn seq(&self) -> u64 {
+        match self {
+            Received::Known(recorded) => recorded.seq,
+            Received::Unknown(unknown) => unknown.seq,
+        }
+    }
+}
+
+/// A piece of the log.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct EventPage {
+    /// In the order asked for.
+    pub events: Vec<Received>,
+    /// Where the next piece begins: give it as `after` or `before`. With fewer events than asked for it means that
+    /// the search reached its limit, not the end.
+    pub next: Option<u64>,
+}
+
+/// An event that has the words searched for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hit {
+    /// The event.
+    pub event: Received,
+    /// The text around the first of the words, on one line.
+    pub snippet: String,
+}
+
+/// A piece of text that an agent is just writing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delta {
+    /// The session whose agent writes.
+    pub session: SessionId,
+    /// What was added.
+    pub text: String,
+}
+
+/// How the daemon is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeStatus {
+    /// Its process number.
+    pub pid: u32,
+    /// The version of its program.
+    pub version: String,
+    /// This node.
+    pub node: NodeId,
+    /// One more at each start.
+    pub epoch: u64,
+    /// When it started.
+    pub started: Time,
+    /// Where it keeps its state.
+    pub state_dir: String,
+    /// Sessions that have not ended.
+    pub live_sessions: u64,
+    /// Those of them whose keeper is not connected.
+    pub detached_sessions: u64,
+    /// Set while all agents are halted.
+    pub halt: Option<HaltState>,
+    /// What is kept on disk.
+    pub store: StoreSizes,
+    /// The last place in the log.
+    pub last_seq: u64,
+    /// The version of the store's form.
+    pub schema_version: u32,
+}
+
+/// A halt in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HaltState {
+    /// Agents are frozen rather than killed.
+    pub freeze: bool,
+    /// Who asked.
+    pub by: By,
+    /// Why; may be empty.
+    pub why: String,
+    /// Since when.
+    pub since: Time,
+}
+
+/// A halt that was just asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Halt {
+    /// The halt in force.
+    pub state: HaltState,
+    /// How many sessions it struck.
+    pub sessions: u64,
+}
+
+/// Bytes on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StoreSizes {
+    /// The database with its write-ahead log.
+    pub database_bytes: u64,
+    /// The search index.
+    pub search_bytes: u64,
+    /// Bodies too large for the database.
+    pub blob_bytes: u64,
+    /// The tapes of all sessions.
+    pub tape_bytes: u64,
+}
+
+/// A daemon that is about to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DaemonStopping {
+    /// Its process number.
+    pub pid: u32,
+    /// Sessions that go on without it.
+    pub sessions_left_running: u64,
+}
+
+/// What a sum of tokens is split by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UsageBy {
+    /// Day, in UTC.
+    Day,
+    /// Model.
+    Model,
+    /// Provider.
+    Provider,
+    /// Campaign.
+    Campaign,
+    /// Session.
+    Session,
+    /// Chain.
+    Chain,
+    /// Ticket.
+    Ticket,
+}
+
+impl UsageBy {
+    /// Every way there is.
+    pub const ALL: &'static [UsageBy] = &[
+        UsageBy::Day,
+        UsageBy::Model,
+        UsageBy::Provider,
+        UsageBy::Campaign,
+        UsageBy::Session,
+        UsageBy::Chain,
+        UsageBy::Ticket,
+    ];
+
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            UsageBy::Day => "day",
+            UsageBy::Model => "model",
+            UsageBy::Provider => "provider",
+            UsageBy::Campaign => "campaign",
+            UsageBy::Session => "session",
+            UsageBy::Chain => "chain",
+            UsageBy::Ticket => "ticket",
+        }
+    }
+
+    /// Reads the word.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|by| by.as_str() == text)
+    }
+}
+
+/// Sums of tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsageSums {
+    /// Everything asked for, rows left out included.
+    pub total: UsageRow,
+    /// One for each day, model, …
+    pub rows: Vec<UsageRow>,
+}
+
+/// One sum.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct UsageRow {
+    /// What it is the sum of; empty where it is not known, and for the total.
+    pub key: String,
+    /// The key's name, where it has one.
+    pub name: String,
+    /// The tokens.
+    pub usage: Usage,
+    /// How many sessions they come from.
+    pub sessions: u64,
+    /// How many model calls.
+    pub calls: u64,
+}
+
+/// How far a long piece of work has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// What is being done.
+    pub step: String,
+    /// How much of it is done.
+    pub done: u64,
+    /// How much there is; 0 when that is not known.
+    pub total: u64,
+}
+
+/// What a check of the store says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CheckNews {
+    /// It goes on.
+    Progress(Progress),
+    /// It found something.
+    Finding(Finding),
+}
+
+/// Something that is not as it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Where it was found.
+    pub place: String,
+    /// What was found.
+    pub message: String,
+}
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing.
+    Note,
+    /// Derived content is wrong; a reindex makes it right.
+    Repairable,
+    /// The record itself is damaged.
+    Damage,
+}

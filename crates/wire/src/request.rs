@@ -1,0 +1,149 @@
+//! Wishes to the daemon, in plain types, where a wish has more than a word or two. `who` is what a person types: an
+//! id or a unique part of one, a name, a provider's id.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use ostler_domain::{
+    Budget, Mode, Name, SessionId, Time,
+    query::{EventFilter, SessionFilter},
+    session::{Approve, RestartPolicy, WatchdogLimits},
+};
+
+use crate::reply::UsageBy;
+
+/// Registers a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddCampaign {
+    /// Absolute.
+    pub path: String,
+    /// Without one it gets the directory's name.
+    pub name: Option<Name>,
+}
+
+/// Starts a session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreateSession {
+    /// Name, id, or a path in it.
+    pub campaign: String,
+    /// Which agent program.
+    pub provider: String,
+    /// Without one, the provider's default.
+    pub model: Option<String>,
+    /// The conversation's name; without one it is made from the first message.
+    pub name: Option<Name>,
+    /// What the agent is told first; without it, it starts and waits.
+    pub initial_message: Option<String>,
+    /// How many tokens it may use; without one, any number.
+    pub budget: Option<Budget>,
+    /// How long it may live; without one, for ever.
+    pub timeout: Option<Duration>,
+    /// Whether a new session replaces it when it ends.
+    pub restart: RestartPolicy,
+    /// Who answers its agent's questions.
+    pub approve: Approve,
+    /// It ends with its turn, when nothing more waits.
+    pub ends_with_turn: bool,
+    /// Environment variables of the agent.
+    pub environment: BTreeMap<String, String>,
+    /// The provider's own settings.
+    pub provider_config: BTreeMap<String, String>,
+    /// The work it belongs to, by external reference.
+    pub ticket: Option<String>,
+    /// The session whose agent asks for this one.
+    pub spawned_by: Option<SessionId>,
+    /// How long it may be silent.
+    pub watchdogs: WatchdogLimits,
+}
+
+impl CreateSession {
+    /// A session with nothing but defaults.
+    pub fn new(campaign: impl Into<String>, provider: impl Into<String>) -> Self {
+        Self {
+            campaign: campaign.into(),
+            provider: provider.into(),
+            model: None,
+            name: None,
+            initial_message: None,
+            budget: None,
+            timeout: None,
+            restart: RestartPolicy::default(),
+            approve: Approve::default(),
+            ends_with_turn: false,
+            environment: BTreeMap::new(),
+            provider_config: BTreeMap::new(),
+            ticket: None,
+            spawned_by: None,
+            watchdogs: WatchdogLimits::default(),
+        }
+    }
+}
+
+/// Says something to a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SendMessage {
+    /// The session or conversation.
+    pub who: String,
+    /// What to say.
+    pub text: String,
+    /// When to say it to a busy agent.
+    pub mode: Mode,
+}
+
+/// Lets a session go on, with larger limits where they are given.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ResumeSession {
+    /// The session.
+    pub who: String,
+    /// Tokens it may use from now on, those used included; 0 means no limit.
+    pub max_tokens: Option<u64>,
+    /// How large its tape may become.
+    pub tape_bytes: Option<u64>,
+}
+
+/// Answers a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerApproval {
+    /// Its id, or a unique part of one.
+    pub approval: String,
+    /// Whether the agent may.
+    pub allow: bool,
+    /// What the agent is told beside it; may be empty.
+    pub message: String,
+}
+
+/// Where in the log to begin, and which way to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Forwards: greater places, the oldest first.
+    After(u64),
+    /// Backwards: smaller places, the newest first.
+    Before(u64),
+    /// Backwards from the end of the log.
+    End,
+}
+
+/// Reads a piece of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListEvents {
+    /// Which events.
+    pub filter: EventFilter,
+    /// Where to begin.
+    pub from: Place,
+    /// How many at most; 0 asks for the usual number.
+    pub limit: u32,
+}
+
+/// Adds up tokens.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct GetUsage {
+    /// Of which sessions.
+    pub filter: SessionFilter,
+    /// Of model calls at or after this time.
+    pub since: Option<Time>,
+    /// Of model calls before this time.
+    pub until: Option<Time>,
+    /// What gets a row of its own; without it there is only the total.
+    pub by: Option<UsageBy>,
+    /// How many rows at most; 0 asks for the usual number.
+    pub limit: u32,
+}

@@ -1,0 +1,88 @@
+//! The daemon and its store.
+
+use super::{time, usage};
+use crate::{
+    enums::to,
+    pb,
+    reply::{
+        CheckNews, DaemonStopping, Finding, Halt, HaltState, NodeStatus, Progress, StoreSizes, UsageRow,
+        UsageSums,
+    },
+};
+
+pub fn node_status(status: &NodeStatus) -> pb::GetStatusResponse {
+    pb::GetStatusResponse {
+        pid: status.pid,
+        version: status.version.clone(),
+        node_id: status.node.to_string(),
+        epoch: status.epoch,
+        started_time: Some(time(status.started)),
+        state_dir: status.state_dir.clone(),
+        live_sessions: status.live_sessions,
+        detached_sessions: status.detached_sessions,
+        halt: status.halt.as_ref().map(halt_state),
+        store: Some(store_sizes(status.store)),
+        last_seq: status.last_seq,
+        schema_version: status.schema_version,
+    }
+}
+
+pub fn halt_state(halt: &HaltState) -> pb::HaltState {
+    pb::HaltState {
+        freeze: halt.freeze,
+        by: halt.by.0.clone(),
+        why: halt.why.clone(),
+        since: Some(time(halt.since)),
+    }
+}
+
+pub fn halt(halt: &Halt) -> pb::HaltResponse {
+    pb::HaltResponse { halt: Some(halt_state(&halt.state)), sessions: halt.sessions }
+}
+
+pub fn store_sizes(sizes: StoreSizes) -> pb::StoreSizes {
+    let StoreSizes { database_bytes, search_bytes, blob_bytes, tape_bytes } = sizes;
+    pb::StoreSizes { database_bytes, search_bytes, blob_bytes, tape_bytes }
+}
+
+pub fn daemon_stopping(stopping: DaemonStopping) -> pb::StopDaemonResponse {
+    pb::StopDaemonResponse { pid: stopping.pid, sessions_left_running: stopping.sessions_left_running }
+}
+
+pub fn usage_sums(sums: &UsageSums) -> pb::GetUsageResponse {
+    pb::GetUsageResponse {
+        total: Some(usage_row(&sums.total)),
+        rows: sums.rows.iter().map(usage_row).collect(),
+    }
+}
+
+pub fn usage_row(row: &UsageRow) -> pb::UsageRow {
+    pb::UsageRow {
+        key: row.key.clone(),
+        name: row.name.clone(),
+        usage: Some(usage(row.usage)),
+        sessions: row.sessions,
+        calls: row.calls,
+    }
+}
+
+pub fn progress(progress: &Progress) -> pb::StoreProgress {
+    pb::StoreProgress { step: progress.step.clone(), done: progress.done, total: progress.total }
+}
+
+pub fn finding(finding: &Finding) -> pb::StoreFinding {
+    pb::StoreFinding {
+        severity: to::severity(finding.severity).into(),
+        place: finding.place.clone(),
+        message: finding.message.clone(),
+    }
+}
+
+pub fn check_news(news: &CheckNews) -> pb::CheckStoreResponse {
+    use pb::check_store_response::News;
+    let news = match news {
+        CheckNews::Progress(made) => News::Progress(progress(made)),
+        CheckNews::Finding(found) => News::Finding(finding(found)),
+    };
+    pb::CheckStoreResponse { news: Some(news) }
+}

@@ -1,0 +1,48 @@
+//! Types of the core, made into messages. Never fails. One function for each message, under the core's name.
+
+mod admin;
+mod event;
+mod request;
+mod session;
+
+use std::time::Duration;
+
+use ostler_domain::{Time, campaign::Campaign};
+
+pub use self::{admin::*, event::*, request::*, session::*};
+pub use crate::enums::to::{
+    answer, approve, attention, desired, mode, on_budget, outcome, phase, receipt, restart_policy, severity,
+    status, stop_rule, usage_by,
+};
+use crate::pb;
+
+pub fn time(time: Time) -> prost_types::Timestamp {
+    let micros = time.micros();
+    // The remainder of a division by a million times a thousand is below a billion.
+    let nanos = (micros.rem_euclid(1_000_000) * 1_000) as i32;
+    prost_types::Timestamp { seconds: micros.div_euclid(1_000_000), nanos }
+}
+
+pub fn duration(span: Duration) -> prost_types::Duration {
+    let seconds = i64::try_from(span.as_secs()).unwrap_or(i64::MAX);
+    // Below a billion by its type.
+    prost_types::Duration { seconds, nanos: span.subsec_nanos() as i32 }
+}
+
+/// A list's cursor; empty means that there is none.
+pub fn cursor(cursor: Option<u64>) -> String {
+    cursor.map(|cursor| cursor.to_string()).unwrap_or_default()
+}
+
+pub fn campaign(campaign: &Campaign) -> pb::Campaign {
+    pb::Campaign {
+        id: campaign.id.to_string(),
+        name: campaign.name.to_string(),
+        root: Some(pb::CampaignRoot {
+            path: campaign.root.path.clone(),
+            device: campaign.root.device,
+            inode: campaign.root.inode,
+        }),
+        added_time: Some(time(campaign.added)),
+    }
+}

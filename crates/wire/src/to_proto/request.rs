@@ -1,0 +1,108 @@
+//! Requests. Those that change something carry the caller's request id, so that asking twice does it once.
+
+use std::time::Duration;
+
+use ostler_domain::{RequestId, session::WatchdogLimits};
+
+use super::{duration, event_filter, session_filter, time};
+use crate::{
+    enums::to,
+    pb,
+    request::{
+        AddCampaign, AnswerApproval, CreateSession, GetUsage, ListEvents, Place, ResumeSession, SendMessage,
+    },
+};
+
+pub fn add_campaign(request: AddCampaign, id: RequestId) -> pb::AddCampaignRequest {
+    pb::AddCampaignRequest {
+        request_id: id.to_string(),
+        path: request.path,
+        name: request.name.map(String::from),
+    }
+}
+
+pub fn create_session(request: CreateSession, id: RequestId) -> pb::CreateSessionRequest {
+    let on_budget =
+        request.budget.map_or(pb::OnBudget::Unspecified, |budget| to::on_budget(budget.when_used_up));
+    pb::CreateSessionRequest {
+        request_id: id.to_string(),
+        campaign: request.campaign,
+        provider: request.provider,
+        model: request.model,
+        name: request.name.map(String::from),
+        initial_message: request.initial_message,
+        max_tokens: request.budget.map_or(0, |budget| budget.tokens),
+        on_budget: on_budget.into(),
+        timeout: request.timeout.map(duration),
+        restart_policy: to::restart_policy(request.restart).into(),
+        approve: to::approve(request.approve).into(),
+        ends_with_turn: request.ends_with_turn,
+        environment: request.environment,
+        provider_config: request.provider_config,
+        ticket: request.ticket,
+        spawned_by: request.spawned_by.map(String::from),
+        watchdogs: Some(watchdogs(request.watchdogs)),
+    }
+}
+
+fn watchdogs(limits: WatchdogLimits) -> pb::WatchdogLimits {
+    let span = |micros| Some(duration(Duration::from_micros(micros)));
+    pb::WatchdogLimits {
+        start: span(limits.start_us),
+        first_output: span(limits.first_output_us),
+        silent: span(limits.silent_us),
+        tool: span(limits.tool_us),
+        rung: span(limits.rung_us),
+    }
+}
+
+pub fn send_message(request: SendMessage, id: RequestId) -> pb::SendMessageRequest {
+    pb::SendMessageRequest {
+        request_id: id.to_string(),
+        who: request.who,
+        text: request.text,
+        mode: to::mode(request.mode).into(),
+    }
+}
+
+pub fn resume_session(request: ResumeSession, id: RequestId) -> pb::ResumeSessionRequest {
+    pb::ResumeSessionRequest {
+        request_id: id.to_string(),
+        who: request.who,
+        max_tokens: request.max_tokens,
+        tape_bytes: request.tape_bytes,
+    }
+}
+
+pub fn answer_approval(request: AnswerApproval, id: RequestId) -> pb::AnswerApprovalRequest {
+    pb::AnswerApprovalRequest {
+        request_id: id.to_string(),
+        approval: request.approval,
+        allow: request.allow,
+        message: request.message,
+    }
+}
+
+pub fn list_events(request: &ListEvents) -> pb::ListEventsRequest {
+    use pb::list_events_request::Position;
+    let position = match request.from {
+        Place::After(seq) => Position::After(seq),
+        Place::Before(seq) => Position::Before(seq),
+        Place::End => Position::Before(0),
+    };
+    pb::ListEventsRequest {
+        filter: Some(event_filter(&request.filter)),
+        position: Some(position),
+        limit: request.limit,
+    }
+}
+
+pub fn get_usage(request: &GetUsage) -> pb::GetUsageRequest {
+    pb::GetUsageRequest {
+        filter: Some(session_filter(&request.filter)),
+        since: request.since.map(time),
+        until: request.until.map(time),
+        by: request.by.map_or(pb::UsageBy::Unspecified, to::usage_by).into(),
+        limit: request.limit,
+    }
+}

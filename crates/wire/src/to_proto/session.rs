@@ -1,0 +1,175 @@
+//! Sessions, and what is said to and asked by them.
+
+use ostler_domain::{
+    Budget, Usage,
+    event::{Leftover, Process},
+    query::{Scope, SessionFilter},
+    session::{Doing, Obituary, Restart, View},
+};
+
+use super::time;
+use crate::{
+    enums::to,
+    pb,
+    reply::{Answered, Approval, Delivery, Sent},
+};
+
+pub fn view(view: &View) -> pb::Session {
+    pb::Session {
+        id: view.id.to_string(),
+        campaign_id: view.campaign.to_string(),
+        conversation_id: view.conversation.to_string(),
+        name: view.name.to_string(),
+        provider: view.provider.clone(),
+        model: view.model.clone(),
+        status: to::status(view.status).into(),
+        phase: to::phase(view.phase).into(),
+        attention: view.attention.map(|attention| to::attention(attention).into()),
+        attention_since: Some(time(view.attention_since)),
+        evidence: view.evidence.clone(),
+        outcome: view.outcome.map(|outcome| to::outcome(outcome).into()),
+        obituary: view.obituary.as_ref().map(obituary),
+        restart: view.restart.as_ref().map(restart),
+        desired: to::desired(view.desired).into(),
+        sandbox: view.sandbox.as_str().to_owned(),
+        working_dir: view.working_dir.clone(),
+        ticket: view.ticket.clone(),
+        continues: view.continues.map(String::from),
+        chain_id: view.chain.to_string(),
+        spawned_by: view.spawned_by.map(String::from),
+        restart_count: view.restart_count,
+        restart_policy: to::restart_policy(view.restart_policy).into(),
+        provider_id: view.provider_id.clone(),
+        process: view.process.as_ref().map(process),
+        doing: view.doing.as_ref().map(doing),
+        turns: view.turns,
+        usage: Some(usage(view.usage)),
+        budget: view.budget.map(budget),
+        messages_waiting: view.messages_waiting,
+        open_approval_ids: view.approvals_open.iter().map(ToString::to_string).collect(),
+        denied: view.denied,
+        last_completion: view.last_completion.clone(),
+        created_time: Some(time(view.created_at)),
+        started_time: view.started_at.map(time),
+        ended_time: view.ended_at.map(time),
+        last_activity_time: view.last_activity_at.map(time),
+        updated_time: Some(time(view.updated_at)),
+        session_seq: view.session_seq,
+    }
+}
+
+pub fn usage(usage: Usage) -> pb::Usage {
+    let Usage { input, cache_read, cache_write, output, reasoning } = usage;
+    pb::Usage { input, cache_read, cache_write, output, reasoning }
+}
+
+pub fn budget(budget: Budget) -> pb::Budget {
+    pb::Budget { max_tokens: budget.tokens, on_budget: to::on_budget(budget.when_used_up).into() }
+}
+
+pub fn obituary(obituary: &Obituary) -> pb::Obituary {
+    pb::Obituary {
+        sentence: obituary.sentence.clone(),
+        exit_code: obituary.exit_code,
+        signal: obituary.signal,
+        rule: obituary.rule.map(|rule| to::stop_rule(rule).into()),
+        by: obituary.by.clone(),
+        oom: obituary.oom,
+        last: obituary.last.clone(),
+        leftovers: obituary.leftovers.iter().map(leftover).collect(),
+    }
+}
+
+/// Carries the wall-clock time of a restart only: the boot clock beside it means nothing to anyone but the daemon.
+pub fn restart(restart: &Restart) -> pb::RestartPlan {
+    use pb::restart_plan::Plan;
+    let plan = match restart {
+        Restart::At(deadline) => Plan::RestartTime(time(deadline.wall())),
+        Restart::Quarantined { short_lives } => {
+            Plan::Quarantine(pb::Quarantine { short_lives: *short_lives })
+        }
+    };
+    pb::RestartPlan { plan: Some(plan) }
+}
+
+pub fn process(process: &Process) -> pb::Process {
+    pb::Process { pid: process.pid, start_time: process.start_time }
+}
+
+fn leftover(leftover: &Leftover) -> pb::Leftover {
+    pb::Leftover { pid: leftover.pid, name: leftover.name.clone() }
+}
+
+fn doing(doing: &Doing) -> pb::Doing {
+    pb::Doing { text: doing.text.clone(), since: Some(time(doing.since)) }
+}
+
+pub fn session_filter(filter: &SessionFilter) -> pb::SessionFilter {
+    let (scope, failed_since) = match filter.scope {
+        Scope::All => (pb::SessionScope::All, None),
+        Scope::Current { failed_since } => (pb::SessionScope::Current, Some(failed_since)),
+        Scope::NotEnded => (pb::SessionScope::NotEnded, None),
+    };
+    pb::SessionFilter {
+        scope: scope.into(),
+        failed_since: failed_since.map(time),
+        campaign: filter.campaign.map(String::from),
+        conversation: filter.conversation.map(String::from),
+        chain: filter.chain.map(String::from),
+        continues: filter.continues.map(String::from),
+        name: filter.name.clone(),
+        provider: filter.provider.clone(),
+        model: filter.model.clone(),
+        ticket: filter.ticket.clone(),
+        statuses: filter.statuses.iter().map(|status| to::status(*status).into()).collect(),
+        attention: filter.attention.iter().map(|attention| to::attention(*attention).into()).collect(),
+        outcomes: filter.outcomes.iter().map(|outcome| to::outcome(*outcome).into()).collect(),
+        since: filter.since.map(time),
+        until: filter.until.map(time),
+    }
+}
+
+pub fn sent(sent: &Sent) -> pb::SendMessageResponse {
+    pb::SendMessageResponse {
+        message_id: sent.message.to_string(),
+        receipt: to::receipt(sent.receipt).into(),
+        session: Some(view(&sent.session)),
+        woke: sent.woke,
+    }
+}
+
+pub fn delivery(delivery: &Delivery) -> pb::Message {
+    pb::Message {
+        id: delivery.message.id.to_string(),
+        conversation_id: delivery.conversation.to_string(),
+        session_id: delivery.session.to_string(),
+        text: delivery.message.text.clone(),
+        mode: to::mode(delivery.message.mode).into(),
+        receipt: to::receipt(delivery.receipt).into(),
+        by: delivery.by.0.clone(),
+        accepted_time: Some(time(delivery.accepted)),
+        receipt_time: Some(time(delivery.receipt_at)),
+        turn: delivery.turn,
+        why: delivery.why.clone(),
+    }
+}
+
+pub fn approval(approval: &Approval) -> pb::Approval {
+    pb::Approval {
+        id: approval.id.to_string(),
+        session_id: approval.session.to_string(),
+        tool: approval.tool.clone(),
+        input: approval.input.clone(),
+        asked_time: Some(time(approval.asked)),
+        answer: approval.answer.as_ref().map(answered),
+    }
+}
+
+fn answered(answered: &Answered) -> pb::ApprovalAnswer {
+    pb::ApprovalAnswer {
+        answer: to::answer(answered.answer).into(),
+        by: answered.by.0.clone(),
+        message: answered.message.clone(),
+        answered_time: Some(time(answered.at)),
+    }
+}

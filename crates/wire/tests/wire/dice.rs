@@ -1,0 +1,390 @@
+//! Values made from rolled numbers: every type that crosses the wire, with and without each of its parts.
+
+use std::time::Duration;
+
+use ostler_domain::{
+    ApprovalId, Budget, CampaignId, ConversationId, Event, Kind, Message, MessageId, Name, NodeId, Now,
+    Recorded, SessionId, Time, Usage,
+    budget::WhenUsedUp,
+    campaign::{Campaign, Root},
+    event::{Answer, By, Leftover, Process, Text, UsageRecorded},
+    query::{EventFilter, Scope, SessionFilter},
+    session::{
+        Approve, Attention, Desired, Doing, Obituary, Outcome, Phase, Restart, RestartPolicy, Sandbox,
+        Status, StopRule, View, WatchdogLimits,
+    },
+    time::{BootId, Deadline},
+};
+use ostler_wire::{
+    reply::{
+        Answered, Approval, Delivery, Finding, Halt, HaltState, NodeStatus, Progress, Received, Severity,
+        StoreSizes, UnknownEvent, UsageBy, UsageRow,
+    },
+    request::{AddCampaign, CreateSession, GetUsage, ListEvents, Place, ResumeSession, SendMessage},
+};
+use proptest::{collection::vec, prelude::*};
+
+/// A row of rolls, read over and over.
+#[derive(Debug, Clone)]
+pub(crate) struct Dice {
+    rolls: Vec<u64>,
+    next: usize,
+}
+
+pub(crate) fn dice() -> impl Strategy<Value = Dice> {
+    vec(any::<u64>(), 61).prop_map(|rolls| Dice { rolls, next: 0 })
+}
+
+impl Dice {
+    pub(crate) fn number(&mut self) -> u64 {
+        let roll = self.rolls[self.next % self.rolls.len()];
+        self.next += 1;
+        roll
+    }
+
+    fn small(&mut self) -> u32 {
+        (self.number() >> 33) as u32
+    }
+
+    fn yes(&mut self) -> bool {
+        self.number().is_multiple_of(2)
+    }
+
+    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.small() as usize % choices.len()]
+    }
+
+    fn maybe<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        self.yes().then(|| make(self))
+    }
+
+    fn some<T>(&mut self, make: impl Fn(&mut Self) -> T) -> Vec<T> {
+        (0..self.small() % 3).map(|_| make(self)).collect()
+    }
+
+    fn text(&mut self) -> String {
+        let piece = self.of(&["", "a", "naïve ␛[2J", "{\"json\": 1}", "line\nline", "🐎"]);
+        format!("t{piece}{}", self.small() % 100)
+    }
+
+    fn name(&mut self) -> Name {
+        format!("name-{}", self.small()).parse().unwrap()
+    }
+
+    fn time(&mut self) -> Time {
+        // Years 1653 to 2286: before 1970 too.
+        Time::from_micros((self.number() % 20_000_000_000_000_000) as i64 - 10_000_000_000_000_000)
+    }
+
+    fn micros(&mut self) -> u64 {
+        self.number() >> 20
+    }
+
+    fn entropy(&mut self) -> (Time, u128) {
+        (Time::from_micros((self.number() >> 12) as i64), u128::from(self.number()))
+    }
+
+    pub(crate) fn session_id(&mut self) -> SessionId {
+        let (at, entropy) = self.entropy();
+        SessionId::new(at, entropy)
+    }
+
+    fn campaign_id(&mut self) -> CampaignId {
+        let (at, entropy) = self.entropy();
+        CampaignId::new(at, entropy)
+    }
+
+    fn conversation_id(&mut self) -> ConversationId {
+        let (at, entropy) = self.entropy();
+        ConversationId::new(at, entropy)
+    }
+
+    fn approval_id(&mut self) -> ApprovalId {
+        let (at, entropy) = self.entropy();
+        ApprovalId::new(at, entropy)
+    }
+
+    pub(crate) fn usage(&mut self) -> Usage {
+        let [input, cache_read, cache_write, output, reasoning] = std::array::from_fn(|_| self.number());
+        Usage { input, cache_read, cache_write, output, reasoning }
+    }
+
+    fn budget(&mut self) -> Budget {
+        Budget { tokens: self.number().max(1), when_used_up: self.of(&[WhenUsedUp::Hold, WhenUsedUp::Stop]) }
+    }
+
+    fn restart(&mut self) -> Restart {
+        if self.yes() {
+            return Restart::Quarantined { short_lives: self.small() };
+        }
+        // Of no boot: that part stays with the daemon.
+        let now = Now { wall: self.time(), since_boot: Duration::ZERO, boot: BootId::default() };
+        Restart::At(Deadline::after(&now, Duration::ZERO))
+    }
+
+    fn obituary(&mut self) -> Obituary {
+        const RULES: &[StopRule] = &[
+            StopRule::Stop,
+            StopRule::Kill,
+            StopRule::Halt,
+            StopRule::TurnEnded,
+            StopRule::Timeout,
+            StopRule::Budget,
+            StopRule::StartWatchdog,
+            StopRule::StallWatchdog,
+            StopRule::Restart,
+        ];
+        Obituary {
+            sentence: self.text(),
+            exit_code: self.maybe(|dice| dice.small() as i32),
+            signal: self.maybe(|dice| dice.small() as i32),
+            rule: self.maybe(|dice| dice.of(RULES)),
+            by: self.maybe(Self::text),
+            oom: self.yes(),
+            last: self.maybe(Self::text),
+            leftovers: self.some(|dice| Leftover { pid: dice.small(), name: dice.text() }),
+        }
+    }
+
+    pub(crate) fn view(&mut self) -> View {
+        View {
+            id: self.session_id(),
+            campaign: self.campaign_id(),
+            conversation: self.conversation_id(),
+            name: self.name(),
+            provider: self.text(),
+            model: self.maybe(Self::text),
+            status: self.of(Status::ALL),
+            phase: self.of(&[Phase::Created, Phase::Starting, Phase::Live, Phase::Stopping, Phase::Ended]),
+            attention: self.maybe(|dice| dice.of(Attention::ALL)),
+            attention_since: self.time(),
+            evidence: self.text(),
+            outcome: self.maybe(|dice| dice.of(Outcome::ALL)),
+            obituary: self.maybe(Self::obituary),
+            restart: self.maybe(Self::restart),
+            desired: self.of(&[Desired::Run, Desired::Pause, Desired::Stop]),
+            sandbox: Sandbox::Off,
+            working_dir: self.text(),
+            ticket: self.maybe(Self::text),
+            continues: self.maybe(Self::session_id),
+            chain: self.session_id(),
+            spawned_by: self.maybe(Self::session_id),
+            restart_count: self.small(),
+            restart_policy: self.restart_policy(),
+            provider_id: self.maybe(Self::text),
+            process: self.maybe(|dice| Process { pid: dice.small(), start_time: dice.number() }),
+            doing: self.maybe(|dice| Doing { text: dice.text(), since: dice.time() }),
+            turns: self.small(),
+            usage: self.usage(),
+            budget: self.maybe(Self::budget),
+            messages_waiting: self.small(),
+            approvals_open: self.some(Self::approval_id),
+            denied: self.small(),
+            last_completion: self.maybe(Self::text),
+            created_at: self.time(),
+            started_at: self.maybe(Self::time),
+            ended_at: self.maybe(Self::time),
+            last_activity_at: self.maybe(Self::time),
+            updated_at: self.time(),
+            session_seq: self.number(),
+        }
+    }
+
+    fn restart_policy(&mut self) -> RestartPolicy {
+        self.of(&[RestartPolicy::Never, RestartPolicy::OnFailure, RestartPolicy::Always])
+    }
+
+    pub(crate) fn campaign(&mut self) -> Campaign {
+        let root = Root { path: format!("/{}", self.text()), device: self.number(), inode: self.number() };
+        Campaign { id: self.campaign_id(), name: self.name(), root, added: self.time() }
+    }
+
+    pub(crate) fn received(&mut self) -> Received {
+        let (seq, session, session_seq) =
+            (self.number(), self.maybe(Self::session_id), self.maybe(Self::number));
+        let time = self.time();
+        let event = match self.small() % 4 {
+            0 => Event::AgentCompletion(Text { text: self.text() }),
+            1 => Event::UsageRecorded(UsageRecorded { usage: self.usage(), model: self.maybe(Self::text) }),
+            2 => Event::CampaignAdded(self.campaign()),
+            _ => {
+                let (kind, body) = ("MOON_LANDED".to_owned(), self.text());
+                return Received::Unknown(UnknownEvent { seq, session, session_seq, time, kind, body });
+            }
+        };
+        Received::Known(Box::new(Recorded { seq, session, session_seq, time, event }))
+    }
+
+    pub(crate) fn session_filter(&mut self) -> SessionFilter {
+        let scope = match self.small() % 3 {
+            0 => Scope::All,
+            1 => Scope::Current { failed_since: self.time() },
+            _ => Scope::NotEnded,
+        };
+        SessionFilter {
+            scope,
+            campaign: self.maybe(Self::campaign_id),
+            conversation: self.maybe(Self::conversation_id),
+            chain: self.maybe(Self::session_id),
+            continues: self.maybe(Self::session_id),
+            name: self.maybe(Self::text),
+            provider: self.maybe(Self::text),
+            model: self.maybe(Self::text),
+            ticket: self.maybe(Self::text),
+            statuses: self.some(|dice| dice.of(Status::ALL)),
+            attention: self.some(|dice| dice.of(Attention::ALL)),
+            outcomes: self.some(|dice| dice.of(Outcome::ALL)),
+            since: self.maybe(Self::time),
+            until: self.maybe(Self::time),
+        }
+    }
+
+    pub(crate) fn event_filter(&mut self) -> EventFilter {
+        EventFilter {
+            session: self.maybe(Self::session_id),
+            kinds: self.some(|dice| dice.of(Kind::ALL)),
+            since: self.maybe(Self::time),
+            until: self.maybe(Self::time),
+        }
+    }
+
+    pub(crate) fn delivery(&mut self) -> Delivery {
+        use ostler_domain::{Mode, Receipt};
+        let (at, entropy) = self.entropy();
+        Delivery {
+            message: Message { id: MessageId::new(at, entropy), text: self.text(), mode: Mode::Followup },
+            conversation: self.conversation_id(),
+            session: self.session_id(),
+            receipt: self.of(&[
+                Receipt::Accepted,
+                Receipt::Delivered,
+                Receipt::Seen,
+                Receipt::Answered,
+                Receipt::Unknown,
+            ]),
+            by: By(self.text()),
+            accepted: self.time(),
+            receipt_at: self.time(),
+            turn: self.maybe(Self::small),
+            why: self.maybe(Self::text),
+        }
+    }
+
+    pub(crate) fn approval(&mut self) -> Approval {
+        Approval {
+            id: self.approval_id(),
+            session: self.session_id(),
+            tool: self.text(),
+            input: self.text(),
+            asked: self.time(),
+            answer: self.maybe(|dice| Answered {
+                answer: dice.of(&[Answer::Allowed, Answer::Denied, Answer::Expired]),
+                by: By(dice.text()),
+                message: dice.text(),
+                at: dice.time(),
+            }),
+        }
+    }
+
+    pub(crate) fn halt(&mut self) -> Halt {
+        Halt { state: self.halt_state(), sessions: self.number() }
+    }
+
+    fn halt_state(&mut self) -> HaltState {
+        HaltState { freeze: self.yes(), by: By(self.text()), why: self.text(), since: self.time() }
+    }
+
+    pub(crate) fn node_status(&mut self) -> NodeStatus {
+        let (at, entropy) = self.entropy();
+        let [database_bytes, search_bytes, blob_bytes, tape_bytes] = std::array::from_fn(|_| self.number());
+        NodeStatus {
+            pid: self.small(),
+            version: self.text(),
+            node: NodeId::new(at, entropy),
+            epoch: self.number(),
+            started: self.time(),
+            state_dir: self.text(),
+            live_sessions: self.number(),
+            detached_sessions: self.number(),
+            halt: self.maybe(Self::halt_state),
+            store: StoreSizes { database_bytes, search_bytes, blob_bytes, tape_bytes },
+            last_seq: self.number(),
+            schema_version: self.small(),
+        }
+    }
+
+    pub(crate) fn usage_row(&mut self) -> UsageRow {
+        let (key, name) = (self.text(), self.text());
+        UsageRow { key, name, usage: self.usage(), sessions: self.number(), calls: self.number() }
+    }
+
+    pub(crate) fn progress(&mut self) -> Progress {
+        Progress { step: self.text(), done: self.number(), total: self.number() }
+    }
+
+    pub(crate) fn finding(&mut self) -> Finding {
+        let severity = self.of(&[Severity::Note, Severity::Repairable, Severity::Damage]);
+        Finding { severity, place: self.text(), message: self.text() }
+    }
+
+    pub(crate) fn add_campaign(&mut self) -> AddCampaign {
+        AddCampaign { path: format!("/{}", self.text()), name: self.maybe(Self::name) }
+    }
+
+    pub(crate) fn create_session(&mut self) -> CreateSession {
+        CreateSession {
+            campaign: self.text(),
+            provider: self.text(),
+            model: self.maybe(Self::text),
+            name: self.maybe(Self::name),
+            initial_message: self.maybe(Self::text),
+            budget: self.maybe(Self::budget),
+            timeout: self.maybe(|dice| Duration::from_micros(dice.micros())),
+            restart: self.restart_policy(),
+            approve: self.of(&[Approve::Ask, Approve::All, Approve::Nobody]),
+            ends_with_turn: self.yes(),
+            environment: self.some(|dice| (dice.text(), dice.text())).into_iter().collect(),
+            provider_config: self.some(|dice| (dice.text(), dice.text())).into_iter().collect(),
+            ticket: self.maybe(Self::text),
+            spawned_by: self.maybe(Self::session_id),
+            watchdogs: WatchdogLimits {
+                start_us: self.micros(),
+                first_output_us: self.micros(),
+                silent_us: self.micros(),
+                tool_us: self.micros(),
+                rung_us: self.micros(),
+            },
+        }
+    }
+
+    pub(crate) fn send_message(&mut self) -> SendMessage {
+        SendMessage { who: self.text(), text: self.text(), mode: Default::default() }
+    }
+
+    pub(crate) fn resume_session(&mut self) -> ResumeSession {
+        ResumeSession {
+            who: self.text(),
+            max_tokens: self.maybe(Self::number),
+            tape_bytes: self.maybe(Self::number),
+        }
+    }
+
+    pub(crate) fn list_events(&mut self) -> ListEvents {
+        let from = match self.small() % 3 {
+            0 => Place::After(self.number()),
+            1 => Place::Before(self.number().max(1)),
+            _ => Place::End,
+        };
+        ListEvents { filter: self.event_filter(), from, limit: self.small() }
+    }
+
+    pub(crate) fn get_usage(&mut self) -> GetUsage {
+        GetUsage {
+            filter: self.session_filter(),
+            since: self.maybe(Self::time),
+            until: self.maybe(Self::time),
+            by: self.maybe(|dice| dice.of(UsageBy::ALL)),
+            limit: self.small(),
+        }
+    }
+}

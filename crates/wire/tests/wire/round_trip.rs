@@ -1,0 +1,132 @@
+//! Whatever the core says, it hears again, through real bytes.
+
+use std::time::Duration;
+
+use ostler_domain::{Receipt, RequestId, Time};
+use ostler_wire::{
+    from_proto, pb,
+    reply::{CheckNews, DaemonStopping, Delta, EventPage, Hit, Received, Sent, UsageSums},
+    to_proto,
+};
+use proptest::prelude::*;
+use prost::Message;
+
+use crate::dice::{Dice, dice};
+
+fn bytes<M: Message + Default>(message: &M) -> M {
+    M::decode(message.encode_to_vec().as_slice()).unwrap()
+}
+
+fn request_id() -> RequestId {
+    RequestId::new(Time::from_micros(1), 2)
+}
+
+proptest! {
+    #[test]
+    fn sessions(mut dice in dice()) {
+        let view = dice.view();
+        prop_assert_eq!(from_proto::view(bytes(&to_proto::view(&view))), Ok(view));
+    }
+
+    #[test]
+    fn campaigns(mut dice in dice()) {
+        let campaign = dice.campaign();
+        prop_assert_eq!(from_proto::campaign(bytes(&to_proto::campaign(&campaign))), Ok(campaign));
+    }
+
+    #[test]
+    fn usage(mut dice in dice()) {
+        let usage = dice.usage();
+        prop_assert_eq!(from_proto::usage(bytes(&to_proto::usage(usage))), usage);
+    }
+
+    #[test]
+    fn events(mut dice in dice()) {
+        let received = dice.received();
+        prop_assert_eq!(from_proto::received(bytes(&to_proto::received(&received))), Ok(received.clone()));
+        if let Received::Known(recorded) = &received {
+            prop_assert_eq!(to_proto::recorded(recorded), to_proto::received(&received));
+        }
+        let page = EventPage { events: vec![received.clone(), dice.received()], next: Some(dice.number()) };
+        prop_assert_eq!(from_proto::event_page(bytes(&to_proto::event_page(&page))), Ok(page));
+        let hit = Hit { event: received, snippet: "around it".to_owned() };
+        prop_assert_eq!(from_proto::hit(bytes(&to_proto::hit(&hit))), Ok(hit));
+        let delta = Delta { session: dice.session_id(), text: "and th".to_owned() };
+        prop_assert_eq!(from_proto::delta(bytes(&to_proto::delta(&delta))), Ok(delta));
+    }
+
+    #[test]
+    fn filters(mut dice in dice()) {
+        let filter = dice.session_filter();
+        prop_assert_eq!(from_proto::session_filter(bytes(&to_proto::session_filter(&filter))), Ok(filter));
+        let filter = dice.event_filter();
+        prop_assert_eq!(from_proto::event_filter(bytes(&to_proto::event_filter(&filter))), Ok(filter));
+    }
+
+    #[test]
+    fn messages_and_approvals(mut dice in dice()) {
+        let delivery = dice.delivery();
+        prop_assert_eq!(from_proto::delivery(bytes(&to_proto::delivery(&delivery))), Ok(delivery.clone()));
+        let sent = Sent { message: delivery.message.id, receipt: Receipt::Accepted, session: dice.view(), woke: true };
+        prop_assert_eq!(from_proto::sent(bytes(&to_proto::sent(&sent))), Ok(sent));
+        let approval = dice.approval();
+        prop_assert_eq!(from_proto::approval(bytes(&to_proto::approval(&approval))), Ok(approval));
+    }
+
+    #[test]
+    fn the_node(mut dice in dice()) {
+        let status = dice.node_status();
+        prop_assert_eq!(from_proto::node_status(bytes(&to_proto::node_status(&status))), Ok(status));
+        let halt = dice.halt();
+        prop_assert_eq!(from_proto::halt(bytes(&to_proto::halt(&halt))), Ok(halt));
+        let stopping = DaemonStopping { pid: 7, sessions_left_running: dice.number() };
+        prop_assert_eq!(from_proto::daemon_stopping(bytes(&to_proto::daemon_stopping(stopping))), stopping);
+        let sums = UsageSums { total: dice.usage_row(), rows: vec![dice.usage_row()] };
+        prop_assert_eq!(from_proto::usage_sums(bytes(&to_proto::usage_sums(&sums))), Ok(sums));
+        for news in [CheckNews::Progress(dice.progress()), CheckNews::Finding(dice.finding())] {
+            prop_assert_eq!(from_proto::check_news(bytes(&to_proto::check_news(&news))), Ok(news));
+        }
+    }
+
+    #[test]
+    fn requests(mut dice in dice()) {
+        requests_of(&mut dice);
+    }
+
+    #[test]
+    fn durations(micros: u32, seconds: u32) {
+        let span = Duration::new(u64::from(seconds), (micros % 1_000_000) * 1_000);
+        prop_assert_eq!(from_proto::duration(to_proto::duration(span), "span"), Ok(span));
+    }
+
+    #[test]
+    fn times(micros: i64) {
+        let time = Time::from_micros(micros);
+        prop_assert_eq!(from_proto::time(to_proto::time(time), "time"), Ok(time));
+    }
+
+    /// Bytes of anyone's making are an error or a value, never a panic.
+    #[test]
+    fn any_bytes(bytes: Vec<u8>) {
+        let _ = pb::Session::decode(bytes.as_slice()).map(from_proto::view);
+        let _ = pb::CreateSessionRequest::decode(bytes.as_slice()).map(from_proto::create_session);
+        let _ = pb::Event::decode(bytes.as_slice()).map(from_proto::received);
+        let _ = pb::SessionFilter::decode(bytes.as_slice()).map(from_proto::session_filter);
+    }
+}
+
+fn requests_of(dice: &mut Dice) {
+    macro_rules! same {
+        ($($name:ident),*) => {$(
+            let request = dice.$name();
+            let message = bytes(&to_proto::$name(request.clone(), request_id()));
+            assert_eq!(from_proto::request_id(&message.request_id), Ok(Some(request_id())));
+            assert_eq!(from_proto::$name(message), Ok(request));
+        )*};
+    }
+    same!(add_campaign, create_session, send_message, resume_session);
+    let request = dice.list_events();
+    assert_eq!(from_proto::list_events(bytes(&to_proto::list_events(&request))), Ok(request));
+    let request = dice.get_usage();
+    assert_eq!(from_proto::get_usage(bytes(&to_proto::get_usage(&request))), Ok(request));
+}
