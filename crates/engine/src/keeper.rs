@@ -59,9 +59,8 @@ impl NotStarted {
 }
 
 /// Makes the session's directory, private from its first moment.
-pub(crate) fn prepare_dir(dir: &Path, attempt: u32) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    ostler_tape::write_attempt(dir, attempt)
+pub(crate) fn make_dir(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
 /// Starts a keeper and waits until it holds its lock and listens.

@@ -19,7 +19,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     clock::Clock,
     deltas::Deltas,
-    keeper::{NotStarted, Program, cgroup_parent, prepare_dir},
+    keeper::{NotStarted, Program, cgroup_parent},
     options::Options,
     session::{Actor, Handle},
     sessions::Sessions,
@@ -136,7 +136,8 @@ impl Shared {
         let stage = |stage: &str, message: String| NotStarted { stage: stage.to_owned(), message };
         let command = provider.command(&launch).map_err(|error| stage("command", error.to_string()))?;
         crate::campaign::check_unmoved(&config.working_dir).map_err(|error| stage("campaign", error))?;
-        prepare_dir(dir, attempt).map_err(|error| stage("directory", format!("the session's directory cannot be made: {error}")))?;
+        ostler_tape::write_attempt(dir, attempt)
+            .map_err(|error| stage("directory", format!("the session's directory cannot be written to: {error}")))?;
         let mut document = LaunchDocument::new(created.id.to_string(), attempt, dir.to_owned(), command.program);
         document.args = command.args;
         document.cwd = PathBuf::from(&config.working_dir);

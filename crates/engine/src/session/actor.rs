@@ -354,6 +354,8 @@ impl Actor {
 }
 
 fn open_intake(dir: &std::path::Path, provider: &dyn Provider, loaded: &LoadedSession) -> Result<Intake, Refusal> {
+    crate::keeper::make_dir(dir)
+        .map_err(|error| Refusal::internal("the session's directory cannot be made").because(error.to_string()))?;
     Intake::open(dir, provider, loaded.mark.as_ref())
         .map_err(|error| Refusal::internal("the session's tape cannot be opened").because(error.to_string()))
 }
