@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use ostler_domain::limits::DRAIN_AFTER_EXIT;
-use ostler_tape::frame::RungAction;
 use ostler_tape::{ExitRecord, How, KeeperNote, WrittenBy};
 
 use crate::clock::wall_us;
@@ -63,21 +62,17 @@ impl Keeper {
 
     fn finish(&mut self, how: How, leftovers: Vec<ostler_tape::ProcessName>) {
         self.intake.flush(&mut self.recorder);
-        if let Err(error) = self.recorder.sync() {
-            log!("the tape could not be synced: {error}");
-        }
         let untaped_bytes = self.intake.held_bytes();
         if untaped_bytes > 0 {
             log!("{untaped_bytes} bytes of the agent's output are not on the tape");
         }
+        if let Err(error) = self.recorder.seal() {
+            log!("the tape could not be synced: {error}");
+        }
         let record = ExitRecord {
             how,
             asked: self.ladder.as_ref().map(|ladder| ladder.asked().clone()),
-            rung: self
-                .ladder
-                .as_ref()
-                .and_then(|ladder| ladder.taken())
-                .map(|rung: RungAction| rung.to_string()),
+            rung: self.ladder.as_ref().and_then(|ladder| ladder.taken()).map(|rung| rung.to_string()),
             oom: self.tree.had_oom_kill(),
             leftovers,
             untaped_bytes,

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use rustix::time::Timespec;
 
 /// Inputs that may wait for an agent that does not read. Two of the largest frames.
 const WAITING_BYTES: usize = 2 * ostler_domain::limits::FRAME_BYTES;
@@ -63,7 +65,7 @@ impl Feed {
         *self = Feed { pipe: None, queue: VecDeque::new(), written: 0, waiting: 0, closing: true };
     }
 
-    /// Writes what the pipe takes. Says so if the pipe is gone after that.
+    /// Writes what the pipe takes. Says so if the pipe is closed after that, be it that its reader is gone.
     pub(crate) fn write(&mut self) -> Option<Closed> {
         let pipe = self.pipe.as_ref()?;
         while let Some(front) = self.queue.front() {
@@ -84,12 +86,20 @@ impl Feed {
                 }
             }
         }
-        if self.closing {
-            self.abandon();
-            return Some(Closed::ByUs);
-        }
-        None
+        let closed = match (self.closing, has_no_reader(pipe)) {
+            (true, _) => Closed::ByUs,
+            (false, true) => Closed::ByAgent,
+            (false, false) => return None,
+        };
+        self.abandon();
+        Some(closed)
     }
+}
+
+fn has_no_reader(pipe: &OwnedFd) -> bool {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut fds = [PollFd::new(pipe, PollFlags::empty())];
+    poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().contains(PollFlags::ERR)
 }
 
 #[cfg(test)]
@@ -125,10 +135,12 @@ mod tests {
     fn an_agent_that_does_not_read_is_noticed() {
         let (read, write) = rustix::pipe::pipe().unwrap();
         let mut feed = Feed::new(write);
+        assert_eq!(feed.write(), None);
         drop(read);
+        assert_eq!(feed.write(), Some(Closed::ByAgent), "with nothing to write");
         feed.push(b"hello\n".to_vec());
-        assert_eq!(feed.write(), Some(Closed::ByAgent));
-        assert!(!feed.is_open() && !feed.wants_to_write());
+        assert_eq!(feed.write(), None, "said once");
+        assert!(!feed.is_open());
     }
 
     #[test]

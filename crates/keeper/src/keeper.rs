@@ -4,7 +4,8 @@
 //! Starting ── program runs ──▶ Running ── agent ended ──▶ Draining ── pipes empty ──▶ Clearing ── tree empty ──▶ Ended
 //! ```
 //! Each turn of the loop does what is due, tells the daemon what changed, and waits for the next event or the
-//! earliest deadline. `verbs` holds what a daemon can ask for, `ending` the way from Draining to Ended.
+//! earliest deadline. `agent` hears how the agent starts and ends, `verbs` what the daemon asks for;
+//! `stopping` goes down the ladder, `ending` the way from Draining to Ended.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,17 +14,15 @@ use std::os::unix::net::UnixStream;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use ostler_tape::frame::{KeeperState, Phase, RungAction};
+use ostler_tape::frame::{KeeperState, Phase};
 use ostler_tape::{AskedStop, ExitFile, How, KeeperLock, KeeperNote, LaunchDocument, ProcessName};
 use rustix::event::epoll::EventFlags;
-use rustix::process::Signal;
 use signal_hook::consts::{SIGCHLD, SIGTERM};
 
 use crate::cgroup::Cgroup;
-use crate::channel::{self, ExecReport, InitReport, Received};
 use crate::clock::earliest;
 use crate::ctl::Ctl;
-use crate::feed::{Closed, Feed};
+use crate::feed::Feed;
 use crate::intake::Intake;
 use crate::ladder::Ladder;
 use crate::link::{Due, Link};
@@ -34,12 +33,11 @@ use crate::redact::Redactor;
 use crate::signals;
 use crate::spawn::{ExecStatus, Spawned, spawn, spawn_daemon};
 use crate::startup::Ready;
+use crate::stopping::KILL_ROUND;
 use crate::tree::Tree;
 
 /// How often the keeper looks whether its session directory is still there. Also its slowest heartbeat.
 const DIR_CHECK: Duration = Duration::from_secs(5);
-/// Between two looks for what a kill has left, which may have forked meanwhile.
-const KILL_ROUND: Duration = Duration::from_millis(10);
 /// Rounds of a keeper that has nothing else left to do. Only the kernel can keep a killed process longer.
 const KILL_ROUNDS_LAST: usize = 500;
 
@@ -60,10 +58,10 @@ pub(crate) struct Keeper {
     pub(crate) kill_again_at: Option<Instant>,
     pub(crate) link: Link,
     pub(crate) channel: Option<OwnedFd>,
-    init: Child,
-    exec_status: ExecStatus,
+    pub(crate) init: Child,
+    pub(crate) exec_status: ExecStatus,
     pub(crate) never_started: Option<How>,
-    daemons: Vec<Child>,
+    pub(crate) daemons: Vec<Child>,
     sigterm: UnixStream,
     sigchld: UnixStream,
     dir_identity: (u64, u64),
@@ -292,160 +290,6 @@ impl Keeper {
         }
     }
 
-    // --- The agent's start and end, as init and launch tell of it ----------------------------------------------
-
-    fn hear_init(&mut self, now: Instant) {
-        while let Some(channel) = &self.channel {
-            match channel::receive_report(channel) {
-                Ok(Received::NotYet) => return,
-                Ok(Received::Report(report)) => self.obey_init(report, now),
-                Ok(Received::Closed) => {
-                    self.channel = None;
-                    self.init_is_gone(now);
-                }
-                Err(error) => {
-                    log!("init could not be heard: {error}");
-                    self.channel = None;
-                    self.init_is_gone(now);
-                }
-            }
-        }
-    }
-
-    fn obey_init(&mut self, report: InitReport, now: Instant) {
-        match report {
-            InitReport::Started { pid, start_time } => {
-                self.tree.set_agent(ostler_tape::frame::AgentProcess { pid, start_time });
-                self.note_start();
-            }
-            InitReport::NotStarted { errno, message } => {
-                let how = How::NeverStarted { stage: "init".to_owned(), errno, message };
-                self.agent_ended(how, now);
-            }
-            InitReport::Ended { status } => {
-                // Launch's last words may still be unread.
-                self.hear_launch();
-                self.agent_ended(how_it_ended(status), now);
-            }
-        }
-    }
-
-    fn hear_launch(&mut self) {
-        let Some(reports) = self.exec_status.read() else { return };
-        for report in reports {
-            match report {
-                ExecReport::NoCgroup { reason } => {
-                    self.tree.abandon_cgroup();
-                    self.recorder.note(&KeeperNote::NoCgroup { reason });
-                }
-                ExecReport::Failed { stage, errno, message } => {
-                    self.never_started = Some(How::NeverStarted { stage, errno, message });
-                }
-            }
-        }
-        self.note_start();
-    }
-
-    /// The agent runs once launch has fallen silent without a complaint; init may be heard later than that.
-    fn note_start(&mut self) {
-        let silent = self.exec_status.pipe().is_none() && self.never_started.is_none();
-        if let (Stage::Starting, Some(agent)) = (&self.stage, self.tree.agent().filter(|_| silent)) {
-            self.stage = Stage::Running;
-            self.recorder.note(&KeeperNote::Started {
-                attempt: self.document.attempt,
-                keeper_pid: std::process::id(),
-                keeper_version: env!("CARGO_PKG_VERSION").to_owned(),
-                pid: agent.pid,
-                start_time: agent.start_time,
-            });
-        }
-    }
-
-    fn reap(&mut self, now: Instant) {
-        self.daemons.retain_mut(|daemon| matches!(daemon.try_wait(), Ok(None)));
-        if let Ok(Some(_)) = self.init.try_wait() {
-            // What it said before it ended comes first.
-            self.hear_init(now);
-        }
-    }
-
-    fn init_is_gone(&mut self, now: Instant) {
-        let status = self.init.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
-        self.agent_ended(How::Lost { reason: format!("init ended before the agent: {status}") }, now);
-    }
-
-    // --- Stopping -------------------------------------------------------------------------------------------------
-
-    /// Starts down a ladder; a later one takes over at once.
-    pub(crate) fn stop(&mut self, asked: AskedStop, rungs: Vec<ostler_tape::frame::Rung>, now: Instant) {
-        if !self.has_agent() {
-            return;
-        }
-        log!("stop asked by {} ({})", asked.by, asked.rule);
-        let note = KeeperNote::StopAsked { by: asked.by.clone(), rule: asked.rule.clone() };
-        self.recorder.note(&note);
-        self.ladder = Some(Ladder::new(asked, rungs, now));
-    }
-
-    fn take_rung(&mut self, action: RungAction, now: Instant) {
-        self.recorder.note(&KeeperNote::Rung { action: action.to_string() });
-        match action {
-            RungAction::CloseInput => {
-                self.feed.close();
-                self.write_input();
-                self.thaw();
-            }
-            RungAction::Signal(number) => match Signal::from_named_raw(number) {
-                Some(signal) => {
-                    let frozen = self.tree.frozen().is_some();
-                    if let Err(error) = self.tree.signal_agent(signal) {
-                        log!("signal {number} failed: {error}");
-                    }
-                    if frozen {
-                        self.recorder.note(&KeeperNote::Thawed {});
-                    }
-                }
-                None => log!("there is no signal {number}"),
-            },
-            RungAction::Kill => self.kill_tree(now),
-        }
-    }
-
-    pub(crate) fn kill_tree(&mut self, now: Instant) {
-        self.kill_again_at = (!self.tree.kill_round()).then_some(now + KILL_ROUND);
-    }
-
-    pub(crate) fn thaw(&mut self) {
-        if self.tree.frozen().is_none() {
-            return;
-        }
-        if let Err(error) = self.tree.thaw() {
-            log!("the agent could not be thawed: {error}");
-        }
-        self.recorder.note(&KeeperNote::Thawed {});
-    }
-
-    pub(crate) fn write_input(&mut self) {
-        // An error on the pipe is reported even while nothing waits: the agent has closed its input.
-        let closed = if self.feed.wants_to_write() || !self.feed.is_open() {
-            self.feed.write()
-        } else {
-            self.feed.pipe().is_some_and(has_no_reader).then(|| {
-                self.feed.abandon();
-                Closed::ByAgent
-            })
-        };
-        if let Some(closed) = closed {
-            let reason = match closed {
-                Closed::ByUs => "closed by the stop ladder",
-                Closed::ByAgent => "closed by the agent",
-            };
-            self.recorder.note(&KeeperNote::InputClosed { reason: reason.to_owned() });
-        }
-    }
-
-    // --- The daemon and the directory ------------------------------------------------------------------------------
-
     fn start_daemon(&mut self) {
         match spawn_daemon(&self.document.daemon_json) {
             Ok(daemon) => {
@@ -479,23 +323,6 @@ fn watched_signal(signal: i32, token: Token, poller: &Poller) -> io::Result<Unix
     let pipe = signals::pipe(signal)?;
     poller.add(&pipe, token, EventFlags::IN)?;
     Ok(pipe)
-}
-
-fn has_no_reader(pipe: &OwnedFd) -> bool {
-    use rustix::event::{PollFd, PollFlags, poll};
-    let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
-    let mut fds = [PollFd::new(pipe, PollFlags::empty())];
-    poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().contains(PollFlags::ERR)
-}
-
-fn how_it_ended(status: i32) -> How {
-    use std::os::unix::process::ExitStatusExt;
-    let status = std::process::ExitStatus::from_raw(status);
-    match (status.code(), status.signal()) {
-        (Some(code), _) => How::Exited { code },
-        (None, Some(signal)) => How::Signaled { signal, core: status.core_dumped() },
-        (None, None) => How::Lost { reason: status.to_string() },
-    }
 }
 
 pub(crate) fn jitter() -> f64 {

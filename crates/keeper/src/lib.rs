@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod agent;
 mod bucket;
 mod cgroup;
 mod channel;
@@ -32,6 +33,7 @@ mod signals;
 mod spawn;
 mod splitter;
 mod startup;
+mod stopping;
 mod tree;
 mod verbs;
 

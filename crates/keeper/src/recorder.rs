@@ -23,6 +23,8 @@ pub(crate) struct Recorder {
     last_input_no: u64,
     notes: VecDeque<Vec<u8>>,
     trouble: Option<Trouble>,
+    /// The exit record says where the tape ends; nothing may come behind that.
+    sealed: bool,
 }
 
 /// The disk does not take what is appended.
@@ -37,7 +39,8 @@ impl Recorder {
     pub(crate) fn open(dir: &Path, segment_bytes: u64, piece_bytes: usize) -> Result<Recorder, OpenError> {
         let writer = Writer::open(dir, segment_bytes)?;
         let last_input_no = writer.last_input_no();
-        Ok(Recorder { writer, piece_bytes, last_input_no, notes: VecDeque::new(), trouble: None })
+        let notes = VecDeque::new();
+        Ok(Recorder { writer, piece_bytes, last_input_no, notes, trouble: None, sealed: false })
     }
 
     pub(crate) fn end(&self) -> u64 {
@@ -58,7 +61,7 @@ impl Recorder {
 
     /// Appends what it can and returns how many records that were. While the disk is in trouble: none.
     pub(crate) fn append(&mut self, records: &[Record<'_>]) -> usize {
-        if self.trouble.is_some() || records.is_empty() {
+        if self.trouble.is_some() || self.sealed || records.is_empty() {
             return 0;
         }
         match self.writer.append(records) {
@@ -85,6 +88,9 @@ impl Recorder {
     }
 
     pub(crate) fn note(&mut self, note: &KeeperNote) {
+        if self.sealed {
+            return;
+        }
         match note.encode() {
             Ok(json) => self.notes.push_back(json),
             Err(error) => log!("a note could not be written: {error}"),
@@ -118,7 +124,11 @@ impl Recorder {
         }
     }
 
-    pub(crate) fn sync(&self) -> io::Result<()> {
+    /// Ends the tape and makes it durable.
+    pub(crate) fn seal(&mut self) -> io::Result<()> {
+        self.sealed = true;
+        self.trouble = None;
+        self.notes.clear();
         self.writer.sync()
     }
 }

@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
+use ostler_domain::limits::PIECE_BYTES;
 use ostler_tape::launch::LAUNCH_VERSION;
 use ostler_tape::{ExitFile, ExitRecord, KeeperLock, LaunchDocument, StatusLine, read_attempt, socket};
 use rustix::fs::{Mode, OFlags};
@@ -102,6 +103,9 @@ fn read_document() -> Result<LaunchDocument, Refusal> {
         [&document.dir, &document.cwd, &document.daemon_json].into_iter().find(|path| !path.is_absolute())
     {
         return Err(Refusal::new("document", format!("{} is not absolute", path.display()), HINT));
+    }
+    if !(1..=PIECE_BYTES).contains(&document.piece_bytes) {
+        return Err(Refusal::new("document", format!("pieces have 1 to {PIECE_BYTES} bytes"), HINT));
     }
     dev_null().and_then(|null| Ok(dup2_stdin(&null)?)).map_err(Refusal::io("document", HINT))?;
     Ok(document)

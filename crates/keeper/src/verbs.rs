@@ -7,6 +7,7 @@ use ostler_tape::frame::{Frame, FromKeeper, FrozenBy, PROTOCOL, RefusedReason, T
 use ostler_tape::input::TAG_BYTES;
 use ostler_tape::{AskedStop, KeeperNote};
 
+use crate::feed::Closed;
 use crate::keeper::{Keeper, jitter};
 use crate::log::log;
 
@@ -110,6 +111,17 @@ impl Keeper {
         self.feed.push(bytes);
         self.write_input();
         Ok(())
+    }
+
+    /// Gives the agent what its pipe takes.
+    pub(crate) fn write_input(&mut self) {
+        if let Some(closed) = self.feed.write() {
+            let reason = match closed {
+                Closed::ByUs => "closed by the stop ladder",
+                Closed::ByAgent => "closed by the agent",
+            };
+            self.recorder.note(&KeeperNote::InputClosed { reason: reason.to_owned() });
+        }
     }
 
     fn freeze(&mut self, on: bool) -> Result<(), Refused> {

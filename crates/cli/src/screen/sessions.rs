@@ -121,7 +121,7 @@ pub(crate) fn summary(rows: &[Session], beside: &Beside) -> Line {
         Line::toned(Tone::Bad, beside.halted.as_deref().unwrap_or_default()),
         need_you,
         part(count(&|session| session.status == Status::Working), Tone::Good, "working"),
-        part(count(&attention("idle")), Tone::Plain, "idle"),
+        part(count(&|session| session.status == Status::Running && attention("idle")(session)), Tone::Plain, "idle"),
         part(count(&attention("paused")), Tone::Accent, "paused"),
         part(count(&attention("detached")), Tone::Plain, "detached"),
         part(count(&|session| session.status == Status::Failed), Tone::Bad, "failed"),

@@ -40,10 +40,13 @@ fn an_ended_session_is_not_started_again() {
 }
 
 #[test]
-fn an_unknown_field_is_refused() {
-    let mut session = Session::new("true");
-    session.document.version = 2;
-    assert_eq!(refused_stage(session.try_start()), "document");
+fn a_document_that_makes_no_sense_is_refused() {
+    let later = Session::new("true").with(|document| document.version = 2);
+    let relative = Session::new("true").with(|document| document.cwd = "here".into());
+    let endless = Session::new("true").with(|document| document.piece_bytes = usize::MAX);
+    for mut session in [later, relative, endless] {
+        assert_eq!(refused_stage(session.try_start()), "document");
+    }
 }
 
 #[test]

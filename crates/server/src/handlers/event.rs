@@ -30,7 +30,11 @@ impl EventService for Served {
     type WatchDeltasStream = Streamed<pb::WatchDeltasResponse>;
 
     async fn list_events(&self, request: Request<pb::ListEventsRequest>) -> Result<Response<pb::ListEventsResponse>, Status> {
-        let wanted = from_proto::list_events(request.into_inner()).map_err(invalid)?;
+        let mut request = request.into_inner();
+        if let Some(filter) = &mut request.filter {
+            self.resolve_events(filter).await?;
+        }
+        let wanted = from_proto::list_events(request).map_err(invalid)?;
         let limit = if wanted.limit == 0 { PAGE_DEFAULT } else { wanted.limit.min(PAGE_MOST) };
         let listed = match wanted.from {
             Place::After(after) => self.engine.events_after(after, &wanted.filter, limit).await,
@@ -46,7 +50,7 @@ impl EventService for Served {
 
     async fn watch_events(&self, request: Request<pb::WatchEventsRequest>) -> Result<Response<Self::WatchEventsStream>, Status> {
         let pb::WatchEventsRequest { filter, after } = request.into_inner();
-        let filter = from_proto::event_filter(filter.unwrap_or_default()).map_err(invalid)?;
+        let filter = self.event_filter(filter).await?;
         let mut watch = self.engine.watch(filter, after);
         let (sender, receiver) = mpsc::channel(BATCHES);
         tokio::spawn(async move {
@@ -103,7 +107,7 @@ impl EventService for Served {
 
     async fn search_events(&self, request: Request<pb::SearchEventsRequest>) -> Result<Response<pb::SearchEventsResponse>, Status> {
         let pb::SearchEventsRequest { text, filter, limit, cursor } = request.into_inner();
-        let filter = from_proto::event_filter(filter.unwrap_or_default()).map_err(invalid)?;
+        let filter = self.event_filter(filter).await?;
         let page = from_proto::page(limit, &cursor).map_err(invalid)?;
         let listed = self.engine.search(&text, &filter, page).await.map_err(refused)?;
         Ok(Response::new(pb::SearchEventsResponse {

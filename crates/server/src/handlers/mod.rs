@@ -4,6 +4,7 @@ mod admin;
 mod campaign;
 mod event;
 mod session;
+mod words;
 
 use ostler_domain::Refusal;
 use ostler_engine::Change;

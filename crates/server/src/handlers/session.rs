@@ -39,7 +39,7 @@ impl SessionService for Served {
 
     async fn list_sessions(&self, request: Request<pb::ListSessionsRequest>) -> Result<Response<pb::ListSessionsResponse>, Status> {
         let pb::ListSessionsRequest { filter, limit, cursor } = request.into_inner();
-        let filter = from_proto::session_filter(filter.unwrap_or_default()).map_err(invalid)?;
+        let filter = self.session_filter(filter).await?;
         let page = from_proto::page(limit, &cursor).map_err(invalid)?;
         let listed = self.engine.sessions(filter, page).await.map_err(refused)?;
         Ok(Response::new(pb::ListSessionsResponse {

@@ -16,7 +16,7 @@ use ostler_domain::{
 };
 
 /// 2025-11-13, and a second later for each `n`.
-pub fn at(n: u64) -> Time {
+pub(crate) fn at(n: u64) -> Time {
     Time::from_micros(1_763_000_000_000_000).plus(Duration::from_secs(n))
 }
 
@@ -25,27 +25,27 @@ fn entropy(n: u64) -> u128 {
     (u128::from(n) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
 }
 
-pub fn campaign_id(n: u64) -> CampaignId {
+pub(crate) fn campaign_id(n: u64) -> CampaignId {
     CampaignId::new(at(n), entropy(n))
 }
 
-pub fn conversation_id(n: u64) -> ConversationId {
+pub(crate) fn conversation_id(n: u64) -> ConversationId {
     ConversationId::new(at(n), entropy(n))
 }
 
-pub fn session_id(n: u64) -> SessionId {
+pub(crate) fn session_id(n: u64) -> SessionId {
     SessionId::new(at(n), entropy(n))
 }
 
-pub fn message_id(n: u64) -> MessageId {
+pub(crate) fn message_id(n: u64) -> MessageId {
     MessageId::new(at(n), entropy(n))
 }
 
-pub fn approval_id(n: u64) -> ApprovalId {
+pub(crate) fn approval_id(n: u64) -> ApprovalId {
     ApprovalId::new(at(n), entropy(n))
 }
 
-pub fn deadline(n: u64) -> Deadline {
+pub(crate) fn deadline(n: u64) -> Deadline {
     let now = Now { wall: at(n), since_boot: Duration::from_secs(n), boot: boot() };
     Deadline::after(&now, Duration::from_secs(60))
 }
@@ -58,7 +58,7 @@ fn by() -> By {
     By("ann".to_owned())
 }
 
-pub fn campaign(n: u64) -> Campaign {
+pub(crate) fn campaign(n: u64) -> Campaign {
     Campaign {
         id: campaign_id(n),
         name: format!("shop-{n}").parse().unwrap(),
@@ -67,7 +67,7 @@ pub fn campaign(n: u64) -> Campaign {
     }
 }
 
-pub fn created(n: u64) -> Created {
+pub(crate) fn created(n: u64) -> Created {
     Created {
         id: session_id(n),
         campaign: campaign_id(n % 3),
@@ -96,7 +96,7 @@ pub fn created(n: u64) -> Created {
     }
 }
 
-pub fn ended(n: u64, outcome: Outcome) -> Ended {
+pub(crate) fn ended(n: u64, outcome: Outcome) -> Ended {
     Ended {
         outcome,
         obituary: Obituary {
@@ -113,12 +113,12 @@ pub fn ended(n: u64, outcome: Outcome) -> Ended {
     }
 }
 
-pub fn usage(n: u64) -> Usage {
+pub(crate) fn usage(n: u64) -> Usage {
     Usage { input: 100 + n, cache_read: 2_000, cache_write: 300, output: 40, reasoning: 10 }
 }
 
 /// An event of a kind.
-pub fn event(kind: Kind, n: u64) -> Event {
+pub(crate) fn event(kind: Kind, n: u64) -> Event {
     let text = || Text { text: format!("I look at the login of shop {n} and see näive code.") };
     let raw = || Raw { text: "{\"odd\":".to_owned(), bytes: 7, at: 4_096 + n };
     let mark = || MessageMark { id: message_id(n), turn: Some(3) };
@@ -226,6 +226,6 @@ pub fn event(kind: Kind, n: u64) -> Event {
 }
 
 /// Says whether events of a kind belong to a session.
-pub fn is_of_session(kind: Kind) -> bool {
+pub(crate) fn is_of_session(kind: Kind) -> bool {
     kind.code() >= Kind::SessionCreated.code()
 }

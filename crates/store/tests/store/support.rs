@@ -9,46 +9,46 @@ use ostler_store::{
 
 use crate::samples;
 
-pub struct Place {
-    pub dir: tempfile::TempDir,
+pub(crate) struct Place {
+    pub(crate) dir: tempfile::TempDir,
 }
 
 impl Place {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { dir: tempfile::tempdir().unwrap() }
     }
 
-    pub fn paths(&self) -> Paths {
+    pub(crate) fn paths(&self) -> Paths {
         Paths::below(self.dir.path())
     }
 
     /// Opens the store without its search index.
-    pub fn open(&self) -> Store {
+    pub(crate) fn open(&self) -> Store {
         open(self.dir.path())
     }
 
     /// Asks the database itself, past the store.
-    pub fn sql(&self) -> rusqlite::Connection {
+    pub(crate) fn sql(&self) -> rusqlite::Connection {
         rusqlite::Connection::open(self.paths().db).unwrap()
     }
 }
 
-pub fn open(dir: &Path) -> Store {
+pub(crate) fn open(dir: &Path) -> Store {
     Store::open(&Paths::below(dir), &Options { search: false }).unwrap().store
 }
 
-pub fn node_commit(events: Vec<(Time, Event)>) -> Commit {
+pub(crate) fn node_commit(events: Vec<(Time, Event)>) -> Commit {
     Commit { urgency: Urgency::Control, node_events: events, session: None, request: None }
 }
 
 /// A session's owner: knows its state, as the engine does.
-pub struct Owner {
-    pub state: State,
+pub(crate) struct Owner {
+    pub(crate) state: State,
 }
 
 impl Owner {
     /// A session that is not committed yet, and the commit that creates it.
-    pub fn new(n: u64, events: Vec<(Time, Event)>) -> (Self, Commit) {
+    pub(crate) fn new(n: u64, events: Vec<(Time, Event)>) -> (Self, Commit) {
         let mut all = vec![(samples::at(n), Event::SessionCreated(Box::new(samples::created(n))))];
         all.extend(events);
         let state = State::replay(all.iter().map(|(at, event)| (*at, event))).unwrap();
@@ -56,18 +56,18 @@ impl Owner {
         (Self { state }, Commit { urgency: Urgency::Control, node_events: Vec::new(), session: Some(session), request: None })
     }
 
-    pub fn create(store: &Store, n: u64) -> Self {
+    pub(crate) fn create(store: &Store, n: u64) -> Self {
         let (owner, commit) = Self::new(n, Vec::new());
         store.commit_blocking(commit).unwrap();
         owner
     }
 
-    pub fn id(&self) -> SessionId {
+    pub(crate) fn id(&self) -> SessionId {
         self.state.created().id
     }
 
     /// Applies events and makes the commit for them.
-    pub fn prepare(&mut self, events: Vec<(Time, Event)>) -> Commit {
+    pub(crate) fn prepare(&mut self, events: Vec<(Time, Event)>) -> Commit {
         let expected = self.state.session_seq();
         for (at, event) in &events {
             self.state.apply(*at, event);
@@ -76,12 +76,12 @@ impl Owner {
         Commit { urgency: Urgency::Control, node_events: Vec::new(), session: Some(session), request: None }
     }
 
-    pub fn record(&mut self, store: &Store, events: Vec<(Time, Event)>) -> Result<Committed, CommitError> {
+    pub(crate) fn record(&mut self, store: &Store, events: Vec<(Time, Event)>) -> Result<Committed, CommitError> {
         store.commit_blocking(self.prepare(events))
     }
 }
 
-pub fn session_commit(state: &State, expected_seq: u64, events: Vec<(Time, Event)>) -> SessionCommit {
+pub(crate) fn session_commit(state: &State, expected_seq: u64, events: Vec<(Time, Event)>) -> SessionCommit {
     SessionCommit {
         id: state.created().id,
         expected_seq,
@@ -93,16 +93,16 @@ pub fn session_commit(state: &State, expected_seq: u64, events: Vec<(Time, Event
     }
 }
 
-pub fn mark(offset: u64) -> TapeMark {
+pub(crate) fn mark(offset: u64) -> TapeMark {
     TapeMark { offset, assembler: "{}".to_owned(), dialogue: vec![1, 2, 3], dialogue_version: 1 }
 }
 
-pub fn input(input_no: u64) -> OutboxRow {
+pub(crate) fn input(input_no: u64) -> OutboxRow {
     OutboxRow { input_no, tag: "nudge".to_owned(), bytes: vec![0, b'\n', 255] }
 }
 
 /// Everything in the log, through the store.
-pub fn whole_log(store: &Store) -> Vec<Recorded> {
+pub(crate) fn whole_log(store: &Store) -> Vec<Recorded> {
     let mut all = Vec::new();
     let mut after = 0;
     loop {
@@ -116,7 +116,7 @@ pub fn whole_log(store: &Store) -> Vec<Recorded> {
 }
 
 /// Every row of every table whose name fits, as text.
-pub fn dump(connection: &rusqlite::Connection, fits: impl Fn(&str) -> bool) -> String {
+pub(crate) fn dump(connection: &rusqlite::Connection, fits: impl Fn(&str) -> bool) -> String {
     let mut tables: Vec<String> = connection
         .prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")
         .unwrap()
@@ -140,12 +140,12 @@ pub fn dump(connection: &rusqlite::Connection, fits: impl Fn(&str) -> bool) -> S
     text
 }
 
-pub fn is_derived(table: &str) -> bool {
+pub(crate) fn is_derived(table: &str) -> bool {
     !table.starts_with("log_") && !table.starts_with("node_") && !table.starts_with("sqlite_")
 }
 
 /// Compares with a golden file, or writes it when `OSTLER_BLESS` is set.
-pub fn golden(name: &str, found: &[u8]) {
+pub(crate) fn golden(name: &str, found: &[u8]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("OSTLER_BLESS").is_some() {
         fs::write(&path, found).unwrap();

@@ -143,6 +143,14 @@ fn only_complete_inputs_count() {
 }
 
 #[test]
+fn readers_and_batches_move_between_threads() {
+    fn assert_send<T: Send + 'static>() {}
+    assert_send::<Reader>();
+    assert_send::<ostler_tape::Batch>();
+    assert_send::<ostler_tape::Assembler>();
+}
+
+#[test]
 fn tape_files_are_private() {
     let dir = tempfile::tempdir().unwrap();
     write_lines(dir.path(), &["one"]).sync().unwrap();

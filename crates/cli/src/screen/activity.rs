@@ -1,0 +1,328 @@
+//! What agents do, as it is read: one line a deed, a call and its result on the same one, floods folded.
+
+use std::{collections::VecDeque, time::Duration};
+
+use ostler_client::Received;
+use ostler_domain::{Event, Time, event::ToolResult, text::one_line, text::visible};
+
+use super::tell;
+use crate::{
+    output::{Line, Tone},
+    words,
+};
+
+/// Columns of the verb.
+const VERB: usize = 8;
+/// Where the result of a call stands, when its text leaves room.
+const TEXT: usize = 40;
+/// Most calls that are remembered as open; agents have a handful.
+const OPEN_CALLS: usize = 256;
+/// Lines of foreign output that are shown before the rest of a flood is only counted.
+const FLOOD_AFTER: u64 = 3;
+
+/// One deed in words.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Told {
+    verb: String,
+    tone: Tone,
+    text: String,
+    right: Line,
+    /// Further lines of a text that is shown whole.
+    rest: Vec<String>,
+}
+
+impl Told {
+    pub(super) fn new(verb: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { verb: verb.into(), tone: Tone::Plain, text: text.into(), right: Line::new(), rest: Vec::new() }
+    }
+
+    /// A text with all its lines.
+    pub(super) fn whole(verb: &str, text: &str) -> Self {
+        let text = visible(text.trim());
+        let mut lines = text.lines().map(str::to_owned);
+        let first = lines.next().unwrap_or_default();
+        Self { rest: lines.collect(), ..Self::new(verb, first) }
+    }
+
+    #[must_use]
+    pub(super) fn tone(self, tone: Tone) -> Self {
+        Self { tone, ..self }
+    }
+
+    #[must_use]
+    pub(super) fn faint(self) -> Self {
+        self.tone(Tone::Faint)
+    }
+
+    #[must_use]
+    pub(super) fn right(self, text: impl AsRef<str>) -> Self {
+        Self { right: Line::new().faint(text), ..self }
+    }
+
+    /// The lines, each after the prefix, the first within the width.
+    pub(crate) fn lines(&self, prefix: &Line, width: Option<usize>) -> Vec<Line> {
+        let verb = Line::toned(self.tone, &self.verb).padded(VERB - 1);
+        let text_tone = if self.tone == Tone::Faint { Tone::Faint } else { Tone::Plain };
+        let head = prefix.clone().append(verb).plain(" ");
+        let indent = " ".repeat(head.width());
+        let mut text = Line::toned(text_tone, &self.text);
+        if !self.right.is_empty() {
+            let room = width.map(|width| width.saturating_sub(head.width() + self.right.width() + 2));
+            text = text.cut(room.unwrap_or(usize::MAX).max(12)).padded(TEXT.min(room.unwrap_or(TEXT)));
+        }
+        let mut first = head.append(text);
+        if !self.right.is_empty() {
+            first = first.plain("  ").append(self.right.clone());
+        }
+        let whole = !self.rest.is_empty() || self.verb == "say" || self.verb == "error";
+        let first = match width {
+            Some(width) if !whole => first.cut(width),
+            _ => first,
+        };
+        let rest = self.rest.iter().map(|text| Line::of(&indent).with(text_tone, text));
+        [first].into_iter().chain(rest).collect()
+    }
+}
+
+#[derive(Debug)]
+struct Call {
+    tool_id: String,
+    verb: String,
+    summary: String,
+    since: Time,
+}
+
+/// Turns events into deeds. Remembers calls until their results come.
+#[derive(Debug, Default)]
+pub(crate) struct Teller {
+    everything: bool,
+    calls: VecDeque<Call>,
+    flood: u64,
+}
+
+impl Teller {
+    /// Tells what the agent does, and what matters about its session.
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// Tells every event, each on its own.
+    pub(crate) fn of_everything() -> Self {
+        Self { everything: true, ..Self::default() }
+    }
+
+    /// What this event adds to the story.
+    pub(crate) fn tell(&mut self, received: &Received) -> Vec<Told> {
+        let recorded = match received {
+            Received::Known(recorded) => recorded,
+            Received::Unknown(unknown) => {
+                let text = format!("{} (newer than this program)", unknown.kind.to_lowercase());
+                return vec![Told::new("event", text).faint()];
+            }
+        };
+        if self.everything {
+            return vec![tell::tell(&recorded.event)];
+        }
+        let mut told = Vec::new();
+        match &recorded.event {
+            Event::AgentStderr(_) | Event::Opaque(_) | Event::Partial(_) => {
+                self.flood += 1;
+                if self.flood <= FLOOD_AFTER {
+                    told.push(tell::tell(&recorded.event));
+                }
+                return told;
+            }
+            _ => told.extend(self.end_of_flood()),
+        }
+        match &recorded.event {
+            Event::AgentToolCall(call) => {
+                if self.calls.len() == OPEN_CALLS {
+                    told.extend(self.calls.pop_front().map(|call| without_result(&call)));
+                }
+                self.calls.push_back(Call {
+                    tool_id: call.tool_id.clone(),
+                    verb: tell::tool(&call.tool),
+                    summary: one_line(&call.summary, 400),
+                    since: recorded.time,
+                });
+            }
+            Event::AgentToolResult(result) => {
+                let place = self.calls.iter().position(|call| call.tool_id == result.tool_id);
+                told.push(match place.and_then(|place| self.calls.remove(place)) {
+                    Some(call) => with_result(&call, result, recorded.time.since(call.since)),
+                    None => tell::tell(&recorded.event),
+                });
+            }
+            event if is_noise(event) => {}
+            event => {
+                if matches!(event, Event::TurnEnded(_) | Event::SessionStopped(_) | Event::SessionFailed(_)) {
+                    told.extend(self.calls.drain(..).map(|call| without_result(&call)));
+                }
+                if !is_orderly_turn(event) {
+                    told.push(tell::tell(event));
+                }
+            }
+        }
+        told
+    }
+
+    /// What is not told yet: calls without a result, and the size of a flood.
+    pub(crate) fn rest(&mut self) -> Vec<Told> {
+        let flood = self.end_of_flood();
+        flood.into_iter().chain(self.calls.drain(..).map(|call| without_result(&call))).collect()
+    }
+
+    /// The call that runs now, and how long.
+    pub(crate) fn running(&self, now: Time) -> Option<Line> {
+        let call = self.calls.back()?;
+        let head = Line::of("  ").append(Line::of(&call.verb).padded(VERB - 1)).plain(" ").plain(&call.summary);
+        Some(head.faint(format!("  {}", words::span(now.since(call.since)))))
+    }
+
+    fn end_of_flood(&mut self) -> Option<Told> {
+        let flood = std::mem::take(&mut self.flood);
+        (flood > FLOOD_AFTER)
+            .then(|| Told::new("raw", format!("… and {} more lines", words::number(flood - FLOOD_AFTER))).faint())
+    }
+}
+
+fn with_result(call: &Call, result: &ToolResult, took: Duration) -> Told {
+    let exit = result.exit.map(|code| code.to_string()).unwrap_or_default();
+    let (tone, sign) = if result.success { (Tone::Good, "✓") } else { (Tone::Bad, "✗") };
+    // The last line says how it ended: test runners and compilers put their verdict there.
+    let verdict = visible(&result.output);
+    let verdict = verdict.trim_end().lines().next_back().unwrap_or_default();
+    let right = Line::toned(tone, sign)
+        .with(tone, format!(" {exit:<3}"))
+        .faint(format!(" {:>7}", words::took(took)))
+        .faint(format!("  {}", one_line(verdict, 60)));
+    Told { right, ..Told::new(call.verb.clone(), call.summary.clone()) }
+}
+
+fn without_result(call: &Call) -> Told {
+    Told::new(call.verb.clone(), call.summary.clone()).right("no result")
+}
+
+/// Facts that a reader of the story can do without.
+fn is_noise(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::UsageRecorded(_)
+            | Event::MessageSent(_)
+            | Event::MessageDelivered(_)
+            | Event::MessageSeen(_)
+            | Event::MessageAnswered(_)
+            | Event::ConversationOpened(_)
+            | Event::SessionStarting(_)
+            | Event::SessionSpawned(_)
+    )
+}
+
+fn is_orderly_turn(event: &Event) -> bool {
+    match event {
+        Event::TurnStarted(_) => true,
+        Event::TurnEnded(turn) => turn.stop_reason == ostler_domain::event::StopReason::Completed,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use ostler_domain::{
+        Recorded,
+        event::{Raw, StopReason, Text, ToolCall, TurnEnded, TurnStarted},
+    };
+
+    use super::*;
+    use crate::{output::Look, testing::ago};
+
+    fn recorded(seconds_ago: i64, event: Event) -> Received {
+        let session_seq = Some(1);
+        Received::Known(Box::new(Recorded { seq: 1, session: None, session_seq, time: ago(seconds_ago), event }))
+    }
+
+    fn call(id: &str, tool: &str, summary: &str) -> Event {
+        let (tool, tool_id, summary) = (tool.to_owned(), id.to_owned(), summary.to_owned());
+        Event::AgentToolCall(ToolCall { tool, tool_id, summary, input: String::new() })
+    }
+
+    fn result(id: &str, exit: Option<i32>, output: &str) -> Event {
+        let success = exit.is_none_or(|code| code == 0);
+        Event::AgentToolResult(ToolResult { tool_id: id.to_owned(), success, exit, output: output.to_owned() })
+    }
+
+    fn text(text: &str) -> Text {
+        Text { text: text.to_owned() }
+    }
+
+    fn story(width: usize, events: Vec<(i64, Event)>) -> String {
+        let mut teller = Teller::new();
+        let look = Look::plain(Some(width));
+        let mut told: Vec<Told> =
+            events.into_iter().flat_map(|(at, event)| teller.tell(&recorded(at, event))).collect();
+        told.extend(teller.rest());
+        let lines = told.iter().flat_map(|told| told.lines(&Line::of("  "), look.width));
+        lines.map(|line| line.show(&look)).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn a_turn_reads_as_a_story() {
+        let events = || {
+            vec![
+                (100, Event::TurnStarted(TurnStarted { turn: 1 })),
+                (99, Event::AgentThinking(text("the login route\nhas no middleware yet"))),
+                (98, call("a", "read", "src/routes/login.rs")),
+                (98, result("a", None, "fn login() {}\n")),
+                (97, call("b", "run", "cargo test -p api login")),
+                (89, result("b", Some(101), "running 38 tests\n1 failed, 37 passed\n")),
+                (80, Event::AgentCompletion(text("Login attempts are limited.\n\nTwo tests added."))),
+                (70, call("c", "run", "cargo build --workspace -j 8")),
+                (60, Event::TurnEnded(TurnEnded { turn: 1, stop_reason: StopReason::ProcessEnded })),
+            ]
+        };
+        assert_snapshot!("turn_at_100", story(100, events()));
+        assert_snapshot!("turn_at_60", story(60, events()));
+    }
+
+    #[test]
+    fn results_find_their_calls() {
+        assert_snapshot!(story(100, vec![
+            (9, call("a", "run", "one")),
+            (8, call("b", "run", "two")),
+            (7, result("b", Some(0), "")),
+            (6, result("a", Some(0), "")),
+            (5, result("x", None, "of a call that nobody saw")),
+        ]), @r"
+          run     two                                       ✓ 0     1.0 s
+          run     one                                       ✓ 0     3.0 s
+          result  of a call that nobody saw
+        ");
+    }
+
+    #[test]
+    fn floods_are_counted() {
+        let raw = |n: u64| (9, Event::Opaque(Raw { text: format!("line {n}"), bytes: 6, at: n }));
+        let mut events: Vec<_> = (0..1_500).map(raw).collect();
+        events.push((8, Event::AgentStatus(text("on we go"))));
+        assert_snapshot!(story(80, events), @r"
+          raw     line 0
+          raw     line 1
+          raw     line 2
+          raw     … and 1,497 more lines
+          status  on we go
+        ");
+    }
+
+    #[test]
+    fn nothing_moves_the_terminal() {
+        let nasty = "\u{1b}[2J\u{9b}1m\u{7}";
+        let told = story(80, vec![
+            (9, call(nasty, nasty, nasty)),
+            (8, result(nasty, Some(1), nasty)),
+            (7, Event::AgentCompletion(text(nasty))),
+            (6, Event::AgentThinking(text(nasty))),
+        ]);
+        assert!(!told.contains(['\u{1b}', '\u{9b}', '\u{7}']), "{told:?}");
+    }
+}

@@ -1,0 +1,68 @@
+//! Campaigns: the list, and one of them.
+
+use ostler_client::{Campaign, Session};
+use ostler_domain::Time;
+
+use super::{field, next_steps, sessions};
+use crate::{
+    output::{Column, Line, Look, Table, Tone},
+    words,
+};
+
+pub(crate) fn table(campaigns: &[Campaign], heads: bool, home: Option<&str>, now: Time, look: &Look) -> Vec<Line> {
+    let columns = [Column::new("NAME"), Column::new("PATH").gives_way_to(60), Column::new("ADDED").right(), Column::new("ID").goes(1)];
+    let mut table = Table::new(columns).with_heads(heads);
+    for campaign in campaigns {
+        table.row(vec![
+            Line::new().strong(campaign.name.as_str()),
+            Line::of(words::path(&campaign.root.path, home)),
+            Line::of(format!("{} ago", words::age(now.since(campaign.added)))),
+            Line::new().faint(campaign.id.to_string()),
+        ]);
+    }
+    table.lines(look)
+}
+
+pub(crate) fn empty() -> Vec<Line> {
+    vec![
+        Line::of("No campaigns yet. A campaign is a directory that agents may work in."),
+        Line::of("  ").with(Tone::Accent, "ostler campaign add .").plain("   ").faint("makes this directory one"),
+    ]
+}
+
+/// One campaign, and what runs in it.
+pub(crate) fn lines(campaign: &Campaign, live: &[Session], home: Option<&str>, now: Time) -> Vec<Line> {
+    let summary = if live.is_empty() { Line::of("none live") } else { sessions::summary(live, &sessions::Beside::default()) };
+    let mut lines = vec![
+        Line::new().strong(campaign.name.as_str()).plain("   ").append(Line::joined([
+            Line::of(campaign.id.to_string()),
+            Line::of(format!("added {} ago", words::age(now.since(campaign.added)))),
+        ])),
+        field("path", Line::of(words::path(&campaign.root.path, home))),
+        field("sessions", summary),
+    ];
+    let name = &campaign.name;
+    lines.extend(next_steps(&[
+        (format!("ostler run -C {name} \"…\""), "starts a session in it"),
+        (format!("ostler ls -a -C {name}"), "all its sessions"),
+    ]));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::testing::{self, NOW};
+
+    #[test]
+    fn the_list_and_one_of_it() {
+        let look = Look::plain(Some(80));
+        let home = Some("/home/ann");
+        let shown = |lines: Vec<Line>| lines.iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n");
+        assert_snapshot!(shown(table(&[testing::campaign()], true, home, NOW, &look)));
+        assert_snapshot!(shown(lines(&testing::campaign(), &testing::fleet()[..3], home, NOW)));
+        assert_snapshot!(shown(empty()));
+    }
+}

@@ -1,0 +1,232 @@
+//! Everything about one session, on one screen: what it is, why it ended, what it used, what to do next.
+
+use ostler_client::{Approval, Session};
+use ostler_domain::{
+    Time,
+    session::{Attention, Outcome, Restart, Status},
+    text::one_line,
+};
+
+use super::{field, next_steps, row};
+use crate::{
+    output::{Line, Tone},
+    words,
+};
+
+/// What is known beside the session itself.
+#[derive(Debug)]
+pub(crate) struct Around<'a> {
+    pub(crate) campaign: &'a str,
+    /// Its place in its chain, and how many sessions that has.
+    pub(crate) place_in_chain: (usize, usize),
+    pub(crate) approvals: &'a [Approval],
+    pub(crate) home: Option<&'a str>,
+}
+
+/// Most of an answer that the screen shows; `logs` has it whole.
+const ANSWER: usize = 300;
+
+pub(crate) fn lines(session: &Session, around: &Around<'_>, now: Time) -> Vec<Line> {
+    let mut lines = vec![title(session, around, now)];
+    lines.extend(state(session, now));
+    for approval in around.approvals {
+        let asks = Line::of(format!("{}: {}", approval.tool, one_line(&approval.input, 200)));
+        lines.push(field("asks", asks.faint(format!("   apr {}", approval.id.short()))));
+    }
+    if let Some(last) = session.obituary.as_ref().and_then(|obituary| obituary.last.as_deref()) {
+        lines.push(field("last", Line::of(last)));
+    }
+    if let Some(said) = session.last_completion.as_deref().filter(|said| !said.trim().is_empty()) {
+        lines.push(field("said", Line::of(one_line(said, ANSWER))));
+    }
+    lines.push(field("where", Line::of(words::path(&session.working_dir, around.home)).faint(" · sandbox ").plain(session.sandbox.as_str())));
+    lines.push(field("usage", usage(session)));
+    lines.push(field("links", links(session, around)));
+    lines.extend(next_steps(&next(session, around)));
+    lines
+}
+
+fn title(session: &Session, around: &Around<'_>, now: Time) -> Line {
+    let (tone, sign) = row::sign(session);
+    let outcome = session.outcome.map(|outcome| format!(" {}", outcome.as_str())).unwrap_or_default();
+    let model = session.model.as_deref().map(|model| format!(" {model}")).unwrap_or_default();
+    let life = match session.ended_at {
+        Some(ended) => format!(
+            "ended {} ago after {}",
+            words::age(now.since(ended)),
+            words::span(ended.since(session.created_at))
+        ),
+        None => format!("for {}", words::span(now.since(session.created_at))),
+    };
+    Line::toned(tone, sign)
+        .plain(" ")
+        .strong(session.name.as_str())
+        .plain("   ")
+        .with(tone, format!("{}{outcome}", session.status.as_str()))
+        .plain("   ")
+        .append(Line::joined([
+            Line::of(around.campaign),
+            Line::of(format!("{}{model}", session.provider)),
+            Line::of(session.id.to_string()),
+            Line::of(life),
+        ]))
+}
+
+fn state(session: &Session, now: Time) -> Vec<Line> {
+    let Some(obituary) = &session.obituary else { return vec![field("now", row::now(session, now))] };
+    let mut lines = vec![field("why", Line::of(&obituary.sentence))];
+    let facts = Line::joined([
+        Line::of(obituary.exit_code.map(|code| format!("exit code {code}")).unwrap_or_default()),
+        Line::of(obituary.signal.map(|signal| format!("signal {signal}")).unwrap_or_default()),
+        Line::of(obituary.by.as_deref().map(|by| format!("asked by {by}")).unwrap_or_default()),
+        Line::of(if obituary.oom { "the kernel's memory killer was at work" } else { "" }),
+        Line::of(match obituary.leftovers.as_slice() {
+            [] => String::new(),
+            left => {
+                let names: Vec<_> = left.iter().map(|process| format!("{} ({})", process.name, process.pid)).collect();
+                format!("outlived it and were ended: {}", names.join(", "))
+            }
+        }),
+    ]);
+    if !facts.is_empty() {
+        lines.push(field("", facts));
+    }
+    match &session.restart {
+        Some(Restart::At(deadline)) => {
+            let wait = deadline.wall().since(now);
+            let when = if wait.is_zero() { "a new session goes on with it".to_owned() } else { format!("a new session starts in {}", words::span(wait)) };
+            lines.push(field("then", Line::of(when)));
+        }
+        Some(Restart::Quarantined { short_lives }) => lines.push(field(
+            "then",
+            Line::toned(Tone::Warn, format!("quarantined: {short_lives} short lives in a row; nothing starts until you say so")),
+        )),
+        None => {}
+    }
+    lines
+}
+
+fn usage(session: &Session) -> Line {
+    let usage = &session.usage;
+    let bucket = |name: &str, n: u64| Line::of(format!("{name} {}", if n == 0 { "–".to_owned() } else { words::count(n) }));
+    let budget = match &session.budget {
+        Some(budget) => format!("{} of a budget of {}", words::count(usage.budgeted()), words::count(budget.tokens)),
+        None => String::new(),
+    };
+    Line::joined([
+        bucket("input", usage.input),
+        bucket("cache read", usage.cache_read),
+        bucket("cache write", usage.cache_write),
+        bucket("output", usage.output),
+        bucket("reasoning", usage.reasoning),
+        Line::of(budget),
+    ])
+}
+
+fn links(session: &Session, around: &Around<'_>) -> Line {
+    let (place, length) = around.place_in_chain;
+    let waiting = match session.messages_waiting {
+        0 => String::new(),
+        n => words::plural(u64::from(n), "message waits", "messages wait"),
+    };
+    let denied = if session.denied == 0 { String::new() } else { format!("{} denied", session.denied) };
+    Line::joined([
+        Line::of(format!("conversation {}", session.conversation)),
+        Line::of(format!("chain {place} of {length}")),
+        Line::of(session.ticket.as_deref().map(|ticket| format!("ticket {ticket}")).unwrap_or_default()),
+        Line::of(format!("restarts {}, policy {}", session.restart_count, session.restart_policy.as_str())),
+        Line::of(words::plural(u64::from(session.turns), "turn", "turns")),
+        Line::of(waiting),
+        Line::of(denied),
+        Line::of(session.provider_id.as_deref().map(|id| format!("provider id {id}")).unwrap_or_default()),
+        Line::of(session.process.as_ref().map(|process| format!("pid {}", process.pid)).unwrap_or_default()),
+    ])
+}
+
+fn next(session: &Session, around: &Around<'_>) -> Vec<(String, &'static str)> {
+    let id = session.id.short();
+    let mut steps = Vec::new();
+    if let Some(approval) = around.approvals.first() {
+        let approval = approval.id.short();
+        steps.push((format!("ostler allow {approval}"), "lets the agent"));
+        steps.push((format!("ostler deny {approval} -m \"…\""), "does not, and says why"));
+    }
+    match (session.status, session.attention) {
+        (Status::Failed, _) => {
+            steps.push((format!("ostler resume {id}"), "goes on in a new session of the same conversation"));
+            steps.push((format!("ostler logs {id} --tail 50"), ""));
+        }
+        (Status::Stopped, _) => {
+            let tell = if session.outcome == Some(Outcome::Budget) { "goes on in a new session, with a new budget" } else { "goes on in a new session of the same conversation" };
+            steps.push((format!("ostler send {id} \"…\""), tell));
+            steps.push((format!("ostler logs {id}"), "what was done"));
+        }
+        (_, Some(Attention::BudgetHold)) => {
+            let twice = session.budget.map_or(0, |budget| budget.tokens.saturating_mul(2));
+            steps.push((format!("ostler resume {id} --budget {twice}"), "allows that many tokens in all, and goes on"));
+            steps.push((format!("ostler stop {id}"), "ends it in an orderly way"));
+        }
+        (_, Some(Attention::Paused)) => {
+            steps.push((format!("ostler resume {id}"), "lets it go on"));
+            steps.push((format!("ostler stop {id}"), "ends it in an orderly way"));
+        }
+        (_, Some(Attention::Stalled)) => {
+            steps.push((format!("ostler interrupt {id}"), "ends the turn, not the session"));
+            steps.push((format!("ostler restart {id}"), "replaces the process"));
+        }
+        _ => {
+            steps.push((format!("ostler logs -f {id}"), "follows what it does"));
+            steps.push((format!("ostler attach {id}"), "follows, answers and talks to it"));
+            steps.push((format!("ostler stop {id}"), "ends it in an orderly way"));
+        }
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+    use crate::{
+        output::Look,
+        testing::{self, NOW},
+    };
+
+    fn shown(session: &Session, approvals: &[Approval]) -> String {
+        let around = Around { campaign: "shop", place_in_chain: (1, 1), approvals, home: Some("/home/ann") };
+        let look = Look::plain(None);
+        lines(session, &around, NOW).iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn one_that_failed() {
+        let mut session = testing::fleet().remove(6);
+        let obituary = session.obituary.as_mut().unwrap();
+        obituary.signal = Some(9);
+        obituary.last = Some("run: cargo build --workspace -j 8".to_owned());
+        session.restart = Some(Restart::Quarantined { short_lives: 5 });
+        assert_snapshot!(shown(&session, &[]));
+    }
+
+    #[test]
+    fn one_that_asks() {
+        let session = testing::fleet().remove(0);
+        let approval = Approval {
+            id: session.approvals_open[0],
+            session: session.id,
+            tool: "run".to_owned(),
+            input: "cargo add governor".to_owned(),
+            asked: testing::ago(180),
+            answer: None,
+        };
+        assert_snapshot!(shown(&session, &[approval]));
+    }
+
+    #[test]
+    fn one_that_works_and_one_that_is_done() {
+        let mut fleet = testing::fleet();
+        fleet[7].last_completion = Some("Login attempts are limited;\ntwo tests added.".to_owned());
+        assert_snapshot!(format!("{}\n\n{}", shown(&fleet[1], &[]), shown(&fleet[7], &[])));
+    }
+}

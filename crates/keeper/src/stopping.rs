@@ -1,0 +1,65 @@
+//! Ending the agent because someone asked for it: the ladder's rungs and what they do.
+
+use std::time::{Duration, Instant};
+
+use ostler_tape::frame::{Rung, RungAction};
+use ostler_tape::{AskedStop, KeeperNote};
+use rustix::process::Signal;
+
+use crate::keeper::Keeper;
+use crate::ladder::Ladder;
+use crate::log::log;
+
+/// Between two looks for what a kill has left, which may have forked meanwhile.
+pub(crate) const KILL_ROUND: Duration = Duration::from_millis(10);
+
+impl Keeper {
+    /// Starts down a ladder; a later one takes over at once.
+    pub(crate) fn stop(&mut self, asked: AskedStop, rungs: Vec<Rung>, now: Instant) {
+        if !self.has_agent() {
+            return;
+        }
+        log!("stop asked by {} ({})", asked.by, asked.rule);
+        let note = KeeperNote::StopAsked { by: asked.by.clone(), rule: asked.rule.clone() };
+        self.recorder.note(&note);
+        self.ladder = Some(Ladder::new(asked, rungs, now));
+    }
+
+    pub(crate) fn take_rung(&mut self, action: RungAction, now: Instant) {
+        self.recorder.note(&KeeperNote::Rung { action: action.to_string() });
+        match action {
+            RungAction::CloseInput => {
+                self.feed.close();
+                self.write_input();
+                self.thaw();
+            }
+            RungAction::Signal(number) => match Signal::from_named_raw(number) {
+                Some(signal) => {
+                    let frozen = self.tree.frozen().is_some();
+                    if let Err(error) = self.tree.signal_agent(signal) {
+                        log!("signal {number} failed: {error}");
+                    }
+                    if frozen {
+                        self.recorder.note(&KeeperNote::Thawed {});
+                    }
+                }
+                None => log!("there is no signal {number}"),
+            },
+            RungAction::Kill => self.kill_tree(now),
+        }
+    }
+
+    pub(crate) fn kill_tree(&mut self, now: Instant) {
+        self.kill_again_at = (!self.tree.kill_round()).then_some(now + KILL_ROUND);
+    }
+
+    pub(crate) fn thaw(&mut self) {
+        if self.tree.frozen().is_none() {
+            return;
+        }
+        if let Err(error) = self.tree.thaw() {
+            log!("the agent could not be thawed: {error}");
+        }
+        self.recorder.note(&KeeperNote::Thawed {});
+    }
+}

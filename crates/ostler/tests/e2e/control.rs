@@ -1,0 +1,269 @@
+//! What people do to sessions: pause, interrupt, stop, kill, budgets, timeouts, approvals, messages.
+
+use std::time::Duration;
+
+use ostler_client::{AnswerApproval, CreateSession, ResumeSession, SendMessage};
+use ostler_domain::{
+    Budget, Event, Kind, Mode, Receipt,
+    budget::WhenUsedUp,
+    session::{Attention, Outcome, RestartPolicy, Status, View},
+};
+use ostler_testkit::{TestHome, numbers, scenario, wait};
+use serde_json::json;
+
+use crate::OSTLER;
+
+fn wanted(prompt: &str) -> CreateSession {
+    let mut wanted = CreateSession::new("shop", "script");
+    wanted.initial_message = Some(prompt.to_owned());
+    wanted
+}
+
+fn counting(n: u64) -> String {
+    scenario::of(vec![scenario::count("tick", n, 10)])
+}
+
+fn is_working(view: &View) -> bool {
+    view.attention == Some(Attention::Working) && view.last_completion.is_some()
+}
+
+#[tokio::test]
+async fn a_paused_tree_stands_still_and_goes_on() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let id = client.create_session(wanted(&counting(200))).await.unwrap().id;
+    let who = id.to_string();
+    home.reaches(&who, "work", is_working).await;
+    let paused = client.pause_session(&who).await.unwrap();
+    assert_eq!((paused.attention, paused.status), (Some(Attention::Paused), Status::Running));
+    let last = || async { client.session(&who).await.unwrap().session_seq };
+    // What was under way may still come; then nothing does.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let before = last().await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(last().await, before, "a paused agent went on");
+    // The pause outlives the daemon.
+    home.kill_daemon();
+    let client = home.start().await;
+    let view = home.reaches(&who, "the pause to be known", |view| view.attention == Some(Attention::Paused)).await;
+    assert_eq!(view.session_seq, before);
+    client.resume_session(ResumeSession { who: who.clone(), ..ResumeSession::default() }).await.unwrap();
+    home.reaches(&who, "the turn to end", |view| view.attention == Some(Attention::Idle)).await;
+    let events = home.events(&client, id).await;
+    numbers::assert_complete(&numbers::counted(&events, "tick"), 200, "the paused session");
+}
+
+#[tokio::test]
+async fn an_interrupt_ends_the_turn_and_what_waits_follows() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let id = client.create_session(wanted(&counting(100_000))).await.unwrap().id;
+    let who = id.to_string();
+    home.reaches(&who, "work", is_working).await;
+    let sent = client.send_message(SendMessage { who: who.clone(), text: "and then?".into(), mode: Mode::Followup }).await.unwrap();
+    assert_eq!((sent.receipt, sent.woke), (Receipt::Accepted, false));
+    client.interrupt_session(&who).await.unwrap();
+    home.reaches(&who, "the second turn to end", |view| view.turns == 2 && view.attention == Some(Attention::Idle)).await;
+    let delivery = client.message(&sent.message.to_string()).await.unwrap();
+    assert_eq!(delivery.receipt, Receipt::Answered);
+    client.stop_session(&who, false).await.unwrap();
+    assert_eq!(home.ended(&who).await.outcome, Some(Outcome::Stopped));
+    // A message wakes the conversation in a new session that continues the old one.
+    let sent = client.send_message(SendMessage { who: who.clone(), text: "again".into(), mode: Mode::Followup }).await.unwrap();
+    assert!(sent.woke);
+    assert_eq!((sent.session.continues, sent.session.chain, sent.session.restart_count), (Some(id), id, 1));
+}
+
+#[tokio::test]
+async fn a_kill_takes_the_whole_tree_without_the_ladder() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let steps = vec![scenario::say("now"), json!({"run": ["sh", "-c", "setsid sleep 300 & sleep 300"]})];
+    let id = client.create_session(wanted(&scenario::of(steps))).await.unwrap().id;
+    let who = id.to_string();
+    wait::until("the tree to grow", wait::PATIENCE, || home.session_processes(id).len() >= 4);
+    client.stop_session(&who, true).await.unwrap();
+    let view = home.ended(&who).await;
+    assert_eq!((view.outcome, view.status), (Some(Outcome::Killed), Status::Stopped));
+    wait::until("the tree to be gone", Duration::from_secs(2), || home.session_processes(id).is_empty());
+}
+
+#[tokio::test]
+async fn a_time_limit_ends_a_session() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let session = CreateSession { timeout: Some(Duration::from_millis(300)), ..wanted(&counting(100_000)) };
+    let id = client.create_session(session).await.unwrap().id;
+    let view = home.ended(&id.to_string()).await;
+    assert_eq!((view.outcome, view.status), (Some(Outcome::Timeout), Status::Stopped));
+    assert!(view.obituary.unwrap().sentence.contains("time limit"));
+}
+
+#[tokio::test]
+async fn a_used_up_budget_holds_until_it_is_raised() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let step = json!({"repeat": 40, "every_ms": 20, "steps": [{"usage": {"output": 100}}, {"say": "tick {i}"}]});
+    let budget = Some(Budget { tokens: 1_000, when_used_up: WhenUsedUp::Hold });
+    let id = client.create_session(CreateSession { budget, ..wanted(&scenario::of(vec![step.clone()])) }).await.unwrap().id;
+    let who = id.to_string();
+    let held = home.reaches(&who, "the hold", |view| view.attention == Some(Attention::BudgetHold)).await;
+    assert!(held.usage.output >= 1_000 && held.usage.output < 4_000, "{:?}", held.usage);
+    assert!(client.resume_session(ResumeSession { who: who.clone(), ..ResumeSession::default() }).await.is_err());
+    client.resume_session(ResumeSession { who: who.clone(), max_tokens: Some(10_000), tape_bytes: None }).await.unwrap();
+    let done = home.reaches(&who, "the turn to end", |view| view.attention == Some(Attention::Idle)).await;
+    assert_eq!(done.usage.output, 4_000);
+    let kinds: Vec<Kind> = home.events(&client, id).await.iter().map(|event| event.event.kind()).collect();
+    assert!(kinds.contains(&Kind::BudgetWarned) && kinds.contains(&Kind::BudgetExceeded));
+
+    let budget = Some(Budget { tokens: 1_000, when_used_up: WhenUsedUp::Stop });
+    let id = client.create_session(CreateSession { budget, ..wanted(&scenario::of(vec![step])) }).await.unwrap().id;
+    assert_eq!(home.ended(&id.to_string()).await.outcome, Some(Outcome::Budget));
+}
+
+#[tokio::test]
+async fn an_approval_waits_for_a_person() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let steps = vec![json!({"ask": {"tool": "run", "input": "make deploy"}}), scenario::say("went on")];
+    let id = client.create_session(wanted(&scenario::of(steps))).await.unwrap().id;
+    let who = id.to_string();
+    let view = home.reaches(&who, "the question", |view| view.attention == Some(Attention::WaitingApproval)).await;
+    let approval = view.approvals_open[0];
+    let answer = AnswerApproval { approval: approval.short(), allow: false, message: "not on a Sunday".into() };
+    client.answer_approval(answer.clone()).await.unwrap();
+    let view = home.reaches(&who, "the turn to end", |view| view.attention == Some(Attention::Idle)).await;
+    assert_eq!((view.last_completion.as_deref(), view.denied), (Some("went on"), 1));
+    assert!(client.answer_approval(answer).await.is_err(), "an answered approval was answered again");
+}
+
+#[tokio::test]
+async fn a_crash_is_restarted_by_policy_and_ends_in_quarantine() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let prompt = scenario::of(vec![scenario::say("now"), json!({"exit": 3})]);
+    let session = CreateSession { restart: RestartPolicy::OnFailure, ..wanted(&prompt) };
+    let first = client.create_session(session).await.unwrap();
+    let crashed = home.ended(&first.id.to_string()).await;
+    assert_eq!((crashed.outcome, crashed.status), (Some(Outcome::Crashed), Status::Failed));
+    let obituary = crashed.obituary.unwrap();
+    assert_eq!((obituary.exit_code, obituary.signal), (Some(3), None));
+    // The prompt was seen, so it is not said again: the next one is idle.
+    let chain = wait_for_chain(&home, &first.id.to_string(), 2).await;
+    assert_eq!((chain[1].continues, chain[1].restart_count), (Some(first.id), 1));
+}
+
+async fn wait_for_chain(home: &TestHome, who: &str, length: usize) -> Vec<View> {
+    let client = home.client().await;
+    let deadline = tokio::time::Instant::now() + wait::PATIENCE;
+    loop {
+        let chain = client.chain(who).await.unwrap();
+        if chain.len() >= length {
+            return chain;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "the chain has only {}", chain.len());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_person_s_restart_replaces_the_process() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let first = client.create_session(wanted("hello")).await.unwrap();
+    home.reaches(&first.id.to_string(), "idleness", |view| view.attention == Some(Attention::Idle)).await;
+    let second = client.restart_session(&first.id.to_string()).await.unwrap();
+    assert_eq!((second.continues, second.name.clone()), (Some(first.id), first.name.clone()));
+    assert_eq!(home.ended(&first.id.to_string()).await.outcome, Some(Outcome::Stopped));
+    // The name means the one that lives.
+    assert_eq!(client.session(first.name.as_str()).await.unwrap().id, second.id);
+}
+
+#[tokio::test]
+async fn a_watchdog_finds_a_silent_agent() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let mut session = wanted(&scenario::of(vec![scenario::say("now"), json!({"hang": true})]));
+    session.watchdogs.silent_us = 200_000;
+    session.watchdogs.rung_us = 100_000;
+    let id = client.create_session(session).await.unwrap().id;
+    let view = home.reaches(&id.to_string(), "the stall", |view| view.attention == Some(Attention::Stalled)).await;
+    assert_eq!(view.status, Status::Running);
+    wait_for_events(&home, id, |events| events.iter().filter(|event| event.kind() == Kind::WatchdogFired).count() == 3).await;
+    client.stop_session(&id.to_string(), true).await.unwrap();
+    home.ended(&id.to_string()).await;
+}
+
+async fn wait_for_events(home: &TestHome, id: ostler_domain::SessionId, holds: impl Fn(&[Event]) -> bool) {
+    let client = home.client().await;
+    let deadline = tokio::time::Instant::now() + wait::PATIENCE;
+    loop {
+        let events: Vec<Event> = home.events(&client, id).await.into_iter().map(|recorded| recorded.event).collect();
+        if holds(&events) {
+            return;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "waited too long for events; last: {:?}", events.last());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_halt_kills_all_at_once_and_holds_until_released() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let mut ids = vec![];
+    for _ in 0..5 {
+        ids.push(client.create_session(wanted(&counting(100_000))).await.unwrap().id);
+    }
+    for id in &ids {
+        home.reaches(&id.to_string(), "work", is_working).await;
+    }
+    let begun = std::time::Instant::now();
+    assert_eq!(client.halt(false, "something smells").await.unwrap().sessions, 5);
+    wait::until("all trees to be gone", Duration::from_secs(1), || ids.iter().all(|id| home.session_processes(*id).is_empty()));
+    assert!(begun.elapsed() < Duration::from_secs(1));
+    let held = client.create_session(wanted("hello")).await.unwrap();
+    home.kill_daemon();
+    let client = home.start().await;
+    assert!(client.status().await.unwrap().halt.is_some(), "the halt did not survive");
+    let view = home.reaches(&held.id.to_string(), "being held", |view| view.evidence.contains("halted")).await;
+    assert_eq!(view.status, Status::Created);
+    assert!(client.send_message(SendMessage { who: ids[0].to_string(), text: "go".into(), mode: Mode::Followup }).await.is_err());
+    client.release_halt().await.unwrap();
+    home.reaches(&held.id.to_string(), "idleness", |view| view.attention == Some(Attention::Idle)).await;
+}
+
+#[tokio::test]
+async fn a_halt_can_freeze_instead() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let id = client.create_session(wanted(&counting(100))).await.unwrap().id;
+    home.reaches(&id.to_string(), "work", is_working).await;
+    client.halt(true, "").await.unwrap();
+    let view = client.session(&id.to_string()).await.unwrap();
+    assert_eq!(view.attention, Some(Attention::Paused));
+    client.release_halt().await.unwrap();
+    home.reaches(&id.to_string(), "the turn to end", |view| view.attention == Some(Attention::Idle)).await;
+    let events = home.events(&client, id).await;
+    numbers::assert_complete(&numbers::counted(&events, "tick"), 100, "the frozen session");
+}
+
+#[tokio::test]
+async fn a_daemon_that_stops_leaves_its_sessions_alone_unless_asked() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let id = client.create_session(wanted(&counting(300))).await.unwrap().id;
+    home.reaches(&id.to_string(), "work", is_working).await;
+    client.stop_daemon(false).await.unwrap();
+    wait::until("the daemon to be gone", wait::PATIENCE, || home.daemon().is_none());
+    assert!(!home.session_processes(id).is_empty());
+    // Nobody starts another after an orderly stop.
+    std::thread::sleep(Duration::from_millis(700));
+    assert!(home.daemon().is_none(), "a keeper started a daemon after an orderly stop");
+    let client = home.start().await;
+    home.reaches(&id.to_string(), "the turn to end", |view| view.attention == Some(Attention::Idle)).await;
+    numbers::assert_complete(&numbers::counted(&home.events(&client, id).await, "tick"), 300, "the session");
+    client.stop_daemon(true).await.unwrap();
+    wait::until("the daemon to be gone", wait::PATIENCE, || home.daemon().is_none());
+    wait::until("the agent to be gone", wait::PATIENCE, || home.session_processes(id).is_empty());
+}

@@ -1,0 +1,158 @@
+-- version 1
+CREATE TABLE approval(
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    tail TEXT NOT NULL,
+    session INTEGER NOT NULL,
+    ask TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    input TEXT NOT NULL,
+    state TEXT NOT NULL,
+    asked INTEGER NOT NULL,
+    answered INTEGER,
+    answered_by TEXT,
+    message TEXT
+) STRICT;
+CREATE TABLE campaign(
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    path TEXT NOT NULL,
+    device INTEGER NOT NULL,
+    inode INTEGER NOT NULL,
+    added INTEGER NOT NULL,
+    removed INTEGER
+) STRICT;
+CREATE TABLE conversation(
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    campaign TEXT NOT NULL,
+    key TEXT NOT NULL,
+    name TEXT NOT NULL,
+    opened INTEGER NOT NULL
+) STRICT;
+CREATE TABLE halt(
+    only INTEGER PRIMARY KEY CHECK (only = 1),
+    freeze INTEGER NOT NULL,
+    halted_by TEXT NOT NULL,
+    why TEXT NOT NULL,
+    since INTEGER NOT NULL
+) STRICT;
+CREATE TABLE log_event(
+    seq INTEGER PRIMARY KEY,
+    session INTEGER,
+    session_seq INTEGER,
+    time INTEGER NOT NULL,
+    kind INTEGER NOT NULL,
+    body TEXT,
+    blob BLOB,
+    CHECK ((session IS NULL) = (session_seq IS NULL)),
+    CHECK ((body IS NULL) <> (blob IS NULL))
+) STRICT;
+CREATE TABLE message(
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    conversation TEXT NOT NULL,
+    session INTEGER NOT NULL,
+    receipt TEXT NOT NULL,
+    head TEXT NOT NULL,
+    bytes INTEGER NOT NULL,
+    said_by TEXT NOT NULL,
+    turn INTEGER,
+    why TEXT,
+    accepted INTEGER NOT NULL,
+    sent INTEGER,
+    delivered INTEGER,
+    seen INTEGER,
+    answered INTEGER
+) STRICT;
+CREATE TABLE node_meta(
+    key TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE node_outbox(
+    session INTEGER NOT NULL REFERENCES node_session(session),
+    input_no INTEGER NOT NULL,
+    tag TEXT NOT NULL,
+    bytes BLOB NOT NULL,
+    PRIMARY KEY (session, input_no)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE node_request(
+    request_id TEXT PRIMARY KEY,
+    fingerprint TEXT NOT NULL,
+    reply TEXT NOT NULL,
+    time INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE node_session(
+    session INTEGER PRIMARY KEY,
+    tape_offset INTEGER NOT NULL DEFAULT 0,
+    assembler TEXT NOT NULL DEFAULT '',
+    dialogue BLOB NOT NULL DEFAULT x'',
+    dialogue_version INTEGER NOT NULL DEFAULT 0,
+    last_input_no INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE TABLE session(
+    num INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    -- The last characters of the id, backwards: people type ends of ids.
+    tail TEXT NOT NULL,
+    campaign TEXT NOT NULL,
+    conversation TEXT NOT NULL,
+    name TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    ticket TEXT,
+    chain TEXT NOT NULL,
+    continues TEXT,
+    created INTEGER NOT NULL,
+    model TEXT,
+    provider_id TEXT,
+    status TEXT NOT NULL,
+    attention TEXT,
+    outcome TEXT,
+    ended INTEGER,
+    -- When a session that goes on with this one is due; empty once there is one.
+    restart_due INTEGER
+) STRICT;
+CREATE TABLE session_view(
+    num INTEGER PRIMARY KEY,
+    view TEXT NOT NULL
+) STRICT;
+CREATE TABLE usage(
+    seq INTEGER PRIMARY KEY,
+    session INTEGER NOT NULL,
+    campaign TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    model TEXT,
+    time INTEGER NOT NULL,
+    input INTEGER NOT NULL,
+    cache_read INTEGER NOT NULL,
+    cache_write INTEGER NOT NULL,
+    output INTEGER NOT NULL,
+    reasoning INTEGER NOT NULL
+) STRICT;
+CREATE INDEX approval_open ON approval(seq) WHERE state = 'open';
+CREATE INDEX approval_tail ON approval(tail);
+CREATE UNIQUE INDEX campaign_name ON campaign(name) WHERE removed IS NULL;
+CREATE UNIQUE INDEX campaign_path ON campaign(path) WHERE removed IS NULL;
+CREATE UNIQUE INDEX conversation_key ON conversation(campaign, name, key);
+CREATE INDEX conversation_name ON conversation(name);
+CREATE UNIQUE INDEX log_event_session ON log_event(session, session_seq) WHERE session IS NOT NULL;
+CREATE INDEX message_conversation ON message(conversation);
+CREATE INDEX message_session ON message(session);
+CREATE INDEX node_request_time ON node_request(time);
+CREATE INDEX session_campaign ON session(campaign);
+CREATE INDEX session_chain ON session(chain);
+CREATE INDEX session_continues ON session(continues) WHERE continues IS NOT NULL;
+CREATE INDEX session_conversation ON session(conversation);
+CREATE INDEX session_ended_status ON session(status) WHERE ended IS NOT NULL;
+CREATE INDEX session_failed ON session(ended) WHERE status = 'FAILED';
+CREATE INDEX session_name ON session(name);
+CREATE INDEX session_not_ended ON session(num) WHERE ended IS NULL;
+CREATE INDEX session_outcome ON session(outcome) WHERE outcome IS NOT NULL;
+CREATE INDEX session_provider ON session(provider);
+CREATE INDEX session_provider_id ON session(provider_id) WHERE provider_id IS NOT NULL;
+CREATE INDEX session_restart_due ON session(num) WHERE restart_due IS NOT NULL;
+CREATE INDEX session_tail ON session(tail);
+CREATE INDEX session_ticket ON session(ticket) WHERE ticket IS NOT NULL;
+CREATE INDEX usage_session ON usage(session);
+CREATE INDEX usage_time ON usage(time);
