@@ -1,1 +1,75 @@
-fn main() {}
+//! `cargo xtask`: the project's own tools, one file per verb. A new verb is a module and a line in [`VERBS`].
+//!
+//! A verb that needs crates of the workspace, or must run optimised, is a program of its own that is started from
+//! here (`cargo run --release -p …`): `cargo xtask` itself has no dependencies and is built in a moment.
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "it talks to whoever started it in a terminal"
+)]
+
+mod cargo;
+mod test;
+
+use std::{env, process::ExitCode};
+
+/// A tool.
+struct Verb {
+    name: &'static str,
+    options: &'static str,
+    about: &'static str,
+    run: fn(&[String]) -> Result<(), Failure>,
+}
+
+const VERBS: &[Verb] = &[Verb {
+    name: "test",
+    options: "[--list] [--only STEP]…",
+    about: "everything that must hold before a change is done; what CI runs",
+    run: test::run,
+}];
+
+/// Why a verb did not do what it was asked.
+pub(crate) enum Failure {
+    /// The command line makes no sense: exit code 2.
+    Usage(String),
+    /// It was tried and did not succeed: exit code 1.
+    Failed(String),
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let Some((name, options)) = args.split_first().filter(|(name, _)| !is_help(name)) else {
+        print!("{}", usage());
+        return ExitCode::SUCCESS;
+    };
+    let ran = match VERBS.iter().find(|verb| verb.name == name) {
+        Some(_) if options.iter().any(|option| is_help(option)) => {
+            print!("{}", usage());
+            Ok(())
+        }
+        Some(verb) => (verb.run)(options),
+        None => Err(Failure::Usage(format!("there is no verb \"{name}\""))),
+    };
+    match ran {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Failed(why)) => {
+            eprintln!("xtask: {why}");
+            ExitCode::FAILURE
+        }
+        Err(Failure::Usage(why)) => {
+            eprintln!("xtask: {why}\n\n{}", usage());
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn is_help(word: &str) -> bool {
+    matches!(word, "help" | "-h" | "--help")
+}
+
+fn usage() -> String {
+    let verbs =
+        VERBS.iter().map(|Verb { name, options, about, .. }| format!("  {name} {options}\n      {about}\n"));
+    format!("cargo xtask VERB [OPTIONS]\n\n{}", verbs.collect::<String>())
+}

@@ -1,1 +1,68 @@
-//! ostler-cli
+//! The `ostler` command line.
+//!
+//! [`main`] parses, dispatches to one file per command in `commands/`, and turns what comes back into words and an
+//! exit code. Commands ask the daemon through `ostler-client` and show what they learn with the pure functions of
+//! `screen/`; only `output/` writes. No runtime exists until a command needs the daemon.
+#![forbid(unsafe_code)]
+
+mod app;
+mod args;
+mod commands;
+mod demo;
+pub mod exit_code;
+mod failure;
+mod filters;
+mod form;
+mod input;
+mod last;
+mod output;
+mod parse;
+mod questions;
+mod screen;
+mod signals;
+#[cfg(test)]
+mod testing;
+mod words;
+
+use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+
+use output::{Terminals, Ui};
+
+/// What the program knows about itself.
+#[derive(Debug, Clone)]
+pub struct Program {
+    pub version: &'static str,
+    /// Its own executable, from which daemons are started.
+    pub path: PathBuf,
+}
+
+/// `daemon run`, which is not the command line's business: the binary becomes the daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DaemonRun {
+    /// It was started by a command and has no terminal.
+    pub background: bool,
+}
+
+/// Says whether these arguments (the program's name first) ask for the daemon itself.
+pub fn daemon_run(args: &[OsString]) -> Option<DaemonRun> {
+    // Everything else is spared the parsing: it is parsed soon enough.
+    if args.get(1)? != "daemon" {
+        return None;
+    }
+    args::parse(args, "").ok()?.daemon_run()
+}
+
+/// Runs the command that the arguments (the program's name first) ask for.
+pub fn main(args: impl Iterator<Item = OsString>, program: Program) -> ExitCode {
+    let args: Vec<OsString> = args.collect();
+    let terminals = Terminals::find();
+    let code = match args::parse(&args, program.version) {
+        Ok(cli) => {
+            let app = app::App::new(Ui::new(terminals, cli.ui_options()), program);
+            let outcome = commands::run(&app, cli.command);
+            app.ui.finish(outcome)
+        }
+        Err(error) => args::explain(&error, &args, terminals),
+    };
+    ExitCode::from(code)
+}

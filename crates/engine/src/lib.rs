@@ -11,6 +11,7 @@ mod change;
 mod clock;
 mod create;
 mod deltas;
+mod fault;
 mod halt;
 mod keeper;
 mod link;

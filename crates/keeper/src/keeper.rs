@@ -124,7 +124,10 @@ impl Keeper {
         });
         let (spawned, poller, ctl, sigterm, sigchld, dir_identity) = match began {
             Ok(began) => began,
-            Err(error) => return Err(Box::new(StillBorn { error, exit_file, recorder, _lock: lock })),
+            Err(error) => {
+                let _ = cgroup.map(|cgroup| cgroup.remove());
+                return Err(Box::new(StillBorn { error, exit_file, recorder, _lock: lock }));
+            }
         };
         let Spawned { init, channel, exec_status, stdin, stdout, stderr } = spawned;
         let now = Instant::now();
@@ -219,7 +222,7 @@ impl Keeper {
         if self.kill_again_at.is_some_and(|at| now >= at) {
             self.kill_tree(now);
         }
-        match self.link.due(now, jitter()) {
+        match self.link.due(now, jitter) {
             Some(Due::StartDaemon) if !matches!(self.stage, Stage::Ended { .. }) => self.start_daemon(),
             Some(Due::Orphaned) => {
                 let asked = AskedStop { by: "keeper".to_owned(), rule: "orphan_grace".to_owned() };
@@ -301,8 +304,13 @@ impl Keeper {
     }
 
     fn check_directory(&mut self) {
-        if identity(&self.document).is_ok_and(|found| found == self.dir_identity) {
-            return;
+        match identity(&self.document) {
+            Ok(found) if found == self.dir_identity => return,
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                log!("the session directory could not be looked at: {error}");
+                return;
+            }
+            Ok(_) | Err(_) => {}
         }
         log!("the session directory is gone: ending the agent");
         for _ in 0..KILL_ROUNDS_LAST {
@@ -325,6 +333,7 @@ fn watched_signal(signal: i32, token: Token, poller: &Poller) -> io::Result<Unix
     Ok(pipe)
 }
 
+/// A random number between 0 and 1.
 pub(crate) fn jitter() -> f64 {
     let mut random = [0; 4];
     match rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty()) {

@@ -1,6 +1,6 @@
 //! The link to the daemon: there, lost, or gone on purpose; and when to start a daemon or give up on one.
 //!
-//! Pure: it is told the time and a random number, and says what to do.
+//! Pure: it is told the time and random numbers, and says what to do.
 
 use std::time::{Duration, Instant};
 
@@ -56,7 +56,7 @@ impl Link {
         self.state = State::Missing { since: now, respawn, orphaned: false };
     }
 
-    pub(crate) fn due(&mut self, now: Instant, jitter: f64) -> Option<Due> {
+    pub(crate) fn due(&mut self, now: Instant, jitter: impl FnOnce() -> f64) -> Option<Due> {
         let State::Missing { since, respawn, orphaned } = &mut self.state else { return None };
         if !*orphaned && self.orphan_grace.is_some_and(|grace| now >= *since + grace) {
             *orphaned = true;
@@ -64,7 +64,7 @@ impl Link {
         }
         let respawn = respawn.as_mut().filter(|respawn| now >= respawn.at)?;
         respawn.pause = (respawn.pause * 2).min(DAEMON_RESPAWN_LONGEST);
-        respawn.at = now + spread(respawn.pause, jitter);
+        respawn.at = now + spread(respawn.pause, jitter());
         Some(Due::StartDaemon)
     }
 
@@ -95,8 +95,8 @@ mod tests {
         let mut pauses = Vec::new();
         for _ in 0..12 {
             let at = link.wake_at().unwrap();
-            assert_eq!(link.due(at - Duration::from_millis(1), 0.5), None);
-            assert_eq!(link.due(at, 0.5), Some(Due::StartDaemon));
+            assert_eq!(link.due(at - Duration::from_millis(1), || 0.5), None);
+            assert_eq!(link.due(at, || 0.5), Some(Due::StartDaemon));
             pauses.push(at - now);
             now = at;
         }
@@ -112,8 +112,8 @@ mod tests {
         link.connected();
         link.lost(true, now, 0.5);
         assert_eq!(link.wake_at(), Some(now + Duration::from_secs(60)));
-        assert_eq!(link.due(now + Duration::from_secs(61), 0.5), Some(Due::Orphaned));
-        assert_eq!(link.due(now + Duration::from_secs(62), 0.5), None, "said once");
+        assert_eq!(link.due(now + Duration::from_secs(61), || 0.5), Some(Due::Orphaned));
+        assert_eq!(link.due(now + Duration::from_secs(62), || 0.5), None, "said once");
         assert_eq!(link.wake_at(), None);
     }
 }

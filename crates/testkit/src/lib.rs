@@ -10,6 +10,7 @@ pub mod numbers;
 pub mod process;
 pub mod scenario;
 pub mod seed;
+pub mod torture;
 pub mod wait;
 
 pub use home::TestHome;

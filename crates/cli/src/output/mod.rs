@@ -9,6 +9,8 @@ mod ui;
 
 pub(crate) use json::to_json;
 pub(crate) use line::{Line, Tone};
+#[cfg(test)]
+pub(crate) use look::Letters;
 pub(crate) use look::{Look, Terminals};
 pub(crate) use table::{Column, Table};
 pub(crate) use ui::{Format, Ui, UiOptions};

@@ -158,6 +158,18 @@ impl Ui {
         Ok(write!(self.out.borrow_mut(), "\u{1b}[H\u{1b}[2J")?)
     }
 
+    /// Shows a page of help: asked for, it is data.
+    pub(crate) fn help(&self, page: &clap::builder::StyledStr, asked: bool) -> Result<(), Failure> {
+        let look = if asked { self.out_look() } else { self.err_look() };
+        let text = if look.colour { page.ansi().to_string() } else { page.to_string() };
+        if asked {
+            Ok(self.out.borrow_mut().write_all(text.as_bytes())?)
+        } else {
+            write_err(&text);
+            Ok(())
+        }
+    }
+
     /// Ends the command: says why it failed, if it did, and gives the exit code.
     pub(crate) fn finish(&self, outcome: Result<u8, Failure>) -> u8 {
         let outcome = match (outcome, self.flush()) {

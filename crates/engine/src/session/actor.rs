@@ -111,6 +111,8 @@ impl Actor {
     pub(crate) async fn run(mut self) {
         self.begin().await;
         while !(self.state.is_ended() && self.commits.is_empty()) {
+            // Before every wait: what made the tape grow may have been said before anybody listened.
+            self.take_in().await;
             let now = self.shared.clock.now();
             self.timers.arm(&self.state, &now);
             if let Some(due) = self.timers.due(&self.state, &now) {
@@ -133,7 +135,6 @@ impl Actor {
                     self.retry_keeper().await;
                 }
             }
-            self.take_in().await;
         }
         self.leave().await;
         self.shared.sessions.forget(&self.id);
@@ -287,6 +288,7 @@ impl Actor {
     async fn settled(&mut self, answer: Result<Committed, CommitError>, commit: InFlight) {
         match answer {
             Ok(_) => {
+                crate::fault::point("before-effects");
                 for reply in commit.replies {
                     let _ = reply.send(Ok(commit.view.clone()));
                 }

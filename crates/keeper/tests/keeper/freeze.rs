@@ -17,7 +17,9 @@ fn freeze_and_thaw(session: &Session, how: FrozenBy) {
     daemon.send(&ToKeeper::Freeze { on: true });
     daemon.wait_for_state(|state| state.frozen == Some(how));
     if how == FrozenBy::Signals {
-        eventually("the child is stopped", || (process_state(child) == Some('T')).then_some(()));
+        // D: it was just starting a program by vfork, and waits for a child that is stopped.
+        let stopped = || matches!(process_state(child), Some('T' | 'D'));
+        eventually("the child is stopped", || stopped().then_some(()));
     }
     // What was printed before the freeze may still be in the pipe; then nothing more may come.
     let settled = eventually("silence", || {

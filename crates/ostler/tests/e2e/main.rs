@@ -5,6 +5,7 @@
 mod control;
 mod crash;
 mod life;
+mod torture;
 
 /// The program under test.
 const OSTLER: &str = env!("CARGO_BIN_EXE_ostler");

@@ -1,0 +1,133 @@
+//! What every command has: the terminal, the program, the way to the daemon, and who is meant.
+
+use std::path::Path;
+
+use jiff::tz::TimeZone;
+use ostler_client::{Client, Home, Session};
+use ostler_domain::{
+    CampaignId, SessionId,
+    home::DaemonFile,
+    query::Page,
+};
+
+use crate::{
+    Program,
+    failure::Failure,
+    last::LastSession,
+    output::{Line, Ui},
+    screen::sessions::CampaignNames,
+};
+
+pub(crate) struct App {
+    pub(crate) ui: Ui,
+    pub(crate) program: Program,
+}
+
+impl App {
+    pub(crate) fn new(ui: Ui, program: Program) -> Self {
+        Self { ui, program }
+    }
+
+    pub(crate) fn home(&self) -> Result<Home, Failure> {
+        Ok(ostler_client::home()?)
+    }
+
+    /// A connection to the daemon, which is started when there is none.
+    pub(crate) async fn client(&self) -> Result<Client, Failure> {
+        let home = self.home()?;
+        let client = Client::connect_or_start(&home, &self.program.path).await?;
+        self.remark_other_version(&home);
+        Ok(client)
+    }
+
+    /// A connection to the daemon that runs, if one does.
+    pub(crate) async fn running_client(&self) -> Result<Client, Failure> {
+        Ok(Client::connect(&self.home()?).await?)
+    }
+
+    fn remark_other_version(&self, home: &Home) {
+        let Some(daemon) = daemon_file(home) else { return };
+        if daemon.version != self.program.version {
+            let line = Line::of(format!("note: the daemon is {}, this is {}: ", daemon.version, self.program.version));
+            self.ui.remark(&line.plain("ostler daemon restart").faint("   agents go on meanwhile"));
+        }
+    }
+
+    /// Who is meant: what was typed, or the last session of this terminal for `-`.
+    pub(crate) fn who(&self, typed: &str) -> Result<String, Failure> {
+        match typed {
+            "-" => LastSession::of_this_terminal(&self.home()?).read(),
+            who => Ok(who.to_owned()),
+        }
+    }
+
+    /// The session that is meant. It becomes the one that `-` means.
+    pub(crate) async fn session(&self, client: &Client, typed: &str) -> Result<Session, Failure> {
+        let session = client.session(&self.who(typed)?).await?;
+        self.touched(&session.id);
+        Ok(session)
+    }
+
+    pub(crate) fn touched(&self, session: &SessionId) {
+        if let Ok(home) = self.home() {
+            LastSession::of_this_terminal(&home).write(session);
+        }
+    }
+
+    /// The names of all campaigns.
+    pub(crate) async fn campaign_names(&self, client: &Client) -> Result<CampaignNames, Failure> {
+        let mut names = CampaignNames::default();
+        let mut page = Page::of(ostler_domain::limits::PAGE_MOST, None);
+        loop {
+            let listed = client.campaigns(page).await?;
+            names.0.extend(listed.rows.into_iter().map(|campaign| (campaign.id, campaign.name.to_string())));
+            match listed.next_cursor {
+                Some(cursor) => page.cursor = Some(cursor),
+                None => return Ok(names),
+            }
+        }
+    }
+
+    /// One campaign's name; its short id when it is not registered any more.
+    pub(crate) async fn campaign_name(&self, client: &Client, id: &CampaignId) -> String {
+        match client.campaign(&id.to_string()).await {
+            Ok(campaign) => campaign.name.to_string(),
+            Err(_) => id.short(),
+        }
+    }
+
+    pub(crate) fn zone(&self) -> TimeZone {
+        TimeZone::system()
+    }
+}
+
+/// What the last daemon of this home said about itself.
+pub(crate) fn daemon_file(home: &Home) -> Option<DaemonFile> {
+    let text = std::fs::read(home.daemon_json()).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+/// The person's home directory, for shortening paths.
+pub(crate) fn person_home() -> Option<String> {
+    std::env::var("HOME").ok().filter(|home| Path::new(home).is_absolute())
+}
+
+/// A path that a campaign may be named by, made absolute: the daemon stands elsewhere.
+pub(crate) fn campaign_operand(typed: &str) -> Result<String, Failure> {
+    let is_path = typed.contains('/') || typed == "." || typed == "..";
+    if !is_path {
+        return Ok(typed.to_owned());
+    }
+    absolute(typed)
+}
+
+/// A path made absolute, without looking whether it exists.
+pub(crate) fn absolute(typed: &str) -> Result<String, Failure> {
+    let path = std::path::absolute(typed)
+        .and_then(|path| path.canonicalize().or(Ok(path)))
+        .map_err(|error| Failure::usage(format!("{typed} cannot be looked at: {error}")))?;
+    match path.to_str() {
+        Some(path) => Ok(path.to_owned()),
+        None => Err(Failure::usage(format!("{} has a name that is not UTF-8", path.display()))),
+    }
+}

@@ -1,0 +1,294 @@
+//! The command line as a tree: what may be typed, and what is said when it makes no sense.
+
+use std::ffi::OsString;
+
+use clap::{
+    Args, CommandFactory, FromArgMatches, Parser,
+    builder::{
+        Styles,
+        styling::{AnsiColor, Effects},
+    },
+    error::{ContextKind, ContextValue, ErrorKind},
+};
+use ostler_domain::Refusal;
+
+use crate::{
+    DaemonRun, commands,
+    exit_code,
+    failure::Failure,
+    output::{Format, Terminals, Ui, UiOptions},
+};
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Yellow.on_default())
+    .usage(AnsiColor::Yellow.on_default())
+    .literal(AnsiColor::Cyan.on_default())
+    .placeholder(AnsiColor::White.on_default().effects(Effects::DIMMED));
+
+/// Looks after your coding agents
+#[derive(Debug, Parser)]
+#[command(name = "ostler", styles = STYLES, disable_help_subcommand = false, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    options: Options,
+    #[command(subcommand)]
+    pub(crate) command: commands::Command,
+}
+
+#[derive(Debug, Args)]
+struct Options {
+    /// The form of what is said
+    #[arg(short, long, global = true, value_name = "FORM", hide_possible_values = true, long_help = "The form of what is said: table, wide, json, jsonl or name")]
+    output: Option<Format>,
+    /// Short for -o json
+    #[arg(long, global = true, conflicts_with = "output")]
+    json: bool,
+    /// Only the data, or only ids
+    #[arg(short, long, global = true)]
+    quiet: bool,
+    /// Ask nothing; what would be asked is refused
+    #[arg(long, global = true)]
+    no_input: bool,
+}
+
+impl Cli {
+    pub(crate) fn ui_options(&self) -> UiOptions {
+        let format = if self.options.json { Some(Format::Json) } else { self.options.output };
+        UiOptions { format, quiet: self.options.quiet, no_input: self.options.no_input }
+    }
+
+    pub(crate) fn daemon_run(&self) -> Option<DaemonRun> {
+        match &self.command {
+            commands::Command::Daemon(daemon) => daemon.run(),
+            _ => None,
+        }
+    }
+}
+
+/// The groups of the help's first page. A test holds them against the tree.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("DAILY", &["run", "ls", "show", "logs", "attach", "send", "stop", "allow", "deny"]),
+    ("FIRST HOUR", &["demo", "doctor"]),
+    ("EMERGENCY", &["halt"]),
+    ("SESSION (each also after the word `session`)", &["pause", "resume", "restart", "interrupt", "kill", "wait", "session"]),
+    ("CAMPAIGNS", &["campaign"]),
+    ("MACHINE", &["events", "daemon", "db", "version", "help"]),
+];
+
+fn command(version: &'static str) -> clap::Command {
+    let mut command = Cli::command().version(version);
+    command.build();
+    let groups = groups(&command);
+    command.help_template(format!("{{about}}\n\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}\n"))
+}
+
+fn groups(command: &clap::Command) -> String {
+    let about = |name: &str| {
+        let found = command.find_subcommand(name);
+        found.and_then(|found| found.get_about()).map(ToString::to_string).unwrap_or_default()
+    };
+    let mut text = String::new();
+    for (title, names) in GROUPS {
+        text.push_str(&format!("{title}\n"));
+        for name in *names {
+            text.push_str(&format!("  {name:<10} {}\n", about(name)));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+pub(crate) fn parse(args: &[OsString], version: &'static str) -> Result<Cli, clap::Error> {
+    let mut command = command(version);
+    let matches = command.try_get_matches_from_mut(args)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// Shows help, or says in our own form what cannot be meant. Returns the exit code.
+pub(crate) fn explain(error: &clap::Error, args: &[OsString], terminals: Terminals) -> u8 {
+    let options = UiOptions { format: meant_format(args), ..UiOptions::default() };
+    let is_help = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    if !is_help {
+        return Ui::new(terminals, options).finish(Err(Failure::from(refusal(error))));
+    }
+    let asked = error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    let ui = Ui::new(terminals, options);
+    let outcome = ui.help(&error.render(), asked);
+    ui.finish(outcome.map(|()| if asked { exit_code::OK } else { exit_code::USAGE }))
+}
+
+/// The form asked for on a command line that does not parse.
+fn meant_format(args: &[OsString]) -> Option<Format> {
+    let texts: Vec<_> = args.iter().filter_map(|arg| arg.to_str()).collect();
+    let is_json = texts.iter().enumerate().any(|(n, text)| match *text {
+        "--json" | "-ojson" | "-ojsonl" | "-o=json" | "-o=jsonl" | "--output=json" | "--output=jsonl" => true,
+        "-o" | "--output" => texts.get(n + 1).is_some_and(|form| form.starts_with("json")),
+        _ => false,
+    });
+    is_json.then_some(Format::Json)
+}
+
+fn refusal(error: &clap::Error) -> Refusal {
+    let text = error.render().to_string();
+    let sentence = text.split("\n\n").next().unwrap_or_default();
+    let sentence = sentence.strip_prefix("error: ").unwrap_or(sentence);
+    let mut refusal = Refusal::invalid(ostler_domain::text::one_line(sentence, 400));
+    let suggestions = |kind| match error.get(kind) {
+        Some(ContextValue::String(one)) => vec![one.clone()],
+        Some(ContextValue::Strings(many)) => many.clone(),
+        _ => Vec::new(),
+    };
+    for verb in suggestions(ContextKind::SuggestedSubcommand) {
+        refusal = refusal.hint(format!("ostler {verb}"), "is a command that exists");
+    }
+    for flag in suggestions(ContextKind::SuggestedArg) {
+        refusal = refusal.hint(flag, "is a flag that exists");
+    }
+    for value in suggestions(ContextKind::SuggestedValue) {
+        refusal = refusal.hint(value, "is a value that is known");
+    }
+    let usage = text.lines().find_map(|line| line.strip_prefix("Usage: "));
+    match usage.map(str::split_whitespace).map(|words| words.take_while(|word| word.starts_with(|c: char| c.is_ascii_lowercase())).collect::<Vec<_>>()) {
+        Some(words) if words.len() > 1 => refusal.hint(format!("{} --help", words.join(" ")), "says what it takes"),
+        _ => refusal.hint("ostler help", "lists the commands"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Cli, clap::Error> {
+        let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        parse(&args, "0.0.0")
+    }
+
+    #[test]
+    fn the_tree_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    /// Every command, with every flag of it at least once.
+    #[test]
+    fn every_command_parses() {
+        for line in include_str!("testing/command_lines.txt").lines().filter(|line| !line.is_empty()) {
+            assert!(parsed(line).is_ok(), "{line}: {}", parsed(line).unwrap_err());
+        }
+    }
+
+    #[test]
+    fn aliases_mean_what_they_stand_for() {
+        for (alias, name) in [
+            ("ostler ps", "ostler ls"),
+            ("ostler list", "ostler ls"),
+            ("ostler get x", "ostler show x"),
+            ("ostler session list", "ostler session ls"),
+            ("ostler session create x", "ostler session run x"),
+            ("ostler session get x", "ostler session show x"),
+            ("ostler campaign list", "ostler campaign ls"),
+            ("ostler campaign create x", "ostler campaign add x"),
+            ("ostler campaign get x", "ostler campaign show x"),
+            ("ostler campaign delete x", "ostler campaign rm x"),
+            ("ostler campaign remove x", "ostler campaign rm x"),
+        ] {
+            assert_eq!(format!("{:?}", parsed(alias).unwrap()), format!("{:?}", parsed(name).unwrap()), "{alias}");
+        }
+        // These two stand for a flag as well; their commands set it.
+        assert!(parsed("ostler watch").is_ok() && parsed("ostler find").is_ok());
+    }
+
+    #[test]
+    fn session_verbs_work_with_and_without_the_word() {
+        let tree = command("0.0.0");
+        let session = tree.find_subcommand("session").unwrap();
+        for verb in session.get_subcommands().filter(|verb| verb.get_name() != "help") {
+            assert!(tree.find_subcommand(verb.get_name()).is_some(), "{}", verb.get_name());
+        }
+    }
+
+    #[test]
+    fn help_lists_exactly_what_exists() {
+        let tree = command("0.0.0");
+        let shown: BTreeSet<_> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let exist: BTreeSet<_> =
+            tree.get_subcommands().filter(|sub| !sub.is_hide_set()).map(clap::Command::get_name).collect();
+        assert_eq!(shown, exist);
+    }
+
+    #[test]
+    fn everything_has_a_help_text() {
+        fn check(command: &clap::Command) {
+            for sub in command.get_subcommands() {
+                assert!(sub.get_about().is_some(), "{}", sub.get_name());
+                for arg in sub.get_arguments() {
+                    assert!(arg.get_help().is_some(), "{} {}", sub.get_name(), arg.get_id());
+                }
+                check(sub);
+            }
+        }
+        check(&command("0.0.0"));
+    }
+
+    #[test]
+    fn the_first_page() {
+        assert_snapshot!(command("0.0.0").render_help());
+    }
+
+    #[test]
+    fn the_help_of_run() {
+        let mut tree = command("0.0.0");
+        assert_snapshot!(tree.find_subcommand_mut("run").unwrap().render_help());
+    }
+
+    fn complaint(line: &str) -> String {
+        let refusal = refusal(&parsed(line).unwrap_err());
+        let look = crate::output::Look::plain(None);
+        crate::failure::lines(&refusal).iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn mistakes_are_answered_with_what_is_near() {
+        assert_snapshot!([
+            "ostler lss",
+            "ostler xyzzy",
+            "ostler run --budgt 5k x",
+            "ostler run --budget 2usd x",
+            "ostler run --approve maybe x",
+            "ostler stop",
+            "ostler ls --status GONE",
+            "ostler campaign frobnicate",
+            "ostler wait x --timeout soon",
+        ].map(complaint).join("\n\n"));
+    }
+
+    #[test]
+    fn the_form_is_known_even_when_nothing_else_is() {
+        let format = |line: &str| {
+            let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            meant_format(&args)
+        };
+        assert_eq!(format("ostler lss --json"), Some(Format::Json));
+        assert_eq!(format("ostler lss -o jsonl"), Some(Format::Json));
+        assert_eq!(format("ostler lss -o table"), None);
+    }
+
+    #[test]
+    fn the_daemon_is_recognised() {
+        let asks = |line: &str| {
+            let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            crate::daemon_run(&args)
+        };
+        assert_eq!(asks("ostler daemon run"), Some(DaemonRun { background: false }));
+        assert_eq!(asks("ostler daemon run --background"), Some(DaemonRun { background: true }));
+        for line in ["ostler", "ostler daemon", "ostler daemon run --help", "ostler daemon start", "ostler run daemon run"] {
+            assert_eq!(asks(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! `ostler demo`: see `crate::demo`.
+
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Leave the daemon, the campaign and the record in place
+    #[arg(long)]
+    pub(crate) keep: bool,
+}

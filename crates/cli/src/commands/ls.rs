@@ -1,0 +1,167 @@
+//! `ostler ls`: sessions, those that need you first.
+
+use std::time::Duration;
+
+use clap::Args;
+use ostler_client::{Client, GetUsage, Session, query::EventFilter};
+use ostler_domain::{
+    limits::{PAGE_DEFAULT, PAGE_MOST},
+    query::{Page, Scope, SessionFilter},
+};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+
+use crate::{
+    app::App,
+    exit_code,
+    failure::Failure,
+    filters::Filters,
+    form::{SessionForm, SessionsForm},
+    output::{Format, Line},
+    screen::{
+        row,
+        sessions::{self, Beside, CampaignNames, ListStyle},
+    },
+    words,
+};
+
+/// How soon a change is shown, at the earliest: a busy agent changes many times a second.
+const REDRAW: Duration = Duration::from_millis(250);
+
+#[derive(Debug, Args)]
+pub(crate) struct LsArgs {
+    /// Ended ones too
+    #[arg(short, long)]
+    pub(crate) all: bool,
+    /// Show changes as they happen
+    #[arg(short, long)]
+    watch: bool,
+    #[command(flatten)]
+    filters: Filters,
+    /// The N that changed last; 0 means all [default: all that are current, or 50 with -a]
+    #[arg(long, value_name = "N")]
+    limit: Option<u32>,
+    /// Go on where the last page ended (`next_cursor`)
+    #[arg(long)]
+    cursor: Option<u64>,
+    /// Leave the heads of the columns out
+    #[arg(long)]
+    no_headers: bool,
+}
+
+/// What was found.
+struct Found {
+    rows: Vec<Session>,
+    next_cursor: Option<u64>,
+}
+
+pub(crate) async fn run(app: &App, args: LsArgs) -> Result<u8, Failure> {
+    let client = app.client().await?;
+    let filter = args.filters.resolve(app, &client, args.all).await?;
+    if args.watch {
+        return watch(app, &client, &filter, &args).await;
+    }
+    let found = find(&client, &filter, &args).await?;
+    show(app, &client, &filter, &args, found).await?;
+    Ok(exit_code::OK)
+}
+
+async fn find(client: &Client, filter: &SessionFilter, args: &LsArgs) -> Result<Found, Failure> {
+    let most = match (args.limit, filter.scope) {
+        (Some(0), _) | (None, Scope::Current { .. } | Scope::NotEnded) => usize::MAX,
+        (Some(limit), _) => limit as usize,
+        (None, Scope::All) => PAGE_DEFAULT as usize,
+    };
+    let mut found = Found { rows: Vec::new(), next_cursor: args.cursor };
+    loop {
+        let room = u32::try_from(most - found.rows.len()).unwrap_or(PAGE_MOST).min(PAGE_MOST);
+        let listed = client.sessions(filter, Page { limit: room, cursor: found.next_cursor }).await?;
+        found.rows.extend(listed.rows);
+        found.next_cursor = listed.next_cursor;
+        if found.next_cursor.is_none() || found.rows.len() >= most {
+            break;
+        }
+    }
+    // Stable: within a rank those that changed last stay first.
+    found.rows.sort_by_key(row::rank);
+    Ok(found)
+}
+
+async fn show(app: &App, client: &Client, filter: &SessionFilter, args: &LsArgs, found: Found) -> Result<(), Failure> {
+    let ui = &app.ui;
+    if ui.is_quiet() || ui.format() == Some(Format::Name) {
+        return found.rows.iter().try_for_each(|session| ui.data(&Line::of(session.id.to_string())));
+    }
+    let names = app.campaign_names(client).await?;
+    let form = |session: &Session| SessionForm::new(session, &names.of(&session.campaign));
+    match ui.format() {
+        Some(Format::Json) => ui.json(&SessionsForm {
+            sessions: found.rows.iter().map(form).collect(),
+            next_cursor: found.next_cursor.map(|cursor| cursor.to_string()),
+        }),
+        Some(Format::Jsonl) => found.rows.iter().try_for_each(|session| ui.json(&form(session))),
+        format => show_table(app, client, filter, args, &found, &names, format == Some(Format::Wide)).await,
+    }
+}
+
+async fn show_table(
+    app: &App,
+    client: &Client,
+    filter: &SessionFilter,
+    args: &LsArgs,
+    found: &Found,
+    names: &CampaignNames,
+    wide: bool,
+) -> Result<(), Failure> {
+    let ui = &app.ui;
+    let is_all = filter.scope == Scope::All;
+    if found.rows.is_empty() {
+        // Help for who looks, not a row for who reads.
+        sessions::empty(args.filters.is_any(), is_all).iter().for_each(|line| ui.remark(line));
+        return Ok(());
+    }
+    let now = words::now();
+    let style = ListStyle { wide, heads: !args.no_headers };
+    ui.data_lines(&sessions::table(&found.rows, names, style, now, ui.out_look()))?;
+    let since = Some(words::midnight(now, &app.zone()));
+    let today = GetUsage { since, limit: 1, ..GetUsage::default() };
+    let (status, usage) = tokio::join!(client.status(), client.usage(&today));
+    let beside = Beside {
+        tokens_today: usage.ok().map(|sums| sums.total.usage.total()),
+        halted: status.ok().and_then(|status| status.halt).map(|halt| {
+            format!("{} by {}: ostler halt --release", if halt.freeze { "frozen" } else { "halted" }, halt.by.0)
+        }),
+        more: match (found.next_cursor, is_all) {
+            (Some(_), _) => Some("more: --limit 0".to_owned()),
+            (None, false) => Some("older: ostler ls -a".to_owned()),
+            (None, true) => None,
+        },
+    };
+    ui.remark(&sessions::summary(&found.rows, &beside));
+    Ok(())
+}
+
+async fn watch(app: &App, client: &Client, filter: &SessionFilter, args: &LsArgs) -> Result<u8, Failure> {
+    let ui = &app.ui;
+    let is_lines = ui.format() == Some(Format::Jsonl);
+    if !is_lines && !ui.terminals().stdout_is_terminal {
+        return Err(Failure::usage("-w draws on a terminal, and this is none: use -o jsonl"));
+    }
+    let mut events = client.watch(EventFilter::default(), None).await?;
+    // Ages grow even when nothing happens.
+    let mut seconds = interval(Duration::from_secs(1));
+    seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let drawn = Instant::now();
+        let found = find(client, filter, args).await?;
+        if !is_lines {
+            ui.clear_screen()?;
+        }
+        show(app, client, filter, args, found).await?;
+        ui.flush()?;
+        tokio::select! {
+            event = events.next() => if let Some(Err(error)) = event { return Err(error.into()) },
+            _ = seconds.tick(), if !is_lines => {}
+        }
+        sleep_until(drawn + REDRAW).await;
+    }
+}

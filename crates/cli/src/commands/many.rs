@@ -1,0 +1,79 @@
+//! Doing one thing to many sessions: each gets its line, failures of some do not keep the others.
+
+use clap::Args;
+use ostler_client::{Client, Session};
+
+use crate::{
+    app::App,
+    exit_code,
+    failure::{Failure, of_many},
+    form::SessionForm,
+    output::{Format, Line, Tone},
+};
+
+/// Sessions to do something to.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Operands {
+    /// Sessions: name, id, part of an id, or - for the last one of this terminal
+    #[arg(value_name = "WHO", required = true, allow_hyphen_values = true)]
+    pub(crate) who: Vec<String>,
+}
+
+/// Does something to each and says what became of it.
+pub(crate) async fn each(
+    app: &App,
+    client: &Client,
+    operands: &Operands,
+    verb: &str,
+    act: impl AsyncFn(&Client, &str) -> Result<Session, Failure>,
+) -> Result<u8, Failure> {
+    let mut codes = Vec::new();
+    for typed in &operands.who {
+        let done = match app.who(typed) {
+            Ok(who) => act(client, &who).await,
+            Err(failure) => Err(failure),
+        };
+        match done {
+            Ok(session) => {
+                app.touched(&session.id);
+                say(app, client, verb, &session).await?;
+                codes.push(exit_code::OK);
+            }
+            // Alone, a failure is the command's own.
+            Err(failure) if operands.who.len() == 1 => return Err(failure),
+            Err(failure) => codes.push(said(app, failure)?),
+        }
+    }
+    Ok(of_many(&codes))
+}
+
+/// Says a failure of one among many, and returns its exit code.
+pub(crate) fn said(app: &App, failure: Failure) -> Result<u8, Failure> {
+    match &failure {
+        Failure::Refused(refusal) => {
+            app.ui.say_refusal(refusal);
+            Ok(failure.exit_code())
+        }
+        Failure::Said(code) => Ok(*code),
+        Failure::OutputClosed => Err(failure),
+    }
+}
+
+/// Says in one line what became of a session.
+pub(crate) async fn say(app: &App, client: &Client, verb: &str, session: &Session) -> Result<(), Failure> {
+    let ui = &app.ui;
+    match ui.format() {
+        Some(Format::Json | Format::Jsonl) => {
+            let campaign = app.campaign_name(client, &session.campaign).await;
+            ui.json(&SessionForm::new(session, &campaign))
+        }
+        Some(Format::Name) => ui.data(&Line::of(session.id.to_string())),
+        _ if ui.is_quiet() => ui.data(&Line::of(session.id.to_string())),
+        _ => {
+            let why = session.obituary.as_ref().map(|obituary| obituary.sentence.as_str()).unwrap_or_default();
+            let line = Line::toned(Tone::Accent, session.id.short()).plain(" ").strong(session.name.as_str());
+            let line = line.plain(format!("  {verb}"));
+            ui.data(&if why.is_empty() { line } else { line.faint(format!("   {why}")) })
+        }
+    }
+}

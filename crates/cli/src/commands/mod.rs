@@ -1,0 +1,159 @@
+//! The commands: one file each, with its arguments and what it does.
+
+mod answer;
+mod attach;
+mod campaign;
+mod daemon;
+mod db;
+mod demo;
+mod doctor;
+mod ended;
+mod events;
+mod halt;
+mod interrupt;
+mod kill;
+mod logs;
+mod ls;
+mod many;
+mod pause;
+mod restart;
+mod resume;
+mod run;
+mod send;
+mod show;
+mod stop;
+mod version;
+mod wait;
+
+pub(crate) use daemon::is_gone;
+
+use clap::{Args, Subcommand};
+use ostler_domain::Refusal;
+
+use crate::{app::App, failure::Failure};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    #[command(flatten)]
+    Session(SessionCommand),
+    /// Let agents do what they ask for
+    Allow(answer::AllowArgs),
+    /// Do not let agents do what they ask for
+    Deny(answer::DenyArgs),
+    /// Three scripted agents at work, the daemon killed, nothing lost: no key, no network
+    Demo(demo::DemoArgs),
+    /// Look at this machine: what works, what does not, and what cures it
+    Doctor(doctor::DoctorArgs),
+    /// Kill all agents at once and let none start; --freeze, --release
+    Halt(halt::HaltArgs),
+    /// What can be done with a session; each also without the word
+    #[command(name = "session")]
+    SessionNoun(SessionNoun),
+    /// Directories that agents may work in
+    Campaign(campaign::CampaignArgs),
+    /// The log itself, for programs; -f follows
+    Events(events::EventsArgs),
+    /// Short for `events -f`
+    #[command(hide = true)]
+    Watch(events::EventsArgs),
+    /// Short for `ls -a`
+    #[command(hide = true)]
+    Find(ls::LsArgs),
+    /// The daemon: start, stop, restart, status, logs, run
+    Daemon(daemon::DaemonArgs),
+    /// The store: check, reindex, backup
+    Db(db::DbArgs),
+    /// Print the version
+    Version(version::VersionArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionNoun {
+    #[command(subcommand)]
+    verb: SessionCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionCommand {
+    /// Start a session; stream the turn, print the answer
+    #[command(alias = "create")]
+    Run(run::RunArgs),
+    /// Sessions, those that need you first
+    #[command(visible_alias = "ps", alias = "list")]
+    Ls(ls::LsArgs),
+    /// Everything about one thing, by any id or name; why it ended
+    #[command(alias = "get")]
+    Show(show::ShowArgs),
+    /// What was done, readable; -f follows
+    Logs(logs::LogsArgs),
+    /// Live view with an input line; answers approvals. Ctrl-C leaves, the agent goes on
+    Attach(attach::AttachArgs),
+    /// Say something to a conversation; wakes it if it sleeps
+    Send(send::SendArgs),
+    /// End in an orderly way; --turn only ends the turn, --now kills
+    Stop(stop::StopArgs),
+    /// End at once
+    Kill(kill::KillArgs),
+    /// End the turn, not the session
+    Interrupt(interrupt::InterruptArgs),
+    /// Freeze the agent where it stands
+    Pause(pause::PauseArgs),
+    /// Go on: raises the limit that held it, or starts anew what has ended
+    Resume(resume::ResumeArgs),
+    /// Replace the process; the conversation goes on
+    Restart(restart::RestartArgs),
+    /// Wait for the end; the exit code says how it ended
+    Wait(wait::WaitArgs),
+}
+
+/// Runs a command and returns its exit code.
+pub(crate) fn run(app: &App, command: Command) -> Result<u8, Failure> {
+    match command {
+        Command::Version(args) => version::run(app, &args),
+        Command::Demo(args) => crate::demo::run(app, args.keep),
+        other => with_runtime(ask_the_daemon(app, other)),
+    }
+}
+
+async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
+    match command {
+        Command::Session(verb) | Command::SessionNoun(SessionNoun { verb }) => session(app, verb).await,
+        Command::Allow(args) => answer::allow(app, args).await,
+        Command::Deny(args) => answer::deny(app, args).await,
+        Command::Doctor(args) => doctor::run(app, args).await,
+        Command::Halt(args) => halt::run(app, args).await,
+        Command::Campaign(args) => campaign::run(app, args).await,
+        Command::Events(args) => events::run(app, args).await,
+        Command::Watch(args) => events::run(app, events::EventsArgs { follow: true, ..args }).await,
+        Command::Find(args) => ls::run(app, ls::LsArgs { all: true, ..args }).await,
+        Command::Daemon(args) => daemon::run(app, args).await,
+        Command::Db(args) => db::run(app, args).await,
+        Command::Version(args) => version::run(app, &args),
+        Command::Demo(_) => Err(Refusal::internal("the demo has a runtime of its own").into()),
+    }
+}
+
+async fn session(app: &App, verb: SessionCommand) -> Result<u8, Failure> {
+    match verb {
+        SessionCommand::Run(args) => run::run(app, args).await,
+        SessionCommand::Ls(args) => ls::run(app, args).await,
+        SessionCommand::Show(args) => show::run(app, args).await,
+        SessionCommand::Logs(args) => logs::run(app, args).await,
+        SessionCommand::Attach(args) => attach::run(app, args).await,
+        SessionCommand::Send(args) => send::run(app, args).await,
+        SessionCommand::Stop(args) => stop::run(app, args).await,
+        SessionCommand::Kill(args) => kill::run(app, args).await,
+        SessionCommand::Interrupt(args) => interrupt::run(app, args).await,
+        SessionCommand::Pause(args) => pause::run(app, args).await,
+        SessionCommand::Resume(args) => resume::run(app, args).await,
+        SessionCommand::Restart(args) => restart::run(app, args).await,
+        SessionCommand::Wait(args) => wait::run(app, args).await,
+    }
+}
+
+/// Runs what waits for the daemon, on this thread.
+pub(crate) fn with_runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Refusal::internal(format!("the runtime cannot be built: {error}")))?;
+    runtime.block_on(work)
+}

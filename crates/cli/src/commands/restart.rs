@@ -1,0 +1,18 @@
+//! `ostler restart`: replaces processes; the conversations go on.
+
+use clap::Args;
+
+use super::many::{self, Operands};
+use crate::{app::App, failure::Failure};
+
+#[derive(Debug, Args)]
+pub(crate) struct RestartArgs {
+    #[command(flatten)]
+    operands: Operands,
+}
+
+pub(crate) async fn run(app: &App, args: RestartArgs) -> Result<u8, Failure> {
+    let client = app.client().await?;
+    let act = async |client: &ostler_client::Client, who: &str| Ok(client.restart_session(who).await?);
+    many::each(app, &client, &args.operands, "is the new session of this conversation", act).await
+}

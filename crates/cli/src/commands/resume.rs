@@ -1,0 +1,34 @@
+//! `ostler resume`: lets sessions go on, whatever held them.
+
+use clap::Args;
+use ostler_client::{Client, ResumeSession};
+
+use super::many::{self, Operands};
+use crate::{app::App, failure::Failure, parse};
+
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    #[command(flatten)]
+    operands: Operands,
+    /// Allow this many tokens in all, those used included: 500k, 2M
+    #[arg(long, value_parser = parse::tokens, value_name = "TOKENS")]
+    budget: Option<u64>,
+    /// Let the tape become this large: 8GiB
+    #[arg(long, value_parser = parse::bytes, value_name = "SIZE")]
+    tape: Option<u64>,
+}
+
+pub(crate) async fn run(app: &App, args: ResumeArgs) -> Result<u8, Failure> {
+    let client = app.client().await?;
+    let act = async |client: &Client, who: &str| {
+        let session = client.session(who).await?;
+        // Nobody must know a session's state to pick a verb: what has ended goes on in a new session.
+        if session.outcome.is_some() {
+            return Ok(client.restart_session(who).await?);
+        }
+        let request =
+            ResumeSession { who: session.id.to_string(), max_tokens: args.budget, tape_bytes: args.tape };
+        Ok(client.resume_session(request).await?)
+    };
+    many::each(app, &client, &args.operands, "goes on", act).await
+}

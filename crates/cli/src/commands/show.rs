@@ -1,0 +1,107 @@
+//! `ostler show`: everything about one thing, whatever it is.
+
+use clap::Args;
+use ostler_client::{Approval, Campaign, Client, Delivery, Session};
+use ostler_domain::{
+    ApprovalId, CampaignId, MessageId, Reason,
+    limits::PAGE_MOST,
+    query::{Page, Scope, SessionFilter},
+};
+
+use crate::{
+    app::{App, campaign_operand, person_home},
+    exit_code,
+    failure::Failure,
+    form::{ApprovalForm, CampaignForm, MessageForm, SessionForm},
+    screen, words,
+};
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// A session, campaign, approval or message: id, part of an id, name or path
+    #[arg(value_name = "WHO", allow_hyphen_values = true)]
+    who: String,
+}
+
+pub(crate) async fn run(app: &App, args: ShowArgs) -> Result<u8, Failure> {
+    let client = app.client().await?;
+    match find(app, &client, &args.who).await? {
+        Thing::Session(session) => show_session(app, &client, &session).await?,
+        Thing::Campaign(campaign) => show_campaign(app, &client, &campaign).await?,
+        Thing::Approval(approval) if app.ui.is_json() => app.ui.json(&ApprovalForm::new(&approval))?,
+        Thing::Approval(approval) => app.ui.data_lines(&screen::approval::lines(&approval, words::now()))?,
+        Thing::Message(message) if app.ui.is_json() => app.ui.json(&MessageForm::new(&message))?,
+        Thing::Message(message) => app.ui.data_lines(&screen::message::lines(&message, words::now()))?,
+    }
+    Ok(exit_code::OK)
+}
+
+enum Thing {
+    Session(Box<Session>),
+    Campaign(Campaign),
+    Approval(Approval),
+    Message(Delivery),
+}
+
+/// What the words mean: by their prefix where they have one, else the first sort of thing that has them.
+async fn find(app: &App, client: &Client, typed: &str) -> Result<Thing, Failure> {
+    let has_prefix = |prefix: &str| typed.to_ascii_lowercase().strip_prefix(prefix).is_some_and(|rest| rest.starts_with('_'));
+    if has_prefix(CampaignId::PREFIX) || typed == "." || typed.starts_with('/') || typed.starts_with("./") || typed.starts_with("../") {
+        return Ok(Thing::Campaign(client.campaign(&campaign_operand(typed)?).await?));
+    }
+    if has_prefix(ApprovalId::PREFIX) {
+        return Ok(Thing::Approval(client.approval(typed).await?));
+    }
+    if has_prefix(MessageId::PREFIX) {
+        return Ok(Thing::Message(client.message(typed).await?));
+    }
+    let unknown = match app.session(client, typed).await {
+        Ok(session) => return Ok(Thing::Session(Box::new(session))),
+        Err(failure) if is_unknown(&failure) => failure,
+        Err(failure) => return Err(failure),
+    };
+    if let Ok(campaign) = client.campaign(typed).await {
+        return Ok(Thing::Campaign(campaign));
+    }
+    if let Ok(approval) = client.approval(typed).await {
+        return Ok(Thing::Approval(approval));
+    }
+    match client.message(typed).await {
+        Ok(message) => Ok(Thing::Message(message)),
+        Err(_) => Err(unknown),
+    }
+}
+
+fn is_unknown(failure: &Failure) -> bool {
+    matches!(failure.reason(), Some(Reason::SessionUnknown | Reason::CampaignUnknown))
+}
+
+async fn show_session(app: &App, client: &Client, session: &Session) -> Result<(), Failure> {
+    let campaign = app.campaign_name(client, &session.campaign).await;
+    if app.ui.is_json() {
+        return app.ui.json(&SessionForm::new(session, &campaign));
+    }
+    let chain = client.chain(&session.id.to_string()).await?;
+    let place = chain.iter().position(|other| other.id == session.id).map_or(1, |place| place + 1);
+    let mut approvals = Vec::new();
+    for id in &session.approvals_open {
+        approvals.push(client.approval(&id.to_string()).await?);
+    }
+    let home = person_home();
+    let around = screen::session::Around {
+        campaign: &campaign,
+        place_in_chain: (place, chain.len().max(place)),
+        approvals: &approvals,
+        home: home.as_deref(),
+    };
+    app.ui.data_lines(&screen::session::lines(session, &around, words::now()))
+}
+
+async fn show_campaign(app: &App, client: &Client, campaign: &Campaign) -> Result<(), Failure> {
+    if app.ui.is_json() {
+        return app.ui.json(&CampaignForm::new(campaign));
+    }
+    let filter = SessionFilter { scope: Scope::NotEnded, campaign: Some(campaign.id), ..SessionFilter::default() };
+    let live = client.sessions(&filter, Page::of(PAGE_MOST, None)).await?.rows;
+    app.ui.data_lines(&screen::campaign::lines(campaign, &live, person_home().as_deref(), words::now()))
+}

@@ -1,0 +1,48 @@
+//! `ostler stop`: ends sessions in an orderly way, and waits until they have.
+
+use clap::Args;
+use ostler_client::Client;
+
+use super::{
+    ended, interrupt,
+    many::{self, Operands},
+};
+use crate::{app::App, failure::Failure, output::Line};
+
+#[derive(Debug, Args)]
+pub(crate) struct StopArgs {
+    #[command(flatten)]
+    operands: Operands,
+    /// End the turn only; the session stays
+    #[arg(long, conflicts_with = "now")]
+    turn: bool,
+    /// At once, without asking the agent first
+    #[arg(long)]
+    now: bool,
+}
+
+pub(crate) async fn run(app: &App, args: StopArgs) -> Result<u8, Failure> {
+    let client = app.client().await?;
+    if args.turn {
+        return interrupt::interrupt(app, &client, &args.operands).await;
+    }
+    stop(app, &client, &args.operands, args.now).await
+}
+
+pub(super) async fn stop(app: &App, client: &Client, operands: &Operands, now: bool) -> Result<u8, Failure> {
+    // All are asked before the first is waited for: an orderly end may take many seconds.
+    if operands.who.len() > 1 {
+        for typed in &operands.who {
+            if let Ok(who) = app.who(typed) {
+                // What is refused here is refused again below, where it is said.
+                let _ = client.stop_session(&who, now).await;
+            }
+        }
+    }
+    let act = async |client: &Client, who: &str| {
+        let session = client.stop_session(who, now).await?;
+        app.ui.show_meanwhile(Line::new().faint(format!("{} ends …", session.name)));
+        ended::wait(client, session.id).await
+    };
+    many::each(app, client, operands, if now { "killed" } else { "stopped" }, act).await
+}

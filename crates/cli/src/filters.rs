@@ -1,0 +1,155 @@
+//! Which sessions a command is about: the same flags everywhere.
+
+use std::time::Duration;
+
+use clap::Args;
+use ostler_client::Client;
+use ostler_domain::{
+    Time,
+    query::{Scope, SessionFilter},
+    session::{Attention, Outcome, Status},
+};
+
+use crate::{
+    app::{App, campaign_operand},
+    failure::Failure,
+    parse, words,
+};
+
+/// Failures of this long ago are still news.
+const FAILURES_ARE_NEWS: Duration = Duration::from_secs(24 * 3_600);
+
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Filters")]
+pub(crate) struct Filters {
+    /// In this campaign: name, id or a path in it
+    #[arg(short = 'C', long, value_name = "CAMPAIGN")]
+    pub(crate) campaign: Option<String>,
+    /// Of this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// Of this provider
+    #[arg(long)]
+    pub(crate) provider: Option<String>,
+    /// With this model
+    #[arg(long)]
+    pub(crate) model: Option<String>,
+    /// In one of these states, e.g. WORKING,FAILED
+    #[arg(long, value_delimiter = ',', value_parser = status)]
+    pub(crate) status: Vec<Status>,
+    /// About one of these, e.g. waiting_approval,stalled
+    #[arg(long, value_delimiter = ',', value_parser = attention, value_name = "WORD")]
+    pub(crate) attention: Vec<Attention>,
+    /// Ended in one of these ways, e.g. crashed,oom
+    #[arg(long, value_delimiter = ',', value_parser = outcome)]
+    pub(crate) outcome: Vec<Outcome>,
+    /// In the chain of this session
+    #[arg(long, value_name = "WHO")]
+    pub(crate) chain: Option<String>,
+    /// Of this ticket
+    #[arg(long)]
+    pub(crate) ticket: Option<String>,
+    /// Created since: 2h (ago), today, 2026-01-31
+    #[arg(long, value_parser = parse::moment, value_name = "WHEN")]
+    pub(crate) since: Option<Time>,
+    /// Created before
+    #[arg(long, value_parser = parse::moment, value_name = "WHEN")]
+    pub(crate) until: Option<Time>,
+    /// Only those that wait for a person
+    #[arg(long)]
+    pub(crate) needs_me: bool,
+}
+
+impl Filters {
+    /// Says whether anything in particular is asked for.
+    pub(crate) fn is_any(&self) -> bool {
+        let Self { campaign, agent, provider, model, status, attention, outcome, chain, ticket, since, until, needs_me } =
+            self;
+        let words = [campaign, agent, provider, model, chain, ticket];
+        words.iter().any(|word| word.is_some())
+            || !(status.is_empty() && attention.is_empty() && outcome.is_empty())
+            || since.is_some()
+            || until.is_some()
+            || *needs_me
+    }
+
+    /// Says whether only ended sessions, or also such, can fit.
+    fn asks_for_the_ended(&self) -> bool {
+        let ended = |status: &Status| matches!(status, Status::Stopped | Status::Failed);
+        self.status.iter().any(ended) || !self.outcome.is_empty() || self.chain.is_some()
+    }
+
+    /// The question to the daemon.
+    pub(crate) async fn resolve(&self, app: &App, client: &Client, all: bool) -> Result<SessionFilter, Failure> {
+        let campaign = match &self.campaign {
+            Some(who) => Some(client.campaign(&campaign_operand(who)?).await?.id),
+            None => None,
+        };
+        let chain = match &self.chain {
+            Some(who) => Some(client.session(&app.who(who)?).await?.chain),
+            None => None,
+        };
+        let mut attention = self.attention.clone();
+        if self.needs_me {
+            attention.extend(Attention::ALL.iter().copied().filter(|attention| attention.needs_you()));
+        }
+        Ok(SessionFilter {
+            scope: if all || self.asks_for_the_ended() {
+                Scope::All
+            } else {
+                Scope::Current { failed_since: words::now().minus(FAILURES_ARE_NEWS) }
+            },
+            campaign,
+            chain,
+            name: self.agent.clone(),
+            provider: self.provider.clone(),
+            model: self.model.clone(),
+            ticket: self.ticket.clone(),
+            statuses: self.status.clone(),
+            attention,
+            outcomes: self.outcome.clone(),
+            since: self.since,
+            until: self.until,
+            ..SessionFilter::default()
+        })
+    }
+}
+
+fn status(text: &str) -> Result<Status, String> {
+    Status::parse(text).ok_or_else(|| unknown("status", text, Status::ALL.iter().map(|word| word.as_str())))
+}
+
+fn attention(text: &str) -> Result<Attention, String> {
+    let known = || Attention::ALL.iter().map(|word| word.as_str());
+    Attention::parse(&text.to_ascii_lowercase()).ok_or_else(|| unknown("attention", text, known()))
+}
+
+fn outcome(text: &str) -> Result<Outcome, String> {
+    let known = || Outcome::ALL.iter().map(|word| word.as_str());
+    Outcome::parse(&text.to_ascii_lowercase()).ok_or_else(|| unknown("outcome", text, known()))
+}
+
+fn unknown<'a>(what: &str, text: &str, known: impl Iterator<Item = &'a str>) -> String {
+    format!("there is no {what} \"{text}\"; there are: {}", known.collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_read_in_any_case() {
+        assert_eq!(status("working"), Ok(Status::Working));
+        assert_eq!(attention("Idle"), Ok(Attention::Idle));
+        assert_eq!(outcome("OOM"), Ok(Outcome::Oom));
+        assert!(status("gone").unwrap_err().contains("STOPPED"));
+    }
+
+    #[test]
+    fn asking_for_ended_ones_looks_at_all() {
+        assert!(!Filters::default().is_any());
+        assert!(Filters { status: vec![Status::Stopped], ..Filters::default() }.asks_for_the_ended());
+        assert!(!Filters { status: vec![Status::Working], ..Filters::default() }.asks_for_the_ended());
+        assert!(Filters { needs_me: true, ..Filters::default() }.is_any());
+    }
+}
