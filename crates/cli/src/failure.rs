@@ -21,8 +21,6 @@ use crate::{
 pub(crate) enum Failure {
     /// To be said, with the exit code of its reason.
     Refused(Box<Refusal>),
-    /// All is said; the exit code is left to give.
-    Said(u8),
     /// Nobody reads the output any more, which is their right.
     OutputClosed,
 }
@@ -36,14 +34,13 @@ impl Failure {
     pub(crate) fn reason(&self) -> Option<Reason> {
         match self {
             Failure::Refused(refusal) => Some(refusal.reason),
-            Failure::Said(_) | Failure::OutputClosed => None,
+            Failure::OutputClosed => None,
         }
     }
 
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Failure::Refused(refusal) => of_reason(refusal.reason),
-            Failure::Said(code) => *code,
             Failure::OutputClosed => exit_code::OK,
         }
     }

@@ -31,12 +31,14 @@ impl Lines {
         self.0 = Some(receiver);
     }
 
-    /// Waits for a line; `None` at the end of the input. For ever while it is not open.
+    /// Waits for a line; `None` once, at the end of the input. For ever while it is not open.
     pub(crate) async fn next(&mut self) -> Option<String> {
-        match &mut self.0 {
-            Some(receiver) => receiver.recv().await,
-            None => std::future::pending().await,
+        let Some(receiver) = &mut self.0 else { return std::future::pending().await };
+        let line = receiver.recv().await;
+        if line.is_none() {
+            self.0 = None;
         }
+        line
     }
 }
 

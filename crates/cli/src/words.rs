@@ -101,11 +101,6 @@ pub(crate) fn rfc3339(time: Time) -> String {
     timestamp(time).strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
 }
 
-/// A moment for people: `2026-01-31 14:02`.
-pub(crate) fn moment(time: Time, zone: &TimeZone) -> String {
-    timestamp(time).to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string()
-}
-
 /// When today began here.
 pub(crate) fn midnight(now: Time, zone: &TimeZone) -> Time {
     let today = timestamp(now).to_zoned(zone.clone()).start_of_day();
@@ -160,7 +155,6 @@ mod tests {
         let time = Time::from_micros(1_763_000_000_000_123);
         assert_eq!(rfc3339(time), "2025-11-13T02:13:20.000123Z");
         assert_eq!(clock(time, &TimeZone::UTC), "02:13:20");
-        assert_eq!(moment(time, &TimeZone::UTC), "2025-11-13 02:13");
         assert_eq!(rfc3339(midnight(time, &TimeZone::UTC)), "2025-11-13T00:00:00.000000Z");
         assert_eq!(rfc3339(Time::from_micros(i64::MAX)), "1970-01-01T00:00:00.000000Z");
     }

@@ -1,7 +1,10 @@
 //! Asking, and asking again when the connection breaks. Reads are harmless to repeat; changes carry an id by which
 //! the daemon knows that it has done them.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    sync::atomic::Ordering,
+    time::{Duration, SystemTime},
+};
 
 use ostler_domain::{RequestId, Time};
 use tonic::{Response, Status, transport::Channel};
@@ -9,7 +12,7 @@ use tonic::{Response, Status, transport::Channel};
 use crate::{
     Client, Error,
     error::{Failure, given_up},
-    socket,
+    socket, start,
 };
 
 /// Longest wait for an answer. A restart waits for an orderly stop, which has rungs of several seconds.
@@ -26,14 +29,32 @@ impl Client {
         let mut waits = WAITS_MS.iter();
         loop {
             let status = match call(self.channel.clone()).await {
-                Ok(answer) => return Ok(answer.into_inner()),
+                Ok(answer) => {
+                    if let Some(starter) = &self.starter {
+                        starter.answered.store(true, Ordering::Relaxed);
+                    }
+                    return Ok(answer.into_inner());
+                }
                 Err(status) => status,
             };
             match (Failure::of(status), waits.next()) {
                 (Failure::Final(error), _) => return Err(error),
-                (Failure::Lost(_), Some(wait)) => tokio::time::sleep(Duration::from_millis(*wait)).await,
+                (Failure::Lost(_), Some(wait)) => {
+                    self.start_again().await;
+                    tokio::time::sleep(Duration::from_millis(*wait)).await;
+                }
                 (Failure::Lost(status), None) => return Err(given_up(&status, socket::path(&self.home))),
             }
+        }
+    }
+
+    /// A daemon can die between being connected to and being asked: then it is as if none had been there.
+    async fn start_again(&self) {
+        if let Some(starter) = self.starter.as_ref().filter(|starter| !starter.answered.load(Ordering::Relaxed))
+            && Client::connect(&self.home).await.is_err()
+        {
+            // Whether it came up is seen by the next try.
+            let _ = start::start(&self.home, &starter.program).await;
         }
     }
 

@@ -2,8 +2,8 @@
 
 use std::{
     io,
-    path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
 };
 
 use hyper_util::rt::TokioIo;
@@ -21,6 +21,15 @@ use crate::{Error, call::CALL_LIMIT, error::is_nobody, socket, start};
 pub struct Client {
     pub(crate) channel: Channel,
     pub(crate) home: Arc<Home>,
+    /// Set while a daemon may be started in place of one that died before it answered anything.
+    pub(crate) starter: Option<Arc<Starter>>,
+}
+
+/// What starts a daemon, until one has answered. Later a daemon that is gone was stopped by somebody, and stays so.
+#[derive(Debug)]
+pub(crate) struct Starter {
+    pub(crate) program: PathBuf,
+    pub(crate) answered: AtomicBool,
 }
 
 impl Client {
@@ -37,14 +46,15 @@ impl Client {
     /// Waits until it answers, ten seconds at most. With `OSTLER_NO_AUTOSTART` in the environment it starts none.
     pub async fn connect_or_start(home: &Home, program: &Path) -> Result<Client, Error> {
         let no = std::env::var_os("OSTLER_NO_AUTOSTART");
-        match Client::connect(home).await {
-            Err(Error::Unreachable { source, .. })
-                if is_nobody(&source) && start::is_allowed(no.as_deref()) =>
-            {
-                start::start(home, program).await
-            }
-            outcome => outcome,
+        if !start::is_allowed(no.as_deref()) {
+            return Client::connect(home).await;
         }
+        let client = match Client::connect(home).await {
+            Err(Error::Unreachable { source, .. }) if is_nobody(&source) => start::start(home, program).await?,
+            outcome => outcome?,
+        };
+        let starter = Starter { program: program.to_owned(), answered: AtomicBool::new(false) };
+        Ok(Client { starter: Some(Arc::new(starter)), ..client })
     }
 
     /// The directories of the daemon that this is connected to.
@@ -72,6 +82,6 @@ impl Client {
         };
         // The address is for HTTP's sake: the connector knows the way.
         let endpoint = Endpoint::from_static("http://ostler").timeout(CALL_LIMIT);
-        Client { channel: endpoint.connect_with_connector_lazy(connector), home }
+        Client { channel: endpoint.connect_with_connector_lazy(connector), home, starter: None }
     }
 }

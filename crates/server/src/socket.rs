@@ -43,6 +43,8 @@ impl ControlSocket {
         let fail = |source| SocketError::Io { path: path.to_owned(), source };
         let dir = path.parent().unwrap_or(Path::new("/"));
         fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(fail)?;
+        // It may have been there before, and open to others.
+        fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(fail)?;
         match fs::symlink_metadata(path) {
             Ok(found) if found.file_type().is_socket() => fs::remove_file(path).map_err(fail)?,
             Ok(_) => return Err(SocketError::NoSocket(path.to_owned())),

@@ -151,7 +151,12 @@ impl Store {
         Ok(self.inner.blob_writer.run(write).await.ok_or(CommitError::Closed)??)
     }
 
-    /// The end of the durable log, as it grows.
+    /// The end of the durable log.
+    pub fn last_seq(&self) -> u64 {
+        *self.inner.published.borrow()
+    }
+
+    /// The end of the durable log, as it grows. A `borrow()` of it that is kept stops the writer: copy the number.
     pub fn published(&self) -> watch::Receiver<u64> {
         self.inner.published.clone()
     }

@@ -161,6 +161,12 @@ impl TestHome {
         self.keepers().into_iter().find(|(_, dir)| dir.ends_with(session.to_string())).map(|(keeper, _)| keeper)
     }
 
+    /// The processes that this one started and that still are its own.
+    pub fn children_of(&self, parent: &Proc) -> Vec<Proc> {
+        let listed = fs::read_to_string(format!("/proc/{0}/task/{0}/children", parent.pid)).unwrap_or_default();
+        listed.split_whitespace().filter_map(|pid| Proc::of(pid.parse().ok()?)).collect()
+    }
+
     /// The keepers of this home, each with its session's directory.
     pub fn keepers(&self) -> Vec<(Proc, PathBuf)> {
         let sessions = self.home.sessions();
@@ -182,6 +188,14 @@ fn lock_dir(pid: u32, sessions: &Path) -> Option<PathBuf> {
 
 impl Drop for TestHome {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            let log = fs::read_to_string(self.home.daemon_log()).unwrap_or_default();
+            let tail: Vec<&str> = log.lines().rev().take(40).collect();
+            #[allow(clippy::print_stderr, reason = "what the daemon said is what one needs after a failure")]
+            for line in tail.iter().rev() {
+                eprintln!("daemon.log: {line}");
+            }
+        }
         // Keepers first would only start daemons anew; a daemon first leaves keepers to find.
         for _ in 0..20 {
             if let Some(daemon) = self.daemon() {

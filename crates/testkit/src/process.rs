@@ -16,8 +16,10 @@ impl Proc {
         Some(Self { pid, start_time: start_time(pid)? })
     }
 
+    /// A killed process is gone when its last thread is: until then its sockets still answer.
     pub fn is_alive(&self) -> bool {
-        start_time(self.pid) == Some(self.start_time) && state(self.pid).is_some_and(|state| state != 'Z')
+        let threads = || fs::read_dir(format!("/proc/{}/task", self.pid)).map_or(0, Iterator::count);
+        start_time(self.pid) == Some(self.start_time) && (state(self.pid).is_some_and(|state| state != 'Z') || threads() > 1)
     }
 
     /// Says whether the process is stopped by a signal or frozen.

@@ -138,3 +138,32 @@ fn all_settings_are_described() {
         has_all("docs/config.md", keys.iter().map(String::as_str));
     }
 }
+
+/// All Rust sources of the crates, joined.
+fn sources() -> String {
+    let mut joined = String::new();
+    let mut ahead = vec![root().join("crates")];
+    while let Some(dir) = ahead.pop() {
+        for path in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                ahead.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                joined.push_str(&fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+    joined
+}
+
+#[test]
+fn tests_that_hold_promises_exist() {
+    let sources = sources();
+    let page = prose(&root().join("docs/faults.md"));
+    let names = page.split('`').skip(1).step_by(2);
+    // The names of tests are sentences.
+    let tests = names.filter(|name| {
+        name.matches('_').count() >= 2 && !name.contains(|c: char| !c.is_ascii_lowercase() && c != '_')
+    });
+    let missing: Vec<&str> = tests.filter(|test| !sources.contains(&format!("fn {test}("))).collect();
+    assert!(missing.is_empty(), "docs/faults.md names tests that do not exist: {missing:?}");
+}

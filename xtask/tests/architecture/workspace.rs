@@ -69,7 +69,11 @@ impl Workspace {
 }
 
 fn member(package: Package, own: &BTreeSet<String>) -> Member {
-    let is_built = |target: &&Target| target.kind.iter().any(|kind| kind == "lib" || kind == "bin");
+    let is_built = |target: &&Target| {
+        // Programs that only tests start are in their directories.
+        target.kind.iter().any(|kind| kind == "lib" || kind == "bin")
+            && !target.src_path.iter().any(|part| part == "tests")
+    };
     let roots = package.targets.iter().filter(is_built).map(|target| target.src_path.clone()).collect();
     let own_uses = package
         .dependencies

@@ -16,14 +16,14 @@ use crate::{
 #[derive(Debug, Args)]
 pub(crate) struct AllowArgs {
     /// Approvals, or sessions that ask one thing
-    #[arg(value_name = "ID", required = true, allow_hyphen_values = true)]
+    #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DenyArgs {
     /// Approvals, or sessions that ask one thing
-    #[arg(value_name = "ID", required = true, allow_hyphen_values = true)]
+    #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
     /// What the agent is told
     #[arg(short, long, value_name = "REASON", default_value = "", hide_default_value = true)]

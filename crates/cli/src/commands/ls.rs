@@ -31,7 +31,7 @@ const REDRAW: Duration = Duration::from_millis(250);
 pub(crate) struct LsArgs {
     /// Ended ones too
     #[arg(short, long)]
-    pub(crate) all: bool,
+    all: bool,
     /// Show changes as they happen
     #[arg(short, long)]
     watch: bool,
@@ -46,6 +46,12 @@ pub(crate) struct LsArgs {
     /// Leave the heads of the columns out
     #[arg(long)]
     no_headers: bool,
+}
+
+impl LsArgs {
+    pub(super) fn of_all(self) -> Self {
+        Self { all: true, ..self }
+    }
 }
 
 /// What was found.

@@ -15,7 +15,7 @@ use crate::{
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Operands {
     /// Sessions: name, id, part of an id, or - for the last one of this terminal
-    #[arg(value_name = "WHO", required = true, allow_hyphen_values = true)]
+    #[arg(value_name = "WHO", required = true)]
     pub(crate) who: Vec<String>,
 }
 
@@ -54,7 +54,6 @@ pub(crate) fn said(app: &App, failure: Failure) -> Result<u8, Failure> {
             app.ui.say_refusal(refusal);
             Ok(failure.exit_code())
         }
-        Failure::Said(code) => Ok(*code),
         Failure::OutputClosed => Err(failure),
     }
 }

@@ -19,7 +19,7 @@ use crate::{
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
     /// A session, campaign, approval or message: id, part of an id, name or path
-    #[arg(value_name = "WHO", allow_hyphen_values = true)]
+    #[arg(value_name = "WHO")]
     who: String,
 }
 

@@ -44,6 +44,11 @@ impl Told {
         Self { rest: lines.collect(), ..Self::new(verb, first) }
     }
 
+    /// A text of the agent's, as it stands among its deeds.
+    pub(crate) fn said(text: &str) -> Self {
+        Self::whole("say", text)
+    }
+
     #[must_use]
     pub(super) fn tone(self, tone: Tone) -> Self {
         Self { tone, ..self }
@@ -109,6 +114,11 @@ impl Teller {
     /// Tells every event, each on its own.
     pub(crate) fn of_everything() -> Self {
         Self { everything: true, ..Self::default() }
+    }
+
+    /// Forgets what came before.
+    pub(crate) fn reset(&mut self) {
+        *self = Self { everything: self.everything, ..Self::default() };
     }
 
     /// What this event adds to the story.

@@ -85,7 +85,7 @@ pub(super) fn tell(event: &Event) -> Told {
             let output = one_line(&result.output, SHORT);
             Told::new("result", output).tone(if result.success { Tone::Plain } else { Tone::Bad })
         }
-        Event::AgentCompletion(said) => Told::whole("say", &said.text),
+        Event::AgentCompletion(said) => Told::said(&said.text),
         Event::AgentStatus(status) => Told::new("status", one_line(&status.text, SHORT)).faint(),
         Event::AgentError(error) => Told::whole("error", &error.text).tone(Tone::Bad),
         Event::AgentStderr(raw) => Told::new("stderr", one_line(&raw.text, SHORT)).faint(),

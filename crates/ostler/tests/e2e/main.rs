@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod bad_input;
 mod control;
 mod crash;
+mod faults;
 mod life;
 mod torture;
 

@@ -111,7 +111,8 @@ pub(crate) fn insert(
         .prepare_cached(
             "INSERT INTO session(num, id, tail, campaign, conversation, name, provider, ticket, chain, continues, created,
                                  model, provider_id, status, attention, outcome, ended, restart_due)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
+                     iif(EXISTS (SELECT 1 FROM session next WHERE next.continues = ?2), NULL, ?18))",
         )?
         .execute(params![
             num,

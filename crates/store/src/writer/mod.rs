@@ -131,6 +131,10 @@ impl Writer {
                 work(&mut self);
             }
         }
+        // Leaves one whole file behind; SQLite would only do so if this connection were the last.
+        if let Err(error) = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
+            tracing::warn!(error = &error as &dyn std::error::Error, "the write-ahead log stays");
+        }
     }
 
     /// Writes a batch and answers its owners.
@@ -146,11 +150,17 @@ impl Writer {
             Written { results: failed, recorded: Vec::new() }
         });
         let last_seq = self.counters.seq;
+        // Before the answers: who was answered finds its own events within what is published.
+        if !recorded.is_empty() {
+            self.published.send_replace(last_seq);
+        }
         for ((answer, _room), result) in answers.into_iter().zip(results) {
             // An owner that no longer waits has had its commit all the same.
             let _ = answer.send(result.map(|seqs| Committed { seqs, last_seq }));
         }
-        self.publish(recorded);
+        if !recorded.is_empty() && self.tail.receiver_count() > 0 {
+            let _ = self.tail.send(recorded.into());
+        }
     }
 
     /// Writes a batch in one transaction. Each commit of it succeeds or fails alone; an error means that none did.
@@ -229,15 +239,6 @@ impl Writer {
         }
         self.write_rows(draft.rows)?;
         Ok(self.execute("COMMIT").doing("commit to the log")?)
-    }
-
-    fn publish(&mut self, recorded: Vec<Arc<Recorded>>) {
-        if recorded.is_empty() {
-            return;
-        }
-        self.published.send_replace(self.counters.seq);
-        // Nobody listens when there is no watcher.
-        let _ = self.tail.send(recorded.into());
     }
 
     /// Forgets what a transaction that did not happen would have made true.

@@ -36,7 +36,7 @@ fn a_backup_made_under_load_opens_whole() {
             }
             last
         });
-        let least = *store.published().borrow();
+        let least = store.last_seq();
         let tell = Arc::clone(&told);
         block_on(store.backup(&dest, move |progress| tell.store(progress.blobs, Ordering::Relaxed))).unwrap();
         stop.store(true, Ordering::Relaxed);

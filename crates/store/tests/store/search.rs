@@ -15,7 +15,7 @@ fn open_searched(place: &Place) -> Opened {
 }
 
 fn hits(store: &Store, text: &str) -> Vec<SearchHit> {
-    block_on(store.searchable(*store.published().borrow()));
+    block_on(store.searchable(store.last_seq()));
     block_on(store.search(text, Page::of(0, None))).unwrap().rows
 }
 

@@ -133,11 +133,18 @@ pub(crate) fn dump(connection: &rusqlite::Connection, fits: impl Fn(&str) -> boo
         let mut rows = statement.query([]).unwrap();
         while let Some(row) = rows.next().unwrap() {
             let values: Vec<String> =
-                (0..columns).map(|column| format!("{:?}", row.get_ref(column).unwrap())).collect();
+                (0..columns).map(|column| show(row.get_ref(column).unwrap())).collect();
             text.push_str(&format!("{table}: {}\n", values.join(" | ")));
         }
     }
     text
+}
+
+fn show(value: rusqlite::types::ValueRef<'_>) -> String {
+    match value {
+        rusqlite::types::ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        other => format!("{other:?}"),
+    }
 }
 
 pub(crate) fn is_derived(table: &str) -> bool {

@@ -1,0 +1,458 @@
+//! Two years of a busy team, made up from a seed: campaigns, conversations, lives of every kind, one after the
+//! other. The same seed gives the same history.
+
+use std::{collections::VecDeque, time::Duration};
+
+use ostler_domain::{
+    Budget, CampaignId, ConversationId, Event, Message, MessageId, Mode, Name, SessionId, Time, Usage,
+    budget::WhenUsedUp,
+    campaign::{Campaign, Root},
+    event::{By, ConversationOpened, DaemonStarted, StopReason, ToolCall, ToolResult},
+    session::{
+        Approve, Config, Created, How, Outcome, Report, Request, Restart, RestartPolicy, Sandbox, StopRule, WatchdogLimits,
+    },
+    time::BootId,
+};
+use ostler_store::Bulk;
+use ostler_testkit::Seed;
+
+use super::{
+    life::Life,
+    words::{rank, text, unit, word},
+};
+
+/// 2023-12-01, in microseconds: the whole history lies in the past of any machine.
+const BEGINNING: i64 = 1_701_388_800_000_000;
+const SPAN: Duration = Duration::from_secs(700 * 86_400);
+const CAMPAIGNS: usize = 120;
+/// Events of a life that does nothing beyond being started, told one thing and ended.
+const LEAST_EVENTS: f64 = 13.0;
+/// A daemon's life in sessions.
+const SESSIONS_PER_DAEMON: u64 = 5_000;
+/// One session in so many has an output that is too large for the log.
+const LARGE_EVERY: u64 = 2_000;
+
+const PROVIDERS: &[(&str, &[&str])] = &[
+    ("claude-code", &["opus", "sonnet", "haiku"]),
+    ("codex", &["gpt-large", "gpt-small"]),
+    ("script", &["script"]),
+    ("openai-api", &["local-70b", "local-8b"]),
+];
+const TOOLS: &[&str] = &["Bash", "Read", "Edit", "Grep", "Write", "Glob", "WebFetch"];
+const PEOPLE: &[&str] = &["ann", "bob", "chidi", "dana", "emre", "fay"];
+
+/// How many sessions end in which way, of a thousand.
+const OUTCOMES: &[(Outcome, u64)] = &[
+    (Outcome::Done, 520),
+    (Outcome::Stopped, 180),
+    (Outcome::Killed, 60),
+    (Outcome::Crashed, 90),
+    (Outcome::FailedStart, 40),
+    (Outcome::Timeout, 30),
+    (Outcome::Budget, 25),
+    (Outcome::Lost, 20),
+    (Outcome::Handoff, 20),
+    (Outcome::Oom, 10),
+    (Outcome::Reset, 5),
+];
+
+/// What is to be made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Size {
+    pub(crate) sessions: u64,
+    /// About this many; never fewer than a life has.
+    pub(crate) events: u64,
+}
+
+/// The history, item by item.
+pub(crate) struct History {
+    size: Size,
+    seed: Seed,
+    campaigns: Vec<Campaign>,
+    ready: VecDeque<Bulk>,
+    made: Size,
+    /// The mean of what a session does beyond the least, and the end of the distribution that has it.
+    mean: f64,
+    longest: f64,
+    continued: Option<Continued>,
+}
+
+/// A session whose policy wants another one.
+struct Continued {
+    id: SessionId,
+    chain: SessionId,
+    conversation: ConversationId,
+    campaign: usize,
+    name: Name,
+    config: Config,
+    restart_count: u32,
+    short_lives: u32,
+    at: Time,
+}
+
+impl History {
+    pub(crate) fn new(size: Size, seed: u64) -> Self {
+        let mut seed = Seed::of(seed);
+        let campaigns: Vec<Campaign> = (0..CAMPAIGNS).map(|n| campaign(n, &mut seed)).collect();
+        let first = campaigns.iter().map(|campaign| Bulk::Node(campaign.added, Event::CampaignAdded(campaign.clone())));
+        let mean = (ratio(size.events, size.sessions) - LEAST_EVENTS).max(0.0);
+        Self {
+            ready: first.collect(),
+            campaigns,
+            seed,
+            made: Size { sessions: 0, events: CAMPAIGNS as u64 },
+            mean,
+            longest: end_of_zipf_with_mean(mean),
+            size,
+            continued: None,
+        }
+    }
+
+    pub(crate) fn sessions_made(&self) -> u64 {
+        self.made.sessions
+    }
+
+    fn make_session(&mut self) {
+        let spacing = SPAN.mul_f64(1.0 / self.size.sessions.max(1) as f64);
+        let regular = Time::from_micros(BEGINNING).plus(spacing.mul_f64(self.made.sessions as f64));
+        if self.made.sessions % SESSIONS_PER_DAEMON == 0 {
+            self.push_node(regular, daemon_started(self.made.sessions / SESSIONS_PER_DAEMON + 1));
+        }
+        let continued = self.continued.take();
+        let at = continued.as_ref().map_or(regular, |earlier| earlier.at.max(regular));
+        let activities = self.activities();
+        let outcome = self.outcome(continued.is_some());
+        let (created, campaign) = self.created(at, outcome, continued);
+        let life = self.live(created.clone(), outcome, activities, at);
+        self.continued = follow(&life, &created, campaign);
+        self.made.sessions += 1;
+        self.made.events += life.events.len() as u64;
+        self.ready.push_back(Bulk::Session(life.events));
+    }
+
+    fn push_node(&mut self, at: Time, event: Event) {
+        self.made.events += 1;
+        self.ready.push_back(Bulk::Node(at, event));
+    }
+
+    /// How much the next session does: a few do a great deal. What was made so far is made up for.
+    fn activities(&mut self) -> u64 {
+        let left = Size {
+            sessions: self.size.sessions - self.made.sessions,
+            events: self.size.events.saturating_sub(self.made.events),
+        };
+        let needed = (ratio(left.events, left.sessions) - LEAST_EVENTS).max(0.0);
+        let correction = if self.mean > 0.0 { (needed / self.mean).clamp(0.2, 5.0) } else { 0.0 };
+        let drawn = self.longest.powf(unit(&mut self.seed)) * correction;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small and positive")]
+        let whole = drawn.round() as u64;
+        whole.min(100_000)
+    }
+
+    fn outcome(&mut self, goes_on: bool) -> Outcome {
+        if goes_on && self.seed.chance(70) {
+            return Outcome::Done;
+        }
+        // A store of any size has an end of every kind.
+        if let Some((outcome, _)) = usize::try_from(self.made.sessions).ok().and_then(|n| OUTCOMES.get(n)) {
+            return *outcome;
+        }
+        let mut place = self.seed.below(OUTCOMES.iter().map(|(_, share)| share).sum());
+        for (outcome, share) in OUTCOMES {
+            match place.checked_sub(*share) {
+                Some(rest) => place = rest,
+                None => return *outcome,
+            }
+        }
+        Outcome::Done
+    }
+
+    fn created(&mut self, at: Time, outcome: Outcome, continued: Option<Continued>) -> (Created, usize) {
+        let id = SessionId::new(at, self.entropy());
+        if let Some(earlier) = continued {
+            let created = Created {
+                id,
+                campaign: self.campaigns[earlier.campaign].id,
+                conversation: earlier.conversation,
+                name: earlier.name,
+                config: earlier.config,
+                sandbox: Sandbox::Off,
+                continues: Some(earlier.id),
+                chain: earlier.chain,
+                spawned_by: None,
+                restart_count: earlier.restart_count,
+                short_lives: earlier.short_lives,
+            };
+            return (created, earlier.campaign);
+        }
+        let place = rank(&mut self.seed, CAMPAIGNS as f64);
+        let campaign = self.campaigns[place].clone();
+        let conversation = ConversationId::new(at, self.entropy());
+        let name = self.name();
+        let opened =
+            ConversationOpened { id: conversation, campaign: campaign.id, key: format!("adhoc:{id}"), name: name.clone() };
+        self.push_node(at, Event::ConversationOpened(opened));
+        let created = Created {
+            id,
+            campaign: campaign.id,
+            conversation,
+            name,
+            config: self.config(&campaign, outcome),
+            sandbox: Sandbox::Off,
+            continues: None,
+            chain: id,
+            spawned_by: None,
+            restart_count: 0,
+            short_lives: 0,
+        };
+        (created, place)
+    }
+
+    fn name(&mut self) -> Name {
+        let words = text(&mut self.seed, 18);
+        Name::slug(&words).unwrap_or_else(|| "work".parse().unwrap_or_else(|_| unreachable!("a name")))
+    }
+
+    fn config(&mut self, campaign: &Campaign, outcome: Outcome) -> Config {
+        let seed = &mut self.seed;
+        let (provider, models) = PROVIDERS[rank(seed, PROVIDERS.len() as f64)];
+        let restarts = outcome.is_failure() && seed.chance(40);
+        Config {
+            provider: provider.to_owned(),
+            model: Some(models[rank(seed, models.len() as f64)].to_owned()),
+            working_dir: campaign.root.path.clone(),
+            budget: match outcome {
+                Outcome::Budget => Some(Budget { tokens: 20_000, when_used_up: WhenUsedUp::Stop }),
+                _ => seed.chance(20).then_some(Budget { tokens: 50_000_000, when_used_up: WhenUsedUp::Hold }),
+            },
+            timeout_us: (outcome == Outcome::Timeout).then_some(1_800_000_000),
+            restart: if restarts { RestartPolicy::OnFailure } else { RestartPolicy::Never },
+            approve: if seed.chance(50) { Approve::All } else { Approve::Ask },
+            ends_with_turn: outcome == Outcome::Done && seed.chance(50),
+            environment: Default::default(),
+            provider_config: Default::default(),
+            ticket: seed.chance(30).then(|| format!("gh:{}", seed.below(20_000))),
+            watchdogs: WatchdogLimits::default(),
+        }
+    }
+
+    fn live(&mut self, created: Created, outcome: Outcome, activities: u64, at: Time) -> Life {
+        let by = By(PEOPLE[rank(&mut self.seed, PEOPLE.len() as f64)].to_owned());
+        let message = self.message(at);
+        let entropy = self.entropy();
+        let mut life = Life::begin(created, Some(message), &by, at, entropy);
+        let pid = 1_000 + u32::try_from(self.seed.below(4_000_000)).unwrap_or(0);
+        if outcome == Outcome::FailedStart {
+            life.ask(Request::Start, &By::ostler());
+            life.pass(Duration::from_millis(30));
+            let message = "No such file or directory (os error 2)".to_owned();
+            life.exit(How::NeverStarted { stage: "exec".to_owned(), message }, false);
+            return life;
+        }
+        let provider_id = format!("{:016x}", self.seed.next());
+        life.start(pid, Some(provider_id));
+        self.work(&mut life, outcome, activities, &by);
+        end(&mut life, outcome, &by);
+        life
+    }
+
+    /// Turns with everything that happens in them.
+    fn work(&mut self, life: &mut Life, outcome: Outcome, activities: u64, by: &By) {
+        let (mut done, mut turn) = (0, 0);
+        // A life that does more than this has several turns, each for a message of its own.
+        let per_turn = 10 + self.seed.below(60);
+        let is_large = self.made.sessions % LARGE_EVERY == LARGE_EVERY / 2;
+        loop {
+            let messages = if turn == 0 { life.state.undelivered().map(|message| message.id).collect() } else { Vec::new() };
+            let asked = life.events.iter().rev().find_map(|(_, event)| match event {
+                Event::MessageAccepted(accepted) => Some(accepted.message.id),
+                _ => None,
+            });
+            life.report(Report::TurnStarted { messages: asked.into_iter().chain(messages).collect() });
+            if is_large && turn == 0 {
+                self.tool(life, 40_000);
+            }
+            let until = activities.min(done + per_turn);
+            while done < until {
+                done += self.activity(life);
+            }
+            let usage = self.usage(if outcome == Outcome::Budget { 30_000 } else { 0 });
+            life.report(Report::Usage { usage, model: life.state.created().config.model.clone() });
+            let cut_short = matches!(outcome, Outcome::Crashed | Outcome::Lost | Outcome::Oom | Outcome::Killed);
+            if done >= activities && cut_short && self.seed.chance(70) {
+                return;
+            }
+            life.report(Report::TurnEnded { stop_reason: StopReason::Completed });
+            if done >= activities || life.state.stop().is_some() {
+                return;
+            }
+            turn += 1;
+            life.pass(Duration::from_secs(20 + self.seed.below(300)));
+            let message = self.message(life.now());
+            life.ask(Request::Prompt(message), by);
+        }
+    }
+
+    /// One thing that the agent does; says how many events it was.
+    fn activity(&mut self, life: &mut Life) -> u64 {
+        let before = life.events.len();
+        life.pass(Duration::from_millis(200 + self.seed.below(4_000)));
+        match self.seed.below(100) {
+            0..15 => {
+                let bytes = self.length(80, 900);
+                life.report(Report::Thinking(text(&mut self.seed, bytes)));
+            }
+            15..60 => {
+                let bytes = self.length(20, 6_000);
+                self.tool(life, bytes);
+            }
+            60..85 => {
+                let bytes = self.length(60, 1_500);
+                life.report(Report::Completion(text(&mut self.seed, bytes)));
+            }
+            85..98 => {
+                let usage = self.usage(0);
+                life.report(Report::Usage { usage, model: life.state.created().config.model.clone() });
+            }
+            _ => self.approval(life),
+        }
+        (life.events.len() - before) as u64
+    }
+
+    fn tool(&mut self, life: &mut Life, output_bytes: usize) {
+        let seed = &mut self.seed;
+        let tool = TOOLS[rank(seed, TOOLS.len() as f64)].to_owned();
+        let tool_id = format!("tool-{:08x}", seed.below(u64::from(u32::MAX)));
+        let summary = format!("{} {}", word(seed), word(seed));
+        let input = format!("{{\"command\":\"{summary}\",\"path\":\"src/{}.rs\"}}", word(seed));
+        life.report(Report::ToolCall(ToolCall { tool, tool_id: tool_id.clone(), summary, input }));
+        life.pass(Duration::from_millis(30 + seed.below(3_000)));
+        let success = seed.chance(88);
+        let output = text(seed, output_bytes);
+        life.report(Report::ToolResult(ToolResult { tool_id, success, exit: Some(i32::from(!success)), output }));
+    }
+
+    fn approval(&mut self, life: &mut Life) {
+        let ask = format!("ask-{:06x}", self.seed.below(1 << 24));
+        let input = text(&mut self.seed, 40);
+        life.report(Report::ApprovalAsked { ask, tool: "Bash".to_owned(), input });
+        let Some(id) = life.state.approvals().first().map(|open| open.id) else { return };
+        life.pass(Duration::from_secs(5 + self.seed.below(90)));
+        let by = By(PEOPLE[rank(&mut self.seed, PEOPLE.len() as f64)].to_owned());
+        life.ask(Request::Answer { id, allow: self.seed.chance(80), message: String::new() }, &by);
+    }
+
+    fn usage(&mut self, more: u64) -> Usage {
+        let seed = &mut self.seed;
+        let output = 50 + seed.below(1_500);
+        Usage {
+            input: 200 + seed.below(3_000) + more,
+            cache_read: seed.below(80_000),
+            cache_write: seed.below(4_000),
+            output,
+            reasoning: seed.below(output),
+        }
+    }
+
+    fn message(&mut self, at: Time) -> Message {
+        let bytes = self.length(30, 1_200);
+        let entropy = self.entropy();
+        Message { id: MessageId::new(at, entropy), text: text(&mut self.seed, bytes), mode: Mode::Followup }
+    }
+
+    /// A length between two, the shorter the likelier.
+    fn length(&mut self, least: usize, most: usize) -> usize {
+        least + rank(&mut self.seed, (most - least) as f64)
+    }
+
+    fn entropy(&mut self) -> u128 {
+        u128::from(self.seed.next()) << 64 | u128::from(self.seed.next())
+    }
+}
+
+impl Iterator for History {
+    type Item = Bulk;
+
+    fn next(&mut self) -> Option<Bulk> {
+        // A promised restart is kept even beyond the number: a daemon that finds one unkept would keep it.
+        while self.ready.is_empty() && (self.made.sessions < self.size.sessions || self.continued.is_some()) {
+            self.make_session();
+        }
+        self.ready.pop_front()
+    }
+}
+
+fn end(life: &mut Life, outcome: Outcome, by: &By) {
+    life.pass(Duration::from_secs(2));
+    let asked = |life: &mut Life, rule, how| {
+        life.ask(Request::Stop(rule), by);
+        life.pass(Duration::from_millis(300));
+        life.exit(how, false);
+    };
+    match outcome {
+        Outcome::Done | Outcome::FailedStart | Outcome::Budget => life.exit(How::Exited { code: 0 }, false),
+        Outcome::Stopped => asked(life, StopRule::Stop, How::Exited { code: 0 }),
+        Outcome::Killed => asked(life, StopRule::Kill, How::Signaled { signal: 9 }),
+        Outcome::Crashed => life.exit(How::Exited { code: 101 }, false),
+        Outcome::Lost => {
+            let reason = "the machine restarted while it ran".to_owned();
+            life.exit(How::Lost { reason }, false);
+        }
+        Outcome::Oom => life.exit(How::Signaled { signal: 9 }, true),
+        Outcome::Timeout => {
+            life.hear(ostler_domain::session::Input::TimedOut);
+            life.exit(How::Signaled { signal: 15 }, false);
+        }
+        Outcome::Handoff => life.end_as(outcome, "Handed its work on."),
+        Outcome::Reset => life.end_as(outcome, "Reset by a person."),
+    }
+}
+
+/// What the next session must go on with.
+fn follow(life: &Life, created: &Created, campaign: usize) -> Option<Continued> {
+    let ended = life.state.ended()?;
+    let Some(Restart::At(deadline)) = &ended.restart else { return None };
+    Some(Continued {
+        id: created.id,
+        chain: created.chain,
+        conversation: created.conversation,
+        campaign,
+        name: created.name.clone(),
+        config: created.config.clone(),
+        restart_count: created.restart_count + 1,
+        short_lives: life.state.short_lives(),
+        at: deadline.wall(),
+    })
+}
+
+fn campaign(n: usize, seed: &mut Seed) -> Campaign {
+    let at = Time::from_micros(BEGINNING).minus(Duration::from_secs(3_600 - n as u64));
+    let name: Name = format!("{}-{n}", word(seed)).parse().unwrap_or_else(|_| unreachable!("a word is a name"));
+    let entropy = u128::from(seed.next()) << 64 | u128::from(seed.next());
+    Campaign {
+        id: CampaignId::new(at, entropy),
+        root: Root { path: format!("/home/ann/code/{name}"), device: 64_769, inode: 1_000_000 + n as u64 },
+        name,
+        added: at,
+    }
+}
+
+fn daemon_started(epoch: u64) -> Event {
+    let boot = BootId("6f1b0c5e-3b1d-4f0a-9d58-2c6a4e8f7a31".to_owned());
+    Event::DaemonStarted(DaemonStarted { version: "0.1.0".to_owned(), epoch, pid: 4_321, boot })
+}
+
+/// `end` such that `end` to the power of a number from 0 to 1 has this mean.
+fn end_of_zipf_with_mean(mean: f64) -> f64 {
+    let mean_of = |end: f64| (end - 1.0) / end.ln();
+    let (mut low, mut high) = (1.000_001, 1e9);
+    while high - low > 1e-3 {
+        let middle = f64::midpoint(low, high);
+        if mean_of(middle) < mean { low = middle } else { high = middle }
+    }
+    low
+}
+
+fn ratio(events: u64, sessions: u64) -> f64 {
+    events as f64 / sessions.max(1) as f64
+}

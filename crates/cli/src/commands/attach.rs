@@ -1,0 +1,184 @@
+//! `ostler attach`: a live view with an input line. Leaving ends nothing.
+
+use std::time::Duration;
+
+use clap::Args;
+use ostler_client::{
+    AnswerApproval, Client, ListEvents, Place, Received, SendMessage, Session, Watch, Watched, query::EventFilter,
+};
+use ostler_domain::{Event, Mode, Reason, Refusal};
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::{
+    app::App,
+    exit_code,
+    failure::Failure,
+    input::Lines,
+    output::{Line, Tone},
+    questions::{Questions, Typed},
+    screen::{
+        activity::{Teller, Told},
+        row,
+    },
+    signals::Signals,
+    words,
+};
+
+/// How many events of the past are shown first.
+const PAST: u32 = 60;
+
+#[derive(Debug, Args)]
+pub(crate) struct AttachArgs {
+    /// Session or conversation: name, id, part of an id, or - for the last one of this terminal
+    who: String,
+}
+
+struct Attached<'a> {
+    app: &'a App,
+    client: &'a Client,
+    session: Session,
+    teller: Teller,
+    questions: Questions,
+}
+
+pub(crate) async fn run(app: &App, args: AttachArgs) -> Result<u8, Failure> {
+    let client = app.client().await?;
+    let session = app.session(&client, &args.who).await?;
+    let mut attached =
+        Attached { app, client: &client, session, teller: Teller::new(), questions: Questions::default() };
+    let mut watch = attached.begin().await?;
+    let mut signals = Signals::catch()?;
+    let mut typed = Lines::default();
+    typed.open();
+    let mut seconds = interval(Duration::from_secs(1));
+    seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            item = watch.next() => match item {
+                Some(item) => attached.watched(item?),
+                None => return Err(Refusal::new(Reason::DaemonUnreachable, "the daemon is gone").into()),
+            },
+            line = typed.next() => match line {
+                Some(line) => if attached.typed(&line).await? {
+                    watch = attached.begin().await?;
+                },
+                None => break,
+            },
+            _ = seconds.tick() => if let Some(line) = attached.teller.running(words::now()) {
+                app.ui.show_meanwhile(line);
+            },
+            _ = signals.next() => break,
+        }
+    }
+    attached.leave().await
+}
+
+impl Attached<'_> {
+    /// Shows who it is and the end of its past, and follows from there.
+    async fn begin(&mut self) -> Result<Watch, Failure> {
+        let ui = &self.app.ui;
+        let (tone, sign) = row::sign(&self.session);
+        ui.say(&Line::toned(tone, sign).plain(" ").append(Line::joined([
+            Line::new().strong(self.session.name.as_str()),
+            Line::toned(Tone::Accent, self.session.id.short()),
+            Line::of(self.session.status.as_str()),
+            Line::of(format!("sandbox {}", self.session.sandbox.as_str())),
+            Line::new().faint("a line you type is sent; Ctrl-C leaves, the agent goes on"),
+        ])));
+        let filter = EventFilter { session: Some(self.session.id), ..EventFilter::default() };
+        let request = ListEvents { filter: filter.clone(), from: Place::End, limit: PAST };
+        let mut past = self.client.events(&request).await?.events;
+        past.reverse();
+        let seen = past.last().map_or(0, Received::seq);
+        for received in past {
+            self.show(&received, false);
+        }
+        self.ask();
+        if self.session.outcome.is_some() {
+            ui.say(&Line::new().faint("  it has ended; a message starts a new session of the conversation"));
+        }
+        Ok(self.client.watch(filter, Some(seen)).await?)
+    }
+
+    fn watched(&mut self, item: Watched) {
+        match item {
+            Watched::Event(event) => self.show(&Received::Known(event), true),
+            Watched::Unknown(event) => self.show(&Received::Unknown(event), true),
+            Watched::Reconnected => {
+                self.app.ui.say(&Line::new().faint("  the daemon was away and is back; nothing was missed"));
+            }
+        }
+    }
+
+    fn show(&mut self, received: &Received, is_now: bool) {
+        let mut ask_next = false;
+        if let Received::Known(recorded) = received {
+            match &recorded.event {
+                Event::ApprovalRequested(asked) => ask_next = self.questions.asked(asked),
+                Event::ApprovalAnswered(answered) => ask_next = self.questions.answered(answered.id),
+                _ => {}
+            }
+        }
+        let told = self.teller.tell(received);
+        told.iter().for_each(|told| self.say(told));
+        if ask_next && is_now {
+            self.ask();
+        }
+    }
+
+    fn say(&self, told: &Told) {
+        let ui = &self.app.ui;
+        told.lines(&Line::of("  "), ui.err_look().width).iter().for_each(|line| ui.say(line));
+    }
+
+    fn ask(&self) {
+        self.questions.lines().iter().for_each(|line| self.app.ui.say(line));
+    }
+
+    /// Acts on a typed line. True when the conversation goes on in another session.
+    async fn typed(&mut self, line: &str) -> Result<bool, Failure> {
+        match self.questions.typed(line) {
+            Typed::Answer { id, allow, message } => {
+                let answer = AnswerApproval { approval: id.to_string(), allow, message };
+                self.refused(self.client.answer_approval(answer).await.map_err(Failure::from))?;
+            }
+            Typed::AskWhy => self.app.ui.prompt(&Line::of("why not?").strong(" >")),
+            Typed::Show(lines) => {
+                lines.iter().for_each(|line| self.app.ui.say(&Line::of("          ").plain(line)));
+                self.ask();
+            }
+            Typed::Other(text) if text.trim().is_empty() => {}
+            Typed::Other(text) => {
+                let request = SendMessage { who: self.session.id.to_string(), text, mode: Mode::Followup };
+                let sent = self.refused(self.client.send_message(request).await.map_err(Failure::from))?;
+                if let Some(sent) = sent.filter(|sent| sent.session.id != self.session.id) {
+                    self.session = sent.session;
+                    self.app.touched(&self.session.id);
+                    self.teller.reset();
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Says a refusal and stays; other failures end the view.
+    fn refused<T>(&self, outcome: Result<T, Failure>) -> Result<Option<T>, Failure> {
+        match outcome {
+            Ok(value) => Ok(Some(value)),
+            Err(Failure::Refused(refusal)) if refusal.reason != Reason::DaemonUnreachable => {
+                self.app.ui.say_refusal(&refusal);
+                Ok(None)
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    async fn leave(&self) -> Result<u8, Failure> {
+        let session = self.client.session(&self.session.id.to_string()).await?;
+        let goes_on = if session.outcome.is_some() { "has ended" } else { "goes on" };
+        self.app.ui.say(&Line::new());
+        self.app.ui.say(&Line::of(format!("{} {goes_on}", session.name)).faint(" · ").append(row::now(&session, words::now())));
+        Ok(exit_code::OK)
+    }
+}

@@ -1,0 +1,301 @@
+//! `ostler daemon`: the daemon's own life.
+
+use std::{
+    fs::File,
+    io::{BufRead, BufReader, Read, Seek, SeekFrom},
+    time::Duration,
+};
+
+use clap::{Args, Subcommand};
+use ostler_client::{Client, Home, NodeStatus};
+use ostler_domain::{Reason, Refusal};
+use serde::Serialize;
+use tokio::time::{Instant, sleep};
+
+use crate::{
+    DaemonRun,
+    app::App,
+    exit_code,
+    failure::Failure,
+    form::StatusForm,
+    output::{Line, Tone},
+    words,
+};
+
+/// How long an ending daemon is waited for; with sessions to stop it takes the ladder of each.
+const ENDS_WITHIN: Duration = Duration::from_secs(60);
+/// How often it is looked whether something has come about.
+const LOOK: Duration = Duration::from_millis(5);
+/// How long sessions are waited for to be adopted before a restart says how many are.
+const ADOPTED_WITHIN: Duration = Duration::from_secs(5);
+/// How much of the log's end is looked at for its last lines.
+const LOG_BYTES: u64 = 1024 * 1024;
+
+#[derive(Debug, Args)]
+pub(crate) struct DaemonArgs {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Start it if it does not run
+    Start,
+    /// End it; agents go on
+    Stop {
+        /// Stop all sessions first, in an orderly way
+        #[arg(long)]
+        stop_sessions: bool,
+    },
+    /// End it and start it anew, as the version of this program; agents go on meanwhile
+    Restart,
+    /// How it is; exit 7 when none runs
+    Status,
+    /// What it says
+    Logs {
+        /// Go on with what it says from now on
+        #[arg(short, long)]
+        follow: bool,
+        /// The last N lines; 0 means all
+        #[arg(long, default_value_t = 50, value_name = "N")]
+        tail: usize,
+    },
+    /// Be the daemon, in this terminal
+    Run {
+        /// Write to the log instead of the terminal
+        #[arg(long)]
+        background: bool,
+    },
+}
+
+#[derive(Serialize)]
+struct StoppedForm {
+    pid: Option<u32>,
+    sessions_left_running: u64,
+}
+
+impl DaemonArgs {
+    pub(crate) fn run(&self) -> Option<DaemonRun> {
+        match self.verb {
+            Verb::Run { background } => Some(DaemonRun { background }),
+            _ => None,
+        }
+    }
+}
+
+pub(crate) async fn run(app: &App, args: DaemonArgs) -> Result<u8, Failure> {
+    match args.verb {
+        Verb::Start => {
+            let client = app.client().await?;
+            show(app, &client.status().await?)?;
+        }
+        Verb::Stop { stop_sessions } => stop(app, stop_sessions).await?,
+        Verb::Restart => restart(app).await?,
+        Verb::Status => show(app, &app.running_client().await?.status().await?)?,
+        Verb::Logs { follow, tail } => logs(app, follow, tail).await?,
+        // The binary becomes the daemon before it becomes a command line.
+        Verb::Run { .. } => return Err(Refusal::internal("this program cannot be a daemon").into()),
+    }
+    Ok(exit_code::OK)
+}
+
+fn show(app: &App, status: &NodeStatus) -> Result<(), Failure> {
+    if app.ui.is_json() {
+        return app.ui.json(&StatusForm::new(status));
+    }
+    app.ui.data_lines(&lines(status, words::now()))
+}
+
+fn lines(status: &NodeStatus, now: ostler_domain::Time) -> Vec<Line> {
+    let store = &status.store;
+    let disk = store.database_bytes + store.search_bytes + store.blob_bytes + store.tape_bytes;
+    let detached = match status.detached_sessions {
+        0 => Line::new(),
+        n => Line::toned(Tone::Warn, format!("{n} not adopted yet")),
+    };
+    let mut lines = vec![
+        Line::toned(Tone::Good, "●").plain(" ").append(Line::joined([
+            Line::of(format!("daemon {}", status.version)),
+            Line::of(format!("pid {}", status.pid)),
+            Line::of(format!("up {}", words::span(now.since(status.started)))),
+            Line::of(words::plural(status.live_sessions, "live session", "live sessions")),
+            detached,
+        ])),
+        Line::of("  ").append(Line::joined([
+            Line::of(&status.state_dir),
+            Line::of(words::bytes(disk)),
+            Line::of(words::plural(status.last_seq, "event", "events")),
+            Line::of(format!("schema {}", status.schema_version)),
+            Line::of(format!("epoch {}", status.epoch)),
+        ])),
+    ];
+    if let Some(halt) = &status.halt {
+        let word = if halt.freeze { "all agents frozen" } else { "all agents halted" };
+        let why = if halt.why.is_empty() { String::new() } else { format!(": {}", halt.why) };
+        let line = Line::toned(Tone::Bad, format!("! {word}")).plain(format!(" by {} {} ago{why}", halt.by.0, words::age(now.since(halt.since))));
+        lines.push(line.faint("   ostler halt --release"));
+    }
+    lines
+}
+
+async fn stop(app: &App, stop_sessions: bool) -> Result<(), Failure> {
+    let client = match app.running_client().await {
+        Err(failure) if failure.reason() == Some(Reason::DaemonUnreachable) => {
+            if app.ui.is_json() {
+                return app.ui.json(&StoppedForm { pid: None, sessions_left_running: 0 });
+            }
+            // Asking for what already holds is no failure: scripts ask twice.
+            return app.ui.data(&Line::of("no daemon runs"));
+        }
+        client => client?,
+    };
+    let stopping = client.stop_daemon(stop_sessions).await?;
+    app.ui.show_meanwhile(Line::new().faint("the daemon ends …"));
+    wait_until_gone(stopping.pid).await?;
+    if app.ui.is_json() {
+        let sessions_left_running = stopping.sessions_left_running;
+        return app.ui.json(&StoppedForm { pid: Some(stopping.pid), sessions_left_running });
+    }
+    let left = match stopping.sessions_left_running {
+        0 => String::new(),
+        n => format!("; {} without it", words::plural(n, "session goes on", "sessions go on")),
+    };
+    app.ui.data(&Line::of(format!("daemon {} stopped{left}", stopping.pid)))
+}
+
+async fn wait_until_gone(pid: u32) -> Result<(), Failure> {
+    let deadline = Instant::now() + ENDS_WITHIN;
+    while !is_gone(pid) {
+        if Instant::now() >= deadline {
+            let message = format!("the daemon (pid {pid}) has not ended within {}", words::span(ENDS_WITHIN));
+            return Err(Refusal::new(Reason::TimedOut, message).hint("ostler daemon logs", "shows what it is doing").into());
+        }
+        sleep(LOOK).await;
+    }
+    Ok(())
+}
+
+/// Says whether a process has ended. One that waits to be collected by its parent has.
+pub(crate) fn is_gone(pid: u32) -> bool {
+    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(stat) => stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X'])),
+        Err(_) => true,
+    }
+}
+
+async fn restart(app: &App) -> Result<(), Failure> {
+    match app.running_client().await {
+        Ok(client) => {
+            let stopping = client.stop_daemon(false).await?;
+            wait_until_gone(stopping.pid).await?;
+        }
+        Err(failure) if failure.reason() == Some(Reason::DaemonUnreachable) => {}
+        Err(failure) => return Err(failure),
+    }
+    let started = Instant::now();
+    let client = app.client().await?;
+    let ready = started.elapsed();
+    let status = adopted(&client).await?;
+    if app.ui.is_json() {
+        return app.ui.json(&StatusForm::new(&status));
+    }
+    let attached = status.live_sessions - status.detached_sessions.min(status.live_sessions);
+    app.ui.data(&Line::joined([
+        Line::of(format!("{} ready in {}", status.version, words::took(ready))),
+        Line::of(format!("pid {}", status.pid)),
+        Line::of(format!("{attached} of {} re-adopted", words::plural(status.live_sessions, "session", "sessions"))),
+    ]))
+}
+
+/// The daemon's status, once all sessions are adopted or time is up.
+async fn adopted(client: &Client) -> Result<NodeStatus, Failure> {
+    let deadline = Instant::now() + ADOPTED_WITHIN;
+    loop {
+        let status = client.status().await?;
+        if status.detached_sessions == 0 || Instant::now() >= deadline {
+            return Ok(status);
+        }
+        sleep(LOOK).await;
+    }
+}
+
+async fn logs(app: &App, follow: bool, tail: usize) -> Result<(), Failure> {
+    let home = app.home()?;
+    let mut file = open_log(&home)?;
+    let unreadable = |error: std::io::Error| Failure::from(Refusal::internal(format!("the log cannot be read: {error}")));
+    if tail > 0 {
+        let length = file.metadata().map_err(unreadable)?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(LOG_BYTES))).map_err(unreadable)?;
+    }
+    let mut reader = BufReader::new(file);
+    let mut lines = Vec::new();
+    let mut text = Vec::new();
+    while reader.read_until(b'\n', &mut text).map_err(unreadable)? > 0 {
+        lines.push(String::from_utf8_lossy(&text).into_owned());
+        text.clear();
+    }
+    let from = if tail == 0 { 0 } else { lines.len().saturating_sub(tail) };
+    lines[from..].iter().try_for_each(|line| app.ui.data(&Line::of(line.trim_end())))?;
+    while follow {
+        app.ui.flush()?;
+        sleep(Duration::from_millis(200)).await;
+        // Looked for by hand: the file is local, and a line more or less is late by a fifth of a second.
+        let mut more = String::new();
+        reader.read_to_string(&mut more).map_err(unreadable)?;
+        more.lines().try_for_each(|line| app.ui.data(&Line::of(line)))?;
+    }
+    Ok(())
+}
+
+fn open_log(home: &Home) -> Result<File, Failure> {
+    File::open(home.daemon_log()).map_err(|error| {
+        let refusal = Refusal::new(Reason::WrongState, "the daemon has written no log yet");
+        refusal.because(error.to_string()).hint("ostler daemon start", "starts one in the background").into()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use ostler_client::reply::{HaltState, StoreSizes};
+    use ostler_domain::{NodeId, event::By};
+
+    use super::*;
+    use crate::{
+        output::Look,
+        testing::{NOW, ago},
+    };
+
+    fn status() -> NodeStatus {
+        NodeStatus {
+            pid: 4121,
+            version: "0.1.0".to_owned(),
+            node: NodeId::new(NOW, 1),
+            epoch: 3,
+            started: ago(7_300),
+            state_dir: "/home/ann/.local/state/ostler".to_owned(),
+            live_sessions: 5,
+            detached_sessions: 1,
+            halt: Some(HaltState { freeze: true, by: By("ann".to_owned()), why: "fire drill".to_owned(), since: ago(60) }),
+            store: StoreSizes { database_bytes: 1 << 30, search_bytes: 1 << 20, blob_bytes: 0, tape_bytes: 200 << 20 },
+            last_seq: 12_345,
+            schema_version: 1,
+        }
+    }
+
+    #[test]
+    fn says_how_it_is() {
+        let look = Look::plain(None);
+        let text: Vec<_> = lines(&status(), NOW).iter().map(|line| line.show(&look)).collect();
+        insta::assert_snapshot!(text.join("\n"));
+        insta::assert_snapshot!(crate::output::to_json(&StatusForm::new(&status())));
+    }
+
+    #[test]
+    fn knows_who_is_gone() {
+        assert!(!is_gone(std::process::id()));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = child.id();
+        child.wait().unwrap();
+        assert!(is_gone(pid));
+    }
+}

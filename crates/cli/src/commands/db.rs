@@ -1,0 +1,170 @@
+//! `ostler db`: looks after the store.
+
+use clap::{Args, Subcommand};
+use ostler_client::{
+    Incoming,
+    reply::{CheckNews, Finding, Progress, Severity},
+};
+use serde::Serialize;
+
+use crate::{
+    app::{App, absolute},
+    exit_code,
+    failure::Failure,
+    output::{Line, Tone},
+    words,
+};
+
+#[derive(Debug, Args)]
+pub(crate) struct DbArgs {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Look for damage, changing nothing; exit 1 when there is some
+    Check {
+        /// Read every event, blob and tape too
+        #[arg(long)]
+        full: bool,
+    },
+    /// Rebuild everything derived from the log
+    Reindex,
+    /// Copy the store while it is in use
+    Backup {
+        /// A directory that does not exist yet
+        #[arg(value_name = "DEST")]
+        destination: String,
+    },
+}
+
+#[derive(Serialize)]
+struct CheckForm {
+    ok: bool,
+    findings: Vec<FindingForm>,
+}
+
+#[derive(Serialize)]
+struct FindingForm {
+    severity: &'static str,
+    place: String,
+    message: String,
+}
+
+#[derive(Serialize)]
+struct DoneForm {
+    done: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    destination: Option<String>,
+}
+
+pub(crate) async fn run(app: &App, args: DbArgs) -> Result<u8, Failure> {
+    let client = app.client().await?;
+    match args.verb {
+        Verb::Check { full } => check(app, client.check_store(full).await?).await,
+        Verb::Reindex => {
+            work(app, client.reindex_store().await?).await?;
+            done(app, "reindexed: everything derived is made anew from the log", None)
+        }
+        Verb::Backup { destination } => {
+            let destination = absolute(&destination)?;
+            work(app, client.backup_store(&destination).await?).await?;
+            done(app, &format!("copied to {destination}"), Some(destination.clone()))
+        }
+    }
+}
+
+fn done(app: &App, words: &str, destination: Option<String>) -> Result<u8, Failure> {
+    if app.ui.is_json() {
+        app.ui.json(&DoneForm { done: true, destination })?;
+    } else {
+        app.ui.data(&Line::toned(Tone::Good, "✓ ").plain(words))?;
+    }
+    Ok(exit_code::OK)
+}
+
+async fn work(app: &App, mut answers: Incoming<Progress>) -> Result<(), Failure> {
+    let mut reporter = Reporter::new(app);
+    while let Some(progress) = answers.next().await {
+        reporter.report(&progress?);
+    }
+    Ok(())
+}
+
+async fn check(app: &App, mut answers: Incoming<CheckNews>) -> Result<u8, Failure> {
+    let mut reporter = Reporter::new(app);
+    let mut findings = Vec::new();
+    while let Some(news) = answers.next().await {
+        match news? {
+            CheckNews::Progress(progress) => reporter.report(&progress),
+            CheckNews::Finding(finding) => {
+                if !app.ui.is_json() {
+                    app.ui.data(&line(&finding))?;
+                }
+                findings.push(finding);
+            }
+        }
+    }
+    let bad = findings.iter().filter(|finding| finding.severity > Severity::Note).count() as u64;
+    if app.ui.is_json() {
+        let form = |finding: Finding| FindingForm {
+            severity: word(finding.severity),
+            place: finding.place,
+            message: finding.message,
+        };
+        app.ui.json(&CheckForm { ok: bad == 0, findings: findings.into_iter().map(form).collect() })?;
+    } else if bad == 0 {
+        app.ui.data(&Line::toned(Tone::Good, "✓ ").plain("nothing is damaged"))?;
+    } else {
+        app.ui.data(&Line::toned(Tone::Bad, "✗ ").plain(words::plural(bad, "thing is not as it should be", "things are not as they should be")))?;
+        if findings.iter().any(|finding| finding.severity == Severity::Repairable) {
+            app.ui.remark(&Line::of("  ").with(Tone::Accent, "ostler db reindex").faint("   makes what is derived anew from the log"));
+        }
+    }
+    Ok(if bad == 0 { exit_code::OK } else { exit_code::FAILURE })
+}
+
+fn word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Note => "note",
+        Severity::Repairable => "repairable",
+        Severity::Damage => "damage",
+    }
+}
+
+fn line(finding: &Finding) -> Line {
+    let tone = match finding.severity {
+        Severity::Note => Tone::Faint,
+        Severity::Repairable => Tone::Warn,
+        Severity::Damage => Tone::Bad,
+    };
+    Line::toned(tone, word(finding.severity)).padded(11).plain(&finding.place).plain(": ").plain(&finding.message)
+}
+
+/// Shows how far work has come: on a terminal in place, else a line a step.
+struct Reporter<'a> {
+    app: &'a App,
+    step: String,
+}
+
+impl<'a> Reporter<'a> {
+    fn new(app: &'a App) -> Self {
+        Self { app, step: String::new() }
+    }
+
+    fn report(&mut self, progress: &Progress) {
+        let ui = &self.app.ui;
+        let far = match progress.total {
+            0 if progress.done == 0 => String::new(),
+            0 => format!("  {}", words::number(progress.done)),
+            total => format!("  {} of {}", words::number(progress.done), words::number(total)),
+        };
+        if ui.terminals().stderr_is_terminal {
+            ui.show_meanwhile(Line::new().faint(format!("{}{far}", progress.step)));
+        } else if self.step != progress.step {
+            ui.remark(&Line::new().faint(&progress.step));
+        }
+        self.step.clone_from(&progress.step);
+    }
+}

@@ -1,0 +1,194 @@
+//! `ostler run`: starts a session, streams its turn, prints the answer.
+
+mod prompt;
+mod story;
+mod stream;
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args, ValueEnum};
+use ostler_client::{AddCampaign, Campaign, Client, CreateSession, Session};
+use ostler_domain::{
+    Budget, Name, Reason, Refusal,
+    budget::WhenUsedUp,
+    session::{Approve, RestartPolicy},
+};
+
+use crate::{
+    app::{App, absolute, campaign_operand, person_home},
+    exit_code,
+    failure::Failure,
+    form::SessionForm,
+    input,
+    output::{Line, Tone},
+    parse, words,
+};
+
+/// The agent program that is run when none is named: the only one there is.
+const DEFAULT_PROVIDER: &str = "script";
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// What the agent is told; - reads standard input
+    prompt: Option<String>,
+    /// Read the prompt from this file
+    #[arg(short, long, value_name = "FILE", conflicts_with = "prompt")]
+    file: Option<PathBuf>,
+    /// Agent program
+    #[arg(short, long, default_value = DEFAULT_PROVIDER)]
+    provider: String,
+    /// Model, as the provider names it
+    #[arg(short, long)]
+    model: Option<String>,
+    /// Campaign: name, id or a path in it [default: the one around this directory]
+    #[arg(short = 'C', long, env = "OSTLER_CAMPAIGN", hide_env_values = true)]
+    campaign: Option<String>,
+    /// Make this git root a campaign if it is not one yet
+    #[arg(long, conflicts_with = "campaign")]
+    here: bool,
+    /// Name of the conversation [default: made from the prompt]
+    #[arg(long)]
+    name: Option<Name>,
+    /// Do not wait: print the id and return
+    #[arg(short, long)]
+    detach: bool,
+    /// Leave the session live when its turn has ended
+    #[arg(long)]
+    keep: bool,
+    /// Who answers the agent's questions
+    #[arg(long, value_enum, default_value_t = ApproveMode::Policy)]
+    approve: ApproveMode,
+    /// Tokens (input and output) it may use: 500k, 2M
+    #[arg(long, value_parser = parse::tokens, value_name = "TOKENS")]
+    budget: Option<u64>,
+    /// How long the session may live: 30m
+    #[arg(long, value_parser = parse::duration, value_name = "SPAN")]
+    timeout: Option<Duration>,
+    /// Whether a new session replaces it when it ends: never, on-failure, always
+    #[arg(long, value_parser = restart_policy, default_value = "never", value_name = "WHEN")]
+    restart: RestartPolicy,
+    /// Set an environment variable of the agent
+    #[arg(long, value_parser = parse::variable, value_name = "NAME=VALUE")]
+    env: Vec<(String, String)>,
+    /// The work it belongs to: gh:shop#412
+    #[arg(long)]
+    ticket: Option<String>,
+}
+
+/// Who answers an agent that asks for leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ApproveMode {
+    /// A person where one can be asked (here, or later with -d); nobody there means no
+    Policy,
+    /// A person, always: the agent waits
+    Ask,
+    /// Everything is allowed
+    All,
+}
+
+fn restart_policy(text: &str) -> Result<RestartPolicy, String> {
+    RestartPolicy::parse(text).ok_or_else(|| format!("\"{text}\" is none of never, on-failure, always"))
+}
+
+pub(crate) async fn run(app: &App, args: RunArgs) -> Result<u8, Failure> {
+    let prompt = prompt::read(app, args.prompt.as_deref(), args.file.as_deref())?;
+    if prompt.is_none() && !args.detach && !args.keep {
+        return Err(Refusal::invalid("nothing was said to the agent")
+            .hint("ostler run \"…\"", "says it")
+            .hint("ostler run -d", "starts an agent that waits for messages")
+            .into());
+    }
+    let client = app.client().await?;
+    let campaign = campaign(app, &client, &args).await?;
+    let request = request(app, &args, &campaign, prompt);
+    let session = client.create_session(request).await?;
+    app.touched(&session.id);
+    if args.detach {
+        detached(app, &campaign, &session)?;
+        return Ok(exit_code::OK);
+    }
+    stream::follow(app, &client, &campaign, &session, args.keep).await
+}
+
+fn request(app: &App, args: &RunArgs, campaign: &Campaign, prompt: Option<String>) -> CreateSession {
+    let person = args.detach || app.ui.has_person();
+    CreateSession {
+        model: args.model.clone(),
+        name: args.name.clone(),
+        initial_message: prompt,
+        budget: args.budget.map(|tokens| Budget {
+            tokens,
+            when_used_up: if person { WhenUsedUp::Hold } else { WhenUsedUp::Stop },
+        }),
+        timeout: args.timeout,
+        restart: args.restart,
+        approve: match args.approve {
+            ApproveMode::All => Approve::All,
+            ApproveMode::Policy if !person => Approve::Nobody,
+            ApproveMode::Ask | ApproveMode::Policy => Approve::Ask,
+        },
+        // Whoever detaches comes back to talk; whoever waits for the answer wants no process left behind it.
+        ends_with_turn: !args.keep && !args.detach,
+        environment: args.env.iter().cloned().collect(),
+        ticket: args.ticket.clone(),
+        ..CreateSession::new(campaign.id.to_string(), &args.provider)
+    }
+}
+
+/// The campaign to act in: the one named, or the one around the working directory.
+async fn campaign(app: &App, client: &Client, args: &RunArgs) -> Result<Campaign, Failure> {
+    if let Some(who) = args.campaign.as_deref().filter(|who| !who.is_empty()) {
+        return Ok(client.campaign(&campaign_operand(who)?).await?);
+    }
+    let here = absolute(".")?;
+    let outside = match client.campaign(&here).await.map_err(Failure::from) {
+        Err(failure) if failure.reason() == Some(Reason::CampaignUnknown) => failure,
+        found => return found,
+    };
+    let root = git_root(&here);
+    let shown = words::path(&root, person_home().as_deref());
+    let question = format!("{shown} is no campaign yet. May agents read and write there?");
+    if args.here || input::agrees(&app.ui, &question) {
+        let campaign = client.add_campaign(AddCampaign { path: root, name: None }).await?;
+        app.ui.remark(&Line::of("campaign ").strong(campaign.name.as_str()).plain(format!("  {shown}")).faint("  (added)"));
+        return Ok(campaign);
+    }
+    let Failure::Refused(refusal) = outside else { return Err(outside) };
+    let said = args.prompt.as_deref().filter(|prompt| prompt.len() < 40 && *prompt != "-").map_or_else(|| "\"…\"".to_owned(), words::quoted);
+    let here = words::path(&here, person_home().as_deref());
+    let refusal = Refusal { message: format!("{here} is in no campaign"), hints: Vec::new(), ..*refusal };
+    Err(refusal
+        .hint("ostler campaign add .", "agents may then read and write here")
+        .hint(format!("ostler run --here {said}"), "the same in one go")
+        .into())
+}
+
+/// The root of the git work tree around a directory, or the directory itself.
+fn git_root(from: &str) -> String {
+    let around = std::path::Path::new(from).ancestors().find(|dir| dir.join(".git").exists());
+    around.and_then(|dir| dir.to_str()).unwrap_or(from).to_owned()
+}
+
+fn detached(app: &App, campaign: &Campaign, session: &Session) -> Result<(), Failure> {
+    let ui = &app.ui;
+    if ui.is_json() {
+        return ui.json(&SessionForm::new(session, campaign.name.as_str()));
+    }
+    ui.data(&Line::of(session.id.to_string()))?;
+    ui.remark(&header(campaign, session));
+    for (command, effect) in [("logs -f", "follows it"), ("attach", "talks to it"), ("stop", "ends it")] {
+        let command = format!("ostler {command} {}", session.id.short());
+        ui.remark(&Line::of("  ").append(Line::toned(Tone::Accent, command).padded(22)).plain("  ").faint(effect));
+    }
+    Ok(())
+}
+
+fn header(campaign: &Campaign, session: &Session) -> Line {
+    let model = session.model.as_deref().map(|model| format!(" {model}")).unwrap_or_default();
+    Line::of("session ").with(Tone::Accent, session.id.short()).faint(" · ").append(Line::joined([
+        Line::new().strong(session.name.as_str()),
+        Line::of(format!("{}{model}", session.provider)),
+        Line::of(campaign.name.as_str()),
+        Line::of(format!("sandbox {}", session.sandbox.as_str())),
+    ]))
+}

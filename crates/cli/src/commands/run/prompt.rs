@@ -1,0 +1,33 @@
+//! What the agent is told: an argument, a file, standard input, or an argument with standard input beside it.
+
+use std::path::Path;
+
+use crate::{app::App, failure::Failure, input};
+
+pub(super) fn read(app: &App, prompt: Option<&str>, file: Option<&Path>) -> Result<Option<String>, Failure> {
+    let piped = || if input::is_given() { input::whole(&app.ui) } else { Ok(String::new()) };
+    let text = match (prompt, file) {
+        (Some("-"), _) => input::whole(&app.ui)?,
+        (Some(prompt), _) => join(prompt, &piped()?),
+        (None, Some(file)) if file == Path::new("-") => input::whole(&app.ui)?,
+        (None, Some(file)) => join(&input::file(file)?, &piped()?),
+        (None, None) => piped()?,
+    };
+    Ok(Some(text).filter(|text| !text.trim().is_empty()))
+}
+
+/// A prompt with what was piped in as its context.
+fn join(prompt: &str, context: &str) -> String {
+    if context.trim().is_empty() { prompt.to_owned() } else { format!("{prompt}\n\n{context}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn context_follows_the_prompt() {
+        assert_eq!(join("explain", "\n"), "explain");
+        assert_eq!(join("explain", "log line\n"), "explain\n\nlog line\n");
+    }
+}

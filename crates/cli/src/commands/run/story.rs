@@ -1,0 +1,208 @@
+//! What a run has come to so far, as its events tell it. No I/O.
+
+use ostler_client::Session;
+use ostler_domain::{
+    Event, Usage,
+    event::{Answer, StopReason},
+    session::Outcome,
+};
+use serde::Serialize;
+
+use crate::{
+    exit_code,
+    failure::of_outcome,
+    signals::Asked,
+};
+
+/// A run so far.
+#[derive(Debug, Default)]
+pub(super) struct Story {
+    /// The last completed text: the answer, unless another one comes.
+    answer: Option<String>,
+    /// It was shown among the activities, because the agent went on after it.
+    answer_was_shown: bool,
+    questions: Vec<(ostler_domain::ApprovalId, String)>,
+    denied: Vec<DeniedForm>,
+    last_turn: Option<StopReason>,
+    ended: bool,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct DeniedForm {
+    kind: &'static str,
+    target: String,
+    by: String,
+}
+
+impl Story {
+    /// Takes in an event. Returns a text that turned out not to be the last one, to be shown.
+    pub(super) fn take(&mut self, event: &Event) -> Option<String> {
+        let goes_on = matches!(
+            event,
+            Event::AgentThinking(_) | Event::AgentToolCall(_) | Event::AgentCompletion(_) | Event::ApprovalRequested(_)
+        );
+        let earlier = if goes_on && !self.answer_was_shown {
+            self.answer_was_shown = true;
+            self.answer.clone()
+        } else {
+            None
+        };
+        match event {
+            Event::AgentCompletion(said) => {
+                self.answer = Some(said.text.clone());
+                self.answer_was_shown = false;
+            }
+            Event::ApprovalRequested(asked) => {
+                self.questions.push((asked.id, format!("{}: {}", asked.tool, asked.input)));
+            }
+            Event::ApprovalAnswered(answered) => {
+                let asked = self.questions.iter().position(|(id, _)| *id == answered.id);
+                let target = asked.map(|place| self.questions.swap_remove(place).1).unwrap_or_default();
+                if answered.answer == Answer::Denied {
+                    self.denied.push(DeniedForm { kind: "approval", target, by: answered.by.0.clone() });
+                }
+            }
+            Event::TurnEnded(turn) => self.last_turn = Some(turn.stop_reason),
+            Event::SessionStopped(_) | Event::SessionFailed(_) => self.ended = true,
+            _ => {}
+        }
+        earlier
+    }
+
+    pub(super) fn answer(&self) -> Option<&str> {
+        self.answer.as_deref()
+    }
+
+    pub(super) fn denied(&self) -> usize {
+        self.denied.len()
+    }
+
+    /// Says whether there is nothing more to wait for.
+    pub(super) fn is_over(&self, keep: bool) -> bool {
+        self.ended || (keep && self.last_turn.is_some())
+    }
+
+    /// The exit code of the run.
+    pub(super) fn exit_code(&self, outcome: Option<Outcome>, asked: Option<Asked>) -> u8 {
+        if let Some(asked) = asked {
+            return asked.exit_code();
+        }
+        let code = outcome.map_or(exit_code::OK, of_outcome);
+        match self.last_turn {
+            // A session that ends as it should after a turn that did not: the answer is not to be relied on.
+            Some(StopReason::Error) if code == exit_code::OK => exit_code::SESSION_FAILED,
+            Some(StopReason::Interrupted) if code == exit_code::OK => exit_code::SESSION_STOPPED,
+            _ => code,
+        }
+    }
+
+    pub(super) fn turn_failed(&self) -> bool {
+        matches!(self.last_turn, Some(StopReason::Error | StopReason::Interrupted))
+    }
+
+    /// The result, as programs read it.
+    pub(super) fn form<'a>(&'a self, session: &'a Session, exit: u8, is_line: bool) -> ResultForm<'a> {
+        let until = session.ended_at.unwrap_or(session.updated_at);
+        ResultForm {
+            kind: is_line.then_some("result"),
+            schema: "ostler.run/1",
+            session: session.id.to_string(),
+            name: session.name.as_str(),
+            outcome: session.outcome.map(Outcome::as_str),
+            exit,
+            result: self.answer(),
+            turns: session.turns,
+            usage: session.usage,
+            cost: None,
+            denied: &self.denied,
+            duration_ms: u64::try_from(until.since(session.created_at).as_millis()).unwrap_or(u64::MAX),
+            obituary: session.obituary.as_ref().map(|obituary| obituary.sentence.as_str()),
+            sandbox: session.sandbox.as_str(),
+        }
+    }
+}
+
+/// `ostler.run/1`
+#[derive(Serialize)]
+pub(super) struct ResultForm<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    schema: &'static str,
+    session: String,
+    name: &'a str,
+    outcome: Option<&'static str>,
+    exit: u8,
+    result: Option<&'a str>,
+    turns: u32,
+    usage: Usage,
+    /// Tokens have no price here yet.
+    cost: Option<()>,
+    denied: &'a [DeniedForm],
+    duration_ms: u64,
+    obituary: Option<&'a str>,
+    sandbox: &'static str,
+}
+
+#[cfg(test)]
+mod tests {
+    use ostler_domain::{
+        ApprovalId,
+        event::{ApprovalAnswered, ApprovalRequested, By, Text, TurnEnded, UsageRecorded},
+    };
+
+    use super::*;
+    use crate::testing::{self, NOW};
+
+    fn said(text: &str) -> Event {
+        Event::AgentCompletion(Text { text: text.to_owned() })
+    }
+
+    fn turn(stop_reason: StopReason) -> Event {
+        Event::TurnEnded(TurnEnded { turn: 1, stop_reason })
+    }
+
+    #[test]
+    fn the_last_text_is_the_answer_and_the_others_are_shown() {
+        let mut story = Story::default();
+        assert_eq!(story.take(&said("one")), None);
+        assert_eq!(story.take(&Event::AgentThinking(Text { text: "hm".to_owned() })).as_deref(), Some("one"));
+        assert_eq!(story.take(&said("two")), None);
+        assert_eq!(story.take(&said("three")).as_deref(), Some("two"));
+        let usage = UsageRecorded { usage: Usage::default(), model: None };
+        assert_eq!(story.take(&Event::UsageRecorded(usage)), None);
+        assert_eq!(story.take(&turn(StopReason::Completed)), None);
+        assert_eq!(story.answer(), Some("three"));
+        assert!(story.is_over(true) && !story.is_over(false));
+    }
+
+    #[test]
+    fn the_exit_code_says_how_it_went() {
+        let after = |reason| {
+            let mut story = Story::default();
+            story.take(&turn(reason));
+            story
+        };
+        assert_eq!(after(StopReason::Completed).exit_code(Some(Outcome::Done), None), 0);
+        assert_eq!(after(StopReason::Completed).exit_code(None, None), 0);
+        assert_eq!(after(StopReason::Error).exit_code(Some(Outcome::Done), None), 10);
+        assert_eq!(after(StopReason::Interrupted).exit_code(Some(Outcome::Done), None), 15);
+        assert_eq!(after(StopReason::ProcessEnded).exit_code(Some(Outcome::Crashed), None), 10);
+        assert_eq!(after(StopReason::ProcessEnded).exit_code(Some(Outcome::Budget), None), 11);
+        assert_eq!(after(StopReason::ProcessEnded).exit_code(Some(Outcome::Stopped), Some(Asked::Terminate)), 143);
+    }
+
+    #[test]
+    fn the_result_is_pinned() {
+        let mut story = Story::default();
+        let id = ApprovalId::new(NOW, 1);
+        let (ask, tool, input) = ("1".to_owned(), "run".to_owned(), "git push".to_owned());
+        story.take(&Event::ApprovalRequested(ApprovalRequested { id, ask, tool, input }));
+        let (answer, by) = (Answer::Denied, By("ostler".to_owned()));
+        story.take(&Event::ApprovalAnswered(ApprovalAnswered { id, answer, by, message: String::new() }));
+        story.take(&said("All 39 tests pass."));
+        let session = testing::fleet().remove(7);
+        insta::assert_snapshot!(crate::output::to_json(&story.form(&session, 0, false)));
+        let line = crate::output::to_json(&story.form(&session, 0, true));
+        assert!(line.starts_with(r#"{"kind":"result","schema":"ostler.run/1""#), "{line}");
+    }
+}

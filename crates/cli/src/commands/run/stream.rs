@@ -1,0 +1,273 @@
+//! Following a run at the terminal: activities on standard error, questions answered, Ctrl-C understood, the answer
+//! alone on standard output.
+
+use std::time::Duration;
+
+use ostler_client::{AnswerApproval, Campaign, Client, Received, Session, Watched, query::EventFilter};
+use ostler_domain::{Event, Reason, Refusal};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::{header, story::Story};
+use crate::{
+    app::App,
+    exit_code,
+    failure::Failure,
+    form::EventForm,
+    input::Lines,
+    output::{Format, Line, Tone, Ui},
+    questions::{Questions, Typed},
+    screen::activity::{Teller, Told},
+    signals::{Asked, Signals},
+    words,
+};
+
+/// What is to be done about a run.
+enum Then {
+    GoOn,
+    Detach,
+}
+
+struct Stream<'a> {
+    app: &'a App,
+    client: &'a Client,
+    session: &'a Session,
+    story: Story,
+    teller: Teller,
+    questions: Questions,
+    typed: Lines,
+    /// Who asked this program to end the session.
+    asked: Option<Asked>,
+    /// Stop, detach or continue was asked, and not yet answered.
+    menu: bool,
+}
+
+/// Follows a session until it ends, or until its turn does when it is kept. Returns the exit code.
+pub(super) async fn follow(app: &App, client: &Client, campaign: &Campaign, session: &Session, keep: bool) -> Result<u8, Failure> {
+    let ui = &app.ui;
+    let ctrl_c = if ui.has_person() { " · Ctrl-C to stop or detach" } else { "" };
+    ui.remark(&header(campaign, session).faint(ctrl_c));
+    let mut stream = Stream {
+        app,
+        client,
+        session,
+        story: Story::default(),
+        teller: Teller::new(),
+        questions: Questions::default(),
+        typed: Lines::default(),
+        asked: None,
+        menu: false,
+    };
+    let mut signals = Signals::catch()?;
+    let filter = EventFilter { session: Some(session.id), ..EventFilter::default() };
+    let mut watch = client.watch(filter, Some(0)).await?;
+    let mut seconds = interval(Duration::from_secs(1));
+    seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while !stream.story.is_over(keep) {
+        let then = tokio::select! {
+            item = watch.next() => match item {
+                Some(item) => stream.watched(item?)?,
+                None => return Err(Refusal::new(Reason::DaemonUnreachable, "the daemon is gone").into()),
+            },
+            asked = signals.next() => stream.asked_to_end(asked).await?,
+            line = stream.typed.next() => stream.typed(line).await?,
+            _ = seconds.tick() => stream.show_running(),
+        };
+        if let Then::Detach = then {
+            return detach(ui, session);
+        }
+    }
+    stream.finish(keep).await
+}
+
+fn detach(ui: &Ui, session: &Session) -> Result<u8, Failure> {
+    let id = session.id.short();
+    ui.say(&Line::of(format!("{} goes on: ", session.name)).with(Tone::Accent, format!("ostler attach {id}")));
+    Ok(exit_code::OK)
+}
+
+impl Stream<'_> {
+    fn watched(&mut self, item: Watched) -> Result<Then, Failure> {
+        let ui = &self.app.ui;
+        let received = match item {
+            Watched::Event(event) => Received::Known(event),
+            Watched::Unknown(event) => Received::Unknown(event),
+            Watched::Reconnected => {
+                ui.remark(&Line::new().faint("  the daemon was away and is back; nothing was missed"));
+                return Ok(Then::GoOn);
+            }
+        };
+        if ui.format() == Some(Format::Jsonl) {
+            ui.json(&EventForm::new(&received))?;
+            ui.flush()?;
+        }
+        let Received::Known(recorded) = &received else { return Ok(Then::GoOn) };
+        let earlier = self.story.take(&recorded.event);
+        earlier.iter().for_each(|text| self.show(&Told::said(text)));
+        match &recorded.event {
+            // Its turn to be shown comes when it is known whether it is the answer.
+            Event::AgentCompletion(_) => {}
+            // The prompt was typed a moment ago, and how it ended is said at the end.
+            Event::MessageAccepted(_) | Event::SessionCreated(_) | Event::SessionStarted(_) => {}
+            Event::SessionStopRequested(_) | Event::SessionStopped(_) | Event::SessionFailed(_) => {
+                self.teller.rest().iter().for_each(|told| self.show(told));
+            }
+            Event::ApprovalRequested(asked) if ui.has_person() && !ui.is_json() => {
+                if self.questions.asked(asked) {
+                    self.ask();
+                }
+            }
+            event => {
+                self.teller.tell(&received).iter().for_each(|told| self.show(told));
+                if let Event::ApprovalRequested(asked) = event {
+                    let allow = format!("ostler allow {}", asked.id.short());
+                    ui.remark(&Line::new().faint("          it waits for ").with(Tone::Accent, allow));
+                }
+                if let Event::ApprovalAnswered(answered) = event
+                    && self.questions.answered(answered.id)
+                {
+                    self.ask();
+                }
+            }
+        }
+        Ok(Then::GoOn)
+    }
+
+    fn show(&self, told: &Told) {
+        let ui = &self.app.ui;
+        told.lines(&Line::of("  "), ui.err_look().width).iter().for_each(|line| ui.remark(line));
+    }
+
+    fn show_running(&self) -> Then {
+        if !self.menu && self.questions.is_empty() {
+            match self.teller.running(words::now()) {
+                Some(line) => self.app.ui.show_meanwhile(line),
+                None => self.app.ui.clear_transient(),
+            }
+        }
+        Then::GoOn
+    }
+
+    /// Shows the question that is to be answered now.
+    fn ask(&mut self) {
+        self.questions.lines().iter().for_each(|line| self.app.ui.say(line));
+        self.app.ui.prompt(&Line::new().strong(">"));
+        self.typed.open();
+    }
+
+    async fn asked_to_end(&mut self, asked: Asked) -> Result<Then, Failure> {
+        let ui = &self.app.ui;
+        let may_ask = asked == Asked::Interrupt && ui.has_person();
+        if may_ask && !self.menu && self.asked.is_none() {
+            self.menu = true;
+            self.typed.open();
+            ui.say(&Line::new());
+            ui.prompt(&Line::of("[s]top  [d]etach  [c]ontinue").strong(" >"));
+            return Ok(Then::GoOn);
+        }
+        self.menu = false;
+        self.end(asked).await
+    }
+
+    /// Ends the session, the second time without asking it.
+    async fn end(&mut self, asked: Asked) -> Result<Then, Failure> {
+        let again = self.asked.replace(asked).is_some();
+        let words = if again { "killing it" } else { "stopping it (once more kills it)" };
+        self.app.ui.remark(&Line::new().faint(format!("  {words}")));
+        self.client.stop_session(&self.session.id.to_string(), again).await?;
+        Ok(Then::GoOn)
+    }
+
+    async fn typed(&mut self, line: Option<String>) -> Result<Then, Failure> {
+        let ui = &self.app.ui;
+        let Some(line) = line else { return Ok(Then::GoOn) };
+        if self.menu {
+            self.menu = false;
+            return match line.trim() {
+                "s" | "stop" => self.end(Asked::Interrupt).await,
+                "d" | "detach" => Ok(Then::Detach),
+                _ => {
+                    if !self.questions.is_empty() {
+                        self.ask();
+                    }
+                    Ok(Then::GoOn)
+                }
+            };
+        }
+        match self.questions.typed(&line) {
+            Typed::Answer { id, allow, message } => {
+                let answer = AnswerApproval { approval: id.to_string(), allow, message };
+                // Somebody else may have been quicker: the event that says so is on its way.
+                match self.client.answer_approval(answer).await.map_err(Failure::from) {
+                    Err(failure) if failure.reason() != Some(Reason::ApprovalAnswered) => return Err(failure),
+                    _ => {}
+                }
+            }
+            Typed::AskWhy => ui.prompt(&Line::of("why not?").strong(" >")),
+            Typed::Show(lines) => {
+                lines.iter().for_each(|line| ui.say(&Line::of("          ").plain(line)));
+                self.ask();
+            }
+            Typed::Other(_) if !self.questions.is_empty() => self.ask(),
+            Typed::Other(_) => {}
+        }
+        Ok(Then::GoOn)
+    }
+
+    /// Prints the answer and how it ended.
+    async fn finish(&mut self, keep: bool) -> Result<u8, Failure> {
+        let ui = &self.app.ui;
+        self.teller.rest().iter().for_each(|told| self.show(told));
+        let session = self.client.session(&self.session.id.to_string()).await?;
+        let code = self.story.exit_code(session.outcome, self.asked);
+        match ui.format() {
+            Some(Format::Json) => ui.json(&self.story.form(&session, code, false))?,
+            Some(Format::Jsonl) => ui.json(&self.story.form(&session, code, true))?,
+            _ => {
+                if let Some(answer) = self.story.answer() {
+                    ui.text(answer)?;
+                }
+                ui.remark(&Line::new());
+                ui.remark(&self.last_line(&session, keep, code));
+                ui.remark(&next(&session, code));
+            }
+        }
+        Ok(code)
+    }
+
+    fn last_line(&self, session: &Session, keep: bool, code: u8) -> Line {
+        let span = words::took(session.ended_at.unwrap_or_else(words::now).since(session.created_at));
+        let outcome = match (session.outcome, keep) {
+            (Some(outcome), _) => outcome.as_str(),
+            (None, true) => "turn ended, still live",
+            (None, false) => "not ended",
+        };
+        let (tone, sign) = if code == exit_code::OK { (Tone::Good, "✓") } else { (Tone::Bad, "✗") };
+        let tokens = match session.usage.total() {
+            0 => Line::new(),
+            total => Line::of(format!("{} tokens", words::count(total))),
+        };
+        let denied = match self.story.denied() {
+            0 => Line::new(),
+            n => Line::toned(Tone::Warn, format!("{n} denied")),
+        };
+        let why = match (&session.obituary, code) {
+            (_, exit_code::OK) => Line::new(),
+            (_, _) if self.story.turn_failed() && session.outcome.is_none_or(|outcome| !outcome.is_failure()) => {
+                Line::of("the turn did not end as it should")
+            }
+            (Some(obituary), _) => Line::of(&obituary.sentence),
+            (None, _) => Line::new(),
+        };
+        Line::joined([Line::toned(tone, format!("{sign} {outcome} in {span}")), why, tokens, denied])
+    }
+}
+
+fn next(session: &Session, code: u8) -> Line {
+    let id = session.id.short();
+    let commands = if code == exit_code::OK {
+        [format!("ostler logs {id}"), format!("ostler send {id} \"…\"")]
+    } else {
+        [format!("ostler show {id}"), format!("ostler resume {id}")]
+    };
+    commands.iter().fold(Line::new(), |line, command| line.plain("  ").with(Tone::Accent, command).plain("      "))
+}

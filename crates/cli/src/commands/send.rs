@@ -1,0 +1,207 @@
+//! `ostler send`: says something to a conversation and shows what becomes of it.
+
+use std::time::Duration;
+
+use clap::Args;
+use ostler_client::{Client, SendMessage, Session, Watch, Watched, query::EventFilter, reply::Sent};
+use ostler_domain::{Event, Kind, Mode, Reason, Receipt, Refusal, SessionId, session::Attention};
+use serde::Serialize;
+use tokio::time::{Instant, timeout_at};
+
+use crate::{
+    app::App,
+    exit_code,
+    failure::{Failure, of_outcome},
+    input,
+    output::{Line, Tone},
+    parse,
+    screen::message::receipts,
+    words,
+};
+
+/// How long an idle agent is given to show the message, so that the receipt says more than `accepted`.
+const FOR_RECEIPTS: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Args)]
+pub(crate) struct SendArgs {
+    /// Session or conversation: name, id, part of an id, or - for the last one of this terminal
+    who: String,
+    /// What to say; - reads standard input
+    text: String,
+    /// Wait for the answer and print it
+    #[arg(long)]
+    wait: bool,
+    /// With --wait: give up after this time (exit 8); the agent goes on
+    #[arg(long, value_parser = parse::duration, value_name = "SPAN", requires = "wait")]
+    timeout: Option<Duration>,
+}
+
+#[derive(Serialize)]
+struct SentForm<'a> {
+    message: String,
+    receipt: &'static str,
+    session: String,
+    name: &'a str,
+    woke: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<&'a str>,
+}
+
+pub(crate) async fn run(app: &App, args: SendArgs) -> Result<u8, Failure> {
+    let text = if args.text == "-" { input::whole(&app.ui)? } else { args.text.clone() };
+    let client = app.client().await?;
+    let who = app.who(&args.who)?;
+    let before = client.session(&who).await?;
+    // Watched before it is sent, so that no receipt is missed; the session may be one that does not exist yet.
+    let mut watch = client.watch(EventFilter { kinds: kinds(), ..EventFilter::default() }, None).await?;
+    let sent = client.send_message(SendMessage { who, text, mode: Mode::Followup }).await?;
+    app.touched(&sent.session.id);
+    if sent.woke {
+        app.ui.remark(&woke(&before, &sent.session));
+    }
+    let mut course = Course::new(&sent);
+    if args.wait {
+        let until = args.timeout.map(|limit| Instant::now() + limit);
+        let answered = course.follow(&mut watch, until, |course| course.is_over()).await?;
+        if !answered {
+            let span = words::span(args.timeout.unwrap_or_default());
+            return Err(Refusal::new(Reason::TimedOut, format!("no answer within {span}"))
+                .hint(format!("ostler logs -f {}", course.session.short()), "follows the agent, which goes on")
+                .into());
+        }
+        return answer(app, &client, &sent, &course).await;
+    }
+    if sent.session.attention != Some(Attention::Working) {
+        let until = Instant::now() + FOR_RECEIPTS;
+        course.follow(&mut watch, Some(until), |course| course.receipt >= Receipt::Seen || course.ended).await?;
+    }
+    receipt(app, &sent, &course, None)?;
+    Ok(exit_code::OK)
+}
+
+fn kinds() -> Vec<Kind> {
+    vec![
+        Kind::MessageAccepted,
+        Kind::MessageDelivered,
+        Kind::MessageSeen,
+        Kind::MessageAnswered,
+        Kind::MessageUnknown,
+        Kind::AgentCompletion,
+        Kind::SessionStopped,
+        Kind::SessionFailed,
+    ]
+}
+
+/// What became of one message.
+struct Course {
+    message: ostler_domain::MessageId,
+    session: SessionId,
+    receipt: Receipt,
+    answer: Option<String>,
+    ended: bool,
+}
+
+impl Course {
+    fn new(sent: &Sent) -> Self {
+        Self { message: sent.message, session: sent.session.id, receipt: sent.receipt, answer: None, ended: false }
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self.receipt, Receipt::Answered | Receipt::Unknown) || self.ended
+    }
+
+    /// Follows the message until enough is known. False when the time is over first.
+    async fn follow(
+        &mut self,
+        watch: &mut Watch,
+        until: Option<Instant>,
+        enough: impl Fn(&Self) -> bool,
+    ) -> Result<bool, Failure> {
+        while !enough(self) {
+            let item = match until {
+                Some(until) => match timeout_at(until, watch.next()).await {
+                    Ok(item) => item,
+                    Err(_) => return Ok(false),
+                },
+                None => watch.next().await,
+            };
+            match item {
+                Some(Ok(Watched::Event(event))) => self.take(event.session, &event.event),
+                Some(Ok(Watched::Unknown(_) | Watched::Reconnected)) => {}
+                Some(Err(error)) => return Err(error.into()),
+                None => return Err(Refusal::new(Reason::DaemonUnreachable, "the daemon is gone").into()),
+            }
+        }
+        Ok(true)
+    }
+
+    fn take(&mut self, session: Option<SessionId>, event: &Event) {
+        let is_own = session == Some(self.session);
+        match event {
+            // A session that ended first hands its messages to the next one.
+            Event::MessageAccepted(accepted) if accepted.message.id == self.message => {
+                self.session = session.unwrap_or(self.session);
+                self.ended = false;
+            }
+            Event::MessageDelivered(mark) if mark.id == self.message => self.receipt = Receipt::Delivered,
+            Event::MessageSeen(mark) if mark.id == self.message => self.receipt = Receipt::Seen,
+            Event::MessageAnswered(mark) if mark.id == self.message => self.receipt = Receipt::Answered,
+            Event::MessageUnknown(unknown) if unknown.id == self.message => self.receipt = Receipt::Unknown,
+            // Only what is said after it was written to the agent can be an answer to it.
+            Event::AgentCompletion(said) if is_own && self.receipt > Receipt::Accepted => self.answer = Some(said.text.clone()),
+            Event::SessionStopped(_) | Event::SessionFailed(_) if is_own => self.ended = true,
+            _ => {}
+        }
+    }
+}
+
+fn woke(before: &Session, after: &Session) -> Line {
+    let outcome = before.outcome.map_or("ended", |outcome| outcome.as_str());
+    let ago = before.ended_at.map(|at| format!(" {} ago", words::age(words::now().since(at)))).unwrap_or_default();
+    Line::of(format!("{} ended ({outcome}{ago}): started session ", before.id.short()))
+        .with(Tone::Accent, after.id.short())
+        .plain(" in the same conversation")
+}
+
+fn receipt(app: &App, sent: &Sent, course: &Course, answer: Option<&str>) -> Result<(), Failure> {
+    if app.ui.is_json() {
+        return app.ui.json(&SentForm {
+            message: sent.message.to_string(),
+            receipt: course.receipt.as_str(),
+            session: course.session.to_string(),
+            name: sent.session.name.as_str(),
+            woke: sent.woke,
+            answer,
+        });
+    }
+    if app.ui.is_quiet() {
+        return app.ui.data(&Line::of(sent.message.to_string()));
+    }
+    app.ui.data(&line(course))
+}
+
+fn line(course: &Course) -> Line {
+    Line::of("msg ").with(Tone::Accent, course.message.short()).plain("  ").append(receipts(course.receipt))
+}
+
+async fn answer(app: &App, client: &Client, sent: &Sent, course: &Course) -> Result<u8, Failure> {
+    let session = client.session(&course.session.to_string()).await?;
+    let code = match (course.receipt, session.outcome) {
+        (Receipt::Answered, _) => exit_code::OK,
+        (_, Some(outcome)) if of_outcome(outcome) != exit_code::OK => of_outcome(outcome),
+        _ => exit_code::SESSION_FAILED,
+    };
+    if app.ui.is_json() {
+        receipt(app, sent, course, course.answer.as_deref())?;
+        return Ok(code);
+    }
+    app.ui.remark(&line(course));
+    if let Some(answer) = &course.answer {
+        app.ui.text(answer)?;
+    }
+    if code != exit_code::OK {
+        let why = session.obituary.as_ref().map(|obituary| obituary.sentence.as_str()).unwrap_or("it was not answered");
+        app.ui.remark(&Line::toned(Tone::Bad, "✗ ").plain(why));
+    }
+    Ok(code)
+}
