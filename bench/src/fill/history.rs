@@ -263,12 +263,11 @@ impl History {
         let per_turn = 10 + self.seed.below(60);
         let is_large = self.made.sessions % LARGE_EVERY == LARGE_EVERY / 2;
         loop {
-            let messages = if turn == 0 { life.state.undelivered().map(|message| message.id).collect() } else { Vec::new() };
             let asked = life.events.iter().rev().find_map(|(_, event)| match event {
                 Event::MessageAccepted(accepted) => Some(accepted.message.id),
                 _ => None,
             });
-            life.report(Report::TurnStarted { messages: asked.into_iter().chain(messages).collect() });
+            life.report(Report::TurnStarted { messages: asked.into_iter().collect() });
             if is_large && turn == 0 {
                 self.tool(life, 40_000);
             }

@@ -37,17 +37,17 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Args)]
 struct Options {
-    /// The form of what is said
-    #[arg(short, long, global = true, value_name = "FORM", hide_possible_values = true, long_help = "The form of what is said: table, wide, json, jsonl or name")]
+    /// The form of what is said: table, wide, json, jsonl, name
+    #[arg(short, long, global = true, display_order = 900, value_name = "FORM", hide_possible_values = true)]
     output: Option<Format>,
     /// Short for -o json
-    #[arg(long, global = true, conflicts_with = "output")]
+    #[arg(long, global = true, display_order = 901, conflicts_with = "output")]
     json: bool,
     /// Only the data, or only ids
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, display_order = 902)]
     quiet: bool,
     /// Ask nothing; what would be asked is refused
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 903)]
     no_input: bool,
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn explain(error: &clap::Error, args: &[OsString], terminals: Termina
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
     if !is_help {
-        return Ui::new(terminals, options).finish(Err(Failure::from(refusal(error))));
+        return Ui::new(terminals, options).finish(Err(Failure::from(refusal(error, args))));
     }
     let asked = error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
     let ui = Ui::new(terminals, options);
@@ -131,30 +131,48 @@ fn meant_format(args: &[OsString]) -> Option<Format> {
     is_json.then_some(Format::Json)
 }
 
-fn refusal(error: &clap::Error) -> Refusal {
+fn refusal(error: &clap::Error, args: &[OsString]) -> Refusal {
     let text = error.render().to_string();
     let sentence = text.split("\n\n").next().unwrap_or_default();
     let sentence = sentence.strip_prefix("error: ").unwrap_or(sentence);
     let mut refusal = Refusal::invalid(ostler_domain::text::one_line(sentence, 400));
+    let tree = command("");
+    let meant = meant_command(&tree, args);
+    let path = meant.iter().map(|command| command.get_name()).collect::<Vec<_>>().join(" ");
     let suggestions = |kind| match error.get(kind) {
         Some(ContextValue::String(one)) => vec![one.clone()],
         Some(ContextValue::Strings(many)) => many.clone(),
         _ => Vec::new(),
     };
-    for verb in suggestions(ContextKind::SuggestedSubcommand) {
-        refusal = refusal.hint(format!("ostler {verb}"), "is a command that exists");
+    // The nearest comes last from the parser, and aliases that help does not show among them.
+    let verbs = suggestions(ContextKind::SuggestedSubcommand).into_iter().rev();
+    let is_shown = |verb: &String| {
+        let parent = meant.last();
+        parent.is_some_and(|parent| parent.get_subcommands().any(|sub| sub.get_name() == verb && !sub.is_hide_set()))
+    };
+    for verb in verbs.filter(is_shown) {
+        refusal = refusal.hint(format!("{path} {verb}"), "is a command that exists");
     }
     for flag in suggestions(ContextKind::SuggestedArg) {
         refusal = refusal.hint(flag, "is a flag that exists");
     }
-    for value in suggestions(ContextKind::SuggestedValue) {
-        refusal = refusal.hint(value, "is a value that is known");
+    if meant.len() > 1 {
+        refusal.hint(format!("{path} --help"), "says what it takes")
+    } else {
+        refusal.hint("ostler help", "lists the commands")
     }
-    let usage = text.lines().find_map(|line| line.strip_prefix("Usage: "));
-    match usage.map(str::split_whitespace).map(|words| words.take_while(|word| word.starts_with(|c: char| c.is_ascii_lowercase())).collect::<Vec<_>>()) {
-        Some(words) if words.len() > 1 => refusal.hint(format!("{} --help", words.join(" ")), "says what it takes"),
-        _ => refusal.hint("ostler help", "lists the commands"),
+}
+
+/// The command that the arguments begin to name, from the root on.
+fn meant_command<'a>(tree: &'a clap::Command, args: &[OsString]) -> Vec<&'a clap::Command> {
+    let mut path = vec![tree];
+    for word in args.iter().skip(1).filter_map(|arg| arg.to_str()).filter(|word| !word.starts_with('-')) {
+        match path.last().and_then(|last| last.find_subcommand(word)) {
+            Some(sub) => path.push(sub),
+            None => break,
+        }
     }
+    path
 }
 
 #[cfg(test)]
@@ -248,7 +266,8 @@ mod tests {
     }
 
     fn complaint(line: &str) -> String {
-        let refusal = refusal(&parsed(line).unwrap_err());
+        let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        let refusal = refusal(&parsed(line).unwrap_err(), &args);
         let look = crate::output::Look::plain(None);
         crate::failure::lines(&refusal).iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n")
     }

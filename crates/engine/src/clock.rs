@@ -25,7 +25,7 @@ pub struct Clock {
 impl Clock {
     pub fn system() -> Self {
         let boot = boot_id();
-        Self::of(move || Now { wall: wall(), since_boot: since_boot(), boot: boot.clone() })
+        Self::of(move || crate::fault::stepped(Now { wall: wall(), since_boot: since_boot(), boot: boot.clone() }))
     }
 
     pub fn of(read: impl Fn() -> Now + Send + Sync + 'static) -> Self {

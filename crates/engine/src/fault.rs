@@ -25,3 +25,25 @@ pub(crate) fn point(name: &str) {
 
 #[cfg(not(debug_assertions))]
 pub(crate) fn point(_name: &str) {}
+
+/// A clock that a test has stepped: `OSTLER_CLOCK=86400,other-boot` is a day ahead, in another boot.
+#[cfg(debug_assertions)]
+pub(crate) fn stepped(now: ostler_domain::Now) -> ostler_domain::Now {
+    use std::{sync::OnceLock, time::Duration};
+    static STEP: OnceLock<Option<(i64, String)>> = OnceLock::new();
+    let step = STEP.get_or_init(|| {
+        let text = std::env::var("OSTLER_CLOCK").ok()?;
+        let (seconds, boot) = text.split_once(',')?;
+        Some((seconds.parse().ok()?, boot.to_owned()))
+    });
+    let Some((seconds, boot)) = step else { return now };
+    let span = Duration::from_secs(seconds.unsigned_abs());
+    let wall = if *seconds < 0 { now.wall.minus(span) } else { now.wall.plus(span) };
+    let boot = if boot.is_empty() { now.boot } else { ostler_domain::time::BootId(boot.clone()) };
+    ostler_domain::Now { wall, boot, ..now }
+}
+
+#[cfg(not(debug_assertions))]
+pub(crate) fn stepped(now: ostler_domain::Now) -> ostler_domain::Now {
+    now
+}

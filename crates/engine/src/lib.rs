@@ -22,6 +22,7 @@ mod session;
 mod sessions;
 mod shared;
 mod start;
+mod tidy;
 mod watch;
 mod who;
 

@@ -7,7 +7,7 @@ mod daemon;
 mod db;
 mod demo;
 mod doctor;
-mod ended;
+pub(crate) mod ended;
 mod events;
 mod halt;
 mod interrupt;

@@ -21,7 +21,12 @@ use super::{
     keeping::Keeping,
     timers::{Due, Timers},
 };
-use crate::{deltas::Delta, keeper::NotStarted, shared::Shared};
+use crate::{
+    deltas::Delta,
+    keeper::NotStarted,
+    shared::Shared,
+    tidy::{self, Closed},
+};
 
 /// Tape commits under way at once: one becoming durable while the next is read.
 const TAPE_COMMITS: usize = 2;
@@ -73,6 +78,8 @@ pub(crate) struct Actor {
     timers: Timers,
     inbox: mpsc::Receiver<Command>,
     pub(super) handle: Handle,
+    /// Up to here closed segments were compressed.
+    tidied: u64,
     /// No tape is read before this moment: the last commit failed.
     not_before: Option<Instant>,
 }
@@ -98,6 +105,7 @@ impl Actor {
             timers: Timers::default(),
             inbox,
             handle: Handle { commands, attached: Arc::default() },
+            tidied: 0,
             not_before: None,
             shared,
         })
@@ -138,6 +146,7 @@ impl Actor {
         }
         self.leave().await;
         self.shared.sessions.forget(&self.id);
+        tidy::compress(self.dir, Closed::All);
     }
 
     async fn due(&mut self, due: Due) {
@@ -281,7 +290,8 @@ impl Actor {
             request: done,
         };
         let answer = self.shared.store.submit(commit).await;
-        self.commits.push(InFlight { answer, outbox, effects: draft.effects, replies: draft.replies, view });
+        let tape_offset = self.intake.offset();
+        self.commits.push(InFlight { answer, outbox, effects: draft.effects, replies: draft.replies, view, tape_offset });
     }
 
     /// A commit was answered: what follows from it may happen now.
@@ -296,6 +306,10 @@ impl Actor {
                 self.send_outbox().await;
                 for effect in commit.effects {
                     self.carry_out(effect).await;
+                }
+                if tidy::is_due(self.tidied, commit.tape_offset) {
+                    self.tidied = commit.tape_offset;
+                    tidy::compress(self.dir.clone(), Closed::Before(commit.tape_offset));
                 }
             }
             Err(error) => self.begin_again(error, commit).await,

@@ -34,6 +34,8 @@ pub(super) struct InFlight {
     pub(super) effects: Vec<Effect>,
     pub(super) replies: Vec<Reply>,
     pub(super) view: View,
+    /// How far the tape was taken in.
+    pub(super) tape_offset: u64,
 }
 
 /// The row of commits under way.

@@ -3,11 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod bad_input;
+mod clocks;
 mod control;
 mod crash;
 mod faults;
 mod life;
 mod torture;
+mod versions;
 
 /// The program under test.
 const OSTLER: &str = env!("CARGO_BIN_EXE_ostler");

@@ -1,0 +1,52 @@
+//! Clocks that jump and machines that restart.
+
+use std::time::Duration;
+
+use ostler_client::CreateSession;
+use ostler_domain::session::{Attention, Outcome};
+use ostler_testkit::{TestHome, numbers, scenario, wait};
+
+use crate::OSTLER;
+
+/// Starts a daemon whose clock is stepped.
+async fn start_stepped(home: &TestHome, step: &str) {
+    home.command(&["daemon", "run", "--background"]).env("OSTLER_CLOCK", step).spawn().unwrap();
+    wait::until("the daemon", wait::PATIENCE, || home.daemon().is_some());
+}
+
+#[tokio::test]
+async fn a_stepped_clock_ends_nothing_early_and_loses_no_order() {
+    for step in ["86400,", "-3600,"] {
+        let home = TestHome::started(OSTLER).await;
+        let client = home.client().await;
+        let mut wanted = CreateSession::new("shop", "script");
+        wanted.timeout = Some(Duration::from_secs(600));
+        wanted.initial_message = Some(scenario::of(vec![scenario::count("tick", 150, 10)]));
+        let id = client.create_session(wanted).await.unwrap().id;
+        home.reaches(&id.to_string(), "work", |view| view.last_completion.is_some()).await;
+        client.stop_daemon(false).await.unwrap();
+        wait::until("the daemon to be gone", wait::PATIENCE, || home.daemon().is_none());
+        start_stepped(&home, step).await;
+        home.reaches(&id.to_string(), "the turn to end", |view| view.attention == Some(Attention::Idle)).await;
+        let client = home.client().await;
+        let events = home.events(&client, id).await;
+        numbers::assert_gapless(&events, "the session");
+        numbers::assert_complete(&numbers::counted(&events, "tick"), 150, "the session");
+    }
+}
+
+#[tokio::test]
+async fn a_reboot_is_named_as_the_cause() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let id = home.session(&client, &scenario::of(vec![scenario::count("tick", 100_000, 10)])).await.id;
+    home.reaches(&id.to_string(), "work", |view| view.last_completion.is_some()).await;
+    let keeper = home.keeper(id).unwrap();
+    client.stop_daemon(false).await.unwrap();
+    wait::until("the daemon to be gone", wait::PATIENCE, || home.daemon().is_none());
+    keeper.kill_and_wait();
+    start_stepped(&home, "0,another-boot").await;
+    let view = home.ended(&id.to_string()).await;
+    assert_eq!(view.outcome, Some(Outcome::Lost));
+    assert!(view.obituary.unwrap().sentence.contains("the machine restarted"));
+}
