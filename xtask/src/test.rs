@@ -47,7 +47,7 @@ fn play(step: &Step) -> Done {
     let began = Instant::now();
     let verdict = (step.run)();
     let took = began.elapsed();
-    println!("=== {}: {} in {}", step.name, verdict.said(), seconds(took));
+    println!("=== {} ({}): {}", step.name, seconds(took), verdict.said());
     Done { name: step.name, verdict, took }
 }
 

@@ -9,7 +9,8 @@ use ostler_domain::{
     campaign::{Campaign, Root},
     event::{By, ConversationOpened, DaemonStarted, StopReason, ToolCall, ToolResult},
     session::{
-        Approve, Config, Created, How, Outcome, Report, Request, Restart, RestartPolicy, Sandbox, StopRule, WatchdogLimits,
+        Approve, Config, Created, How, Outcome, Report, Request, Restart, RestartPolicy, Sandbox, StopRule,
+        WatchdogLimits,
     },
     time::BootId,
 };
@@ -94,7 +95,9 @@ impl History {
     pub(crate) fn new(size: Size, seed: u64) -> Self {
         let mut seed = Seed::of(seed);
         let campaigns: Vec<Campaign> = (0..CAMPAIGNS).map(|n| campaign(n, &mut seed)).collect();
-        let first = campaigns.iter().map(|campaign| Bulk::Node(campaign.added, Event::CampaignAdded(campaign.clone())));
+        let first = campaigns
+            .iter()
+            .map(|campaign| Bulk::Node(campaign.added, Event::CampaignAdded(campaign.clone())));
         let mean = (ratio(size.events, size.sessions) - LEAST_EVENTS).max(0.0);
         Self {
             ready: first.collect(),
@@ -144,7 +147,6 @@ impl History {
         let needed = (ratio(left.events, left.sessions) - LEAST_EVENTS).max(0.0);
         let correction = if self.mean > 0.0 { (needed / self.mean).clamp(0.2, 5.0) } else { 0.0 };
         let drawn = self.longest.powf(unit(&mut self.seed)) * correction;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small and positive")]
         let whole = drawn.round() as u64;
         whole.min(100_000)
     }
@@ -189,8 +191,12 @@ impl History {
         let campaign = self.campaigns[place].clone();
         let conversation = ConversationId::new(at, self.entropy());
         let name = self.name();
-        let opened =
-            ConversationOpened { id: conversation, campaign: campaign.id, key: format!("adhoc:{id}"), name: name.clone() };
+        let opened = ConversationOpened {
+            id: conversation,
+            campaign: campaign.id,
+            key: format!("adhoc:{id}"),
+            name: name.clone(),
+        };
         self.push_node(at, Event::ConversationOpened(opened));
         let created = Created {
             id,
@@ -249,7 +255,7 @@ impl History {
             life.exit(How::NeverStarted { stage: "exec".to_owned(), message }, false);
             return life;
         }
-        let provider_id = format!("{:016x}", self.seed.next());
+        let provider_id = format!("{:016x}", self.seed.below(u64::MAX));
         life.start(pid, Some(provider_id));
         self.work(&mut life, outcome, activities, &by);
         end(&mut life, outcome, &by);
@@ -277,7 +283,8 @@ impl History {
             }
             let usage = self.usage(if outcome == Outcome::Budget { 30_000 } else { 0 });
             life.report(Report::Usage { usage, model: life.state.created().config.model.clone() });
-            let cut_short = matches!(outcome, Outcome::Crashed | Outcome::Lost | Outcome::Oom | Outcome::Killed);
+            let cut_short =
+                matches!(outcome, Outcome::Crashed | Outcome::Lost | Outcome::Oom | Outcome::Killed);
             if done >= activities && cut_short && self.seed.chance(70) {
                 return;
             }
@@ -328,7 +335,12 @@ impl History {
         life.pass(Duration::from_millis(30 + seed.below(3_000)));
         let success = seed.chance(88);
         let output = text(seed, output_bytes);
-        life.report(Report::ToolResult(ToolResult { tool_id, success, exit: Some(i32::from(!success)), output }));
+        life.report(Report::ToolResult(ToolResult {
+            tool_id,
+            success,
+            exit: Some(i32::from(!success)),
+            output,
+        }));
     }
 
     fn approval(&mut self, life: &mut Life) {
@@ -365,7 +377,7 @@ impl History {
     }
 
     fn entropy(&mut self) -> u128 {
-        u128::from(self.seed.next()) << 64 | u128::from(self.seed.next())
+        u128::from(self.seed.below(u64::MAX)) << 64 | u128::from(self.seed.below(u64::MAX))
     }
 }
 
@@ -426,8 +438,9 @@ fn follow(life: &Life, created: &Created, campaign: usize) -> Option<Continued> 
 
 fn campaign(n: usize, seed: &mut Seed) -> Campaign {
     let at = Time::from_micros(BEGINNING).minus(Duration::from_secs(3_600 - n as u64));
-    let name: Name = format!("{}-{n}", word(seed)).parse().unwrap_or_else(|_| unreachable!("a word is a name"));
-    let entropy = u128::from(seed.next()) << 64 | u128::from(seed.next());
+    let name: Name =
+        format!("{}-{n}", word(seed)).parse().unwrap_or_else(|_| unreachable!("a word is a name"));
+    let entropy = u128::from(seed.below(u64::MAX)) << 64 | u128::from(seed.below(u64::MAX));
     Campaign {
         id: CampaignId::new(at, entropy),
         root: Root { path: format!("/home/ann/code/{name}"), device: 64_769, inode: 1_000_000 + n as u64 },

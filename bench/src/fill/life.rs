@@ -6,8 +6,8 @@ use ostler_domain::{
     Event, Message, Now, Time,
     event::{By, Process},
     session::{
-        AgentRequest, Context, Created, Effect, Ended, ExitFacts, How, Input, Obituary, Outcome, Report, Request, Spawn,
-        State, create, decide,
+        AgentRequest, Context, Created, Effect, Ended, ExitFacts, How, Input, Obituary, Outcome, Report,
+        Request, Spawn, State, create, decide,
     },
     time::BootId,
 };
@@ -22,7 +22,13 @@ pub(crate) struct Life {
 
 impl Life {
     /// Creates a session, with something to do or without.
-    pub(crate) fn begin(created: Created, message: Option<Message>, by: &By, at: Time, entropy: u128) -> Self {
+    pub(crate) fn begin(
+        created: Created,
+        message: Option<Message>,
+        by: &By,
+        at: Time,
+        entropy: u128,
+    ) -> Self {
         let now = Now { wall: at, since_boot: Duration::from_secs(86_400), boot: boot() };
         let messages = message.into_iter().map(|message| (message, None)).collect();
         let events: Vec<(Time, Event)> =

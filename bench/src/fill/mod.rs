@@ -87,7 +87,11 @@ fn made_aside(size: Size, seed: u64) -> impl Iterator<Item = Bulk> + Send + 'sta
                 return;
             }
             if history.sessions_made() >= next {
-                say(&format!("  {next} of {} sessions, {:.0} s", size.sessions, began.elapsed().as_secs_f64()));
+                say(&format!(
+                    "  {next} of {} sessions, {:.0} s",
+                    size.sessions,
+                    began.elapsed().as_secs_f64()
+                ));
                 next += step;
             }
         }
@@ -117,7 +121,9 @@ mod tests {
         let rows = |table: &String| -> Vec<String> {
             let mut statement = connection.prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2")).unwrap();
             let columns = statement.column_count();
-            let text = |row: &rusqlite::Row<'_>| (0..columns).map(|n| format!("{:?}|", row.get_ref_unwrap(n))).collect();
+            let text = |row: &rusqlite::Row<'_>| {
+                (0..columns).map(|n| format!("{:?}|", row.get_ref_unwrap(n))).collect()
+            };
             statement.query_map([], |row| Ok(text(row))).unwrap().collect::<Result<_, _>>().unwrap()
         };
         tables.iter().map(|table| (table.clone(), rows(table))).collect()
@@ -134,7 +140,9 @@ mod tests {
         let filled = dump(one.path());
         assert!(filled == dump(two.path()), "the same seed gave another content");
 
-        let store = Store::open(&Paths::below(Home::at(one.path()).state()), &Options { search: false }).unwrap().store;
+        let store = Store::open(&Paths::below(Home::at(one.path()).state()), &Options { search: false })
+            .unwrap()
+            .store;
         assert_eq!(block_on(store.check(CheckDepth::Full)).unwrap().findings, []);
         assert_eq!(block_on(store.unended_sessions()).unwrap(), []);
         block_on(store.reindex()).unwrap();

@@ -17,7 +17,8 @@ impl Machine {
     pub(crate) fn now(dir: &Path) -> Self {
         let word = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
         let memory = word("/proc/meminfo");
-        let memory = memory.lines().next().and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
+        let memory =
+            memory.lines().next().and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
         Self {
             cores: thread::available_parallelism().map_or(0, usize::from),
             kernel: word("/proc/sys/kernel/osrelease"),
@@ -30,7 +31,9 @@ impl Machine {
 
     pub(crate) fn write(&self) -> String {
         let Self { cores, kernel, memory_gb, file_system, load, date } = self;
-        format!("{date} · {cores} cores · {memory_gb} GB · Linux {kernel} · {file_system} · load average before {load}")
+        format!(
+            "{date} · {cores} cores · {memory_gb} GB · Linux {kernel} · {file_system} · load average before {load}"
+        )
     }
 }
 

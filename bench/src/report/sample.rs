@@ -72,7 +72,6 @@ fn bare(unit: Unit, value: f64) -> String {
 pub(crate) fn percentile(values: &mut [f64], percent: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let Some(last) = values.len().checked_sub(1) else { return f64::NAN };
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in the list")]
     let place = (percent / 100.0 * last as f64).round() as usize;
     values[place.min(last)]
 }

@@ -81,7 +81,7 @@ impl From<io::Error> for Failure {
 pub(crate) const fn of_reason(reason: Reason) -> u8 {
     match reason {
         Reason::InvalidArgument | Reason::TooLarge | Reason::CampaignRoot => exit_code::USAGE,
-        Reason::CampaignUnknown | Reason::SessionUnknown | Reason::ApprovalUnknown | Reason::Ambiguous => {
+        Reason::CampaignUnknown | Reason::SessionUnknown | Reason::MessageUnknown | Reason::ApprovalUnknown | Reason::Ambiguous => {
             exit_code::UNKNOWN
         }
         Reason::CampaignExists

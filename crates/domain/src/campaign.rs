@@ -110,7 +110,7 @@ mod tests {
         ] {
             assert!(refused(path), "{path}");
         }
-        for path in ["/home/ann/code", "/srv/app", "/tmp/x", "/work/main", "/home/annette"] {
+        for path in ["/home/ann/code", "/srv/app", "/tmp/x", "/data/main", "/home/annette"] {
             assert!(!refused(path), "{path}");
         }
     }

@@ -124,6 +124,7 @@ events! {
     SessionRecovered(Recovered) = 32, "SESSION_RECOVERED";
     WatchdogFired(WatchdogFired) = 33, "WATCHDOG_FIRED";
     IntakeChanged(IntakeChanged) = 34, "INTAKE_CHANGED";
+    TapeLimitRaised(TapeLimitRaised) = 36, "TAPE_LIMIT_RAISED";
     /// Processes of the agent's tree that outlived it were ended.
     LeftoversEnded(LeftoversEnded) = 35, "LEFTOVERS_ENDED";
 
@@ -307,6 +308,12 @@ pub struct WatchdogFired {
 pub struct IntakeChanged {
     /// `open`, `throttled`, `disk_full` or `tape_limit`.
     pub intake: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TapeLimitRaised {
+    pub bytes: u64,
+    pub by: By,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -48,9 +48,12 @@ pub struct EventFilter {
 }
 
 impl EventFilter {
-    /// Says whether an event of this kind and session is asked for, whenever it was.
-    pub fn fits_kind_and_session(&self, kind: Kind, session: Option<SessionId>) -> bool {
-        self.session.is_none_or(|wanted| session == Some(wanted)) && (self.kinds.is_empty() || self.kinds.contains(&kind))
+    /// Says whether an event of this kind, session and time is asked for.
+    pub fn fits(&self, kind: Kind, session: Option<SessionId>, time: Time) -> bool {
+        self.session.is_none_or(|wanted| session == Some(wanted))
+            && (self.kinds.is_empty() || self.kinds.contains(&kind))
+            && self.since.is_none_or(|since| time >= since)
+            && self.until.is_none_or(|until| time < until)
     }
 }
 

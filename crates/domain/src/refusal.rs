@@ -39,6 +39,7 @@ reasons! {
     ProviderMissing = "PROVIDER_MISSING",
     ProviderAuth = "PROVIDER_AUTH",
     SessionUnknown = "SESSION_UNKNOWN",
+    MessageUnknown = "MESSAGE_UNKNOWN",
     ApprovalUnknown = "APPROVAL_UNKNOWN",
     ApprovalAnswered = "APPROVAL_ANSWERED",
     /// The words given fit several things.

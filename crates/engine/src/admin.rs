@@ -55,7 +55,7 @@ impl Engine {
     }
 
     pub async fn message(&self, id: &str) -> Result<MessageRow, Refusal> {
-        let unknown = || Refusal::new(Reason::SessionUnknown, format!("there is no message \"{}\"", ostler_domain::text::one_line(id, 64)));
+        let unknown = || Refusal::new(Reason::MessageUnknown, format!("there is no message \"{}\"", ostler_domain::text::one_line(id, 64)));
         let id: MessageId = id.parse().map_err(|_| unknown())?;
         self.shared.store.message(id).await?.ok_or_else(unknown)
     }
@@ -71,8 +71,13 @@ impl Engine {
         if !only_open {
             return Ok(self.shared.store.approvals(page).await?);
         }
-        let rows = self.shared.store.open_approvals().await?;
-        Ok(Listed { rows, next_cursor: None })
+        // Those that wait are few, so they are looked at together and cut to the page.
+        let open = self.shared.store.open_approvals().await?;
+        let mut rows: Vec<_> = open.into_iter().filter(|row| page.cursor.is_none_or(|after| row.seq > after)).collect();
+        let has_more = rows.len() > page.limit as usize;
+        rows.truncate(page.limit as usize);
+        let next_cursor = rows.last().filter(|_| has_more).map(|row| row.seq);
+        Ok(Listed { rows, next_cursor })
     }
 
     pub async fn usage(&self, filter: &UsageFilter, by: UsageBy) -> Result<Vec<UsageSum>, Refusal> {
@@ -85,7 +90,7 @@ impl Engine {
         let found = store.search(text, page).await?;
         let mut rows = Vec::with_capacity(found.rows.len());
         for hit in found.rows {
-            if filter.fits_kind_and_session(hit.kind, hit.session)
+            if filter.fits(hit.kind, hit.session, hit.time)
                 && let Some(event) = store.event(hit.seq).await?
             {
                 rows.push((event, hit.snippet));

@@ -21,18 +21,21 @@ impl Engine {
     /// Kills or freezes every agent. The halt is durable first, so that it holds whatever happens next.
     /// Returns how many sessions it reached.
     pub async fn halt(&self, freeze: bool, why: &str, change: Change) -> Result<(Halt, u64), Refusal> {
+        let fingerprint = format!("halt {freeze} {why}");
+        if change.done_before(&self.shared.store, &fingerprint).await?.is_some()
+            && let Some(halt) = self.halted()
+        {
+            return Ok((halt, 0));
+        }
         let now = self.shared.clock.now().wall;
         let halted = Halted { freeze, by: change.by.clone(), why: why.to_owned() };
         let commit = Commit {
             urgency: Urgency::Control,
             node_events: vec![(now, Event::Halted(halted))],
             session: None,
-            request: change.done(&format!("halt {freeze} {why}"), ""),
+            request: change.done(&fingerprint, ""),
         };
-        match self.shared.store.commit(commit).await {
-            Ok(_) | Err(ostler_store::CommitError::RequestDone { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
+        self.shared.store.commit(commit).await?;
         let halt = Halt { freeze, by: change.by.clone(), why: why.to_owned(), since: now };
         self.shared.halt.send_replace(Some(halt.clone()));
         Ok((halt, self.tell_all(|| Request::Halt { freeze }, &change).await))
@@ -40,7 +43,7 @@ impl Engine {
 
     /// Lets everything go on: frozen agents, sessions that waited to start, restarts that were due.
     pub async fn release_halt(&self, change: Change) -> Result<u64, Refusal> {
-        if self.halted().is_none() {
+        if self.halted().is_none() || change.done_before(&self.shared.store, "release_halt").await?.is_some() {
             return Ok(0);
         }
         let now = self.shared.clock.now().wall;
@@ -50,10 +53,7 @@ impl Engine {
             session: None,
             request: change.done("release_halt", ""),
         };
-        match self.shared.store.commit(commit).await {
-            Ok(_) | Err(ostler_store::CommitError::RequestDone { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
+        self.shared.store.commit(commit).await?;
         self.shared.halt.send_replace(None);
         let reached = self.tell_all(|| Request::ReleaseHalt, &change).await;
         restart::keep_promises(&self.shared).await?;

@@ -8,7 +8,7 @@ use ostler_domain::{
 
 use ostler_store::ApprovalRow;
 
-use crate::{Change, Engine, create::new_message, restart, session::Command};
+use crate::{Change, Engine, create::new_message, restart};
 
 /// What became of a message when it was accepted.
 #[derive(Debug, Clone)]
@@ -83,12 +83,9 @@ impl Engine {
     /// Lets a session go on, raising what held it.
     pub async fn resume(&self, who: &str, max_tokens: Option<u64>, tape_bytes: Option<u64>, change: Change) -> Result<View, Refusal> {
         let view = self.session(who).await?;
-        if let (Some(bytes), Some(handle)) = (tape_bytes, self.shared.sessions.get(&view.id)) {
-            let _ = handle.commands.send(Command::TapeLimit(bytes)).await;
-        }
         let when_used_up = view.budget.map(|budget| budget.when_used_up).unwrap_or_default();
         let budget = max_tokens.map(|tokens| Budget { tokens: if tokens == 0 { u64::MAX } else { tokens }, when_used_up });
-        self.ask(&view.id.to_string(), Request::Resume { budget }, change).await
+        self.ask(&view.id.to_string(), Request::Resume { budget, tape_bytes }, change).await
     }
 
     /// Ends the turn, not the session.
@@ -106,8 +103,8 @@ impl Engine {
 
     async fn ask(&self, who: &str, request: Request, change: Change) -> Result<View, Refusal> {
         let fingerprint = format!("{who} {request:?}");
-        if change.done_before(&self.shared.store, &fingerprint).await?.is_some() {
-            return self.session(who).await;
+        if let Some(id) = change.done_before(&self.shared.store, &fingerprint).await? {
+            return self.session(&id).await;
         }
         let view = self.session(who).await?;
         let done = change.done(&fingerprint, view.id.to_string());

@@ -81,7 +81,7 @@ impl Watch {
                     self.on_tail = false;
                     return Ok(Vec::new());
                 }
-                let fresh = batch.iter().filter(|event| event.seq > self.cursor && self.fits(event)).cloned().collect();
+                let fresh = batch.iter().filter(|event| event.seq > self.cursor && self.filter.fits(event.event.kind(), event.session, event.time)).cloned().collect();
                 self.cursor = batch.last().map_or(self.cursor, |event| event.seq.max(self.cursor));
                 Ok(fresh)
             }
@@ -93,12 +93,5 @@ impl Watch {
                 Err(Refusal::new(ostler_domain::Reason::ShuttingDown, "the daemon is shutting down"))
             }
         }
-    }
-
-    fn fits(&self, event: &Recorded) -> bool {
-        let EventFilter { since, until, .. } = &self.filter;
-        self.filter.fits_kind_and_session(event.event.kind(), event.session)
-            && since.is_none_or(|since| event.time >= since)
-            && until.is_none_or(|until| event.time < until)
     }
 }

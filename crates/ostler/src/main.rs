@@ -16,7 +16,10 @@ fn main() -> ExitCode {
         ["internal", "script"] => ostler_agent::script::run(),
         ["daemon", "run"] => daemon::main(daemon::Place::Foreground),
         ["daemon", "run", "--background"] => daemon::main(daemon::Place::Background),
-        _ => ExitCode::from(2),
+        _ => ostler_cli::main(args.into_iter(), program()),
     }
 }
 
+fn program() -> ostler_cli::Program {
+    ostler_cli::Program { version: env!("CARGO_PKG_VERSION"), path: env::current_exe().unwrap_or_else(|_| "ostler".into()) }
+}

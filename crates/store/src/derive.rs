@@ -47,6 +47,7 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::SessionRecovered
         | Kind::WatchdogFired
         | Kind::IntakeChanged
+        | Kind::TapeLimitRaised
         | Kind::LeftoversEnded
         | Kind::TurnStarted
         | Kind::TurnEnded

@@ -175,6 +175,9 @@ pub enum ReadError {
         #[source]
         source: io::Error,
     },
+    /// The search index failed, not the record. A damaged one is built anew.
+    #[error("the search index failed")]
+    SearchIndex(#[source] Fault),
     /// A row that this version did not write like this.
     #[error("a stored {what} cannot be read: {text:?}")]
     Row { what: &'static str, text: String },
@@ -199,6 +202,8 @@ impl From<ReadError> for Refusal {
             ReadError::Fault(fault) => fault.refusal(),
             ReadError::Event { seq, source } => damaged(format!("event {seq}: {source}")),
             ReadError::Blob { .. } | ReadError::Row { .. } => damaged(error.to_string()),
+            ReadError::SearchIndex(_) => Refusal::new(Reason::StoreCorrupt, "the search index is damaged")
+                .because("it is built anew from the record, which is whole; try again in a moment"),
             ReadError::Closed => Refusal::new(Reason::ShuttingDown, "the daemon is shutting down"),
         }
     }

@@ -141,9 +141,10 @@ fn list(
 ) -> Result<Listed<MessageRow>, ReadError> {
     let condition = format!("{column} = ?1 AND m.seq < ?2 ORDER BY m.seq DESC LIMIT ?3");
     let before = signed(page.cursor.unwrap_or(u64::MAX));
-    let mut rows = query(connection, &condition, &[value, &before, &(i64::from(page.limit) + 1)])?;
-    let has_more = rows.len() > page.limit as usize;
-    rows.truncate(page.limit as usize);
+    let limit = page.limit.max(1);
+    let mut rows = query(connection, &condition, &[value, &before, &(i64::from(limit) + 1)])?;
+    let has_more = rows.len() > limit as usize;
+    rows.truncate(limit as usize);
     let next_cursor = rows.last().filter(|_| has_more).map(|row| row.seq);
     Ok(Listed { rows, next_cursor })
 }

@@ -23,7 +23,7 @@ const HINTS: usize = 8;
 /// The gRPC code for each reason.
 pub const fn code(reason: Reason) -> Code {
     match reason {
-        Reason::CampaignUnknown | Reason::ProviderUnknown | Reason::SessionUnknown | Reason::ApprovalUnknown => {
+        Reason::CampaignUnknown | Reason::ProviderUnknown | Reason::SessionUnknown | Reason::MessageUnknown | Reason::ApprovalUnknown => {
             Code::NotFound
         }
         Reason::CampaignExists | Reason::NameTaken | Reason::RequestConflict => Code::AlreadyExists,

@@ -23,7 +23,8 @@ pub(super) enum Wake {
     Line(String),
     /// Standard input ended: the orderly way to be stopped.
     InputEnded,
-    Tool(Outcome),
+    /// The command that was started as this call ended.
+    Tool { call: u64, outcome: Outcome },
 }
 
 /// Why playing stops early.
@@ -93,7 +94,7 @@ fn read_input(wakes: &Sender<Wake>) {
 /// What was heard, beyond what the player deals with itself.
 enum Heard {
     Nothing,
-    Tool(Outcome),
+    Tool { call: u64, outcome: Outcome },
     Answer { id: String, allow: bool, message: String },
 }
 
@@ -192,13 +193,15 @@ impl Player {
     fn run(&mut self, argv: &[String]) -> Result<(), Cut> {
         let summary = argv.join(" ");
         self.tool("run", &summary, |player| {
-            let running = match Running::start(argv, player.wakes.clone()) {
+            let this = player.calls;
+            let running = match Running::start(argv, this, player.wakes.clone()) {
                 Ok(running) => running,
                 Err(outcome) => return Ok(outcome),
             };
             loop {
                 match player.wait(None) {
-                    Ok(Heard::Tool(outcome)) => return Ok(outcome),
+                    Ok(Heard::Tool { call, outcome }) if call == this => return Ok(outcome),
+                    // Also the late end of a command that an interrupt had killed.
                     Ok(_) => {}
                     Err(cut) => {
                         running.kill();
@@ -265,7 +268,7 @@ impl Player {
 
     fn hear(&mut self, wake: Wake) -> Result<Heard, Cut> {
         match wake {
-            Wake::Tool(outcome) => Ok(Heard::Tool(outcome)),
+            Wake::Tool { call, outcome } => Ok(Heard::Tool { call, outcome }),
             Wake::InputEnded => {
                 self.ended = true;
                 Err(Cut::InputEnded)

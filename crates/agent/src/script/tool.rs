@@ -48,7 +48,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    pub(super) fn start(argv: &[String], wake: Sender<Wake>) -> Result<Self, Outcome> {
+    pub(super) fn start(argv: &[String], call: u64, wake: Sender<Wake>) -> Result<Self, Outcome> {
         let child = Command::new(&argv[0])
             .args(&argv[1..])
             .stdin(Stdio::null())
@@ -65,7 +65,7 @@ impl Running {
         let pid = child.id();
         thread::spawn(move || {
             // The receiver is gone only when the agent is ending.
-            let _ = wake.send(Wake::Tool(finish(child)));
+            let _ = wake.send(Wake::Tool { call, outcome: finish(child) });
         });
         Ok(Self { pid })
     }

@@ -236,7 +236,10 @@ async fn logs(app: &App, follow: bool, tail: usize) -> Result<(), Failure> {
     }
     let from = if tail == 0 { 0 } else { lines.len().saturating_sub(tail) };
     lines[from..].iter().try_for_each(|line| app.ui.data(&Line::of(line.trim_end())))?;
-    while follow {
+    if !follow {
+        return Ok(());
+    }
+    loop {
         app.ui.flush()?;
         sleep(Duration::from_millis(200)).await;
         // Looked for by hand: the file is local, and a line more or less is late by a fifth of a second.
@@ -244,7 +247,6 @@ async fn logs(app: &App, follow: bool, tail: usize) -> Result<(), Failure> {
         reader.read_to_string(&mut more).map_err(unreadable)?;
         more.lines().try_for_each(|line| app.ui.data(&Line::of(line)))?;
     }
-    Ok(())
 }
 
 fn open_log(home: &Home) -> Result<File, Failure> {

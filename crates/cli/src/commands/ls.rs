@@ -121,8 +121,9 @@ async fn show_table(
     let ui = &app.ui;
     let is_all = filter.scope == Scope::All;
     if found.rows.is_empty() {
+        let is_first = is_all || client.sessions(&SessionFilter::default(), Page::of(1, None)).await?.rows.is_empty();
         // Help for who looks, not a row for who reads.
-        sessions::empty(args.filters.is_any(), is_all).iter().for_each(|line| ui.remark(line));
+        sessions::empty(args.filters.is_any(), is_first).iter().for_each(|line| ui.remark(line));
         return Ok(());
     }
     let now = words::now();

@@ -7,6 +7,8 @@ use std::io::IsTerminal;
 pub(crate) struct Look {
     pub(crate) colour: bool,
     pub(crate) letters: Letters,
+    /// A line may be replaced by another.
+    pub(crate) in_place: bool,
     /// Columns; none when lines may be of any length.
     pub(crate) width: Option<usize>,
 }
@@ -25,12 +27,12 @@ impl Look {
     /// Neither colour nor anything special.
     #[cfg(test)]
     pub(crate) const fn plain(width: Option<usize>) -> Self {
-        Self { colour: false, letters: Letters::All, width }
+        Self { colour: false, letters: Letters::All, in_place: false, width }
     }
 
     #[cfg(test)]
     pub(crate) const fn coloured(width: Option<usize>) -> Self {
-        Self { colour: true, letters: Letters::All, width }
+        Self { colour: true, letters: Letters::All, in_place: true, width }
     }
 
     /// The character as this stream may show it. One for one: widths stay.
@@ -50,6 +52,7 @@ impl Look {
             '–' | '—' | '−' | '─' => '-',
             '“' | '”' => '"',
             '→' | '›' => '>',
+            '▌' => '#',
             other if self.letters == Letters::PlainSigns => other,
             _ => '?',
         }
@@ -104,6 +107,7 @@ fn look(is_terminal: bool, columns: Option<usize>, vars: &dyn Fn(&str) -> Option
             (false, true) => Letters::Ascii,
             _ => Letters::PlainSigns,
         },
+        in_place: is_terminal && !dumb,
         width: columns.or_else(|| set("COLUMNS").and_then(|columns| columns.parse().ok())).filter(|width| *width > 0),
     }
 }

@@ -130,7 +130,7 @@ impl Ui {
     /// Shows a line until something else is said. Only for terminals.
     pub(crate) fn show_meanwhile(&self, line: Line) {
         let look = self.err_look();
-        if !self.terminals.stderr_is_terminal || !look.colour || self.options.quiet || self.is_json() {
+        if !look.in_place || self.options.quiet || self.is_json() {
             return;
         }
         let _ = self.flush();

@@ -70,15 +70,16 @@ impl Told {
         let text_tone = if self.tone == Tone::Faint { Tone::Faint } else { Tone::Plain };
         let head = prefix.clone().append(verb).plain(" ");
         let indent = " ".repeat(head.width());
-        let mut text = Line::toned(text_tone, &self.text);
-        if !self.right.is_empty() {
-            let room = width.map(|width| width.saturating_sub(head.width() + self.right.width() + 2));
-            text = text.cut(room.unwrap_or(usize::MAX).max(12)).padded(TEXT.min(room.unwrap_or(TEXT)));
-        }
-        let mut first = head.append(text);
-        if !self.right.is_empty() {
-            first = first.plain("  ").append(self.right.clone());
-        }
+        let text = Line::toned(text_tone, &self.text);
+        let first = if self.right.is_empty() {
+            head.append(text)
+        } else {
+            // Results stand in a column of their own; what a narrow screen has left is shared.
+            let room = width.map_or(usize::MAX, |width| width.saturating_sub(head.width()));
+            let column = TEXT.min(room / 5 * 3);
+            let most = room.saturating_sub(self.right.width() + 2).max(column);
+            head.append(text.cut(most).padded(column)).plain("  ").append(self.right.clone())
+        };
         let whole = !self.rest.is_empty() || self.verb == "say" || self.verb == "error";
         let first = match width {
             Some(width) if !whole => first.cut(width),

@@ -84,6 +84,12 @@ fn ended(session: &Session, now: Time) -> Line {
     Line::joined([line].into_iter().chain(parts))
 }
 
+/// The model after its provider; none where it says no more than that.
+pub(crate) fn model(session: &Session) -> String {
+    let model = session.model.as_deref().filter(|model| *model != session.provider);
+    model.map(|model| format!(" {}", one_line(model, 40))).unwrap_or_default()
+}
+
 /// The shortest ids by which these sessions can be told apart: the last five characters, more where two collide.
 pub(crate) fn short_ids(ids: &[SessionId]) -> Vec<String> {
     let full: Vec<String> = ids.iter().map(|id| id.to_string().to_ascii_lowercase()).collect();

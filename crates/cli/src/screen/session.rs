@@ -3,7 +3,7 @@
 use ostler_client::{Approval, Session};
 use ostler_domain::{
     Time,
-    session::{Attention, Outcome, Restart, Status},
+    session::{Attention, Obituary, Outcome, Restart, Status},
     text::one_line,
 };
 
@@ -49,7 +49,7 @@ pub(crate) fn lines(session: &Session, around: &Around<'_>, now: Time) -> Vec<Li
 fn title(session: &Session, around: &Around<'_>, now: Time) -> Line {
     let (tone, sign) = row::sign(session);
     let outcome = session.outcome.map(|outcome| format!(" {}", outcome.as_str())).unwrap_or_default();
-    let model = session.model.as_deref().map(|model| format!(" {model}")).unwrap_or_default();
+    let model = row::model(session);
     let life = match session.ended_at {
         Some(ended) => format!(
             "ended {} ago after {}",
@@ -78,7 +78,7 @@ fn state(session: &Session, now: Time) -> Vec<Line> {
     let facts = Line::joined([
         Line::of(obituary.exit_code.map(|code| format!("exit code {code}")).unwrap_or_default()),
         Line::of(obituary.signal.map(|signal| format!("signal {signal}")).unwrap_or_default()),
-        Line::of(obituary.by.as_deref().map(|by| format!("asked by {by}")).unwrap_or_default()),
+        Line::of(asked_by(obituary)),
         Line::of(if obituary.oom { "the kernel's memory killer was at work" } else { "" }),
         Line::of(match obituary.leftovers.as_slice() {
             [] => String::new(),
@@ -104,6 +104,12 @@ fn state(session: &Session, now: Time) -> Vec<Line> {
         None => {}
     }
     lines
+}
+
+/// Who asked for the end, where the sentence does not say it.
+fn asked_by(obituary: &Obituary) -> String {
+    let by = obituary.by.as_deref().map(|by| format!("asked by {by}"));
+    by.filter(|by| !obituary.sentence.contains(by)).unwrap_or_default()
 }
 
 fn usage(session: &Session) -> Line {

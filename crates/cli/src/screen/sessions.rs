@@ -132,8 +132,8 @@ pub(crate) fn summary(rows: &[Session], beside: &Beside) -> Line {
 }
 
 /// A list with nothing in it.
-pub(crate) fn empty(filtered: bool, scope_all: bool) -> Vec<Line> {
-    match (filtered, scope_all) {
+pub(crate) fn empty(filtered: bool, none_at_all: bool) -> Vec<Line> {
+    match (filtered, none_at_all) {
         (true, _) => vec![Line::of("No session fits."), step("ostler ls -a", "all sessions there are")],
         (false, true) => vec![
             Line::of("No sessions yet."),

@@ -63,6 +63,7 @@ pub(super) fn tell(event: &Event) -> Told {
             Told::new("watchdog", format!("{} took too long: {rung}", fired.watchdog.as_str())).tone(Tone::Warn)
         }
         Event::IntakeChanged(intake) => Told::new("intake", &intake.intake).tone(Tone::Warn),
+        Event::TapeLimitRaised(raised) => Told::new("tape", format!("may have {} bytes, set by {}", raised.bytes, raised.by.0)),
         Event::LeftoversEnded(left) => {
             let names: Vec<_> = left.processes.iter().map(|process| format!("{} ({})", process.name, process.pid)).collect();
             Told::new("cleaned", format!("processes that outlived the agent: {}", names.join(", "))).tone(Tone::Warn)

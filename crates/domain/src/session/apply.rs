@@ -36,6 +36,7 @@ impl State {
             held_since: at,
             stall: None,
             intake: Intake::Open,
+            tape_bytes: None,
             budget,
             budget_warned: false,
             usage: Usage::default(),
@@ -133,6 +134,7 @@ impl State {
                     .find(|intake| intake.as_str() == changed.intake)
                     .unwrap_or(self.intake);
             }
+            Event::TapeLimitRaised(raised) => self.tape_bytes = Some(raised.bytes),
             Event::TurnStarted(turn) => {
                 self.turns = turn.turn;
                 self.turn = Some(OpenTurn {

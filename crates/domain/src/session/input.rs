@@ -54,6 +54,7 @@ pub enum Request {
     Pause,
     Resume {
         budget: Option<Budget>,
+        tape_bytes: Option<u64>,
     },
     Stop(StopRule),
     Answer {
@@ -255,6 +256,8 @@ pub enum Effect {
     /// Say this to the agent, through the outbox.
     Tell(AgentRequest),
     Freeze(bool),
+    /// Let the tape grow to this.
+    RaiseTapeLimit(u64),
     Stop(StopRule, By),
     /// Create the session that goes on with this one.
     Continue {

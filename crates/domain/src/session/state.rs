@@ -190,6 +190,8 @@ pub struct State {
     pub(super) held_since: Time,
     pub(super) stall: Option<Stall>,
     pub(super) intake: Intake,
+    /// How large the tape may become, when a person raised that.
+    pub(super) tape_bytes: Option<u64>,
     pub(super) budget: Option<Budget>,
     pub(super) budget_warned: bool,
     pub(super) usage: Usage,

@@ -87,7 +87,7 @@ fn any_request() -> impl Strategy<Value = Request> {
         4 => any::<u8>().prop_map(|n| Request::Prompt(message(n))),
         1 => Just(Request::Interrupt),
         1 => Just(Request::Pause),
-        2 => option::of(any_budget()).prop_map(|budget| Request::Resume { budget }),
+        2 => option::of(any_budget()).prop_map(|budget| Request::Resume { budget, tape_bytes: None }),
         1 => prop_oneof![
             Just(StopRule::Stop), Just(StopRule::Kill), Just(StopRule::Timeout), Just(StopRule::Restart)
         ].prop_map(Request::Stop),

@@ -185,8 +185,8 @@ fn a_used_up_budget_holds_and_a_raised_one_goes_on() {
         (life.attention(), life.effects.as_slice()),
         (Some(Attention::BudgetHold), &[Effect::Freeze(true)][..])
     );
-    assert!(life.try_input(Input::Request(Request::Resume { budget: None }, By("ann".into()))).is_err());
-    life.request(Request::Resume { budget: Some(Budget { tokens: 5_000, ..budget }) });
+    assert!(life.try_input(Input::Request(Request::Resume { budget: None, tape_bytes: None }, By("ann".into()))).is_err());
+    life.request(Request::Resume { budget: Some(Budget { tokens: 5_000, ..budget }), tape_bytes: None });
     assert_eq!(
         (life.attention(), life.effects.as_slice()),
         (Some(Attention::Working), &[Effect::Freeze(false)][..])
@@ -272,7 +272,7 @@ fn a_pause_stops_the_clock() {
         (Some(Attention::Paused), None, None)
     );
     life.step += 1_000_000;
-    life.request(Request::Resume { budget: None });
+    life.request(Request::Resume { budget: None, tape_bytes: None });
     let after = life.state.deadline().unwrap().remaining(&context(life.step).now);
     assert!(left.abs_diff(after) < std::time::Duration::from_millis(10), "{left:?} {after:?}");
 }
@@ -310,7 +310,7 @@ fn asking_again_for_what_holds_is_no_error() {
     let mut life = Life::plain();
     life.working();
     for request in
-        [Request::Start, Request::StartAgain, Request::Resume { budget: None }, Request::ReleaseHalt]
+        [Request::Start, Request::StartAgain, Request::Resume { budget: None, tape_bytes: None }, Request::ReleaseHalt]
     {
         let before = life.kinds.len();
         life.request(request);

@@ -36,8 +36,6 @@ const AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// What an actor is asked.
 pub(crate) enum Command {
     Request { request: Request, by: By, done: Option<RequestReply>, reply: Reply },
-    /// Raises the tape's limit.
-    TapeLimit(u64),
     /// A keeper said that it is ready, or that it is not.
     KeeperUp { attempt: u32, result: Result<(), NotStarted> },
     /// The daemon goes away on purpose.
@@ -74,6 +72,8 @@ pub(crate) struct Actor {
     /// Durable, not yet read back from the tape.
     pub(super) outbox: VecDeque<OutboxRow>,
     next_input_no: u64,
+    /// The last input whose record was taken in.
+    pub(super) taped_input_no: u64,
     commits: Commits,
     timers: Timers,
     inbox: mpsc::Receiver<Command>,
@@ -101,6 +101,7 @@ impl Actor {
             keeping: Keeping::default(),
             outbox: loaded.outbox.into(),
             next_input_no,
+            taped_input_no: 0,
             commits: Commits::default(),
             timers: Timers::default(),
             inbox,
@@ -162,7 +163,6 @@ impl Actor {
     async fn command(&mut self, command: Command) -> std::ops::ControlFlow<()> {
         match command {
             Command::Request { request, by, done, reply } => self.requested(request, by, done, reply).await,
-            Command::TapeLimit(bytes) => self.raise_tape_limit(bytes).await,
             Command::KeeperUp { attempt, result } => self.keeper_up(attempt, result).await,
             Command::Leave(left) => {
                 for (answer, commit) in self.commits.settle().await {
@@ -270,6 +270,7 @@ impl Actor {
 
     async fn submit(&mut self, draft: Draft, urgency: Urgency, taped_input: Option<u64>, done: Option<RequestReply>) {
         if let Some(taped) = taped_input {
+            self.taped_input_no = taped;
             self.outbox.retain(|row| row.input_no > taped);
         }
         let view = self.state.view();
@@ -347,6 +348,7 @@ impl Actor {
         match effect {
             Effect::Spawn { attempt } => self.spawn_keeper(attempt),
             Effect::Freeze(on) => self.freeze(on).await,
+            Effect::RaiseTapeLimit(bytes) => self.raise_tape_limit(bytes).await,
             Effect::Stop(rule, by) => self.stop(rule, &by).await,
             Effect::Continue { after } => self.shared.continue_later(self.id, after),
             // Told through the outbox of its own commit.

@@ -10,7 +10,7 @@ use ostler_domain::{
     session::{self, ExitFacts, How, Input, Phase, Request, StopRule},
 };
 use ostler_tape::{
-    AskedStop, ExitFile, ExitRecord, FromKeeper, KeeperLock, ToKeeper, WrittenBy,
+    AskedStop, ExitFile, ExitRecord, FromKeeper, KeeperLock, ProcessName, ToKeeper, WrittenBy,
     frame::{KeeperState, RefusedReason, Rung, RungAction},
 };
 use tokio::time::Instant;
@@ -301,10 +301,10 @@ impl Actor {
             asked: None,
             rung: None,
             oom: false,
-            leftovers: Vec::new(),
+            leftovers: leftovers.iter().map(|left| ProcessName { pid: left.pid, name: left.name.clone() }).collect(),
             tape_end: self.intake.offset(),
             untaped_bytes: 0,
-            last_input_no: 0,
+            last_input_no: self.taped_input_no,
             time_us: self.shared.clock.now().wall.micros(),
             written_by: WrittenBy::Daemon,
         };

@@ -8,7 +8,7 @@ use std::{
     path::Path,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -18,7 +18,7 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::{
     connect::{self, Durability},
     convert::unsigned,
-    error::{Doing, Fault},
+    error::{Doing, Fault, FaultKind, ReadError},
     open::{remove_if_any, sidecar},
 };
 
@@ -34,11 +34,17 @@ const SCHEMA: &str = "
 pub(crate) struct SearchFile {
     path: Arc<Path>,
     generation: Arc<AtomicU64>,
+    is_damaged: Arc<AtomicBool>,
 }
 
 impl SearchFile {
     pub(crate) fn new(path: &Path) -> Self {
-        Self { path: path.into(), generation: Arc::default() }
+        Self { path: path.into(), generation: Arc::default(), is_damaged: Arc::default() }
+    }
+
+    /// Says once that a reader found damage.
+    pub(super) fn take_damage(&self) -> bool {
+        self.is_damaged.swap(false, Ordering::Relaxed)
     }
 
     /// Opens the file for writing if it belongs to this record, and says how far it has come.
@@ -101,7 +107,17 @@ impl SearchReader {
     pub(super) fn ask<T>(
         &self,
         question: impl FnOnce(&Connection) -> Result<T, Fault>,
-    ) -> Result<Option<T>, Fault> {
+    ) -> Result<Option<T>, ReadError> {
+        self.answer(question).map_err(|fault| match fault.kind {
+            FaultKind::Corrupt => {
+                self.file.is_damaged.store(true, Ordering::Relaxed);
+                ReadError::SearchIndex(fault)
+            }
+            _ => ReadError::Fault(fault),
+        })
+    }
+
+    fn answer<T>(&self, question: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<Option<T>, Fault> {
         let mut open = self.open.borrow_mut();
         let generation = self.file.generation.load(Ordering::Acquire);
         if open.as_ref().is_none_or(|(opened, _)| *opened != generation) {

@@ -17,7 +17,7 @@ use crate::{
     connect,
     convert::signed,
     error::{Doing, Fault, FaultKind, ReadError},
-    log::{self, STORED, Stored},
+    log::{STORED, Stored},
     open::Paths,
     pool::block_on,
 };
@@ -136,6 +136,9 @@ impl Worker {
 
     /// Indexes until the end of the log, or until the writer is gone.
     fn catch_up(&mut self) -> Result<(), ReadError> {
+        if self.file.take_damage() {
+            self.begin_anew()?;
+        }
         loop {
             let end = *self.published.borrow_and_update();
             let from = *self.cursor.borrow();
@@ -149,58 +152,54 @@ impl Worker {
 
     /// Takes the next events into the index, with the new cursor in the same transaction.
     fn index(&mut self, after: u64, end: u64) -> Result<u64, ReadError> {
-        let transaction = self.search.transaction().doing("write the search index")?;
-        let reached = {
-            let mut insert = transaction
-                .prepare_cached("INSERT INTO search_text(rowid, text) VALUES (?1, ?2)")
-                .doing("write the search index")?;
-            let sql = format!(
-                "SELECT {STORED} FROM log_event e WHERE e.seq > ?1 AND e.seq <= ?2 AND e.kind IN ({}) ORDER BY e.seq LIMIT ?3",
-                searched_kinds()
-            );
-            let mut statement = self.record.prepare_cached(&sql)?;
-            let mut rows = statement.query(params![signed(after), signed(end), ROWS_AT_ONCE])?;
-            let mut reached = end;
-            let (mut count, mut bytes) = (0, 0);
-            while let Some(row) = rows.next()? {
-                let stored = Stored::read(row)?;
-                count += 1;
-                if let Some(text) = readable(&stored, &self.blobs) {
-                    bytes += text.len();
-                    insert.execute(params![signed(stored.seq), text]).doing("write the search index")?;
-                }
-                if count == ROWS_AT_ONCE || bytes >= BYTES_AT_ONCE {
-                    reached = stored.seq;
-                    break;
-                }
+        let sql = format!(
+            "SELECT {STORED} FROM log_event e WHERE e.seq > ?1 AND e.seq <= ?2 AND e.kind IN ({}) ORDER BY e.seq LIMIT ?3",
+            searched_kinds()
+        );
+        let mut statement = self.record.prepare_cached(&sql)?;
+        let mut rows = statement.query(params![signed(after), signed(end), ROWS_AT_ONCE])?;
+        let transaction = self.search.transaction().map_err(damaged)?;
+        let mut insert =
+            transaction.prepare_cached("INSERT INTO search_text(rowid, text) VALUES (?1, ?2)").map_err(damaged)?;
+        let mut reached = end;
+        let (mut count, mut bytes) = (0, 0);
+        while let Some(row) = rows.next()? {
+            let stored = Stored::read(row)?;
+            count += 1;
+            if let Some(text) = readable(&stored, &self.blobs) {
+                bytes += text.len();
+                insert.execute(params![signed(stored.seq), text]).map_err(damaged)?;
             }
-            reached
-        };
-        let advance = || {
-            transaction.execute("UPDATE search_meta SET cursor = ?1", [signed(reached)])?;
-            transaction.commit()
-        };
-        advance().doing("write the search index")?;
+            if count == ROWS_AT_ONCE || bytes >= BYTES_AT_ONCE {
+                reached = stored.seq;
+                break;
+            }
+        }
+        drop(insert);
+        transaction.execute("UPDATE search_meta SET cursor = ?1", [signed(reached)]).map_err(damaged)?;
+        transaction.commit().map_err(damaged)?;
         Ok(reached)
     }
 
-    /// A damaged index is replaced; anything else may pass.
+    /// A damaged index is replaced; anything else, such as a full disk, may pass.
     fn recover(&mut self, error: &ReadError) {
-        let is_damaged = matches!(error, ReadError::Fault(fault) if fault.kind == FaultKind::Corrupt);
-        // A damaged record looks the same from here; its own end can still be found then.
-        if !is_damaged || log::last_seq(&self.record).is_err() {
-            return;
-        }
-        match self.file.recreate(self.node) {
-            Ok(search) => {
-                self.search = search;
-                self.cursor.send_replace(0);
-            }
-            Err(error) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, "the search index was not replaced");
-            }
+        if matches!(error, ReadError::SearchIndex(fault) if fault.kind == FaultKind::Corrupt)
+            && let Err(error) = self.begin_anew()
+        {
+            tracing::warn!(error = &error as &dyn std::error::Error, "the search index was not replaced");
         }
     }
+
+    fn begin_anew(&mut self) -> Result<(), Fault> {
+        self.search = self.file.recreate(self.node)?;
+        self.cursor.send_replace(0);
+        Ok(())
+    }
+}
+
+/// Tells a failure of the index from one of the record.
+fn damaged(error: rusqlite::Error) -> ReadError {
+    ReadError::SearchIndex(Fault::sqlite("write the search index", error))
 }
 
 /// An event that cannot be read cannot be found, and is no reason to find nothing after it.

@@ -82,7 +82,7 @@ fn search(reader: &Reader, words: &[Word], page: Page) -> Result<Listed<SearchHi
     if words.is_empty() {
         return Ok(Listed { rows: Vec::new(), next_cursor: None });
     }
-    let limit = page.limit as usize;
+    let limit = page.limit.max(1);
     let before = signed(page.cursor.unwrap_or(u64::MAX));
     let found = reader.search.ask(|connection| {
         let look = || {
@@ -90,14 +90,14 @@ fn search(reader: &Reader, words: &[Word], page: Page) -> Result<Listed<SearchHi
                 .prepare_cached(
                     "SELECT rowid FROM search_text WHERE search_text MATCH ?1 AND rowid < ?2 ORDER BY rowid DESC LIMIT ?3",
                 )?
-                .query_map(params![expression(words), before, page.limit + 1], |row| row.get(0))?
+                .query_map(params![expression(words), before, limit + 1], |row| row.get(0))?
                 .collect::<rusqlite::Result<Vec<i64>>>()
         };
         look().doing("search")
     })?;
     let mut seqs = found.unwrap_or_default();
-    let has_more = seqs.len() > limit;
-    seqs.truncate(limit);
+    let has_more = seqs.len() > limit as usize;
+    seqs.truncate(limit as usize);
     let next_cursor = seqs.last().filter(|_| has_more).copied().map(unsigned);
     let mut rows = Vec::with_capacity(seqs.len());
     for seq in seqs {

@@ -4,7 +4,7 @@ use ostler_domain::{ConversationId, SessionId, id::Fragment, limits::PAGE_MOST, 
 use rusqlite::{Connection, Params};
 
 use super::{number, view};
-use crate::{error::ReadError, store::Store};
+use crate::{convert::signed, error::ReadError, store::Store};
 
 /// Characters kept of an id's end, backwards. Longer ends are compared with the id itself.
 const TAIL: usize = 10;
@@ -47,6 +47,11 @@ impl Store {
             None => Ok(None),
         })
         .await
+    }
+
+    /// A session by its number on this node.
+    pub async fn session_numbered(&self, number: u64) -> Result<Option<View>, ReadError> {
+        self.read(move |reader| Ok(views(&reader.connection, "num = ?1", [signed(number)])?.pop())).await
     }
 
     /// Sessions whose id begins or ends like this, newest first; more than one means that it is ambiguous.

@@ -25,7 +25,7 @@ impl Store {
 }
 
 fn list(connection: &Connection, filter: &SessionFilter, page: Page) -> Result<Listed<View>, ReadError> {
-    let limit = page.limit as usize;
+    let limit = page.limit.max(1) as usize;
     let before = page.cursor.map_or(i64::MAX, signed);
     let residual = Condition::of(filter);
     let scans = drivers(filter)

@@ -1,10 +1,14 @@
 //! Loading in bulk gives what commits give.
 
-use ostler_domain::{Event, Kind};
+use ostler_domain::{
+    Event, Kind,
+    limits::SCAN_ROWS,
+    query::{EventFilter, Page, SessionFilter},
+};
 use ostler_store::{Bulk, CheckDepth, CommitError, block_on};
 
 use crate::{
-    samples::{at, created, event},
+    samples::{at, created, event, session_id},
     support::{Owner, Place, dump, node_commit, whole_log},
 };
 
@@ -45,6 +49,31 @@ fn a_loaded_record_is_a_committed_record() {
     // And it goes on like any other.
     Owner::create(&store, 1_000);
     assert_eq!(whole_log(&store).last().unwrap().seq, 2_702);
+}
+
+/// A filter that fits little looks at a bounded number of rows and says where to go on.
+#[test]
+fn a_page_that_looked_at_enough_ends_early_and_nothing_is_skipped() {
+    let place = Place::new();
+    let store = place.open();
+    let count = SCAN_ROWS as u64 + 5_000;
+    let short = |n: u64| Bulk::Session(life(n).into_iter().take(1).collect());
+    block_on(store.bulk((0..count).map(short))).unwrap();
+    let none = SessionFilter { model: Some("model-9".to_owned()), ..SessionFilter::default() };
+    let first = block_on(store.list_sessions(&none, Page::of(10, None))).unwrap();
+    assert_eq!((first.rows.len(), first.next_cursor), (0, Some(5_001)));
+    let rest = block_on(store.list_sessions(&none, Page::of(10, first.next_cursor))).unwrap();
+    assert_eq!((rest.rows.len(), rest.next_cursor), (0, None));
+    let oldest = SessionFilter { until: Some(at(1)), ..SessionFilter::default() };
+    let first = block_on(store.list_sessions(&oldest, Page::of(10, None))).unwrap();
+    let rest = block_on(store.list_sessions(&oldest, Page::of(10, first.next_cursor))).unwrap();
+    assert!(first.rows.is_empty());
+    assert_eq!(rest.rows.iter().map(|view| view.id).collect::<Vec<_>>(), [session_id(0)]);
+
+    let none = EventFilter { kinds: vec![Kind::TapeDamaged], ..EventFilter::default() };
+    let first = block_on(store.events_after(0, &none, 10)).unwrap();
+    assert_eq!((first.rows.len(), first.next_cursor), (0, Some(SCAN_ROWS as u64)));
+    assert_eq!(block_on(store.events_after(SCAN_ROWS as u64, &none, 10)).unwrap().next_cursor, None);
 }
 
 #[test]

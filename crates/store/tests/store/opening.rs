@@ -88,6 +88,21 @@ fn a_vanished_database_is_not_replaced_by_an_empty_one() {
     assert!(!place.paths().db.exists());
 }
 
+/// A daemon that is killed leaves a database and a write-ahead log with what it acknowledged.
+#[test]
+fn what_a_killed_daemon_left_opens_with_all_of_it() {
+    let place = Place::new();
+    let store = place.open();
+    (0..20).for_each(|n| {
+        Owner::create(&store, n);
+    });
+    let left = Place::new();
+    for name in ["ostler.db", "ostler.db-wal"] {
+        fs::copy(place.dir.path().join(name), left.dir.path().join(name)).unwrap();
+    }
+    assert_eq!(whole_log(&left.open()), whole_log(&store));
+}
+
 #[test]
 fn an_unfinished_creation_is_begun_again() {
     let place = Place::new();

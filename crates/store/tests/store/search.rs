@@ -3,7 +3,7 @@
 use std::fs;
 
 use ostler_domain::{Event, Kind, Refusal, event::Text, query::Page};
-use ostler_store::{Opened, Options, SearchHit, Store, block_on};
+use ostler_store::{Opened, Options, ReadError, SearchHit, Store, block_on};
 
 use crate::{
     samples::{at, event, session_id},
@@ -108,6 +108,24 @@ fn a_missing_or_damaged_index_is_built_anew() {
         }
         assert_eq!(seqs(&open_searched(&place).store, "limiter"), [6]);
     }
+}
+
+/// Damage that only a search meets is said, and gone after the next event.
+#[test]
+fn rot_in_the_index_is_said_and_made_good() {
+    let place = Place::new();
+    let store = open_searched(&place).store;
+    let mut owner = filled(&store);
+    block_on(store.searchable(7));
+    drop(store);
+    let index = rusqlite::Connection::open(place.paths().search).unwrap();
+    index.execute("UPDATE search_text_data SET block = x'ffffffffffff' WHERE id > 10", []).unwrap();
+    drop(index);
+    let store = open_searched(&place).store;
+    let error = block_on(store.search("limiter", Page::of(10, None))).unwrap_err();
+    assert!(matches!(error, ReadError::SearchIndex(_)), "{error:?}");
+    owner.record(&store, vec![(at(9), said("a second limiter"))]).unwrap();
+    assert_eq!(seqs(&store, "limiter"), [8, 6]);
 }
 
 #[test]

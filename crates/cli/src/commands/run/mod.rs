@@ -21,7 +21,9 @@ use crate::{
     form::SessionForm,
     input,
     output::{Line, Tone},
-    parse, words,
+    parse,
+    screen::row,
+    words,
 };
 
 /// The agent program that is run when none is named: the only one there is.
@@ -101,13 +103,14 @@ pub(crate) async fn run(app: &App, args: RunArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
     let campaign = campaign(app, &client, &args).await?;
     let request = request(app, &args, &campaign, prompt);
+    let wanted = stream::Wanted { keep: args.keep, approve: request.approve };
     let session = client.create_session(request).await?;
     app.touched(&session.id);
     if args.detach {
         detached(app, &campaign, &session)?;
         return Ok(exit_code::OK);
     }
-    stream::follow(app, &client, &campaign, &session, args.keep).await
+    stream::follow(app, &client, &campaign, &session, wanted).await
 }
 
 fn request(app: &App, args: &RunArgs, campaign: &Campaign, prompt: Option<String>) -> CreateSession {
@@ -184,7 +187,7 @@ fn detached(app: &App, campaign: &Campaign, session: &Session) -> Result<(), Fai
 }
 
 fn header(campaign: &Campaign, session: &Session) -> Line {
-    let model = session.model.as_deref().map(|model| format!(" {model}")).unwrap_or_default();
+    let model = row::model(session);
     Line::of("session ").with(Tone::Accent, session.id.short()).faint(" · ").append(Line::joined([
         Line::new().strong(session.name.as_str()),
         Line::of(format!("{}{model}", session.provider)),

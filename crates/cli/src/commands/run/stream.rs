@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use ostler_client::{AnswerApproval, Campaign, Client, Received, Session, Watched, query::EventFilter};
-use ostler_domain::{Event, Reason, Refusal};
+use ostler_domain::{Event, Reason, Refusal, session::Approve};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{header, story::Story};
@@ -35,14 +35,30 @@ struct Stream<'a> {
     teller: Teller,
     questions: Questions,
     typed: Lines,
+    /// Questions wait for a person; otherwise they are answered by themselves.
+    waits: bool,
     /// Who asked this program to end the session.
     asked: Option<Asked>,
     /// Stop, detach or continue was asked, and not yet answered.
     menu: bool,
 }
 
-/// Follows a session until it ends, or until its turn does when it is kept. Returns the exit code.
-pub(super) async fn follow(app: &App, client: &Client, campaign: &Campaign, session: &Session, keep: bool) -> Result<u8, Failure> {
+/// What is followed, and how far.
+pub(super) struct Wanted {
+    /// Until the turn ends, not the session.
+    pub(super) keep: bool,
+    pub(super) approve: Approve,
+}
+
+/// Follows a session until there is nothing more to wait for. Returns the exit code.
+pub(super) async fn follow(
+    app: &App,
+    client: &Client,
+    campaign: &Campaign,
+    session: &Session,
+    wanted: Wanted,
+) -> Result<u8, Failure> {
+    let keep = wanted.keep;
     let ui = &app.ui;
     let ctrl_c = if ui.has_person() { " · Ctrl-C to stop or detach" } else { "" };
     ui.remark(&header(campaign, session).faint(ctrl_c));
@@ -54,6 +70,7 @@ pub(super) async fn follow(app: &App, client: &Client, campaign: &Campaign, sess
         teller: Teller::new(),
         questions: Questions::default(),
         typed: Lines::default(),
+        waits: wanted.approve == Approve::Ask,
         asked: None,
         menu: false,
     };
@@ -107,10 +124,12 @@ impl Stream<'_> {
             // Its turn to be shown comes when it is known whether it is the answer.
             Event::AgentCompletion(_) => {}
             // The prompt was typed a moment ago, and how it ended is said at the end.
-            Event::MessageAccepted(_) | Event::SessionCreated(_) | Event::SessionStarted(_) => {}
-            Event::SessionStopRequested(_) | Event::SessionStopped(_) | Event::SessionFailed(_) => {
-                self.teller.rest().iter().for_each(|told| self.show(told));
-            }
+            Event::MessageAccepted(_)
+            | Event::SessionCreated(_)
+            | Event::SessionStarted(_)
+            | Event::SessionStopRequested(_)
+            | Event::SessionStopped(_)
+            | Event::SessionFailed(_) => {}
             Event::ApprovalRequested(asked) if ui.has_person() && !ui.is_json() => {
                 if self.questions.asked(asked) {
                     self.ask();
@@ -118,7 +137,9 @@ impl Stream<'_> {
             }
             event => {
                 self.teller.tell(&received).iter().for_each(|told| self.show(told));
-                if let Event::ApprovalRequested(asked) = event {
+                if let Event::ApprovalRequested(asked) = event
+                    && self.waits
+                {
                     let allow = format!("ostler allow {}", asked.id.short());
                     ui.remark(&Line::new().faint("          it waits for ").with(Tone::Accent, allow));
                 }
@@ -236,7 +257,10 @@ impl Stream<'_> {
 
     fn last_line(&self, session: &Session, keep: bool, code: u8) -> Line {
         let span = words::took(session.ended_at.unwrap_or_else(words::now).since(session.created_at));
+        let is_failure = session.outcome.is_some_and(|outcome| outcome.is_failure());
+        let turn_failed = self.story.turn_failed() && !is_failure;
         let outcome = match (session.outcome, keep) {
+            _ if turn_failed && self.asked.is_none() => "turn failed",
             (Some(outcome), _) => outcome.as_str(),
             (None, true) => "turn ended, still live",
             (None, false) => "not ended",
@@ -250,13 +274,9 @@ impl Stream<'_> {
             0 => Line::new(),
             n => Line::toned(Tone::Warn, format!("{n} denied")),
         };
-        let why = match (&session.obituary, code) {
-            (_, exit_code::OK) => Line::new(),
-            (_, _) if self.story.turn_failed() && session.outcome.is_none_or(|outcome| !outcome.is_failure()) => {
-                Line::of("the turn did not end as it should")
-            }
-            (Some(obituary), _) => Line::of(&obituary.sentence),
-            (None, _) => Line::new(),
+        let why = match &session.obituary {
+            Some(obituary) if code != exit_code::OK && !turn_failed => Line::of(&obituary.sentence),
+            _ => Line::new(),
         };
         Line::joined([Line::toned(tone, format!("{sign} {outcome} in {span}")), why, tokens, denied])
     }

@@ -61,7 +61,10 @@ pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision
 pub fn effects_to_repeat(state: &State) -> Vec<Effect> {
     match (state.phase(), state.stop()) {
         (Phase::Stopping, Some(stop)) => vec![Effect::Stop(stop.rule, stop.by.clone())],
-        (Phase::Starting | Phase::Live, _) => vec![Effect::Freeze(state.is_frozen())],
+        (Phase::Starting | Phase::Live, _) => {
+            let raised = state.tape_bytes.map(Effect::RaiseTapeLimit);
+            raised.into_iter().chain([Effect::Freeze(state.is_frozen())]).collect()
+        }
         (Phase::Created | Phase::Stopping | Phase::Ended, _) => Vec::new(),
     }
 }

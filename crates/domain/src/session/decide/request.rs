@@ -7,7 +7,7 @@ use crate::{
     Message, Reason, Refusal,
     budget::{Budget, Standing},
     event::{
-        ApprovalAnswered, BudgetChanged, By, Event, InterruptRequested, MessageAccepted, Paused, Resumed,
+        ApprovalAnswered, BudgetChanged, By, Event, InterruptRequested, MessageAccepted, Paused, Resumed, TapeLimitRaised,
     },
     limits::{INBOX_MESSAGES, MESSAGE_BYTES},
     session::{AgentRequest, Desired, Effect, Hold, Phase, Request, StopRule, input},
@@ -29,7 +29,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, request: Request, by: By) -> Result<
         Request::Prompt(message) => prompt(draft, message, by)?,
         Request::Interrupt => interrupt(draft, by)?,
         Request::Pause => pause(draft, by)?,
-        Request::Resume { budget } => resume(draft, budget, by)?,
+        Request::Resume { budget, tape_bytes } => resume(draft, budget, tape_bytes, by)?,
         Request::Stop(rule) => draft.stop(rule, by),
         Request::Answer { id, allow, message } => answer(draft, id, allow, message, by)?,
         Request::Halt { freeze } => halt(draft, freeze, by),
@@ -110,7 +110,7 @@ fn pause(draft: &mut Draft<'_>, by: By) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn resume(draft: &mut Draft<'_>, budget: Option<Budget>, by: By) -> Result<(), Refusal> {
+fn resume(draft: &mut Draft<'_>, budget: Option<Budget>, tape_bytes: Option<u64>, by: By) -> Result<(), Refusal> {
     match draft.state.phase() {
         Phase::Ended => return Err(ended(draft, "resume")),
         Phase::Stopping => {
@@ -121,6 +121,10 @@ fn resume(draft: &mut Draft<'_>, budget: Option<Budget>, by: By) -> Result<(), R
     }
     if let Some(budget) = budget {
         draft.record(Event::BudgetChanged(BudgetChanged { budget: Some(budget), by: by.clone() }));
+    }
+    if let Some(bytes) = tape_bytes {
+        draft.record(Event::TapeLimitRaised(TapeLimitRaised { bytes, by: by.clone() }));
+        draft.effect(Effect::RaiseTapeLimit(bytes));
     }
     if draft.state.holds().budget.is_some() {
         let used_up =

@@ -1,0 +1,124 @@
+//! The benchmarks, by the numbers of their goals.
+
+mod p1;
+mod p12;
+mod p2;
+mod p3;
+mod p8;
+mod p9;
+
+use std::{fs, path::PathBuf};
+
+use ostler_domain::home::Home;
+
+use crate::{
+    Outcome,
+    fill::{self, Size},
+    report::{Machine, Page, Section, print, say},
+    rig::load::Load,
+};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Which ones; all without a name
+    names: Vec<String>,
+    /// The program to measure, built for speed
+    #[arg(long)]
+    ostler: PathBuf,
+    /// Where to write; on the disk that is to be measured
+    #[arg(long)]
+    dir: PathBuf,
+    /// The page whose measured parts are rewritten
+    #[arg(long)]
+    results: Option<PathBuf>,
+    /// Rounds of each, both sides in turn
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Sessions of the large store
+    #[arg(long, default_value_t = 1_000_000)]
+    sessions: u64,
+}
+
+/// What the benchmarks share.
+pub(crate) struct Bench {
+    pub(crate) ostler: PathBuf,
+    pub(crate) dir: PathBuf,
+    pub(crate) rounds: usize,
+    sessions: u64,
+    /// Measured once for all that are about it.
+    pub(crate) full_load: std::cell::OnceCell<Vec<Load>>,
+}
+
+struct Mark {
+    name: &'static str,
+    about: &'static str,
+    measure: fn(&Bench) -> Outcome<Section>,
+}
+
+const MARKS: &[Mark] = &[
+    Mark { name: "P1", about: "end-to-end ingest of a backlog", measure: p1::measure },
+    Mark { name: "P2", about: "latency of control records and of tape events", measure: p2::measure },
+    Mark { name: "P3", about: "bytes written for an event", measure: p3::measure },
+    Mark { name: "P8", about: "the daemon's start", measure: p8::measure },
+    Mark { name: "P9", about: "the daemon's share of a core under load", measure: p9::measure },
+    Mark { name: "P12", about: "memory", measure: p12::measure },
+];
+
+pub(crate) fn run(args: &Args) -> Outcome<()> {
+    let known = |name: &String| MARKS.iter().any(|mark| mark.name.eq_ignore_ascii_case(name));
+    if let Some(unknown) = args.names.iter().find(|name| !known(name)) {
+        let names: Vec<&str> = MARKS.iter().map(|mark| mark.name).collect();
+        return Err(format!("there is no benchmark {unknown}; there are {}", names.join(", ")).into());
+    }
+    fs::create_dir_all(&args.dir)?;
+    let bench = Bench {
+        ostler: args.ostler.canonicalize()?,
+        dir: args.dir.canonicalize()?,
+        rounds: args.rounds,
+        sessions: args.sessions,
+        full_load: Default::default(),
+    };
+    let is_asked = |mark: &&Mark| {
+        args.names.is_empty() || args.names.iter().any(|name| mark.name.eq_ignore_ascii_case(name))
+    };
+    for mark in MARKS.iter().filter(is_asked) {
+        say(&format!("{}: {}", mark.name, mark.about));
+        let machine = Machine::now(&bench.dir);
+        let section = (mark.measure)(&bench)?;
+        print(&format!("\n{}: {}\n{}\n\n{}", mark.name, mark.about, machine.write(), section.write()));
+        for missed in section.missed() {
+            print(&format!("missed: {missed}"));
+        }
+        if let Some(results) = &args.results {
+            Page::at(results.clone()).put(&section, &machine)?;
+        }
+    }
+    Ok(())
+}
+
+impl Bench {
+    /// A home with a million sessions; made once and kept.
+    pub(crate) fn large_home(&self) -> Outcome<Home> {
+        let root = self.dir.join(format!("filled-{}", self.sessions));
+        let (home, done) = (Home::at(&root), root.join("filled"));
+        if !done.exists() {
+            // What an interrupted fill left is of no use.
+            if root.exists() {
+                fs::remove_dir_all(&root)?;
+            }
+            say(&format!("  filling a store with {} sessions", self.sessions));
+            fill::fill(&root, Size { sessions: self.sessions, events: 0 }, 1)?;
+            fs::write(done, "")?;
+        }
+        Ok(home)
+    }
+
+    pub(crate) fn large_sessions(&self) -> u64 {
+        self.sessions
+    }
+}
+
+/// A runtime as the daemon has it.
+pub(crate) fn runtime() -> Outcome<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
+}
