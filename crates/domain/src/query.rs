@@ -88,6 +88,10 @@ pub struct UsageFilter {
     pub session: Option<SessionId>,
     pub provider: Option<String>,
     pub model: Option<String>,
+    /// The conversation's name.
+    pub name: Option<String>,
+    pub ticket: Option<String>,
+    pub chain: Option<SessionId>,
     /// Made at or after.
     pub since: Option<Time>,
     /// Made before.
@@ -103,6 +107,10 @@ pub enum UsageBy {
     Session,
     Provider,
     Model,
+    /// Day in UTC, as `2026-01-31`.
+    Day,
+    Chain,
+    Ticket,
 }
 
 /// Model calls added up.
@@ -111,5 +119,7 @@ pub struct UsageSum {
     /// Whose they are: an id or a name, as asked for; empty for a total or where nothing is known.
     pub key: String,
     pub calls: u64,
+    /// How many sessions made them.
+    pub sessions: u64,
     pub usage: Usage,
 }

@@ -38,15 +38,18 @@ pub(crate) fn halt(halt: &Halt) -> reply::HaltState {
 
 pub(crate) fn usage_by(by: reply::UsageBy) -> UsageBy {
     match by {
+        reply::UsageBy::Day => UsageBy::Day,
         reply::UsageBy::Model => UsageBy::Model,
         reply::UsageBy::Provider => UsageBy::Provider,
         reply::UsageBy::Campaign => UsageBy::Campaign,
-        _ => UsageBy::Session,
+        reply::UsageBy::Session => UsageBy::Session,
+        reply::UsageBy::Chain => UsageBy::Chain,
+        reply::UsageBy::Ticket => UsageBy::Ticket,
     }
 }
 
 pub(crate) fn usage(sum: UsageSum) -> reply::UsageRow {
-    reply::UsageRow { key: sum.key, usage: sum.usage, calls: sum.calls, ..reply::UsageRow::default() }
+    reply::UsageRow { key: sum.key, name: String::new(), usage: sum.usage, sessions: sum.sessions, calls: sum.calls }
 }
 
 pub(crate) fn finding(finding: &Finding) -> reply::Finding {

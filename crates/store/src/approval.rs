@@ -4,8 +4,8 @@ use ostler_domain::{
     ApprovalId, SessionId, Time,
     event::{Answer, ApprovalAnswered, ApprovalRequested, By},
     id::Fragment,
-    query::{Listed, Page},
     limits::INLINE_BODY_BYTES,
+    query::{Listed, Page},
     text::head,
 };
 use rusqlite::{Connection, Row, ToSql, params};

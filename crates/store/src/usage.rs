@@ -76,6 +76,15 @@ fn sum(connection: &Connection, filter: &UsageFilter, by: UsageBy) -> Result<Vec
     if let Some(model) = &filter.model {
         add(format!("{MODEL} = ?"), Box::new(model.clone()));
     }
+    if let Some(name) = &filter.name {
+        add("s.name = ?".to_owned(), Box::new(name.clone()));
+    }
+    if let Some(ticket) = &filter.ticket {
+        add("s.ticket = ?".to_owned(), Box::new(ticket.clone()));
+    }
+    if let Some(chain) = filter.chain {
+        add("s.chain = ?".to_owned(), Box::new(chain.to_string()));
+    }
     if let Some(since) = filter.since {
         add("u.time >= ?".to_owned(), Box::new(since.micros()));
     }
@@ -88,10 +97,13 @@ fn sum(connection: &Connection, filter: &UsageFilter, by: UsageBy) -> Result<Vec
         UsageBy::Session => "s.id",
         UsageBy::Provider => "u.provider",
         UsageBy::Model => MODEL,
+        UsageBy::Day => "strftime('%Y-%m-%d', u.time / 1000000, 'unixepoch')",
+        UsageBy::Chain => "s.chain",
+        UsageBy::Ticket => "coalesce(s.ticket, '')",
     };
     // total() adds as a float: exact up to 2^53, and nonsense from an agent cannot overflow it into an error.
     let sql = format!(
-        "SELECT {key} AS key, count(*), total(u.input), total(u.cache_read), total(u.cache_write), total(u.output), total(u.reasoning)
+        "SELECT {key} AS key, count(*), count(DISTINCT u.session), total(u.input), total(u.cache_read), total(u.cache_write), total(u.output), total(u.reasoning)
          FROM usage u JOIN session s ON s.num = u.session WHERE {} GROUP BY key
          ORDER BY total(u.input) + total(u.output) DESC, key",
         conditions.join(" AND ")
@@ -110,12 +122,13 @@ fn read(row: &Row<'_>) -> Result<UsageSum, ReadError> {
     Ok(UsageSum {
         key: row.get(0)?,
         calls: unsigned(row.get(1)?),
+        sessions: unsigned(row.get(2)?),
         usage: Usage {
-            input: tokens(2)?,
-            cache_read: tokens(3)?,
-            cache_write: tokens(4)?,
-            output: tokens(5)?,
-            reasoning: tokens(6)?,
+            input: tokens(3)?,
+            cache_read: tokens(4)?,
+            cache_write: tokens(5)?,
+            output: tokens(6)?,
+            reasoning: tokens(7)?,
         },
     })
 }

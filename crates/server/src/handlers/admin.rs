@@ -2,7 +2,10 @@
 
 use std::pin::Pin;
 
-use ostler_domain::{Refusal, query::{UsageBy, UsageFilter}};
+use ostler_domain::{
+    Refusal, Time,
+    query::{SessionFilter, UsageBy, UsageFilter},
+};
 use ostler_engine::CheckDepth;
 use ostler_wire::{
     from_proto,
@@ -74,15 +77,12 @@ impl AdminService for Served {
     }
 
     async fn get_usage(&self, request: Request<pb::GetUsageRequest>) -> Result<Response<pb::GetUsageResponse>, Status> {
-        let wanted = from_proto::get_usage(request.into_inner()).map_err(invalid)?;
-        let filter = UsageFilter {
-            campaign: wanted.filter.campaign,
-            session: None,
-            provider: wanted.filter.provider,
-            model: wanted.filter.model,
-            since: wanted.since,
-            until: wanted.until,
-        };
+        let mut request = request.into_inner();
+        if let Some(filter) = &mut request.filter {
+            self.resolve_sessions(filter).await?;
+        }
+        let wanted = from_proto::get_usage(request).map_err(invalid)?;
+        let filter = usage_filter(wanted.filter, wanted.since, wanted.until).map_err(refused)?;
         let total = self.engine.usage(&filter, UsageBy::Total).await.map_err(refused)?;
         let sums = match wanted.by.map(rows::usage_by) {
             None => Vec::new(),
@@ -134,6 +134,17 @@ impl AdminService for Served {
             Ok(())
         }))
     }
+}
+
+/// Sums are made over model calls; what asks for a state of sessions is refused rather than overlooked.
+fn usage_filter(sessions: SessionFilter, since: Option<Time>, until: Option<Time>) -> Result<UsageFilter, Refusal> {
+    let SessionFilter { campaign, chain, name, provider, model, ticket, .. } = sessions.clone();
+    let understood = SessionFilter { campaign, chain, name, provider, model, ticket, ..SessionFilter::default() };
+    if understood != sessions {
+        return Err(Refusal::invalid("usage is summed by campaign, chain, name, provider, model, ticket and time of the call only"));
+    }
+    let SessionFilter { campaign, chain, name, provider, model, ticket, .. } = understood;
+    Ok(UsageFilter { campaign, session: None, provider, model, name, ticket, chain, since, until })
 }
 
 /// Runs long work beside the stream of its news; its refusal is the stream's end.

@@ -10,6 +10,11 @@ use crate::Served;
 impl Served {
     pub(super) async fn session_filter(&self, filter: Option<pb::SessionFilter>) -> Result<SessionFilter, Status> {
         let mut filter = filter.unwrap_or_default();
+        self.resolve_sessions(&mut filter).await?;
+        from_proto::session_filter(filter).map_err(invalid)
+    }
+
+    pub(super) async fn resolve_sessions(&self, filter: &mut pb::SessionFilter) -> Result<(), Status> {
         if let Some(campaign) = &mut filter.campaign {
             *campaign = self.engine.campaign(campaign).await.map_err(refused)?.id.to_string();
         }
@@ -19,7 +24,7 @@ impl Served {
         if let Some(continues) = &mut filter.continues {
             *continues = self.session_id(continues).await.map_err(refused)?;
         }
-        from_proto::session_filter(filter).map_err(invalid)
+        Ok(())
     }
 
     pub(super) async fn event_filter(&self, filter: Option<pb::EventFilter>) -> Result<EventFilter, Status> {

@@ -159,8 +159,9 @@ impl Worker {
         let mut statement = self.record.prepare_cached(&sql)?;
         let mut rows = statement.query(params![signed(after), signed(end), ROWS_AT_ONCE])?;
         let transaction = self.search.transaction().map_err(damaged)?;
-        let mut insert =
-            transaction.prepare_cached("INSERT INTO search_text(rowid, text) VALUES (?1, ?2)").map_err(damaged)?;
+        let mut insert = transaction
+            .prepare_cached("INSERT INTO search_text(rowid, text) VALUES (?1, ?2)")
+            .map_err(damaged)?;
         let mut reached = end;
         let (mut count, mut bytes) = (0, 0);
         while let Some(row) = rows.next()? {

@@ -32,7 +32,8 @@ fn a_loaded_record_is_a_committed_record() {
     let (loaded, committed) = (Place::new(), Place::new());
     let store = loaded.open();
     let node = Bulk::Node(at(0), event(Kind::CampaignAdded, 0));
-    let done = block_on(store.bulk(std::iter::once(node).chain((0..300).map(|n| Bulk::Session(life(n)))))).unwrap();
+    let done =
+        block_on(store.bulk(std::iter::once(node).chain((0..300).map(|n| Bulk::Session(life(n)))))).unwrap();
     assert_eq!((done.sessions, done.events), (300, 2_701));
     assert_eq!(store.last_seq(), 2_701);
     assert_eq!(block_on(store.check(CheckDepth::Full)).unwrap().findings, []);

@@ -14,7 +14,11 @@ fn filled(place: &Place) -> Store {
     let store = place.open();
     let mut owner = Owner::create(&store, 1);
     let large = Event::AgentCompletion(Text { text: "x".repeat(50_000) });
-    let mut commit = owner.prepare(vec![(at(1), event(Kind::SessionStarting, 1)), (at(2), large), (at(3), event(Kind::TurnStarted, 1))]);
+    let mut commit = owner.prepare(vec![
+        (at(1), event(Kind::SessionStarting, 1)),
+        (at(2), large),
+        (at(3), event(Kind::TurnStarted, 1)),
+    ]);
     commit.session.as_mut().unwrap().outbox = vec![input(1), input(2)];
     store.commit_blocking(commit).unwrap();
     store
@@ -33,7 +37,10 @@ fn damaged(sql: &str, part: &str, says: &str) {
     connection.execute_batch(sql).unwrap();
     for depth in [CheckDepth::Quick, CheckDepth::Full] {
         let found = findings(&store, depth);
-        assert!(found.iter().any(|finding| finding.part == part && finding.text.contains(says)), "{sql}: {found:?}");
+        assert!(
+            found.iter().any(|finding| finding.part == part && finding.text.contains(says)),
+            "{sql}: {found:?}"
+        );
     }
 }
 
@@ -50,7 +57,11 @@ fn each_sort_of_damage_is_found() {
     damaged("DELETE FROM log_event WHERE session_seq = 2", "log", "has 3 events numbered from 1 to 4");
     damaged("DELETE FROM log_event WHERE session_seq = 1", "log", "does not begin with its creation");
     damaged("UPDATE session SET status = 'FAILED'", "derived", "filed under another state");
-    damaged("UPDATE session_view SET view = replace(view, 'fix', 'fax')", "derived", "not shown as its events say");
+    damaged(
+        "UPDATE session_view SET view = replace(view, 'fix', 'fax')",
+        "derived",
+        "not shown as its events say",
+    );
     damaged("DELETE FROM session", "derived", "has no row");
     damaged("UPDATE node_session SET last_input_no = 1", "outbox", "input 2");
     damaged("DELETE FROM node_session", "outbox", "never given out");
@@ -65,7 +76,15 @@ fn a_changed_and_a_missing_blob_are_found() {
     let blob = fs::read_dir(shelf).unwrap().next().unwrap().unwrap().path();
     let whole = fs::read_to_string(&blob).unwrap();
     fs::write(&blob, whole.replacen('x', "y", 1)).unwrap();
-    assert!(findings(&store, CheckDepth::Quick).iter().any(|finding| finding.part == "blobs" && finding.text.contains("changed")));
+    assert!(
+        findings(&store, CheckDepth::Quick)
+            .iter()
+            .any(|finding| finding.part == "blobs" && finding.text.contains("changed"))
+    );
     fs::remove_file(&blob).unwrap();
-    assert!(findings(&store, CheckDepth::Quick).iter().any(|finding| finding.part == "blobs" && finding.text.contains("not there")));
+    assert!(
+        findings(&store, CheckDepth::Quick)
+            .iter()
+            .any(|finding| finding.part == "blobs" && finding.text.contains("not there"))
+    );
 }

@@ -16,7 +16,12 @@ fn what_is_committed_is_there_after_opening_again() {
     let store = place.open();
     store.commit_blocking(node_commit(vec![(at(0), event(Kind::CampaignAdded, 0))])).unwrap();
     let mut owner = Owner::create(&store, 1);
-    let committed = owner.record(&store, vec![(at(2), event(Kind::SessionStarting, 1)), (at(3), event(Kind::AgentCompletion, 1))]).unwrap();
+    let committed = owner
+        .record(
+            &store,
+            vec![(at(2), event(Kind::SessionStarting, 1)), (at(3), event(Kind::AgentCompletion, 1))],
+        )
+        .unwrap();
     assert_eq!((committed.seqs, committed.last_seq), (3..5, 4));
     let before = whole_log(&store);
     drop(store);
@@ -24,7 +29,10 @@ fn what_is_committed_is_there_after_opening_again() {
     let store = place.open();
     assert_eq!(whole_log(&store), before);
     assert_eq!(before.iter().map(|recorded| recorded.seq).collect::<Vec<_>>(), [1, 2, 3, 4]);
-    assert_eq!(before.iter().map(|recorded| recorded.session_seq).collect::<Vec<_>>(), [None, Some(1), Some(2), Some(3)]);
+    assert_eq!(
+        before.iter().map(|recorded| recorded.session_seq).collect::<Vec<_>>(),
+        [None, Some(1), Some(2), Some(3)]
+    );
     let loaded = block_on(store.load_session(owner.id())).unwrap().unwrap();
     assert_eq!(loaded.state, owner.state);
     // Numbers go on where they were.
@@ -67,10 +75,14 @@ fn contradictions_are_refused() {
         let error = store.commit_blocking(commit).unwrap_err();
         assert!(matches!(error, CommitError::Inconsistent(_)), "{error:?}");
     };
-    let mut one_too_many = Owner { state: owner.state.clone() }.prepare(vec![(at(2), event(Kind::TurnStarted, 1))]);
+    let mut one_too_many =
+        Owner { state: owner.state.clone() }.prepare(vec![(at(2), event(Kind::TurnStarted, 1))]);
     one_too_many.session.as_mut().unwrap().events.push((at(2), event(Kind::TurnEnded, 1)));
     refused(one_too_many);
-    refused(Owner { state: owner.state.clone() }.prepare(vec![(at(2), Event::SessionCreated(Box::new(created(1))))]));
+    refused(
+        Owner { state: owner.state.clone() }
+            .prepare(vec![(at(2), Event::SessionCreated(Box::new(created(1))))]),
+    );
     refused(node_commit(vec![(at(2), Event::SessionCreated(Box::new(created(9))))]));
     let (_, mut under_another_id) = Owner::new(2, Vec::new());
     under_another_id.session.as_mut().unwrap().id = session_id(3);
@@ -100,7 +112,9 @@ fn a_request_is_done_once() {
     };
     store.commit_blocking(with_request("first", 0)).unwrap();
     match store.commit_blocking(with_request("second", 1)).unwrap_err() {
-        CommitError::RequestDone { fingerprint, reply } => assert_eq!((fingerprint.as_str(), reply.as_str()), ("add shop-0", "first")),
+        CommitError::RequestDone { fingerprint, reply } => {
+            assert_eq!((fingerprint.as_str(), reply.as_str()), ("add shop-0", "first"))
+        }
         error => panic!("{error:?}"),
     }
     assert_eq!(whole_log(&store).len(), 1);
@@ -158,7 +172,11 @@ fn one_bad_commit_does_not_harm_the_others() {
     let log = whole_log(&store);
     for (n, result) in results.iter().enumerate() {
         let of_session = log.iter().filter(|recorded| recorded.session == Some(owners[n].id())).count();
-        assert_eq!((result.is_ok(), of_session), (!matches!(n % 4, 1 | 2), if result.is_ok() { 2 } else { 1 }), "session {n}: {result:?}");
+        assert_eq!(
+            (result.is_ok(), of_session),
+            (!matches!(n % 4, 1 | 2), if result.is_ok() { 2 } else { 1 }),
+            "session {n}: {result:?}"
+        );
     }
     // No number was lost to those that failed.
     assert_eq!(log.iter().map(|recorded| recorded.seq).collect::<Vec<_>>(), (1..=30).collect::<Vec<_>>());
@@ -221,7 +239,9 @@ fn watchers_get_what_is_durable_in_order() {
     let mut tail = store.subscribe_tail();
     assert_eq!(store.last_seq(), 0);
     let mut owner = Owner::create(&store, 1);
-    owner.record(&store, vec![(at(1), event(Kind::SessionStarting, 1)), (at(2), event(Kind::TurnStarted, 1))]).unwrap();
+    owner
+        .record(&store, vec![(at(1), event(Kind::SessionStarting, 1)), (at(2), event(Kind::TurnStarted, 1))])
+        .unwrap();
     let _ = owner.record(&store, vec![(at(1), Event::SessionCreated(Box::new(created(1))))]).unwrap_err();
     let mut seen = Vec::new();
     while seen.len() < 3 {
@@ -255,13 +275,21 @@ fn large_bodies_are_files_and_come_back_whole() {
     let mut owner = Owner::create(&store, 1);
     let text = "x".repeat(100_000);
     let large = Event::AgentCompletion(ostler_domain::event::Text { text: text.clone() });
-    owner.record(&store, vec![(at(1), large.clone()), (at(2), large.clone()), (at(3), event(Kind::AgentCompletion, 1))]).unwrap();
+    owner
+        .record(
+            &store,
+            vec![(at(1), large.clone()), (at(2), large.clone()), (at(3), event(Kind::AgentCompletion, 1))],
+        )
+        .unwrap();
     let files: Vec<_> = std::fs::read_dir(place.paths().blobs)
         .unwrap()
         .flat_map(|shelf| std::fs::read_dir(shelf.unwrap().path()).unwrap())
         .collect();
     assert_eq!(files.len(), 1, "the same body is one file");
-    let inline: i64 = place.sql().query_row("SELECT count(*) FROM log_event WHERE body IS NOT NULL", [], |row| row.get(0)).unwrap();
+    let inline: i64 = place
+        .sql()
+        .query_row("SELECT count(*) FROM log_event WHERE body IS NOT NULL", [], |row| row.get(0))
+        .unwrap();
     assert_eq!(inline, 2);
     let log = block_on(store.session_events(owner.id(), 2, 10)).unwrap();
     assert_eq!(log.rows[0].event, large);

@@ -10,7 +10,8 @@ use crate::{
     support::{Owner, Place, node_commit, whole_log},
 };
 
-const KINDS: [Kind; 4] = [Kind::AgentThinking, Kind::AgentToolCall, Kind::AgentToolResult, Kind::AgentCompletion];
+const KINDS: [Kind; 4] =
+    [Kind::AgentThinking, Kind::AgentToolCall, Kind::AgentToolResult, Kind::AgentCompletion];
 
 /// Three sessions whose events take turns, with the node's own between them.
 fn filled(store: &Store) -> Vec<Recorded> {
@@ -61,9 +62,18 @@ fn every_filter_gives_what_it_asks_for_in_both_directions() {
         EventFilter::default(),
         EventFilter { session: Some(session_id(1)), ..EventFilter::default() },
         EventFilter { kinds: vec![Kind::AgentToolCall, Kind::DaemonStarted], ..EventFilter::default() },
-        EventFilter { session: Some(session_id(2)), kinds: vec![Kind::AgentThinking], ..EventFilter::default() },
+        EventFilter {
+            session: Some(session_id(2)),
+            kinds: vec![Kind::AgentThinking],
+            ..EventFilter::default()
+        },
         EventFilter { since: Some(at(20)), until: Some(at(40)), ..EventFilter::default() },
-        EventFilter { session: Some(session_id(0)), since: Some(at(20)), until: Some(at(40)), ..EventFilter::default() },
+        EventFilter {
+            session: Some(session_id(0)),
+            since: Some(at(20)),
+            until: Some(at(40)),
+            ..EventFilter::default()
+        },
         EventFilter { session: Some(session_id(99)), ..EventFilter::default() },
     ];
     for filter in filters {
@@ -91,10 +101,15 @@ fn a_cursor_may_lie_between_a_session_s_events() {
     let log = filled(&store);
     let filter = EventFilter { session: Some(session_id(1)), ..EventFilter::default() };
     for after in 0..=log.len() as u64 + 1 {
-        let found: Vec<u64> =
-            block_on(store.events_after(after, &filter, 100)).unwrap().rows.iter().map(|recorded| recorded.seq).collect();
+        let found: Vec<u64> = block_on(store.events_after(after, &filter, 100))
+            .unwrap()
+            .rows
+            .iter()
+            .map(|recorded| recorded.seq)
+            .collect();
         let of_session = |recorded: &&Recorded| recorded.session == Some(session_id(1));
-        let expected: Vec<u64> = log.iter().filter(of_session).map(|recorded| recorded.seq).filter(|seq| *seq > after).collect();
+        let expected: Vec<u64> =
+            log.iter().filter(of_session).map(|recorded| recorded.seq).filter(|seq| *seq > after).collect();
         assert_eq!(found, expected, "after {after}");
         let found: Vec<u64> = block_on(store.events_before(Some(after), &filter, 100))
             .unwrap()
@@ -130,7 +145,10 @@ fn a_session_s_events_come_in_pages_by_their_own_numbers() {
     let first = block_on(store.session_events(session_id(1), 1, 8)).unwrap();
     assert_eq!((first.rows.len(), first.next_cursor), (8, Some(9)));
     let rest = block_on(store.session_events(session_id(1), 9, 100)).unwrap();
-    assert_eq!((rest.rows.first().unwrap().session_seq, rest.rows.len(), rest.next_cursor), (Some(9), 13, None));
+    assert_eq!(
+        (rest.rows.first().unwrap().session_seq, rest.rows.len(), rest.next_cursor),
+        (Some(9), 13, None)
+    );
     assert_eq!(block_on(store.event(5)).unwrap().unwrap().seq, 5);
     assert_eq!(block_on(store.event(5_000)).unwrap(), None);
 }
@@ -159,6 +177,10 @@ fn a_page_of_large_bodies_ends_early() {
     };
     owner.record(&store, (0..20).map(large).collect()).unwrap();
     let page = block_on(store.events_after(0, &EventFilter::default(), 1000)).unwrap();
-    assert!(page.rows.len() < 21 && page.next_cursor == Some(page.rows.len() as u64), "{:?}", page.next_cursor);
+    assert!(
+        page.rows.len() < 21 && page.next_cursor == Some(page.rows.len() as u64),
+        "{:?}",
+        page.next_cursor
+    );
     assert_eq!(forwards(&store, &EventFilter::default(), 1000).len(), 21);
 }

@@ -20,10 +20,12 @@ struct SmallDisk {
 }
 
 impl SmallDisk {
+    #[expect(clippy::print_stderr, reason = "a skipped test says so")]
     fn mount(test: &str, size: &str) -> Option<Self> {
         let dir = tempfile::tempdir().unwrap();
         let options = format!("size={size}");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(dir.path()).output();
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(dir.path()).output();
         if mounted.is_ok_and(|output| output.status.success()) {
             Some(Self { dir })
         } else {
@@ -37,7 +39,11 @@ impl SmallDisk {
     }
 
     fn remount(&self, how: &str) {
-        let output = Command::new("mount").args(["-o", &format!("remount,{how}")]).arg(self.dir.path()).output().unwrap();
+        let output = Command::new("mount")
+            .args(["-o", &format!("remount,{how}")])
+            .arg(self.dir.path())
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 }
@@ -62,7 +68,9 @@ fn fill_up(test: &str, body: usize) {
     let mut acknowledged = 1;
     let error = loop {
         let before = Owner { state: owner.state.clone() };
-        match owner.record(&store, vec![(at(2), text(body)), (at(3), event(Kind::AgentCompletion, acknowledged))]) {
+        match owner
+            .record(&store, vec![(at(2), text(body)), (at(3), event(Kind::AgentCompletion, acknowledged))])
+        {
             Ok(_) => acknowledged += 2,
             Err(error) => {
                 owner = before;

@@ -1,5 +1,7 @@
 //! The store as its users see it: what is committed stays, what is refused leaves no trace, and damage is said.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic as the tests do")]
+
 mod backup;
 mod bulk;
 mod check;

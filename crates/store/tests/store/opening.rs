@@ -33,7 +33,11 @@ fn only_its_owner_may_look_at_it() {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&state), 0o700);
     assert_eq!(mode(&state.join("blobs")), 0o700);
-    let files: Vec<_> = fs::read_dir(&state).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file()).collect();
+    let files: Vec<_> = fs::read_dir(&state)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
+        .collect();
     assert!(files.len() >= 2, "{files:?}");
     for file in files {
         assert_eq!(mode(&file), 0o600, "{}", file.display());
@@ -53,7 +57,11 @@ fn a_newer_schema_is_refused_and_left_alone() {
 
 #[test]
 fn garbage_is_not_replaced() {
-    for garbage in [b"not a database at all, but long enough to have a header of its own ....................".to_vec(), vec![0; 40_000], Vec::new()] {
+    for garbage in [
+        b"not a database at all, but long enough to have a header of its own ....................".to_vec(),
+        vec![0; 40_000],
+        Vec::new(),
+    ] {
         let place = Place::new();
         fs::write(place.paths().db, &garbage).unwrap();
         let error = refused(&place);

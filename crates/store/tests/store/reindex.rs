@@ -73,7 +73,12 @@ fn a_damaged_table_is_made_good_and_commits_go_on() {
     let place = Place::new();
     let store = place.open();
     let mut owner = Owner::create(&store, 1);
-    owner.record(&store, vec![(at(2), event(Kind::MessageAccepted, 1)), (at(3), event(Kind::UsageRecorded, 1))]).unwrap();
+    owner
+        .record(
+            &store,
+            vec![(at(2), event(Kind::MessageAccepted, 1)), (at(3), event(Kind::UsageRecorded, 1))],
+        )
+        .unwrap();
     let before = dump(&place.sql(), is_derived);
     place
         .sql()

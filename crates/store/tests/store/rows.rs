@@ -9,7 +9,9 @@ use ostler_domain::{
 use ostler_store::{ApprovalState, CommitError, Store, block_on};
 
 use crate::{
-    samples::{approval_id, at, campaign, campaign_id, conversation_id, event, message_id, session_id, usage},
+    samples::{
+        approval_id, at, campaign, campaign_id, conversation_id, event, message_id, session_id, usage,
+    },
     support::{Owner, Place, node_commit},
 };
 
@@ -27,7 +29,8 @@ fn campaigns_are_found_by_id_name_and_place() {
     store.commit_blocking(node_commit(vec![(at(7), Event::CampaignAdded(inner.clone()))])).unwrap();
     assert_eq!(block_on(store.campaigns()).unwrap(), [campaign(0), campaign(1), campaign(2), inner.clone()]);
     assert_eq!(block_on(store.campaign_named("shop-2")).unwrap(), Some(campaign(2)));
-    let containing = |dir: &str| block_on(store.campaign_containing(dir)).unwrap().map(|campaign| campaign.id);
+    let containing =
+        |dir: &str| block_on(store.campaign_containing(dir)).unwrap().map(|campaign| campaign.id);
     assert_eq!(containing("/home/ann/shop-1"), Some(campaign_id(1)));
     assert_eq!(containing("/home/ann/shop-1/src/deep"), Some(campaign_id(1)));
     assert_eq!(containing("/home/ann/shop-1/vendor/x"), Some(inner.id));
@@ -68,8 +71,11 @@ fn conversations_are_found_by_id_name_and_key() {
     let store = place.open();
     (0..4).for_each(|n| record(&store, Kind::ConversationOpened, n));
     let by_id = block_on(store.conversation(conversation_id(2))).unwrap().unwrap();
-    assert_eq!(block_on(store.conversations_named("fix-login-2")).unwrap(), [by_id.clone()]);
-    assert_eq!(block_on(store.conversation_keyed(campaign_id(2), "fix-login-2", "main")).unwrap(), Some(by_id));
+    assert_eq!(block_on(store.conversations_named("fix-login-2")).unwrap(), std::slice::from_ref(&by_id));
+    assert_eq!(
+        block_on(store.conversation_keyed(campaign_id(2), "fix-login-2", "main")).unwrap(),
+        Some(by_id)
+    );
     assert_eq!(block_on(store.conversation_keyed(campaign_id(1), "fix-login-2", "main")).unwrap(), None);
 }
 
@@ -104,12 +110,20 @@ fn a_message_moves_on_to_the_next_session() {
     let store = place.open();
     let mut first = Owner::create(&store, 1);
     let mut second = Owner::create(&store, 8);
-    first.record(&store, vec![(at(10), event(Kind::MessageAccepted, 1)), (at(11), event(Kind::MessageSent, 1))]).unwrap();
+    first
+        .record(
+            &store,
+            vec![(at(10), event(Kind::MessageAccepted, 1)), (at(11), event(Kind::MessageSent, 1))],
+        )
+        .unwrap();
     let Event::MessageAccepted(accepted) = event(Kind::MessageAccepted, 1) else { unreachable!() };
     let moved = MessageAccepted { moved_from: Some(session_id(1)), ..accepted };
     second.record(&store, vec![(at(12), Event::MessageAccepted(moved))]).unwrap();
     let row = block_on(store.message(message_id(1))).unwrap().unwrap();
-    assert_eq!((row.session, row.receipt, row.accepted, row.sent), (session_id(8), Receipt::Accepted, at(10), None));
+    assert_eq!(
+        (row.session, row.receipt, row.accepted, row.sent),
+        (session_id(8), Receipt::Accepted, at(10), None)
+    );
     assert!(block_on(store.messages_of_session(session_id(1), Page::of(10, None))).unwrap().rows.is_empty());
     assert_eq!(block_on(store.messages_of_session(session_id(8), Page::of(10, None))).unwrap().rows, [row]);
 }
@@ -147,8 +161,14 @@ fn approvals_are_open_until_answered_or_until_the_end() {
     let fragment = Fragment::parse(&approval_id(2).short(), ApprovalId::PREFIX).unwrap();
     let found = block_on(store.find_approvals(&fragment)).unwrap();
     assert_eq!(found.len(), 1);
-    assert_eq!((found[0].id, found[0].session, found[0].state), (approval_id(2), session_id(1), ApprovalState::Answered(Answer::Denied)));
-    assert_eq!((found[0].by.as_ref().unwrap().0.as_str(), found[0].message.as_deref()), ("ann", Some("not now")));
+    assert_eq!(
+        (found[0].id, found[0].session, found[0].state),
+        (approval_id(2), session_id(1), ApprovalState::Answered(Answer::Denied))
+    );
+    assert_eq!(
+        (found[0].by.as_ref().unwrap().0.as_str(), found[0].message.as_deref()),
+        ("ann", Some("not now"))
+    );
     owner.record(&store, vec![(at(10), event(Kind::SessionStopped, 1))]).unwrap();
     assert!(open().is_empty());
 }
@@ -159,19 +179,42 @@ fn usage_adds_up_by_whatever_is_asked() {
     let store = place.open();
     for n in 0..6 {
         let mut owner = Owner::create(&store, n);
-        owner.record(&store, vec![(at(n), event(Kind::UsageRecorded, n)), (at(n), event(Kind::UsageRecorded, n))]).unwrap();
+        owner
+            .record(
+                &store,
+                vec![(at(n), event(Kind::UsageRecorded, n)), (at(n), event(Kind::UsageRecorded, n))],
+            )
+            .unwrap();
     }
     let sum = |filter: UsageFilter, by| block_on(store.usage(&filter, by)).unwrap();
     let total = sum(UsageFilter::default(), UsageBy::Total);
-    assert_eq!((total.len(), total[0].calls, total[0].usage), (1, 12, (0..6).fold(Default::default(), |sum, n| sum + usage(n) + usage(n))));
+    assert_eq!(
+        (total.len(), total[0].calls, total[0].usage),
+        (1, 12, (0..6).fold(Default::default(), |sum, n| sum + usage(n) + usage(n)))
+    );
     let by_campaign = sum(UsageFilter::default(), UsageBy::Campaign);
-    assert_eq!(by_campaign.iter().map(|row| (row.key.clone(), row.calls)).collect::<Vec<_>>(), [2, 1, 0].map(|n| (campaign_id(n).to_string(), 4)));
+    assert_eq!(
+        by_campaign.iter().map(|row| (row.key.clone(), row.calls)).collect::<Vec<_>>(),
+        [2, 1, 0].map(|n| (campaign_id(n).to_string(), 4))
+    );
     // Calls that name no model count for the session's.
     let by_model = sum(UsageFilter::default(), UsageBy::Model);
-    assert_eq!(by_model.iter().map(|row| (row.key.as_str(), row.calls)).collect::<Vec<_>>(), [("model-9", 6), ("model-0", 6)]);
-    assert_eq!(sum(UsageFilter { session: Some(session_id(2)), ..Default::default() }, UsageBy::Provider)[0].key, "script");
-    assert_eq!(sum(UsageFilter { since: Some(at(2)), until: Some(at(4)), ..Default::default() }, UsageBy::Total)[0].calls, 4);
-    assert!(sum(UsageFilter { session: Some(session_id(99)), ..Default::default() }, UsageBy::Total).is_empty());
+    assert_eq!(
+        by_model.iter().map(|row| (row.key.as_str(), row.calls)).collect::<Vec<_>>(),
+        [("model-9", 6), ("model-0", 6)]
+    );
+    assert_eq!(
+        sum(UsageFilter { session: Some(session_id(2)), ..Default::default() }, UsageBy::Provider)[0].key,
+        "script"
+    );
+    assert_eq!(
+        sum(UsageFilter { since: Some(at(2)), until: Some(at(4)), ..Default::default() }, UsageBy::Total)[0]
+            .calls,
+        4
+    );
+    assert!(
+        sum(UsageFilter { session: Some(session_id(99)), ..Default::default() }, UsageBy::Total).is_empty()
+    );
 }
 
 #[test]

@@ -3,14 +3,14 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use ostler_domain::{
-    ApprovalId, Budget, CampaignId, ConversationId, Deadline, Event, Kind, Message, MessageId, Mode, Now, SessionId, Time,
-    Usage,
+    ApprovalId, Budget, CampaignId, ConversationId, Deadline, Event, Kind, Message, MessageId, Mode, Now,
+    SessionId, Time, Usage,
     budget::WhenUsedUp,
     campaign::{Campaign, Root},
     event::*,
     session::{
-        Approve, Config, Created, Ended, Hold, Obituary, Outcome, Restart, RestartPolicy, Sandbox, StopRequested, StopRule,
-        Watchdog, WatchdogLimits, WatchdogRung,
+        Approve, Config, Created, Ended, Hold, Obituary, Outcome, Restart, RestartPolicy, Sandbox,
+        StopRequested, StopRule, Watchdog, WatchdogLimits, WatchdogRung,
     },
     time::BootId,
 };
@@ -81,14 +81,14 @@ pub(crate) fn created(n: u64) -> Created {
             timeout_us: Some(3_600_000_000),
             restart: RestartPolicy::OnFailure,
             approve: Approve::All,
-            ends_with_turn: n % 2 == 0,
+            ends_with_turn: n.is_multiple_of(2),
             environment: BTreeMap::from([("LANG".to_owned(), "C.UTF-8".to_owned())]),
             provider_config: BTreeMap::from([("effort".to_owned(), "high".to_owned())]),
-            ticket: (n % 4 == 0).then(|| format!("gh:{}", n % 8)),
+            ticket: n.is_multiple_of(4).then(|| format!("gh:{}", n % 8)),
             watchdogs: WatchdogLimits::default(),
         },
         sandbox: Sandbox::Off,
-        continues: (n > 0 && n % 5 == 0).then(|| session_id(n - 1)),
+        continues: (n > 0 && n.is_multiple_of(5)).then(|| session_id(n - 1)),
         chain: session_id(n - n % 5),
         spawned_by: (n % 6 == 5).then(|| session_id(0)),
         restart_count: 1,
@@ -100,7 +100,9 @@ pub(crate) fn ended(n: u64, outcome: Outcome) -> Ended {
     Ended {
         outcome,
         obituary: Obituary {
-            sentence: "The agent was ended by signal 9 (SIGKILL) in the middle of a turn; Ostler did not send it.".to_owned(),
+            sentence:
+                "The agent was ended by signal 9 (SIGKILL) in the middle of a turn; Ostler did not send it."
+                    .to_owned(),
             exit_code: Some(1),
             signal: Some(9),
             rule: Some(StopRule::Timeout),
@@ -124,7 +126,12 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
     let mark = || MessageMark { id: message_id(n), turn: Some(3) };
     let reached = || BudgetReached { used: 800_000 + n, tokens: 1_000_000 };
     match kind {
-        Kind::DaemonStarted => Event::DaemonStarted(DaemonStarted { version: "0.1.0".to_owned(), epoch: 7, pid: 4_200, boot: boot() }),
+        Kind::DaemonStarted => Event::DaemonStarted(DaemonStarted {
+            version: "0.1.0".to_owned(),
+            epoch: 7,
+            pid: 4_200,
+            boot: boot(),
+        }),
         Kind::DaemonStopped => Event::DaemonStopped(DaemonStopped { by: by(), sessions_left_running: n }),
         Kind::CampaignAdded => Event::CampaignAdded(campaign(n)),
         Kind::CampaignRemoved => Event::CampaignRemoved(CampaignRemoved { id: campaign_id(n), by: by() }),
@@ -138,32 +145,38 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
         Kind::HaltReleased => Event::HaltReleased(HaltReleased { by: by() }),
         Kind::SessionCreated => Event::SessionCreated(Box::new(created(n))),
         Kind::SessionStarting => Event::SessionStarting(Starting { attempt: 2 }),
-        Kind::SessionSpawned => {
-            Event::SessionSpawned(Spawned { agent: Process { pid: 4_242, start_time: 123_456 }, boot: boot() })
-        }
+        Kind::SessionSpawned => Event::SessionSpawned(Spawned {
+            agent: Process { pid: 4_242, start_time: 123_456 },
+            boot: boot(),
+        }),
         Kind::SessionStarted => Event::SessionStarted(Started {
             provider_id: Some(format!("thread-{n}")),
             model: Some("model-9".to_owned()),
             deadline: Some(deadline(n)),
         }),
-        Kind::SessionStopRequested => Event::SessionStopRequested(StopRequested { rule: StopRule::Stop, by: by() }),
+        Kind::SessionStopRequested => {
+            Event::SessionStopRequested(StopRequested { rule: StopRule::Stop, by: by() })
+        }
         Kind::SessionStopped => Event::SessionStopped(ended(n, Outcome::Timeout)),
         Kind::SessionFailed => Event::SessionFailed(ended(n, Outcome::Crashed)),
         Kind::SessionPaused => Event::SessionPaused(Paused { by: by(), timeout_left_us: Some(5_000_000) }),
         Kind::SessionResumed => Event::SessionResumed(Resumed { by: by(), deadline: Some(deadline(n)) }),
-        Kind::SessionHeld => Event::SessionHeld(Held { hold: Hold::Budget, reason: "1 000 000 tokens are used up".to_owned() }),
-        Kind::SessionReleased => Event::SessionReleased(Released { hold: Hold::Budget }),
-        Kind::SessionStalled => {
-            Event::SessionStalled(Stalled { watchdog: Watchdog::Silent, evidence: "no output for 10 min".to_owned() })
+        Kind::SessionHeld => {
+            Event::SessionHeld(Held { hold: Hold::Budget, reason: "1 000 000 tokens are used up".to_owned() })
         }
+        Kind::SessionReleased => Event::SessionReleased(Released { hold: Hold::Budget }),
+        Kind::SessionStalled => Event::SessionStalled(Stalled {
+            watchdog: Watchdog::Silent,
+            evidence: "no output for 10 min".to_owned(),
+        }),
         Kind::SessionRecovered => Event::SessionRecovered(Recovered {}),
         Kind::WatchdogFired => {
             Event::WatchdogFired(WatchdogFired { watchdog: Watchdog::Silent, rung: WatchdogRung::Interrupt })
         }
         Kind::IntakeChanged => Event::IntakeChanged(IntakeChanged { intake: "throttled".to_owned() }),
-        Kind::LeftoversEnded => {
-            Event::LeftoversEnded(LeftoversEnded { processes: vec![Leftover { pid: 4_243, name: "node".to_owned() }] })
-        }
+        Kind::LeftoversEnded => Event::LeftoversEnded(LeftoversEnded {
+            processes: vec![Leftover { pid: 4_243, name: "node".to_owned() }],
+        }),
         Kind::TurnStarted => Event::TurnStarted(TurnStarted { turn: 3 }),
         Kind::TurnEnded => Event::TurnEnded(TurnEnded { turn: 3, stop_reason: StopReason::Completed }),
         Kind::InterruptRequested => Event::InterruptRequested(InterruptRequested { by: by() }),
@@ -187,9 +200,10 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
         Kind::Opaque => Event::Opaque(raw()),
         Kind::Oversize => Event::Oversize(raw()),
         Kind::Partial => Event::Partial(raw()),
-        Kind::UsageRecorded => {
-            Event::UsageRecorded(UsageRecorded { usage: usage(n), model: (n % 2 == 1).then(|| "model-9".to_owned()) })
-        }
+        Kind::UsageRecorded => Event::UsageRecorded(UsageRecorded {
+            usage: usage(n),
+            model: (n % 2 == 1).then(|| "model-9".to_owned()),
+        }),
         Kind::BudgetWarned => Event::BudgetWarned(reached()),
         Kind::BudgetExceeded => Event::BudgetExceeded(reached()),
         Kind::BudgetChanged => Event::BudgetChanged(BudgetChanged {
@@ -197,7 +211,11 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             by: by(),
         }),
         Kind::MessageAccepted => Event::MessageAccepted(MessageAccepted {
-            message: Message { id: message_id(n), text: format!("Please fix the login of shop {n}."), mode: Mode::Followup },
+            message: Message {
+                id: message_id(n),
+                text: format!("Please fix the login of shop {n}."),
+                mode: Mode::Followup,
+            },
             conversation: conversation_id(n % 7),
             by: by(),
             moved_from: (n % 5 == 4).then(|| session_id(0)),
@@ -206,9 +224,10 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
         Kind::MessageDelivered => Event::MessageDelivered(mark()),
         Kind::MessageSeen => Event::MessageSeen(mark()),
         Kind::MessageAnswered => Event::MessageAnswered(mark()),
-        Kind::MessageUnknown => {
-            Event::MessageUnknown(MessageUnknown { id: message_id(n), why: "the agent ended before it".to_owned() })
-        }
+        Kind::MessageUnknown => Event::MessageUnknown(MessageUnknown {
+            id: message_id(n),
+            why: "the agent ended before it".to_owned(),
+        }),
         Kind::ApprovalRequested => Event::ApprovalRequested(ApprovalRequested {
             id: approval_id(n),
             ask: format!("ask-{n}"),
@@ -221,6 +240,7 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             by: by(),
             message: "not now".to_owned(),
         }),
+        Kind::TapeLimitRaised => Event::TapeLimitRaised(TapeLimitRaised { bytes: 8 << 30, by: by() }),
         Kind::TapeDamaged => Event::TapeDamaged(TapeDamaged { from: 10, to: 20 + n }),
     }
 }

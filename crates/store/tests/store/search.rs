@@ -76,7 +76,26 @@ fn nothing_typed_is_an_error() {
     let place = Place::new();
     let store = open_searched(&place).store;
     filled(&store);
-    for text in ["", " ", "\"", "\"\"", "*", "AND", "a OR", "NOT", "NEAR(", "(((", "text:login", "^login", "log*in", "a\0b", "--", "'; DROP TABLE x", "€€€", "\u{202e}"] {
+    for text in [
+        "",
+        " ",
+        "\"",
+        "\"\"",
+        "*",
+        "AND",
+        "a OR",
+        "NOT",
+        "NEAR(",
+        "(((",
+        "text:login",
+        "^login",
+        "log*in",
+        "a\0b",
+        "--",
+        "'; DROP TABLE x",
+        "€€€",
+        "\u{202e}",
+    ] {
         block_on(store.search(text, Page::of(10, None))).map_err(Refusal::from).unwrap();
     }
     assert_eq!(seqs(&store, "text:login"), [] as [u64; 0]);

@@ -60,7 +60,9 @@ fn all_pages(store: &Store, filter: &SessionFilter, limit: u32) -> Vec<View> {
 }
 
 fn fits(filter: &SessionFilter, view: &View) -> bool {
-    let text = |wanted: &Option<String>, found: Option<&str>| wanted.as_deref().is_none_or(|wanted| found == Some(wanted));
+    let text = |wanted: &Option<String>, found: Option<&str>| {
+        wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
+    };
     filter.campaign.is_none_or(|id| id == view.campaign)
         && filter.conversation.is_none_or(|id| id == view.conversation)
         && filter.chain.is_none_or(|id| id == view.chain)
@@ -70,7 +72,8 @@ fn fits(filter: &SessionFilter, view: &View) -> bool {
         && text(&filter.model, view.model.as_deref())
         && text(&filter.ticket, view.ticket.as_deref())
         && (filter.statuses.is_empty() || filter.statuses.contains(&view.status))
-        && (filter.attention.is_empty() || view.attention.is_some_and(|found| filter.attention.contains(&found)))
+        && (filter.attention.is_empty()
+            || view.attention.is_some_and(|found| filter.attention.contains(&found)))
         && (filter.outcomes.is_empty() || view.outcome.is_some_and(|found| filter.outcomes.contains(&found)))
         && filter.since.is_none_or(|since| view.created_at >= since)
         && filter.until.is_none_or(|until| view.created_at < until)
@@ -89,7 +92,11 @@ fn filters() -> Vec<SessionFilter> {
         any(),
         SessionFilter { scope: Scope::NotEnded, ..any() },
         SessionFilter { scope: Scope::Current { failed_since: at(20) }, ..any() },
-        SessionFilter { scope: Scope::Current { failed_since: at(20) }, campaign: Some(campaign_id(1)), ..any() },
+        SessionFilter {
+            scope: Scope::Current { failed_since: at(20) },
+            campaign: Some(campaign_id(1)),
+            ..any()
+        },
         SessionFilter { campaign: Some(campaign_id(1)), ..any() },
         SessionFilter { conversation: Some(conversation_id(3)), ..any() },
         SessionFilter { chain: Some(session_id(10)), ..any() },
@@ -115,10 +122,12 @@ fn every_filter_lists_what_it_asks_for_newest_first() {
     let store = place.open();
     let views = filled(&store);
     for filter in filters() {
-        let expected: Vec<SessionId> = views.iter().filter(|view| fits(&filter, view)).map(|view| view.id).collect();
+        let expected: Vec<SessionId> =
+            views.iter().filter(|view| fits(&filter, view)).map(|view| view.id).collect();
         assert!(!expected.is_empty(), "{filter:?} fits nothing and proves nothing");
         for limit in [1, 3, 1000] {
-            let found: Vec<SessionId> = all_pages(&store, &filter, limit).iter().map(|view| view.id).collect();
+            let found: Vec<SessionId> =
+                all_pages(&store, &filter, limit).iter().map(|view| view.id).collect();
             assert_eq!(found, expected, "{limit} a page, {filter:?}");
         }
     }
@@ -133,12 +142,15 @@ fn every_single_filter_has_its_index() {
     filled(&store);
     let plan = |condition: &str| -> String {
         let connection = place.sql();
-        let sql = format!("EXPLAIN QUERY PLAN SELECT num FROM session WHERE {condition} AND num < 9 ORDER BY num DESC");
+        let sql = format!(
+            "EXPLAIN QUERY PLAN SELECT num FROM session WHERE {condition} AND num < 9 ORDER BY num DESC"
+        );
         let mut statement = connection.prepare(&sql).unwrap();
         let rows = statement.query_map([], |row| row.get::<_, String>(3)).unwrap();
         rows.collect::<Result<Vec<_>, _>>().unwrap().join("; ")
     };
-    for column in ["campaign", "conversation", "chain", "continues", "name", "provider", "ticket", "outcome"] {
+    for column in ["campaign", "conversation", "chain", "continues", "name", "provider", "ticket", "outcome"]
+    {
         let plan = plan(&format!("{column} = 'x'"));
         assert!(plan.contains(&format!("session_{column} ")) && !plan.contains("TEMP B-TREE"), "{plan}");
     }
@@ -149,12 +161,16 @@ fn pages_stay_put_while_sessions_change() {
     let place = Place::new();
     let store = place.open();
     let mut owners: Vec<Owner> = (0..10).map(|n| Owner::create(&store, n)).collect();
-    let first = block_on(store.list_sessions(&SessionFilter::default(), Page { limit: 5, cursor: None })).unwrap();
+    let first =
+        block_on(store.list_sessions(&SessionFilter::default(), Page { limit: 5, cursor: None })).unwrap();
     Owner::create(&store, 10);
     for owner in &mut owners {
         owner.record(&store, vec![(at(20), event(Kind::SessionStarting, 1))]).unwrap();
     }
-    let second = block_on(store.list_sessions(&SessionFilter::default(), Page { limit: 5, cursor: first.next_cursor })).unwrap();
+    let second = block_on(
+        store.list_sessions(&SessionFilter::default(), Page { limit: 5, cursor: first.next_cursor }),
+    )
+    .unwrap();
     let ids: Vec<SessionId> = first.rows.iter().chain(&second.rows).map(|view| view.id).collect();
     assert_eq!(ids, (0..10).rev().map(session_id).collect::<Vec<_>>());
 }
@@ -179,12 +195,19 @@ fn sessions_are_found_by_what_people_type() {
     assert_eq!(find(&views[0].id.to_string()[..10]).len(), 16);
     assert!(find("zzzzzz").is_empty());
 
-    let named: Vec<SessionId> = block_on(store.sessions_named("fix-login-3", 3)).unwrap().iter().map(|view| view.id).collect();
+    let named: Vec<SessionId> =
+        block_on(store.sessions_named("fix-login-3", 3)).unwrap().iter().map(|view| view.id).collect();
     assert_eq!(named, [session_id(38), session_id(31), session_id(24)]);
-    let known: Vec<SessionId> =
-        block_on(store.sessions_with_provider_id("thread-20", 3)).unwrap().iter().map(|view| view.id).collect();
+    let known: Vec<SessionId> = block_on(store.sessions_with_provider_id("thread-20", 3))
+        .unwrap()
+        .iter()
+        .map(|view| view.id)
+        .collect();
     assert_eq!(known, [session_id(20)]);
-    assert_eq!(block_on(store.sessions_of_conversation(conversation_id(3), 1)).unwrap()[0].id, session_id(38));
+    assert_eq!(
+        block_on(store.sessions_of_conversation(conversation_id(3), 1)).unwrap()[0].id,
+        session_id(38)
+    );
     assert_eq!(block_on(store.continued_by(session_id(9))).unwrap().unwrap().id, session_id(10));
     assert_eq!(block_on(store.session(session_id(99))).unwrap(), None);
     assert_eq!(block_on(store.session_numbered(7)).unwrap().unwrap().id, session_id(6));
@@ -196,7 +219,9 @@ fn a_restart_is_pending_until_a_session_goes_on() {
     let store = place.open();
     let mut owner = Owner::create(&store, 4);
     owner.record(&store, vec![(at(5), event(Kind::SessionFailed, 4))]).unwrap();
-    let pending = || -> Vec<SessionId> { block_on(store.pending_restarts()).unwrap().iter().map(|view| view.id).collect() };
+    let pending = || -> Vec<SessionId> {
+        block_on(store.pending_restarts()).unwrap().iter().map(|view| view.id).collect()
+    };
     assert_eq!(pending(), [session_id(4)]);
     // The fifth continues the fourth.
     Owner::create(&store, 5);

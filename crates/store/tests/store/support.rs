@@ -4,7 +4,8 @@ use std::{fs, path::Path};
 
 use ostler_domain::{Event, Recorded, SessionId, Time, query::EventFilter, session::State};
 use ostler_store::{
-    Commit, CommitError, Committed, Options, OutboxRow, Paths, SessionCommit, Store, TapeMark, Urgency, block_on,
+    Commit, CommitError, Committed, Options, OutboxRow, Paths, SessionCommit, Store, TapeMark, Urgency,
+    block_on,
 };
 
 use crate::samples;
@@ -53,7 +54,15 @@ impl Owner {
         all.extend(events);
         let state = State::replay(all.iter().map(|(at, event)| (*at, event))).unwrap();
         let session = session_commit(&state, 0, all);
-        (Self { state }, Commit { urgency: Urgency::Control, node_events: Vec::new(), session: Some(session), request: None })
+        (
+            Self { state },
+            Commit {
+                urgency: Urgency::Control,
+                node_events: Vec::new(),
+                session: Some(session),
+                request: None,
+            },
+        )
     }
 
     pub(crate) fn create(store: &Store, n: u64) -> Self {
@@ -76,7 +85,11 @@ impl Owner {
         Commit { urgency: Urgency::Control, node_events: Vec::new(), session: Some(session), request: None }
     }
 
-    pub(crate) fn record(&mut self, store: &Store, events: Vec<(Time, Event)>) -> Result<Committed, CommitError> {
+    pub(crate) fn record(
+        &mut self,
+        store: &Store,
+        events: Vec<(Time, Event)>,
+    ) -> Result<Committed, CommitError> {
         store.commit_blocking(self.prepare(events))
     }
 }
@@ -132,8 +145,7 @@ pub(crate) fn dump(connection: &rusqlite::Connection, fits: impl Fn(&str) -> boo
         let columns = statement.column_count();
         let mut rows = statement.query([]).unwrap();
         while let Some(row) = rows.next().unwrap() {
-            let values: Vec<String> =
-                (0..columns).map(|column| show(row.get_ref(column).unwrap())).collect();
+            let values: Vec<String> = (0..columns).map(|column| show(row.get_ref(column).unwrap())).collect();
             text.push_str(&format!("{table}: {}\n", values.join(" | ")));
         }
     }
