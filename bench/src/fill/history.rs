@@ -118,7 +118,7 @@ impl History {
     fn make_session(&mut self) {
         let spacing = SPAN.mul_f64(1.0 / self.size.sessions.max(1) as f64);
         let regular = Time::from_micros(BEGINNING).plus(spacing.mul_f64(self.made.sessions as f64));
-        if self.made.sessions % SESSIONS_PER_DAEMON == 0 {
+        if self.made.sessions.is_multiple_of(SESSIONS_PER_DAEMON) {
             self.push_node(regular, daemon_started(self.made.sessions / SESSIONS_PER_DAEMON + 1));
         }
         let continued = self.continued.take();

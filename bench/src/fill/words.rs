@@ -52,8 +52,7 @@ pub(crate) fn rank(seed: &mut Seed, end: f64) -> usize {
 /// A number from 0 below 1.
 pub(crate) fn unit(seed: &mut Seed) -> f64 {
     const STEPS: u64 = 1 << 52;
-    let unit = seed.below(STEPS) as f64 / STEPS as f64;
-    unit
+    seed.below(STEPS) as f64 / STEPS as f64
 }
 
 fn made_up(mut rank: usize) -> String {

@@ -4,11 +4,7 @@ use std::path::Path;
 
 use jiff::tz::TimeZone;
 use ostler_client::{Client, Home, Session};
-use ostler_domain::{
-    CampaignId, SessionId,
-    home::DaemonFile,
-    query::Page,
-};
+use ostler_domain::{CampaignId, SessionId, home::DaemonFile, query::Page};
 
 use crate::{
     Program,
@@ -48,7 +44,10 @@ impl App {
     fn remark_other_version(&self, home: &Home) {
         let Some(daemon) = daemon_file(home) else { return };
         if daemon.version != self.program.version {
-            let line = Line::of(format!("note: the daemon is {}, this is {}: ", daemon.version, self.program.version));
+            let line = Line::of(format!(
+                "note: the daemon is {}, this is {}: ",
+                daemon.version, self.program.version
+            ));
             self.ui.remark(&line.plain("ostler daemon restart").faint("   agents go on meanwhile"));
         }
     }

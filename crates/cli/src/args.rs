@@ -13,8 +13,7 @@ use clap::{
 use ostler_domain::Refusal;
 
 use crate::{
-    DaemonRun, commands,
-    exit_code,
+    DaemonRun, commands, exit_code,
     failure::Failure,
     output::{Format, Terminals, Ui, UiOptions},
 };
@@ -70,7 +69,10 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("DAILY", &["run", "ls", "show", "logs", "attach", "send", "stop", "allow", "deny"]),
     ("FIRST HOUR", &["demo", "doctor"]),
     ("EMERGENCY", &["halt"]),
-    ("SESSION (each also after the word `session`)", &["pause", "resume", "restart", "interrupt", "kill", "wait", "session"]),
+    (
+        "SESSION (each also after the word `session`)",
+        &["pause", "resume", "restart", "interrupt", "kill", "wait", "session"],
+    ),
     ("CAMPAIGNS", &["campaign"]),
     ("MACHINE", &["events", "daemon", "db", "version", "help"]),
 ];
@@ -79,7 +81,8 @@ fn command(version: &'static str) -> clap::Command {
     let mut command = Cli::command().version(version);
     command.build();
     let groups = groups(&command);
-    command.help_template(format!("{{about}}\n\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}\n"))
+    command
+        .help_template(format!("{{about}}\n\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}\n"))
 }
 
 fn groups(command: &clap::Command) -> String {
@@ -109,7 +112,9 @@ pub(crate) fn explain(error: &clap::Error, args: &[OsString], terminals: Termina
     let options = UiOptions { format: meant_format(args), ..UiOptions::default() };
     let is_help = matches!(
         error.kind(),
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
     if !is_help {
         return Ui::new(terminals, options).finish(Err(Failure::from(refusal(error, args))));
@@ -148,7 +153,9 @@ fn refusal(error: &clap::Error, args: &[OsString]) -> Refusal {
     let verbs = suggestions(ContextKind::SuggestedSubcommand).into_iter().rev();
     let is_shown = |verb: &String| {
         let parent = meant.last();
-        parent.is_some_and(|parent| parent.get_subcommands().any(|sub| sub.get_name() == verb && !sub.is_hide_set()))
+        parent.is_some_and(|parent| {
+            parent.get_subcommands().any(|sub| sub.get_name() == verb && !sub.is_hide_set())
+        })
     };
     for verb in verbs.filter(is_shown) {
         refusal = refusal.hint(format!("{path} {verb}"), "is a command that exists");
@@ -216,7 +223,11 @@ mod tests {
             ("ostler campaign delete x", "ostler campaign rm x"),
             ("ostler campaign remove x", "ostler campaign rm x"),
         ] {
-            assert_eq!(format!("{:?}", parsed(alias).unwrap()), format!("{:?}", parsed(name).unwrap()), "{alias}");
+            assert_eq!(
+                format!("{:?}", parsed(alias).unwrap()),
+                format!("{:?}", parsed(name).unwrap()),
+                "{alias}"
+            );
         }
         // These two stand for a flag as well; their commands set it.
         assert!(parsed("ostler watch").is_ok() && parsed("ostler find").is_ok());
@@ -274,17 +285,21 @@ mod tests {
 
     #[test]
     fn mistakes_are_answered_with_what_is_near() {
-        assert_snapshot!([
-            "ostler lss",
-            "ostler xyzzy",
-            "ostler run --budgt 5k x",
-            "ostler run --budget 2usd x",
-            "ostler run --approve maybe x",
-            "ostler stop",
-            "ostler ls --status GONE",
-            "ostler campaign frobnicate",
-            "ostler wait x --timeout soon",
-        ].map(complaint).join("\n\n"));
+        assert_snapshot!(
+            [
+                "ostler lss",
+                "ostler xyzzy",
+                "ostler run --budgt 5k x",
+                "ostler run --budget 2usd x",
+                "ostler run --approve maybe x",
+                "ostler stop",
+                "ostler ls --status GONE",
+                "ostler campaign frobnicate",
+                "ostler wait x --timeout soon",
+            ]
+            .map(complaint)
+            .join("\n\n")
+        );
     }
 
     #[test]
@@ -306,7 +321,13 @@ mod tests {
         };
         assert_eq!(asks("ostler daemon run"), Some(DaemonRun { background: false }));
         assert_eq!(asks("ostler daemon run --background"), Some(DaemonRun { background: true }));
-        for line in ["ostler", "ostler daemon", "ostler daemon run --help", "ostler daemon start", "ostler run daemon run"] {
+        for line in [
+            "ostler",
+            "ostler daemon",
+            "ostler daemon run --help",
+            "ostler daemon start",
+            "ostler run daemon run",
+        ] {
             assert_eq!(asks(line), None, "{line}");
         }
     }

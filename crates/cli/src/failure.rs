@@ -81,9 +81,11 @@ impl From<io::Error> for Failure {
 pub(crate) const fn of_reason(reason: Reason) -> u8 {
     match reason {
         Reason::InvalidArgument | Reason::TooLarge | Reason::CampaignRoot => exit_code::USAGE,
-        Reason::CampaignUnknown | Reason::SessionUnknown | Reason::MessageUnknown | Reason::ApprovalUnknown | Reason::Ambiguous => {
-            exit_code::UNKNOWN
-        }
+        Reason::CampaignUnknown
+        | Reason::SessionUnknown
+        | Reason::MessageUnknown
+        | Reason::ApprovalUnknown
+        | Reason::Ambiguous => exit_code::UNKNOWN,
         Reason::CampaignExists
         | Reason::CampaignMoved
         | Reason::CampaignBusy
@@ -179,7 +181,8 @@ struct HintForm<'a> {
 
 /// The error as programs read it.
 pub(crate) fn json(refusal: &Refusal) -> String {
-    let hint = refusal.hints.iter().map(|hint| HintForm { command: &hint.command, effect: &hint.effect }).collect();
+    let hint =
+        refusal.hints.iter().map(|hint| HintForm { command: &hint.command, effect: &hint.effect }).collect();
     let form = ErrorForm {
         error: ErrorBody {
             reason: refusal.reason.as_str(),
@@ -217,7 +220,8 @@ mod tests {
           try: ostler campaign add .    agents may then read and write here, hidden files excepted
                ostler run --here "hi"   the same in one go
         "#);
-        let refusal = Refusal::new(Reason::Halted, "all agents are halted").because("by ann, 3 min ago\nfire drill");
+        let refusal =
+            Refusal::new(Reason::Halted, "all agents are halted").because("by ann, 3 min ago\nfire drill");
         assert_snapshot!(shown(&refusal, &Look::plain(None)), @r"
         error: all agents are halted [HALTED, exit 4]
           why: by ann, 3 min ago
@@ -252,10 +256,13 @@ mod tests {
 
     #[test]
     fn exit_codes_are_pinned() {
-        let table: Vec<_> = Reason::ALL.iter().map(|reason| format!("{:2} {reason}", of_reason(*reason))).collect();
-        assert_snapshot!(table.join("\n"));
         let table: Vec<_> =
-            Outcome::ALL.iter().map(|outcome| format!("{:2} {}", of_outcome(*outcome), outcome.as_str())).collect();
+            Reason::ALL.iter().map(|reason| format!("{:2} {reason}", of_reason(*reason))).collect();
+        assert_snapshot!(table.join("\n"));
+        let table: Vec<_> = Outcome::ALL
+            .iter()
+            .map(|outcome| format!("{:2} {}", of_outcome(*outcome), outcome.as_str()))
+            .collect();
         assert_snapshot!(table.join("\n"));
     }
 }

@@ -63,8 +63,20 @@ pub(crate) struct Filters {
 impl Filters {
     /// Says whether anything in particular is asked for.
     pub(crate) fn is_any(&self) -> bool {
-        let Self { campaign, agent, provider, model, status, attention, outcome, chain, ticket, since, until, needs_me } =
-            self;
+        let Self {
+            campaign,
+            agent,
+            provider,
+            model,
+            status,
+            attention,
+            outcome,
+            chain,
+            ticket,
+            since,
+            until,
+            needs_me,
+        } = self;
         let words = [campaign, agent, provider, model, chain, ticket];
         words.iter().any(|word| word.is_some())
             || !(status.is_empty() && attention.is_empty() && outcome.is_empty())
@@ -80,7 +92,12 @@ impl Filters {
     }
 
     /// The question to the daemon.
-    pub(crate) async fn resolve(&self, app: &App, client: &Client, all: bool) -> Result<SessionFilter, Failure> {
+    pub(crate) async fn resolve(
+        &self,
+        app: &App,
+        client: &Client,
+        all: bool,
+    ) -> Result<SessionFilter, Failure> {
         let campaign = match &self.campaign {
             Some(who) => Some(client.campaign(&campaign_operand(who)?).await?.id),
             None => None,

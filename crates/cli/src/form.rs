@@ -92,12 +92,17 @@ impl SessionForm {
             attention: session.attention.map(|attention| attention.as_str()),
             attention_since: rfc3339(session.attention_since),
             evidence: session.evidence.clone(),
-            now: session.doing.as_ref().map(|doing| DoingForm { text: doing.text.clone(), since: rfc3339(doing.since) }),
+            now: session
+                .doing
+                .as_ref()
+                .map(|doing| DoingForm { text: doing.text.clone(), since: rfc3339(doing.since) }),
             outcome: session.outcome.map(|outcome| outcome.as_str()),
             obituary: session.obituary.clone(),
             restart: session.restart.as_ref().map(|restart| match restart {
                 Restart::At(deadline) => RestartForm::At(rfc3339(deadline.wall())),
-                Restart::Quarantined { short_lives } => RestartForm::Quarantined { short_lives: *short_lives },
+                Restart::Quarantined { short_lives } => {
+                    RestartForm::Quarantined { short_lives: *short_lives }
+                }
             }),
             desired: session.desired.as_str(),
             sandbox: session.sandbox.as_str(),
@@ -141,12 +146,22 @@ pub(crate) struct EventForm<'a> {
 impl<'a> EventForm<'a> {
     pub(crate) fn new(received: &'a Received) -> Self {
         let (seq, session, session_seq, time, kind, body) = match received {
-            Received::Known(event) => {
-                (event.seq, event.session, event.session_seq, event.time, event.event.kind().name(), event.event.body())
-            }
-            Received::Unknown(event) => {
-                (event.seq, event.session, event.session_seq, event.time, event.kind.as_str(), event.body.clone())
-            }
+            Received::Known(event) => (
+                event.seq,
+                event.session,
+                event.session_seq,
+                event.time,
+                event.event.kind().name(),
+                event.event.body(),
+            ),
+            Received::Unknown(event) => (
+                event.seq,
+                event.session,
+                event.session_seq,
+                event.time,
+                event.kind.as_str(),
+                event.body.clone(),
+            ),
         };
         Self {
             seq,

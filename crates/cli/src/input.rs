@@ -4,7 +4,10 @@ use std::io::{self, BufRead, IsTerminal, Read};
 
 use tokio::sync::mpsc;
 
-use crate::{failure::Failure, output::{Line, Ui}};
+use crate::{
+    failure::Failure,
+    output::{Line, Ui},
+};
 
 /// Lines typed ahead; a person does not reach it.
 const TYPED_AHEAD: usize = 64;
@@ -71,7 +74,8 @@ pub(crate) fn whole(ui: &Ui) -> Result<String, Failure> {
 /// A file, as text.
 pub(crate) fn file(path: &std::path::Path) -> Result<String, Failure> {
     let shown = path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|error| Failure::usage(format!("{shown} cannot be read: {error}")))?;
+    let bytes =
+        std::fs::read(path).map_err(|error| Failure::usage(format!("{shown} cannot be read: {error}")))?;
     text(bytes, &shown)
 }
 

@@ -31,9 +31,12 @@ impl LastSession {
     pub(crate) fn read(&self) -> Result<String, Failure> {
         let id = fs::read_to_string(&self.file).ok().and_then(|text| text.trim().parse::<SessionId>().ok());
         id.map(|id| id.to_string()).ok_or_else(|| {
-            Refusal::new(Reason::SessionUnknown, "no session was started or named in this terminal yet, so \"-\" means none")
-                .hint("ostler ls", "lists the sessions there are")
-                .into()
+            Refusal::new(
+                Reason::SessionUnknown,
+                "no session was started or named in this terminal yet, so \"-\" means none",
+            )
+            .hint("ostler ls", "lists the sessions there are")
+            .into()
         })
     }
 
@@ -52,7 +55,8 @@ impl LastSession {
         }
         // Renamed into place: a reader never sees half an id.
         let fresh = self.file.with_extension(std::process::id().to_string());
-        let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+        let mut file =
+            fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
         writeln!(file, "{session}")?;
         fs::rename(&fresh, &self.file)
     }
@@ -62,7 +66,8 @@ fn forget_old(dir: &std::path::Path) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     let now = SystemTime::now();
     for entry in entries.flatten() {
-        let age = entry.metadata().and_then(|file| file.modified()).ok().and_then(|at| now.duration_since(at).ok());
+        let age =
+            entry.metadata().and_then(|file| file.modified()).ok().and_then(|at| now.duration_since(at).ok());
         if age.is_some_and(|age| age > FORGOTTEN_AFTER) {
             let _ = fs::remove_file(entry.path());
         }

@@ -92,9 +92,12 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
 pub(crate) fn kind(text: &str) -> Result<Kind, String> {
     let name = text.trim().to_ascii_uppercase().replace('-', "_");
     Kind::from_name(&name).or_else(|| Kind::from_name(&format!("AGENT_{name}"))).ok_or_else(|| {
-        let near: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).filter(|known| known.contains(&name)).collect();
+        let near: Vec<_> =
+            Kind::ALL.iter().map(|kind| kind.name()).filter(|known| known.contains(&name)).collect();
         if near.is_empty() || name.is_empty() {
-            format!("there is no kind of event \"{text}\"; examples: AGENT_COMPLETION, tool_call, session_stopped")
+            format!(
+                "there is no kind of event \"{text}\"; examples: AGENT_COMPLETION, tool_call, session_stopped"
+            )
         } else {
             format!("there is no kind of event \"{text}\"; near: {}", near.join(", "))
         }

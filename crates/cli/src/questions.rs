@@ -17,7 +17,11 @@ pub(crate) struct Questions {
 /// What a typed line means.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Typed {
-    Answer { id: ApprovalId, allow: bool, message: String },
+    Answer {
+        id: ApprovalId,
+        allow: bool,
+        message: String,
+    },
     /// The reason comes with the next line.
     AskWhy,
     /// The request is to be seen whole.
@@ -54,17 +58,23 @@ impl Questions {
     pub(crate) fn lines(&self) -> Vec<Line> {
         let Some(first) = self.open.front() else { return Vec::new() };
         let what = ostler_domain::text::one_line(&format!("{}: {}", first.tool, first.input), 200);
-        let key = |line: Line, key: &str, means: &str| line.with(Tone::Accent, format!("[{key}]")).plain(format!(" {means}  "));
+        let key = |line: Line, key: &str, means: &str| {
+            line.with(Tone::Accent, format!("[{key}]")).plain(format!(" {means}  "))
+        };
         let keys = [("a", "allow"), ("d", "deny"), ("m", "deny and say why"), ("v", "full request")];
         vec![
-            Line::toned(Tone::Warn, "? allow").plain("   ").plain(what).faint(format!("   apr {}", first.id.short())),
+            Line::toned(Tone::Warn, "? allow")
+                .plain("   ")
+                .plain(what)
+                .faint(format!("   apr {}", first.id.short())),
             keys.into_iter().fold(Line::of("          "), |line, (name, means)| key(line, name, means)),
         ]
     }
 
     pub(crate) fn typed(&mut self, line: &str) -> Typed {
         let Some(first) = self.open.front() else { return Typed::Other(line.to_owned()) };
-        let answer = |allow, message: &str| Typed::Answer { id: first.id, allow, message: message.to_owned() };
+        let answer =
+            |allow, message: &str| Typed::Answer { id: first.id, allow, message: message.to_owned() };
         if self.says_why {
             self.says_why = false;
             return answer(false, line.trim());
@@ -99,13 +109,19 @@ mod tests {
         assert!(questions.asked(&question(1)));
         assert!(!questions.asked(&question(2)));
         assert!(!questions.asked(&question(1)));
-        assert_eq!(questions.typed("a"), Typed::Answer { id: question(1).id, allow: true, message: String::new() });
+        assert_eq!(
+            questions.typed("a"),
+            Typed::Answer { id: question(1).id, allow: true, message: String::new() }
+        );
         assert_eq!(questions.typed("hello"), Typed::Other("hello".to_owned()));
         assert_eq!(questions.typed("v"), Typed::Show(vec!["cargo add 1".to_owned(), "now".to_owned()]));
         assert!(questions.answered(question(1).id));
         assert_eq!(questions.typed("m"), Typed::AskWhy);
         let message = "open a branch".to_owned();
-        assert_eq!(questions.typed(" open a branch "), Typed::Answer { id: question(2).id, allow: false, message });
+        assert_eq!(
+            questions.typed(" open a branch "),
+            Typed::Answer { id: question(2).id, allow: false, message }
+        );
         assert!(!questions.answered(question(2).id));
         assert!(questions.is_empty());
     }
@@ -117,7 +133,10 @@ mod tests {
         questions.typed("m");
         questions.answered(question(1).id);
         questions.asked(&question(2));
-        assert_eq!(questions.typed("d"), Typed::Answer { id: question(2).id, allow: false, message: String::new() });
+        assert_eq!(
+            questions.typed("d"),
+            Typed::Answer { id: question(2).id, allow: false, message: String::new() }
+        );
     }
 
     #[test]

@@ -138,16 +138,31 @@ mod tests {
     #[test]
     fn spans_have_one_or_two_units() {
         let seconds = Duration::from_secs;
-        assert_eq!([age(seconds(40)), age(seconds(2_460)), age(seconds(7_300)), age(seconds(90_000))], ["40s", "41m", "2h", "1d"]);
-        assert_eq!([span(seconds(72)), span(seconds(3_840)), span(seconds(120)), span(seconds(266_400))], ["1m 12s", "1h 4m", "2m", "3d 2h"]);
-        assert_eq!([took(Duration::from_millis(340)), took(Duration::from_millis(8_249)), took(seconds(252))], ["340 ms", "8.2 s", "4m 12s"]);
+        assert_eq!(
+            [age(seconds(40)), age(seconds(2_460)), age(seconds(7_300)), age(seconds(90_000))],
+            ["40s", "41m", "2h", "1d"]
+        );
+        assert_eq!(
+            [span(seconds(72)), span(seconds(3_840)), span(seconds(120)), span(seconds(266_400))],
+            ["1m 12s", "1h 4m", "2m", "3d 2h"]
+        );
+        assert_eq!(
+            [took(Duration::from_millis(340)), took(Duration::from_millis(8_249)), took(seconds(252))],
+            ["340 ms", "8.2 s", "4m 12s"]
+        );
     }
 
     #[test]
     fn numbers_are_short_and_never_rounded_up() {
-        assert_eq!([0, 999, 1_250, 41_999, 1_999_999, 2_100_000_000].map(count), ["0", "999", "1.2k", "41k", "1.9M", "2.1G"]);
+        assert_eq!(
+            [0, 999, 1_250, 41_999, 1_999_999, 2_100_000_000].map(count),
+            ["0", "999", "1.2k", "41k", "1.9M", "2.1G"]
+        );
         assert_eq!([0, 999, 1_204, 1_000_000].map(number), ["0", "999", "1,204", "1,000,000"]);
-        assert_eq!([512, 1_024, 4 << 30, u64::MAX].map(bytes), ["512 B", "1.0 KiB", "4.0 GiB", "16777215.9 TiB"]);
+        assert_eq!(
+            [512, 1_024, 4 << 30, u64::MAX].map(bytes),
+            ["512 B", "1.0 KiB", "4.0 GiB", "16777215.9 TiB"]
+        );
     }
 
     #[test]

@@ -50,7 +50,8 @@ impl Client {
 
     /// A daemon can die between being connected to and being asked: then it is as if none had been there.
     async fn start_again(&self) {
-        if let Some(starter) = self.starter.as_ref().filter(|starter| !starter.answered.load(Ordering::Relaxed))
+        if let Some(starter) =
+            self.starter.as_ref().filter(|starter| !starter.answered.load(Ordering::Relaxed))
             && Client::connect(&self.home).await.is_err()
         {
             // Whether it came up is seen by the next try.

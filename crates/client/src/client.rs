@@ -50,7 +50,9 @@ impl Client {
             return Client::connect(home).await;
         }
         let client = match Client::connect(home).await {
-            Err(Error::Unreachable { source, .. }) if is_nobody(&source) => start::start(home, program).await?,
+            Err(Error::Unreachable { source, .. }) if is_nobody(&source) => {
+                start::start(home, program).await?
+            }
             outcome => outcome?,
         };
         let starter = Starter { program: program.to_owned(), answered: AtomicBool::new(false) };

@@ -5,7 +5,7 @@
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let client = Client::connect(&ostler_client::home()?).await?;
-//! let mut ask = CreateSession::new("shop", "claude-code");
+//! let mut ask = CreateSession::new("shop", "script");
 //! ask.initial_message = Some("fix the flaky login test".to_owned());
 //! let session = client.create_session(ask).await?;
 //!

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use ostler_domain::home::Home;
+use ostler_domain::{Refusal, home::Home};
 use tokio::time::Instant;
 
 use crate::{Client, Error};
@@ -45,7 +45,8 @@ pub(crate) async fn start(home: &Home, program: &Path) -> Result<Client, Error> 
             Ok(client) => return Ok(client),
             Err(_) if ended.is_some_and(|status| !status.success()) => {
                 let why = ended.map(|status| format!("it ended with {status}")).unwrap_or_default();
-                return Err(not_started(why, log.tail()));
+                let tail = log.tail();
+                return Err(refusal(&tail).map_or_else(|| not_started(why, tail), Error::Refused));
             }
             Err(_) if Instant::now() >= deadline => {
                 let why = format!("it did not answer within {} s", READY_WITHIN.as_secs());
@@ -54,6 +55,11 @@ pub(crate) async fn start(home: &Home, program: &Path) -> Result<Client, Error> 
             Err(_) => {}
         }
     }
+}
+
+/// The daemon's own words about why it does not start, the last thing that it writes.
+fn refusal(log: &str) -> Option<Refusal> {
+    serde_json::from_str(log.lines().rev().find_map(|line| line.strip_prefix("refused "))?).ok()
 }
 
 /// Starts it so that nothing of this process's end or terminal reaches it. Nobody waits for its end: it is meant to
@@ -100,6 +106,13 @@ impl Log {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_daemon_that_refuses_to_start_says_why() {
+        let log = "2026 INFO ready\nrefused {\"reason\":\"STORE_NEWER\",\"message\":\"too new\"}";
+        assert_eq!(refusal(log).map(|refusal| refusal.message), Some("too new".to_owned()));
+        assert_eq!(refusal("nothing of the kind"), None);
+    }
 
     #[test]
     fn a_variable_forbids_it() {

@@ -81,8 +81,6 @@ pub const REQUEST_BYTES: usize = 4 * 1024 * 1024;
 /// Rows a list returns when it is not asked for a number, and at most.
 pub const PAGE_DEFAULT: u32 = 50;
 pub const PAGE_MOST: u32 = 1_000;
-/// Events a watcher may be behind in memory; beyond it, it reads the log by its cursor.
-pub const WATCH_BUFFER: usize = 1_024;
 /// Partial text a slow watcher may be behind before pieces are dropped (they are not events).
 pub const DELTA_BUFFER: usize = 256;
 

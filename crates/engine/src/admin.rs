@@ -4,7 +4,9 @@ use ostler_domain::{
     MessageId, NodeId, Reason, Recorded, Refusal,
     query::{EventFilter, Listed, Page, UsageBy, UsageFilter, UsageSum},
 };
-use ostler_store::{ApprovalRow, BackupProgress, CheckDepth, CheckReport, Halt, MessageRow, Reindexed, Stats};
+use ostler_store::{
+    ApprovalRow, BackupProgress, CheckDepth, CheckReport, Halt, MessageRow, Reindexed, Stats,
+};
 use tokio::sync::broadcast;
 
 use crate::{Delta, Engine, VERSION};
@@ -40,12 +42,22 @@ impl Engine {
     }
 
     /// Events after a place in the log, oldest first.
-    pub async fn events_after(&self, after: u64, filter: &EventFilter, limit: u32) -> Result<Listed<Recorded>, Refusal> {
+    pub async fn events_after(
+        &self,
+        after: u64,
+        filter: &EventFilter,
+        limit: u32,
+    ) -> Result<Listed<Recorded>, Refusal> {
         Ok(self.shared.store.events_after(after, filter, limit).await?)
     }
 
     /// Events before a place in the log, or before its end, newest first.
-    pub async fn events_before(&self, before: Option<u64>, filter: &EventFilter, limit: u32) -> Result<Listed<Recorded>, Refusal> {
+    pub async fn events_before(
+        &self,
+        before: Option<u64>,
+        filter: &EventFilter,
+        limit: u32,
+    ) -> Result<Listed<Recorded>, Refusal> {
         Ok(self.shared.store.events_before(before, filter, limit).await?)
     }
 
@@ -55,7 +67,12 @@ impl Engine {
     }
 
     pub async fn message(&self, id: &str) -> Result<MessageRow, Refusal> {
-        let unknown = || Refusal::new(Reason::MessageUnknown, format!("there is no message \"{}\"", ostler_domain::text::one_line(id, 64)));
+        let unknown = || {
+            Refusal::new(
+                Reason::MessageUnknown,
+                format!("there is no message \"{}\"", ostler_domain::text::one_line(id, 64)),
+            )
+        };
         let id: MessageId = id.parse().map_err(|_| unknown())?;
         self.shared.store.message(id).await?.ok_or_else(unknown)
     }
@@ -73,7 +90,8 @@ impl Engine {
         }
         // Those that wait are few, so they are looked at together and cut to the page.
         let open = self.shared.store.open_approvals().await?;
-        let mut rows: Vec<_> = open.into_iter().filter(|row| page.cursor.is_none_or(|after| row.seq > after)).collect();
+        let mut rows: Vec<_> =
+            open.into_iter().filter(|row| page.cursor.is_none_or(|after| row.seq > after)).collect();
         let has_more = rows.len() > page.limit as usize;
         rows.truncate(page.limit as usize);
         let next_cursor = rows.last().filter(|_| has_more).map(|row| row.seq);
@@ -85,7 +103,12 @@ impl Engine {
     }
 
     /// Events that have all the words, newest first, each with the text around them.
-    pub async fn search(&self, text: &str, filter: &EventFilter, page: Page) -> Result<Listed<(Recorded, String)>, Refusal> {
+    pub async fn search(
+        &self,
+        text: &str,
+        filter: &EventFilter,
+        page: Page,
+    ) -> Result<Listed<(Recorded, String)>, Refusal> {
         let store = &self.shared.store;
         let found = store.search(text, page).await?;
         let mut rows = Vec::with_capacity(found.rows.len());
@@ -107,7 +130,11 @@ impl Engine {
         Ok(self.shared.store.reindex().await?)
     }
 
-    pub async fn backup(&self, destination: &std::path::Path, progress: impl FnMut(BackupProgress) + Send + 'static) -> Result<(), Refusal> {
+    pub async fn backup(
+        &self,
+        destination: &std::path::Path,
+        progress: impl FnMut(BackupProgress) + Send + 'static,
+    ) -> Result<(), Refusal> {
         Ok(self.shared.store.backup(destination, progress).await?)
     }
 }

@@ -14,7 +14,12 @@ use crate::{Change, Engine, clock::entropy};
 
 impl Engine {
     /// Registers a directory. Asking again for the same directory gives the campaign that it is.
-    pub async fn add_campaign(&self, path: &str, name: Option<Name>, change: Change) -> Result<Campaign, Refusal> {
+    pub async fn add_campaign(
+        &self,
+        path: &str,
+        name: Option<Name>,
+        change: Change,
+    ) -> Result<Campaign, Refusal> {
         let root = find_root(path)?;
         let _naming = self.shared.naming.lock().await;
         let others = self.shared.store.campaigns().await?;
@@ -44,16 +49,24 @@ impl Engine {
 
     fn check_root(&self, path: &str, others: &[Campaign]) -> Result<(), Refusal> {
         let options = &self.shared.options;
-        let text = |dir: &std::path::PathBuf| fs::canonicalize(dir).unwrap_or_else(|_| dir.clone()).to_string_lossy().into_owned();
+        let text = |dir: &std::path::PathBuf| {
+            fs::canonicalize(dir).unwrap_or_else(|_| dir.clone()).to_string_lossy().into_owned()
+        };
         let own: Vec<String> = options.own_dirs.iter().map(text).collect();
         let home = options.home_dir.as_ref().map(text);
         check_root(path, home.as_deref(), &own, others).map_err(|refused| {
-            let refusal = Refusal::new(Reason::CampaignRoot, format!("{refused}, so it cannot be a campaign"));
+            let refusal =
+                Refusal::new(Reason::CampaignRoot, format!("{refused}, so it cannot be a campaign"));
             match refused {
                 RootRefused::Home(_) | RootRefused::FileSystemRoot(_) | RootRefused::SystemDirectory(_) => {
-                    refusal.hint("ostler campaign add DIR", "registers one project; agents may then read and write all of it")
+                    refusal.hint(
+                        "ostler campaign add DIR",
+                        "registers one project; agents may then read and write all of it",
+                    )
                 }
-                RootRefused::HoldsState { .. } | RootRefused::InsideState { .. } | RootRefused::HoldsCampaign { .. } => refusal,
+                RootRefused::HoldsState { .. }
+                | RootRefused::InsideState { .. }
+                | RootRefused::HoldsCampaign { .. } => refusal,
             }
         })
     }
@@ -65,7 +78,9 @@ impl Engine {
     /// The campaign of a name, an id, or any path in it.
     pub async fn campaign(&self, who: &str) -> Result<Campaign, Refusal> {
         let all = self.shared.store.campaigns().await?;
-        if let Some(found) = all.iter().find(|campaign| campaign.name.as_str() == who || campaign.id.to_string() == who) {
+        if let Some(found) =
+            all.iter().find(|campaign| campaign.name.as_str() == who || campaign.id.to_string() == who)
+        {
             return Ok(found.clone());
         }
         let path = Path::new(who);
@@ -79,20 +94,27 @@ impl Engine {
             if let Some(found) = all.iter().filter(around).max_by_key(|campaign| campaign.root.path.len()) {
                 return Ok(found.clone());
             }
-            return Err(Refusal::new(Reason::CampaignUnknown, format!("{} is in no campaign", ostler_domain::text::one_line(who, 200)))
-                .hint("ostler campaign add .", "agents may then read and write here"));
+            return Err(Refusal::new(
+                Reason::CampaignUnknown,
+                format!("{} is in no campaign", ostler_domain::text::one_line(who, 200)),
+            )
+            .hint("ostler campaign add .", "agents may then read and write here"));
         }
         if let Some(fragment) = ostler_domain::id::Fragment::parse(who, CampaignId::PREFIX) {
-            let fitting: Vec<_> = all.iter().filter(|campaign| fragment.fits(&campaign.id.to_string())).collect();
+            let fitting: Vec<_> =
+                all.iter().filter(|campaign| fragment.fits(&campaign.id.to_string())).collect();
             match fitting.as_slice() {
                 [one] => return Ok((*one).clone()),
                 [] => {}
                 several => return Err(ambiguous(who, several)),
             }
         }
-        Err(Refusal::new(Reason::CampaignUnknown, format!("there is no campaign \"{}\"", ostler_domain::text::one_line(who, 64)))
-            .hint("ostler campaign ls", "lists those there are")
-            .hint("ostler campaign add DIR", "registers a directory"))
+        Err(Refusal::new(
+            Reason::CampaignUnknown,
+            format!("there is no campaign \"{}\"", ostler_domain::text::one_line(who, 64)),
+        )
+        .hint("ostler campaign ls", "lists those there are")
+        .hint("ostler campaign add DIR", "registers a directory"))
     }
 
     /// Forgets a campaign. Its files and the record of its sessions stay.
@@ -102,17 +124,24 @@ impl Engine {
             return serde_json::from_str(&reply).map_err(|error| Refusal::internal(error.to_string()));
         }
         let campaign = self.campaign(who).await?;
-        let filter = SessionFilter { scope: Scope::NotEnded, campaign: Some(campaign.id), ..SessionFilter::default() };
+        let filter =
+            SessionFilter { scope: Scope::NotEnded, campaign: Some(campaign.id), ..SessionFilter::default() };
         let busy = self.shared.store.list_sessions(&filter, Page::of(1, None)).await?;
         if let Some(session) = busy.rows.first() {
-            return Err(Refusal::new(Reason::CampaignBusy, format!("campaign {} has sessions that have not ended", campaign.name))
-                .because(format!("session {} is {}", session.id.short(), session.status.as_str()))
-                .hint(format!("ostler stop {}", session.id.short()), "ends that one in an orderly way"));
+            return Err(Refusal::new(
+                Reason::CampaignBusy,
+                format!("campaign {} has sessions that have not ended", campaign.name),
+            )
+            .because(format!("session {} is {}", session.id.short(), session.status.as_str()))
+            .hint(format!("ostler stop {}", session.id.short()), "ends that one in an orderly way"));
         }
         let now = self.shared.clock.now().wall;
         let commit = Commit {
             urgency: Urgency::Control,
-            node_events: vec![(now, Event::CampaignRemoved(CampaignRemoved { id: campaign.id, by: change.by.clone() }))],
+            node_events: vec![(
+                now,
+                Event::CampaignRemoved(CampaignRemoved { id: campaign.id, by: change.by.clone() }),
+            )],
             session: None,
             request: change.done(&fingerprint, serde_json::to_string(&campaign).unwrap_or_default()),
         };
@@ -123,7 +152,10 @@ impl Engine {
 
 /// Looks at a path as it is now.
 fn find_root(path: &str) -> Result<Root, Refusal> {
-    let refuse = |why: String| Refusal::new(Reason::CampaignRoot, why).hint("ostler campaign add DIR", "takes a directory that exists");
+    let refuse = |why: String| {
+        Refusal::new(Reason::CampaignRoot, why)
+            .hint("ostler campaign add DIR", "takes a directory that exists")
+    };
     if !Path::new(path).is_absolute() {
         return Err(Refusal::invalid("a campaign's path must be absolute"));
     }
@@ -133,7 +165,8 @@ fn find_root(path: &str) -> Result<Root, Refusal> {
         io::ErrorKind::NotADirectory => refuse(format!("{shown} is not a directory")),
         _ => refuse(format!("{shown} cannot be looked at: {error}")),
     })?;
-    let facts = fs::metadata(&canonical).map_err(|error| refuse(format!("{shown} cannot be looked at: {error}")))?;
+    let facts =
+        fs::metadata(&canonical).map_err(|error| refuse(format!("{shown} cannot be looked at: {error}")))?;
     if !facts.is_dir() {
         return Err(refuse(format!("{shown} is not a directory")));
     }
@@ -156,29 +189,38 @@ pub(crate) fn check_same(campaign: &Campaign) -> Result<(), Refusal> {
     if (now.device, now.inode) == (campaign.root.device, campaign.root.inode) {
         return Ok(());
     }
-    Err(Refusal::new(Reason::CampaignMoved, format!("{} is another directory than the one that was registered", campaign.root.path))
-        .because("it was replaced since; what was allowed for the old one is not allowed for this one")
-        .hint(format!("ostler campaign rm {0} && ostler campaign add {1}", campaign.name, campaign.root.path), "registers the new one"))
+    Err(Refusal::new(
+        Reason::CampaignMoved,
+        format!("{} is another directory than the one that was registered", campaign.root.path),
+    )
+    .because("it was replaced since; what was allowed for the old one is not allowed for this one")
+    .hint(
+        format!("ostler campaign rm {0} && ostler campaign add {1}", campaign.name, campaign.root.path),
+        "registers the new one",
+    ))
 }
 
 fn already(existing: &Campaign, root: &Root, name: Option<&Name>) -> Result<Campaign, Refusal> {
     let moved = (existing.root.device, existing.root.inode) != (root.device, root.inode);
     match name {
         _ if moved => check_same(existing).map(|()| existing.clone()),
-        Some(name) if *name != existing.name => {
-            Err(Refusal::new(Reason::CampaignExists, format!("{} is already the campaign {}", root.path, existing.name))
-                .hint(format!("ostler campaign show {}", existing.name), "shows it"))
-        }
+        Some(name) if *name != existing.name => Err(Refusal::new(
+            Reason::CampaignExists,
+            format!("{} is already the campaign {}", root.path, existing.name),
+        )
+        .hint(format!("ostler campaign show {}", existing.name), "shows it")),
         _ => Ok(existing.clone()),
     }
 }
 
 fn name_taken(name: &Name) -> Refusal {
-    Refusal::new(Reason::NameTaken, format!("there is already a campaign named {name}")).hint(format!("ostler campaign show {name}"), "shows it")
+    Refusal::new(Reason::NameTaken, format!("there is already a campaign named {name}"))
+        .hint(format!("ostler campaign show {name}"), "shows it")
 }
 
 fn free_name(path: &str, others: &[Campaign]) -> Name {
-    let last = Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let last =
+        Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let first = last.parse().ok().or_else(|| Name::slug(&last)).or_else(|| Name::slug("campaign"));
     let first = first.unwrap_or_else(|| unreachable!("\"campaign\" is a name"));
     let is_free = |name: &Name| others.iter().all(|other| other.name != *name);
@@ -187,5 +229,6 @@ fn free_name(path: &str, others: &[Campaign]) -> Name {
 
 fn ambiguous(who: &str, several: &[&Campaign]) -> Refusal {
     let names: Vec<_> = several.iter().map(|campaign| campaign.name.as_str()).collect();
-    Refusal::new(Reason::Ambiguous, format!("\"{who}\" fits {} campaigns", several.len())).because(names.join(", "))
+    Refusal::new(Reason::Ambiguous, format!("\"{who}\" fits {} campaigns", several.len()))
+        .because(names.join(", "))
 }

@@ -37,14 +37,18 @@ fn kill_group(group: &Path) -> Vec<Leftover> {
     let members = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
     let found = members
         .lines()
-        .filter_map(|pid| Some(Leftover { pid: pid.parse().ok()?, name: name_of(&Path::new("/proc").join(pid)) }))
+        .filter_map(|pid| {
+            Some(Leftover { pid: pid.parse().ok()?, name: name_of(&Path::new("/proc").join(pid)) })
+        })
         .collect();
     // A frozen group dies only when it is thawed.
     let _ = fs::write(group.join("cgroup.kill"), "1");
     let _ = fs::write(group.join("cgroup.freeze"), "0");
     for _ in 0..ROUNDS {
         match fs::remove_dir(group) {
-            Err(error) if error.raw_os_error() == Some(rustix::io::Errno::BUSY.raw_os_error()) => std::thread::sleep(BETWEEN_ROUNDS),
+            Err(error) if error.raw_os_error() == Some(rustix::io::Errno::BUSY.raw_os_error()) => {
+                std::thread::sleep(BETWEEN_ROUNDS)
+            }
             _ => break,
         }
     }
@@ -98,7 +102,12 @@ mod tests {
     fn ends_what_carries_the_stamp_and_nothing_else() {
         let id = |entropy| SessionId::new(Time::from_micros(1), entropy);
         let sleeper = |session: &SessionId| {
-            Command::new("sleep").arg("60").env("OSTLER_SESSION_ID", session.to_string()).stdin(Stdio::null()).spawn().unwrap()
+            Command::new("sleep")
+                .arg("60")
+                .env("OSTLER_SESSION_ID", session.to_string())
+                .stdin(Stdio::null())
+                .spawn()
+                .unwrap()
         };
         let (ours, other) = (id(1), id(2));
         let (mut stamped, mut stranger) = (sleeper(&ours), sleeper(&other));

@@ -12,11 +12,18 @@ pub struct Change {
 
 impl Change {
     /// What was answered when this request was done before; a refusal when it was another request.
-    pub(crate) async fn done_before(&self, store: &Store, fingerprint: &str) -> Result<Option<String>, Refusal> {
+    pub(crate) async fn done_before(
+        &self,
+        store: &Store,
+        fingerprint: &str,
+    ) -> Result<Option<String>, Refusal> {
         let Some(id) = self.request else { return Ok(None) };
         match store.request(id).await? {
             Some(done) if done.fingerprint == fingerprint => Ok(Some(done.reply)),
-            Some(_) => Err(Refusal::new(Reason::RequestConflict, format!("request {id} was used for something else"))),
+            Some(_) => Err(Refusal::new(
+                Reason::RequestConflict,
+                format!("request {id} was used for something else"),
+            )),
             None => Ok(None),
         }
     }

@@ -6,11 +6,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use ostler_domain::{
-    Now, Time,
-    session::Context,
-    time::BootId,
-};
+use ostler_domain::{Now, Time, session::Context, time::BootId};
 use rustix::{
     rand::{GetRandomFlags, getrandom},
     time::{ClockId, clock_gettime},
@@ -25,7 +21,9 @@ pub struct Clock {
 impl Clock {
     pub fn system() -> Self {
         let boot = boot_id();
-        Self::of(move || crate::fault::stepped(Now { wall: wall(), since_boot: since_boot(), boot: boot.clone() }))
+        Self::of(move || {
+            crate::fault::stepped(Now { wall: wall(), since_boot: since_boot(), boot: boot.clone() })
+        })
     }
 
     pub fn of(read: impl Fn() -> Now + Send + Sync + 'static) -> Self {

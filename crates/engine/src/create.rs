@@ -152,16 +152,23 @@ impl Engine {
             let name = if n == 1 { first.clone() } else { first.numbered(n) };
             let Some(holder) = self.holder_of(&name).await? else { return Ok(name) };
             if wanted.name.is_some() {
-                return Err(Refusal::new(Reason::NameTaken, format!("{name} is the name of a session that has not ended"))
-                    .because(format!("session {} is {}", holder.id.short(), holder.status.as_str()))
-                    .hint(format!("ostler send {name} \"…\""), "says something to that one"));
+                return Err(Refusal::new(
+                    Reason::NameTaken,
+                    format!("{name} is the name of a session that has not ended"),
+                )
+                .because(format!("session {} is {}", holder.id.short(), holder.status.as_str()))
+                .hint(format!("ostler send {name} \"…\""), "says something to that one"));
             }
         }
         Ok(first)
     }
 
     async fn holder_of(&self, name: &Name) -> Result<Option<View>, Refusal> {
-        let filter = SessionFilter { scope: Scope::NotEnded, name: Some(name.to_string()), ..SessionFilter::default() };
+        let filter = SessionFilter {
+            scope: Scope::NotEnded,
+            name: Some(name.to_string()),
+            ..SessionFilter::default()
+        };
         Ok(self.shared.store.list_sessions(&filter, Page::of(1, None)).await?.rows.pop())
     }
 }
@@ -189,8 +196,11 @@ pub(crate) fn new_message(now: ostler_domain::Time, text: &str) -> Message {
 fn check_texts(wanted: &NewSession) -> Result<(), Refusal> {
     if let Some(prompt) = &wanted.prompt {
         if prompt.len() > MESSAGE_BYTES {
-            return Err(Refusal::new(Reason::TooLarge, format!("a prompt has at most {MESSAGE_BYTES} bytes"))
-                .because(format!("this one has {}", prompt.len())));
+            return Err(Refusal::new(
+                Reason::TooLarge,
+                format!("a prompt has at most {MESSAGE_BYTES} bytes"),
+            )
+            .because(format!("this one has {}", prompt.len())));
         }
         if prompt.trim().is_empty() {
             return Err(Refusal::invalid("the prompt is empty"));
@@ -199,7 +209,10 @@ fn check_texts(wanted: &NewSession) -> Result<(), Refusal> {
     for (name, value) in &wanted.environment {
         let well_formed = !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0');
         if !well_formed {
-            return Err(Refusal::invalid(format!("\"{}\" is not a variable's name", ostler_domain::text::one_line(name, 64))));
+            return Err(Refusal::invalid(format!(
+                "\"{}\" is not a variable's name",
+                ostler_domain::text::one_line(name, 64)
+            )));
         }
         if name.starts_with("OSTLER_") {
             return Err(Refusal::invalid(format!("{name} is reserved: Ostler sets it itself")));

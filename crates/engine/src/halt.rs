@@ -43,7 +43,8 @@ impl Engine {
 
     /// Lets everything go on: frozen agents, sessions that waited to start, restarts that were due.
     pub async fn release_halt(&self, change: Change) -> Result<u64, Refusal> {
-        if self.halted().is_none() || change.done_before(&self.shared.store, "release_halt").await?.is_some() {
+        if self.halted().is_none() || change.done_before(&self.shared.store, "release_halt").await?.is_some()
+        {
             return Ok(0);
         }
         let now = self.shared.clock.now().wall;

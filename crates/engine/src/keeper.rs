@@ -94,7 +94,10 @@ pub(crate) async fn spawn(program: &Program, document: &LaunchDocument) -> Resul
             let hint = if hint.is_empty() { String::new() } else { format!(" ({hint})") };
             Err(NotStarted { stage, message: format!("{message}{hint}") })
         }
-        Err(_) => Err(NotStarted::at("keeper", "the keeper ended before it was ready; its log is keeper.log in the session's directory")),
+        Err(_) => Err(NotStarted::at(
+            "keeper",
+            "the keeper ended before it was ready; its log is keeper.log in the session's directory",
+        )),
     }
 }
 

@@ -35,10 +35,11 @@ pub use create::NewSession;
 pub use deltas::Delta;
 pub use keeper::Program;
 pub use options::Options;
-pub use requests::Sent;
 pub use ostler_store::{
-    ApprovalRow, ApprovalState, BackupProgress, CheckDepth, CheckReport, DirLock, Finding, Halt, MessageRow, Reindexed, SearchHit, Stats,
+    ApprovalRow, ApprovalState, BackupProgress, CheckDepth, CheckReport, DirLock, Finding, Halt, MessageRow,
+    Reindexed, SearchHit, Stats,
 };
+pub use requests::Sent;
 pub use watch::Watch;
 
 /// This version, as keepers and clients are told.

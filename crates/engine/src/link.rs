@@ -41,11 +41,17 @@ pub(crate) enum LinkError {
 
 impl Link {
     /// Connects and says hello.
-    pub(crate) async fn open(dir: &Path, epoch: u64, version: &str) -> Result<(Self, KeeperState), LinkError> {
+    pub(crate) async fn open(
+        dir: &Path,
+        epoch: u64,
+        version: &str,
+    ) -> Result<(Self, KeeperState), LinkError> {
         let stream = socket::connect(dir)?;
         stream.set_nonblocking(true)?;
-        let mut link = Self { stream: UnixStream::from_std(stream)?, decoder: Decoder::new(), buffer: Vec::new() };
-        link.send(&ToKeeper::Hello { protocol: PROTOCOL, epoch, daemon_version: version.to_owned() }, b"").await?;
+        let mut link =
+            Self { stream: UnixStream::from_std(stream)?, decoder: Decoder::new(), buffer: Vec::new() };
+        link.send(&ToKeeper::Hello { protocol: PROTOCOL, epoch, daemon_version: version.to_owned() }, b"")
+            .await?;
         match timeout(HELLO_WITHIN, link.next()).await {
             Ok(Ok(Some(FromKeeper::Hello { accepted: true, state, .. }))) => Ok((link, state)),
             Ok(Ok(Some(FromKeeper::Hello { epoch, .. }))) => Err(LinkError::HigherEpoch(epoch)),

@@ -33,7 +33,9 @@ impl Engine {
             self.overlay(view);
         }
         if !filter.attention.is_empty() {
-            listed.rows.retain(|view| view.attention.is_some_and(|attention| filter.attention.contains(&attention)));
+            listed
+                .rows
+                .retain(|view| view.attention.is_some_and(|attention| filter.attention.contains(&attention)));
         }
         Ok(listed)
     }
@@ -81,10 +83,17 @@ impl Engine {
     }
 
     /// Lets a session go on, raising what held it.
-    pub async fn resume(&self, who: &str, max_tokens: Option<u64>, tape_bytes: Option<u64>, change: Change) -> Result<View, Refusal> {
+    pub async fn resume(
+        &self,
+        who: &str,
+        max_tokens: Option<u64>,
+        tape_bytes: Option<u64>,
+        change: Change,
+    ) -> Result<View, Refusal> {
         let view = self.session(who).await?;
         let when_used_up = view.budget.map(|budget| budget.when_used_up).unwrap_or_default();
-        let budget = max_tokens.map(|tokens| Budget { tokens: if tokens == 0 { u64::MAX } else { tokens }, when_used_up });
+        let budget = max_tokens
+            .map(|tokens| Budget { tokens: if tokens == 0 { u64::MAX } else { tokens }, when_used_up });
         self.ask(&view.id.to_string(), Request::Resume { budget, tape_bytes }, change).await
     }
 
@@ -94,7 +103,13 @@ impl Engine {
     }
 
     /// Answers an agent that asks for leave.
-    pub async fn answer(&self, approval: &str, allow: bool, message: &str, change: Change) -> Result<ApprovalRow, Refusal> {
+    pub async fn answer(
+        &self,
+        approval: &str,
+        allow: bool,
+        message: &str,
+        change: Change,
+    ) -> Result<ApprovalRow, Refusal> {
         let row = self.approval(approval).await?;
         let request = Request::Answer { id: row.id, allow, message: message.to_owned() };
         self.ask(&row.session.to_string(), request, change).await?;

@@ -31,7 +31,8 @@ impl Engine {
             return self.session(&reply).await;
         }
         if view.outcome.is_some() {
-            return after(self, &view, None, &change.by, |new| change.done(&fingerprint, new.id.to_string())).await;
+            return after(self, &view, None, &change.by, |new| change.done(&fingerprint, new.id.to_string()))
+                .await;
         }
         let mut published = self.shared.store.published();
         if let Some(handle) = self.shared.wake(view.id).await? {
@@ -51,7 +52,10 @@ impl Engine {
         };
         tokio::time::timeout(GONE_WITHIN, wait).await.unwrap_or_else(|_| {
             Err(Refusal::new(Reason::TimedOut, format!("session {} is still stopping", view.id.short()))
-                .hint(format!("ostler kill {}", view.id.short()), "ends it at once; the new session then starts"))
+                .hint(
+                    format!("ostler kill {}", view.id.short()),
+                    "ends it at once; the new session then starts",
+                ))
         })
     }
 
@@ -63,7 +67,12 @@ impl Engine {
     pub async fn chain(&self, who: &str) -> Result<Vec<View>, Refusal> {
         let view = self.session(who).await?;
         let filter = SessionFilter { chain: Some(view.chain), ..SessionFilter::default() };
-        let mut listed = self.shared.store.list_sessions(&filter, Page::of(ostler_domain::limits::PAGE_MOST, None)).await?.rows;
+        let mut listed = self
+            .shared
+            .store
+            .list_sessions(&filter, Page::of(ostler_domain::limits::PAGE_MOST, None))
+            .await?
+            .rows;
         listed.reverse();
         listed.iter_mut().for_each(|view| self.overlay(view));
         Ok(listed)
@@ -83,12 +92,17 @@ pub(crate) async fn after(
     }
     let _naming = engine.shared.naming.lock().await;
     if let Some(successor) = engine.successor(old.id).await? {
-        return Err(Refusal::new(Reason::WrongState, format!("session {} has already gone on", old.id.short()))
-            .because(format!("session {} continues it", successor.id.short()))
-            .hint(format!("ostler send {} \"…\"", successor.id.short()), "says it to that one"));
+        return Err(Refusal::new(
+            Reason::WrongState,
+            format!("session {} has already gone on", old.id.short()),
+        )
+        .because(format!("session {} continues it", successor.id.short()))
+        .hint(format!("ostler send {} \"…\"", successor.id.short()), "says it to that one"));
     }
     let loaded = engine.shared.store.load_session(old.id).await?;
-    let state = loaded.map(|loaded| loaded.state).ok_or_else(|| Refusal::internal(format!("session {} cannot be read", old.id)))?;
+    let state = loaded
+        .map(|loaded| loaded.state)
+        .ok_or_else(|| Refusal::internal(format!("session {} cannot be read", old.id)))?;
     // A person's word ends a quarantine: the count begins anew.
     record(engine, &state, 0, message, by, done).await
 }
@@ -143,7 +157,9 @@ async fn record(
             engine.shared.wake(id).await?;
             Ok(view)
         }
-        Err(CommitError::RequestDone { .. }) => Err(Refusal::new(Reason::RequestConflict, "this request is being done already")),
+        Err(CommitError::RequestDone { .. }) => {
+            Err(Refusal::new(Reason::RequestConflict, "this request is being done already"))
+        }
         Err(error) => Err(error.into()),
     }
 }

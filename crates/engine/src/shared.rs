@@ -56,7 +56,14 @@ impl Epoch {
 }
 
 impl Shared {
-    pub(crate) fn new(store: Store, epoch: u64, clock: Clock, program: Program, options: Options, halt: Option<Halt>) -> Self {
+    pub(crate) fn new(
+        store: Store,
+        epoch: u64,
+        clock: Clock,
+        program: Program,
+        options: Options,
+        halt: Option<Halt>,
+    ) -> Self {
         Self {
             store,
             clock,
@@ -112,9 +119,12 @@ impl Shared {
     pub(crate) fn provider(&self, name: &str) -> Result<&'static dyn Provider, Refusal> {
         registry::find(name).ok_or_else(|| {
             let known: Vec<_> = registry::names().collect();
-            Refusal::new(ostler_domain::Reason::ProviderUnknown, format!("there is no provider \"{}\"", ostler_domain::text::one_line(name, 64)))
-                .because(format!("this version knows: {}", known.join(", ")))
-                .hint(format!("ostler run -p {} \"…\"", known[0]), "uses one that exists")
+            Refusal::new(
+                ostler_domain::Reason::ProviderUnknown,
+                format!("there is no provider \"{}\"", ostler_domain::text::one_line(name, 64)),
+            )
+            .because(format!("this version knows: {}", known.join(", ")))
+            .hint(format!("ostler run -p {} \"…\"", known[0]), "uses one that exists")
         })
     }
 
@@ -136,16 +146,19 @@ impl Shared {
         let stage = |stage: &str, message: String| NotStarted { stage: stage.to_owned(), message };
         let command = provider.command(&launch).map_err(|error| stage("command", error.to_string()))?;
         crate::campaign::check_unmoved(&config.working_dir).map_err(|error| stage("campaign", error))?;
-        ostler_tape::write_attempt(dir, attempt)
-            .map_err(|error| stage("directory", format!("the session's directory cannot be written to: {error}")))?;
-        let mut document = LaunchDocument::new(created.id.to_string(), attempt, dir.to_owned(), command.program);
+        ostler_tape::write_attempt(dir, attempt).map_err(|error| {
+            stage("directory", format!("the session's directory cannot be written to: {error}"))
+        })?;
+        let mut document =
+            LaunchDocument::new(created.id.to_string(), attempt, dir.to_owned(), command.program);
         document.args = command.args;
         document.cwd = PathBuf::from(&config.working_dir);
         document.env = self.environment(created, command.env);
         document.cgroup = self.session_cgroup(&created.id);
         document.ladder = provider.stop_ladder();
         document.daemon_json = self.options.daemon_json.clone();
-        document.orphan_grace_ms = self.options.orphan_grace.map(|grace| u64::try_from(grace.as_millis()).unwrap_or(u64::MAX));
+        document.orphan_grace_ms =
+            self.options.orphan_grace.map(|grace| u64::try_from(grace.as_millis()).unwrap_or(u64::MAX));
         if let Some(tape_bytes) = self.options.tape_bytes {
             document.tape_bytes = tape_bytes;
         }
@@ -154,8 +167,10 @@ impl Shared {
 
     /// Starts empty; the reserved names come last, so that nothing overrides them.
     fn environment(&self, created: &Created, provider: Vec<(String, String)>) -> Vec<(String, String)> {
-        const INHERITED: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR", "TZ"];
-        let inherited = INHERITED.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
+        const INHERITED: &[&str] =
+            &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR", "TZ"];
+        let inherited =
+            INHERITED.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
         let config = &created.config;
         let reserved = [
             ("OSTLER_SESSION_ID", created.id.to_string()),

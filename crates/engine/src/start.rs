@@ -13,11 +13,7 @@ use tokio::{
     time::{Duration, timeout},
 };
 
-use crate::{
-    Change, Clock, Engine, Options, Program, VERSION, restart,
-    session::Command,
-    shared::Shared,
-};
+use crate::{Change, Clock, Engine, Options, Program, VERSION, restart, session::Command, shared::Shared};
 
 /// Sessions looked for at once when the daemon starts.
 const ADOPTED_AT_ONCE: usize = 32;
@@ -43,12 +39,18 @@ impl Engine {
 
     async fn record_start(&self, epoch: u64) -> Result<(), Refusal> {
         let now = self.shared.clock.now();
-        let started = DaemonStarted { version: VERSION.to_owned(), epoch, pid: std::process::id(), boot: now.boot };
+        let started =
+            DaemonStarted { version: VERSION.to_owned(), epoch, pid: std::process::id(), boot: now.boot };
         self.record_node(now.wall, Event::DaemonStarted(started)).await
     }
 
     async fn record_node(&self, at: ostler_domain::Time, event: Event) -> Result<(), Refusal> {
-        let commit = Commit { urgency: Urgency::Control, node_events: vec![(at, event)], session: None, request: None };
+        let commit = Commit {
+            urgency: Urgency::Control,
+            node_events: vec![(at, event)],
+            session: None,
+            request: None,
+        };
         self.shared.store.commit(commit).await?;
         Ok(())
     }
@@ -82,7 +84,13 @@ impl Engine {
         }
         let left = self.shared.sessions.count().0;
         let now = self.shared.clock.now().wall;
-        if let Err(refusal) = self.record_node(now, Event::DaemonStopped(DaemonStopped { by: change.by, sessions_left_running: left })).await {
+        if let Err(refusal) = self
+            .record_node(
+                now,
+                Event::DaemonStopped(DaemonStopped { by: change.by, sessions_left_running: left }),
+            )
+            .await
+        {
             tracing::warn!(%refusal, "the stop cannot be recorded");
         }
         self.shared.shutdown.cancel();

@@ -81,7 +81,14 @@ impl Watch {
                     self.on_tail = false;
                     return Ok(Vec::new());
                 }
-                let fresh = batch.iter().filter(|event| event.seq > self.cursor && self.filter.fits(event.event.kind(), event.session, event.time)).cloned().collect();
+                let fresh = batch
+                    .iter()
+                    .filter(|event| {
+                        event.seq > self.cursor
+                            && self.filter.fits(event.event.kind(), event.session, event.time)
+                    })
+                    .cloned()
+                    .collect();
                 self.cursor = batch.last().map_or(self.cursor, |event| event.seq.max(self.cursor));
                 Ok(fresh)
             }

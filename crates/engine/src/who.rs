@@ -62,7 +62,10 @@ impl Engine {
 
     /// Shows a session whose keeper is not connected as what it is.
     pub(crate) fn overlay(&self, view: &mut View) {
-        if view.outcome.is_none() && !self.shared.sessions.is_attached(&view.id) && view.status != Status::Starting {
+        if view.outcome.is_none()
+            && !self.shared.sessions.is_attached(&view.id)
+            && view.status != Status::Starting
+        {
             view.detached();
         }
     }
@@ -78,15 +81,20 @@ impl Engine {
             [] => Err(unknown()),
             [one] => Ok(one.clone()),
             several => {
-                let shown: Vec<_> = several.iter().map(|row| format!("{} {}", row.id.short(), one_line(&row.input, 40))).collect();
-                Err(Refusal::new(Reason::Ambiguous, format!("\"{who}\" fits {} approvals", several.len())).because(shown.join(" · ")))
+                let shown: Vec<_> = several
+                    .iter()
+                    .map(|row| format!("{} {}", row.id.short(), one_line(&row.input, 40)))
+                    .collect();
+                Err(Refusal::new(Reason::Ambiguous, format!("\"{who}\" fits {} approvals", several.len()))
+                    .because(shown.join(" · ")))
             }
         }
     }
 }
 
 fn unknown(who: &str) -> Refusal {
-    Refusal::new(Reason::SessionUnknown, format!("there is no session \"{}\"", one_line(who, 64))).hint("ostler ls -a", "lists all there are")
+    Refusal::new(Reason::SessionUnknown, format!("there is no session \"{}\"", one_line(who, 64)))
+        .hint("ostler ls -a", "lists all there are")
 }
 
 fn ambiguous(who: &str, several: &[View]) -> Refusal {
@@ -96,6 +104,11 @@ fn ambiguous(who: &str, several: &[View]) -> Refusal {
         .map(|view| format!("{} {} {}", view.id.short(), view.name, view.status.as_str()))
         .collect();
     let more = if several.len() > CANDIDATES { " · …" } else { "" };
-    let count = if several.len() > CANDIDATES { format!("more than {CANDIDATES}") } else { several.len().to_string() };
-    Refusal::new(Reason::Ambiguous, format!("\"{}\" fits {count} sessions", one_line(who, 64))).because(format!("{}{more}", shown.join(" · ")))
+    let count = if several.len() > CANDIDATES {
+        format!("more than {CANDIDATES}")
+    } else {
+        several.len().to_string()
+    };
+    Refusal::new(Reason::Ambiguous, format!("\"{}\" fits {count} sessions", one_line(who, 64)))
+        .because(format!("{}{more}", shown.join(" · ")))
 }

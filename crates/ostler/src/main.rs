@@ -21,5 +21,8 @@ fn main() -> ExitCode {
 }
 
 fn program() -> ostler_cli::Program {
-    ostler_cli::Program { version: env!("CARGO_PKG_VERSION"), path: env::current_exe().unwrap_or_else(|_| "ostler".into()) }
+    ostler_cli::Program {
+        version: env!("CARGO_PKG_VERSION"),
+        path: env::current_exe().unwrap_or_else(|_| "ostler".into()),
+    }
 }

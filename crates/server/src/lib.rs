@@ -15,8 +15,8 @@ use ostler_engine::Engine;
 use ostler_wire::{
     FILE_DESCRIPTOR_SET, REPLY_BYTES,
     pb::{
-        admin_service_server::AdminServiceServer, campaign_service_server::CampaignServiceServer, event_service_server::EventServiceServer,
-        session_service_server::SessionServiceServer,
+        admin_service_server::AdminServiceServer, campaign_service_server::CampaignServiceServer,
+        event_service_server::EventServiceServer, session_service_server::SessionServiceServer,
     },
 };
 use tokio::sync::watch;
@@ -47,12 +47,18 @@ pub struct Stop {
 }
 
 /// Serves until the future resolves, then finishes what is open.
-pub async fn serve(served: Served, socket: ControlSocket, until: impl Future<Output = ()>) -> Result<(), tonic::transport::Error> {
+pub async fn serve(
+    served: Served,
+    socket: ControlSocket,
+    until: impl Future<Output = ()>,
+) -> Result<(), tonic::transport::Error> {
     let (health, health_service) = tonic_health::server::health_reporter();
     macro_rules! service {
         ($service:ident) => {{
             health.set_serving::<$service<Served>>().await;
-            let service = $service::new(served.clone()).max_decoding_message_size(REQUEST_BYTES).max_encoding_message_size(REPLY_BYTES);
+            let service = $service::new(served.clone())
+                .max_decoding_message_size(REQUEST_BYTES)
+                .max_encoding_message_size(REPLY_BYTES);
             tonic::service::interceptor::InterceptedService::new(service, peer::check)
         }};
     }

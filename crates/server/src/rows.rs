@@ -1,6 +1,10 @@
 //! The engine's rows in the words of the wire.
 
-use ostler_domain::{Message, Mode, event::By, query::{UsageBy, UsageSum}};
+use ostler_domain::{
+    Message, Mode,
+    event::By,
+    query::{UsageBy, UsageSum},
+};
 use ostler_engine::{ApprovalRow, ApprovalState, BackupProgress, Finding, Halt, MessageRow};
 use ostler_wire::reply;
 
@@ -14,7 +18,14 @@ pub(crate) fn approval(row: ApprovalRow) -> reply::Approval {
             at: row.answered.unwrap_or(row.asked),
         }),
     };
-    reply::Approval { id: row.id, session: row.session, tool: row.tool, input: row.input, asked: row.asked, answer }
+    reply::Approval {
+        id: row.id,
+        session: row.session,
+        tool: row.tool,
+        input: row.input,
+        asked: row.asked,
+        answer,
+    }
 }
 
 pub(crate) fn delivery(row: MessageRow) -> reply::Delivery {
@@ -49,7 +60,13 @@ pub(crate) fn usage_by(by: reply::UsageBy) -> UsageBy {
 }
 
 pub(crate) fn usage(sum: UsageSum) -> reply::UsageRow {
-    reply::UsageRow { key: sum.key, name: String::new(), usage: sum.usage, sessions: sum.sessions, calls: sum.calls }
+    reply::UsageRow {
+        key: sum.key,
+        name: String::new(),
+        usage: sum.usage,
+        sessions: sum.sessions,
+        calls: sum.calls,
+    }
 }
 
 pub(crate) fn finding(finding: &Finding) -> reply::Finding {

@@ -40,7 +40,10 @@ impl TestHome {
         let home = Self::new(program);
         let client = home.start().await;
         client
-            .add_campaign(ostler_client::AddCampaign { path: home.campaign_dir().display().to_string(), name: Some("shop".parse().unwrap()) })
+            .add_campaign(ostler_client::AddCampaign {
+                path: home.campaign_dir().display().to_string(),
+                name: Some("shop".parse().unwrap()),
+            })
             .await
             .unwrap();
         home
@@ -74,7 +77,10 @@ impl TestHome {
     /// A command of the program in this home.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(args).env("OSTLER_HOME", self.dir.path().canonicalize().unwrap().join("home")).stdin(Stdio::null());
+        command
+            .args(args)
+            .env("OSTLER_HOME", self.dir.path().canonicalize().unwrap().join("home"))
+            .stdin(Stdio::null());
         command.env_remove("OSTLER_CAMPAIGN").env_remove("NO_COLOR").current_dir(self.campaign_dir());
         command
     }
@@ -116,7 +122,8 @@ impl TestHome {
         let mut after = 0;
         loop {
             let filter = EventFilter { session: Some(session), ..EventFilter::default() };
-            let page = client.events(&ListEvents { filter, from: Place::After(after), limit: 1000 }).await.unwrap();
+            let page =
+                client.events(&ListEvents { filter, from: Place::After(after), limit: 1000 }).await.unwrap();
             events.extend(page.events.into_iter().filter_map(|received| match received {
                 Received::Known(recorded) => Some(*recorded),
                 Received::Unknown(_) => None,
@@ -146,7 +153,10 @@ impl TestHome {
                 }
                 last = Some(view);
             }
-            assert!(tokio::time::Instant::now() < deadline, "waited too long for {what}; last seen: {last:#?}");
+            assert!(
+                tokio::time::Instant::now() < deadline,
+                "waited too long for {what}; last seen: {last:#?}"
+            );
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
@@ -158,21 +168,31 @@ impl TestHome {
 
     /// The keeper of a session.
     pub fn keeper(&self, session: SessionId) -> Option<Proc> {
-        self.keepers().into_iter().find(|(_, dir)| dir.ends_with(session.to_string())).map(|(keeper, _)| keeper)
+        self.keepers()
+            .into_iter()
+            .find(|(_, dir)| dir.ends_with(session.to_string()))
+            .map(|(keeper, _)| keeper)
     }
 
     /// The processes that this one started and that still are its own.
     pub fn children_of(&self, parent: &Proc) -> Vec<Proc> {
-        let listed = fs::read_to_string(format!("/proc/{0}/task/{0}/children", parent.pid)).unwrap_or_default();
+        let listed =
+            fs::read_to_string(format!("/proc/{0}/task/{0}/children", parent.pid)).unwrap_or_default();
         listed.split_whitespace().filter_map(|pid| Proc::of(pid.parse().ok()?)).collect()
     }
 
     /// The keepers of this home, each with its session's directory.
     pub fn keepers(&self) -> Vec<(Proc, PathBuf)> {
         let sessions = self.home.sessions();
-        let own = process::with_variable("OSTLER_HOME", &sessions.parent().unwrap().parent().unwrap().display().to_string());
+        let own = process::with_variable(
+            "OSTLER_HOME",
+            &sessions.parent().unwrap().parent().unwrap().display().to_string(),
+        );
         own.into_iter()
-            .filter(|process| process::command_line(process.pid).get(1..3) == Some(&["internal".to_owned(), "keeper".to_owned()]))
+            .filter(|process| {
+                process::command_line(process.pid).get(1..3)
+                    == Some(&["internal".to_owned(), "keeper".to_owned()])
+            })
             .filter_map(|process| Some((process.clone(), lock_dir(process.pid, &sessions)?)))
             .collect()
     }
@@ -182,7 +202,8 @@ impl TestHome {
 fn lock_dir(pid: u32, sessions: &Path) -> Option<PathBuf> {
     fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten().find_map(|entry| {
         let target = fs::read_link(entry.path()).ok()?;
-        (target.file_name()? == "keeper.lock" && target.starts_with(sessions)).then(|| target.parent().map(Path::to_owned))?
+        (target.file_name()? == "keeper.lock" && target.starts_with(sessions))
+            .then(|| target.parent().map(Path::to_owned))?
     })
 }
 
@@ -202,7 +223,11 @@ impl Drop for TestHome {
                 daemon.kill();
             }
             let root = self.home.sessions();
-            let root = root.parent().and_then(Path::parent).map(|root| root.display().to_string()).unwrap_or_default();
+            let root = root
+                .parent()
+                .and_then(Path::parent)
+                .map(|root| root.display().to_string())
+                .unwrap_or_default();
             let own = process::with_variable("OSTLER_HOME", &root);
             for process in &own {
                 process.kill();

@@ -3,7 +3,11 @@
 //! Everything that a test starts ends with it: dropping a [`TestHome`] kills its daemon, its keepers and with
 //! them its agents, by pid and start time, and nothing else.
 #![forbid(unsafe_code)]
-#![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a test may panic, and says so by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::missing_panics_doc,
+    reason = "a test may panic, and says so by panicking"
+)]
 
 pub mod home;
 pub mod numbers;

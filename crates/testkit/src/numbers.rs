@@ -19,13 +19,20 @@ pub fn assert_complete(numbers: &[u64], n: u64, whose: &str) {
     if numbers != expected {
         let missing: Vec<_> = expected.iter().filter(|number| !numbers.contains(number)).take(10).collect();
         let first_wrong = numbers.iter().zip(&expected).position(|(is, should)| is != should);
-        panic!("{whose}: {} of {n} numbers; missing {missing:?}; first out of place at {first_wrong:?}", numbers.len());
+        panic!(
+            "{whose}: {} of {n} numbers; missing {missing:?}; first out of place at {first_wrong:?}",
+            numbers.len()
+        );
     }
 }
 
 /// Panics unless a session's own sequence is 1, 2, 3 … without a hole.
 pub fn assert_gapless(events: &[Recorded], whose: &str) {
     for (place, recorded) in events.iter().enumerate() {
-        assert_eq!(recorded.session_seq, Some(place as u64 + 1), "{whose}: a hole or a double in its sequence");
+        assert_eq!(
+            recorded.session_seq,
+            Some(place as u64 + 1),
+            "{whose}: a hole or a double in its sequence"
+        );
     }
 }

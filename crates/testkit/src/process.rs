@@ -19,7 +19,8 @@ impl Proc {
     /// A killed process is gone when its last thread is: until then its sockets still answer.
     pub fn is_alive(&self) -> bool {
         let threads = || fs::read_dir(format!("/proc/{}/task", self.pid)).map_or(0, Iterator::count);
-        start_time(self.pid) == Some(self.start_time) && (state(self.pid).is_some_and(|state| state != 'Z') || threads() > 1)
+        start_time(self.pid) == Some(self.start_time)
+            && (state(self.pid).is_some_and(|state| state != 'Z') || threads() > 1)
     }
 
     /// Says whether the process is stopped by a signal or frozen.
@@ -48,9 +49,11 @@ impl Proc {
 /// All processes whose environment has this variable with this value.
 pub fn with_variable(name: &str, value: &str) -> Vec<Proc> {
     let wanted = format!("{name}={value}");
-    let pids = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let pids =
+        fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     pids.filter(|pid: &u32| {
-        fs::read(format!("/proc/{pid}/environ")).is_ok_and(|all| all.split(|byte| *byte == 0).any(|one| one == wanted.as_bytes()))
+        fs::read(format!("/proc/{pid}/environ"))
+            .is_ok_and(|all| all.split(|byte| *byte == 0).any(|one| one == wanted.as_bytes()))
     })
     .filter_map(Proc::of)
     .filter(Proc::is_alive)
@@ -60,7 +63,11 @@ pub fn with_variable(name: &str, value: &str) -> Vec<Proc> {
 /// The words of a process's command line.
 pub fn command_line(pid: u32) -> Vec<String> {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    bytes.split(|byte| *byte == 0).filter(|word| !word.is_empty()).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+    bytes
+        .split(|byte| *byte == 0)
+        .filter(|word| !word.is_empty())
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect()
 }
 
 fn stat(pid: u32) -> Option<String> {

@@ -99,7 +99,13 @@ pub async fn run(program: &std::path::Path, plan: Plan) -> Report {
 }
 
 /// Says things to random sessions, whatever happens to the daemon meanwhile.
-async fn talk(home: Arc<TestHome>, ids: Vec<SessionId>, talker: u64, mut seed: Seed, done: Arc<AtomicBool>) -> Vec<Told> {
+async fn talk(
+    home: Arc<TestHome>,
+    ids: Vec<SessionId>,
+    talker: u64,
+    mut seed: Seed,
+    done: Arc<AtomicBool>,
+) -> Vec<Told> {
     let said = AtomicU64::new(0);
     let mut told = Vec::new();
     while !done.load(Ordering::Acquire) {
@@ -107,7 +113,11 @@ async fn talk(home: Arc<TestHome>, ids: Vec<SessionId>, talker: u64, mut seed: S
         let session = ids[usize::try_from(seed.below(ids.len() as u64)).unwrap()];
         let marker = format!("marker-{talker}-{}", said.fetch_add(1, Ordering::Relaxed));
         let Ok(client) = Client::connect(&home.home).await else { continue };
-        let message = SendMessage { who: session.to_string(), text: scenario::of(vec![scenario::say(&marker)]), mode: Mode::Followup };
+        let message = SendMessage {
+            who: session.to_string(),
+            text: scenario::of(vec![scenario::say(&marker)]),
+            mode: Mode::Followup,
+        };
         // An error promises nothing; only what was acknowledged counts.
         if let Ok(sent) = client.send_message(message).await {
             told.push(Told { message: sent.message, session: sent.session.id, marker });
@@ -119,7 +129,10 @@ async fn talk(home: Arc<TestHome>, ids: Vec<SessionId>, talker: u64, mut seed: S
 async fn count(home: &TestHome, ids: &[SessionId], plan: Plan, told: &[Told], report: &mut Report) {
     for id in ids {
         let who = id.to_string();
-        home.reaches(&who, "the agent to finish", |view| view.attention == Some(Attention::Idle) && view.messages_waiting == 0).await;
+        home.reaches(&who, "the agent to finish", |view| {
+            view.attention == Some(Attention::Idle) && view.messages_waiting == 0
+        })
+        .await;
     }
     let client = home.client().await;
     let mut logs = std::collections::HashMap::new();
@@ -138,7 +151,10 @@ async fn count(home: &TestHome, ids: &[SessionId], plan: Plan, told: &[Told], re
             .count();
         let receipt = client.message(&message.to_string()).await.unwrap().receipt;
         assert!(times <= 1, "{marker} was delivered {times} times");
-        assert!(times == 1 || matches!(receipt, Receipt::Unknown | Receipt::Accepted), "{marker} is lost and its receipt says {receipt:?}");
+        assert!(
+            times == 1 || matches!(receipt, Receipt::Unknown | Receipt::Accepted),
+            "{marker} is lost and its receipt says {receipt:?}"
+        );
         report.messages += 1;
         report.unknown += u64::from(receipt == Receipt::Unknown);
     }

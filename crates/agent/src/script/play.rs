@@ -24,7 +24,10 @@ pub(super) enum Wake {
     /// Standard input ended: the orderly way to be stopped.
     InputEnded,
     /// The command that was started as this call ended.
-    Tool { call: u64, outcome: Outcome },
+    Tool {
+        call: u64,
+        outcome: Outcome,
+    },
 }
 
 /// Why playing stops early.

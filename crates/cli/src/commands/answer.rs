@@ -54,7 +54,13 @@ async fn answer(app: &App, ids: &[String], allow: bool, message: &str) -> Result
     Ok(of_many(&codes))
 }
 
-async fn answer_one(app: &App, client: &Client, typed: &str, allow: bool, message: &str) -> Result<Approval, Failure> {
+async fn answer_one(
+    app: &App,
+    client: &Client,
+    typed: &str,
+    allow: bool,
+    message: &str,
+) -> Result<Approval, Failure> {
     let request = |approval: String| AnswerApproval { approval, allow, message: message.to_owned() };
     let unknown = if typed == "-" {
         None
@@ -74,9 +80,11 @@ async fn answer_one(app: &App, client: &Client, typed: &str, allow: bool, messag
         [] => Err(Refusal::new(Reason::WrongState, format!("{} asks for nothing", session.name))
             .hint("ostler ls --needs-me", "lists who waits for you")
             .into()),
-        several => Err(Refusal::new(Reason::Ambiguous, format!("{} asks {} things", session.name, several.len()))
-            .hint(format!("ostler show {}", session.id.short()), "lists them")
-            .into()),
+        several => {
+            Err(Refusal::new(Reason::Ambiguous, format!("{} asks {} things", session.name, several.len()))
+                .hint(format!("ostler show {}", session.id.short()), "lists them")
+                .into())
+        }
     }
 }
 
@@ -86,5 +94,9 @@ fn say(app: &App, approval: &Approval, allow: bool) -> Result<(), Failure> {
     }
     let (tone, word) = if allow { (Tone::Good, "allowed") } else { (Tone::Bad, "denied") };
     let what = one_line(&format!("{}: {}", approval.tool, approval.input), 200);
-    app.ui.data(&Line::toned(tone, word).plain(format!("  {what}")).faint(format!("   session {}", approval.session.short())))
+    app.ui.data(
+        &Line::toned(tone, word)
+            .plain(format!("  {what}"))
+            .faint(format!("   session {}", approval.session.short())),
+    )
 }

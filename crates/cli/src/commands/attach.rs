@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use clap::Args;
 use ostler_client::{
-    AnswerApproval, Client, ListEvents, Place, Received, SendMessage, Session, Watch, Watched, query::EventFilter,
+    AnswerApproval, Client, ListEvents, Place, Received, SendMessage, Session, Watch, Watched,
+    query::EventFilter,
 };
 use ostler_domain::{Event, Mode, Reason, Refusal};
 use tokio::time::{MissedTickBehavior, interval};
@@ -178,7 +179,11 @@ impl Attached<'_> {
         let session = self.client.session(&self.session.id.to_string()).await?;
         let goes_on = if session.outcome.is_some() { "has ended" } else { "goes on" };
         self.app.ui.say(&Line::new());
-        self.app.ui.say(&Line::of(format!("{} {goes_on}", session.name)).faint(" · ").append(row::now(&session, words::now())));
+        self.app.ui.say(
+            &Line::of(format!("{} {goes_on}", session.name))
+                .faint(" · ")
+                .append(row::now(&session, words::now())),
+        );
         Ok(exit_code::OK)
     }
 }

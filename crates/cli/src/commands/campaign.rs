@@ -81,7 +81,11 @@ pub(crate) async fn run(app: &App, args: CampaignArgs) -> Result<u8, Failure> {
             } else {
                 let path = words::path(&campaign.root.path, person_home().as_deref());
                 ui.data(&Line::of("campaign ").strong(campaign.name.as_str()).plain(format!("  {path}")))?;
-                ui.remark(&Line::of("  ").with(Tone::Accent, format!("ostler run -C {} \"…\"", campaign.name)).faint("   starts a session in it"));
+                ui.remark(
+                    &Line::of("  ")
+                        .with(Tone::Accent, format!("ostler run -C {} \"…\"", campaign.name))
+                        .faint("   starts a session in it"),
+                );
             }
         }
         Verb::Ls { no_headers, limit } => list(app, &client, !no_headers, limit).await?,
@@ -90,9 +94,18 @@ pub(crate) async fn run(app: &App, args: CampaignArgs) -> Result<u8, Failure> {
             if ui.is_json() {
                 ui.json(&CampaignForm::new(&campaign))?;
             } else {
-                let filter = SessionFilter { scope: Scope::NotEnded, campaign: Some(campaign.id), ..SessionFilter::default() };
+                let filter = SessionFilter {
+                    scope: Scope::NotEnded,
+                    campaign: Some(campaign.id),
+                    ..SessionFilter::default()
+                };
                 let live = client.sessions(&filter, Page::of(PAGE_MOST, None)).await?.rows;
-                ui.data_lines(&screen::campaign::lines(&campaign, &live, person_home().as_deref(), words::now()))?;
+                ui.data_lines(&screen::campaign::lines(
+                    &campaign,
+                    &live,
+                    person_home().as_deref(),
+                    words::now(),
+                ))?;
             }
         }
         Verb::Rm { who } => {
@@ -100,7 +113,9 @@ pub(crate) async fn run(app: &App, args: CampaignArgs) -> Result<u8, Failure> {
             if ui.is_json() {
                 ui.json(&CampaignForm::new(&campaign))?;
             } else {
-                let line = Line::of("forgotten: ").strong(campaign.name.as_str()).plain("; its directory and its record stay");
+                let line = Line::of("forgotten: ")
+                    .strong(campaign.name.as_str())
+                    .plain("; its directory and its record stay");
                 ui.data(&line)?;
             }
         }
@@ -127,13 +142,25 @@ async fn list(app: &App, client: &ostler_client::Client, heads: bool, limit: u32
             campaigns: campaigns.iter().map(CampaignForm::new).collect(),
             next_cursor: cursor.map(|cursor| cursor.to_string()),
         }),
-        Some(Format::Jsonl) => campaigns.iter().try_for_each(|campaign| ui.json(&CampaignForm::new(campaign))),
-        Some(Format::Name) => campaigns.iter().try_for_each(|campaign| ui.data(&Line::of(campaign.name.as_str()))),
-        _ if ui.is_quiet() => campaigns.iter().try_for_each(|campaign| ui.data(&Line::of(campaign.id.to_string()))),
+        Some(Format::Jsonl) => {
+            campaigns.iter().try_for_each(|campaign| ui.json(&CampaignForm::new(campaign)))
+        }
+        Some(Format::Name) => {
+            campaigns.iter().try_for_each(|campaign| ui.data(&Line::of(campaign.name.as_str())))
+        }
+        _ if ui.is_quiet() => {
+            campaigns.iter().try_for_each(|campaign| ui.data(&Line::of(campaign.id.to_string())))
+        }
         _ if campaigns.is_empty() => {
             screen::campaign::empty().iter().for_each(|line| ui.remark(line));
             Ok(())
         }
-        _ => ui.data_lines(&screen::campaign::table(&campaigns, heads, person_home().as_deref(), words::now(), ui.out_look())),
+        _ => ui.data_lines(&screen::campaign::table(
+            &campaigns,
+            heads,
+            person_home().as_deref(),
+            words::now(),
+            ui.out_look(),
+        )),
     }
 }

@@ -132,7 +132,11 @@ fn lines(status: &NodeStatus, now: ostler_domain::Time) -> Vec<Line> {
     if let Some(halt) = &status.halt {
         let word = if halt.freeze { "all agents frozen" } else { "all agents halted" };
         let why = if halt.why.is_empty() { String::new() } else { format!(": {}", halt.why) };
-        let line = Line::toned(Tone::Bad, format!("! {word}")).plain(format!(" by {} {} ago{why}", halt.by.0, words::age(now.since(halt.since))));
+        let line = Line::toned(Tone::Bad, format!("! {word}")).plain(format!(
+            " by {} {} ago{why}",
+            halt.by.0,
+            words::age(now.since(halt.since))
+        ));
         lines.push(line.faint("   ostler halt --release"));
     }
     lines
@@ -168,7 +172,9 @@ async fn wait_until_gone(pid: u32) -> Result<(), Failure> {
     while !is_gone(pid) {
         if Instant::now() >= deadline {
             let message = format!("the daemon (pid {pid}) has not ended within {}", words::span(ENDS_WITHIN));
-            return Err(Refusal::new(Reason::TimedOut, message).hint("ostler daemon logs", "shows what it is doing").into());
+            return Err(Refusal::new(Reason::TimedOut, message)
+                .hint("ostler daemon logs", "shows what it is doing")
+                .into());
         }
         sleep(LOOK).await;
     }
@@ -203,7 +209,10 @@ async fn restart(app: &App) -> Result<(), Failure> {
     app.ui.data(&Line::joined([
         Line::of(format!("{} ready in {}", status.version, words::took(ready))),
         Line::of(format!("pid {}", status.pid)),
-        Line::of(format!("{attached} of {} re-adopted", words::plural(status.live_sessions, "session", "sessions"))),
+        Line::of(format!(
+            "{attached} of {} re-adopted",
+            words::plural(status.live_sessions, "session", "sessions")
+        )),
     ]))
 }
 
@@ -222,7 +231,8 @@ async fn adopted(client: &Client) -> Result<NodeStatus, Failure> {
 async fn logs(app: &App, follow: bool, tail: usize) -> Result<(), Failure> {
     let home = app.home()?;
     let mut file = open_log(&home)?;
-    let unreadable = |error: std::io::Error| Failure::from(Refusal::internal(format!("the log cannot be read: {error}")));
+    let unreadable =
+        |error: std::io::Error| Failure::from(Refusal::internal(format!("the log cannot be read: {error}")));
     if tail > 0 {
         let length = file.metadata().map_err(unreadable)?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(LOG_BYTES))).map_err(unreadable)?;
@@ -277,8 +287,18 @@ mod tests {
             state_dir: "/home/ann/.local/state/ostler".to_owned(),
             live_sessions: 5,
             detached_sessions: 1,
-            halt: Some(HaltState { freeze: true, by: By("ann".to_owned()), why: "fire drill".to_owned(), since: ago(60) }),
-            store: StoreSizes { database_bytes: 1 << 30, search_bytes: 1 << 20, blob_bytes: 0, tape_bytes: 200 << 20 },
+            halt: Some(HaltState {
+                freeze: true,
+                by: By("ann".to_owned()),
+                why: "fire drill".to_owned(),
+                since: ago(60),
+            }),
+            store: StoreSizes {
+                database_bytes: 1 << 30,
+                search_bytes: 1 << 20,
+                blob_bytes: 0,
+                tape_bytes: 200 << 20,
+            },
             last_seq: 12_345,
             schema_version: 1,
         }

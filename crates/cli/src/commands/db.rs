@@ -117,9 +117,17 @@ async fn check(app: &App, mut answers: Incoming<CheckNews>) -> Result<u8, Failur
     } else if bad == 0 {
         app.ui.data(&Line::toned(Tone::Good, "✓ ").plain("nothing is damaged"))?;
     } else {
-        app.ui.data(&Line::toned(Tone::Bad, "✗ ").plain(words::plural(bad, "thing is not as it should be", "things are not as they should be")))?;
+        app.ui.data(&Line::toned(Tone::Bad, "✗ ").plain(words::plural(
+            bad,
+            "thing is not as it should be",
+            "things are not as they should be",
+        )))?;
         if findings.iter().any(|finding| finding.severity == Severity::Repairable) {
-            app.ui.remark(&Line::of("  ").with(Tone::Accent, "ostler db reindex").faint("   makes what is derived anew from the log"));
+            app.ui.remark(
+                &Line::of("  ")
+                    .with(Tone::Accent, "ostler db reindex")
+                    .faint("   makes what is derived anew from the log"),
+            );
         }
     }
     Ok(if bad == 0 { exit_code::OK } else { exit_code::FAILURE })
@@ -139,7 +147,11 @@ fn line(finding: &Finding) -> Line {
         Severity::Repairable => Tone::Warn,
         Severity::Damage => Tone::Bad,
     };
-    Line::toned(tone, word(finding.severity)).padded(11).plain(&finding.place).plain(": ").plain(&finding.message)
+    Line::toned(tone, word(finding.severity))
+        .padded(11)
+        .plain(&finding.place)
+        .plain(": ")
+        .plain(&finding.message)
 }
 
 /// Shows how far work has come: on a terminal in place, else a line a step.

@@ -64,12 +64,17 @@ pub(crate) async fn run(app: &App, _: DoctorArgs) -> Result<u8, Failure> {
         Err(Failure::Refused(refusal)) => {
             let why = refusal.why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
             let fix = refusal.hints.first().map(|hint| hint.command.clone()).unwrap_or_default();
-            findings.push(Finding::new(Verdict::Fail, "daemon", format!("{}{why}", refusal.message)).fix(fix));
+            findings
+                .push(Finding::new(Verdict::Fail, "daemon", format!("{}{why}", refusal.message)).fix(fix));
         }
         Err(failure) => return Err(failure),
     }
     findings.push(disk(&home));
-    findings.push(Finding::new(Verdict::Warn, "sandbox", "off: this version has none yet; agents may do what you may"));
+    findings.push(Finding::new(
+        Verdict::Warn,
+        "sandbox",
+        "off: this version has none yet; agents may do what you may",
+    ));
     findings.push(Finding::new(Verdict::Ok, "script", "built in, needs no key"));
     findings.push(git());
     findings.extend(logout());
@@ -79,21 +84,29 @@ pub(crate) async fn run(app: &App, _: DoctorArgs) -> Result<u8, Failure> {
 fn daemon(version: &str, status: &NodeStatus) -> Vec<Finding> {
     let up = words::span(words::now().since(status.started));
     let sessions = words::plural(status.live_sessions, "session", "sessions");
-    let text = format!("{}, pid {}, up {up} · {sessions} · schema {}", status.version, status.pid, status.schema_version);
+    let text = format!(
+        "{}, pid {}, up {up} · {sessions} · schema {}",
+        status.version, status.pid, status.schema_version
+    );
     let mut findings = vec![if status.version == version {
         Finding::new(Verdict::Ok, "daemon", text)
     } else {
-        Finding::new(Verdict::Warn, "daemon", format!("{text}; this program is {version}")).fix("ostler daemon restart")
+        Finding::new(Verdict::Warn, "daemon", format!("{text}; this program is {version}"))
+            .fix("ostler daemon restart")
     }];
     let attached = status.live_sessions - status.detached_sessions.min(status.live_sessions);
     findings.push(if status.detached_sessions == 0 {
         Finding::new(Verdict::Ok, "keepers", format!("{attached} of {} answer", status.live_sessions))
     } else {
-        Finding::new(Verdict::Warn, "keepers", format!("{attached} of {} answer", status.live_sessions)).fix("ostler ls --attention detached")
+        Finding::new(Verdict::Warn, "keepers", format!("{attached} of {} answer", status.live_sessions))
+            .fix("ostler ls --attention detached")
     });
     if let Some(halt) = &status.halt {
         let word = if halt.freeze { "frozen" } else { "halted" };
-        findings.push(Finding::new(Verdict::Warn, "halt", format!("all agents are {word}, by {}", halt.by.0)).fix("ostler halt --release"));
+        findings.push(
+            Finding::new(Verdict::Warn, "halt", format!("all agents are {word}, by {}", halt.by.0))
+                .fix("ostler halt --release"),
+        );
     }
     findings
 }
@@ -112,7 +125,9 @@ fn disk(home: &Home) -> Finding {
                 Finding::new(Verdict::Ok, "disk", text)
             }
         }
-        Err(error) => Finding::new(Verdict::Fail, "disk", format!("{} cannot be looked at: {error}", state.display())),
+        Err(error) => {
+            Finding::new(Verdict::Fail, "disk", format!("{} cannot be looked at: {error}", state.display()))
+        }
     }
 }
 
@@ -136,7 +151,8 @@ fn logout() -> Option<Finding> {
     Some(if Path::new("/var/lib/systemd/linger").join(&user).exists() {
         Finding::new(Verdict::Ok, "logout", "agents go on when you log out")
     } else {
-        Finding::new(Verdict::Warn, "logout", "agents may end when you log out: lingering is off").fix("loginctl enable-linger")
+        Finding::new(Verdict::Warn, "logout", "agents may end when you log out: lingering is off")
+            .fix("loginctl enable-linger")
     })
 }
 
@@ -150,7 +166,10 @@ fn say(app: &App, findings: Vec<Finding>) -> Result<u8, Failure> {
     }
     app.ui.data_lines(&table(&findings).lines(app.ui.out_look()))?;
     let parts = [(failures, "failure", "failures"), (warnings, "warning", "warnings")];
-    let parts = parts.into_iter().filter(|(n, ..)| *n > 0).map(|(n, one, many)| Line::of(words::plural(n, one, many)));
+    let parts = parts
+        .into_iter()
+        .filter(|(n, ..)| *n > 0)
+        .map(|(n, one, many)| Line::of(words::plural(n, one, many)));
     let summary = Line::joined(parts);
     app.ui.remark(&if summary.is_empty() { Line::of("all is well") } else { summary });
     Ok(code)
@@ -165,8 +184,17 @@ fn table(findings: &[Finding]) -> Table {
             Verdict::Warn => (Tone::Warn, "warn"),
             Verdict::Fail => (Tone::Bad, "FAIL"),
         };
-        let fix = finding.fix.as_deref().map(|fix| Line::new().faint("fix: ").with(Tone::Accent, fix)).unwrap_or_default();
-        table.row(vec![Line::toned(tone, word).padded(5), Line::of(finding.about).padded(9), Line::of(&finding.text), fix]);
+        let fix = finding
+            .fix
+            .as_deref()
+            .map(|fix| Line::new().faint("fix: ").with(Tone::Accent, fix))
+            .unwrap_or_default();
+        table.row(vec![
+            Line::toned(tone, word).padded(5),
+            Line::of(finding.about).padded(9),
+            Line::of(&finding.text),
+            fix,
+        ]);
     }
     table
 }
@@ -180,7 +208,8 @@ mod tests {
     fn verdicts_have_words_and_cures() {
         let findings = [
             Finding::new(Verdict::Ok, "daemon", "0.1.0, pid 4121, up 2h"),
-            Finding::new(Verdict::Warn, "logout", "agents may end when you log out").fix("loginctl enable-linger"),
+            Finding::new(Verdict::Warn, "logout", "agents may end when you log out")
+                .fix("loginctl enable-linger"),
             Finding::new(Verdict::Fail, "disk", "mounted read-only"),
         ];
         let look = Look::plain(Some(100));

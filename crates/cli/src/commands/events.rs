@@ -102,12 +102,18 @@ impl<'a> Printer<'a> {
     }
 }
 
-async fn list(client: &Client, filter: EventFilter, args: &EventsArgs, mut printer: Printer<'_>) -> Result<(), Failure> {
+async fn list(
+    client: &Client,
+    filter: EventFilter,
+    args: &EventsArgs,
+    mut printer: Printer<'_>,
+) -> Result<(), Failure> {
     let mut left = args.limit.filter(|limit| *limit > 0).unwrap_or(usize::MAX);
     let mut from = args.after.unwrap_or(0);
     loop {
         let limit = u32::try_from(left).unwrap_or(PAGE_MOST).min(PAGE_MOST);
-        let page = client.events(&ListEvents { filter: filter.clone(), from: Place::After(from), limit }).await?;
+        let page =
+            client.events(&ListEvents { filter: filter.clone(), from: Place::After(from), limit }).await?;
         page.events.iter().try_for_each(|event| printer.print(event))?;
         left = left.saturating_sub(page.events.len());
         match page.next {
@@ -138,7 +144,13 @@ async fn last(client: &Client, filter: EventFilter, mut printer: Printer<'_>) ->
     Ok(())
 }
 
-async fn follow(app: &App, client: &Client, filter: EventFilter, args: &EventsArgs, mut printer: Printer<'_>) -> Result<(), Failure> {
+async fn follow(
+    app: &App,
+    client: &Client,
+    filter: EventFilter,
+    args: &EventsArgs,
+    mut printer: Printer<'_>,
+) -> Result<(), Failure> {
     let mut left = args.limit.filter(|limit| *limit > 0).unwrap_or(usize::MAX);
     let mut watch = client.watch(filter, args.after).await?;
     while left > 0 {
@@ -147,7 +159,9 @@ async fn follow(app: &App, client: &Client, filter: EventFilter, args: &EventsAr
             Some(Ok(Watched::Unknown(event))) => Received::Unknown(event),
             Some(Ok(Watched::Reconnected)) => {
                 let place = watch.cursor().unwrap_or(0);
-                app.ui.remark(&Line::new().faint(format!("the daemon was away and is back; going on after {place}, nothing was missed")));
+                app.ui.remark(&Line::new().faint(format!(
+                    "the daemon was away and is back; going on after {place}, nothing was missed"
+                )));
                 continue;
             }
             Some(Err(error)) => return Err(error.into()),

@@ -49,9 +49,14 @@ pub(crate) async fn run(app: &App, args: HaltArgs) -> Result<u8, Failure> {
         ui.json(&HaltedForm { halt: Some(HaltForm::new(&halt.state)), sessions: halt.sessions })?;
     } else {
         let word = if halt.state.freeze { "frozen" } else { "killed" };
-        let line = Line::toned(Tone::Bad, "halted").plain(format!(": {} {word}", words::plural(halt.sessions, "session", "sessions")));
+        let line = Line::toned(Tone::Bad, "halted")
+            .plain(format!(": {} {word}", words::plural(halt.sessions, "session", "sessions")));
         ui.data(&line)?;
-        ui.remark(&Line::new().faint("nothing starts or is delivered until ").with(Tone::Accent, "ostler halt --release"));
+        ui.remark(
+            &Line::new()
+                .faint("nothing starts or is delivered until ")
+                .with(Tone::Accent, "ostler halt --release"),
+        );
     }
     Ok(exit_code::OK)
 }

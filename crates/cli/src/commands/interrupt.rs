@@ -16,7 +16,11 @@ pub(crate) async fn run(app: &App, args: InterruptArgs) -> Result<u8, Failure> {
     interrupt(app, &client, &args.operands).await
 }
 
-pub(super) async fn interrupt(app: &App, client: &ostler_client::Client, operands: &Operands) -> Result<u8, Failure> {
+pub(super) async fn interrupt(
+    app: &App,
+    client: &ostler_client::Client,
+    operands: &Operands,
+) -> Result<u8, Failure> {
     let act = async |client: &ostler_client::Client, who: &str| Ok(client.interrupt_session(who).await?);
     many::each(app, client, operands, "turn interrupted", act).await
 }

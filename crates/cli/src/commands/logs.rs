@@ -106,7 +106,13 @@ async fn print_all(app: &App, client: &Client, args: &LogsArgs, part: &mut Part)
     Ok(())
 }
 
-async fn print_tail(app: &App, client: &Client, args: &LogsArgs, part: &mut Part, tail: usize) -> Result<(), Failure> {
+async fn print_tail(
+    app: &App,
+    client: &Client,
+    args: &LogsArgs,
+    part: &mut Part,
+    tail: usize,
+) -> Result<(), Failure> {
     let filter = filter(args, part.session.id);
     let mut from = Place::End;
     let mut events: Vec<Received> = Vec::new();
@@ -149,7 +155,9 @@ fn tell_all(app: &App, part: &mut Part, events: &[Received], follow: bool) -> Ve
     }
     if !follow && !app.ui.is_json() {
         let last = events.last().map_or_else(words::now, time);
-        told.extend(part.teller.rest().into_iter().map(|deed| (last, events.len().saturating_sub(1), vec![deed])));
+        told.extend(
+            part.teller.rest().into_iter().map(|deed| (last, events.len().saturating_sub(1), vec![deed])),
+        );
     }
     told
 }
@@ -218,12 +226,14 @@ async fn follow(app: &App, client: &Client, args: &LogsArgs, parts: &mut [Part])
             Watched::Event(event) => Received::Known(event),
             Watched::Unknown(event) => Received::Unknown(event),
             Watched::Reconnected => {
-                app.ui.remark(&Line::toned(Tone::Faint, "the daemon was away and is back; nothing was missed"));
+                app.ui
+                    .remark(&Line::toned(Tone::Faint, "the daemon was away and is back; nothing was missed"));
                 continue;
             }
         };
         let part = &mut parts[place];
-        let wanted = args.kind.is_empty() || matches!(&received, Received::Known(event) if args.kind.contains(&event.event.kind()));
+        let wanted = args.kind.is_empty()
+            || matches!(&received, Received::Known(event) if args.kind.contains(&event.event.kind()));
         if wanted {
             print(app, part, &received)?;
         } else {
@@ -236,5 +246,7 @@ async fn follow(app: &App, client: &Client, args: &LogsArgs, parts: &mut [Part])
 
 fn gave_up(args: &LogsArgs) -> Failure {
     let span = words::span(args.timeout.unwrap_or_default());
-    Refusal::new(Reason::TimedOut, format!("not ended within {span}")).hint("ostler ls", "shows what they are doing").into()
+    Refusal::new(Reason::TimedOut, format!("not ended within {span}"))
+        .hint("ostler ls", "shows what they are doing")
+        .into()
 }

@@ -37,7 +37,7 @@ pub(crate) struct LsArgs {
     watch: bool,
     #[command(flatten)]
     filters: Filters,
-    /// The N that changed last; 0 means all [default: all that are current, or 50 with -a]
+    /// The N newest; 0 means all [default: all that are current, or 50 with -a]
     #[arg(long, value_name = "N")]
     limit: Option<u32>,
     /// Go on where the last page ended (`next_cursor`)
@@ -87,12 +87,18 @@ async fn find(client: &Client, filter: &SessionFilter, args: &LsArgs) -> Result<
             break;
         }
     }
-    // Stable: within a rank those that changed last stay first.
+    // Stable: within a rank the newest stay first.
     found.rows.sort_by_key(row::rank);
     Ok(found)
 }
 
-async fn show(app: &App, client: &Client, filter: &SessionFilter, args: &LsArgs, found: Found) -> Result<(), Failure> {
+async fn show(
+    app: &App,
+    client: &Client,
+    filter: &SessionFilter,
+    args: &LsArgs,
+    found: Found,
+) -> Result<(), Failure> {
     let ui = &app.ui;
     if ui.is_quiet() || ui.format() == Some(Format::Name) {
         return found.rows.iter().try_for_each(|session| ui.data(&Line::of(session.id.to_string())));
@@ -121,7 +127,8 @@ async fn show_table(
     let ui = &app.ui;
     let is_all = filter.scope == Scope::All;
     if found.rows.is_empty() {
-        let is_first = is_all || client.sessions(&SessionFilter::default(), Page::of(1, None)).await?.rows.is_empty();
+        let is_first =
+            is_all || client.sessions(&SessionFilter::default(), Page::of(1, None)).await?.rows.is_empty();
         // Help for who looks, not a row for who reads.
         sessions::empty(args.filters.is_any(), is_first).iter().for_each(|line| ui.remark(line));
         return Ok(());
@@ -135,7 +142,11 @@ async fn show_table(
     let beside = Beside {
         tokens_today: usage.ok().map(|sums| sums.total.usage.total()),
         halted: status.ok().and_then(|status| status.halt).map(|halt| {
-            format!("{} by {}: ostler halt --release", if halt.freeze { "frozen" } else { "halted" }, halt.by.0)
+            format!(
+                "{} by {}: ostler halt --release",
+                if halt.freeze { "frozen" } else { "halted" },
+                halt.by.0
+            )
         }),
         more: match (found.next_cursor, is_all) {
             (Some(_), _) => Some("more: --limit 0".to_owned()),

@@ -69,7 +69,8 @@ pub(crate) async fn say(app: &App, client: &Client, verb: &str, session: &Sessio
         Some(Format::Name) => ui.data(&Line::of(session.id.to_string())),
         _ if ui.is_quiet() => ui.data(&Line::of(session.id.to_string())),
         _ => {
-            let why = session.obituary.as_ref().map(|obituary| obituary.sentence.as_str()).unwrap_or_default();
+            let why =
+                session.obituary.as_ref().map(|obituary| obituary.sentence.as_str()).unwrap_or_default();
             let line = Line::toned(Tone::Accent, session.id.short()).plain(" ").strong(session.name.as_str());
             let line = line.plain(format!("  {verb}"));
             ui.data(&if why.is_empty() { line } else { line.faint(format!("   {why}")) })

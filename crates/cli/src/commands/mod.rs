@@ -154,6 +154,7 @@ async fn session(app: &App, verb: SessionCommand) -> Result<u8, Failure> {
 /// Runs what waits for the daemon, on this thread.
 pub(crate) fn with_runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Refusal::internal(format!("the runtime cannot be built: {error}")))?;
+    let runtime =
+        runtime.map_err(|error| Refusal::internal(format!("the runtime cannot be built: {error}")))?;
     runtime.block_on(work)
 }

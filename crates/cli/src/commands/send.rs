@@ -66,14 +66,19 @@ pub(crate) async fn run(app: &App, args: SendArgs) -> Result<u8, Failure> {
         if !answered {
             let span = words::span(args.timeout.unwrap_or_default());
             return Err(Refusal::new(Reason::TimedOut, format!("no answer within {span}"))
-                .hint(format!("ostler logs -f {}", course.session.short()), "follows the agent, which goes on")
+                .hint(
+                    format!("ostler logs -f {}", course.session.short()),
+                    "follows the agent, which goes on",
+                )
                 .into());
         }
         return answer(app, &client, &sent, &course).await;
     }
     if sent.session.attention != Some(Attention::Working) {
         let until = Instant::now() + FOR_RECEIPTS;
-        course.follow(&mut watch, Some(until), |course| course.receipt >= Receipt::Seen || course.ended).await?;
+        course
+            .follow(&mut watch, Some(until), |course| course.receipt >= Receipt::Seen || course.ended)
+            .await?;
     }
     receipt(app, &sent, &course, None)?;
     Ok(exit_code::OK)
@@ -103,7 +108,13 @@ struct Course {
 
 impl Course {
     fn new(sent: &Sent) -> Self {
-        Self { message: sent.message, session: sent.session.id, receipt: sent.receipt, answer: None, ended: false }
+        Self {
+            message: sent.message,
+            session: sent.session.id,
+            receipt: sent.receipt,
+            answer: None,
+            ended: false,
+        }
     }
 
     fn is_over(&self) -> bool {
@@ -148,7 +159,9 @@ impl Course {
             Event::MessageAnswered(mark) if mark.id == self.message => self.receipt = Receipt::Answered,
             Event::MessageUnknown(unknown) if unknown.id == self.message => self.receipt = Receipt::Unknown,
             // Only what is said after it was written to the agent can be an answer to it.
-            Event::AgentCompletion(said) if is_own && self.receipt > Receipt::Accepted => self.answer = Some(said.text.clone()),
+            Event::AgentCompletion(said) if is_own && self.receipt > Receipt::Accepted => {
+                self.answer = Some(said.text.clone())
+            }
             Event::SessionStopped(_) | Event::SessionFailed(_) if is_own => self.ended = true,
             _ => {}
         }
@@ -157,7 +170,8 @@ impl Course {
 
 fn woke(before: &Session, after: &Session) -> Line {
     let outcome = before.outcome.map_or("ended", |outcome| outcome.as_str());
-    let ago = before.ended_at.map(|at| format!(" {} ago", words::age(words::now().since(at)))).unwrap_or_default();
+    let ago =
+        before.ended_at.map(|at| format!(" {} ago", words::age(words::now().since(at)))).unwrap_or_default();
     Line::of(format!("{} ended ({outcome}{ago}): started session ", before.id.short()))
         .with(Tone::Accent, after.id.short())
         .plain(" in the same conversation")
@@ -200,7 +214,11 @@ async fn answer(app: &App, client: &Client, sent: &Sent, course: &Course) -> Res
         app.ui.text(answer)?;
     }
     if code != exit_code::OK {
-        let why = session.obituary.as_ref().map(|obituary| obituary.sentence.as_str()).unwrap_or("it was not answered");
+        let why = session
+            .obituary
+            .as_ref()
+            .map(|obituary| obituary.sentence.as_str())
+            .unwrap_or("it was not answered");
         app.ui.remark(&Line::toned(Tone::Bad, "✗ ").plain(why));
     }
     Ok(code)

@@ -45,8 +45,15 @@ enum Thing {
 
 /// What the words mean: by their prefix where they have one, else the first sort of thing that has them.
 async fn find(app: &App, client: &Client, typed: &str) -> Result<Thing, Failure> {
-    let has_prefix = |prefix: &str| typed.to_ascii_lowercase().strip_prefix(prefix).is_some_and(|rest| rest.starts_with('_'));
-    if has_prefix(CampaignId::PREFIX) || typed == "." || typed.starts_with('/') || typed.starts_with("./") || typed.starts_with("../") {
+    let has_prefix = |prefix: &str| {
+        typed.to_ascii_lowercase().strip_prefix(prefix).is_some_and(|rest| rest.starts_with('_'))
+    };
+    if has_prefix(CampaignId::PREFIX)
+        || typed == "."
+        || typed.starts_with('/')
+        || typed.starts_with("./")
+        || typed.starts_with("../")
+    {
         return Ok(Thing::Campaign(client.campaign(&campaign_operand(typed)?).await?));
     }
     if has_prefix(ApprovalId::PREFIX) {
@@ -101,7 +108,8 @@ async fn show_campaign(app: &App, client: &Client, campaign: &Campaign) -> Resul
     if app.ui.is_json() {
         return app.ui.json(&CampaignForm::new(campaign));
     }
-    let filter = SessionFilter { scope: Scope::NotEnded, campaign: Some(campaign.id), ..SessionFilter::default() };
+    let filter =
+        SessionFilter { scope: Scope::NotEnded, campaign: Some(campaign.id), ..SessionFilter::default() };
     let live = client.sessions(&filter, Page::of(PAGE_MOST, None)).await?.rows;
     app.ui.data_lines(&screen::campaign::lines(campaign, &live, person_home().as_deref(), words::now()))
 }

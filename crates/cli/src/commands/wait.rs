@@ -54,7 +54,9 @@ pub(crate) async fn run(app: &App, args: WaitArgs) -> Result<u8, Failure> {
             Ok(code) => code,
             Err(_) => {
                 let message = format!("not ended within {}", words::span(limit));
-                Err(Refusal::new(Reason::TimedOut, message).hint("ostler ls", "shows what they are doing").into())
+                Err(Refusal::new(Reason::TimedOut, message)
+                    .hint("ostler ls", "shows what they are doing")
+                    .into())
             }
         },
     }

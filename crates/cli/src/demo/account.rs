@@ -35,7 +35,8 @@ impl Account {
         self.present += expected.iter().filter(|line| count(line) > 0).count() as u64;
         self.lost += expected.iter().filter(|line| count(line) == 0).count() as u64;
         self.doubled += expected.iter().map(|line| count(line).saturating_sub(1)).sum::<u64>();
-        let place: HashMap<&str, usize> = expected.iter().enumerate().map(|(place, line)| (line.as_str(), place)).collect();
+        let place: HashMap<&str, usize> =
+            expected.iter().enumerate().map(|(place, line)| (line.as_str(), place)).collect();
         let places: Vec<usize> = found.iter().filter_map(|line| place.get(line.as_str()).copied()).collect();
         self.out_of_order += places.windows(2).filter(|pair| pair[0] > pair[1]).count() as u64;
     }
@@ -58,7 +59,9 @@ async fn read(client: &Client, session: SessionId) -> Result<(Vec<String>, u64),
     let (mut found, mut holes) = (Vec::new(), 0);
     let (mut from, mut last) = (0, 0);
     loop {
-        let page = client.events(&ListEvents { filter: filter.clone(), from: Place::After(from), limit: PAGE_MOST }).await?;
+        let page = client
+            .events(&ListEvents { filter: filter.clone(), from: Place::After(from), limit: PAGE_MOST })
+            .await?;
         for received in &page.events {
             let Received::Known(event) = received else { continue };
             holes += u64::from(event.session_seq != Some(last + 1));

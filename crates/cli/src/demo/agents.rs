@@ -29,7 +29,9 @@ pub(super) const ALL: [Agent; 3] = [
         ],
         tools: |stretch| match stretch {
             0 => json!({"read": "README.md"}),
-            1 | 3 => json!({"write": {"path": format!("src/login_{stretch}.rs"), "text": "pub fn limit() -> u32 { 5 }\n"}}),
+            1 | 3 => {
+                json!({"write": {"path": format!("src/login_{stretch}.rs"), "text": "pub fn limit() -> u32 { 5 }\n"}})
+            }
             5 => json!({"run": ["git", "log", "--oneline"]}),
             _ => json!({"run": ["ls", "src"]}),
         },
@@ -46,7 +48,9 @@ pub(super) const ALL: [Agent; 3] = [
         ],
         tools: |stretch| match stretch {
             0 => json!({"run": ["git", "status", "--short"]}),
-            1 | 2 | 4 => json!({"write": {"path": format!("migrations/{stretch}.sql"), "text": "create table attempt (address text, at integer);\n"}}),
+            1 | 2 | 4 => {
+                json!({"write": {"path": format!("migrations/{stretch}.sql"), "text": "create table attempt (address text, at integer);\n"}})
+            }
             _ => json!({"run": ["wc", "-l", "README.md"]}),
         },
     },
@@ -86,7 +90,9 @@ impl Agent {
 
 /// The lines that each agent says, in their order.
 pub(super) fn numbered_lines() -> Vec<String> {
-    (1..=STRETCHES).flat_map(|stretch| (1..=LINES).map(move |line| format!("line {stretch}.{line}"))).collect()
+    (1..=STRETCHES)
+        .flat_map(|stretch| (1..=LINES).map(move |line| format!("line {stretch}.{line}")))
+        .collect()
 }
 
 /// Says whether a numbered line is one to show: the last of its stretch.

@@ -37,7 +37,13 @@ struct DemoForm {
 }
 
 /// Plays the rest and returns the exit code: 0 only when every line was accounted for.
-pub(super) async fn play(app: &App, client: &Client, campaign: &Campaign, stage: &Stage<'_>, account: &Account) -> Result<u8, Failure> {
+pub(super) async fn play(
+    app: &App,
+    client: &Client,
+    campaign: &Campaign,
+    stage: &Stage<'_>,
+    account: &Account,
+) -> Result<u8, Failure> {
     let dead = kill_one(client, campaign, stage).await?;
     let mut rows = client.sessions(&SessionFilter::default(), Page::of(0, None)).await?.rows;
     rows.sort_by_key(row::rank);
@@ -50,7 +56,8 @@ pub(super) async fn play(app: &App, client: &Client, campaign: &Campaign, stage:
     sessions::table(&rows, &names, style, now, look).iter().try_for_each(|line| stage.line(line))?;
 
     command(stage, &format!("ostler show {}", dead.id.short()))?;
-    let around = Around { campaign: campaign.name.as_str(), place_in_chain: (1, 1), approvals: &[], home: None };
+    let around =
+        Around { campaign: campaign.name.as_str(), place_in_chain: (1, 1), approvals: &[], home: None };
     session::lines(&dead, &around, now).iter().try_for_each(|line| stage.line(line))?;
 
     let tokens = say_tokens(client, stage, &rows, look).await?;
@@ -101,7 +108,8 @@ async fn kill_one(client: &Client, campaign: &Campaign, stage: &Stage<'_>) -> Re
             None => return Err(Refusal::new(Reason::DaemonUnreachable, "the daemon is gone").into()),
         }
     }
-    stage.loud(Line::of(format!("a fourth agent, endless ({}), is killed on purpose", session.id.short())))?;
+    stage
+        .loud(Line::of(format!("a fourth agent, endless ({}), is killed on purpose", session.id.short())))?;
     client.stop_session(&session.id.to_string(), true).await?;
     ended::wait(client, session.id).await
 }
@@ -111,18 +119,28 @@ fn command(stage: &Stage<'_>, words: &str) -> Result<(), Failure> {
     stage.line(&Line::new().faint("$ ").with(Tone::Accent, words))
 }
 
-async fn say_tokens(client: &Client, stage: &Stage<'_>, rows: &[Session], look: &crate::output::Look) -> Result<u64, Failure> {
+async fn say_tokens(
+    client: &Client,
+    stage: &Stage<'_>,
+    rows: &[Session],
+    look: &crate::output::Look,
+) -> Result<u64, Failure> {
     let sums = client.usage(&GetUsage { by: Some(UsageBy::Session), ..GetUsage::default() }).await?;
     stage.line(&Line::new())?;
     stage.line(&Line::new().strong("What it cost").faint("   tokens; scripted agents have no price"))?;
     let heads = ["AGENT", "CALLS", "INPUT", "CACHE READ", "CACHE WRITE", "OUTPUT", "REASONING"];
     let column = |(n, head)| if n == 0 { Column::new(head) } else { Column::new(head).right() };
     let mut table = Table::new(heads.into_iter().enumerate().map(column).collect::<Vec<_>>());
-    let name = |key: &str| rows.iter().find(|row| row.id.to_string() == key).map_or_else(|| key.to_owned(), |row| row.name.to_string());
+    let name = |key: &str| {
+        rows.iter()
+            .find(|row| row.id.to_string() == key)
+            .map_or_else(|| key.to_owned(), |row| row.name.to_string())
+    };
     let total = [("TOTAL".to_owned(), &sums.total)];
     for (name, sum) in sums.rows.iter().map(|row| (name(&row.key), row)).chain(total) {
         let usage = &sum.usage;
-        let numbers = [sum.calls, usage.input, usage.cache_read, usage.cache_write, usage.output, usage.reasoning];
+        let numbers =
+            [sum.calls, usage.input, usage.cache_read, usage.cache_write, usage.output, usage.reasoning];
         let cells = numbers.map(|n| Line::of(words::count(n)));
         table.row([Line::of(name)].into_iter().chain(cells).collect());
     }

@@ -15,13 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::{
-    app::App,
-    commands::with_runtime,
-    exit_code,
-    failure::Failure,
-    output::Line,
-    signals::Signals,
-    words,
+    app::App, commands::with_runtime, exit_code, failure::Failure, output::Line, signals::Signals, words,
 };
 use place::Place;
 use stage::Stage;
@@ -90,7 +84,13 @@ async fn start(client: &Client, campaign: &Campaign) -> Result<Vec<Session>, Fai
 }
 
 /// Shows what the agents do until all have ended, and kills the daemon on the way.
-async fn watch(app: &App, place: &Place, client: &Client, sessions: &[Session], stage: &mut Stage<'_>) -> Result<(), Failure> {
+async fn watch(
+    app: &App,
+    place: &Place,
+    client: &Client,
+    sessions: &[Session],
+    stage: &mut Stage<'_>,
+) -> Result<(), Failure> {
     let mut watch = client.watch(EventFilter::default(), Some(0)).await?;
     let mut working: Vec<SessionId> = sessions.iter().map(|session| session.id).collect();
     let kill_at = Instant::now() + KILL_AFTER;
@@ -117,7 +117,13 @@ async fn watch(app: &App, place: &Place, client: &Client, sessions: &[Session], 
     Ok(())
 }
 
-async fn kill_the_daemon(app: &App, place: &Place, client: &Client, sessions: &[Session], stage: &Stage<'_>) -> Result<(), Failure> {
+async fn kill_the_daemon(
+    app: &App,
+    place: &Place,
+    client: &Client,
+    sessions: &[Session],
+    stage: &Stage<'_>,
+) -> Result<(), Failure> {
     let pid = client.status().await?.pid;
     let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let killed = process.is_some_and(|process| kill_process(process, Signal::KILL).is_ok());
@@ -126,7 +132,10 @@ async fn kill_the_daemon(app: &App, place: &Place, client: &Client, sessions: &[
     }
     let dead = Instant::now();
     let before = place.lines_on_tape(sessions);
-    stage.loud(Line::of(format!("kill -9 the daemon (pid {pid}); {} agents go on without it", sessions.len())))?;
+    stage.loud(Line::of(format!(
+        "kill -9 the daemon (pid {pid}); {} agents go on without it",
+        sessions.len()
+    )))?;
     let (next, by_keeper) = back(app, place.home(), dead).await?;
     let away = dead.elapsed();
     let meanwhile = place.lines_on_tape(sessions).saturating_sub(before);

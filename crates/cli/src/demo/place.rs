@@ -30,11 +30,17 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn make() -> Result<Self, Failure> {
-        let root = std::env::temp_dir().join(format!("ostler-demo-{}-{}", std::process::id(), words::now().micros() % 1_000_000));
+        let root = std::env::temp_dir().join(format!(
+            "ostler-demo-{}-{}",
+            std::process::id(),
+            words::now().micros() % 1_000_000
+        ));
         // Created, not found: a directory that someone else put there is refused.
         let repository = root.join("shop");
         let made = DirBuilder::new().mode(0o700).create(&root).and_then(|()| fs::create_dir(&repository));
-        made.map_err(|error| Refusal::new(Reason::DiskFull, format!("{} cannot be made: {error}", root.display())))?;
+        made.map_err(|error| {
+            Refusal::new(Reason::DiskFull, format!("{} cannot be made: {error}", root.display()))
+        })?;
         Ok(Self { home: Home::at(root.join("home")), root })
     }
 
@@ -57,10 +63,22 @@ impl Place {
         for sub in ["src", "migrations", "docs"] {
             let _ = fs::create_dir(dir.join(sub));
         }
-        let who = ["-c", "user.name=Ostler demo", "-c", "user.email=demo@example.org", "-c", "commit.gpgsign=false"];
+        let who = [
+            "-c",
+            "user.name=Ostler demo",
+            "-c",
+            "user.email=demo@example.org",
+            "-c",
+            "commit.gpgsign=false",
+        ];
         for words in [&["init", "-q", "-b", "main"][..], &["add", "."], &["commit", "-q", "-m", "A shop"]] {
             let mut git = Command::new("git");
-            git.current_dir(&dir).args(who).args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            git.current_dir(&dir)
+                .args(who)
+                .args(words)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
             let _ = git.status();
         }
     }
@@ -69,8 +87,11 @@ impl Place {
     pub(super) fn lines_on_tape(&self, sessions: &[Session]) -> u64 {
         let count = |session: &Session| -> u64 {
             let Ok(files) = fs::read_dir(self.home.session_dir(&session.id)) else { return 0 };
-            let tapes = files.flatten().filter(|file| file.file_name().to_string_lossy().starts_with("tape."));
-            tapes.map(|file| fs::read(file.path()).map_or(0, |bytes| occurrences(&bytes, ON_TAPE.as_bytes()))).sum()
+            let tapes =
+                files.flatten().filter(|file| file.file_name().to_string_lossy().starts_with("tape."));
+            tapes
+                .map(|file| fs::read(file.path()).map_or(0, |bytes| occurrences(&bytes, ON_TAPE.as_bytes())))
+                .sum()
         };
         sessions.iter().map(count).sum()
     }
@@ -81,8 +102,16 @@ impl Place {
         }
         let home = self.root.join("home");
         ui.data(&Line::new())?;
-        ui.data(&Line::of("Kept: ").with(Tone::Accent, format!("export OSTLER_HOME={}", home.display())).faint("   then ostler ls -a, ostler logs api, …"))?;
-        ui.data(&Line::of("      ").with(Tone::Accent, "ostler daemon stop --stop-sessions").faint(format!("   ends it; then remove {}", self.root.display())))
+        ui.data(
+            &Line::of("Kept: ")
+                .with(Tone::Accent, format!("export OSTLER_HOME={}", home.display()))
+                .faint("   then ostler ls -a, ostler logs api, …"),
+        )?;
+        ui.data(
+            &Line::of("      ")
+                .with(Tone::Accent, "ostler daemon stop --stop-sessions")
+                .faint(format!("   ends it; then remove {}", self.root.display())),
+        )
     }
 
     /// Ends everything that runs here and removes it. What cannot be ended ends by itself: a keeper whose directory
@@ -116,7 +145,10 @@ mod tests {
 
     #[test]
     fn counts_what_is_on_a_tape() {
-        assert_eq!(occurrences(b"\x01{\"text\":\"line 1.1\"}\x02{\"text\":\"line 1.2\"}", ON_TAPE.as_bytes()), 2);
+        assert_eq!(
+            occurrences(b"\x01{\"text\":\"line 1.1\"}\x02{\"text\":\"line 1.2\"}", ON_TAPE.as_bytes()),
+            2
+        );
         assert_eq!(occurrences(b"", ON_TAPE.as_bytes()), 0);
     }
 }

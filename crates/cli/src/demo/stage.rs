@@ -59,8 +59,13 @@ impl<'a> Stage<'a> {
     }
 
     pub(super) fn open(&self, place: &Place) -> Result<(), Failure> {
-        self.line(&Line::new().strong("Three scripted agents in a small git repository: no key, no network."))?;
-        let words = format!("Home: {} (removed at the end; --keep leaves it). Sandbox: off, this version has none yet.", place.root().display());
+        self.line(
+            &Line::new().strong("Three scripted agents in a small git repository: no key, no network."),
+        )?;
+        let words = format!(
+            "Home: {} (removed at the end; --keep leaves it). Sandbox: off, this version has none yet.",
+            place.root().display()
+        );
         self.line(&Line::new().faint(words))
     }
 
@@ -70,7 +75,8 @@ impl<'a> Stage<'a> {
             let name = session.name.to_string();
             self.players.push(Player { id: session.id, name, tone, teller: Teller::new() });
         }
-        let names: Vec<_> = self.players.iter().map(|player| format!("{} ({})", player.name, player.id.short())).collect();
+        let names: Vec<_> =
+            self.players.iter().map(|player| format!("{} ({})", player.name, player.id.short())).collect();
         self.loud(Line::of(format!("started: {}", names.join(", "))))
     }
 
@@ -82,7 +88,9 @@ impl<'a> Stage<'a> {
             _ => false,
         };
         let clock = self.clock();
-        let Some(player) = self.players.iter_mut().find(|player| Some(player.id) == event.session) else { return Ok(()) };
+        let Some(player) = self.players.iter_mut().find(|player| Some(player.id) == event.session) else {
+            return Ok(());
+        };
         if hidden {
             return Ok(());
         }

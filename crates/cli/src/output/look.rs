@@ -108,7 +108,9 @@ fn look(is_terminal: bool, columns: Option<usize>, vars: &dyn Fn(&str) -> Option
             _ => Letters::PlainSigns,
         },
         in_place: is_terminal && !dumb,
-        width: columns.or_else(|| set("COLUMNS").and_then(|columns| columns.parse().ok())).filter(|width| *width > 0),
+        width: columns
+            .or_else(|| set("COLUMNS").and_then(|columns| columns.parse().ok()))
+            .filter(|width| *width > 0),
     }
 }
 

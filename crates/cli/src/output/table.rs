@@ -69,7 +69,8 @@ impl Table {
         if let Some(most) = look.width {
             self.fit(most, &mut widths, &mut shown);
         }
-        let heads = self.heads.then(|| self.columns.iter().map(|column| Line::new().faint(column.head)).collect());
+        let heads =
+            self.heads.then(|| self.columns.iter().map(|column| Line::new().faint(column.head)).collect());
         heads.iter().chain(&self.rows).map(|cells| self.lay_out(cells, &widths, &shown)).collect()
     }
 

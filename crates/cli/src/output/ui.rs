@@ -97,7 +97,11 @@ impl Ui {
         let look = self.out_look();
         // A program that reads this has no trouble with letters; a terminal may.
         let text = visible(text.trim_end());
-        let text = if self.terminals.stdout_is_terminal { text.chars().map(|c| look.letter(c)).collect() } else { text };
+        let text = if self.terminals.stdout_is_terminal {
+            text.chars().map(|c| look.letter(c)).collect()
+        } else {
+            text
+        };
         writeln!(self.out.borrow_mut(), "{text}")?;
         self.flush()
     }

@@ -186,14 +186,16 @@ impl Teller {
     /// The call that runs now, and how long.
     pub(crate) fn running(&self, now: Time) -> Option<Line> {
         let call = self.calls.back()?;
-        let head = Line::of("  ").append(Line::of(&call.verb).padded(VERB - 1)).plain(" ").plain(&call.summary);
+        let head =
+            Line::of("  ").append(Line::of(&call.verb).padded(VERB - 1)).plain(" ").plain(&call.summary);
         Some(head.faint(format!("  {}", words::span(now.since(call.since)))))
     }
 
     fn end_of_flood(&mut self) -> Option<Told> {
         let flood = std::mem::take(&mut self.flood);
-        (flood > FLOOD_AFTER)
-            .then(|| Told::new("raw", format!("… and {} more lines", words::number(flood - FLOOD_AFTER))).faint())
+        (flood > FLOOD_AFTER).then(|| {
+            Told::new("raw", format!("… and {} more lines", words::number(flood - FLOOD_AFTER))).faint()
+        })
     }
 }
 
@@ -250,7 +252,13 @@ mod tests {
 
     fn recorded(seconds_ago: i64, event: Event) -> Received {
         let session_seq = Some(1);
-        Received::Known(Box::new(Recorded { seq: 1, session: None, session_seq, time: ago(seconds_ago), event }))
+        Received::Known(Box::new(Recorded {
+            seq: 1,
+            session: None,
+            session_seq,
+            time: ago(seconds_ago),
+            event,
+        }))
     }
 
     fn call(id: &str, tool: &str, summary: &str) -> Event {
@@ -260,7 +268,12 @@ mod tests {
 
     fn result(id: &str, exit: Option<i32>, output: &str) -> Event {
         let success = exit.is_none_or(|code| code == 0);
-        Event::AgentToolResult(ToolResult { tool_id: id.to_owned(), success, exit, output: output.to_owned() })
+        Event::AgentToolResult(ToolResult {
+            tool_id: id.to_owned(),
+            success,
+            exit,
+            output: output.to_owned(),
+        })
     }
 
     fn text(text: &str) -> Text {
@@ -328,12 +341,15 @@ mod tests {
     #[test]
     fn nothing_moves_the_terminal() {
         let nasty = "\u{1b}[2J\u{9b}1m\u{7}";
-        let told = story(80, vec![
-            (9, call(nasty, nasty, nasty)),
-            (8, result(nasty, Some(1), nasty)),
-            (7, Event::AgentCompletion(text(nasty))),
-            (6, Event::AgentThinking(text(nasty))),
-        ]);
+        let told = story(
+            80,
+            vec![
+                (9, call(nasty, nasty, nasty)),
+                (8, result(nasty, Some(1), nasty)),
+                (7, Event::AgentCompletion(text(nasty))),
+                (6, Event::AgentThinking(text(nasty))),
+            ],
+        );
         assert!(!told.contains(['\u{1b}', '\u{9b}', '\u{7}']), "{told:?}");
     }
 }

@@ -28,8 +28,14 @@ pub(crate) fn lines(approval: &Approval, now: Time) -> Vec<Line> {
     }
     match &approval.answer {
         Some(answered) => {
-            let when = format!("{} by {}, {} ago", word(answered.answer), answered.by.0, words::age(now.since(answered.at)));
-            let message = if answered.message.is_empty() { String::new() } else { format!(": {}", answered.message) };
+            let when = format!(
+                "{} by {}, {} ago",
+                word(answered.answer),
+                answered.by.0,
+                words::age(now.since(answered.at))
+            );
+            let message =
+                if answered.message.is_empty() { String::new() } else { format!(": {}", answered.message) };
             lines.push(field("answer", Line::of(format!("{when}{message}"))));
             lines.extend(next_steps(&[(format!("ostler show {session}"), "the session")]));
         }
@@ -76,7 +82,8 @@ mod tests {
         };
         let open = shown(&approval);
         let message = "open a branch instead".to_owned();
-        approval.answer = Some(Answered { answer: Answer::Denied, by: By("ann".to_owned()), message, at: ago(60) });
+        approval.answer =
+            Some(Answered { answer: Answer::Denied, by: By("ann".to_owned()), message, at: ago(60) });
         insta::assert_snapshot!(format!("{open}\n\n{}", shown(&approval)));
     }
 }

@@ -9,8 +9,19 @@ use crate::{
     words,
 };
 
-pub(crate) fn table(campaigns: &[Campaign], heads: bool, home: Option<&str>, now: Time, look: &Look) -> Vec<Line> {
-    let columns = [Column::new("NAME"), Column::new("PATH").gives_way_to(60), Column::new("ADDED").right(), Column::new("ID").goes(1)];
+pub(crate) fn table(
+    campaigns: &[Campaign],
+    heads: bool,
+    home: Option<&str>,
+    now: Time,
+    look: &Look,
+) -> Vec<Line> {
+    let columns = [
+        Column::new("NAME"),
+        Column::new("PATH").gives_way_to(60),
+        Column::new("ADDED").right(),
+        Column::new("ID").goes(1),
+    ];
     let mut table = Table::new(columns).with_heads(heads);
     for campaign in campaigns {
         table.row(vec![
@@ -26,13 +37,20 @@ pub(crate) fn table(campaigns: &[Campaign], heads: bool, home: Option<&str>, now
 pub(crate) fn empty() -> Vec<Line> {
     vec![
         Line::of("No campaigns yet. A campaign is a directory that agents may work in."),
-        Line::of("  ").with(Tone::Accent, "ostler campaign add .").plain("   ").faint("makes this directory one"),
+        Line::of("  ")
+            .with(Tone::Accent, "ostler campaign add .")
+            .plain("   ")
+            .faint("makes this directory one"),
     ]
 }
 
 /// One campaign, and what runs in it.
 pub(crate) fn lines(campaign: &Campaign, live: &[Session], home: Option<&str>, now: Time) -> Vec<Line> {
-    let summary = if live.is_empty() { Line::of("none live") } else { sessions::summary(live, &sessions::Beside::default()) };
+    let summary = if live.is_empty() {
+        Line::of("none live")
+    } else {
+        sessions::summary(live, &sessions::Beside::default())
+    };
     let mut lines = vec![
         Line::new().strong(campaign.name.as_str()).plain("   ").append(Line::joined([
             Line::of(campaign.id.to_string()),
@@ -60,7 +78,8 @@ mod tests {
     fn the_list_and_one_of_it() {
         let look = Look::plain(Some(80));
         let home = Some("/home/ann");
-        let shown = |lines: Vec<Line>| lines.iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n");
+        let shown =
+            |lines: Vec<Line>| lines.iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n");
         assert_snapshot!(shown(table(&[testing::campaign()], true, home, NOW, &look)));
         assert_snapshot!(shown(lines(&testing::campaign(), &testing::fleet()[..3], home, NOW)));
         assert_snapshot!(shown(empty()));

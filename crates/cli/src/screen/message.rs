@@ -65,7 +65,11 @@ mod tests {
     #[test]
     fn says_what_is_known() {
         let delivery = Delivery {
-            message: Message { id: MessageId::new(NOW, 1), text: "go on,\nplease".to_owned(), mode: Mode::Followup },
+            message: Message {
+                id: MessageId::new(NOW, 1),
+                text: "go on,\nplease".to_owned(),
+                mode: Mode::Followup,
+            },
             conversation: ConversationId::new(NOW, 2),
             session: SessionId::new(NOW, 3),
             receipt: Receipt::Unknown,

@@ -21,7 +21,8 @@ pub(crate) fn next_steps(steps: &[(String, &str)]) -> Vec<Line> {
     let column = steps.iter().map(|(command, _)| Line::of(command).width()).max().unwrap_or(0);
     let step = |(n, (command, effect)): (usize, &(String, &str))| {
         let command = Line::toned(Tone::Accent, command);
-        let line = if effect.is_empty() { command } else { command.padded(column).plain("   ").faint(effect) };
+        let line =
+            if effect.is_empty() { command } else { command.padded(column).plain("   ").faint(effect) };
         field(if n == 0 { "next" } else { "" }, line)
     };
     steps.iter().enumerate().map(step).collect()

@@ -48,7 +48,9 @@ pub(crate) fn now(session: &Session, now: Time) -> Line {
         (Status::Stopped | Status::Failed, _) => ended(session, now),
         (Status::Created, _) => Line::of(one_line(&session.evidence, 200)),
         (Status::Starting, _) => Line::of(format!("starting {}", since(session.attention_since))),
-        (Status::Stopping, _) => detail(Line::of(format!("stopping {}", since(session.attention_since))), &session.evidence),
+        (Status::Stopping, _) => {
+            detail(Line::of(format!("stopping {}", since(session.attention_since))), &session.evidence)
+        }
         (_, Some(Attention::Working)) => match &session.doing {
             Some(doing) => Line::of(one_line(&doing.text, 200)).faint(format!(" · {}", since(doing.since))),
             None => Line::of(format!("working {}", since(session.attention_since))),
@@ -79,7 +81,11 @@ fn ended(session: &Session, now: Time) -> Line {
         Some(Restart::Quarantined { short_lives }) => format!("quarantined after {short_lives} short lives"),
         _ => String::new(),
     };
-    let why = session.obituary.as_ref().filter(|_| session.status == Status::Failed).map(|obituary| &obituary.sentence);
+    let why = session
+        .obituary
+        .as_ref()
+        .filter(|_| session.status == Status::Failed)
+        .map(|obituary| &obituary.sentence);
     let parts = [Line::of(follows), Line::of(why.map(|why| one_line(why, 200)).unwrap_or_default())];
     Line::joined([line].into_iter().chain(parts))
 }

@@ -39,7 +39,12 @@ pub(crate) fn lines(session: &Session, around: &Around<'_>, now: Time) -> Vec<Li
     if let Some(said) = session.last_completion.as_deref().filter(|said| !said.trim().is_empty()) {
         lines.push(field("said", Line::of(one_line(said, ANSWER))));
     }
-    lines.push(field("where", Line::of(words::path(&session.working_dir, around.home)).faint(" · sandbox ").plain(session.sandbox.as_str())));
+    lines.push(field(
+        "where",
+        Line::of(words::path(&session.working_dir, around.home))
+            .faint(" · sandbox ")
+            .plain(session.sandbox.as_str()),
+    ));
     lines.push(field("usage", usage(session)));
     lines.push(field("links", links(session, around)));
     lines.extend(next_steps(&next(session, around)));
@@ -83,7 +88,8 @@ fn state(session: &Session, now: Time) -> Vec<Line> {
         Line::of(match obituary.leftovers.as_slice() {
             [] => String::new(),
             left => {
-                let names: Vec<_> = left.iter().map(|process| format!("{} ({})", process.name, process.pid)).collect();
+                let names: Vec<_> =
+                    left.iter().map(|process| format!("{} ({})", process.name, process.pid)).collect();
                 format!("outlived it and were ended: {}", names.join(", "))
             }
         }),
@@ -94,12 +100,19 @@ fn state(session: &Session, now: Time) -> Vec<Line> {
     match &session.restart {
         Some(Restart::At(deadline)) => {
             let wait = deadline.wall().since(now);
-            let when = if wait.is_zero() { "a new session goes on with it".to_owned() } else { format!("a new session starts in {}", words::span(wait)) };
+            let when = if wait.is_zero() {
+                "a new session goes on with it".to_owned()
+            } else {
+                format!("a new session starts in {}", words::span(wait))
+            };
             lines.push(field("then", Line::of(when)));
         }
         Some(Restart::Quarantined { short_lives }) => lines.push(field(
             "then",
-            Line::toned(Tone::Warn, format!("quarantined: {short_lives} short lives in a row; nothing starts until you say so")),
+            Line::toned(
+                Tone::Warn,
+                format!("quarantined: {short_lives} short lives in a row; nothing starts until you say so"),
+            ),
         )),
         None => {}
     }
@@ -114,9 +127,13 @@ fn asked_by(obituary: &Obituary) -> String {
 
 fn usage(session: &Session) -> Line {
     let usage = &session.usage;
-    let bucket = |name: &str, n: u64| Line::of(format!("{name} {}", if n == 0 { "–".to_owned() } else { words::count(n) }));
+    let bucket = |name: &str, n: u64| {
+        Line::of(format!("{name} {}", if n == 0 { "–".to_owned() } else { words::count(n) }))
+    };
     let budget = match &session.budget {
-        Some(budget) => format!("{} of a budget of {}", words::count(usage.budgeted()), words::count(budget.tokens)),
+        Some(budget) => {
+            format!("{} of a budget of {}", words::count(usage.budgeted()), words::count(budget.tokens))
+        }
         None => String::new(),
     };
     Line::joined([
@@ -163,13 +180,20 @@ fn next(session: &Session, around: &Around<'_>) -> Vec<(String, &'static str)> {
             steps.push((format!("ostler logs {id} --tail 50"), ""));
         }
         (Status::Stopped, _) => {
-            let tell = if session.outcome == Some(Outcome::Budget) { "goes on in a new session, with a new budget" } else { "goes on in a new session of the same conversation" };
+            let tell = if session.outcome == Some(Outcome::Budget) {
+                "goes on in a new session, with a new budget"
+            } else {
+                "goes on in a new session of the same conversation"
+            };
             steps.push((format!("ostler send {id} \"…\""), tell));
             steps.push((format!("ostler logs {id}"), "what was done"));
         }
         (_, Some(Attention::BudgetHold)) => {
             let twice = session.budget.map_or(0, |budget| budget.tokens.saturating_mul(2));
-            steps.push((format!("ostler resume {id} --budget {twice}"), "allows that many tokens in all, and goes on"));
+            steps.push((
+                format!("ostler resume {id} --budget {twice}"),
+                "allows that many tokens in all, and goes on",
+            ));
             steps.push((format!("ostler stop {id}"), "ends it in an orderly way"));
         }
         (_, Some(Attention::Paused)) => {

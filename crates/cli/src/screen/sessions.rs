@@ -32,7 +32,13 @@ pub(crate) struct ListStyle {
 const NOW_WIDTH: usize = 50;
 
 /// The table. A wide one is as wide as it must be.
-pub(crate) fn table(rows: &[Session], names: &CampaignNames, style: ListStyle, now: Time, look: &Look) -> Vec<Line> {
+pub(crate) fn table(
+    rows: &[Session],
+    names: &CampaignNames,
+    style: ListStyle,
+    now: Time,
+    look: &Look,
+) -> Vec<Line> {
     let mut columns = vec![
         Column::new(""),
         Column::new("ID"),
@@ -106,22 +112,33 @@ pub(crate) struct Beside {
 pub(crate) fn summary(rows: &[Session], beside: &Beside) -> Line {
     let count = |of: &dyn Fn(&Session) -> bool| rows.iter().filter(|session| of(session)).count() as u64;
     let needs = |session: &Session| session.attention.is_some_and(|attention| attention.needs_you());
-    let part = |n: u64, tone, words: &str| if n == 0 { Line::new() } else { Line::toned(tone, format!("{n} {words}")) };
+    let part = |n: u64, tone, words: &str| {
+        if n == 0 { Line::new() } else { Line::toned(tone, format!("{n} {words}")) }
+    };
     let attention = |word: &'static str| {
         move |session: &Session| session.attention.is_some_and(|attention| attention.as_str() == word)
     };
     let need = count(&needs);
     let need_you = match rows.iter().find(|session| needs(session)) {
-        Some(first) => Line::toned(Tone::Warn, format!("{need} {}", if need == 1 { "needs you" } else { "need you" }))
-            .faint(format!(" (ostler show {})", first.id.short())),
+        Some(first) => {
+            Line::toned(Tone::Warn, format!("{need} {}", if need == 1 { "needs you" } else { "need you" }))
+                .faint(format!(" (ostler show {})", first.id.short()))
+        }
         None => Line::new(),
     };
-    let today = beside.tokens_today.filter(|tokens| *tokens > 0).map(|tokens| format!("today {} tokens", words::count(tokens)));
+    let today = beside
+        .tokens_today
+        .filter(|tokens| *tokens > 0)
+        .map(|tokens| format!("today {} tokens", words::count(tokens)));
     Line::joined([
         Line::toned(Tone::Bad, beside.halted.as_deref().unwrap_or_default()),
         need_you,
         part(count(&|session| session.status == Status::Working), Tone::Good, "working"),
-        part(count(&|session| session.status == Status::Running && attention("idle")(session)), Tone::Plain, "idle"),
+        part(
+            count(&|session| session.status == Status::Running && attention("idle")(session)),
+            Tone::Plain,
+            "idle",
+        ),
         part(count(&attention("paused")), Tone::Accent, "paused"),
         part(count(&attention("detached")), Tone::Plain, "detached"),
         part(count(&|session| session.status == Status::Failed), Tone::Bad, "failed"),
@@ -225,7 +242,9 @@ mod tests {
     #[test]
     fn nothing_is_no_dead_end() {
         let look = Look::plain(None);
-        let shown = |filtered, all| empty(filtered, all).iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n");
+        let shown = |filtered, all| {
+            empty(filtered, all).iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n")
+        };
         assert_snapshot!(shown(false, true), @r#"
         No sessions yet.
           ostler run "…"   start one here

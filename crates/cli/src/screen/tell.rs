@@ -16,21 +16,25 @@ const SHORT: usize = 400;
 /// Says an event on its own. Calls and results are joined before (`Teller`); here each stands alone.
 pub(super) fn tell(event: &Event) -> Told {
     match event {
-        Event::DaemonStarted(started) => {
-            Told::new("daemon", format!("{} started, pid {}, epoch {}", started.version, started.pid, started.epoch))
-        }
+        Event::DaemonStarted(started) => Told::new(
+            "daemon",
+            format!("{} started, pid {}, epoch {}", started.version, started.pid, started.epoch),
+        ),
         Event::DaemonStopped(stopped) => {
             let left = words::plural(stopped.sessions_left_running, "session goes on", "sessions go on");
             Told::new("daemon", format!("stopped by {}; {left}", stopped.by.0))
         }
-        Event::CampaignAdded(campaign) => Told::new("added", format!("campaign {} at {}", campaign.name, campaign.root.path)),
+        Event::CampaignAdded(campaign) => {
+            Told::new("added", format!("campaign {} at {}", campaign.name, campaign.root.path))
+        }
         Event::CampaignRemoved(removed) => {
             Told::new("removed", format!("campaign {} by {}", removed.id.short(), removed.by.0))
         }
         Event::ConversationOpened(opened) => Told::new("opened", format!("conversation {}", opened.name)),
         Event::Halted(halted) => {
             let what = if halted.freeze { "all agents frozen" } else { "all agents killed" };
-            Told::new("halted", with_reason(format!("{what} by {}", halted.by.0), &halted.why)).tone(Tone::Bad)
+            Told::new("halted", with_reason(format!("{what} by {}", halted.by.0), &halted.why))
+                .tone(Tone::Bad)
         }
         Event::HaltReleased(released) => Told::new("released", format!("the halt, by {}", released.by.0)),
 
@@ -41,7 +45,9 @@ pub(super) fn tell(event: &Event) -> Told {
             let text = format!("session {} · {} · {sandbox}", created.name, created.config.provider);
             Told::new("created", text).faint()
         }
-        Event::SessionStarting(starting) => Told::new("starting", format!("attempt {}", starting.attempt)).faint(),
+        Event::SessionStarting(starting) => {
+            Told::new("starting", format!("attempt {}", starting.attempt)).faint()
+        }
         Event::SessionSpawned(spawned) => Told::new("spawned", format!("pid {}", spawned.agent.pid)).faint(),
         Event::SessionStarted(started) => {
             let model = started.model.as_deref().map(|model| format!(", model {model}")).unwrap_or_default();
@@ -53,32 +59,47 @@ pub(super) fn tell(event: &Event) -> Told {
         Event::SessionPaused(paused) => Told::new("paused", format!("by {}", paused.by.0)).tone(Tone::Warn),
         Event::SessionResumed(resumed) => Told::new("resumed", format!("by {}", resumed.by.0)),
         Event::SessionHeld(held) => Told::new("held", &held.reason).tone(Tone::Warn),
-        Event::SessionReleased(released) => Told::new("released", format!("the {:?} hold is over", released.hold).to_lowercase()),
+        Event::SessionReleased(released) => {
+            Told::new("released", format!("the {:?} hold is over", released.hold).to_lowercase())
+        }
         Event::SessionStalled(stalled) => {
-            Told::new("stalled", format!("watchdog {}: {}", stalled.watchdog.as_str(), stalled.evidence)).tone(Tone::Warn)
+            Told::new("stalled", format!("watchdog {}: {}", stalled.watchdog.as_str(), stalled.evidence))
+                .tone(Tone::Warn)
         }
         Event::SessionRecovered(_) => Told::new("recovered", "it makes progress again"),
         Event::WatchdogFired(fired) => {
             let rung = format!("{:?}", fired.rung).to_lowercase();
-            Told::new("watchdog", format!("{} took too long: {rung}", fired.watchdog.as_str())).tone(Tone::Warn)
+            Told::new("watchdog", format!("{} took too long: {rung}", fired.watchdog.as_str()))
+                .tone(Tone::Warn)
         }
         Event::IntakeChanged(intake) => Told::new("intake", &intake.intake).tone(Tone::Warn),
-        Event::TapeLimitRaised(raised) => Told::new("tape", format!("may have {} bytes, set by {}", raised.bytes, raised.by.0)),
+        Event::TapeLimitRaised(raised) => {
+            Told::new("tape", format!("may have {} bytes, set by {}", raised.bytes, raised.by.0))
+        }
         Event::LeftoversEnded(left) => {
-            let names: Vec<_> = left.processes.iter().map(|process| format!("{} ({})", process.name, process.pid)).collect();
-            Told::new("cleaned", format!("processes that outlived the agent: {}", names.join(", "))).tone(Tone::Warn)
+            let names: Vec<_> =
+                left.processes.iter().map(|process| format!("{} ({})", process.name, process.pid)).collect();
+            Told::new("cleaned", format!("processes that outlived the agent: {}", names.join(", ")))
+                .tone(Tone::Warn)
         }
 
         Event::TurnStarted(turn) => Told::new("turn", turn.turn.to_string()).faint(),
         Event::TurnEnded(turn) => match turn.stop_reason {
             StopReason::Completed => Told::new("turn", format!("{} ended", turn.turn)).faint(),
-            StopReason::Interrupted => Told::new("turn", format!("{} was interrupted", turn.turn)).tone(Tone::Warn),
-            StopReason::Error => Told::new("turn", format!("{} ended with an error", turn.turn)).tone(Tone::Bad),
+            StopReason::Interrupted => {
+                Told::new("turn", format!("{} was interrupted", turn.turn)).tone(Tone::Warn)
+            }
+            StopReason::Error => {
+                Told::new("turn", format!("{} ended with an error", turn.turn)).tone(Tone::Bad)
+            }
             StopReason::ProcessEnded => {
-                Told::new("turn", format!("{} was cut short by the end of the agent", turn.turn)).tone(Tone::Bad)
+                Told::new("turn", format!("{} was cut short by the end of the agent", turn.turn))
+                    .tone(Tone::Bad)
             }
         },
-        Event::InterruptRequested(interrupt) => Told::new("interrupt", format!("asked by {}", interrupt.by.0)).faint(),
+        Event::InterruptRequested(interrupt) => {
+            Told::new("interrupt", format!("asked by {}", interrupt.by.0)).faint()
+        }
 
         Event::AgentThinking(thought) => Told::new("think", one_line(&thought.text, SHORT)).faint(),
         Event::AgentToolCall(call) => Told::new(tool(&call.tool), one_line(&call.summary, SHORT)),
@@ -91,9 +112,11 @@ pub(super) fn tell(event: &Event) -> Told {
         Event::AgentError(error) => Told::whole("error", &error.text).tone(Tone::Bad),
         Event::AgentStderr(raw) => Told::new("stderr", one_line(&raw.text, SHORT)).faint(),
         Event::Opaque(raw) => Told::new("raw", raw_words(raw)).faint(),
-        Event::Oversize(raw) => {
-            Told::new("raw", format!("a line of {}, too long to read; tape {}", words::bytes(raw.bytes), raw.at)).tone(Tone::Warn)
-        }
+        Event::Oversize(raw) => Told::new(
+            "raw",
+            format!("a line of {}, too long to read; tape {}", words::bytes(raw.bytes), raw.at),
+        )
+        .tone(Tone::Warn),
         Event::Partial(raw) => Told::new("raw", format!("a line without an end: {}", raw_words(raw))).faint(),
 
         Event::UsageRecorded(recorded) => {
@@ -110,20 +133,31 @@ pub(super) fn tell(event: &Event) -> Told {
         Event::BudgetWarned(budget) => budget_words("warning", budget.used, budget.tokens).tone(Tone::Warn),
         Event::BudgetExceeded(budget) => budget_words("used up", budget.used, budget.tokens).tone(Tone::Bad),
         Event::BudgetChanged(changed) => {
-            let budget = changed.budget.map_or_else(|| "none".to_owned(), |budget| format!("{} tokens", words::count(budget.tokens)));
+            let budget = changed.budget.map_or_else(
+                || "none".to_owned(),
+                |budget| format!("{} tokens", words::count(budget.tokens)),
+            );
             Told::new("budget", format!("{budget}, set by {}", changed.by.0))
         }
 
         Event::MessageAccepted(accepted) => {
-            let moved = if accepted.moved_from.is_some() { " (moved here from the session before)" } else { "" };
-            Told::new("told", format!("{}{moved}", one_line(&accepted.message.text, SHORT))).tone(Tone::Accent)
+            let moved =
+                if accepted.moved_from.is_some() { " (moved here from the session before)" } else { "" };
+            Told::new("told", format!("{}{moved}", one_line(&accepted.message.text, SHORT)))
+                .tone(Tone::Accent)
         }
         Event::MessageSent(sent) => Told::new("message", format!("{} goes out", sent.id.short())).faint(),
-        Event::MessageDelivered(mark) => Told::new("message", format!("{} delivered", mark.id.short())).faint(),
+        Event::MessageDelivered(mark) => {
+            Told::new("message", format!("{} delivered", mark.id.short())).faint()
+        }
         Event::MessageSeen(mark) => Told::new("message", format!("{} seen", mark.id.short())).faint(),
         Event::MessageAnswered(mark) => Told::new("message", format!("{} answered", mark.id.short())).faint(),
         Event::MessageUnknown(unknown) => {
-            let text = format!("{}: nobody can know whether it arrived; not sent again ({})", unknown.id.short(), unknown.why);
+            let text = format!(
+                "{}: nobody can know whether it arrived; not sent again ({})",
+                unknown.id.short(),
+                unknown.why
+            );
             Told::new("message", text).tone(Tone::Warn)
         }
 
@@ -142,7 +176,8 @@ pub(super) fn tell(event: &Event) -> Told {
         }
 
         Event::TapeDamaged(damage) => {
-            Told::new("damage", format!("the tape cannot be read from {} to {}", damage.from, damage.to)).tone(Tone::Bad)
+            Told::new("damage", format!("the tape cannot be read from {} to {}", damage.from, damage.to))
+                .tone(Tone::Bad)
         }
     }
 }
@@ -155,7 +190,9 @@ pub(super) fn tool(name: &str) -> String {
 fn end(ended: &Ended) -> Told {
     let follows = match &ended.restart {
         Some(Restart::At(_)) => " A new session goes on with it.".to_owned(),
-        Some(Restart::Quarantined { short_lives }) => format!(" Quarantined after {short_lives} short lives."),
+        Some(Restart::Quarantined { short_lives }) => {
+            format!(" Quarantined after {short_lives} short lives.")
+        }
         None => String::new(),
     };
     Told::new(ended.outcome.as_str(), format!("{}{follows}", ended.obituary.sentence))

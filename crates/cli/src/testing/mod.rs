@@ -46,7 +46,13 @@ pub(crate) fn session(n: u32, name: &str) -> Session {
         process: None,
         doing: None,
         turns: 1,
-        usage: Usage { input: 41_000, cache_read: 1_900_000, cache_write: 96_000, output: 22_000, reasoning: 0 },
+        usage: Usage {
+            input: 41_000,
+            cache_read: 1_900_000,
+            cache_write: 96_000,
+            output: 22_000,
+            reasoning: 0,
+        },
         budget: None,
         messages_waiting: 0,
         approvals_open: Vec::new(),
@@ -124,7 +130,13 @@ pub(crate) fn fleet() -> Vec<Session> {
             ..session(6, "adopted")
         },
         ended(7, "flaky-hunt", Outcome::Oom, 3_300, oom),
-        ended(8, "login-limit", Outcome::Done, 7_300, "The turn ended and the agent was stopped in an orderly way."),
+        ended(
+            8,
+            "login-limit",
+            Outcome::Done,
+            7_300,
+            "The turn ended and the agent was stopped in an orderly way.",
+        ),
         ended(9, "old", Outcome::Killed, 11_000, "Killed, asked by ann."),
     ]
 }

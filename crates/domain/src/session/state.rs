@@ -3,7 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Created, Ended, Intake, StopRequested, Watchdog, WatchdogRung, project::Doing};
-use crate::{ApprovalId, Budget, Message, Time, Usage, event::Process, time::{BootId, Deadline}};
+use crate::{
+    ApprovalId, Budget, Message, Time, Usage,
+    event::Process,
+    time::{BootId, Deadline},
+};
 
 /// How far a session has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

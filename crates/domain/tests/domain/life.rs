@@ -185,7 +185,10 @@ fn a_used_up_budget_holds_and_a_raised_one_goes_on() {
         (life.attention(), life.effects.as_slice()),
         (Some(Attention::BudgetHold), &[Effect::Freeze(true)][..])
     );
-    assert!(life.try_input(Input::Request(Request::Resume { budget: None, tape_bytes: None }, By("ann".into()))).is_err());
+    assert!(
+        life.try_input(Input::Request(Request::Resume { budget: None, tape_bytes: None }, By("ann".into())))
+            .is_err()
+    );
     life.request(Request::Resume { budget: Some(Budget { tokens: 5_000, ..budget }), tape_bytes: None });
     assert_eq!(
         (life.attention(), life.effects.as_slice()),
@@ -309,9 +312,12 @@ fn asking_is_answered_by_a_person_a_policy_or_nobody() {
 fn asking_again_for_what_holds_is_no_error() {
     let mut life = Life::plain();
     life.working();
-    for request in
-        [Request::Start, Request::StartAgain, Request::Resume { budget: None, tape_bytes: None }, Request::ReleaseHalt]
-    {
+    for request in [
+        Request::Start,
+        Request::StartAgain,
+        Request::Resume { budget: None, tape_bytes: None },
+        Request::ReleaseHalt,
+    ] {
         let before = life.kinds.len();
         life.request(request);
         assert_eq!(life.kinds.len(), before);

@@ -9,7 +9,9 @@ use ostler_domain::{
     session::{AgentRequest, Context, Effect, Input, Request, State, View, decide},
 };
 use ostler_providers::Provider;
-use ostler_store::{Commit, CommitError, Committed, LoadedSession, OutboxRow, RequestReply, SessionCommit, Urgency};
+use ostler_store::{
+    Commit, CommitError, Committed, LoadedSession, OutboxRow, RequestReply, SessionCommit, Urgency,
+};
 use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, sleep_until},
@@ -35,9 +37,17 @@ const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// What an actor is asked.
 pub(crate) enum Command {
-    Request { request: Request, by: By, done: Option<RequestReply>, reply: Reply },
+    Request {
+        request: Request,
+        by: By,
+        done: Option<RequestReply>,
+        reply: Reply,
+    },
     /// A keeper said that it is ready, or that it is not.
-    KeeperUp { attempt: u32, result: Result<(), NotStarted> },
+    KeeperUp {
+        attempt: u32,
+        result: Result<(), NotStarted>,
+    },
     /// The daemon goes away on purpose.
     Leave(oneshot::Sender<()>),
 }
@@ -52,7 +62,12 @@ pub(crate) struct Handle {
 
 impl Handle {
     /// Asks for a change and waits until it is durable.
-    pub(crate) async fn request(&self, request: Request, by: By, done: Option<RequestReply>) -> Result<View, Refusal> {
+    pub(crate) async fn request(
+        &self,
+        request: Request,
+        by: By,
+        done: Option<RequestReply>,
+    ) -> Result<View, Refusal> {
         let gone = || Refusal::new(ostler_domain::Reason::WrongState, "the session has just ended");
         let (reply, answer) = oneshot::channel();
         self.commands.send(Command::Request { request, by, done, reply }).await.map_err(|_| gone())?;
@@ -86,7 +101,11 @@ pub(crate) struct Actor {
 
 impl Actor {
     /// An actor for a session as the store knows it.
-    pub(crate) fn new(shared: Arc<Shared>, loaded: LoadedSession, provider: &'static dyn Provider) -> Result<Self, Refusal> {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        loaded: LoadedSession,
+        provider: &'static dyn Provider,
+    ) -> Result<Self, Refusal> {
         let id = loaded.state.created().id;
         let dir = shared.session_dir(&id);
         let intake = open_intake(&dir, provider, &loaded)?;
@@ -263,12 +282,22 @@ impl Actor {
             self.shared.deltas.publish(Delta { session: self.id, text });
         }
         // What a person waits for is not to wait for others' output.
-        let urgency = if draft.outbox.is_empty() && draft.effects.is_empty() { Urgency::Tape } else { Urgency::Control };
+        let urgency = if draft.outbox.is_empty() && draft.effects.is_empty() {
+            Urgency::Tape
+        } else {
+            Urgency::Control
+        };
         self.submit(draft, urgency, harvest.taped_input, None).await;
         true
     }
 
-    async fn submit(&mut self, draft: Draft, urgency: Urgency, taped_input: Option<u64>, done: Option<RequestReply>) {
+    async fn submit(
+        &mut self,
+        draft: Draft,
+        urgency: Urgency,
+        taped_input: Option<u64>,
+        done: Option<RequestReply>,
+    ) {
         if let Some(taped) = taped_input {
             self.taped_input_no = taped;
             self.outbox.retain(|row| row.input_no > taped);
@@ -292,7 +321,14 @@ impl Actor {
         };
         let answer = self.shared.store.submit(commit).await;
         let tape_offset = self.intake.offset();
-        self.commits.push(InFlight { answer, outbox, effects: draft.effects, replies: draft.replies, view, tape_offset });
+        self.commits.push(InFlight {
+            answer,
+            outbox,
+            effects: draft.effects,
+            replies: draft.replies,
+            view,
+            tape_offset,
+        });
     }
 
     /// A commit was answered: what follows from it may happen now.
@@ -371,9 +407,14 @@ impl Actor {
     }
 }
 
-fn open_intake(dir: &std::path::Path, provider: &dyn Provider, loaded: &LoadedSession) -> Result<Intake, Refusal> {
-    crate::keeper::make_dir(dir)
-        .map_err(|error| Refusal::internal("the session's directory cannot be made").because(error.to_string()))?;
+fn open_intake(
+    dir: &std::path::Path,
+    provider: &dyn Provider,
+    loaded: &LoadedSession,
+) -> Result<Intake, Refusal> {
+    crate::keeper::make_dir(dir).map_err(|error| {
+        Refusal::internal("the session's directory cannot be made").because(error.to_string())
+    })?;
     Intake::open(dir, provider, loaded.mark.as_ref())
         .map_err(|error| Refusal::internal("the session's tape cannot be opened").because(error.to_string()))
 }
@@ -381,4 +422,3 @@ fn open_intake(dir: &std::path::Path, provider: &dyn Provider, loaded: &LoadedSe
 fn earliest<const N: usize>(moments: [Option<Instant>; N]) -> Option<Instant> {
     moments.into_iter().flatten().min()
 }
-

@@ -37,7 +37,11 @@ pub(crate) struct Harvest {
 
 impl Intake {
     /// Opens a session's tape where the last commit left it.
-    pub(crate) fn open(dir: &Path, provider: &dyn Provider, mark: Option<&TapeMark>) -> Result<Self, ReadError> {
+    pub(crate) fn open(
+        dir: &Path,
+        provider: &dyn Provider,
+        mark: Option<&TapeMark>,
+    ) -> Result<Self, ReadError> {
         let mut reader = Reader::open(dir)?;
         let Some(mark) = mark else {
             return Ok(Self { reader, assembler: Assembler::new(0), dialogue: fresh(provider) });

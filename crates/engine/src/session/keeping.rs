@@ -106,14 +106,16 @@ impl Actor {
                 let context = self.shared.clock.context();
                 self.decided(Input::Request(Request::StartAgain, By::ostler()), &context).await;
             }
-            Err(keeper::NotStarted { stage, message }) => self.exited(ExitFacts {
-                how: How::NeverStarted { stage, message },
-                oom: false,
-                leftovers: Vec::new(),
-                asked: None,
-                rung: None,
-            })
-            .await,
+            Err(keeper::NotStarted { stage, message }) => {
+                self.exited(ExitFacts {
+                    how: How::NeverStarted { stage, message },
+                    oom: false,
+                    leftovers: Vec::new(),
+                    asked: None,
+                    rung: None,
+                })
+                .await
+            }
         }
     }
 
@@ -169,7 +171,9 @@ impl Actor {
 
     pub(super) async fn framed(&mut self, frame: Result<Option<FromKeeper>, LinkError>) {
         match frame {
-            Ok(Some(FromKeeper::State(state) | FromKeeper::Hello { state, .. })) => self.keeper_state(state).await,
+            Ok(Some(FromKeeper::State(state) | FromKeeper::Hello { state, .. })) => {
+                self.keeper_state(state).await
+            }
             Ok(Some(FromKeeper::Refused { reason, last_input_no, message, .. })) => {
                 tracing::debug!(session = %self.id, ?reason, message, "the keeper refused");
                 if matches!(reason, RefusedReason::Gap | RefusedReason::DiskFull | RefusedReason::Backlog) {
@@ -236,7 +240,10 @@ impl Actor {
             session::Ladder::Orderly => self.provider.stop_ladder(),
             session::Ladder::AtOnce => vec![Rung { action: RungAction::Kill, wait_ms: 0 }],
         };
-        let word = serde_json::to_value(rule).ok().and_then(|rule| rule.as_str().map(str::to_owned)).unwrap_or_default();
+        let word = serde_json::to_value(rule)
+            .ok()
+            .and_then(|rule| rule.as_str().map(str::to_owned))
+            .unwrap_or_default();
         self.tell_keeper(ToKeeper::Stop { by: by.0.clone(), rule: word, ladder }).await;
     }
 
@@ -277,7 +284,9 @@ impl Actor {
                 self.exited(facts(record)).await;
                 drop(lock);
             }
-            Ok(None) | Err(_) if untouched && self.intake.offset() == 0 && self.state.phase() == Phase::Starting => {
+            Ok(None) | Err(_)
+                if untouched && self.intake.offset() == 0 && self.state.phase() == Phase::Starting =>
+            {
                 drop(lock);
                 self.never_spawned().await;
             }
@@ -294,14 +303,19 @@ impl Actor {
     /// The keeper left no exit record: writes it in its place, ends what outlived it, and says what is known.
     async fn lost(&mut self, lock: KeeperLock) {
         let (id, group) = (self.id, self.shared.session_cgroup(&self.id));
-        let leftovers = tokio::task::spawn_blocking(move || census::end_leftovers(&id, group.as_deref())).await.unwrap_or_default();
+        let leftovers = tokio::task::spawn_blocking(move || census::end_leftovers(&id, group.as_deref()))
+            .await
+            .unwrap_or_default();
         let reason = self.loss();
         let record = ExitRecord {
             how: ostler_tape::How::Lost { reason: reason.clone() },
             asked: None,
             rung: None,
             oom: false,
-            leftovers: leftovers.iter().map(|left| ProcessName { pid: left.pid, name: left.name.clone() }).collect(),
+            leftovers: leftovers
+                .iter()
+                .map(|left| ProcessName { pid: left.pid, name: left.name.clone() })
+                .collect(),
             tape_end: self.intake.offset(),
             untaped_bytes: 0,
             last_input_no: self.taped_input_no,
@@ -312,7 +326,8 @@ impl Actor {
         if let Err(error) = ExitFile::prepare(&self.dir).and_then(|file| file.write(&record)) {
             tracing::warn!(session = %self.id, %error, "the exit record cannot be written");
         }
-        self.exited(ExitFacts { how: How::Lost { reason }, oom: false, leftovers, asked: None, rung: None }).await;
+        self.exited(ExitFacts { how: How::Lost { reason }, oom: false, leftovers, asked: None, rung: None })
+            .await;
         drop(lock);
     }
 
@@ -340,11 +355,18 @@ fn facts(record: ExitRecord) -> ExitFacts {
         ostler_tape::How::Lost { reason } => How::Lost { reason },
     };
     // Stops that the daemon asked for are in the log already, with who asked.
-    let asked = record.asked.filter(|asked| is_the_keeper_s_own(asked)).map(|asked| format!("{}: {}", asked.by, asked.rule));
+    let asked = record
+        .asked
+        .filter(|asked| is_the_keeper_s_own(asked))
+        .map(|asked| format!("{}: {}", asked.by, asked.rule));
     ExitFacts {
         how,
         oom: record.oom,
-        leftovers: record.leftovers.into_iter().map(|process| Leftover { pid: process.pid, name: process.name }).collect(),
+        leftovers: record
+            .leftovers
+            .into_iter()
+            .map(|process| Leftover { pid: process.pid, name: process.name })
+            .collect(),
         asked,
         rung: record.rung,
     }
@@ -353,4 +375,3 @@ fn facts(record: ExitRecord) -> ExitFacts {
 fn is_the_keeper_s_own(asked: &AskedStop) -> bool {
     matches!(asked.by.as_str(), "keeper" | "signal")
 }
-

@@ -63,8 +63,10 @@ impl Timers {
 
     /// How long to sleep at most; none when nothing can become due.
     pub(super) fn sleep(&self, state: &State, now: &Now) -> Option<Duration> {
-        let deadline = state.deadline().filter(|_| state.stop().is_none()).map(|deadline| deadline.remaining(now));
-        let watchdog = self.armed.map(|armed| armed.limit.saturating_sub(now.since_boot.saturating_sub(armed.since)));
+        let deadline =
+            state.deadline().filter(|_| state.stop().is_none()).map(|deadline| deadline.remaining(now));
+        let watchdog =
+            self.armed.map(|armed| armed.limit.saturating_sub(now.since_boot.saturating_sub(armed.since)));
         [deadline, watchdog].into_iter().flatten().min().map(|span| span.min(LONGEST_SLEEP))
     }
 }

@@ -38,7 +38,9 @@ struct Span(Duration);
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        parse_span(&text).map(Span).ok_or_else(|| D::Error::custom(format!("\"{text}\" is no span of time, such as 90s, 10m or 2h")))
+        parse_span(&text)
+            .map(Span)
+            .ok_or_else(|| D::Error::custom(format!("\"{text}\" is no span of time, such as 90s, 10m or 2h")))
     }
 }
 
@@ -60,15 +62,23 @@ impl Config {
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => return Err(Refusal::invalid(format!("{} cannot be read", path.display())).because(error.to_string())),
+            Err(error) => {
+                return Err(
+                    Refusal::invalid(format!("{} cannot be read", path.display())).because(error.to_string())
+                );
+            }
         };
         // The parser's message names line and column.
-        toml::from_str(&text).map_err(|error| Refusal::invalid(format!("{} has a mistake", path.display())).because(error.to_string()))
+        toml::from_str(&text).map_err(|error| {
+            Refusal::invalid(format!("{} has a mistake", path.display())).because(error.to_string())
+        })
     }
 
     pub(super) fn watchdogs(&self) -> WatchdogLimits {
         let usual = WatchdogLimits::default();
-        let micros = |span: Option<Span>, usual| span.map_or(usual, |Span(span)| u64::try_from(span.as_micros()).unwrap_or(u64::MAX));
+        let micros = |span: Option<Span>, usual| {
+            span.map_or(usual, |Span(span)| u64::try_from(span.as_micros()).unwrap_or(u64::MAX))
+        };
         let Watchdogs { start, first_output, silent, tool, rung } = self.watchdog;
         WatchdogLimits {
             start_us: micros(start, usual.start_us),

@@ -22,8 +22,9 @@ pub(super) fn start(place: Place, home: &Home) -> Result<(), Refusal> {
     match place {
         Place::Foreground => builder.with_writer(io::stderr).init(),
         Place::Background => {
-            let file = open(&home.daemon_log())
-                .map_err(|error| Refusal::internal("the daemon's log cannot be opened").because(error.to_string()))?;
+            let file = open(&home.daemon_log()).map_err(|error| {
+                Refusal::internal("the daemon's log cannot be opened").because(error.to_string())
+            })?;
             builder.with_writer(Mutex::new(file)).init();
         }
     }

@@ -39,13 +39,18 @@ pub(crate) fn main(place: Place) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(refusal) => {
             log::last_words(place, &refusal);
-            ExitCode::from(if refusal.reason == ostler_domain::Reason::DaemonRunning { ALREADY_RUNNING } else { FAILED })
+            ExitCode::from(if refusal.reason == ostler_domain::Reason::DaemonRunning {
+                ALREADY_RUNNING
+            } else {
+                FAILED
+            })
         }
     }
 }
 
 fn run(place: Place) -> Result<(), Refusal> {
-    let home = Home::resolve(|name| env::var(name).ok()).map_err(|error| Refusal::invalid(error.to_string()))?;
+    let home =
+        Home::resolve(|name| env::var(name).ok()).map_err(|error| Refusal::invalid(error.to_string()))?;
     files::make_private(home.state())?;
     if place == Place::Background {
         // A terminal that closes must not take the daemon along.
@@ -56,7 +61,8 @@ fn run(place: Place) -> Result<(), Refusal> {
     log::start(place, &home)?;
     let config = Config::read(&home.config_toml())?;
     raise_descriptor_limit();
-    let program = Program::current().map_err(|error| Refusal::internal(format!("this program cannot be opened: {error}")))?;
+    let program = Program::current()
+        .map_err(|error| Refusal::internal(format!("this program cannot be opened: {error}")))?;
     // Two threads: the work is waiting, and the writer and the readers have threads of their own.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -88,7 +94,8 @@ async fn serve(home: Home, config: Config, program: Program) -> Result<(), Refus
     let socket = ControlSocket::bind(&path).map_err(|error| Refusal::internal(chain(&error)))?;
     let (stop, stopped) = watch::channel(None);
     files::announce(&home, &on_disk, &path)?;
-    let served = Served { engine: engine.clone(), started, state_dir: home.state().to_owned(), stop: stop.clone() };
+    let served =
+        Served { engine: engine.clone(), started, state_dir: home.state().to_owned(), stop: stop.clone() };
     // Answers at once; what lives is found meanwhile, and shown as detached until it is.
     let door = tokio::spawn(ostler_server::serve(served, socket, asked(stopped.clone())));
     tokio::spawn(signals(stop));
@@ -118,7 +125,11 @@ async fn adopt(engine: Engine) {
 
 /// SIGTERM and SIGINT end the daemon and leave the agents alone.
 async fn signals(stop: watch::Sender<Option<Stop>>) {
-    let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else { return };
+    let (Ok(mut terminate), Ok(mut interrupt)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        return;
+    };
     let name = tokio::select! {
         _ = terminate.recv() => "SIGTERM",
         _ = interrupt.recv() => "SIGINT",

@@ -20,12 +20,26 @@ fn reason<T: std::fmt::Debug>(result: Result<T, Error>) -> Reason {
 async fn what_does_not_exist_is_said_not_to() {
     let home = TestHome::started(OSTLER).await;
     let client = home.client().await;
-    assert_eq!(reason(client.create_session(CreateSession::new("nowhere", "script")).await), Reason::CampaignUnknown);
-    assert_eq!(reason(client.create_session(CreateSession::new("/nowhere", "script")).await), Reason::CampaignUnknown);
-    assert_eq!(reason(client.create_session(CreateSession::new("shop", "levitate")).await), Reason::ProviderUnknown);
-    for who in ["zzzzz", "ses_01ARZ3NDEKTSV4RRFFQ69G5FAV", "", "../../etc", "a\u{1b}[2Jb", &"x".repeat(10_000)] {
+    assert_eq!(
+        reason(client.create_session(CreateSession::new("nowhere", "script")).await),
+        Reason::CampaignUnknown
+    );
+    assert_eq!(
+        reason(client.create_session(CreateSession::new("/nowhere", "script")).await),
+        Reason::CampaignUnknown
+    );
+    assert_eq!(
+        reason(client.create_session(CreateSession::new("shop", "levitate")).await),
+        Reason::ProviderUnknown
+    );
+    for who in
+        ["zzzzz", "ses_01ARZ3NDEKTSV4RRFFQ69G5FAV", "", "../../etc", "a\u{1b}[2Jb", &"x".repeat(10_000)]
+    {
         let refused = reason(client.session(who).await);
-        assert!(matches!(refused, Reason::SessionUnknown | Reason::InvalidArgument | Reason::CampaignUnknown), "{who:?}: {refused:?}");
+        assert!(
+            matches!(refused, Reason::SessionUnknown | Reason::InvalidArgument | Reason::CampaignUnknown),
+            "{who:?}: {refused:?}"
+        );
     }
     let refusal = client.session("a\u{1b}[2Jb").await.unwrap_err().to_refusal();
     assert!(!refusal.message.contains('\u{1b}'), "an escape sequence came back: {:?}", refusal.message);
@@ -42,7 +56,10 @@ async fn names_that_fit_several_are_not_guessed() {
     // ULIDs of the same moment share their beginning.
     let refusal = client.session(&ids[0][..10]).await.unwrap_err().to_refusal();
     assert_eq!(refusal.reason, Reason::Ambiguous);
-    assert_eq!(client.session(&ids[1][ids[1].len() - 5..].to_lowercase()).await.unwrap().id.to_string(), ids[1]);
+    assert_eq!(
+        client.session(&ids[1][ids[1].len() - 5..].to_lowercase()).await.unwrap().id.to_string(),
+        ids[1]
+    );
     let mut named = CreateSession::new("shop", "script");
     named.name = Some("mine".parse().unwrap());
     client.create_session(named.clone()).await.unwrap();
@@ -67,9 +84,15 @@ async fn only_one_s_own_project_becomes_a_campaign() {
     let dir = home.campaign_dir();
     fs::rename(&dir, home.path().join("moved")).unwrap();
     fs::create_dir(&dir).unwrap();
-    assert_eq!(reason(client.create_session(CreateSession::new("shop", "script")).await), Reason::CampaignMoved);
+    assert_eq!(
+        reason(client.create_session(CreateSession::new("shop", "script")).await),
+        Reason::CampaignMoved
+    );
     fs::remove_dir(&dir).unwrap();
-    assert_eq!(reason(client.create_session(CreateSession::new("shop", "script")).await), Reason::CampaignRoot);
+    assert_eq!(
+        reason(client.create_session(CreateSession::new("shop", "script")).await),
+        Reason::CampaignRoot
+    );
 }
 
 #[tokio::test]
@@ -114,9 +137,20 @@ async fn an_agent_may_print_anything() {
     let count = |kind: Kind| events.iter().filter(|event| event.event.kind() == kind).count();
     assert!(count(Kind::Opaque) >= 4 + 3_000_000 / 1024, "{}", count(Kind::Opaque));
     assert_eq!((count(Kind::AgentStderr), count(Kind::AgentCompletion), count(Kind::Partial)), (1, 1, 1));
-    assert!(events.iter().any(|event| matches!(&event.event, Event::Opaque(raw) if raw.text.contains("not utf8"))));
-    home.reaches(&bystander.to_string(), "the bystander to finish", |view| view.attention == Some(Attention::Idle)).await;
-    numbers::assert_complete(&numbers::counted(&home.events(&client, bystander).await, "tick"), 100, "the bystander");
+    assert!(
+        events
+            .iter()
+            .any(|event| matches!(&event.event, Event::Opaque(raw) if raw.text.contains("not utf8")))
+    );
+    home.reaches(&bystander.to_string(), "the bystander to finish", |view| {
+        view.attention == Some(Attention::Idle)
+    })
+    .await;
+    numbers::assert_complete(
+        &numbers::counted(&home.events(&client, bystander).await, "tick"),
+        100,
+        "the bystander",
+    );
 }
 
 #[tokio::test]
@@ -129,14 +163,24 @@ async fn a_line_without_end_is_oversize_and_the_stream_goes_on() {
         scenario::say("after"),
     ];
     let id = home.session(&client, &scenario::of(steps)).await.id;
-    home.reaches(&id.to_string(), "the turn to end", |view| view.attention == Some(Attention::Idle) && view.turns == 1).await;
+    home.reaches(&id.to_string(), "the turn to end", |view| {
+        view.attention == Some(Attention::Idle) && view.turns == 1
+    })
+    .await;
     let events = home.events(&client, id).await;
-    let oversize: Vec<_> = events.iter().filter_map(|event| match &event.event {
-        Event::Oversize(raw) => Some(raw.bytes),
-        _ => None,
-    }).collect();
+    let oversize: Vec<_> = events
+        .iter()
+        .filter_map(|event| match &event.event {
+            Event::Oversize(raw) => Some(raw.bytes),
+            _ => None,
+        })
+        .collect();
     assert_eq!(oversize, [41_943_040]);
-    assert!(events.iter().any(|event| matches!(&event.event, Event::AgentCompletion(text) if text.text == "after")));
+    assert!(
+        events
+            .iter()
+            .any(|event| matches!(&event.event, Event::AgentCompletion(text) if text.text == "after"))
+    );
 }
 
 #[tokio::test]
@@ -144,9 +188,16 @@ async fn a_wrong_scenario_names_its_line() {
     let home = TestHome::started(OSTLER).await;
     let client = home.client().await;
     let id = home.session(&client, "{\"steps\":[\n {\"say\":\"a\"},\n {\"sya\":\"b\"}\n]}").await.id;
-    home.reaches(&id.to_string(), "the turn to end", |view| view.attention == Some(Attention::Idle) && view.turns == 1).await;
+    home.reaches(&id.to_string(), "the turn to end", |view| {
+        view.attention == Some(Attention::Idle) && view.turns == 1
+    })
+    .await;
     let events = home.events(&client, id).await;
-    assert!(events.iter().any(|event| matches!(&event.event, Event::AgentError(text) if text.text.contains("line 3"))));
+    assert!(
+        events
+            .iter()
+            .any(|event| matches!(&event.event, Event::AgentError(text) if text.text.contains("line 3")))
+    );
 }
 
 #[tokio::test]

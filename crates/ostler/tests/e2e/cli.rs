@@ -12,7 +12,10 @@ use serde_json::{Value, json};
 use crate::OSTLER;
 
 fn text(output: &Output) -> (String, String) {
-    (String::from_utf8_lossy(&output.stdout).into_owned(), String::from_utf8_lossy(&output.stderr).into_owned())
+    (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    )
 }
 
 fn ok(home: &TestHome, args: &[&str]) -> String {
@@ -44,7 +47,8 @@ fn with_campaign() -> TestHome {
 #[test]
 fn a_run_prints_the_answer_alone_and_ends_done() {
     let home = with_campaign();
-    let prompt = scenario::of(vec![json!({"think": "hm"}), scenario::say("first"), scenario::say("the answer")]);
+    let prompt =
+        scenario::of(vec![json!({"think": "hm"}), scenario::say("first"), scenario::say("the answer")]);
     let output = home.run(&["run", "--name", "mine", &prompt]);
     let (out, err) = text(&output);
     assert_eq!((output.status.code(), out.as_str()), (Some(0), "the answer\n"), "{err}");
@@ -57,14 +61,28 @@ fn a_run_prints_the_answer_alone_and_ends_done() {
 #[test]
 fn ls_and_events_have_their_documented_json() {
     let home = with_campaign();
-    let usage = json!({"usage": {"input": 500, "cache_read": 1, "cache_write": 2, "output": 200, "reasoning": 3}});
-    let id = ok(&home, &["run", "-d", "-q", &scenario::of(vec![usage, scenario::say("tick 1"), scenario::say("tick 2")])]).trim().to_owned();
-    wait::until("idleness", wait::PATIENCE, || json_of(&ok(&home, &["ls", "-o", "json"]))["sessions"][0]["attention"] == "idle");
+    let usage =
+        json!({"usage": {"input": 500, "cache_read": 1, "cache_write": 2, "output": 200, "reasoning": 3}});
+    let id = ok(
+        &home,
+        &["run", "-d", "-q", &scenario::of(vec![usage, scenario::say("tick 1"), scenario::say("tick 2")])],
+    )
+    .trim()
+    .to_owned();
+    wait::until("idleness", wait::PATIENCE, || {
+        json_of(&ok(&home, &["ls", "-o", "json"]))["sessions"][0]["attention"] == "idle"
+    });
     let listed = json_of(&ok(&home, &["ls", "-o", "json"]));
     let session = &listed["sessions"][0];
     assert_eq!(session["id"], json!(id));
-    assert_eq!((&session["status"], &session["attention"], &session["outcome"]), (&json!("RUNNING"), &json!("idle"), &Value::Null));
-    assert_eq!(session["usage"], json!({"input": 500, "cache_read": 1, "cache_write": 2, "output": 200, "reasoning": 3}));
+    assert_eq!(
+        (&session["status"], &session["attention"], &session["outcome"]),
+        (&json!("RUNNING"), &json!("idle"), &Value::Null)
+    );
+    assert_eq!(
+        session["usage"],
+        json!({"input": 500, "cache_read": 1, "cache_write": 2, "output": 200, "reasoning": 3})
+    );
     assert_eq!(session["sandbox"], json!("off"));
     assert!(listed.as_object().unwrap().contains_key("next_cursor"));
     let lines = ok(&home, &["events", "-o", "jsonl"]);
@@ -74,7 +92,11 @@ fn ls_and_events_have_their_documented_json() {
             assert!(event.as_object().unwrap().contains_key(field), "{event}");
         }
     }
-    let said: Vec<&Value> = events.iter().filter(|event| event["kind"] == "AGENT_COMPLETION").map(|event| &event["body"]["text"]).collect();
+    let said: Vec<&Value> = events
+        .iter()
+        .filter(|event| event["kind"] == "AGENT_COMPLETION")
+        .map(|event| &event["body"]["text"])
+        .collect();
     assert_eq!(said, ["tick 1", "tick 2"]);
     let status = json_of(&ok(&home, &["daemon", "status", "-o", "json"]));
     assert_eq!(status["pid"], json!(home.daemon().unwrap().pid));
@@ -101,7 +123,10 @@ fn outcomes_decide_exit_codes() {
 fn errors_have_reason_hint_and_exit_code() {
     let home = TestHome::new(OSTLER);
     let err = fails(&home, &["run", "hi"], 3, "CAMPAIGN_UNKNOWN");
-    assert!(err.starts_with("error: ") && err.contains("exit 3") && err.contains("ostler campaign add ."), "{err}");
+    assert!(
+        err.starts_with("error: ") && err.contains("exit 3") && err.contains("ostler campaign add ."),
+        "{err}"
+    );
     ok(&home, &["campaign", "add", "."]);
     fails(&home, &["show", "zzzzz"], 3, "SESSION_UNKNOWN");
     fails(&home, &["run", "-p", "levitate", "hi"], 6, "PROVIDER_UNKNOWN");
@@ -140,7 +165,8 @@ fn a_session_is_lived_with_from_the_command_line() {
 #[test]
 fn approvals_are_answered_from_the_command_line() {
     let home = with_campaign();
-    let asking = scenario::of(vec![json!({"ask": {"tool": "run", "input": "make deploy"}}), scenario::say("went on")]);
+    let asking =
+        scenario::of(vec![json!({"ask": {"tool": "run", "input": "make deploy"}}), scenario::say("went on")]);
     let id = ok(&home, &["run", "-d", "-q", &asking]).trim().to_owned();
     let approval = wait::answer("the question", wait::PATIENCE, || {
         let listed = json_of(&ok(&home, &["ls", "--needs-me", "-o", "json"]));
@@ -152,7 +178,10 @@ fn approvals_are_answered_from_the_command_line() {
     // Nobody is there: denied at once, and counted.
     let output = home.run(&["run", "-o", "json", &asking]);
     let result = json_of(&text(&output).0);
-    assert_eq!((&result["schema"], &result["result"], &result["outcome"]), (&json!("ostler.run/1"), &json!("went on"), &json!("done")));
+    assert_eq!(
+        (&result["schema"], &result["result"], &result["outcome"]),
+        (&json!("ostler.run/1"), &json!("went on"), &json!("done"))
+    );
 }
 
 #[test]
@@ -172,7 +201,9 @@ fn the_record_is_checked_rebuilt_and_copied() {
 #[test]
 fn halt_and_daemon_verbs_work() {
     let home = with_campaign();
-    let id = ok(&home, &["run", "-d", "-q", &scenario::of(vec![scenario::count("tick", 100_000, 20)])]).trim().to_owned();
+    let id = ok(&home, &["run", "-d", "-q", &scenario::of(vec![scenario::count("tick", 100_000, 20)])])
+        .trim()
+        .to_owned();
     ok(&home, &["halt", "-m", "smells"]);
     fails(&home, &["send", &id, "go on"], 4, "HALTED");
     ok(&home, &["halt", "--release"]);
@@ -191,8 +222,19 @@ fn a_prompt_may_come_from_a_file_or_a_pipe() {
     let file = home.path().join("prompt.json");
     std::fs::write(&file, scenario::of(vec![scenario::say("from a file")])).unwrap();
     assert_eq!(ok(&home, &["run", "-f", file.to_str().unwrap()]), "from a file\n");
-    let mut child = home.command(&["run", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(scenario::of(vec![scenario::say("from a pipe")]).as_bytes()).unwrap();
+    let mut child = home
+        .command(&["run", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(scenario::of(vec![scenario::say("from a pipe")]).as_bytes())
+        .unwrap();
     assert_eq!(text(&child.wait_with_output().unwrap()).0, "from a pipe\n");
 }
 
@@ -200,8 +242,15 @@ fn a_prompt_may_come_from_a_file_or_a_pipe() {
 fn an_interrupted_run_stops_its_session() {
     let home = with_campaign();
     let counting = scenario::of(vec![scenario::count("tick", 100_000, 20)]);
-    let mut run = home.command(&["run", "--name", "cut", &counting]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    wait::until("the first tick", wait::PATIENCE, || home.run(&["logs", "cut"]).stdout.windows(4).any(|window| window == b"tick"));
+    let mut run = home
+        .command(&["run", "--name", "cut", &counting])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait::until("the first tick", wait::PATIENCE, || {
+        home.run(&["logs", "cut"]).stdout.windows(4).any(|window| window == b"tick")
+    });
     let process = ostler_testkit::Proc::of(run.id()).unwrap();
     process.signal(rustix::process::Signal::TERM);
     assert_eq!(run.wait().unwrap().code(), Some(143));

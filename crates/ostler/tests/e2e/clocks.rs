@@ -27,7 +27,8 @@ async fn a_stepped_clock_ends_nothing_early_and_loses_no_order() {
         client.stop_daemon(false).await.unwrap();
         wait::until("the daemon to be gone", wait::PATIENCE, || home.daemon().is_none());
         start_stepped(&home, step).await;
-        home.reaches(&id.to_string(), "the turn to end", |view| view.attention == Some(Attention::Idle)).await;
+        home.reaches(&id.to_string(), "the turn to end", |view| view.attention == Some(Attention::Idle))
+            .await;
         let client = home.client().await;
         let events = home.events(&client, id).await;
         numbers::assert_gapless(&events, "the session");

@@ -45,7 +45,8 @@ async fn a_paused_tree_stands_still_and_goes_on() {
     // The pause outlives the daemon.
     home.kill_daemon();
     let client = home.start().await;
-    let view = home.reaches(&who, "the pause to be known", |view| view.attention == Some(Attention::Paused)).await;
+    let view =
+        home.reaches(&who, "the pause to be known", |view| view.attention == Some(Attention::Paused)).await;
     assert_eq!(view.session_seq, before);
     client.resume_session(ResumeSession { who: who.clone(), ..ResumeSession::default() }).await.unwrap();
     home.reaches(&who, "the turn to end", |view| view.attention == Some(Attention::Idle)).await;
@@ -60,16 +61,25 @@ async fn an_interrupt_ends_the_turn_and_what_waits_follows() {
     let id = client.create_session(wanted(&counting(100_000))).await.unwrap().id;
     let who = id.to_string();
     home.reaches(&who, "work", is_working).await;
-    let sent = client.send_message(SendMessage { who: who.clone(), text: "and then?".into(), mode: Mode::Followup }).await.unwrap();
+    let sent = client
+        .send_message(SendMessage { who: who.clone(), text: "and then?".into(), mode: Mode::Followup })
+        .await
+        .unwrap();
     assert_eq!((sent.receipt, sent.woke), (Receipt::Accepted, false));
     client.interrupt_session(&who).await.unwrap();
-    home.reaches(&who, "the second turn to end", |view| view.turns == 2 && view.attention == Some(Attention::Idle)).await;
+    home.reaches(&who, "the second turn to end", |view| {
+        view.turns == 2 && view.attention == Some(Attention::Idle)
+    })
+    .await;
     let delivery = client.message(&sent.message.to_string()).await.unwrap();
     assert_eq!(delivery.receipt, Receipt::Answered);
     client.stop_session(&who, false).await.unwrap();
     assert_eq!(home.ended(&who).await.outcome, Some(Outcome::Stopped));
     // A message wakes the conversation in a new session that continues the old one.
-    let sent = client.send_message(SendMessage { who: who.clone(), text: "again".into(), mode: Mode::Followup }).await.unwrap();
+    let sent = client
+        .send_message(SendMessage { who: who.clone(), text: "again".into(), mode: Mode::Followup })
+        .await
+        .unwrap();
     assert!(sent.woke);
     assert_eq!((sent.session.continues, sent.session.chain, sent.session.restart_count), (Some(id), id, 1));
 }
@@ -103,21 +113,35 @@ async fn a_time_limit_ends_a_session() {
 async fn a_used_up_budget_holds_until_it_is_raised() {
     let home = TestHome::started(OSTLER).await;
     let client = home.client().await;
-    let step = json!({"repeat": 40, "every_ms": 20, "steps": [{"usage": {"output": 100}}, {"say": "tick {i}"}]});
+    let step =
+        json!({"repeat": 40, "every_ms": 20, "steps": [{"usage": {"output": 100}}, {"say": "tick {i}"}]});
     let budget = Some(Budget { tokens: 1_000, when_used_up: WhenUsedUp::Hold });
-    let id = client.create_session(CreateSession { budget, ..wanted(&scenario::of(vec![step.clone()])) }).await.unwrap().id;
+    let id = client
+        .create_session(CreateSession { budget, ..wanted(&scenario::of(vec![step.clone()])) })
+        .await
+        .unwrap()
+        .id;
     let who = id.to_string();
     let held = home.reaches(&who, "the hold", |view| view.attention == Some(Attention::BudgetHold)).await;
     assert!(held.usage.output >= 1_000 && held.usage.output < 4_000, "{:?}", held.usage);
-    assert!(client.resume_session(ResumeSession { who: who.clone(), ..ResumeSession::default() }).await.is_err());
-    client.resume_session(ResumeSession { who: who.clone(), max_tokens: Some(10_000), tape_bytes: None }).await.unwrap();
+    assert!(
+        client.resume_session(ResumeSession { who: who.clone(), ..ResumeSession::default() }).await.is_err()
+    );
+    client
+        .resume_session(ResumeSession { who: who.clone(), max_tokens: Some(10_000), tape_bytes: None })
+        .await
+        .unwrap();
     let done = home.reaches(&who, "the turn to end", |view| view.attention == Some(Attention::Idle)).await;
     assert_eq!(done.usage.output, 4_000);
     let kinds: Vec<Kind> = home.events(&client, id).await.iter().map(|event| event.event.kind()).collect();
     assert!(kinds.contains(&Kind::BudgetWarned) && kinds.contains(&Kind::BudgetExceeded));
 
     let budget = Some(Budget { tokens: 1_000, when_used_up: WhenUsedUp::Stop });
-    let id = client.create_session(CreateSession { budget, ..wanted(&scenario::of(vec![step])) }).await.unwrap().id;
+    let id = client
+        .create_session(CreateSession { budget, ..wanted(&scenario::of(vec![step])) })
+        .await
+        .unwrap()
+        .id;
     assert_eq!(home.ended(&id.to_string()).await.outcome, Some(Outcome::Budget));
 }
 
@@ -128,9 +152,11 @@ async fn an_approval_waits_for_a_person() {
     let steps = vec![json!({"ask": {"tool": "run", "input": "make deploy"}}), scenario::say("went on")];
     let id = client.create_session(wanted(&scenario::of(steps))).await.unwrap().id;
     let who = id.to_string();
-    let view = home.reaches(&who, "the question", |view| view.attention == Some(Attention::WaitingApproval)).await;
+    let view =
+        home.reaches(&who, "the question", |view| view.attention == Some(Attention::WaitingApproval)).await;
     let approval = view.approvals_open[0];
-    let answer = AnswerApproval { approval: approval.short(), allow: false, message: "not on a Sunday".into() };
+    let answer =
+        AnswerApproval { approval: approval.short(), allow: false, message: "not on a Sunday".into() };
     client.answer_approval(answer.clone()).await.unwrap();
     let view = home.reaches(&who, "the turn to end", |view| view.attention == Some(Attention::Idle)).await;
     assert_eq!((view.last_completion.as_deref(), view.denied), (Some("went on"), 1));
@@ -187,9 +213,13 @@ async fn a_watchdog_finds_a_silent_agent() {
     session.watchdogs.silent_us = 200_000;
     session.watchdogs.rung_us = 100_000;
     let id = client.create_session(session).await.unwrap().id;
-    let view = home.reaches(&id.to_string(), "the stall", |view| view.attention == Some(Attention::Stalled)).await;
+    let view =
+        home.reaches(&id.to_string(), "the stall", |view| view.attention == Some(Attention::Stalled)).await;
     assert_eq!(view.status, Status::Running);
-    wait_for_events(&home, id, |events| events.iter().filter(|event| event.kind() == Kind::WatchdogFired).count() == 3).await;
+    wait_for_events(&home, id, |events| {
+        events.iter().filter(|event| event.kind() == Kind::WatchdogFired).count() == 3
+    })
+    .await;
     client.stop_session(&id.to_string(), true).await.unwrap();
     home.ended(&id.to_string()).await;
 }
@@ -198,11 +228,16 @@ async fn wait_for_events(home: &TestHome, id: ostler_domain::SessionId, holds: i
     let client = home.client().await;
     let deadline = tokio::time::Instant::now() + wait::PATIENCE;
     loop {
-        let events: Vec<Event> = home.events(&client, id).await.into_iter().map(|recorded| recorded.event).collect();
+        let events: Vec<Event> =
+            home.events(&client, id).await.into_iter().map(|recorded| recorded.event).collect();
         if holds(&events) {
             return;
         }
-        assert!(tokio::time::Instant::now() < deadline, "waited too long for events; last: {:?}", events.last());
+        assert!(
+            tokio::time::Instant::now() < deadline,
+            "waited too long for events; last: {:?}",
+            events.last()
+        );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -220,15 +255,23 @@ async fn a_halt_kills_all_at_once_and_holds_until_released() {
     }
     let begun = std::time::Instant::now();
     assert_eq!(client.halt(false, "something smells").await.unwrap().sessions, 5);
-    wait::until("all trees to be gone", Duration::from_secs(1), || ids.iter().all(|id| home.session_processes(*id).is_empty()));
+    wait::until("all trees to be gone", Duration::from_secs(1), || {
+        ids.iter().all(|id| home.session_processes(*id).is_empty())
+    });
     assert!(begun.elapsed() < Duration::from_secs(1));
     let held = client.create_session(wanted("hello")).await.unwrap();
     home.kill_daemon();
     let client = home.start().await;
     assert!(client.status().await.unwrap().halt.is_some(), "the halt did not survive");
-    let view = home.reaches(&held.id.to_string(), "being held", |view| view.evidence.contains("halted")).await;
+    let view =
+        home.reaches(&held.id.to_string(), "being held", |view| view.evidence.contains("halted")).await;
     assert_eq!(view.status, Status::Created);
-    assert!(client.send_message(SendMessage { who: ids[0].to_string(), text: "go".into(), mode: Mode::Followup }).await.is_err());
+    assert!(
+        client
+            .send_message(SendMessage { who: ids[0].to_string(), text: "go".into(), mode: Mode::Followup })
+            .await
+            .is_err()
+    );
     client.release_halt().await.unwrap();
     home.reaches(&held.id.to_string(), "idleness", |view| view.attention == Some(Attention::Idle)).await;
 }

@@ -15,7 +15,15 @@ async fn an_agent_goes_on_while_no_daemon_runs_and_is_found_again() {
     home.kill_daemon();
     // The keeper starts another one.
     wait::until("a new daemon", wait::PATIENCE, || home.daemon().is_some());
-    let view = home.reaches(&id, "the turn to end", |view| view.turns == 1 && view.messages_waiting == 0 && view.attention.is_some_and(|attention| attention == ostler_domain::session::Attention::Idle)).await;
+    let view = home
+        .reaches(&id, "the turn to end", |view| {
+            view.turns == 1
+                && view.messages_waiting == 0
+                && view
+                    .attention
+                    .is_some_and(|attention| attention == ostler_domain::session::Attention::Idle)
+        })
+        .await;
     assert_eq!(view.outcome, None);
     let client = home.client().await;
     let events = home.events(&client, created.id).await;

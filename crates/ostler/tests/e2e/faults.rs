@@ -29,23 +29,34 @@ async fn a_killed_keeper_takes_its_agent_along_and_is_recorded() {
     let client = home.client().await;
     let bystander = home.session(&client, &counting(200)).await;
     // A grandchild that nobody's parent-death signal reaches.
-    let steps = vec![scenario::say("now"), json!({"run": ["sh", "-c", "setsid sleep 300 >/dev/null 2>&1 & wait"]})];
+    let steps =
+        vec![scenario::say("now"), json!({"run": ["sh", "-c", "setsid sleep 300 >/dev/null 2>&1 & wait"]})];
     let victim = home.session(&client, &scenario::of(steps)).await;
     wait::until("the tree to grow", wait::PATIENCE, || home.session_processes(victim.id).len() >= 3);
     home.keeper(victim.id).unwrap().kill_and_wait();
     let view = home.ended(&victim.id.to_string()).await;
     assert_eq!((view.outcome, view.status), (Some(Outcome::Lost), Status::Failed));
     assert!(view.obituary.as_ref().unwrap().sentence.contains("keeper"), "{:?}", view.obituary);
-    wait::until("the tree to be gone", Duration::from_secs(5), || home.session_processes(victim.id).is_empty());
-    home.reaches(&bystander.id.to_string(), "the bystander to finish", |view| view.attention == Some(Attention::Idle)).await;
-    numbers::assert_complete(&numbers::counted(&home.events(&client, bystander.id).await, "tick"), 200, "the bystander");
+    wait::until("the tree to be gone", Duration::from_secs(5), || {
+        home.session_processes(victim.id).is_empty()
+    });
+    home.reaches(&bystander.id.to_string(), "the bystander to finish", |view| {
+        view.attention == Some(Attention::Idle)
+    })
+    .await;
+    numbers::assert_complete(
+        &numbers::counted(&home.events(&client, bystander.id).await, "tick"),
+        200,
+        "the bystander",
+    );
 }
 
 #[tokio::test]
 async fn what_outlives_keeper_and_init_is_found_ended_and_recorded() {
     let home = TestHome::started(OSTLER).await;
     let client = home.client().await;
-    let steps = vec![scenario::say("now"), json!({"run": ["sh", "-c", "setsid sleep 300 >/dev/null 2>&1 & wait"]})];
+    let steps =
+        vec![scenario::say("now"), json!({"run": ["sh", "-c", "setsid sleep 300 >/dev/null 2>&1 & wait"]})];
     let victim = home.session(&client, &scenario::of(steps)).await;
     wait::until("the tree to grow", wait::PATIENCE, || home.session_processes(victim.id).len() >= 3);
     // Both at once, so that neither can clean up after the other; only the detached grandchild is left.
@@ -57,9 +68,14 @@ async fn what_outlives_keeper_and_init_is_found_ended_and_recorded() {
     keeper.kill_and_wait();
     let view = home.ended(&victim.id.to_string()).await;
     assert_eq!(view.outcome, Some(Outcome::Lost));
-    wait::until("the tree to be gone", Duration::from_secs(5), || home.session_processes(victim.id).is_empty());
+    wait::until("the tree to be gone", Duration::from_secs(5), || {
+        home.session_processes(victim.id).is_empty()
+    });
     let events = home.events(&client, victim.id).await;
-    assert!(events.iter().any(|event| event.event.kind() == Kind::LeftoversEnded), "what outlived the keeper was not recorded");
+    assert!(
+        events.iter().any(|event| event.event.kind() == Kind::LeftoversEnded),
+        "what outlived the keeper was not recorded"
+    );
 }
 
 #[tokio::test]
@@ -86,15 +102,27 @@ async fn a_daemon_that_dies_between_commit_and_effect_does_it_when_it_is_back() 
         let home = TestHome::new(OSTLER);
         let dir = home.campaign_dir();
         // Dies right after the commit number `pass` of a session.
-        let mut daemon =
-            home.command(&["daemon", "run"]).env("OSTLER_FAULT", format!("before-effects:{pass}")).stderr(std::process::Stdio::null()).spawn().unwrap();
+        let mut daemon = home
+            .command(&["daemon", "run"])
+            .env("OSTLER_FAULT", format!("before-effects:{pass}"))
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
         let client = wait_for_client(&home).await;
-        client.add_campaign(ostler_client::AddCampaign { path: dir.display().to_string(), name: Some("shop".parse().unwrap()) }).await.unwrap();
+        client
+            .add_campaign(ostler_client::AddCampaign {
+                path: dir.display().to_string(),
+                name: Some("shop".parse().unwrap()),
+            })
+            .await
+            .unwrap();
         let mut wanted = CreateSession::new("shop", "script");
         wanted.initial_message = Some(scenario::of(vec![scenario::count("tick", 20, 5)]));
         wanted.ends_with_turn = true;
         let id = client.create_session(wanted).await.unwrap().id;
-        wait::until("the daemon to die at the fault", wait::PATIENCE, || daemon.try_wait().unwrap().is_some());
+        wait::until("the daemon to die at the fault", wait::PATIENCE, || {
+            daemon.try_wait().unwrap().is_some()
+        });
         let client = home.start().await;
         let view = home.ended(&id.to_string()).await;
         assert_eq!(view.outcome, Some(Outcome::Done), "fault at pass {pass}: {:?}", view.obituary);
@@ -144,7 +172,9 @@ async fn a_stale_socket_and_a_stale_file_are_taken_over() {
 #[tokio::test]
 async fn a_damaged_record_is_refused_and_left_alone() {
     let damages: [(&str, fn(&Path)); 4] = [
-        ("garbage", |db| fs::write(db, b"this is no database, and never was one, whatever its name says").unwrap()),
+        ("garbage", |db| {
+            fs::write(db, b"this is no database, and never was one, whatever its name says").unwrap()
+        }),
         ("empty", |db| fs::write(db, b"").unwrap()),
         ("truncated", |db| {
             let bytes = fs::read(db).unwrap();
@@ -202,14 +232,17 @@ async fn a_watch_goes_on_over_a_killed_daemon_without_gap_or_double() {
     let home = TestHome::started(OSTLER).await;
     let client = home.client().await;
     let id = home.session(&client, &counting(200)).await.id;
-    let filter = EventFilter { session: Some(id), kinds: vec![Kind::AgentCompletion], ..EventFilter::default() };
+    let filter =
+        EventFilter { session: Some(id), kinds: vec![Kind::AgentCompletion], ..EventFilter::default() };
     let mut watch = client.watch(filter, Some(0)).await.unwrap();
     let mut seen: Vec<u64> = vec![];
     let mut reconnected = 0;
     while seen.len() < 200 {
         match watch.next().await.unwrap().unwrap() {
             ostler_client::Watched::Event(recorded) => {
-                let Event::AgentCompletion(text) = &recorded.event else { panic!("the filter let {:?} through", recorded.event) };
+                let Event::AgentCompletion(text) = &recorded.event else {
+                    panic!("the filter let {:?} through", recorded.event)
+                };
                 seen.push(text.text["tick ".len()..].parse().unwrap());
                 if seen.len() == 50 || seen.len() == 120 {
                     home.kill_daemon();
@@ -233,7 +266,8 @@ impl SmallDisk {
     fn mount(dir: &Path, bytes: &str) -> Option<Self> {
         fs::create_dir_all(dir).unwrap();
         let options = format!("size={bytes},mode=0700");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "ostler-test"]).arg(dir).status();
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", &options, "ostler-test"]).arg(dir).status();
         if !mounted.is_ok_and(|status| status.success()) {
             eprintln!("skipped: mounting a small file system needs root");
             return None;
@@ -242,7 +276,14 @@ impl SmallDisk {
     }
 
     fn remount(&self, options: &str) {
-        assert!(Command::new("mount").args(["-o", &format!("remount,{options}")]).arg(&self.dir).status().unwrap().success());
+        assert!(
+            Command::new("mount")
+                .args(["-o", &format!("remount,{options}")])
+                .arg(&self.dir)
+                .status()
+                .unwrap()
+                .success()
+        );
     }
 }
 
@@ -258,7 +299,13 @@ async fn a_full_disk_holds_everything_and_loses_nothing() {
     let Some(disk) = SmallDisk::mount(home.home.state(), "24m") else { return };
     let client = home.start().await;
     let dir = home.campaign_dir();
-    client.add_campaign(ostler_client::AddCampaign { path: dir.display().to_string(), name: Some("shop".parse().unwrap()) }).await.unwrap();
+    client
+        .add_campaign(ostler_client::AddCampaign {
+            path: dir.display().to_string(),
+            name: Some("shop".parse().unwrap()),
+        })
+        .await
+        .unwrap();
     let id = home.session(&client, &scenario::of(vec![scenario::count("tick", 400, 10)])).await.id;
     home.reaches(&id.to_string(), "work", |view| view.last_completion.is_some()).await;
     // Fill what is left.

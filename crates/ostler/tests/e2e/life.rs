@@ -13,13 +13,21 @@ use crate::OSTLER;
 async fn a_session_runs_and_is_recorded() {
     let home = TestHome::started(OSTLER).await;
     let client = home.client().await;
-    let steps = vec![json!({"think": "hm"}), scenario::say("hello"), json!({"run": ["sh", "-c", "echo out; exit 3"]}), scenario::say("bye")];
+    let steps = vec![
+        json!({"think": "hm"}),
+        scenario::say("hello"),
+        json!({"run": ["sh", "-c", "echo out; exit 3"]}),
+        scenario::say("bye"),
+    ];
     let mut wanted = ostler_client::CreateSession::new("shop", "script");
     wanted.initial_message = Some(scenario::of(steps));
     wanted.ends_with_turn = true;
     let created = client.create_session(wanted).await.unwrap();
     let view = home.ended(&created.id.to_string()).await;
-    assert_eq!((view.outcome, view.status, view.sandbox), (Some(Outcome::Done), Status::Stopped, Sandbox::Off));
+    assert_eq!(
+        (view.outcome, view.status, view.sandbox),
+        (Some(Outcome::Done), Status::Stopped, Sandbox::Off)
+    );
     let events = home.events(&client, created.id).await;
     numbers::assert_gapless(&events, "the session");
     let kinds: Vec<Kind> = events.iter().map(|event| event.event.kind()).collect();
@@ -62,6 +70,10 @@ async fn the_worked_example_adds_up() {
         usage(100, 1500),
     ];
     let created = home.session(&client, &scenario::of(steps)).await;
-    let view = home.reaches(&created.id.to_string(), "idleness", |view| view.attention == Some(Attention::Idle) && view.turns == 1).await;
+    let view = home
+        .reaches(&created.id.to_string(), "idleness", |view| {
+            view.attention == Some(Attention::Idle) && view.turns == 1
+        })
+        .await;
     assert_eq!((view.usage.input, view.usage.output), (600, 1700));
 }

@@ -49,7 +49,12 @@ impl LaterKeeper {
 
     fn say(&mut self, text: &str) {
         let line = json!({"type": "say", "text": text}).to_string();
-        let record = Record { stream: Stream::Out, flags: Flags::NONE, time_us: 1_760_000_000_000_000, payload: line.as_bytes() };
+        let record = Record {
+            stream: Stream::Out,
+            flags: Flags::NONE,
+            time_us: 1_760_000_000_000_000,
+            payload: line.as_bytes(),
+        };
         self.writer.append(&[record]).unwrap();
     }
 
@@ -71,7 +76,10 @@ async fn a_keeper_of_a_later_version_is_adopted() {
     let home = TestHome::started(OSTLER).await;
     let client = home.client().await;
     let id = home.session(&client, &scenario::of(vec![scenario::count("tick", 3, 1)])).await.id;
-    home.reaches(&id.to_string(), "idleness", |view| view.attention == Some(Attention::Idle) && view.turns == 1).await;
+    home.reaches(&id.to_string(), "idleness", |view| {
+        view.attention == Some(Attention::Idle) && view.turns == 1
+    })
+    .await;
     let keeper = home.keeper(id).unwrap();
     client.stop_daemon(false).await.unwrap();
     wait::until("the daemon to be gone", wait::PATIENCE, || home.daemon().is_none());
@@ -119,7 +127,10 @@ async fn a_keeper_of_a_later_version_is_adopted() {
     });
 
     let client = home.start().await;
-    home.reaches(&id.to_string(), "the later keeper's words", |view| view.last_completion.as_deref() == Some("tick 6")).await;
+    home.reaches(&id.to_string(), "the later keeper's words", |view| {
+        view.last_completion.as_deref() == Some("tick 6")
+    })
+    .await;
     client.stop_session(&id.to_string(), false).await.unwrap();
     assert_eq!(home.ended(&id.to_string()).await.outcome, Some(Outcome::Stopped));
     playing.await.unwrap();

@@ -31,7 +31,10 @@ impl AdminService for Served {
     type ReindexStoreStream = Streamed<pb::ReindexStoreResponse>;
     type BackupStoreStream = Streamed<pb::BackupStoreResponse>;
 
-    async fn get_status(&self, _request: Request<pb::GetStatusRequest>) -> Result<Response<pb::GetStatusResponse>, Status> {
+    async fn get_status(
+        &self,
+        _request: Request<pb::GetStatusRequest>,
+    ) -> Result<Response<pb::GetStatusResponse>, Status> {
         let status = self.engine.status().await.map_err(refused)?;
         let status = NodeStatus {
             pid: status.pid,
@@ -61,22 +64,34 @@ impl AdminService for Served {
         Ok(Response::new(to_proto::halt(&Halt { state: rows::halt(&halt), sessions })))
     }
 
-    async fn release_halt(&self, request: Request<pb::ReleaseHaltRequest>) -> Result<Response<pb::ReleaseHaltResponse>, Status> {
+    async fn release_halt(
+        &self,
+        request: Request<pb::ReleaseHaltRequest>,
+    ) -> Result<Response<pb::ReleaseHaltResponse>, Status> {
         let change = change(&request, &request.get_ref().request_id)?;
         let sessions = self.engine.release_halt(change).await.map_err(refused)?;
         Ok(Response::new(pb::ReleaseHaltResponse { sessions }))
     }
 
-    async fn stop_daemon(&self, request: Request<pb::StopDaemonRequest>) -> Result<Response<pb::StopDaemonResponse>, Status> {
+    async fn stop_daemon(
+        &self,
+        request: Request<pb::StopDaemonRequest>,
+    ) -> Result<Response<pb::StopDaemonResponse>, Status> {
         let by = peer::by(&request);
         let stop_sessions = request.get_ref().stop_sessions;
         let status = self.engine.status().await.map_err(refused)?;
         self.stop.send_replace(Some(Stop { by, stop_sessions }));
         let left = if stop_sessions { 0 } else { status.sessions };
-        Ok(Response::new(to_proto::daemon_stopping(DaemonStopping { pid: status.pid, sessions_left_running: left })))
+        Ok(Response::new(to_proto::daemon_stopping(DaemonStopping {
+            pid: status.pid,
+            sessions_left_running: left,
+        })))
     }
 
-    async fn get_usage(&self, request: Request<pb::GetUsageRequest>) -> Result<Response<pb::GetUsageResponse>, Status> {
+    async fn get_usage(
+        &self,
+        request: Request<pb::GetUsageRequest>,
+    ) -> Result<Response<pb::GetUsageResponse>, Status> {
         let mut request = request.into_inner();
         if let Some(filter) = &mut request.filter {
             self.resolve_sessions(filter).await?;
@@ -89,35 +104,52 @@ impl AdminService for Served {
             Some(by) => self.engine.usage(&filter, by).await.map_err(refused)?,
         };
         let total = total.into_iter().next().map(rows::usage).unwrap_or_default();
-        Ok(Response::new(to_proto::usage_sums(&UsageSums { total, rows: sums.into_iter().map(rows::usage).collect() })))
+        Ok(Response::new(to_proto::usage_sums(&UsageSums {
+            total,
+            rows: sums.into_iter().map(rows::usage).collect(),
+        })))
     }
 
-    async fn check_store(&self, request: Request<pb::CheckStoreRequest>) -> Result<Response<Self::CheckStoreStream>, Status> {
+    async fn check_store(
+        &self,
+        request: Request<pb::CheckStoreRequest>,
+    ) -> Result<Response<Self::CheckStoreStream>, Status> {
         let depth = if request.get_ref().full { CheckDepth::Full } else { CheckDepth::Quick };
         let engine = self.engine.clone();
         Ok(work(move |news| async move {
             let report = engine.check(depth).await?;
             for finding in &report.findings {
-                let _ = news.send(Ok(to_proto::check_news(&CheckNews::Finding(rows::finding(finding))))).await;
+                let _ =
+                    news.send(Ok(to_proto::check_news(&CheckNews::Finding(rows::finding(finding))))).await;
             }
-            let done = Progress { step: "sessions".to_owned(), done: report.sessions, total: report.sessions };
+            let done =
+                Progress { step: "sessions".to_owned(), done: report.sessions, total: report.sessions };
             let _ = news.send(Ok(to_proto::check_news(&CheckNews::Progress(done)))).await;
             Ok(())
         }))
     }
 
-    async fn reindex_store(&self, _request: Request<pb::ReindexStoreRequest>) -> Result<Response<Self::ReindexStoreStream>, Status> {
+    async fn reindex_store(
+        &self,
+        _request: Request<pb::ReindexStoreRequest>,
+    ) -> Result<Response<Self::ReindexStoreStream>, Status> {
         let engine = self.engine.clone();
         Ok(work(move |news| async move {
             let reindexed = engine.reindex().await?;
-            let done = Progress { step: "sessions".to_owned(), done: reindexed.sessions, total: reindexed.sessions };
-            let _ = news.send(Ok(pb::ReindexStoreResponse { progress: Some(to_proto::progress(&done)) })).await;
+            let done =
+                Progress { step: "sessions".to_owned(), done: reindexed.sessions, total: reindexed.sessions };
+            let _ =
+                news.send(Ok(pb::ReindexStoreResponse { progress: Some(to_proto::progress(&done)) })).await;
             Ok(())
         }))
     }
 
-    async fn backup_store(&self, request: Request<pb::BackupStoreRequest>) -> Result<Response<Self::BackupStoreStream>, Status> {
-        let destination = from_proto::text(request.into_inner().destination, "destination").map_err(invalid)?;
+    async fn backup_store(
+        &self,
+        request: Request<pb::BackupStoreRequest>,
+    ) -> Result<Response<Self::BackupStoreStream>, Status> {
+        let destination =
+            from_proto::text(request.into_inner().destination, "destination").map_err(invalid)?;
         let engine = self.engine.clone();
         Ok(work(move |news| async move {
             let progress = {
@@ -125,23 +157,33 @@ impl AdminService for Served {
                 move |step: ostler_engine::BackupProgress| {
                     let progress = rows::backup_progress(&step);
                     // Progress that nobody reads in time is worth nothing later.
-                    let _ = news.try_send(Ok(pb::BackupStoreResponse { progress: Some(to_proto::progress(&progress)) }));
+                    let _ = news.try_send(Ok(pb::BackupStoreResponse {
+                        progress: Some(to_proto::progress(&progress)),
+                    }));
                 }
             };
             engine.backup(std::path::Path::new(&destination), progress).await?;
             let done = Progress { step: "done".to_owned(), done: 1, total: 1 };
-            let _ = news.send(Ok(pb::BackupStoreResponse { progress: Some(to_proto::progress(&done)) })).await;
+            let _ =
+                news.send(Ok(pb::BackupStoreResponse { progress: Some(to_proto::progress(&done)) })).await;
             Ok(())
         }))
     }
 }
 
 /// Sums are made over model calls; what asks for a state of sessions is refused rather than overlooked.
-fn usage_filter(sessions: SessionFilter, since: Option<Time>, until: Option<Time>) -> Result<UsageFilter, Refusal> {
+fn usage_filter(
+    sessions: SessionFilter,
+    since: Option<Time>,
+    until: Option<Time>,
+) -> Result<UsageFilter, Refusal> {
     let SessionFilter { campaign, chain, name, provider, model, ticket, .. } = sessions.clone();
-    let understood = SessionFilter { campaign, chain, name, provider, model, ticket, ..SessionFilter::default() };
+    let understood =
+        SessionFilter { campaign, chain, name, provider, model, ticket, ..SessionFilter::default() };
     if understood != sessions {
-        return Err(Refusal::invalid("usage is summed by campaign, chain, name, provider, model, ticket and time of the call only"));
+        return Err(Refusal::invalid(
+            "usage is summed by campaign, chain, name, provider, model, ticket and time of the call only",
+        ));
     }
     let SessionFilter { campaign, chain, name, provider, model, ticket, .. } = understood;
     Ok(UsageFilter { campaign, session: None, provider, model, name, ticket, chain, since, until })

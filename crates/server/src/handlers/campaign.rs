@@ -12,19 +12,28 @@ use crate::Served;
 
 #[async_trait]
 impl CampaignService for Served {
-    async fn add_campaign(&self, request: Request<pb::AddCampaignRequest>) -> Result<Response<pb::AddCampaignResponse>, Status> {
+    async fn add_campaign(
+        &self,
+        request: Request<pb::AddCampaignRequest>,
+    ) -> Result<Response<pb::AddCampaignResponse>, Status> {
         let change = change(&request, &request.get_ref().request_id)?;
         let wanted = from_proto::add_campaign(request.into_inner()).map_err(invalid)?;
         let campaign = self.engine.add_campaign(&wanted.path, wanted.name, change).await.map_err(refused)?;
         Ok(Response::new(pb::AddCampaignResponse { campaign: Some(to_proto::campaign(&campaign)) }))
     }
 
-    async fn get_campaign(&self, request: Request<pb::GetCampaignRequest>) -> Result<Response<pb::GetCampaignResponse>, Status> {
+    async fn get_campaign(
+        &self,
+        request: Request<pb::GetCampaignRequest>,
+    ) -> Result<Response<pb::GetCampaignResponse>, Status> {
         let campaign = self.engine.campaign(&request.get_ref().who).await.map_err(refused)?;
         Ok(Response::new(pb::GetCampaignResponse { campaign: Some(to_proto::campaign(&campaign)) }))
     }
 
-    async fn list_campaigns(&self, request: Request<pb::ListCampaignsRequest>) -> Result<Response<pb::ListCampaignsResponse>, Status> {
+    async fn list_campaigns(
+        &self,
+        request: Request<pb::ListCampaignsRequest>,
+    ) -> Result<Response<pb::ListCampaignsResponse>, Status> {
         let pb::ListCampaignsRequest { limit, cursor } = request.into_inner();
         let page = from_proto::page(limit, &cursor).map_err(invalid)?;
         let all = self.engine.campaigns().await.map_err(refused)?;
@@ -38,7 +47,10 @@ impl CampaignService for Served {
         }))
     }
 
-    async fn remove_campaign(&self, request: Request<pb::RemoveCampaignRequest>) -> Result<Response<pb::RemoveCampaignResponse>, Status> {
+    async fn remove_campaign(
+        &self,
+        request: Request<pb::RemoveCampaignRequest>,
+    ) -> Result<Response<pb::RemoveCampaignResponse>, Status> {
         let change = change(&request, &request.get_ref().request_id)?;
         let campaign = self.engine.remove_campaign(&request.get_ref().who, change).await.map_err(refused)?;
         Ok(Response::new(pb::RemoveCampaignResponse { campaign: Some(to_proto::campaign(&campaign)) }))

@@ -29,7 +29,10 @@ impl EventService for Served {
     type WatchEventsStream = Streamed<pb::WatchEventsResponse>;
     type WatchDeltasStream = Streamed<pb::WatchDeltasResponse>;
 
-    async fn list_events(&self, request: Request<pb::ListEventsRequest>) -> Result<Response<pb::ListEventsResponse>, Status> {
+    async fn list_events(
+        &self,
+        request: Request<pb::ListEventsRequest>,
+    ) -> Result<Response<pb::ListEventsResponse>, Status> {
         let mut request = request.into_inner();
         if let Some(filter) = &mut request.filter {
             self.resolve_events(filter).await?;
@@ -48,7 +51,10 @@ impl EventService for Served {
         }))
     }
 
-    async fn watch_events(&self, request: Request<pb::WatchEventsRequest>) -> Result<Response<Self::WatchEventsStream>, Status> {
+    async fn watch_events(
+        &self,
+        request: Request<pb::WatchEventsRequest>,
+    ) -> Result<Response<Self::WatchEventsStream>, Status> {
         let pb::WatchEventsRequest { filter, after } = request.into_inner();
         let filter = self.event_filter(filter).await?;
         let mut watch = self.engine.watch(filter, after);
@@ -78,9 +84,13 @@ impl EventService for Served {
         Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
     }
 
-    async fn watch_deltas(&self, request: Request<pb::WatchDeltasRequest>) -> Result<Response<Self::WatchDeltasStream>, Status> {
+    async fn watch_deltas(
+        &self,
+        request: Request<pb::WatchDeltasRequest>,
+    ) -> Result<Response<Self::WatchDeltasStream>, Status> {
         let who = request.into_inner().who;
-        let session = if who.is_empty() { None } else { Some(self.engine.session(&who).await.map_err(refused)?.id) };
+        let session =
+            if who.is_empty() { None } else { Some(self.engine.session(&who).await.map_err(refused)?.id) };
         let mut deltas = self.engine.deltas();
         let (sender, receiver) = mpsc::channel(DELTAS);
         tokio::spawn(async move {
@@ -93,7 +103,9 @@ impl EventService for Served {
                     Ok(delta) if session.is_none_or(|session| session == delta.session) => {
                         let delta = reply::Delta { session: delta.session, text: delta.text };
                         // Full means slow: this one is dropped, as promised.
-                        if let Err(mpsc::error::TrySendError::Closed(_)) = sender.try_send(Ok(to_proto::delta(&delta))) {
+                        if let Err(mpsc::error::TrySendError::Closed(_)) =
+                            sender.try_send(Ok(to_proto::delta(&delta)))
+                        {
                             return;
                         }
                     }
@@ -105,7 +117,10 @@ impl EventService for Served {
         Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
     }
 
-    async fn search_events(&self, request: Request<pb::SearchEventsRequest>) -> Result<Response<pb::SearchEventsResponse>, Status> {
+    async fn search_events(
+        &self,
+        request: Request<pb::SearchEventsRequest>,
+    ) -> Result<Response<pb::SearchEventsResponse>, Status> {
         let pb::SearchEventsRequest { text, filter, limit, cursor } = request.into_inner();
         let filter = self.event_filter(filter).await?;
         let page = from_proto::page(limit, &cursor).map_err(invalid)?;

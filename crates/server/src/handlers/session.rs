@@ -1,10 +1,6 @@
 //! SessionService.
 
-use ostler_domain::{
-    Receipt,
-    query::Page,
-    session::WatchdogLimits,
-};
+use ostler_domain::{Receipt, query::Page, session::WatchdogLimits};
 use ostler_engine::NewSession;
 use ostler_wire::{
     from_proto,
@@ -25,19 +21,28 @@ macro_rules! answer {
 
 #[async_trait]
 impl SessionService for Served {
-    async fn create_session(&self, request: Request<pb::CreateSessionRequest>) -> Result<Response<pb::CreateSessionResponse>, Status> {
+    async fn create_session(
+        &self,
+        request: Request<pb::CreateSessionRequest>,
+    ) -> Result<Response<pb::CreateSessionResponse>, Status> {
         let change = change(&request, &request.get_ref().request_id)?;
         let wanted = from_proto::create_session(request.into_inner()).map_err(invalid)?;
         let view = self.engine.create_session(new_session(wanted), change).await.map_err(refused)?;
         answer!(CreateSessionResponse, view)
     }
 
-    async fn get_session(&self, request: Request<pb::GetSessionRequest>) -> Result<Response<pb::GetSessionResponse>, Status> {
+    async fn get_session(
+        &self,
+        request: Request<pb::GetSessionRequest>,
+    ) -> Result<Response<pb::GetSessionResponse>, Status> {
         let view = self.engine.session(&request.get_ref().who).await.map_err(refused)?;
         answer!(GetSessionResponse, view)
     }
 
-    async fn list_sessions(&self, request: Request<pb::ListSessionsRequest>) -> Result<Response<pb::ListSessionsResponse>, Status> {
+    async fn list_sessions(
+        &self,
+        request: Request<pb::ListSessionsRequest>,
+    ) -> Result<Response<pb::ListSessionsResponse>, Status> {
         let pb::ListSessionsRequest { filter, limit, cursor } = request.into_inner();
         let filter = self.session_filter(filter).await?;
         let page = from_proto::page(limit, &cursor).map_err(invalid)?;
@@ -48,52 +53,85 @@ impl SessionService for Served {
         }))
     }
 
-    async fn get_chain(&self, request: Request<pb::GetChainRequest>) -> Result<Response<pb::GetChainResponse>, Status> {
+    async fn get_chain(
+        &self,
+        request: Request<pb::GetChainRequest>,
+    ) -> Result<Response<pb::GetChainResponse>, Status> {
         let chain = self.engine.chain(&request.get_ref().who).await.map_err(refused)?;
         Ok(Response::new(pb::GetChainResponse { sessions: chain.iter().map(to_proto::view).collect() }))
     }
 
-    async fn send_message(&self, request: Request<pb::SendMessageRequest>) -> Result<Response<pb::SendMessageResponse>, Status> {
+    async fn send_message(
+        &self,
+        request: Request<pb::SendMessageRequest>,
+    ) -> Result<Response<pb::SendMessageResponse>, Status> {
         let change = change(&request, &request.get_ref().request_id)?;
         let wanted = from_proto::send_message(request.into_inner()).map_err(invalid)?;
         let sent = self.engine.send(&wanted.who, &wanted.text, change).await.map_err(refused)?;
-        let sent = reply::Sent { message: sent.message, receipt: Receipt::Accepted, session: sent.session, woke: sent.woke };
+        let sent = reply::Sent {
+            message: sent.message,
+            receipt: Receipt::Accepted,
+            session: sent.session,
+            woke: sent.woke,
+        };
         Ok(Response::new(to_proto::sent(&sent)))
     }
 
-    async fn stop_session(&self, request: Request<pb::StopSessionRequest>) -> Result<Response<pb::StopSessionResponse>, Status> {
+    async fn stop_session(
+        &self,
+        request: Request<pb::StopSessionRequest>,
+    ) -> Result<Response<pb::StopSessionResponse>, Status> {
         let change = change(&request, &request.get_ref().request_id)?;
         let wanted = request.into_inner();
         let view = self.engine.stop(&wanted.who, wanted.now, change).await.map_err(refused)?;
         answer!(StopSessionResponse, view)
     }
 
-    async fn pause_session(&self, request: Request<pb::PauseSessionRequest>) -> Result<Response<pb::PauseSessionResponse>, Status> {
+    async fn pause_session(
+        &self,
+        request: Request<pb::PauseSessionRequest>,
+    ) -> Result<Response<pb::PauseSessionResponse>, Status> {
         let change = change(&request, &request.get_ref().request_id)?;
         let view = self.engine.pause(&request.get_ref().who, change).await.map_err(refused)?;
         answer!(PauseSessionResponse, view)
     }
 
-    async fn resume_session(&self, request: Request<pb::ResumeSessionRequest>) -> Result<Response<pb::ResumeSessionResponse>, Status> {
+    async fn resume_session(
+        &self,
+        request: Request<pb::ResumeSessionRequest>,
+    ) -> Result<Response<pb::ResumeSessionResponse>, Status> {
         let change = change(&request, &request.get_ref().request_id)?;
         let wanted = from_proto::resume_session(request.into_inner()).map_err(invalid)?;
-        let view = self.engine.resume(&wanted.who, wanted.max_tokens, wanted.tape_bytes, change).await.map_err(refused)?;
+        let view = self
+            .engine
+            .resume(&wanted.who, wanted.max_tokens, wanted.tape_bytes, change)
+            .await
+            .map_err(refused)?;
         answer!(ResumeSessionResponse, view)
     }
 
-    async fn interrupt_session(&self, request: Request<pb::InterruptSessionRequest>) -> Result<Response<pb::InterruptSessionResponse>, Status> {
+    async fn interrupt_session(
+        &self,
+        request: Request<pb::InterruptSessionRequest>,
+    ) -> Result<Response<pb::InterruptSessionResponse>, Status> {
         let change = change(&request, &request.get_ref().request_id)?;
         let view = self.engine.interrupt(&request.get_ref().who, change).await.map_err(refused)?;
         answer!(InterruptSessionResponse, view)
     }
 
-    async fn restart_session(&self, request: Request<pb::RestartSessionRequest>) -> Result<Response<pb::RestartSessionResponse>, Status> {
+    async fn restart_session(
+        &self,
+        request: Request<pb::RestartSessionRequest>,
+    ) -> Result<Response<pb::RestartSessionResponse>, Status> {
         let change = change(&request, &request.get_ref().request_id)?;
         let view = self.engine.restart(&request.get_ref().who, change).await.map_err(refused)?;
         answer!(RestartSessionResponse, view)
     }
 
-    async fn list_messages(&self, request: Request<pb::ListMessagesRequest>) -> Result<Response<pb::ListMessagesResponse>, Status> {
+    async fn list_messages(
+        &self,
+        request: Request<pb::ListMessagesRequest>,
+    ) -> Result<Response<pb::ListMessagesResponse>, Status> {
         let pb::ListMessagesRequest { who, limit, cursor } = request.into_inner();
         let page = from_proto::page(limit, &cursor).map_err(invalid)?;
         let listed = self.engine.messages(&who, page).await.map_err(refused)?;
@@ -103,12 +141,18 @@ impl SessionService for Served {
         }))
     }
 
-    async fn get_message(&self, request: Request<pb::GetMessageRequest>) -> Result<Response<pb::GetMessageResponse>, Status> {
+    async fn get_message(
+        &self,
+        request: Request<pb::GetMessageRequest>,
+    ) -> Result<Response<pb::GetMessageResponse>, Status> {
         let row = self.engine.message(&request.get_ref().message).await.map_err(refused)?;
         Ok(Response::new(pb::GetMessageResponse { message: Some(to_proto::delivery(&rows::delivery(row))) }))
     }
 
-    async fn list_approvals(&self, request: Request<pb::ListApprovalsRequest>) -> Result<Response<pb::ListApprovalsResponse>, Status> {
+    async fn list_approvals(
+        &self,
+        request: Request<pb::ListApprovalsRequest>,
+    ) -> Result<Response<pb::ListApprovalsResponse>, Status> {
         let pb::ListApprovalsRequest { only_open, limit, cursor } = request.into_inner();
         let page: Page = from_proto::page(limit, &cursor).map_err(invalid)?;
         let listed = self.engine.approvals(only_open, page).await.map_err(refused)?;
@@ -118,16 +162,30 @@ impl SessionService for Served {
         }))
     }
 
-    async fn get_approval(&self, request: Request<pb::GetApprovalRequest>) -> Result<Response<pb::GetApprovalResponse>, Status> {
+    async fn get_approval(
+        &self,
+        request: Request<pb::GetApprovalRequest>,
+    ) -> Result<Response<pb::GetApprovalResponse>, Status> {
         let row = self.engine.approval(&request.get_ref().approval).await.map_err(refused)?;
-        Ok(Response::new(pb::GetApprovalResponse { approval: Some(to_proto::approval(&rows::approval(row))) }))
+        Ok(Response::new(pb::GetApprovalResponse {
+            approval: Some(to_proto::approval(&rows::approval(row))),
+        }))
     }
 
-    async fn answer_approval(&self, request: Request<pb::AnswerApprovalRequest>) -> Result<Response<pb::AnswerApprovalResponse>, Status> {
+    async fn answer_approval(
+        &self,
+        request: Request<pb::AnswerApprovalRequest>,
+    ) -> Result<Response<pb::AnswerApprovalResponse>, Status> {
         let change = change(&request, &request.get_ref().request_id)?;
         let wanted = from_proto::answer_approval(request.into_inner()).map_err(invalid)?;
-        let row = self.engine.answer(&wanted.approval, wanted.allow, &wanted.message, change).await.map_err(refused)?;
-        Ok(Response::new(pb::AnswerApprovalResponse { approval: Some(to_proto::approval(&rows::approval(row))) }))
+        let row = self
+            .engine
+            .answer(&wanted.approval, wanted.allow, &wanted.message, change)
+            .await
+            .map_err(refused)?;
+        Ok(Response::new(pb::AnswerApprovalResponse {
+            approval: Some(to_proto::approval(&rows::approval(row))),
+        }))
     }
 }
 
@@ -151,4 +209,3 @@ fn new_session(wanted: wish::CreateSession) -> NewSession {
         watchdogs,
     }
 }
-

@@ -1,6 +1,9 @@
 //! Filters come with words that people type; the core's filters have ids. Replaces the ones by the others.
 
-use ostler_domain::{Refusal, query::{EventFilter, SessionFilter}};
+use ostler_domain::{
+    Refusal,
+    query::{EventFilter, SessionFilter},
+};
 use ostler_wire::{from_proto, pb};
 use tonic::Status;
 
@@ -8,7 +11,10 @@ use super::{invalid, refused};
 use crate::Served;
 
 impl Served {
-    pub(super) async fn session_filter(&self, filter: Option<pb::SessionFilter>) -> Result<SessionFilter, Status> {
+    pub(super) async fn session_filter(
+        &self,
+        filter: Option<pb::SessionFilter>,
+    ) -> Result<SessionFilter, Status> {
         let mut filter = filter.unwrap_or_default();
         self.resolve_sessions(&mut filter).await?;
         from_proto::session_filter(filter).map_err(invalid)

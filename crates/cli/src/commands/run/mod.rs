@@ -153,11 +153,20 @@ async fn campaign(app: &App, client: &Client, args: &RunArgs) -> Result<Campaign
     let question = format!("{shown} is no campaign yet. May agents read and write there?");
     if args.here || input::agrees(&app.ui, &question) {
         let campaign = client.add_campaign(AddCampaign { path: root, name: None }).await?;
-        app.ui.remark(&Line::of("campaign ").strong(campaign.name.as_str()).plain(format!("  {shown}")).faint("  (added)"));
+        app.ui.remark(
+            &Line::of("campaign ")
+                .strong(campaign.name.as_str())
+                .plain(format!("  {shown}"))
+                .faint("  (added)"),
+        );
         return Ok(campaign);
     }
     let Failure::Refused(refusal) = outside else { return Err(outside) };
-    let said = args.prompt.as_deref().filter(|prompt| prompt.len() < 40 && *prompt != "-").map_or_else(|| "\"…\"".to_owned(), words::quoted);
+    let said = args
+        .prompt
+        .as_deref()
+        .filter(|prompt| prompt.len() < 40 && *prompt != "-")
+        .map_or_else(|| "\"…\"".to_owned(), words::quoted);
     let here = words::path(&here, person_home().as_deref());
     let refusal = Refusal { message: format!("{here} is in no campaign"), hints: Vec::new(), ..*refusal };
     Err(refusal
@@ -181,7 +190,9 @@ fn detached(app: &App, campaign: &Campaign, session: &Session) -> Result<(), Fai
     ui.remark(&header(campaign, session));
     for (command, effect) in [("logs -f", "follows it"), ("attach", "talks to it"), ("stop", "ends it")] {
         let command = format!("ostler {command} {}", session.id.short());
-        ui.remark(&Line::of("  ").append(Line::toned(Tone::Accent, command).padded(22)).plain("  ").faint(effect));
+        ui.remark(
+            &Line::of("  ").append(Line::toned(Tone::Accent, command).padded(22)).plain("  ").faint(effect),
+        );
     }
     Ok(())
 }

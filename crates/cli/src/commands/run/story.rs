@@ -8,11 +8,7 @@ use ostler_domain::{
 };
 use serde::Serialize;
 
-use crate::{
-    exit_code,
-    failure::of_outcome,
-    signals::Asked,
-};
+use crate::{exit_code, failure::of_outcome, signals::Asked};
 
 /// A run so far.
 #[derive(Debug, Default)]
@@ -39,7 +35,10 @@ impl Story {
     pub(super) fn take(&mut self, event: &Event) -> Option<String> {
         let goes_on = matches!(
             event,
-            Event::AgentThinking(_) | Event::AgentToolCall(_) | Event::AgentCompletion(_) | Event::ApprovalRequested(_)
+            Event::AgentThinking(_)
+                | Event::AgentToolCall(_)
+                | Event::AgentCompletion(_)
+                | Event::ApprovalRequested(_)
         );
         let earlier = if goes_on && !self.answer_was_shown {
             self.answer_was_shown = true;
@@ -188,7 +187,10 @@ mod tests {
         assert_eq!(after(StopReason::Interrupted).exit_code(Some(Outcome::Done), None), 15);
         assert_eq!(after(StopReason::ProcessEnded).exit_code(Some(Outcome::Crashed), None), 10);
         assert_eq!(after(StopReason::ProcessEnded).exit_code(Some(Outcome::Budget), None), 11);
-        assert_eq!(after(StopReason::ProcessEnded).exit_code(Some(Outcome::Stopped), Some(Asked::Terminate)), 143);
+        assert_eq!(
+            after(StopReason::ProcessEnded).exit_code(Some(Outcome::Stopped), Some(Asked::Terminate)),
+            143
+        );
     }
 
     #[test]

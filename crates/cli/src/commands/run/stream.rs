@@ -98,7 +98,9 @@ pub(super) async fn follow(
 
 fn detach(ui: &Ui, session: &Session) -> Result<u8, Failure> {
     let id = session.id.short();
-    ui.say(&Line::of(format!("{} goes on: ", session.name)).with(Tone::Accent, format!("ostler attach {id}")));
+    ui.say(
+        &Line::of(format!("{} goes on: ", session.name)).with(Tone::Accent, format!("ostler attach {id}")),
+    );
     Ok(exit_code::OK)
 }
 
@@ -219,7 +221,9 @@ impl Stream<'_> {
                 let answer = AnswerApproval { approval: id.to_string(), allow, message };
                 // Somebody else may have been quicker: the event that says so is on its way.
                 match self.client.answer_approval(answer).await.map_err(Failure::from) {
-                    Err(failure) if failure.reason() != Some(Reason::ApprovalAnswered) => return Err(failure),
+                    Err(failure) if failure.reason() != Some(Reason::ApprovalAnswered) => {
+                        return Err(failure);
+                    }
                     _ => {}
                 }
             }
@@ -289,5 +293,7 @@ fn next(session: &Session, code: u8) -> Line {
     } else {
         [format!("ostler show {id}"), format!("ostler resume {id}")]
     };
-    commands.iter().fold(Line::new(), |line, command| line.plain("  ").with(Tone::Accent, command).plain("      "))
+    commands
+        .iter()
+        .fold(Line::new(), |line, command| line.plain("  ").with(Tone::Accent, command).plain("      "))
 }

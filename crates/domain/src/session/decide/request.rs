@@ -7,7 +7,8 @@ use crate::{
     Message, Reason, Refusal,
     budget::{Budget, Standing},
     event::{
-        ApprovalAnswered, BudgetChanged, By, Event, InterruptRequested, MessageAccepted, Paused, Resumed, TapeLimitRaised,
+        ApprovalAnswered, BudgetChanged, By, Event, InterruptRequested, MessageAccepted, Paused, Resumed,
+        TapeLimitRaised,
     },
     limits::{INBOX_MESSAGES, MESSAGE_BYTES},
     session::{AgentRequest, Desired, Effect, Hold, Phase, Request, StopRule, input},
@@ -110,7 +111,12 @@ fn pause(draft: &mut Draft<'_>, by: By) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn resume(draft: &mut Draft<'_>, budget: Option<Budget>, tape_bytes: Option<u64>, by: By) -> Result<(), Refusal> {
+fn resume(
+    draft: &mut Draft<'_>,
+    budget: Option<Budget>,
+    tape_bytes: Option<u64>,
+    by: By,
+) -> Result<(), Refusal> {
     match draft.state.phase() {
         Phase::Ended => return Err(ended(draft, "resume")),
         Phase::Stopping => {

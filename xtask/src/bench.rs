@@ -1,0 +1,20 @@
+//! `cargo xtask bench`: measures, and rewrites the measured parts of `bench/RESULTS.md`.
+
+use std::fs;
+
+use crate::{
+    Failure,
+    cargo::{root, target_dir},
+    program::{Profile, build, command, succeed},
+};
+
+pub(crate) fn run(options: &[String]) -> Result<(), Failure> {
+    let programs = build(Profile::Release, &["ostler", "ostler-bench"])?;
+    // On the disk that holds the workspace: a temporary directory in memory would measure nothing.
+    let dir = target_dir().join("bench");
+    fs::create_dir_all(&dir).map_err(|error| Failure::Failed(format!("{}: {error}", dir.display())))?;
+    let mut bench = command(programs.join("ostler-bench"));
+    bench.arg("run").arg("--ostler").arg(programs.join("ostler")).arg("--dir").arg(&dir);
+    bench.arg("--results").arg(root().join("bench/RESULTS.md")).env("TMPDIR", &dir);
+    succeed(bench.args(options))
+}
