@@ -9,8 +9,12 @@
     reason = "it talks to whoever started it in a terminal"
 )]
 
+mod bench;
 mod cargo;
+mod fill;
+mod program;
 mod test;
+mod torture;
 
 use std::{env, process::ExitCode};
 
@@ -22,12 +26,32 @@ struct Verb {
     run: fn(&[String]) -> Result<(), Failure>,
 }
 
-const VERBS: &[Verb] = &[Verb {
-    name: "test",
-    options: "[--list] [--only STEP]…",
-    about: "everything that must hold before a change is done; what CI runs",
-    run: test::run,
-}];
+const VERBS: &[Verb] = &[
+    Verb {
+        name: "test",
+        options: "[--list] [--only STEP]…",
+        about: "everything that must hold before a change is done; what CI runs",
+        run: test::run,
+    },
+    Verb {
+        name: "torture",
+        options: "[--rounds N] [--seed S] [--sessions K]",
+        about: "kills the daemon again and again under load, and then counts",
+        run: torture::run,
+    },
+    Verb {
+        name: "fill",
+        options: "--home DIR [--sessions N] [--events M] [--seed S]",
+        about: "makes a realistic store of any size",
+        run: fill::run,
+    },
+    Verb {
+        name: "bench",
+        options: "[P1] [P2] … [--rounds N] [--sessions N]",
+        about: "measures beside the raw limit and rewrites bench/RESULTS.md",
+        run: bench::run,
+    },
+];
 
 /// Why a verb did not do what it was asked.
 pub(crate) enum Failure {

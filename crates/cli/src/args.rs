@@ -13,7 +13,7 @@ use clap::{
 use ostler_domain::Refusal;
 
 use crate::{
-    DaemonRun, commands, exit_code,
+    commands, exit_code,
     failure::Failure,
     output::{Format, Terminals, Ui, UiOptions},
 };
@@ -54,13 +54,6 @@ impl Cli {
     pub(crate) fn ui_options(&self) -> UiOptions {
         let format = if self.options.json { Some(Format::Json) } else { self.options.output };
         UiOptions { format, quiet: self.options.quiet, no_input: self.options.no_input }
-    }
-
-    pub(crate) fn daemon_run(&self) -> Option<DaemonRun> {
-        match &self.command {
-            commands::Command::Daemon(daemon) => daemon.run(),
-            _ => None,
-        }
     }
 }
 
@@ -311,24 +304,5 @@ mod tests {
         assert_eq!(format("ostler lss --json"), Some(Format::Json));
         assert_eq!(format("ostler lss -o jsonl"), Some(Format::Json));
         assert_eq!(format("ostler lss -o table"), None);
-    }
-
-    #[test]
-    fn the_daemon_is_recognised() {
-        let asks = |line: &str| {
-            let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-            crate::daemon_run(&args)
-        };
-        assert_eq!(asks("ostler daemon run"), Some(DaemonRun { background: false }));
-        assert_eq!(asks("ostler daemon run --background"), Some(DaemonRun { background: true }));
-        for line in [
-            "ostler",
-            "ostler daemon",
-            "ostler daemon run --help",
-            "ostler daemon start",
-            "ostler run daemon run",
-        ] {
-            assert_eq!(asks(line), None, "{line}");
-        }
     }
 }

@@ -60,6 +60,9 @@ pub(crate) fn agrees(ui: &Ui, question: &str) -> bool {
 pub(crate) fn whole(ui: &Ui) -> Result<String, Failure> {
     if io::stdin().is_terminal() {
         ui.remark(&Line::new().faint("reading standard input, end it with Ctrl-D"));
+    } else if !speaks_soon() {
+        // Whoever starts programs with a pipe that nobody closes would wonder what is waited for.
+        ui.remark(&Line::new().faint("waiting for the end of standard input; </dev/null gives none"));
     }
     let mut bytes = Vec::new();
     let most = ostler_domain::limits::MESSAGE_BYTES as u64 + 1;
@@ -69,6 +72,14 @@ pub(crate) fn whole(ui: &Ui) -> Result<String, Failure> {
         .read_to_end(&mut bytes)
         .map_err(|error| Failure::usage(format!("standard input cannot be read: {error}")))?;
     text(bytes, "standard input")
+}
+
+/// Says whether standard input has something to say, or ends, within a moment.
+fn speaks_soon() -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let stdin = rustix::stdio::stdin();
+    let moment = Timespec { tv_sec: 2, tv_nsec: 0 };
+    !matches!(poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&moment)), Ok(0))
 }
 
 /// A file, as text.

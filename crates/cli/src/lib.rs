@@ -36,22 +36,6 @@ pub struct Program {
     pub path: PathBuf,
 }
 
-/// `daemon run`, which is not the command line's business: the binary becomes the daemon.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DaemonRun {
-    /// It was started by a command and has no terminal.
-    pub background: bool,
-}
-
-/// Says whether these arguments (the program's name first) ask for the daemon itself.
-pub fn daemon_run(args: &[OsString]) -> Option<DaemonRun> {
-    // Everything else is spared the parsing: it is parsed soon enough.
-    if args.get(1)? != "daemon" {
-        return None;
-    }
-    args::parse(args, "").ok()?.daemon_run()
-}
-
 /// Runs the command that the arguments (the program's name first) ask for.
 pub fn main(args: impl Iterator<Item = OsString>, program: Program) -> ExitCode {
     let args: Vec<OsString> = args.collect();

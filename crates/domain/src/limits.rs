@@ -59,6 +59,8 @@ pub const INLINE_BODY_BYTES: usize = 16 * 1024;
 pub const READERS: usize = 4;
 /// Pages of the write-ahead log before the writer checkpoints (8 KiB each: 32 MB).
 pub const CHECKPOINT_PAGES: u32 = 4_000;
+/// Events after which a session's state is kept beside the log, so that a start folds only what came later.
+pub const SNAPSHOT_EVENTS: u64 = 1_000;
 /// How long a request id protects against doing a change twice.
 pub const REQUEST_MEMORY: Duration = Duration::from_secs(24 * 3600);
 /// Rows a filtered list may look at before it answers with a partial page and a cursor.

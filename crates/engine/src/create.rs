@@ -117,6 +117,7 @@ impl Engine {
                 tape: None,
                 outbox: Vec::new(),
                 outbox_done: None,
+                snapshot: None,
             }),
             request,
         };

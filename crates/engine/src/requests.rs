@@ -3,7 +3,7 @@
 use ostler_domain::{
     Budget, MessageId, Reason, Refusal,
     query::{Listed, Page, SessionFilter},
-    session::{Attention, Request, StopRule, View},
+    session::{Attention, Outcome, Request, Restart, StopRule, View},
 };
 
 use ostler_store::ApprovalRow;
@@ -55,6 +55,7 @@ impl Engine {
         let id = message.id;
         let reply = |session: &View, woke: bool| format!("{id} {} {woke}", session.id);
         if view.outcome.is_some() {
+            check_may_wake(&view)?;
             let done = |successor: &View| change.done(&fingerprint, reply(successor, true));
             let session = restart::after(self, &view, Some(message), &change.by, done).await?;
             return Ok(Sent { message: id, session, woke: true });
@@ -139,6 +140,24 @@ impl Engine {
         let context = self.shared.clock.context();
         let input = ostler_domain::session::Input::Request(request, ostler_domain::event::By::ostler());
         ostler_domain::session::decide(&loaded.state, input, &context).map(|_| loaded.state.view())
+    }
+}
+
+/// A message wakes a conversation unless something ended it that would only strike again; a person's `restart`
+/// still starts it anew.
+fn check_may_wake(view: &View) -> Result<(), Refusal> {
+    let short = view.id.short();
+    let refuse = |reason, why: String| {
+        Err(Refusal::new(reason, format!("session {short} has ended, and a message does not wake it"))
+            .because(why)
+            .hint(format!("ostler restart {short}"), "starts it anew all the same"))
+    };
+    match (&view.restart, view.outcome) {
+        (Some(Restart::Quarantined { short_lives }), _) => {
+            refuse(Reason::Quarantined, format!("quarantined after {short_lives} short lives in a row"))
+        }
+        (_, Some(Outcome::Budget)) => refuse(Reason::OverBudget, format!("{} tokens were used", view.usage.budgeted())),
+        _ => Ok(()),
     }
 }
 

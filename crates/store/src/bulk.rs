@@ -102,5 +102,6 @@ fn life(events: Vec<(Time, Event)>) -> Result<SessionCommit, CommitError> {
         tape: None,
         outbox: Vec::new(),
         outbox_done: None,
+        snapshot: None,
     })
 }

@@ -41,6 +41,8 @@ pub struct SessionCommit {
     pub outbox: Vec<OutboxRow>,
     /// Inputs up to this number are on the tape: their rows go.
     pub outbox_done: Option<u64>,
+    /// The state after these events, now and then: [`State::snapshot`](ostler_domain::session::State::snapshot).
+    pub snapshot: Option<String>,
 }
 
 /// How far a tape has been taken in, and what must be known to go on from there.
@@ -97,6 +99,7 @@ pub(crate) struct EncodedSession {
     pub(crate) tape: Option<TapeMark>,
     pub(crate) outbox: Vec<OutboxRow>,
     pub(crate) outbox_done: Option<u64>,
+    pub(crate) snapshot: Option<String>,
 }
 
 /// A session's derived row.
@@ -157,6 +160,7 @@ impl EncodedSession {
             tape: commit.tape,
             outbox: commit.outbox,
             outbox_done: commit.outbox_done,
+            snapshot: commit.snapshot,
         }
     }
 }

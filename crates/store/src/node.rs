@@ -122,9 +122,24 @@ pub(crate) fn set_mark(connection: &Connection, num: i64, mark: &TapeMark) -> ru
     Ok(())
 }
 
+pub(crate) fn set_snapshot(connection: &Connection, num: i64, state: &str) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO node_snapshot(session, state) VALUES (?1, ?2)")?
+        .execute(params![num, state])?;
+    Ok(())
+}
+
+pub(crate) fn snapshot(connection: &Connection, num: i64) -> rusqlite::Result<Option<String>> {
+    connection
+        .prepare_cached("SELECT state FROM node_snapshot WHERE session = ?1")?
+        .query_row([num], |row| row.get(0))
+        .optional()
+}
+
 /// An ended session reads no tape and is told nothing: only its numbers stay.
 pub(crate) fn retire_session(connection: &Connection, num: i64) -> rusqlite::Result<()> {
     connection.prepare_cached("DELETE FROM node_outbox WHERE session = ?1")?.execute([num])?;
+    connection.prepare_cached("DELETE FROM node_snapshot WHERE session = ?1")?.execute([num])?;
     connection
         .prepare_cached("UPDATE node_session SET assembler = '', dialogue = x'' WHERE session = ?1")?
         .execute([num])?;

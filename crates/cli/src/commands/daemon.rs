@@ -13,7 +13,6 @@ use serde::Serialize;
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    DaemonRun,
     app::App,
     exit_code,
     failure::Failure,
@@ -74,15 +73,6 @@ struct StoppedForm {
     sessions_left_running: u64,
 }
 
-impl DaemonArgs {
-    pub(crate) fn run(&self) -> Option<DaemonRun> {
-        match self.verb {
-            Verb::Run { background } => Some(DaemonRun { background }),
-            _ => None,
-        }
-    }
-}
-
 pub(crate) async fn run(app: &App, args: DaemonArgs) -> Result<u8, Failure> {
     match args.verb {
         Verb::Start => {
@@ -93,8 +83,8 @@ pub(crate) async fn run(app: &App, args: DaemonArgs) -> Result<u8, Failure> {
         Verb::Restart => restart(app).await?,
         Verb::Status => show(app, &app.running_client().await?.status().await?)?,
         Verb::Logs { follow, tail } => logs(app, follow, tail).await?,
-        // The binary becomes the daemon before it becomes a command line.
-        Verb::Run { .. } => return Err(Refusal::internal("this program cannot be a daemon").into()),
+        // The binary becomes the daemon before it becomes a command line, and then it is asked for nothing else.
+        Verb::Run { .. } => return Err(Failure::usage("`daemon run` takes no flag but --background")),
     }
     Ok(exit_code::OK)
 }

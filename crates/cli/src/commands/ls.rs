@@ -1,14 +1,15 @@
 //! `ostler ls`: sessions, those that need you first.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
 use clap::Args;
 use ostler_client::{Client, GetUsage, Session, query::EventFilter};
 use ostler_domain::{
+    SessionId,
     limits::{PAGE_DEFAULT, PAGE_MOST},
     query::{Page, Scope, SessionFilter},
 };
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use crate::{
     app::App,
@@ -66,8 +67,8 @@ pub(crate) async fn run(app: &App, args: LsArgs) -> Result<u8, Failure> {
     if args.watch {
         return watch(app, &client, &filter, &args).await;
     }
-    let found = find(&client, &filter, &args).await?;
-    show(app, &client, &filter, &args, found).await?;
+    let (found, names) = tokio::join!(find(&client, &filter, &args), names(app, &client));
+    show(app, &client, &filter, &args, &found?, &names?).await?;
     Ok(exit_code::OK)
 }
 
@@ -92,18 +93,27 @@ async fn find(client: &Client, filter: &SessionFilter, args: &LsArgs) -> Result<
     Ok(found)
 }
 
+fn only_ids(app: &App) -> bool {
+    app.ui.is_quiet() || app.ui.format() == Some(Format::Name)
+}
+
+/// The names of campaigns, where they are shown.
+async fn names(app: &App, client: &Client) -> Result<CampaignNames, Failure> {
+    if only_ids(app) { Ok(CampaignNames::default()) } else { app.campaign_names(client).await }
+}
+
 async fn show(
     app: &App,
     client: &Client,
     filter: &SessionFilter,
     args: &LsArgs,
-    found: Found,
+    found: &Found,
+    names: &CampaignNames,
 ) -> Result<(), Failure> {
     let ui = &app.ui;
-    if ui.is_quiet() || ui.format() == Some(Format::Name) {
+    if only_ids(app) {
         return found.rows.iter().try_for_each(|session| ui.data(&Line::of(session.id.to_string())));
     }
-    let names = app.campaign_names(client).await?;
     let form = |session: &Session| SessionForm::new(session, &names.of(&session.campaign));
     match ui.format() {
         Some(Format::Json) => ui.json(&SessionsForm {
@@ -111,7 +121,7 @@ async fn show(
             next_cursor: found.next_cursor.map(|cursor| cursor.to_string()),
         }),
         Some(Format::Jsonl) => found.rows.iter().try_for_each(|session| ui.json(&form(session))),
-        format => show_table(app, client, filter, args, &found, &names, format == Some(Format::Wide)).await,
+        format => show_table(app, client, filter, args, found, names, format == Some(Format::Wide)).await,
     }
 }
 
@@ -166,15 +176,22 @@ async fn watch(app: &App, client: &Client, filter: &SessionFilter, args: &LsArgs
     }
     let mut events = client.watch(EventFilter::default(), None).await?;
     // Ages grow even when nothing happens.
-    let mut seconds = interval(Duration::from_secs(1));
+    let second = Duration::from_secs(1);
+    let mut seconds = interval_at(Instant::now() + second, second);
     seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut printed: HashMap<SessionId, Session> = HashMap::new();
     loop {
         let drawn = Instant::now();
-        let found = find(client, filter, args).await?;
-        if !is_lines {
+        let (found, names) = tokio::join!(find(client, filter, args), names(app, client));
+        let (mut found, names) = (found?, names?);
+        if is_lines {
+            // A line for each that changed.
+            found.rows.retain(|session| printed.get(&session.id) != Some(session));
+            printed.extend(found.rows.iter().map(|session| (session.id, session.clone())));
+        } else {
             ui.clear_screen()?;
         }
-        show(app, client, filter, args, found).await?;
+        show(app, client, filter, args, &found, &names).await?;
         ui.flush()?;
         tokio::select! {
             event = events.next() => if let Some(Err(error)) = event { return Err(error.into()) },

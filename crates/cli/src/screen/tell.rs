@@ -13,6 +13,9 @@ use crate::{output::Tone, words};
 /// How much of a text that is not the agent's own answer is shown.
 const SHORT: usize = 400;
 
+/// How much of a line is shown that nobody understood; the tape has it whole.
+const RAW: usize = 120;
+
 /// Says an event on its own. Calls and results are joined before (`Teller`); here each stands alone.
 pub(super) fn tell(event: &Event) -> Told {
     match event {
@@ -207,5 +210,5 @@ fn with_reason(text: String, reason: &str) -> String {
 }
 
 fn raw_words(raw: &Raw) -> String {
-    one_line(&raw.text, SHORT)
+    one_line(&raw.text, RAW)
 }

@@ -9,6 +9,9 @@ use crate::{
     time::{BootId, Deadline},
 };
 
+/// Snapshots are read by the version that made them only: another one may fold events differently.
+const SNAPSHOT_FORM: &str = concat!("state of ", env!("CARGO_PKG_VERSION"));
+
 /// How far a session has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -107,7 +110,7 @@ pub enum Hold {
 }
 
 /// The holds in force, each with its reason. A person's pause is [`Desired::Pause`].
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Holds {
     pub budget: Option<String>,
     pub halt: Option<String>,
@@ -125,7 +128,7 @@ impl Holds {
 }
 
 /// A turn that has not ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenTurn {
     pub number: u32,
     pub started: Time,
@@ -135,7 +138,7 @@ pub struct OpenTurn {
 }
 
 /// A question that waits for a person.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenApproval {
     pub id: ApprovalId,
     pub ask: String,
@@ -145,14 +148,14 @@ pub struct OpenApproval {
 }
 
 /// A message on its way to the agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
     pub message: Message,
     pub place: Place,
 }
 
 /// Where a message on its way is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Place {
     Inbox,
     Outbox,
@@ -161,7 +164,7 @@ pub enum Place {
 }
 
 /// A session that makes no progress, and what was tried.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stall {
     pub watchdog: Watchdog,
     pub since: Time,
@@ -169,7 +172,7 @@ pub struct Stall {
 }
 
 /// Everything that is known of one session. Changed by [`State::apply`] only.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct State {
     pub(super) created: Created,
     pub(super) created_at: Time,
@@ -271,6 +274,19 @@ impl State {
 
     pub fn desired(&self) -> Desired {
         self.desired
+    }
+
+    /// The state in a form that a later start may begin with instead of folding all events. It is a copy, never
+    /// the truth: one that cannot be read is thrown away.
+    pub fn snapshot(&self) -> String {
+        // Plain structs with string keys: serializing them cannot fail.
+        serde_json::to_string(&(SNAPSHOT_FORM, self)).unwrap_or_default()
+    }
+
+    /// Reads a snapshot; none when it was made by another version.
+    pub fn from_snapshot(text: &str) -> Option<Self> {
+        let (form, state) = serde_json::from_str::<(String, State)>(text).ok()?;
+        (form == SNAPSHOT_FORM).then_some(state)
     }
 
     /// Number of events applied: the `session_seq` of the last one.

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, path::PathBuf, sync::Arc, time::Duration};
 use ostler_domain::{
     Refusal, SessionId,
     event::By,
-    limits::{ACTOR_INBOX, TAPE_BATCH_BYTES},
+    limits::{ACTOR_INBOX, SNAPSHOT_EVENTS, TAPE_BATCH_BYTES},
     session::{AgentRequest, Context, Effect, Input, Request, State, View, decide},
 };
 use ostler_providers::Provider;
@@ -93,6 +93,8 @@ pub(crate) struct Actor {
     timers: Timers,
     inbox: mpsc::Receiver<Command>,
     pub(super) handle: Handle,
+    /// The event at which the state was last kept.
+    snapshot_seq: u64,
     /// Up to here closed segments were compressed.
     tidied: u64,
     /// No tape is read before this moment: the last commit failed.
@@ -125,6 +127,7 @@ impl Actor {
             timers: Timers::default(),
             inbox,
             handle: Handle { commands, attached: Arc::default() },
+            snapshot_seq: 0,
             tidied: 0,
             not_before: None,
             shared,
@@ -316,6 +319,7 @@ impl Actor {
                 tape: Some(self.intake.mark()),
                 outbox: draft.outbox,
                 outbox_done: taped_input,
+                snapshot: self.snapshot_if_due(),
             }),
             request: done,
         };
@@ -329,6 +333,16 @@ impl Actor {
             view,
             tape_offset,
         });
+    }
+
+    /// The state, when so much has happened since the last one that the next start would feel it.
+    fn snapshot_if_due(&mut self) -> Option<String> {
+        let seq = self.state.session_seq();
+        if seq < self.snapshot_seq + SNAPSHOT_EVENTS || self.state.is_ended() {
+            return None;
+        }
+        self.snapshot_seq = seq;
+        Some(self.state.snapshot())
     }
 
     /// A commit was answered: what follows from it may happen now.

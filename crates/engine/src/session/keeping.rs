@@ -357,7 +357,7 @@ fn facts(record: ExitRecord) -> ExitFacts {
     // Stops that the daemon asked for are in the log already, with who asked.
     let asked = record
         .asked
-        .filter(|asked| is_the_keeper_s_own(asked))
+        .filter(is_the_keeper_s_own)
         .map(|asked| format!("{}: {}", asked.by, asked.rule));
     ExitFacts {
         how,

@@ -9,9 +9,10 @@ use ostler_testkit::{TestHome, numbers, scenario, wait};
 use crate::OSTLER;
 
 /// Starts a daemon whose clock is stepped.
-async fn start_stepped(home: &TestHome, step: &str) {
-    home.command(&["daemon", "run", "--background"]).env("OSTLER_CLOCK", step).spawn().unwrap();
+fn start_stepped(home: &TestHome, step: &str) -> std::process::Child {
+    let daemon = home.command(&["daemon", "run", "--background"]).env("OSTLER_CLOCK", step).spawn().unwrap();
     wait::until("the daemon", wait::PATIENCE, || home.daemon().is_some());
+    daemon
 }
 
 #[tokio::test]
@@ -26,13 +27,15 @@ async fn a_stepped_clock_ends_nothing_early_and_loses_no_order() {
         home.reaches(&id.to_string(), "work", |view| view.last_completion.is_some()).await;
         client.stop_daemon(false).await.unwrap();
         wait::until("the daemon to be gone", wait::PATIENCE, || home.daemon().is_none());
-        start_stepped(&home, step).await;
+        let mut daemon = start_stepped(&home, step);
         home.reaches(&id.to_string(), "the turn to end", |view| view.attention == Some(Attention::Idle))
             .await;
         let client = home.client().await;
         let events = home.events(&client, id).await;
         numbers::assert_gapless(&events, "the session");
         numbers::assert_complete(&numbers::counted(&events, "tick"), 150, "the session");
+        home.kill_daemon();
+        daemon.wait().unwrap();
     }
 }
 
@@ -46,8 +49,10 @@ async fn a_reboot_is_named_as_the_cause() {
     client.stop_daemon(false).await.unwrap();
     wait::until("the daemon to be gone", wait::PATIENCE, || home.daemon().is_none());
     keeper.kill_and_wait();
-    start_stepped(&home, "0,another-boot").await;
+    let mut daemon = start_stepped(&home, "0,another-boot");
     let view = home.ended(&id.to_string()).await;
     assert_eq!(view.outcome, Some(Outcome::Lost));
     assert!(view.obituary.unwrap().sentence.contains("the machine restarted"));
+    home.kill_daemon();
+    daemon.wait().unwrap();
 }

@@ -171,7 +171,8 @@ async fn a_stale_socket_and_a_stale_file_are_taken_over() {
 
 #[tokio::test]
 async fn a_damaged_record_is_refused_and_left_alone() {
-    let damages: [(&str, fn(&Path)); 4] = [
+    type Damage = fn(&Path);
+    let damages: [(&str, Damage); 4] = [
         ("garbage", |db| {
             fs::write(db, b"this is no database, and never was one, whatever its name says").unwrap()
         }),

@@ -1,13 +1,15 @@
 //! The daemon as its users meet it: the real binary, real keepers and agents, through the library and the CLI.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
+#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test may panic, and says what it skips")]
 
+mod api;
 mod bad_input;
 mod cli;
 mod clocks;
 mod control;
 mod crash;
 mod faults;
+mod io_errors;
 mod life;
 mod torture;
 mod versions;

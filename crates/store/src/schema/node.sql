@@ -14,6 +14,12 @@ CREATE TABLE node_session(
     last_input_no INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
+-- A session's folded state at one of its events: a shortcut for the next start, never the truth.
+CREATE TABLE node_snapshot(
+    session INTEGER PRIMARY KEY REFERENCES node_session(session),
+    state TEXT NOT NULL
+) STRICT;
+
 -- Bytes for agents: sent after the commit, gone once the tape has them.
 CREATE TABLE node_outbox(
     session INTEGER NOT NULL REFERENCES node_session(session),

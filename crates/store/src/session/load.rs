@@ -30,12 +30,13 @@ pub struct LoadedSession {
 }
 
 impl Store {
-    /// Loads a session by folding its events.
+    /// Loads a session by folding its events, from its last snapshot on where it has one.
     pub async fn load_session(&self, id: SessionId) -> Result<Option<LoadedSession>, ReadError> {
         self.read(move |reader| {
             let connection = &reader.connection;
             let Some(num) = number(connection, id)? else { return Ok(None) };
-            let Some(state) = fold(connection, &reader.blobs, num)? else { return Ok(None) };
+            let kept = node::snapshot(connection, num)?.and_then(|text| State::from_snapshot(&text));
+            let Some(state) = go_on(connection, &reader.blobs, num, kept)? else { return Ok(None) };
             let (mark, last_input_no) = node::mark(connection, num)?;
             let outbox = node::outbox(connection, num)?;
             Ok(Some(LoadedSession { state, mark, outbox, last_input_no, number: num.cast_unsigned() }))
@@ -44,10 +45,20 @@ impl Store {
     }
 }
 
-/// Folds the events of a session. `None` when they do not begin with its creation.
+/// Folds all events of a session. `None` when they do not begin with its creation.
 pub(crate) fn fold(connection: &Connection, blobs: &Blobs, num: i64) -> Result<Option<State>, ReadError> {
-    let mut state: Option<State> = None;
-    log::for_each_of_session(connection, num, 1, |stored| {
+    go_on(connection, blobs, num, None)
+}
+
+/// Folds the events that come after a state, or all of them.
+fn go_on(
+    connection: &Connection,
+    blobs: &Blobs,
+    num: i64,
+    mut state: Option<State>,
+) -> Result<Option<State>, ReadError> {
+    let next = state.as_ref().map_or(1, |state| state.session_seq() + 1);
+    log::for_each_of_session(connection, num, next, |stored| {
         match (&mut state, stored.event(blobs)?) {
             (Some(state), event) => state.apply(stored.time, &event),
             (state @ None, Event::SessionCreated(created)) => {

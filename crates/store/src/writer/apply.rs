@@ -53,7 +53,7 @@ impl Writer {
     }
 
     fn apply_session(&mut self, session: EncodedSession, draft: &mut Draft) -> Result<(), CommitError> {
-        let EncodedSession { id, expected_seq, events, row, tape, outbox, outbox_done } = session;
+        let EncodedSession { id, expected_seq, events, row, tape, outbox, outbox_done, snapshot } = session;
         if row.session_seq != expected_seq + events.len() as u64 {
             return Err(CommitError::Inconsistent("the row does not show the events"));
         }
@@ -79,6 +79,9 @@ impl Writer {
             && !node::put_into_outbox(&self.connection, num, &outbox).doing("write to an outbox")?
         {
             return Err(CommitError::Inconsistent("an input's number was used before"));
+        }
+        if let Some(state) = &snapshot {
+            node::set_snapshot(&self.connection, num, state).doing("keep a session's state")?;
         }
         if let Some(up_to) = outbox_done {
             node::clear_outbox(&self.connection, num, up_to).doing("clear an outbox")?;

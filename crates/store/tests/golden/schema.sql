@@ -91,6 +91,10 @@ CREATE TABLE node_session(
     dialogue_version INTEGER NOT NULL DEFAULT 0,
     last_input_no INTEGER NOT NULL DEFAULT 0
 ) STRICT;
+CREATE TABLE node_snapshot(
+    session INTEGER PRIMARY KEY REFERENCES node_session(session),
+    state TEXT NOT NULL
+) STRICT;
 CREATE TABLE session(
     num INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,

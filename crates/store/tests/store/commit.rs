@@ -40,6 +40,27 @@ fn what_is_committed_is_there_after_opening_again() {
 }
 
 #[test]
+fn a_snapshot_is_a_shortcut_and_never_the_truth() {
+    let place = Place::new();
+    let store = place.open();
+    let mut owner = Owner::create(&store, 1);
+    let mut commit = owner.prepare(vec![(at(2), event(Kind::SessionStarting, 1)), (at(3), event(Kind::TurnStarted, 1))]);
+    if let Some(session) = &mut commit.session {
+        session.snapshot = Some(owner.state.snapshot());
+    }
+    store.commit_blocking(commit).unwrap();
+    owner.record(&store, vec![(at(4), event(Kind::AgentCompletion, 1))]).unwrap();
+    let load = || block_on(store.load_session(owner.id())).unwrap().unwrap().state;
+    assert_eq!(load(), owner.state);
+    // One that cannot be read is thrown away.
+    let set = |text: &str| place.sql().execute("UPDATE node_snapshot SET state = ?1", [text]).unwrap();
+    assert_eq!(set("nonsense"), 1);
+    assert_eq!(load(), owner.state);
+    set("[\"state of another version\", {}]");
+    assert_eq!(load(), owner.state);
+}
+
+#[test]
 fn a_stale_owner_writes_nothing() {
     let place = Place::new();
     let store = place.open();

@@ -103,6 +103,7 @@ pub(crate) fn session_commit(state: &State, expected_seq: u64, events: Vec<(Time
         tape: None,
         outbox: Vec::new(),
         outbox_done: None,
+        snapshot: None,
     }
 }
 

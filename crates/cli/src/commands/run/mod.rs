@@ -102,6 +102,9 @@ pub(crate) async fn run(app: &App, args: RunArgs) -> Result<u8, Failure> {
     }
     let client = app.client().await?;
     let campaign = campaign(app, &client, &args).await?;
+    if !args.detach {
+        refuse_while_halted(&client).await?;
+    }
     let request = request(app, &args, &campaign, prompt);
     let wanted = stream::Wanted { keep: args.keep, approve: request.approve };
     let session = client.create_session(request).await?;
@@ -111,6 +114,19 @@ pub(crate) async fn run(app: &App, args: RunArgs) -> Result<u8, Failure> {
         return Ok(exit_code::OK);
     }
     stream::follow(app, &client, &campaign, &session, wanted).await
+}
+
+/// A halted session waits for the release, which may take days. Who waits for its answer is told at once.
+async fn refuse_while_halted(client: &Client) -> Result<(), Failure> {
+    let Some(halt) = client.status().await?.halt else { return Ok(()) };
+    let ago = words::age(words::now().since(halt.since));
+    let why = if halt.why.is_empty() { String::new() } else { format!(": {}", halt.why) };
+    let word = if halt.freeze { "frozen" } else { "halted" };
+    Err(Refusal::new(Reason::Halted, format!("all agents are {word}, so nothing was started"))
+        .because(format!("by {} {ago} ago{why}", halt.by.0))
+        .hint("ostler halt --release", "lets agents start and go on")
+        .hint("ostler run -d \"…\"", "has one start as soon as that is done")
+        .into())
 }
 
 fn request(app: &App, args: &RunArgs, campaign: &Campaign, prompt: Option<String>) -> CreateSession {
