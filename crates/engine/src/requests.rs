@@ -1,14 +1,19 @@
 //! What people ask of sessions that exist.
 
+use std::time::Duration;
+
 use ostler_domain::{
     Budget, MessageId, Reason, Refusal,
     query::{Listed, Page, SessionFilter},
-    session::{Attention, Outcome, Request, Restart, StopRule, View},
+    session::{Attention, Outcome, Phase, Request, Restart, StopRule, View},
 };
 
 use ostler_store::ApprovalRow;
 
-use crate::{Change, Engine, create::new_message, restart};
+use crate::{Change, Engine, create::new_message, halt::HaltRefusal, restart};
+
+/// How long a message waits for a session that is stopping: longer than its whole ladder.
+const STOPPED_WITHIN: Duration = Duration::from_secs(30);
 
 /// What became of a message when it was accepted.
 #[derive(Debug, Clone)]
@@ -50,7 +55,7 @@ impl Engine {
         if let Some(reply) = change.done_before(&self.shared.store, &fingerprint).await? {
             return self.sent_before(&reply).await;
         }
-        let view = self.session(who).await?;
+        let view = self.at_rest(self.session(who).await?).await?;
         let message = new_message(self.shared.clock.now().wall, text);
         let id = message.id;
         let reply = |session: &View, woke: bool| format!("{id} {} {woke}", session.id);
@@ -64,6 +69,27 @@ impl Engine {
         let handle = self.shared.wake(view.id).await?.ok_or_else(|| just_ended(&view))?;
         let session = handle.request(Request::Prompt(message), change.by, done).await?;
         Ok(Sent { message: id, session, woke: false })
+    }
+
+    /// Waits for a session that is stopping to have stopped: what is said to it then wakes the next one.
+    async fn at_rest(&self, view: View) -> Result<View, Refusal> {
+        if view.phase != Phase::Stopping {
+            return Ok(view);
+        }
+        if let Some(halt) = self.halted() {
+            return Err(halt.refusal());
+        }
+        let mut published = self.shared.store.published();
+        let stopped = async {
+            loop {
+                published.borrow_and_update();
+                let view = self.session(&view.id.to_string()).await?;
+                if view.phase != Phase::Stopping || published.changed().await.is_err() {
+                    return Ok(view);
+                }
+            }
+        };
+        tokio::time::timeout(STOPPED_WITHIN, stopped).await.unwrap_or(Ok(view))
     }
 
     async fn sent_before(&self, reply: &str) -> Result<Sent, Refusal> {

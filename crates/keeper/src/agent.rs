@@ -76,6 +76,12 @@ impl Keeper {
                 pid: agent.pid,
                 start_time: agent.start_time,
             });
+            // It was to be frozen before it was there to be.
+            if self.tree.frozen().is_some()
+                && let Err(error) = self.tree.freeze()
+            {
+                log!("the agent could not be frozen: {error}");
+            }
         }
     }
 

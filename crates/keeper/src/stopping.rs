@@ -49,8 +49,11 @@ impl Keeper {
         }
     }
 
+    /// Kills until nothing is left. An agent that is only just being started is in no tree yet, so as long as its
+    /// end was not heard of, an empty tree is not the end either.
     pub(crate) fn kill_tree(&mut self, now: Instant) {
-        self.kill_again_at = (!self.tree.kill_round()).then_some(now + KILL_ROUND);
+        let is_empty = self.tree.kill_round();
+        self.kill_again_at = (!is_empty || self.has_agent()).then_some(now + KILL_ROUND);
     }
 
     pub(crate) fn thaw(&mut self) {

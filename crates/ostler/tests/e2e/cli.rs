@@ -70,7 +70,8 @@ fn ls_and_events_have_their_documented_json() {
     .trim()
     .to_owned();
     wait::until("idleness", wait::PATIENCE, || {
-        json_of(&ok(&home, &["ls", "-o", "json"]))["sessions"][0]["attention"] == "idle"
+        let session = &json_of(&ok(&home, &["ls", "-o", "json"]))["sessions"][0];
+        session["attention"] == "idle" && session["turns"] == 1
     });
     let listed = json_of(&ok(&home, &["ls", "-o", "json"]));
     let session = &listed["sessions"][0];

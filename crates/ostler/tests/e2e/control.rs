@@ -345,3 +345,16 @@ async fn a_daemon_that_stops_leaves_its_sessions_alone_unless_asked() {
     wait::until("the daemon to be gone", wait::PATIENCE, || home.daemon().is_none());
     wait::until("the agent to be gone", wait::PATIENCE, || home.session_processes(id).is_empty());
 }
+
+#[tokio::test]
+async fn a_kill_reaches_an_agent_that_is_only_just_starting() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    for _ in 0..40 {
+        let id = client.create_session(wanted(&scenario::of(vec![json!({"hang": true})]))).await.unwrap().id;
+        client.stop_session(&id.to_string(), true).await.unwrap();
+        let view = home.ended(&id.to_string()).await;
+        assert_eq!(view.outcome, Some(Outcome::Killed));
+        assert!(home.session_processes(id).is_empty());
+    }
+}
