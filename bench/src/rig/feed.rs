@@ -268,10 +268,12 @@ impl Kept {
         let record = Record::line(Stream::Out, wall_us(), text.as_bytes());
         self.tape.append(&[record]).map_err(|error| error.source)?;
         let state = self.state();
-        match &mut self.daemon {
-            Some(daemon) => daemon.send(&FromKeeper::State(state)),
-            None => Ok(()),
+        if let Some(daemon) = &mut self.daemon
+            && daemon.send(&FromKeeper::State(state)).is_err()
+        {
+            self.daemon = None;
         }
+        Ok(())
     }
 }
 
