@@ -59,7 +59,7 @@ pub(crate) fn commit(state: &mut State, events: impl IntoIterator<Item = Event>,
         tape: Some(mark),
         outbox: Vec::new(),
         outbox_done: None,
-                snapshot: None,
+        snapshot: None,
     };
     Commit { urgency, node_events: Vec::new(), session: Some(session), request: None }
 }

@@ -79,6 +79,6 @@ fn life(events: Vec<(Time, Event)>) -> Outcome<SessionCommit> {
         tape: None,
         outbox: Vec::new(),
         outbox_done: None,
-                snapshot: None,
+        snapshot: None,
     })
 }

@@ -182,7 +182,9 @@ fn check_may_wake(view: &View) -> Result<(), Refusal> {
         (Some(Restart::Quarantined { short_lives }), _) => {
             refuse(Reason::Quarantined, format!("quarantined after {short_lives} short lives in a row"))
         }
-        (_, Some(Outcome::Budget)) => refuse(Reason::OverBudget, format!("{} tokens were used", view.usage.budgeted())),
+        (_, Some(Outcome::Budget)) => {
+            refuse(Reason::OverBudget, format!("{} tokens were used", view.usage.budgeted()))
+        }
         _ => Ok(()),
     }
 }

@@ -52,7 +52,8 @@ proptest! {
         }
         let replayed = State::replay(log.iter().map(|(at, event)| (*at, event)));
         prop_assert_eq!(replayed.as_ref(), Some(&live));
-        prop_assert_eq!(State::from_snapshot(&live.snapshot()).as_ref(), Some(&live));
+        let restored = State::from_snapshot(&live.snapshot());
+        prop_assert_eq!(restored.as_ref(), Some(&live));
         // The stored form of every event gives the event back.
         for (_, event) in &log {
             prop_assert_eq!(&Event::decode(event.kind(), &event.body()).unwrap(), event);

@@ -355,10 +355,7 @@ fn facts(record: ExitRecord) -> ExitFacts {
         ostler_tape::How::Lost { reason } => How::Lost { reason },
     };
     // Stops that the daemon asked for are in the log already, with who asked.
-    let asked = record
-        .asked
-        .filter(is_the_keeper_s_own)
-        .map(|asked| format!("{}: {}", asked.by, asked.rule));
+    let asked = record.asked.filter(is_the_keeper_s_own).map(|asked| format!("{}: {}", asked.by, asked.rule));
     ExitFacts {
         how,
         oom: record.oom,

@@ -4,16 +4,16 @@ use hyper_util::rt::TokioIo;
 use ostler_domain::Reason;
 use ostler_testkit::TestHome;
 use ostler_wire::{
-    pb::{
-        self, event_service_client::EventServiceClient, session_service_client::SessionServiceClient,
-    },
+    pb::{self, event_service_client::EventServiceClient, session_service_client::SessionServiceClient},
     status,
 };
 use tonic::{
     Code, Request,
     transport::{Channel, Endpoint, Uri},
 };
-use tonic_health::pb::{HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient};
+use tonic_health::pb::{
+    HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+};
 
 use crate::OSTLER;
 
@@ -57,7 +57,8 @@ async fn the_same_request_id_does_it_once() {
     // Two at once are one, too.
     let id = "req_01ARZ3NDEKTSV4RRFFQ69G5FAW";
     let (mut one, mut two) = (sessions.clone(), sessions.clone());
-    let (one, two) = tokio::join!(one.create_session(create(id, "race")), two.create_session(create(id, "race")));
+    let (one, two) =
+        tokio::join!(one.create_session(create(id, "race")), two.create_session(create(id, "race")));
     assert_eq!(one.unwrap().into_inner().session.unwrap().id, two.unwrap().into_inner().session.unwrap().id);
 }
 
@@ -65,8 +66,15 @@ async fn the_same_request_id_does_it_once() {
 async fn health_is_served() {
     let home = TestHome::started(OSTLER).await;
     let mut health = HealthClient::new(channel(&home).await);
-    for service in ["", "ostler.v1.SessionService", "ostler.v1.EventService", "ostler.v1.CampaignService", "ostler.v1.AdminService"] {
-        let answer = health.check(HealthCheckRequest { service: service.to_owned() }).await.unwrap().into_inner();
+    for service in [
+        "",
+        "ostler.v1.SessionService",
+        "ostler.v1.EventService",
+        "ostler.v1.CampaignService",
+        "ostler.v1.AdminService",
+    ] {
+        let answer =
+            health.check(HealthCheckRequest { service: service.to_owned() }).await.unwrap().into_inner();
         assert_eq!(answer.status(), ServingStatus::Serving, "{service}");
     }
 }
@@ -76,11 +84,20 @@ async fn requests_that_make_no_sense_are_refused_by_field() {
     let home = TestHome::started(OSTLER).await;
     let channel = channel(&home).await;
     let mut sessions = SessionServiceClient::new(channel.clone());
-    let list = |cursor: &str| pb::ListSessionsRequest { cursor: cursor.to_owned(), ..pb::ListSessionsRequest::default() };
+    let list = |cursor: &str| pb::ListSessionsRequest {
+        cursor: cursor.to_owned(),
+        ..pb::ListSessionsRequest::default()
+    };
     for refused in [
         sessions.list_sessions(list("not a cursor")).await.unwrap_err(),
-        sessions.create_session(pb::CreateSessionRequest { campaign: String::new(), ..create("", "x") }).await.unwrap_err(),
-        sessions.create_session(pb::CreateSessionRequest { provider: String::new(), ..create("", "x") }).await.unwrap_err(),
+        sessions
+            .create_session(pb::CreateSessionRequest { campaign: String::new(), ..create("", "x") })
+            .await
+            .unwrap_err(),
+        sessions
+            .create_session(pb::CreateSessionRequest { provider: String::new(), ..create("", "x") })
+            .await
+            .unwrap_err(),
     ] {
         assert_eq!(refused.code(), Code::InvalidArgument, "{refused:?}");
         assert!(status::to_refusal(&refused).is_some());
@@ -92,6 +109,9 @@ async fn requests_that_make_no_sense_are_refused_by_field() {
     let mut request = Request::new(pb::WatchEventsRequest { filter: None, after: Some(0) });
     request.set_timeout(std::time::Duration::from_secs(10));
     let mut watch = events.watch_events(request).await.unwrap().into_inner();
-    assert!(watch.message().await.unwrap().unwrap().events.is_empty(), "the first message says only where it begins");
+    assert!(
+        watch.message().await.unwrap().unwrap().events.is_empty(),
+        "the first message says only where it begins"
+    );
     assert!(!watch.message().await.unwrap().unwrap().events.is_empty());
 }

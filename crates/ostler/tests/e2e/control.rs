@@ -180,15 +180,22 @@ async fn a_crash_is_restarted_by_policy_and_ends_in_quarantine() {
     // Each life is told to crash again, until the fifth short one in a row ends in quarantine.
     let mut last = chain[1].id;
     for life in 2..=5 {
-        client.send_message(SendMessage { who: last.to_string(), text: prompt.clone(), mode: Mode::Followup }).await.unwrap();
+        client
+            .send_message(SendMessage { who: last.to_string(), text: prompt.clone(), mode: Mode::Followup })
+            .await
+            .unwrap();
         let ended = home.ended(&last.to_string()).await;
         match ended.restart {
-            Some(Restart::At(_)) if life < 5 => last = wait_for_chain(&home, &first.id.to_string(), life + 1).await[life].id,
+            Some(Restart::At(_)) if life < 5 => {
+                last = wait_for_chain(&home, &first.id.to_string(), life + 1).await[life].id
+            }
             Some(Restart::Quarantined { short_lives: 5 }) if life == 5 => {}
             other => panic!("life {life}: {other:?}"),
         }
     }
-    let refused = client.send_message(SendMessage { who: last.to_string(), text: "go on".into(), mode: Mode::Followup }).await;
+    let refused = client
+        .send_message(SendMessage { who: last.to_string(), text: "go on".into(), mode: Mode::Followup })
+        .await;
     assert_eq!(refused.unwrap_err().to_refusal().reason, Reason::Quarantined);
     // A person may start it anew.
     let anew = client.restart_session(&last.to_string()).await.unwrap();
@@ -203,12 +210,18 @@ async fn partial_text_travels_beside_the_log() {
     home.reaches(&id.to_string(), "idleness", |view| view.attention == Some(Attention::Idle)).await;
     let mut deltas = client.deltas(&id.to_string()).await.unwrap();
     let steps = vec![json!({"delta": "hel"}), json!({"delta": "lo"}), scenario::say("hello")];
-    client.send_message(SendMessage { who: id.to_string(), text: scenario::of(steps), mode: Mode::Followup }).await.unwrap();
+    client
+        .send_message(SendMessage { who: id.to_string(), text: scenario::of(steps), mode: Mode::Followup })
+        .await
+        .unwrap();
     let mut live = String::new();
     while live != "hello" {
         live += &deltas.next().await.unwrap().unwrap().text;
     }
-    home.reaches(&id.to_string(), "the second turn", |view| view.turns == 2 && view.attention == Some(Attention::Idle)).await;
+    home.reaches(&id.to_string(), "the second turn", |view| {
+        view.turns == 2 && view.attention == Some(Attention::Idle)
+    })
+    .await;
     let said = home.events(&client, id).await;
     let said: Vec<_> = said.iter().filter(|event| event.event.kind() == Kind::AgentCompletion).collect();
     assert_eq!(said.len(), 2, "partial text was stored as events");

@@ -12,7 +12,10 @@ use ostler_testkit::{TestHome, numbers, scenario, wait};
 use crate::OSTLER;
 
 /// Tries something until the failing disk lets it through. Each try is a request of its own.
-async fn insist<T, F: Future<Output = Result<T, ostler_client::Error>>>(what: &str, ask: impl Fn() -> F) -> T {
+async fn insist<T, F: Future<Output = Result<T, ostler_client::Error>>>(
+    what: &str,
+    ask: impl Fn() -> F,
+) -> T {
     let deadline = tokio::time::Instant::now() + wait::PATIENCE;
     loop {
         match ask().await {
@@ -36,7 +39,18 @@ async fn the_nth_failing_write_or_sync_loses_nothing() {
         wait::until("the daemon to be gone", wait::PATIENCE, || home.daemon().is_none());
         let inject = format!("inject={call}:error=EIO:when={pass}");
         let mut daemon = Command::new("strace")
-            .args(["-f", "-o", "/dev/null", "-e", &format!("trace={call}"), "-e", &inject, OSTLER, "daemon", "run"])
+            .args([
+                "-f",
+                "-o",
+                "/dev/null",
+                "-e",
+                &format!("trace={call}"),
+                "-e",
+                &inject,
+                OSTLER,
+                "daemon",
+                "run",
+            ])
             .env("OSTLER_HOME", home.path().canonicalize().unwrap().join("home"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -51,7 +65,10 @@ async fn the_nth_failing_write_or_sync_loses_nothing() {
             ids.push(insist("a session", || client.create_session(wanted.clone())).await.id);
         }
         for id in &ids {
-            home.reaches(&id.to_string(), "the turn to end", |view| view.attention == Some(Attention::Idle) && view.turns == 1).await;
+            home.reaches(&id.to_string(), "the turn to end", |view| {
+                view.attention == Some(Attention::Idle) && view.turns == 1
+            })
+            .await;
             let events = home.events(&client, *id).await;
             numbers::assert_gapless(&events, &format!("{call} {pass}"));
             numbers::assert_complete(&numbers::counted(&events, "tick"), 40, &format!("{call} {pass}"));

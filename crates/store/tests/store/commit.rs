@@ -44,7 +44,8 @@ fn a_snapshot_is_a_shortcut_and_never_the_truth() {
     let place = Place::new();
     let store = place.open();
     let mut owner = Owner::create(&store, 1);
-    let mut commit = owner.prepare(vec![(at(2), event(Kind::SessionStarting, 1)), (at(3), event(Kind::TurnStarted, 1))]);
+    let mut commit =
+        owner.prepare(vec![(at(2), event(Kind::SessionStarting, 1)), (at(3), event(Kind::TurnStarted, 1))]);
     if let Some(session) = &mut commit.session {
         session.snapshot = Some(owner.state.snapshot());
     }
