@@ -136,12 +136,12 @@ async fn kill_the_daemon(
         "kill -9 the daemon (pid {pid}); {} agents go on without it",
         sessions.len()
     )))?;
-    let (next, by_keeper) = back(app, place.home(), dead).await?;
+    let (next, by_keeper) = back(app, place.home(), pid, dead).await?;
     let away = dead.elapsed();
     let meanwhile = place.lines_on_tape(sessions).saturating_sub(before);
     let status = loop {
         let status = next.status().await?;
-        if status.detached_sessions == 0 && status.pid != pid {
+        if status.detached_sessions == 0 {
             break status;
         }
         sleep(LOOK).await;
@@ -154,10 +154,13 @@ async fn kill_the_daemon(
     ]))
 }
 
-/// Waits until a daemon answers again; keepers start one by themselves.
-async fn back(app: &App, home: &Home, dead: Instant) -> Result<(Client, bool), Failure> {
+/// Waits until another daemon answers; keepers start one by themselves. The killed one may still be connected to
+/// while its last threads end, so that it answers is what counts.
+async fn back(app: &App, home: &Home, killed: u32, dead: Instant) -> Result<(Client, bool), Failure> {
     while dead.elapsed() < BY_KEEPERS_WITHIN {
-        if let Ok(client) = Client::connect(home).await {
+        if let Ok(client) = Client::connect(home).await
+            && client.status().await.is_ok_and(|status| status.pid != killed)
+        {
             return Ok((client, true));
         }
         sleep(LOOK).await;
