@@ -26,6 +26,17 @@ enum Command {
     Fill(fill::Args),
     /// Kills the daemon again and again under load, and then counts.
     Torture(torture::Args),
+    /// Puts a daemon under a steady load, once, for whoever wants to look at it with other tools.
+    Load {
+        #[arg(long)]
+        ostler: PathBuf,
+        #[arg(long)]
+        dir: PathBuf,
+        #[arg(long, default_value_t = 500)]
+        sessions: u64,
+        #[arg(long, default_value_t = 20.0)]
+        per_second: f64,
+    },
     /// A process that a benchmark starts.
     #[command(hide = true, subcommand)]
     Internal(Internal),
@@ -44,6 +55,9 @@ fn main() -> ExitCode {
         Command::Run(args) => marks::run(&args),
         Command::Fill(args) => fill::run(&args),
         Command::Torture(args) => torture::run(&args),
+        Command::Load { ostler, dir, sessions, per_second } => {
+            marks::load(&ostler, &dir, sessions, per_second)
+        }
         Command::Internal(Internal::Feed(args)) => rig::feed::run(&args),
         Command::Internal(Internal::DieWithFullWal { home }) => rig::wal::fill_and_die(&home),
     };

@@ -122,7 +122,9 @@ mod tests {
             let mut statement = connection.prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2")).unwrap();
             let columns = statement.column_count();
             let text = |row: &rusqlite::Row<'_>| {
-                (0..columns).map(|n| format!("{:?}|", row.get_unwrap::<_, rusqlite::types::Value>(n))).collect()
+                (0..columns)
+                    .map(|n| format!("{:?}|", row.get_unwrap::<_, rusqlite::types::Value>(n)))
+                    .collect()
             };
             statement.query_map([], |row| Ok(text(row))).unwrap().collect::<Result<_, _>>().unwrap()
         };

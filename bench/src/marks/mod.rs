@@ -7,7 +7,10 @@ mod p3;
 mod p8;
 mod p9;
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use ostler_domain::home::Home;
 
@@ -93,6 +96,13 @@ pub(crate) fn run(args: &Args) -> Outcome<()> {
             Page::at(results.clone()).put(&section, &machine)?;
         }
     }
+    Ok(())
+}
+
+/// One load, and what it did.
+pub(crate) fn load(ostler: &Path, dir: &Path, sessions: u64, per_second: f64) -> Outcome<()> {
+    let load = runtime()?.block_on(Load::of_feeder(ostler, dir, sessions, per_second))?;
+    print(&format!("{load:#?}"));
     Ok(())
 }
 

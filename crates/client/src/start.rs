@@ -45,7 +45,8 @@ pub(crate) async fn start(home: &Home, program: &Path) -> Result<Client, Error> 
             Ok(client) => return Ok(client),
             Err(_) if ended.is_some_and(|status| !status.success()) => {
                 let why = ended.map(|status| format!("it ended with {status}")).unwrap_or_default();
-                let tail = log.tail();
+                // What it said to us, and where that could not be written or read, to its log.
+                let tail = format!("{}\n{}", log.tail(), said(&mut child));
                 return Err(refusal(&tail).map_or_else(|| not_started(why, tail), Error::Refused));
             }
             Err(_) if Instant::now() >= deadline => {
@@ -55,6 +56,16 @@ pub(crate) async fn start(home: &Home, program: &Path) -> Result<Client, Error> 
             Err(_) => {}
         }
     }
+}
+
+/// What a daemon that ended has said on its standard error.
+fn said(child: &mut Child) -> String {
+    let mut text = Vec::new();
+    if let Some(pipe) = child.stderr.take() {
+        // Bounded: it has ended, so this ends too.
+        let _ = pipe.take(LOG_TAIL_BYTES).read_to_end(&mut text);
+    }
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// The daemon's own words about why it does not start, the last thing that it writes.
@@ -67,7 +78,7 @@ fn refusal(log: &str) -> Option<Refusal> {
 fn spawn(home: &Home, program: &Path) -> io::Result<Child> {
     let mut command = Command::new(program);
     command.args(["daemon", "run", "--background"]).env_remove("OSTLER_HOME").envs(home.variables());
-    command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     command.process_group(0).spawn()
 }
 

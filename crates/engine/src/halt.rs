@@ -1,16 +1,19 @@
 //! The emergency stop: every agent killed or frozen, and nothing started until it is released.
 
-use std::sync::Arc;
+use std::time::Duration;
 
 use ostler_domain::{
-    Event, Reason, Refusal,
+    Event, Reason, Refusal, SessionId,
     event::{HaltReleased, Halted},
-    session::Request,
+    session::{Phase, Request, View},
 };
 use ostler_store::{Commit, Halt, Urgency};
-use tokio::task::JoinSet;
+use tokio::{task::JoinSet, time::Instant};
 
-use crate::{Change, Engine, restart, session::Handle};
+use crate::{Change, Engine, restart};
+
+/// How long a halt waits to see its agents dead. A keeper that hangs is killed within this time.
+const DEAD_WITHIN: Duration = Duration::from_millis(1_500);
 
 impl Engine {
     /// The halt in force, if there is one.
@@ -35,10 +38,29 @@ impl Engine {
             session: None,
             request: change.done(&fingerprint, ""),
         };
-        self.shared.store.commit(commit).await?;
+        let recorded = self.shared.store.commit(commit).await;
         let halt = Halt { freeze, by: change.by.clone(), why: why.to_owned(), since: now };
         self.shared.halt.send_replace(Some(halt.clone()));
-        Ok((halt, self.tell_all(|| Request::Halt { freeze }, &change).await))
+        let told = self.tell_all(|| Request::Halt { freeze }, &change).await;
+        if let Err(error) = recorded {
+            // An emergency stop does not wait for a disk.
+            return Err(Refusal::from(error)
+                .because("agents were told to stop all the same; the halt holds until this daemon ends"));
+        }
+        let reached = if freeze { told.len() as u64 } else { self.until_dead(&told).await };
+        Ok((halt, reached))
+    }
+
+    /// Waits a moment for the agents that were told to die, and says how many have.
+    async fn until_dead(&self, told: &[View]) -> u64 {
+        let dying: Vec<SessionId> =
+            told.iter().filter(|view| view.phase == Phase::Stopping).map(|view| view.id).collect();
+        let alive = || dying.iter().filter(|id| self.shared.sessions.get(id).is_some()).count();
+        let deadline = Instant::now() + DEAD_WITHIN;
+        while alive() > 0 && Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        (dying.len() - alive()) as u64
     }
 
     /// Lets everything go on: frozen agents, sessions that waited to start, restarts that were due.
@@ -56,20 +78,19 @@ impl Engine {
         };
         self.shared.store.commit(commit).await?;
         self.shared.halt.send_replace(None);
-        let reached = self.tell_all(|| Request::ReleaseHalt, &change).await;
+        let told = self.tell_all(|| Request::ReleaseHalt, &change).await;
         restart::keep_promises(&self.shared).await?;
-        Ok(reached)
+        Ok(told.iter().filter(|view| view.phase != Phase::Stopping).count() as u64)
     }
 
-    /// Asks every session at once and waits for all of them.
-    pub(crate) async fn tell_all(&self, request: impl Fn() -> Request, change: &Change) -> u64 {
+    /// Asks every session at once, waits for all of them, and gives the rows of those that heard it.
+    pub(crate) async fn tell_all(&self, request: impl Fn() -> Request, change: &Change) -> Vec<View> {
         let mut asked = JoinSet::new();
         for (_, handle) in self.shared.sessions.all() {
             let (request, by) = (request(), change.by.clone());
-            let handle: Arc<Handle> = Arc::new(handle);
-            asked.spawn(async move { handle.request(request, by, None).await.is_ok() });
+            asked.spawn(async move { handle.request(request, by, None).await });
         }
-        asked.join_all().await.into_iter().map(u64::from).sum()
+        asked.join_all().await.into_iter().flatten().collect()
     }
 }
 

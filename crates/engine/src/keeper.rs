@@ -111,6 +111,15 @@ fn sealed(document: &LaunchDocument) -> io::Result<File> {
     Ok(file)
 }
 
+/// Kills the keeper that listens in this directory, whoever it is: known by its socket, not by a number.
+pub(crate) fn kill(dir: &Path) -> io::Result<()> {
+    let stream = ostler_tape::socket::connect(dir)?;
+    let listener = rustix::net::sockopt::socket_peercred(&stream)?.pid;
+    let process = rustix::process::pidfd_open(listener, rustix::process::PidfdFlags::empty())?;
+    rustix::process::pidfd_send_signal(&process, rustix::process::Signal::KILL)?;
+    Ok(())
+}
+
 /// A writable cgroup v2 directory under which sessions get groups of their own; none where there is none.
 pub(crate) fn cgroup_parent() -> Option<PathBuf> {
     let own = fs::read_to_string("/proc/self/cgroup").ok()?;

@@ -34,6 +34,11 @@ impl Engine {
             return after(self, &view, None, &change.by, |new| change.done(&fingerprint, new.id.to_string()))
                 .await;
         }
+        // Before the old one is ended: what cannot go on is not stopped for it.
+        check_same(&self.campaign(&view.campaign.to_string()).await?)?;
+        if let Some(halt) = self.halted() {
+            return Err(halt.refusal());
+        }
         let mut published = self.shared.store.published();
         if let Some(handle) = self.shared.wake(view.id).await? {
             handle.request(Request::Stop(StopRule::Restart), change.by.clone(), None).await?;

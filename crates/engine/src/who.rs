@@ -37,7 +37,17 @@ impl Engine {
             None => (None, who),
         };
         let by_name = SessionFilter { name: Some(name.to_owned()), campaign, ..SessionFilter::default() };
-        if let Some(view) = self.current_of(by_name).await? {
+        let named = self.current_of(by_name).await?;
+        if let (Some(view), Some(fragment)) = (&named, Fragment::parse(who, SessionId::PREFIX)) {
+            // A name that is the end of somebody else's id means two.
+            let mut fitting = store.find_sessions(&fragment).await?;
+            fitting.retain(|other| other.conversation != view.conversation);
+            if !fitting.is_empty() {
+                fitting.insert(0, view.clone());
+                return Err(ambiguous(who, &fitting));
+            }
+        }
+        if let Some(view) = named {
             return Ok(view);
         }
         if let Some(fragment) = Fragment::parse(who, SessionId::PREFIX) {
@@ -110,5 +120,6 @@ fn ambiguous(who: &str, several: &[View]) -> Refusal {
         several.len().to_string()
     };
     Refusal::new(Reason::Ambiguous, format!("\"{}\" fits {count} sessions", one_line(who, 64)))
+        .hint("ostler show ID", "takes the whole id, or more of it")
         .because(format!("{}{more}", shown.join(" · ")))
 }

@@ -84,7 +84,7 @@ impl Fault {
             |message: &str| Refusal::new(self.kind.reason(), message).because(self.cause.to_string());
         match self.kind {
             FaultKind::DiskFull => refusal("the disk with Ostler's record is full, nothing can be recorded")
-                .hint("ostler du", "shows what takes the space"),
+                .hint("ostler daemon status", "says where the record is, and how large"),
             FaultKind::ReadOnly => refusal("Ostler's record cannot be written to"),
             FaultKind::Corrupt => refusal("Ostler's record is damaged")
                 .hint("ostler db check", "says what is damaged and what is not"),

@@ -126,7 +126,7 @@ pub enum Ladder {
     AtOnce,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopRequested {
     pub rule: StopRule,
     pub by: By,
@@ -213,6 +213,9 @@ pub struct ExitFacts {
     /// Who asked the keeper to end it, when it was not the daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
+    /// The daemon's wish as the keeper heard it: the only trace of one that could not be recorded in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wish: Option<StopRequested>,
     /// The rung of the ladder that ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rung: Option<String>,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ExitFacts, How, Outcome, Phase, State, StopRule};
+use super::{ExitFacts, How, Outcome, Phase, State, StopRequested, StopRule};
 use crate::{event::Leftover, time::Deadline};
 
 /// The last event of a session.
@@ -53,7 +53,7 @@ pub(super) fn outcome(state: &State, exit: &ExitFacts) -> Outcome {
     if exit.oom {
         return Outcome::Oom;
     }
-    if let Some(stop) = &state.stop {
+    if let Some(stop) = wished(state, exit) {
         return stop.rule.outcome();
     }
     if exit.asked.is_some() {
@@ -68,6 +68,11 @@ pub(super) fn outcome(state: &State, exit: &ExitFacts) -> Outcome {
     }
 }
 
+/// The wish that ended it: as recorded, or as the keeper heard it when the record could not be written to.
+fn wished<'a>(state: &'a State, exit: &'a ExitFacts) -> Option<&'a StopRequested> {
+    state.stop.as_ref().or(exit.wish.as_ref())
+}
+
 pub(super) fn write(state: &State, exit: &ExitFacts, outcome: Outcome) -> Obituary {
     let (exit_code, signal) = match exit.how {
         How::Exited { code } => (Some(code), None),
@@ -78,8 +83,8 @@ pub(super) fn write(state: &State, exit: &ExitFacts, outcome: Outcome) -> Obitua
         sentence: sentence(state, exit, outcome),
         exit_code,
         signal,
-        rule: state.stop.as_ref().map(|stop| stop.rule),
-        by: state.stop.as_ref().map(|stop| stop.by.0.clone()).or_else(|| exit.asked.clone()),
+        rule: wished(state, exit).map(|stop| stop.rule),
+        by: wished(state, exit).map(|stop| stop.by.0.clone()).or_else(|| exit.asked.clone()),
         oom: exit.oom,
         last: state.doing.as_ref().map(|doing| doing.text.clone()),
         leftovers: exit.leftovers.clone(),
@@ -91,7 +96,7 @@ fn sentence(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
         return "The kernel ended the agent: its processes used more memory than they may.".to_owned();
     }
     let rung = exit.rung.as_deref().map(|rung| format!(" ({rung})")).unwrap_or_default();
-    if let Some(stop) = &state.stop {
+    if let Some(stop) = wished(state, exit) {
         let by = &stop.by.0;
         return match stop.rule {
             StopRule::Stop => format!("Stopped in an orderly way, asked by {by}{rung}."),

@@ -140,6 +140,7 @@ fn any_exit() -> impl Strategy<Value = ExitFacts> {
         oom,
         leftovers: if left { vec![Leftover { pid: 1, name: "sleep".into() }] } else { vec![] },
         asked: None,
+        wish: None,
         rung: None,
     })
 }

@@ -67,7 +67,14 @@ impl Life {
     }
 
     fn exit(&mut self, how: How) -> &mut Self {
-        self.input(Input::Exited(ExitFacts { how, oom: false, leftovers: vec![], asked: None, rung: None }))
+        self.input(Input::Exited(ExitFacts {
+            how,
+            oom: false,
+            leftovers: vec![],
+            asked: None,
+            wish: None,
+            rung: None,
+        }))
     }
 
     fn attention(&self) -> Option<Attention> {

@@ -169,6 +169,8 @@ impl Actor {
         }
         self.leave().await;
         self.shared.sessions.forget(&self.id);
+        // Nobody listens there any more.
+        let _ = std::fs::remove_file(self.dir.join("ctl"));
         tidy::compress(self.dir, Closed::All);
     }
 
@@ -371,11 +373,21 @@ impl Actor {
     async fn begin_again(&mut self, error: CommitError, failed: InFlight) {
         tracing::warn!(session = %self.id, %error, "a commit failed; going on from the record");
         let mut waiting = failed.replies;
+        let mut effects = failed.effects;
         for (_, commit) in self.commits.settle().await {
             waiting.extend(commit.replies);
+            effects.extend(commit.effects);
         }
+        let done_all_the_same = self.end_all_the_same(effects).await;
         for reply in waiting {
-            let _ = reply.send(Err(Refusal::from(error.clone())));
+            let refusal = Refusal::from(error.clone());
+            let _ = reply.send(Err(if done_all_the_same {
+                refusal.because(
+                    "the agent is being ended or frozen all the same; it is recorded when that is possible",
+                )
+            } else {
+                refusal
+            }));
         }
         self.not_before = Some(Instant::now() + AFTER_FAILURE);
         match self.shared.store.load_session(self.id).await {
@@ -392,6 +404,19 @@ impl Actor {
             Ok(None) => tracing::error!(session = %self.id, "the session is not in the record"),
             Err(error) => tracing::error!(session = %self.id, %error, "the record cannot be read"),
         }
+    }
+
+    /// A disk that is full must not keep an agent alive: whoever asked for its end or its stillness gets it, and
+    /// the keeper's exit record says so later.
+    async fn end_all_the_same(&mut self, effects: Vec<Effect>) -> bool {
+        let mut done = false;
+        for effect in effects {
+            if matches!(effect, Effect::Stop(..) | Effect::Freeze(true)) {
+                self.carry_out(effect).await;
+                done = true;
+            }
+        }
+        done
     }
 
     async fn carry_out(&mut self, effect: Effect) {

@@ -7,7 +7,7 @@ use std::{future::pending, sync::atomic::Ordering, time::Duration};
 
 use ostler_domain::{
     event::{By, Leftover},
-    session::{self, ExitFacts, How, Input, Phase, Request, StopRule},
+    session::{self, ExitFacts, How, Input, Phase, Request, StopRequested, StopRule},
 };
 use ostler_tape::{
     AskedStop, ExitFile, ExitRecord, FromKeeper, KeeperLock, ProcessName, ToKeeper, WrittenBy,
@@ -24,6 +24,8 @@ use crate::{
 /// Pauses between tries to reach a keeper that holds its lock: it is still binding, or is just ending.
 const RETRY_FIRST: Duration = Duration::from_millis(5);
 const RETRY_LONGEST: Duration = Duration::from_secs(1);
+/// How much longer than its ladder a keeper may take to end its agent.
+const FORCE_AFTER: Duration = Duration::from_millis(700);
 /// Tries to start a keeper whose lock another one, just ending, still held.
 const LOCK_TRIES: u32 = 20;
 
@@ -34,6 +36,8 @@ pub(super) struct Keeping {
     state: Option<KeeperState>,
     sent_input_no: u64,
     retry: Option<(Instant, Duration)>,
+    /// When a keeper that does not end its agent is ended itself.
+    force_at: Option<Instant>,
     /// A keeper is being started: nobody looks at the lock meanwhile.
     starting: bool,
 }
@@ -44,7 +48,7 @@ impl Keeping {
     }
 
     pub(super) fn retry_at(&self) -> Option<Instant> {
-        self.retry.map(|(at, _)| at)
+        self.retry.map(|(at, _)| at).into_iter().chain(self.force_at).min()
     }
 
     /// The next frame of a connected keeper. Safe to drop half way.
@@ -66,6 +70,8 @@ impl Actor {
     pub(super) async fn begin(&mut self) {
         match self.state.phase() {
             Phase::Created => {
+                // There is no keeper to be detached from.
+                self.handle.attached.store(true, Ordering::Release);
                 let context = self.shared.clock.context();
                 let halt = self.shared.halt.borrow().clone();
                 let (request, by) = match halt {
@@ -112,6 +118,7 @@ impl Actor {
                     oom: false,
                     leftovers: Vec::new(),
                     asked: None,
+                    wish: None,
                     rung: None,
                 })
                 .await
@@ -124,7 +131,7 @@ impl Actor {
         match KeeperLock::try_take(&self.dir) {
             Ok(Some(lock)) => self.keeper_is_gone(lock).await,
             Ok(None) => self.connect().await,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => self.never_spawned().await,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => self.directory_is_gone().await,
             Err(error) => {
                 tracing::warn!(session = %self.id, %error, "the keeper's lock cannot be asked");
                 self.keeping.retry_later();
@@ -158,7 +165,11 @@ impl Actor {
     }
 
     pub(super) async fn retry_keeper(&mut self) {
-        if self.keeping.retry_at().is_some_and(|at| at <= Instant::now()) && !self.keeping.starting {
+        if self.keeping.force_at.is_some_and(|at| at <= Instant::now()) {
+            self.force().await;
+        }
+        let is_due = self.keeping.retry.is_some_and(|(at, _)| at <= Instant::now());
+        if is_due && !self.keeping.starting {
             if self.keeping.link.is_some() {
                 // An input was refused for now.
                 self.keeping.retry = None;
@@ -240,11 +251,23 @@ impl Actor {
             session::Ladder::Orderly => self.provider.stop_ladder(),
             session::Ladder::AtOnce => vec![Rung { action: RungAction::Kill, wait_ms: 0 }],
         };
-        let word = serde_json::to_value(rule)
-            .ok()
-            .and_then(|rule| rule.as_str().map(str::to_owned))
-            .unwrap_or_default();
-        self.tell_keeper(ToKeeper::Stop { by: by.0.clone(), rule: word, ladder }).await;
+        let patience: u64 = ladder.iter().map(|rung| rung.wait_ms).sum();
+        self.keeping.force_at = Some(Instant::now() + Duration::from_millis(patience) + FORCE_AFTER);
+        self.tell_keeper(ToKeeper::Stop { by: by.0.clone(), rule: word_of(rule), ladder }).await;
+    }
+
+    /// The keeper had its time and its agent still lives: it hangs or is stopped. Killed, it takes the tree along.
+    async fn force(&mut self) {
+        self.keeping.force_at = None;
+        if self.state.is_ended() || self.keeping.starting {
+            return;
+        }
+        tracing::warn!(session = %self.id, "the keeper does not end its agent; it is killed");
+        if let Err(error) = keeper::kill(&self.dir) {
+            tracing::warn!(session = %self.id, %error, "the keeper cannot be killed");
+        }
+        self.lose_link();
+        self.keeping.retry_later();
     }
 
     pub(super) async fn raise_tape_limit(&mut self, bytes: u64) {
@@ -294,6 +317,22 @@ impl Actor {
         }
     }
 
+    /// Somebody removed the session's directory: its keeper ends with it, and what is left to say is said here.
+    async fn directory_is_gone(&mut self) {
+        if let Err(error) = keeper::make_dir(&self.dir) {
+            tracing::warn!(session = %self.id, %error, "the session's directory cannot be made");
+            return self.keeping.retry_later();
+        }
+        match KeeperLock::try_take(&self.dir) {
+            Ok(Some(lock)) if self.intake.offset() == 0 && self.state.phase() == Phase::Starting => {
+                drop(lock);
+                self.never_spawned().await;
+            }
+            Ok(Some(lock)) => self.lost(lock).await,
+            Ok(None) | Err(_) => self.keeping.retry_later(),
+        }
+    }
+
     /// A keeper was to be started and none ever wrote a word. The next attempt's number keeps a late one out.
     async fn never_spawned(&mut self) {
         let context = self.shared.clock.context();
@@ -326,8 +365,15 @@ impl Actor {
         if let Err(error) = ExitFile::prepare(&self.dir).and_then(|file| file.write(&record)) {
             tracing::warn!(session = %self.id, %error, "the exit record cannot be written");
         }
-        self.exited(ExitFacts { how: How::Lost { reason }, oom: false, leftovers, asked: None, rung: None })
-            .await;
+        self.exited(ExitFacts {
+            how: How::Lost { reason },
+            oom: false,
+            leftovers,
+            asked: None,
+            wish: None,
+            rung: None,
+        })
+        .await;
         drop(lock);
     }
 
@@ -354,8 +400,11 @@ fn facts(record: ExitRecord) -> ExitFacts {
         ostler_tape::How::NeverStarted { stage, message, .. } => How::NeverStarted { stage, message },
         ostler_tape::How::Lost { reason } => How::Lost { reason },
     };
-    // Stops that the daemon asked for are in the log already, with who asked.
-    let asked = record.asked.filter(is_the_keeper_s_own).map(|asked| format!("{}: {}", asked.by, asked.rule));
+    let (asked, wish) = match record.asked {
+        Some(asked) if is_the_keeper_s_own(&asked) => (Some(format!("{}: {}", asked.by, asked.rule)), None),
+        Some(asked) => (None, rule_of(&asked.rule).map(|rule| StopRequested { rule, by: By(asked.by) })),
+        None => (None, None),
+    };
     ExitFacts {
         how,
         oom: record.oom,
@@ -365,8 +414,18 @@ fn facts(record: ExitRecord) -> ExitFacts {
             .map(|process| Leftover { pid: process.pid, name: process.name })
             .collect(),
         asked,
+        wish,
         rung: record.rung,
     }
+}
+
+/// A rule's word in frames and exit records.
+fn word_of(rule: StopRule) -> String {
+    serde_json::to_value(rule).ok().and_then(|rule| rule.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+fn rule_of(word: &str) -> Option<StopRule> {
+    serde_json::from_value(serde_json::Value::String(word.to_owned())).ok()
 }
 
 fn is_the_keeper_s_own(asked: &AskedStop) -> bool {

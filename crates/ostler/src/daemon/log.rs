@@ -31,18 +31,26 @@ pub(super) fn start(place: Place, home: &Home) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Says why the daemon did not start, where somebody will look: the starter's error, or the log.
-pub(super) fn last_words(place: Place, refusal: &Refusal) {
-    let text = serde_json::to_string(refusal).unwrap_or_default();
+/// Says why the daemon did not start, where somebody will look: the starter reads standard error, people the log.
+pub(super) fn last_words(place: Place, refusal: &Refusal, exit: u8) {
+    let line = format!("refused {}", serde_json::to_string(refusal).unwrap_or_default());
     match place {
         Place::Foreground => {
-            let _ = writeln!(io::stderr(), "error: {refusal}");
+            let mut text = format!("error: {} [{}, exit {exit}]\n", refusal.message, refusal.reason);
+            if let Some(why) = &refusal.why {
+                text += &format!("  why: {why}\n");
+            }
+            for hint in &refusal.hints {
+                text += &format!("  try: {}   {}\n", hint.command, hint.effect);
+            }
+            let _ = io::stderr().write_all(text.as_bytes());
         }
         Place::Background => {
+            let _ = writeln!(io::stderr(), "{line}");
             if let Ok(home) = Home::resolve(|name| std::env::var(name).ok())
                 && let Ok(mut file) = open(&home.daemon_log())
             {
-                let _ = writeln!(file, "refused {text}");
+                let _ = writeln!(file, "{line}");
             }
         }
     }

@@ -6,7 +6,7 @@ mod config;
 mod files;
 mod log;
 
-use std::{env, process::ExitCode, time::Duration};
+use std::{env, path::PathBuf, process::ExitCode, time::Duration};
 
 use ostler_domain::{Refusal, event::By, home::Home};
 use ostler_engine::{Change, Clock, DirLock, Engine, Options, Program, VERSION};
@@ -27,6 +27,9 @@ const ALREADY_RUNNING: u8 = 4;
 /// How long open calls may take to be answered when the daemon ends.
 const LAST_ANSWERS: Duration = Duration::from_millis(200);
 
+/// How often the daemon looks whether it can still be reached.
+const LOOK_FOR_SOCKET: Duration = Duration::from_secs(1);
+
 /// Where the daemon's words go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -38,12 +41,10 @@ pub(crate) fn main(place: Place) -> ExitCode {
     match run(place) {
         Ok(()) => ExitCode::SUCCESS,
         Err(refusal) => {
-            log::last_words(place, &refusal);
-            ExitCode::from(if refusal.reason == ostler_domain::Reason::DaemonRunning {
-                ALREADY_RUNNING
-            } else {
-                FAILED
-            })
+            let running = refusal.reason == ostler_domain::Reason::DaemonRunning;
+            let exit = if running { ALREADY_RUNNING } else { FAILED };
+            log::last_words(place, &refusal, exit);
+            ExitCode::from(exit)
         }
     }
 }
@@ -97,7 +98,8 @@ async fn serve(home: Home, config: Config, program: Program) -> Result<(), Refus
     let served =
         Served { engine: engine.clone(), started, state_dir: home.state().to_owned(), stop: stop.clone() };
     // Answers at once; what lives is found meanwhile, and shown as detached until it is.
-    let door = tokio::spawn(ostler_server::serve(served, socket, asked(stopped.clone())));
+    let door = tokio::spawn(ostler_server::serve(served.clone(), socket, asked(stopped.clone())));
+    tokio::spawn(stay_reachable(served, home.clone(), on_disk, stopped.clone()));
     tokio::spawn(signals(stop));
     tokio::spawn(adopt(engine.clone()));
     tracing::info!(pid = std::process::id(), version = VERSION, "ready");
@@ -113,6 +115,40 @@ async fn serve(home: Home, config: Config, program: Program) -> Result<(), Refus
 /// Resolves when somebody wants the daemon to end.
 async fn asked(mut stopped: watch::Receiver<Option<Stop>>) {
     let _ = stopped.wait_for(Option::is_some).await;
+}
+
+/// Somebody, or something that tidies up, may remove the socket or `daemon.json`: without them nobody could reach a
+/// daemon that lives and holds the lock. They are made anew.
+async fn stay_reachable(
+    served: Served,
+    home: Home,
+    program: PathBuf,
+    stopped: watch::Receiver<Option<Stop>>,
+) {
+    let path = home.control_socket();
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(LOOK_FOR_SOCKET) => {}
+            () = asked(stopped.clone()) => return,
+        }
+        if !path.exists() {
+            match ControlSocket::bind(&path) {
+                Ok(socket) => {
+                    tracing::warn!("the control socket was gone; listening on a new one");
+                    tokio::spawn(ostler_server::serve(served.clone(), socket, asked(stopped.clone())));
+                }
+                Err(error) => tracing::warn!(
+                    error = chain(&error),
+                    "the control socket is gone and cannot be made anew"
+                ),
+            }
+        }
+        if !home.daemon_json().exists()
+            && let Err(refusal) = files::announce(&home, &program, &path)
+        {
+            tracing::warn!(%refusal, "daemon.json is gone and cannot be written anew");
+        }
+    }
 }
 
 async fn adopt(engine: Engine) {

@@ -259,12 +259,12 @@ async fn a_watch_goes_on_over_a_killed_daemon_without_gap_or_double() {
 }
 
 /// Mounts a small file system for the state directory; only root can.
-struct SmallDisk {
+pub(crate) struct SmallDisk {
     dir: std::path::PathBuf,
 }
 
 impl SmallDisk {
-    fn mount(dir: &Path, bytes: &str) -> Option<Self> {
+    pub(crate) fn mount(dir: &Path, bytes: &str) -> Option<Self> {
         fs::create_dir_all(dir).unwrap();
         let options = format!("size={bytes},mode=0700");
         let mounted =

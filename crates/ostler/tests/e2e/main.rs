@@ -8,6 +8,7 @@ mod cli;
 mod clocks;
 mod control;
 mod crash;
+mod emergency;
 mod faults;
 mod io_errors;
 mod life;

@@ -52,6 +52,7 @@ pub(super) fn without_a_process(draft: &mut Draft<'_>) {
         oom: false,
         leftovers: Vec::new(),
         asked: None,
+        wish: None,
         rung: None,
     };
     decide(draft, &exit);

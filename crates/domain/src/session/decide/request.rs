@@ -125,6 +125,10 @@ fn resume(
         }
         Phase::Created | Phase::Starting | Phase::Live => {}
     }
+    if draft.state.holds().halt.is_some() {
+        return Err(Refusal::new(Reason::Halted, "all agents are halted, so none goes on alone")
+            .hint("ostler halt --release", "lets everything go on"));
+    }
     if let Some(budget) = budget {
         draft.record(Event::BudgetChanged(BudgetChanged { budget: Some(budget), by: by.clone() }));
     }
