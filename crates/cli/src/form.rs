@@ -295,8 +295,6 @@ impl HaltForm {
 struct StoreForm {
     database_bytes: u64,
     search_bytes: u64,
-    blob_bytes: u64,
-    tape_bytes: u64,
 }
 
 impl StatusForm {
@@ -314,8 +312,6 @@ impl StatusForm {
             store: StoreForm {
                 database_bytes: status.store.database_bytes,
                 search_bytes: status.store.search_bytes,
-                blob_bytes: status.store.blob_bytes,
-                tape_bytes: status.store.tape_bytes,
             },
             last_seq: status.last_seq,
             schema_version: status.schema_version,

@@ -194,10 +194,6 @@ pub struct StoreSizes {
     pub database_bytes: u64,
     /// The search index.
     pub search_bytes: u64,
-    /// Bodies too large for the database.
-    pub blob_bytes: u64,
-    /// The tapes of all sessions.
-    pub tape_bytes: u64,
 }
 
 /// A daemon that is about to end.

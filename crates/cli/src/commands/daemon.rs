@@ -98,7 +98,7 @@ fn show(app: &App, status: &NodeStatus) -> Result<(), Failure> {
 
 fn lines(status: &NodeStatus, now: ostler_domain::Time) -> Vec<Line> {
     let store = &status.store;
-    let disk = store.database_bytes + store.search_bytes + store.blob_bytes + store.tape_bytes;
+    let disk = store.database_bytes + store.search_bytes;
     let detached = match status.detached_sessions {
         0 => Line::new(),
         n => Line::toned(Tone::Warn, format!("{n} not adopted yet")),
@@ -286,8 +286,6 @@ mod tests {
             store: StoreSizes {
                 database_bytes: 1 << 30,
                 search_bytes: 1 << 20,
-                blob_bytes: 0,
-                tape_bytes: 200 << 20,
             },
             last_seq: 12_345,
             schema_version: 1,

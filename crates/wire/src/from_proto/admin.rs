@@ -44,8 +44,8 @@ pub fn halt(halt: pb::HaltResponse) -> Result<Halt> {
 }
 
 pub fn store_sizes(sizes: pb::StoreSizes) -> StoreSizes {
-    let pb::StoreSizes { database_bytes, search_bytes, blob_bytes, tape_bytes } = sizes;
-    StoreSizes { database_bytes, search_bytes, blob_bytes, tape_bytes }
+    let pb::StoreSizes { database_bytes, search_bytes } = sizes;
+    StoreSizes { database_bytes, search_bytes }
 }
 
 pub fn daemon_stopping(stopping: pb::StopDaemonResponse) -> DaemonStopping {

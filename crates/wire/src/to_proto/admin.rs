@@ -41,8 +41,8 @@ pub fn halt(halt: &Halt) -> pb::HaltResponse {
 }
 
 pub fn store_sizes(sizes: StoreSizes) -> pb::StoreSizes {
-    let StoreSizes { database_bytes, search_bytes, blob_bytes, tape_bytes } = sizes;
-    pb::StoreSizes { database_bytes, search_bytes, blob_bytes, tape_bytes }
+    let StoreSizes { database_bytes, search_bytes } = sizes;
+    pb::StoreSizes { database_bytes, search_bytes }
 }
 
 pub fn daemon_stopping(stopping: DaemonStopping) -> pb::StopDaemonResponse {

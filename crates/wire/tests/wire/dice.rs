@@ -296,7 +296,7 @@ impl Dice {
 
     pub(crate) fn node_status(&mut self) -> NodeStatus {
         let (at, entropy) = self.entropy();
-        let [database_bytes, search_bytes, blob_bytes, tape_bytes] = std::array::from_fn(|_| self.number());
+        let [database_bytes, search_bytes] = std::array::from_fn(|_| self.number());
         NodeStatus {
             pid: self.small(),
             version: self.text(),
@@ -307,7 +307,7 @@ impl Dice {
             live_sessions: self.number(),
             detached_sessions: self.number(),
             halt: self.maybe(Self::halt_state),
-            store: StoreSizes { database_bytes, search_bytes, blob_bytes, tape_bytes },
+            store: StoreSizes { database_bytes, search_bytes },
             last_seq: self.number(),
             schema_version: self.small(),
         }
