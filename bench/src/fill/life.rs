@@ -82,7 +82,14 @@ impl Life {
     }
 
     pub(crate) fn exit(&mut self, how: How, oom: bool) {
-        self.hear(Input::Exited(ExitFacts { how, oom, leftovers: Vec::new(), asked: None, rung: None }));
+        self.hear(Input::Exited(ExitFacts {
+            how,
+            oom,
+            leftovers: Vec::new(),
+            asked: None,
+            wish: None,
+            rung: None,
+        }));
     }
 
     /// Ends it in a way that no decision of today leads to.

@@ -283,10 +283,7 @@ mod tests {
                 why: "fire drill".to_owned(),
                 since: ago(60),
             }),
-            store: StoreSizes {
-                database_bytes: 1 << 30,
-                search_bytes: 1 << 20,
-            },
+            store: StoreSizes { database_bytes: 1 << 30, search_bytes: 1 << 20 },
             last_seq: 12_345,
             schema_version: 1,
         }
