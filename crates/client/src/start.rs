@@ -46,7 +46,7 @@ pub(crate) async fn start(home: &Home, program: &Path) -> Result<Client, Error> 
             Err(_) if ended.is_some_and(|status| !status.success()) => {
                 let why = ended.map(|status| format!("it ended with {status}")).unwrap_or_default();
                 // What it said to us, and where that could not be written or read, to its log.
-                let tail = format!("{}\n{}", log.tail(), said(&mut child));
+                let tail = format!("{}\n{}", log.tail(), said(&mut child)).trim().to_owned();
                 return Err(refusal(&tail).map_or_else(|| not_started(why, tail), Error::Refused));
             }
             Err(_) if Instant::now() >= deadline => {
