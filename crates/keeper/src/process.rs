@@ -10,6 +10,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 pub(crate) struct Process {
     pub(crate) pid: u32,
     pub(crate) parent: u32,
+    pub(crate) session: u32,
     pub(crate) start_time: u64,
     name: String,
     dead: bool,
@@ -32,6 +33,7 @@ impl Process {
         Some(Process {
             pid: pid.parse().ok()?,
             parent: field(4)?.parse().ok()?,
+            session: field(6)?.parse().ok()?,
             start_time: field(22)?.parse().ok()?,
             name: name.to_owned(),
             // A leader that has ended shows as a zombie while its other threads run on.

@@ -8,7 +8,8 @@ use ostler_domain::limits::PIECE_BYTES;
 use ostler_tape::launch::LAUNCH_VERSION;
 use ostler_tape::{ExitFile, ExitRecord, KeeperLock, LaunchDocument, StatusLine, read_attempt, socket};
 use rustix::fs::{Mode, OFlags};
-use rustix::process::{getpid, getsid, setsid, umask};
+use rustix::io::Errno;
+use rustix::process::{setsid, umask};
 use rustix::stdio::{dup2_stdin, dup2_stdout};
 
 use crate::log::log;
@@ -112,11 +113,14 @@ fn read_document() -> Result<LaunchDocument, Refusal> {
 }
 
 /// A terminal or a service manager that ends its session must not end ours.
+///
+/// `getsid` cannot be asked whether we lead one already: in a container whose session leader is outside, it answers 0.
 fn lead_a_session() -> io::Result<()> {
-    if getsid(None)? != getpid() {
-        setsid()?;
+    let own_pid = std::process::id();
+    match setsid() {
+        Err(Errno::PERM) if Process::find(own_pid).is_some_and(|own| own.session == own_pid) => Ok(()),
+        led => Ok(led.map(drop)?),
     }
-    Ok(())
 }
 
 /// Every descriptor of ours is closed on exec, so one that came with us was leaked by whoever started us, and the
