@@ -75,7 +75,7 @@ fn life(events: Vec<(Time, Event)>) -> Outcome<SessionCommit> {
         id: view.id,
         expected_seq: 0,
         events,
-        view,
+        view: view.into(),
         tape: None,
         outbox: Vec::new(),
         outbox_done: None,

@@ -35,6 +35,32 @@ pub const DAEMON_RESPAWN_LONGEST: Duration = Duration::from_secs(60);
 /// The orderly stop: how long each rung may take before the next is tried.
 pub const STOP_RUNG: Duration = Duration::from_secs(5);
 
+// --- Sandbox ------------------------------------------------------------------------------------------------
+
+/// Descriptors of one process inside; real agents use about a hundred.
+pub const SANDBOX_OPEN_FILES: u64 = 4_096;
+/// Processes and threads of one sandbox: ample for parallel builds, and the end of a fork bomb.
+pub const SANDBOX_PROCESSES: u64 = 512;
+/// Largest single file that an agent can write.
+pub const SANDBOX_FILE_BYTES: u64 = 8 * 1024 * 1024 * 1024;
+/// `/tmp`, `/var/tmp` and a home without a directory; they count as memory.
+pub const SANDBOX_TMP_BYTES: u64 = 512 * 1024 * 1024;
+pub const SANDBOX_SHM_BYTES: u64 = 64 * 1024 * 1024;
+/// Memory that a process inside may lock.
+pub const SANDBOX_LOCKED_BYTES: u64 = 8 * 1024 * 1024;
+/// A campaign with more entries, or one that takes longer to look through, cannot be searched for hidden files.
+pub const SCAN_ENTRIES: usize = 2_000_000;
+pub const SCAN_TIME: Duration = Duration::from_secs(30);
+/// Looks at a campaign that others are changing before its hidden files count as not coverable.
+pub const MASK_LOOKS: usize = 40;
+/// How often a warden that nobody tells about changes looks for new hidden files: a search of a large campaign is
+/// given twenty times its own duration, so that it never takes more than a twentieth of a core.
+pub const RESCAN: Duration = Duration::from_secs(5);
+pub const RESCAN_REST_FACTOR: u32 = 20;
+/// How much of a protected file or directory is compared; hooks and settings are far smaller.
+pub const TAMPER_FILE_BYTES: u64 = 1024 * 1024;
+pub const TAMPER_ENTRIES: usize = 10_000;
+
 // --- Parsing what agents print ----------------------------------------------------------------------------
 
 /// Longest line that is parsed; agents really send images in one line. Above: an OVERSIZE event.
@@ -51,6 +77,9 @@ pub const OPAQUE_PREVIEW_BYTES: usize = 4 * 1024;
 pub const GATHER: Duration = Duration::from_millis(10);
 /// A gathered batch this large commits without waiting further.
 pub const GATHER_EVENTS: usize = 2_000;
+/// How long the row of a busy session may be behind its events while it stays on the same lists. Readers never see
+/// that; only the disk does, with a twentieth of the writing.
+pub const SHOWN_WITHIN: Duration = Duration::from_secs(1);
 /// Commits queued to the writer; senders wait beyond it (back-pressure down to the agent's pipe).
 pub const WRITER_QUEUE: usize = 1_024;
 /// Event bodies above this are content-addressed blobs: the log stays dense and quick to scan.

@@ -34,6 +34,11 @@ impl Clock {
         (self.read)()
     }
 
+    /// A context for decisions that name nothing new.
+    pub fn moment(&self) -> Context {
+        Context { now: self.now(), entropy: 0 }
+    }
+
     pub fn context(&self) -> Context {
         Context { now: self.now(), entropy: entropy() }
     }

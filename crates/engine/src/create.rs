@@ -1,6 +1,6 @@
 //! New sessions.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use ostler_domain::{
     Budget, ConversationId, Event, Message, MessageId, Mode, Name, Reason, Refusal, SessionId,
@@ -105,7 +105,7 @@ impl Engine {
         let events = create(created, messages, by);
         let state = State::replay(events.iter().map(|event| (now, event)))
             .unwrap_or_else(|| unreachable!("the first event of a session creates it"));
-        let view = state.view();
+        let view = Arc::new(state.view());
         let commit = Commit {
             urgency: Urgency::Control,
             node_events: node_events.into_iter().map(|event| (now, event)).collect(),
@@ -113,7 +113,7 @@ impl Engine {
                 id,
                 expected_seq: 0,
                 events: events.into_iter().map(|event| (now, event)).collect(),
-                view: view.clone(),
+                view: Arc::clone(&view),
                 tape: None,
                 outbox: Vec::new(),
                 outbox_done: None,
@@ -122,7 +122,7 @@ impl Engine {
             request,
         };
         self.shared.store.commit(commit).await?;
-        Ok(view)
+        Ok(Arc::unwrap_or_clone(view))
     }
 
     fn config(&self, wanted: &NewSession, campaign: &Campaign) -> Config {

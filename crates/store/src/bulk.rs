@@ -1,5 +1,7 @@
 //! Loads a large record quickly, through the same code as commits: for imports, benchmarks and trials at size.
 
+use std::sync::Arc;
+
 use ostler_domain::{Event, Time, session::State};
 
 use crate::{
@@ -93,7 +95,7 @@ fn commit(node_events: Vec<(Time, Event)>, session: Option<SessionCommit>) -> Co
 fn life(events: Vec<(Time, Event)>) -> Result<SessionCommit, CommitError> {
     let state = State::replay(events.iter().map(|(at, event)| (*at, event)))
         .ok_or(CommitError::Inconsistent("a life does not begin with its creation"))?;
-    let view = state.view();
+    let view = Arc::new(state.view());
     Ok(SessionCommit {
         id: view.id,
         expected_seq: 0,

@@ -1,6 +1,6 @@
 //! What owners hand to the writer, and its encoding, which is done on the owner's thread.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use ostler_domain::{Event, RequestId, SessionId, Time, limits::INLINE_BODY_BYTES, session::View};
 
@@ -36,7 +36,7 @@ pub struct SessionCommit {
     pub expected_seq: u64,
     pub events: Vec<(Time, Event)>,
     /// The session's row after these events: [`State::view`](ostler_domain::session::State::view).
-    pub view: View,
+    pub view: Arc<View>,
     pub tape: Option<TapeMark>,
     pub outbox: Vec<OutboxRow>,
     /// Inputs up to this number are on the tape: their rows go.
@@ -108,9 +108,7 @@ pub(crate) struct EncodedRow {
     /// Only for a session that is created here.
     pub(crate) fixed: Option<Fixed>,
     pub(crate) changing: Changing,
-    pub(crate) view: String,
-    pub(crate) session_seq: u64,
-    pub(crate) has_ended: bool,
+    pub(crate) view: Arc<View>,
 }
 
 #[derive(Debug)]
@@ -156,7 +154,7 @@ impl EncodedSession {
             id: commit.id,
             expected_seq: commit.expected_seq,
             events: encode_events(commit.events),
-            row: EncodedRow::new(&commit.view, commit.expected_seq == 0),
+            row: EncodedRow::new(commit.view, commit.expected_seq == 0),
             tape: commit.tape,
             outbox: commit.outbox,
             outbox_done: commit.outbox_done,
@@ -166,15 +164,12 @@ impl EncodedSession {
 }
 
 impl EncodedRow {
-    pub(crate) fn new(view: &View, is_new: bool) -> Self {
-        Self {
-            fixed: is_new.then(|| Fixed::of(view)),
-            changing: Changing::of(view),
-            // A view is plain structs with string keys: serializing it cannot fail.
-            view: serde_json::to_string(view).unwrap_or_default(),
-            session_seq: view.session_seq,
-            has_ended: view.ended_at.is_some(),
-        }
+    pub(crate) fn new(view: Arc<View>, is_new: bool) -> Self {
+        Self { fixed: is_new.then(|| Fixed::of(&view)), changing: Changing::of(&view), view }
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.view.ended_at.is_some()
     }
 }
 

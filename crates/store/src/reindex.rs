@@ -1,6 +1,8 @@
 //! Builds the derived tables anew from the log, in one transaction: readers see the old ones until the new
 //! ones are whole.
 
+use std::sync::Arc;
+
 use ostler_domain::{Kind, Recorded, session::State};
 use rusqlite::{Connection, TransactionBehavior, params};
 
@@ -83,8 +85,8 @@ fn write_row(
     done: &mut Reindexed,
 ) -> Result<(), ReadError> {
     if let Some((num, state)) = folded {
-        let view = state.view();
-        session::insert(connection, num, &Fixed::of(&view), &EncodedRow::new(&view, false))?;
+        let view = Arc::new(state.view());
+        session::insert(connection, num, &Fixed::of(&view), &EncodedRow::new(view, false))?;
         done.sessions += 1;
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! [`Store`]: the handle that everyone holds. Commits go to the writer, questions to the readers.
 
 use std::{
-    sync::{Arc, mpsc},
+    sync::Arc,
     thread::JoinHandle,
     time::Instant,
 };
@@ -23,7 +23,8 @@ use crate::{
     open::{Options, Paths},
     pool::{Pool, block_on},
     search::{Indexer, SearchFile, SearchReader},
-    writer::{Job, Writer},
+    session::Shown,
+    writer::{Job, Queue, Writer},
 };
 
 /// Events that became durable together, in order.
@@ -36,7 +37,7 @@ pub struct Store {
 }
 
 struct Inner {
-    jobs: Option<mpsc::Sender<Job>>,
+    jobs: Arc<Queue>,
     room: Arc<Semaphore>,
     writer: Option<JoinHandle<()>>,
     indexer: Option<Indexer>,
@@ -55,6 +56,7 @@ pub(crate) struct Reader {
     pub(crate) connection: Connection,
     pub(crate) blobs: Blobs,
     pub(crate) search: SearchReader,
+    pub(crate) shown: Shown,
 }
 
 impl Store {
@@ -66,7 +68,8 @@ impl Store {
     ) -> Result<(Store, Vec<Finding>), Fault> {
         let node = node::node_id(&connection)?;
         let (tail, _) = broadcast::channel(TAIL_BATCHES);
-        let (writer, published) = Writer::new(connection, tail.clone())?;
+        let shown = Shown::default();
+        let (writer, published) = Writer::new(connection, tail.clone(), shown.clone())?;
         let search = SearchFile::new(&paths.search);
         let mut findings = Vec::new();
         let indexer = if options.search {
@@ -79,18 +82,24 @@ impl Store {
         let readers = (0..READERS)
             .map(|_| {
                 let connection = connect::reader(&paths.db)?;
-                Ok(Reader { connection, blobs: blobs.clone(), search: SearchReader::new(search.clone()) })
+                Ok(Reader {
+                    connection,
+                    blobs: blobs.clone(),
+                    search: SearchReader::new(search.clone()),
+                    shown: shown.clone(),
+                })
             })
             .collect::<Result<_, Fault>>()?;
         let readers = Pool::start("ostler-read", readers).doing("start the readers")?;
         let blob_writer = Pool::start("ostler-blob", vec![blobs.clone()]).doing("start the blob writer")?;
-        let (jobs, queue) = mpsc::channel();
+        let jobs = Arc::new(Queue::default());
+        let queue = Arc::clone(&jobs);
         let writer = std::thread::Builder::new()
             .name("ostler-write".to_owned())
             .spawn(move || writer.run(&queue))
             .doing("start the writer")?;
         let inner = Inner {
-            jobs: Some(jobs),
+            jobs,
             room: Arc::new(Semaphore::new(WRITER_QUEUE)),
             writer: Some(writer),
             indexer,
@@ -120,7 +129,7 @@ impl Store {
                 let job =
                     Job::Commit { encoded: Box::new(encoded), answer, arrived: Instant::now(), _room: room };
                 // A writer that is gone drops the job and with it the answer.
-                let _ = self.send(job);
+                let _ = self.inner.jobs.push(job);
             }
             Err(error) => drop(answer.send(Err(error))),
         }
@@ -205,19 +214,15 @@ impl Store {
         let work = Box::new(move |writer: &mut Writer| {
             let _ = answer.send(work(writer));
         });
-        self.send(Job::Exclusive(work)).ok()?;
+        self.inner.jobs.push(Job::Exclusive(work)).then_some(())?;
         answered.await.ok()
-    }
-
-    fn send(&self, job: Job) -> Result<(), ()> {
-        self.inner.jobs.as_ref().ok_or(())?.send(job).map_err(|_| ())
     }
 }
 
 impl Drop for Inner {
     /// Waits for what was accepted to be written, so that a record that was let go of can be opened again.
     fn drop(&mut self) {
-        self.jobs = None;
+        self.jobs.close();
         if let Some(writer) = self.writer.take() {
             let _ = writer.join();
         }

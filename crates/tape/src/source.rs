@@ -85,16 +85,14 @@ impl OpenSegment {
         match &mut self.bytes {
             Bytes::Plain(file) => {
                 let start = SEGMENT_HEADER_BYTES as u64 + (offset - self.header.base);
-                let available = file.metadata()?.len().saturating_sub(start);
-                let want = want.min(usize::try_from(available).unwrap_or(usize::MAX));
                 buffer.reserve_exact(want.saturating_sub(buffer.len()));
                 while buffer.len() < want {
                     let at = start + buffer.len() as u64;
                     if rustix::io::pread(&*file, spare_capacity(buffer), at)? == 0 {
-                        break;
+                        return Ok(true);
                     }
                 }
-                Ok(buffer.len() as u64 >= available)
+                Ok(false)
             }
             Bytes::Compressed(decompressor) => decompressor.fill(buffer, offset, want),
         }

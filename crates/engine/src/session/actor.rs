@@ -259,7 +259,7 @@ impl Actor {
 
     /// Takes in one batch; false when the tape has nothing more.
     pub(super) async fn take_batch(&mut self) -> bool {
-        let harvest = match self.intake.read(TAPE_BATCH_BYTES) {
+        let harvest = match self.intake.read(self.batch_bytes()) {
             Ok(harvest) => harvest,
             Err(error) => {
                 tracing::warn!(session = %self.id, %error, "the tape cannot be read");
@@ -296,6 +296,15 @@ impl Actor {
         true
     }
 
+    /// How much of the tape to read at once: what the keeper has told of, if that is not too much. Only who looks
+    /// for the end of a tape whose keeper is gone reads blindly.
+    fn batch_bytes(&self) -> usize {
+        match self.keeping.tape_end().saturating_sub(self.intake.offset()) {
+            0 => TAPE_BATCH_BYTES,
+            told => usize::try_from(told).map_or(TAPE_BATCH_BYTES, |told| told.min(TAPE_BATCH_BYTES)),
+        }
+    }
+
     async fn submit(
         &mut self,
         draft: Draft,
@@ -307,7 +316,7 @@ impl Actor {
             self.taped_input_no = taped;
             self.outbox.retain(|row| row.input_no > taped);
         }
-        let view = self.state.view();
+        let view = Arc::new(self.state.view());
         let expected_seq = self.state.session_seq() - draft.events.len() as u64;
         let outbox = draft.outbox.clone();
         let commit = Commit {
@@ -317,7 +326,7 @@ impl Actor {
                 id: self.id,
                 expected_seq,
                 events: draft.events,
-                view: view.clone(),
+                view: Arc::clone(&view),
                 tape: Some(self.intake.mark()),
                 outbox: draft.outbox,
                 outbox_done: taped_input,
@@ -353,7 +362,7 @@ impl Actor {
             Ok(_) => {
                 crate::fault::point("before-effects");
                 for reply in commit.replies {
-                    let _ = reply.send(Ok(commit.view.clone()));
+                    let _ = reply.send(Ok(View::clone(&commit.view)));
                 }
                 self.outbox.extend(commit.outbox);
                 self.send_outbox().await;

@@ -1,6 +1,6 @@
 //! Commits under way: what was submitted to the writer and is not durable yet, in order.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 use ostler_domain::{
     Event, Refusal, Time,
@@ -33,7 +33,7 @@ pub(super) struct InFlight {
     pub(super) outbox: Vec<OutboxRow>,
     pub(super) effects: Vec<Effect>,
     pub(super) replies: Vec<Reply>,
-    pub(super) view: View,
+    pub(super) view: Arc<View>,
     /// How far the tape was taken in.
     pub(super) tape_offset: u64,
 }

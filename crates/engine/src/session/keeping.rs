@@ -221,7 +221,7 @@ impl Actor {
             }
             return;
         }
-        let context = self.shared.clock.context();
+        let context = self.shared.clock.moment();
         self.decided(Input::Intake(intake), &context).await;
     }
 

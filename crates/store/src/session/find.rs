@@ -1,10 +1,10 @@
 //! Looking sessions up by what people type: an id or a part of one, a name, the provider's own id.
 
 use ostler_domain::{ConversationId, SessionId, id::Fragment, limits::PAGE_MOST, session::View};
-use rusqlite::{Connection, Params};
+use rusqlite::Params;
 
 use super::{number, view};
-use crate::{convert::signed, error::ReadError, store::Store};
+use crate::{convert::signed, error::ReadError, store::{Reader, Store}};
 
 /// Characters kept of an id's end, backwards. Longer ends are compared with the id itself.
 const TAIL: usize = 10;
@@ -43,7 +43,7 @@ pub(crate) fn fragment_condition(
 impl Store {
     pub async fn session(&self, id: SessionId) -> Result<Option<View>, ReadError> {
         self.read(move |reader| match number(&reader.connection, id)? {
-            Some(num) => view(&reader.connection, num).map(Some),
+            Some(num) => view(reader, num).map(Some),
             None => Ok(None),
         })
         .await
@@ -51,13 +51,13 @@ impl Store {
 
     /// A session by its number on this node.
     pub async fn session_numbered(&self, number: u64) -> Result<Option<View>, ReadError> {
-        self.read(move |reader| Ok(views(&reader.connection, "num = ?1", [signed(number)])?.pop())).await
+        self.read(move |reader| Ok(views(reader, "num = ?1", [signed(number)])?.pop())).await
     }
 
     /// Sessions whose id begins or ends like this, newest first; more than one means that it is ambiguous.
     pub async fn find_sessions(&self, fragment: &Fragment) -> Result<Vec<View>, ReadError> {
         let (condition, params) = fragment_condition(fragment, SessionId::PREFIX, "session", "num");
-        self.read(move |reader| views(&reader.connection, &condition, params)).await
+        self.read(move |reader| views(reader, &condition, params)).await
     }
 
     /// Sessions of conversations with this name, newest first.
@@ -91,7 +91,7 @@ impl Store {
     /// Ended sessions that are to be gone on with and are not yet, oldest first.
     pub async fn pending_restarts(&self) -> Result<Vec<View>, ReadError> {
         self.read(|reader| {
-            let mut found = views(&reader.connection, "restart_due IS NOT NULL", [])?;
+            let mut found = views(reader, "restart_due IS NOT NULL", [])?;
             found.reverse();
             Ok(found)
         })
@@ -120,16 +120,17 @@ impl Store {
                 "num IN (SELECT num FROM session WHERE {condition} ORDER BY num DESC LIMIT {})",
                 limit.min(PAGE_MOST)
             );
-            views(&reader.connection, &limited, [value])
+            views(reader, &limited, [value])
         })
         .await
     }
 }
 
 /// The sessions that a condition is true for, newest first.
-fn views(connection: &Connection, condition: &str, params: impl Params) -> Result<Vec<View>, ReadError> {
-    let mut statement =
-        connection.prepare_cached(&format!("SELECT num FROM session WHERE {condition} ORDER BY num DESC"))?;
+fn views(reader: &Reader, condition: &str, params: impl Params) -> Result<Vec<View>, ReadError> {
+    let mut statement = reader
+        .connection
+        .prepare_cached(&format!("SELECT num FROM session WHERE {condition} ORDER BY num DESC"))?;
     let nums = statement.query_map(params, |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
-    nums.into_iter().map(|num| view(connection, num)).collect()
+    nums.into_iter().map(|num| view(reader, num)).collect()
 }

@@ -13,24 +13,24 @@ use super::view;
 use crate::{
     convert::{signed, unsigned},
     error::ReadError,
-    store::Store,
+    store::{Reader, Store},
 };
 
 impl Store {
     /// The sessions that a filter fits, newest-created first. The cursor stays right while sessions change.
     pub async fn list_sessions(&self, filter: &SessionFilter, page: Page) -> Result<Listed<View>, ReadError> {
         let filter = filter.clone();
-        self.read(move |reader| list(&reader.connection, &filter, page)).await
+        self.read(move |reader| list(reader, &filter, page)).await
     }
 }
 
-fn list(connection: &Connection, filter: &SessionFilter, page: Page) -> Result<Listed<View>, ReadError> {
+fn list(reader: &Reader, filter: &SessionFilter, page: Page) -> Result<Listed<View>, ReadError> {
     let limit = page.limit.max(1) as usize;
     let before = page.cursor.map_or(i64::MAX, signed);
     let residual = Condition::of(filter);
     let scans = drivers(filter)
         .iter()
-        .map(|driver| scan(connection, driver, &residual, filter.since, before, limit))
+        .map(|driver| scan(&reader.connection, driver, &residual, filter.since, before, limit))
         .collect::<Result<Vec<Scan>, _>>()?;
     // Below the place where one of them stopped, the others' rows are not known to be the newest.
     let floor = scans.iter().filter_map(|scan| scan.stopped_at).max();
@@ -41,7 +41,7 @@ fn list(connection: &Connection, filter: &SessionFilter, page: Page) -> Result<L
     let has_more = nums.len() > limit;
     nums.truncate(limit);
     let next = if has_more { nums.last().copied() } else { floor };
-    let rows = nums.into_iter().map(|num| view(connection, num)).collect::<Result<_, _>>()?;
+    let rows = nums.into_iter().map(|num| view(reader, num)).collect::<Result<_, _>>()?;
     Ok(Listed { rows, next_cursor: next.map(unsigned) })
 }
 

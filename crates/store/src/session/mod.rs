@@ -3,6 +3,7 @@
 mod find;
 mod list;
 mod load;
+mod shown;
 
 use ostler_domain::{
     SessionId, Time,
@@ -12,9 +13,10 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 pub(crate) use find::{fragment_condition, tail};
 pub use load::LoadedSession;
-pub(crate) use load::fold;
+pub(crate) use load::{fold, fold_to};
+pub(crate) use shown::Shown;
 
-use crate::{commit::EncodedRow, error::ReadError};
+use crate::{commit::EncodedRow, error::ReadError, store::Reader};
 
 /// What a new row of `session` is filled with and never changes.
 #[derive(Debug)]
@@ -136,7 +138,7 @@ pub(crate) fn insert(
         ])?;
     connection
         .prepare_cached("INSERT INTO session_view(num, view) VALUES (?1, ?2)")?
-        .execute(params![num, row.view])?;
+        .execute(params![num, encoded(&row.view)])?;
     if let Some(continued) = &fixed.continues {
         connection
             .prepare_cached(
@@ -147,11 +149,16 @@ pub(crate) fn insert(
     Ok(())
 }
 
-pub(crate) fn update_view(connection: &Connection, num: i64, view: &str) -> rusqlite::Result<()> {
+pub(crate) fn update_view(connection: &Connection, num: i64, view: &View) -> rusqlite::Result<()> {
     connection
         .prepare_cached("UPDATE session_view SET view = ?2 WHERE num = ?1")?
-        .execute(params![num, view])?;
+        .execute(params![num, encoded(view)])?;
     Ok(())
+}
+
+fn encoded(view: &View) -> String {
+    // A view is plain structs with string keys: serializing it cannot fail.
+    serde_json::to_string(view).unwrap_or_default()
 }
 
 pub(crate) fn update_columns(connection: &Connection, num: i64, changing: &Changing) -> rusqlite::Result<()> {
@@ -174,8 +181,13 @@ pub(crate) fn update_columns(connection: &Connection, num: i64, changing: &Chang
     Ok(())
 }
 
-/// Reads the row as shown.
-fn view(connection: &Connection, num: i64) -> Result<View, ReadError> {
+/// A session as it is now.
+fn view(reader: &Reader, num: i64) -> Result<View, ReadError> {
+    row(&reader.connection, num).map(|row| reader.shown.latest(num, row))
+}
+
+/// A session as its row has it, which may be a moment behind its events.
+pub(crate) fn row(connection: &Connection, num: i64) -> Result<View, ReadError> {
     let mut statement = connection.prepare_cached("SELECT view FROM session_view WHERE num = ?1")?;
     let mut rows = statement.query([num])?;
     let Some(row) = rows.next()? else {
@@ -192,7 +204,7 @@ pub(crate) fn compare(
     num: i64,
     folded: &View,
 ) -> Result<Result<(), String>, ReadError> {
-    let expected = EncodedRow::new(folded, false);
+    let expected = Changing::of(folded);
     let stored = connection
         .prepare_cached(
             "SELECT v.view, s.status, s.attention, s.outcome, s.ended FROM session s JOIN session_view v ON v.num = s.num
@@ -205,14 +217,13 @@ pub(crate) fn compare(
     let Some((view, status, attention, outcome, ended)) = stored else {
         return Ok(Err(format!("has no row under its number {num}")));
     };
-    let changing = &expected.changing;
     let words = (
-        changing.status.as_str().to_owned(),
-        changing.attention.map(|word| word.as_str().to_owned()),
-        changing.outcome.map(|word| word.as_str().to_owned()),
-        changing.ended.map(Time::micros),
+        expected.status.as_str().to_owned(),
+        expected.attention.map(|word| word.as_str().to_owned()),
+        expected.outcome.map(|word| word.as_str().to_owned()),
+        expected.ended.map(Time::micros),
     );
-    Ok(if view != expected.view {
+    Ok(if view != encoded(folded) {
         Err("is not shown as its events say".to_owned())
     } else if (status, attention, outcome, ended) != words {
         Err("is filed under another state than its events say".to_owned())

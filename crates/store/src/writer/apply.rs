@@ -3,7 +3,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use ostler_domain::{Event, Kind, Recorded, SessionId};
+use ostler_domain::{Event, Kind, Recorded, SessionId, session::View};
 use rusqlite::{ErrorCode, OptionalExtension};
 
 use super::{Draft, SESSIONS_KNOWN, Writer};
@@ -24,12 +24,21 @@ pub(super) struct Known {
     provider: String,
     /// The columns as last written; unknown after a restart.
     columns: Option<Changing>,
+    /// The event up to which the row shows the session, likewise.
+    shown_seq: u64,
 }
 
 /// A session's row as it is to be at the end of the transaction.
 pub(super) struct PendingRow {
     row: EncodedRow,
     tape: Option<TapeMark>,
+}
+
+/// What a session shows once the transaction is durable, and whether its row says so too.
+pub(super) struct Look {
+    pub(super) num: i64,
+    pub(super) view: Arc<View>,
+    pub(super) is_written: bool,
 }
 
 impl Writer {
@@ -54,7 +63,7 @@ impl Writer {
 
     fn apply_session(&mut self, session: EncodedSession, draft: &mut Draft) -> Result<(), CommitError> {
         let EncodedSession { id, expected_seq, events, row, tape, outbox, outbox_done, snapshot } = session;
-        if row.session_seq != expected_seq + events.len() as u64 {
+        if row.view.session_seq != expected_seq + events.len() as u64 {
             return Err(CommitError::Inconsistent("the row does not show the events"));
         }
         let is_new = expected_seq == 0;
@@ -89,7 +98,7 @@ impl Writer {
         let count = events.len() as u64;
         self.record(events, Some((id, &known)), draft)?;
         self.remember(id, Known { session_seq: known.session_seq + count, ..known });
-        if is_new && tape.is_none() && !row.has_ended {
+        if is_new && tape.is_none() && !row.has_ended() {
             // Its row was just written and says all there is to say.
             return Ok(());
         }
@@ -119,6 +128,7 @@ impl Writer {
             campaign: fixed.campaign().to_owned(),
             provider: fixed.provider().to_owned(),
             columns: Some(row.changing.clone()),
+            shown_seq: row.view.session_seq,
         })
     }
 
@@ -171,7 +181,7 @@ impl Writer {
                 .optional()?;
             let Some((num, campaign, provider)) = found else { return Ok(None) };
             let session_seq = log::last_session_seq(&self.connection, num)?;
-            Ok(Some(Known { num, session_seq, campaign, provider, columns: None }))
+            Ok(Some(Known { num, session_seq, campaign, provider, columns: None, shown_seq: 0 }))
         };
         look_up().doing("look for a session")
     }
@@ -184,30 +194,56 @@ impl Writer {
         self.known.insert(id, known);
     }
 
-    /// Brings the rows of all sessions of the transaction up to date, each once.
+    /// Brings the rows of all sessions of the transaction up to date, each once. What they show is written only when
+    /// it moves them to another list.
     pub(super) fn write_rows(
         &mut self,
         rows: std::collections::HashMap<SessionId, PendingRow>,
-    ) -> Result<(), Fault> {
+    ) -> Result<Vec<Look>, Fault> {
+        let mut looks = Vec::with_capacity(rows.len());
         for (id, PendingRow { row, tape }) in rows {
             let Some(mut known) = self.known(id)? else { continue };
             let connection = &self.connection;
+            let moves = known.columns.as_ref() != Some(&row.changing);
             let write = || -> rusqlite::Result<()> {
-                session::update_view(connection, known.num, &row.view)?;
-                if known.columns.as_ref() != Some(&row.changing) {
+                if moves {
+                    session::update_view(connection, known.num, &row.view)?;
                     session::update_columns(connection, known.num, &row.changing)?;
                 }
                 if let Some(mark) = &tape {
                     node::set_mark(connection, known.num, mark)?;
                 }
-                if row.has_ended {
+                if row.has_ended() {
                     node::retire_session(connection, known.num)?;
                 }
                 Ok(())
             };
             write().doing("update a session's row")?;
+            if moves {
+                known.shown_seq = row.view.session_seq;
+            }
+            let is_written = known.shown_seq == row.view.session_seq;
+            looks.push(Look { num: known.num, view: row.view, is_written });
             known.columns = Some(row.changing);
             self.remember(id, known);
+        }
+        Ok(looks)
+    }
+
+    /// Writes what sessions have shown since their rows were last written.
+    pub(super) fn write_looks(&mut self) -> Result<(), Fault> {
+        let unwritten = self.shown.unwritten();
+        if unwritten.is_empty() {
+            return Ok(());
+        }
+        let written = self.transaction(|writer| {
+            unwritten
+                .iter()
+                .try_for_each(|(num, view)| session::update_view(&writer.connection, *num, view))
+                .doing("update sessions' rows")
+        });
+        for (num, view) in written.map(|()| unwritten)? {
+            self.shown.show(num, view, true);
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 //! transaction, and only when that is durable answers their owners and publishes their events.
 
 mod apply;
+mod queue;
 
 use std::{
     collections::HashMap,
@@ -9,25 +10,27 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicI32, Ordering},
-        mpsc::Receiver,
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use ostler_domain::{
     Recorded, SessionId,
-    limits::{CHECKPOINT_PAGES, GATHER, GATHER_EVENTS},
+    limits::{CHECKPOINT_PAGES, SHOWN_WITHIN},
 };
 use rusqlite::Connection;
 use tokio::sync::{OwnedSemaphorePermit, broadcast, oneshot, watch};
 
 use crate::{
-    commit::{Committed, Encoded, Urgency},
+    commit::{Committed, Encoded},
     error::{CommitError, Doing, Fault},
-    log, session,
+    log,
+    session::{self, Shown},
     store::Batch,
 };
-use apply::{Known, PendingRow};
+use apply::{Known, Look, PendingRow};
+pub(crate) use queue::Queue;
+use queue::Next;
 
 /// Sessions whose place the writer remembers; more than ever live at once.
 const SESSIONS_KNOWN: usize = 8_192;
@@ -63,6 +66,9 @@ pub(crate) struct Writer {
     wal_pages: Arc<AtomicI32>,
     published: watch::Sender<u64>,
     tail: broadcast::Sender<Batch>,
+    shown: Shown,
+    /// When the looks were last written into their rows.
+    looks_written: Instant,
 }
 
 /// The last numbers given out. Only the writer gives any, so memory is where they are kept.
@@ -93,12 +99,14 @@ struct Draft {
 struct Written {
     results: Vec<Result<Range<u64>, CommitError>>,
     recorded: Vec<Arc<Recorded>>,
+    looks: Vec<Look>,
 }
 
 impl Writer {
     pub(crate) fn new(
         mut connection: Connection,
         tail: broadcast::Sender<Batch>,
+        shown: Shown,
     ) -> Result<(Self, watch::Receiver<u64>), Fault> {
         let wal_pages = Arc::new(AtomicI32::new(0));
         let pages_seen = Arc::clone(&wal_pages);
@@ -111,7 +119,17 @@ impl Writer {
             .doing("watch the write-ahead log")?;
         let counters = Counters::read(&connection)?;
         let (published, watched) = watch::channel(counters.seq);
-        Ok((Self { connection, counters, known: HashMap::new(), wal_pages, published, tail }, watched))
+        let writer = Self {
+            connection,
+            counters,
+            known: HashMap::new(),
+            wal_pages,
+            published,
+            tail,
+            shown,
+            looks_written: Instant::now(),
+        };
+        Ok((writer, watched))
     }
 
     pub(crate) fn connection(&mut self) -> &mut Connection {
@@ -119,18 +137,28 @@ impl Writer {
     }
 
     /// Works until nobody is left to ask for anything.
-    pub(crate) fn run(mut self, queue: &Receiver<Job>) {
-        while let Ok(job) = queue.recv() {
-            let mut batch = Vec::new();
-            let exclusive = gather(job, queue, &mut batch);
-            if !batch.is_empty() {
-                self.commit(batch);
-                self.checkpoint_if_due();
-            }
-            if let Some(work) = exclusive {
-                work(&mut self);
+    pub(crate) fn run(mut self, queue: &Queue) {
+        let _abandoned = Abandoned(queue);
+        loop {
+            let patience = self.shown.has_unwritten().then_some(SHOWN_WITHIN);
+            match queue.next(patience) {
+                Next::Closed => break,
+                Next::Quiet => self.write_looks_now(),
+                Next::Jobs(batch, exclusive) => {
+                    if !batch.is_empty() {
+                        self.commit(batch);
+                        self.checkpoint_if_due();
+                    }
+                    if self.looks_written.elapsed() >= SHOWN_WITHIN || exclusive.is_some() {
+                        self.write_looks_now();
+                    }
+                    if let Some(work) = exclusive {
+                        work(&mut self);
+                    }
+                }
             }
         }
+        self.write_looks_now();
         // Leaves one whole file behind; SQLite would only do so if this connection were the last.
         if let Err(error) = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
             tracing::warn!(error = &error as &dyn std::error::Error, "the write-ahead log stays");
@@ -143,13 +171,16 @@ impl Writer {
         let (encoded, answers): (Vec<_>, Vec<_>) =
             batch.into_iter().map(|waiting| (waiting.encoded, (waiting.answer, waiting._room))).unzip();
         let written = self.write(encoded);
-        let Written { results, recorded } = written.unwrap_or_else(|fault| {
+        let Written { results, recorded, looks } = written.unwrap_or_else(|fault| {
             tracing::error!(error = &fault as &dyn std::error::Error, "a transaction was not committed");
             self.forget(counters);
             let failed = answers.iter().map(|_| Err(CommitError::Fault(fault.clone()))).collect();
-            Written { results: failed, recorded: Vec::new() }
+            Written { results: failed, recorded: Vec::new(), looks: Vec::new() }
         });
         let last_seq = self.counters.seq;
+        for Look { num, view, is_written } in looks {
+            self.shown.show(num, view, is_written);
+        }
         // Before the answers: who was answered finds its own events within what is published.
         if !recorded.is_empty() {
             self.published.send_replace(last_seq);
@@ -163,13 +194,24 @@ impl Writer {
         }
     }
 
+    /// Writes what is shown into the rows. It stays shown while that fails.
+    fn write_looks_now(&mut self) {
+        self.looks_written = Instant::now();
+        if let Err(error) = self.write_looks() {
+            tracing::warn!(error = &error as &dyn std::error::Error, "sessions' rows stay behind");
+        }
+    }
+
     /// Writes a batch in one transaction. Each commit of it succeeds or fails alone; an error means that none did.
     fn write(&mut self, batch: Vec<Encoded>) -> Result<Written, Fault> {
+        self.transaction(|writer| writer.write_each(batch))
+    }
+
+    fn transaction<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
         self.execute("BEGIN IMMEDIATE").doing("begin a transaction")?;
-        let written = self.write_each(batch);
-        let committed = written.and_then(|written| {
+        let committed = work(self).and_then(|done| {
             self.execute("COMMIT").doing("commit to the log")?;
-            Ok(written)
+            Ok(done)
         });
         if committed.is_err() && !self.connection.is_autocommit() {
             self.execute("ROLLBACK").doing("roll back a transaction")?;
@@ -213,8 +255,8 @@ impl Writer {
             }
             results.push(applied);
         }
-        self.write_rows(draft.rows)?;
-        Ok(Written { results, recorded: draft.recorded })
+        let looks = self.write_rows(draft.rows)?;
+        Ok(Written { results, recorded: draft.recorded, looks })
     }
 
     /// Writes commits that all must succeed, in one transaction. Whoever loads publishes at its end.
@@ -237,7 +279,11 @@ impl Writer {
         for encoded in batch {
             self.apply(encoded, &mut draft)?;
         }
-        self.write_rows(draft.rows)?;
+        // What is loaded is written once and for all: a look that waits would have to be kept for each session.
+        let looks = self.write_rows(draft.rows)?;
+        for look in looks.iter().filter(|look| !look.is_written) {
+            session::update_view(&self.connection, look.num, &look.view).doing("update a session's row")?;
+        }
         Ok(self.execute("COMMIT").doing("commit to the log")?)
     }
 
@@ -274,31 +320,11 @@ impl Writer {
     }
 }
 
-/// Takes what belongs into one transaction: the first commit waits a moment for others unless somebody waits
-/// for one of them. Returns work that was found on the way and must come after it.
-fn gather(first: Job, queue: &Receiver<Job>, batch: &mut Vec<Waiting>) -> Option<Work> {
-    let mut events = 0;
-    let mut is_urgent = false;
-    let mut deadline = None;
-    let mut next = Some(first);
-    while let Some(job) = next {
-        match job {
-            Job::Exclusive(work) => return Some(work),
-            Job::Commit { encoded, answer, arrived, _room } => {
-                is_urgent |= encoded.urgency == Urgency::Control;
-                events += encoded.event_count();
-                deadline.get_or_insert(arrived + GATHER);
-                batch.push(Waiting { encoded: *encoded, answer, _room });
-            }
-        }
-        if events >= GATHER_EVENTS {
-            break;
-        }
-        let patience = match deadline {
-            Some(deadline) if !is_urgent => deadline.saturating_duration_since(Instant::now()),
-            _ => Duration::ZERO,
-        };
-        next = queue.recv_timeout(patience).ok();
+/// A writer that is gone, however that came about, leaves nobody waiting for it.
+struct Abandoned<'q>(&'q Queue);
+
+impl Drop for Abandoned<'_> {
+    fn drop(&mut self) {
+        self.0.abandon();
     }
-    None
 }

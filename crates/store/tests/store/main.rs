@@ -15,4 +15,5 @@ mod rows;
 mod samples;
 mod search;
 mod sessions;
+mod shown;
 mod support;

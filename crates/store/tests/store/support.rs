@@ -99,7 +99,7 @@ pub(crate) fn session_commit(state: &State, expected_seq: u64, events: Vec<(Time
         id: state.created().id,
         expected_seq,
         events,
-        view: state.view(),
+        view: state.view().into(),
         tape: None,
         outbox: Vec::new(),
         outbox_done: None,

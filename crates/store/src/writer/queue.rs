@@ -1,0 +1,166 @@
+//! What waits for the writer. Whoever hands in a tape's commit does not wake it: it sleeps until enough has gathered,
+//! and only somebody who waits for an answer ends that sleep.
+
+use std::{
+    collections::VecDeque,
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use ostler_domain::limits::{GATHER, GATHER_EVENTS};
+
+use super::{Job, Waiting, Work};
+use crate::commit::Urgency;
+
+#[derive(Default)]
+pub(crate) struct Queue {
+    inside: Mutex<Inside>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Inside {
+    jobs: VecDeque<Job>,
+    events: usize,
+    /// Jobs in the queue that somebody waits for.
+    pressing: usize,
+    closed: bool,
+    /// The writer has nothing to do and sleeps until there is.
+    idle: bool,
+}
+
+/// What the writer does next.
+pub(super) enum Next {
+    /// Commits for one transaction, then work that wants the connection for itself.
+    Jobs(Vec<Waiting>, Option<Work>),
+    /// Nothing came for as long as the writer was ready to wait.
+    Quiet,
+    /// Everything is done and nothing will come.
+    Closed,
+}
+
+impl Queue {
+    /// Hands in a job; false when nobody takes any more.
+    pub(crate) fn push(&self, job: Job) -> bool {
+        let mut inside = self.lock();
+        if inside.closed {
+            return false;
+        }
+        let was_due = inside.is_due();
+        inside.add(job);
+        let wakes = inside.idle || (!was_due && inside.is_due());
+        inside.idle = false;
+        drop(inside);
+        if wakes {
+            self.changed.notify_one();
+        }
+        true
+    }
+
+    /// Takes no more jobs. What is in the queue is still done.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_one();
+    }
+
+    /// Takes no more jobs and forgets those it has: there is nobody to do them.
+    pub(super) fn abandon(&self) {
+        let mut inside = self.lock();
+        inside.closed = true;
+        let forgotten = std::mem::take(&mut inside.jobs);
+        drop(inside);
+        drop(forgotten);
+    }
+
+    /// Waits for what belongs into one transaction: the first commit waits a moment for others, unless somebody
+    /// waits for one of them.
+    pub(super) fn next(&self, patience: Option<Duration>) -> Next {
+        let mut inside = self.lock();
+        let quiet_at = patience.map(|patience| Instant::now() + patience);
+        while inside.jobs.is_empty() {
+            if inside.closed {
+                return Next::Closed;
+            }
+            inside.idle = true;
+            let Some(left) = quiet_at.map(|at| at.saturating_duration_since(Instant::now())) else {
+                inside = self.changed.wait(inside).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            if left.is_zero() {
+                inside.idle = false;
+                return Next::Quiet;
+            }
+            (inside, _) = self.changed.wait_timeout(inside, left).unwrap_or_else(PoisonError::into_inner);
+        }
+        inside.idle = false;
+        let deadline = inside.gathered_by();
+        while !inside.is_due() && !inside.closed {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            (inside, _) = self.changed.wait_timeout(inside, left).unwrap_or_else(PoisonError::into_inner);
+        }
+        inside.take()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inside {
+    fn add(&mut self, job: Job) {
+        self.events += job.event_count();
+        self.pressing += usize::from(job.is_pressing());
+        self.jobs.push_back(job);
+    }
+
+    fn is_due(&self) -> bool {
+        self.pressing > 0 || self.events >= GATHER_EVENTS
+    }
+
+    /// When the oldest commit has waited long enough.
+    fn gathered_by(&self) -> Instant {
+        match self.jobs.front() {
+            Some(Job::Commit { arrived, .. }) => *arrived + GATHER,
+            Some(Job::Exclusive(_)) | None => Instant::now(),
+        }
+    }
+
+    fn take(&mut self) -> Next {
+        let mut batch = Vec::with_capacity(self.jobs.len());
+        let mut events = 0;
+        while events < GATHER_EVENTS
+            && let Some(job) = self.jobs.pop_front()
+        {
+            let count = job.event_count();
+            self.events -= count;
+            events += count;
+            self.pressing -= usize::from(job.is_pressing());
+            match job {
+                Job::Exclusive(work) => return Next::Jobs(batch, Some(work)),
+                Job::Commit { encoded, answer, _room, .. } => {
+                    batch.push(Waiting { encoded: *encoded, answer, _room })
+                }
+            }
+        }
+        Next::Jobs(batch, None)
+    }
+}
+
+impl Job {
+    fn event_count(&self) -> usize {
+        match self {
+            Job::Commit { encoded, .. } => encoded.event_count(),
+            Job::Exclusive(_) => 0,
+        }
+    }
+
+    fn is_pressing(&self) -> bool {
+        match self {
+            Job::Commit { encoded, .. } => encoded.urgency == Urgency::Control,
+            Job::Exclusive(_) => true,
+        }
+    }
+}
