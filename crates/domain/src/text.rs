@@ -3,29 +3,28 @@
 /// Shows control characters instead of obeying them; tabs and newlines stay. C0, C1, DEL and the controls that
 /// reorder text are replaced, so neither an escape sequence nor a bidi trick survives.
 pub fn visible(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '\n' | '\t' => c,
-            '\u{1b}' | '\u{9b}' => '␛',
-            '\u{7f}' => '␡',
-            c if c.is_control() => {
-                char::from_u32(0x2400 + u32::from(c)).filter(|_| u32::from(c) < 0x20).unwrap_or('\u{fffd}')
-            }
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}' => {
-                '\u{fffd}'
-            }
-            c => c,
-        })
-        .collect()
+    text.chars().map(shown).collect()
+}
+
+fn shown(c: char) -> char {
+    match c {
+        '\n' | '\t' => c,
+        '\u{1b}' | '\u{9b}' => '␛',
+        '\u{7f}' => '␡',
+        c if c.is_control() => {
+            char::from_u32(0x2400 + u32::from(c)).filter(|_| u32::from(c) < 0x20).unwrap_or('\u{fffd}')
+        }
+        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}' => '\u{fffd}',
+        c => c,
+    }
 }
 
 /// The text on one line, safe, cut to `most` characters with `…`.
 pub fn one_line(text: &str, most: usize) -> String {
-    let flat = visible(text.trim());
-    let mut line = String::new();
+    let mut line = String::with_capacity(text.len().min(most));
     let mut count = 0;
     let mut in_space = false;
-    for c in flat.chars() {
+    for c in text.trim().chars().map(shown) {
         if c.is_whitespace() {
             in_space = true;
             continue;

@@ -6,6 +6,7 @@ use ostler_domain::{Event, RequestId, SessionId, Time, limits::INLINE_BODY_BYTES
 
 use crate::{
     blob::{self, Hash},
+    derive::derives,
     session::{Changing, Fixed},
 };
 
@@ -136,6 +137,19 @@ impl Encoded {
 
     pub(crate) fn event_count(&self) -> usize {
         self.node_events.len() + self.session.as_ref().map_or(0, |session| session.events.len())
+    }
+
+    /// Whether something of it may turn out to be refused when something else of it is already written. What a tape
+    /// says is checked before anything is written.
+    pub(crate) fn may_be_refused(&self) -> bool {
+        let is_plain = |session: &EncodedSession| {
+            session.expected_seq > 0
+                && session.outbox.is_empty()
+                && session.events.iter().all(|event| !derives(event.event.kind()))
+        };
+        self.request.is_some()
+            || !self.node_events.is_empty()
+            || self.session.as_ref().is_some_and(|session| !is_plain(session))
     }
 
     /// The bodies that must be files before the commit.

@@ -1,10 +1,6 @@
 //! [`Store`]: the handle that everyone holds. Commits go to the writer, questions to the readers.
 
-use std::{
-    sync::Arc,
-    thread::JoinHandle,
-    time::Instant,
-};
+use std::{sync::Arc, thread::JoinHandle, time::Instant};
 
 use ostler_domain::{
     NodeId, Recorded,

@@ -5,6 +5,8 @@ use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use rustix::buffer::spare_capacity;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::reader::ReadError;
 use crate::segment::{HeaderFault, SEGMENT_HEADER_BYTES, Segment, SegmentHeader};
@@ -37,7 +39,7 @@ struct Decompressor {
 impl OpenSegment {
     pub(crate) fn open(dir: &Path, segment: Segment, successor: Option<u64>) -> Result<Opened, ReadError> {
         let path = segment.path(dir);
-        let file = match File::open(&path) {
+        let file = match open_for_reading(&path) {
             Ok(file) => file,
             // Compressed since it was listed; the next look finds the other form.
             Err(error) if error.kind() == io::ErrorKind::NotFound && !segment.compressed => {
@@ -105,6 +107,17 @@ impl OpenSegment {
             decompressor.rest.clear();
             decompressor.rest.extend_from_slice(rest);
         }
+    }
+}
+
+/// Opens a file whose times do not matter: a tape that grows is read as often as it is written, and the kernel would
+/// note the time of each reading on the disk.
+fn open_for_reading(path: &Path) -> io::Result<File> {
+    let open = |extra| rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | extra, Mode::empty());
+    match open(OFlags::NOATIME) {
+        // Only a file's owner may ask for that.
+        Err(Errno::PERM) => Ok(open(OFlags::empty())?.into()),
+        opened => Ok(opened?.into()),
     }
 }
 

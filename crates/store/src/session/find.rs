@@ -4,7 +4,11 @@ use ostler_domain::{ConversationId, SessionId, id::Fragment, limits::PAGE_MOST, 
 use rusqlite::Params;
 
 use super::{number, view};
-use crate::{convert::signed, error::ReadError, store::{Reader, Store}};
+use crate::{
+    convert::signed,
+    error::ReadError,
+    store::{Reader, Store},
+};
 
 /// Characters kept of an id's end, backwards. Longer ends are compared with the id itself.
 const TAIL: usize = 10;

@@ -29,8 +29,8 @@ use crate::{
     store::Batch,
 };
 use apply::{Known, Look, PendingRow};
-pub(crate) use queue::Queue;
 use queue::Next;
+pub(crate) use queue::Queue;
 
 /// Sessions whose place the writer remembers; more than ever live at once.
 const SESSIONS_KNOWN: usize = 8_192;
@@ -220,7 +220,6 @@ impl Writer {
     }
 
     fn write_each(&mut self, batch: Vec<Encoded>) -> Result<Written, Fault> {
-        // A commit that is alone in its transaction is rolled back with it.
         let is_alone = batch.len() == 1;
         let mut draft = Draft::default();
         let mut results = Vec::with_capacity(batch.len());
@@ -228,13 +227,17 @@ impl Writer {
             let counters = self.counters;
             let recorded = draft.recorded.len();
             let session = encoded.session.as_ref().map(|session| session.id);
-            if !is_alone {
+            // A commit that is alone is rolled back with its transaction; and what cannot be refused half way needs no
+            // way back, which would cost a copy of every page it touches.
+            let has_savepoint = !is_alone && encoded.may_be_refused();
+            if has_savepoint {
                 self.execute("SAVEPOINT one").doing("begin a commit")?;
             }
             let applied = self.apply(encoded, &mut draft);
             match &applied {
-                Ok(_) if is_alone => {}
-                Ok(_) => self.execute("RELEASE one").doing("end a commit")?,
+                Ok(_) if has_savepoint => self.execute("RELEASE one").doing("end a commit")?,
+                Ok(_) => {}
+                Err(CommitError::Fault(fault)) if !is_alone && !has_savepoint => return Err(fault.clone()),
                 Err(error) => {
                     // Some failures take the whole transaction with them; then nobody's part is left.
                     if self.connection.is_autocommit() {
@@ -243,9 +246,15 @@ impl Writer {
                             _ => Fault::sqlite("go on with a transaction", rusqlite::Error::InvalidQuery),
                         });
                     }
-                    let undo =
-                        if is_alone { "ROLLBACK; BEGIN IMMEDIATE" } else { "ROLLBACK TO one; RELEASE one" };
-                    self.connection.execute_batch(undo).doing("roll back a commit")?;
+                    if is_alone {
+                        self.connection
+                            .execute_batch("ROLLBACK; BEGIN IMMEDIATE")
+                            .doing("roll back a commit")?;
+                    } else if has_savepoint {
+                        self.connection
+                            .execute_batch("ROLLBACK TO one; RELEASE one")
+                            .doing("roll back a commit")?;
+                    }
                     self.counters = counters;
                     draft.recorded.truncate(recorded);
                     if let Some(id) = session {

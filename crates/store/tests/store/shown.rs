@@ -12,8 +12,7 @@ use crate::{
 
 /// How far the row itself is.
 fn row_seq(place: &Place) -> u64 {
-    let text: String =
-        place.sql().query_row("SELECT view FROM session_view", [], |row| row.get(0)).unwrap();
+    let text: String = place.sql().query_row("SELECT view FROM session_view", [], |row| row.get(0)).unwrap();
     serde_json::from_str::<View>(&text).unwrap().session_seq
 }
 
