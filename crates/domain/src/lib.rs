@@ -7,6 +7,7 @@
 
 pub mod budget;
 pub mod campaign;
+pub mod confinement;
 pub mod event;
 pub mod home;
 pub mod id;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ostler_domain::confinement::Confinement;
 use ostler_domain::limits;
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +43,9 @@ pub struct LaunchDocument {
     pub secrets: Vec<String>,
     /// Where to learn which program is the daemon.
     pub daemon_json: PathBuf,
+    /// The sandbox; absent, the agent has all the rights of the user who runs the daemon.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confinement: Option<Confinement>,
 }
 
 /// What an agent may print: a burst at full speed, then a steady rate.
@@ -82,6 +86,7 @@ impl LaunchDocument {
             ladder: default_ladder(limits::STOP_RUNG),
             orphan_grace_ms: None,
             secrets: Vec::new(),
+            confinement: None,
         }
     }
 }

@@ -1,0 +1,240 @@
+//! What a sandbox is to be, fully resolved: the document that the daemon writes and the warden obeys.
+//!
+//! Nothing here is looked up again: paths are canonical, patterns are final, and the warden refuses a document
+//! that it does not understand to the last field. A field that was ignored might have been a restriction.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits;
+
+/// The version of [`Confinement`] that this program writes and understands.
+pub const CONFINEMENT_VERSION: u32 = 1;
+
+/// Where a session's socket appears inside.
+pub const SESSION_SOCKET: &str = "/run/ostler/session.sock";
+
+/// One sandbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Confinement {
+    pub version: u32,
+    pub root: CampaignRoot,
+    pub home: HomeDirectory,
+    /// Toolchains and agent programs: canonical paths, visible under the same name.
+    pub read_only: Vec<PathBuf>,
+    pub writable: Vec<PathBuf>,
+    /// Names of hidden files, beyond the built-in ones; `*` stands for any characters.
+    pub hidden: Vec<String>,
+    pub tooling: Tooling,
+    pub network: Network,
+    /// The port on 127.0.0.1 inside whose listener is handed to the keeper.
+    pub gateway_port: Option<u16>,
+    /// A socket of the keeper's that appears as [`SESSION_SOCKET`].
+    pub session_socket: Option<PathBuf>,
+    pub limits: Limits,
+    /// Debuggers, strace and leak checkers need it; the pid namespace and Landlock still hold them.
+    pub ptrace: bool,
+    pub hostname: String,
+}
+
+/// The campaign's directory, as it was when it was found to be acceptable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CampaignRoot {
+    pub path: PathBuf,
+    pub device: u64,
+    pub inode: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HomeDirectory {
+    /// What `$HOME` is inside.
+    pub inside: PathBuf,
+    /// The conversation's directory on the host; without one, home is in memory and gone afterwards.
+    pub source: Option<PathBuf>,
+}
+
+/// Files in a campaign that make programs of the host run code: git's configuration and hooks, settings of editors.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tooling {
+    pub protect: Protect,
+    /// Paths below the root that the agent may change all the same, such as `.vscode` or `.git/hooks`.
+    pub except: Vec<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Protect {
+    /// What is there at the start is read-only.
+    Existing,
+    /// What is not there is made, empty and read-only.
+    Always,
+    Off,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "mode", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Network {
+    /// Loopback only.
+    None,
+    /// Loopback, and what the gateway allows to the provider.
+    Provider,
+    /// Loopback, and every public host through the gateway.
+    Open,
+    /// The host's network; connections to these TCP ports only.
+    Host { ports: Vec<u16> },
+}
+
+impl Network {
+    /// Whether the sandbox has a network namespace of its own.
+    pub fn is_private(&self) -> bool {
+        !matches!(self, Network::Host { .. })
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    pub open_files: u64,
+    pub processes: u64,
+    pub file_bytes: u64,
+    pub tmp_bytes: u64,
+    pub shm_bytes: u64,
+    /// Of the whole session, where a cgroup can hold it to that.
+    pub memory_bytes: Option<u64>,
+    /// Of the whole session, where a cgroup can hold it to that.
+    pub tasks: Option<u64>,
+    /// Of each process. JavaScript engines and sanitizers reserve far more than they use and die of this one.
+    pub address_space_bytes: Option<u64>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            open_files: limits::SANDBOX_OPEN_FILES,
+            processes: limits::SANDBOX_PROCESSES,
+            file_bytes: limits::SANDBOX_FILE_BYTES,
+            tmp_bytes: limits::SANDBOX_TMP_BYTES,
+            shm_bytes: limits::SANDBOX_SHM_BYTES,
+            memory_bytes: None,
+            tasks: None,
+            address_space_bytes: None,
+        }
+    }
+}
+
+impl Confinement {
+    /// The strictest sandbox around a root: nothing beyond the defaults, no network, home in memory.
+    pub fn new(root: CampaignRoot) -> Self {
+        Confinement {
+            version: CONFINEMENT_VERSION,
+            root,
+            home: HomeDirectory { inside: "/home/agent".into(), source: None },
+            read_only: Vec::new(),
+            writable: Vec::new(),
+            hidden: Vec::new(),
+            tooling: Tooling { protect: Protect::Existing, except: Vec::new() },
+            network: Network::None,
+            gateway_port: None,
+            session_socket: None,
+            limits: Limits::default(),
+            ptrace: false,
+            hostname: "sandbox".to_owned(),
+        }
+    }
+
+    /// What makes the document unusable, whatever the machine it is used on.
+    pub fn fault(&self) -> Option<String> {
+        if self.version != CONFINEMENT_VERSION {
+            return Some(format!("confinement has version {}", self.version));
+        }
+        if self.gateway_port.is_some() && !self.network.is_private() {
+            return Some("a gateway needs a private network".to_owned());
+        }
+        let paths = [&self.root.path, &self.home.inside].into_iter();
+        let paths = paths.chain(&self.home.source).chain(&self.read_only).chain(&self.writable);
+        for path in paths.chain(&self.session_socket) {
+            if let Some(fault) = path_fault(path) {
+                return Some(fault);
+            }
+        }
+        // A part of the system that an agent may write is a part of the host.
+        let writable = [&self.root.path, &self.home.inside].into_iter().chain(&self.writable);
+        writable.clone().find(|path| is_of_the_system(path)).map(|path| {
+            format!("{} is a directory of the system and cannot be given to an agent", path.display())
+        })
+    }
+}
+
+fn path_fault(path: &Path) -> Option<String> {
+    use std::path::Component::{Normal, RootDir};
+    if !path.is_absolute() {
+        return Some(format!("{} is not absolute", path.display()));
+    }
+    // `components` drops `.` and doubled slashes, which are harmless.
+    (!path.components().all(|part| matches!(part, Normal(_) | RootDir)))
+        .then(|| format!("{} is not canonical", path.display()))
+}
+
+/// The root of the file system, what the sandbox makes anew, and what it shows of the host.
+fn is_of_the_system(path: &Path) -> bool {
+    const WHOLE: [&str; 10] =
+        ["/", "/home", "/root", "/mnt", "/media", "/opt", "/srv", "/tmp", "/var", "/var/tmp"];
+    const BELOW_TOO: [&str; 13] = [
+        "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/run", "/sbin",
+        "/sys", "/usr",
+    ];
+    WHOLE.iter().any(|system| path == Path::new(system))
+        || BELOW_TOO.iter().any(|system| path.starts_with(system))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn confinement(root: &str) -> Confinement {
+        Confinement::new(CampaignRoot { path: root.into(), device: 1, inode: 2 })
+    }
+
+    #[test]
+    fn an_unknown_field_is_refused_at_every_depth() {
+        let document = confinement("/work/camp");
+        let json = serde_json::to_value(&document).unwrap();
+        assert_eq!(serde_json::from_value::<Confinement>(json.clone()).unwrap(), document);
+        for pointer in ["", "/root", "/home", "/tooling", "/limits", "/network"] {
+            let mut widened = json.clone();
+            widened.pointer_mut(pointer).unwrap()["also"] = true.into();
+            assert!(serde_json::from_value::<Confinement>(widened).is_err(), "{pointer}");
+        }
+    }
+
+    #[test]
+    fn what_the_system_needs_is_never_given_away() {
+        for root in ["/", "/home", "/root", "/usr/local", "/etc", "/proc/1", "/tmp", "/var"] {
+            assert!(confinement(root).fault().is_some(), "{root}");
+        }
+        for root in ["/home/ada/work", "/tmp/x", "/var/lib/camp", "/root/camp", "/opt/camp"] {
+            assert_eq!(confinement(root).fault(), None, "{root}");
+        }
+        let mut extra = confinement("/work/camp");
+        extra.writable.push("/etc/cron.d".into());
+        assert!(extra.fault().is_some());
+    }
+
+    #[test]
+    fn paths_are_absolute_and_canonical() {
+        assert!(confinement("work").fault().is_some());
+        assert!(confinement("/work/../etc").fault().is_some());
+        let mut newer = confinement("/work/camp");
+        newer.version += 1;
+        assert!(newer.fault().unwrap().contains("version"));
+        let mut open = confinement("/work/camp");
+        open.network = Network::Host { ports: vec![443] };
+        open.gateway_port = Some(1);
+        assert!(open.fault().unwrap().contains("private network"));
+    }
+}

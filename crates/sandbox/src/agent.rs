@@ -1,0 +1,77 @@
+//! The last steps of a process that becomes the agent: everything is given up, then the program is executed.
+
+use std::convert::Infallible;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use ostler_domain::confinement::Confinement;
+use rustix::fs::Mode;
+use rustix::process::{setsid, umask};
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
+use rustix::thread::set_no_new_privs;
+use seccompiler::BpfProgram;
+
+use crate::channel::{InitReport, Order, send_report};
+use crate::refusal::{OrRefuse, Refusal, Stage};
+use crate::{landlock, limits, seccomp, sys};
+
+/// What keeps files of a campaign readable for the user's other programs; the keeper's own mask is private.
+const AGENT_UMASK: Mode = Mode::WGRP.union(Mode::WOTH);
+
+/// The agent's ends of its pipes.
+#[derive(Debug)]
+pub(crate) struct Stdio {
+    pub(crate) stdin: OwnedFd,
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: OwnedFd,
+}
+
+pub(crate) fn run(
+    order: &Order,
+    confinement: &Confinement,
+    stdio: &Stdio,
+    filters: &[BpfProgram],
+) -> Result<Infallible, Refusal> {
+    // Said by this process itself: the keeper learns from the kernel who said it.
+    let report =
+        InitReport::StartedInside { start_time: start_time().or_refuse(Stage::Init, "reading /proc")? };
+    send_report(io::stdin().as_fd(), &report).or_refuse(Stage::Init, "reporting to the keeper")?;
+
+    // A session, and so a process group, of its own: the stop ladder signals the group.
+    setsid().or_refuse(Stage::Init, "leading a session")?;
+    std::env::set_current_dir(&order.cwd)
+        .or_refuse(Stage::Cwd, format_args!("entering {}", order.cwd.display()))?;
+    umask(AGENT_UMASK);
+    sys::default_signals();
+    let connect = || -> io::Result<()> {
+        dup2_stdin(&stdio.stdin)?;
+        dup2_stdout(&stdio.stdout)?;
+        dup2_stderr(&stdio.stderr)?;
+        sys::close_descriptors_on_exec()
+    };
+    connect().or_refuse(Stage::Init, "connecting the agent's pipes")?;
+
+    limits::set(&confinement.limits)?;
+    limits::drop_capabilities()?;
+    set_no_new_privs(true).or_refuse(Stage::Limits, "giving up new privileges")?;
+    landlock::restrict(confinement)?;
+    seccomp::restrict(filters)?;
+    // `exec` also empties the signal mask and restores SIGPIPE.
+    let error = Command::new(&order.program)
+        .args(&order.args)
+        .env_clear()
+        .envs(order.env.iter().map(|(name, value)| (name, value)))
+        .exec();
+    Err(error).or_refuse(Stage::Exec, order.program.display())
+}
+
+/// Field 22 of our own line in `/proc`, which is the same inside and outside.
+fn start_time() -> io::Result<u64> {
+    let stat = std::fs::read("/proc/self/stat")?;
+    let stat = String::from_utf8_lossy(&stat);
+    // The name, field 2, may hold spaces and brackets.
+    let field = stat.rsplit_once(") ").and_then(|(_, fields)| fields.split(' ').nth(19)?.parse().ok());
+    field.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "/proc/self/stat is not understood"))
+}

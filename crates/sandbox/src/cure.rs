@@ -1,0 +1,130 @@
+//! What helps when the kernel, or whoever set it up, keeps something from us that a sandbox needs.
+
+use crate::refusal::Stage;
+
+const EPERM: i32 = 1;
+const EACCES: i32 = 13;
+const EINVAL: i32 = 22;
+const ENOSPC: i32 = 28;
+const ENOSYS: i32 = 38;
+const EOPNOTSUPP: i32 = 95;
+
+/// The settings of this machine that are known to be in the way.
+#[derive(Debug, Default)]
+pub(crate) struct Machine {
+    apparmor_restricts_user_namespaces: bool,
+    user_namespaces_are_off: bool,
+    most_user_namespaces: Option<u64>,
+    security_modules: Option<String>,
+}
+
+impl Machine {
+    pub(crate) fn look() -> Machine {
+        let setting = |name: &str| {
+            let text = std::fs::read_to_string(format!("/proc/sys/{name}")).ok()?;
+            text.trim().parse::<u64>().ok()
+        };
+        Machine {
+            apparmor_restricts_user_namespaces: setting("kernel/apparmor_restrict_unprivileged_userns")
+                == Some(1),
+            user_namespaces_are_off: setting("kernel/unprivileged_userns_clone") == Some(0),
+            most_user_namespaces: setting("user/max_user_namespaces"),
+            security_modules: std::fs::read_to_string("/sys/kernel/security/lsm").ok(),
+        }
+    }
+}
+
+/// The hint for a failed call.
+pub(crate) fn of(stage: Stage, errno: Option<i32>, machine: &Machine) -> String {
+    match (stage, errno) {
+        (Stage::Namespaces, Some(ENOSPC)) => too_few_user_namespaces(machine),
+        (Stage::Namespaces, Some(EPERM | EACCES | EINVAL | ENOSYS)) => no_user_namespaces(machine),
+        // A user namespace whose use AppArmor restricts is made, and then holds no capabilities.
+        (Stage::Mounts | Stage::Network, Some(EPERM | EACCES))
+            if machine.apparmor_restricts_user_namespaces =>
+        {
+            no_user_namespaces(machine)
+        }
+        (Stage::Mounts, Some(EPERM | EACCES)) => {
+            "in a container: run it with CAP_SYS_ADMIN, or run the daemon outside of it".to_owned()
+        }
+        (Stage::Proc, Some(EPERM)) => "in a container /proc is masked: run it with an unmasked /proc \
+             (docker: --security-opt systempaths=unconfined), or run the daemon outside of it"
+            .to_owned(),
+        (Stage::IdMap, Some(EINVAL | EOPNOTSUPP | EPERM)) => {
+            "this file system cannot show root's files as another user's: give the campaign to an ordinary user \
+             (chown -R), move it to ext4, xfs, btrfs or tmpfs, or run the daemon as an ordinary user"
+                .to_owned()
+        }
+        (Stage::Landlock, _) => no_landlock(machine),
+        (Stage::Seccomp, _) => "use a kernel with CONFIG_SECCOMP_FILTER".to_owned(),
+        _ => String::new(),
+    }
+}
+
+fn no_user_namespaces(machine: &Machine) -> String {
+    if machine.apparmor_restricts_user_namespaces {
+        "kernel.apparmor_restrict_unprivileged_userns is 1: add an AppArmor profile for ostler with `userns,`"
+            .to_owned()
+    } else if machine.user_namespaces_are_off {
+        "kernel.unprivileged_userns_clone is 0: set it to 1 with sysctl".to_owned()
+    } else if machine.most_user_namespaces == Some(0) {
+        too_few_user_namespaces(machine)
+    } else {
+        "in a container: run it with CAP_SYS_ADMIN, or run the daemon outside of it; \
+         else use a kernel with user, mount, pid, ipc and network namespaces"
+            .to_owned()
+    }
+}
+
+fn too_few_user_namespaces(machine: &Machine) -> String {
+    let most = machine.most_user_namespaces.map_or_else(String::new, |most| format!(" is {most}"));
+    format!("user.max_user_namespaces{most}: raise it with sysctl")
+}
+
+/// Also for a Landlock that is there and too old.
+pub(crate) fn no_landlock(machine: &Machine) -> String {
+    match &machine.security_modules {
+        Some(list) if !list.split(',').any(|name| name.trim() == "landlock") => {
+            format!(
+                "Landlock is not among the security modules ({}): add it to lsm= on the kernel's command line",
+                list.trim()
+            )
+        }
+        _ => "use Linux 6.2 or newer (6.12 for the host's network) with CONFIG_SECURITY_LANDLOCK".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_missing_thing_is_named_with_its_cure() {
+        let apparmor = Machine { apparmor_restricts_user_namespaces: true, ..Machine::default() };
+        let off = Machine { user_namespaces_are_off: true, ..Machine::default() };
+        let none = Machine { most_user_namespaces: Some(0), ..Machine::default() };
+        let other_modules =
+            Machine { security_modules: Some("capability,yama\n".into()), ..Machine::default() };
+        let plain = Machine::default();
+        let cases = [
+            (Stage::Namespaces, EPERM, &apparmor, "apparmor_restrict_unprivileged_userns"),
+            (Stage::Mounts, EPERM, &apparmor, "`userns,`"),
+            (Stage::Namespaces, EPERM, &off, "unprivileged_userns_clone"),
+            (Stage::Namespaces, ENOSPC, &none, "max_user_namespaces is 0"),
+            (Stage::Namespaces, EPERM, &none, "max_user_namespaces is 0"),
+            (Stage::Namespaces, EPERM, &plain, "CAP_SYS_ADMIN"),
+            (Stage::Mounts, EPERM, &plain, "CAP_SYS_ADMIN"),
+            (Stage::Proc, EPERM, &plain, "unmasked /proc"),
+            (Stage::IdMap, EINVAL, &plain, "chown -R"),
+            (Stage::Landlock, ENOSYS, &other_modules, "lsm="),
+            (Stage::Landlock, ENOSYS, &plain, "6.2"),
+            (Stage::Seccomp, EINVAL, &plain, "CONFIG_SECCOMP_FILTER"),
+        ];
+        for (stage, errno, machine, part) in cases {
+            let hint = of(stage, Some(errno), machine);
+            assert!(hint.contains(part), "{stage} {errno}: {hint}");
+        }
+        assert_eq!(of(Stage::Root, Some(ENOSPC), &plain), "");
+    }
+}

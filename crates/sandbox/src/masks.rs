@@ -1,0 +1,123 @@
+//! Covers hidden files, so that inside they can be neither read, renamed, linked nor deleted; and covers them again when
+//! somebody outside has replaced them.
+
+use std::collections::HashSet;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use ostler_domain::limits::MASK_LOOKS;
+use rustix::fs::{FileType, fstat};
+
+use crate::mounts::{self, NOTHING};
+use crate::patterns::Patterns;
+use crate::refusal::{OrRefuse, Refusal, Stage};
+use crate::root::{MASK_DIR, MASK_FILE};
+use crate::scan::{Found, Inode, Scan};
+
+pub(crate) struct Masks {
+    root: OwnedFd,
+    root_path: PathBuf,
+    patterns: Patterns,
+    file: OwnedFd,
+    dir: OwnedFd,
+    device: u64,
+    linked: HashSet<Inode>,
+}
+
+impl Masks {
+    /// For the root at `root_path`, as it is seen inside.
+    pub(crate) fn new(root_path: &Path, patterns: Patterns) -> Result<Masks, Refusal> {
+        let open = |path: &Path| {
+            mounts::handle(path).or_refuse(Stage::Hidden, format_args!("opening {}", path.display()))
+        };
+        let file = open(Path::new(MASK_FILE))?;
+        let device = fstat(&file).or_refuse(Stage::Hidden, "looking at a mask")?.st_dev;
+        Ok(Masks {
+            root: open(root_path)?,
+            root_path: root_path.to_owned(),
+            patterns,
+            file,
+            dir: open(Path::new(MASK_DIR))?,
+            device,
+            linked: HashSet::new(),
+        })
+    }
+
+    /// Covers everything. A directory that is swapped at the wrong moment can put a mask on the wrong file: so it is
+    /// done when two looks in a row find nothing open.
+    pub(crate) fn cover_all(&mut self) -> Result<Found, Refusal> {
+        let mut found = self.look(Path::new(""))?;
+        let mut clean_looks = 0;
+        for _ in 0..MASK_LOOKS {
+            let covered = self.cover(&found.hidden).or_refuse(Stage::Hidden, "covering hidden files")?;
+            clean_looks = if covered == 0 { clean_looks + 1 } else { 0 };
+            if clean_looks == 2 {
+                return Ok(found);
+            }
+            found = self.look(Path::new(""))?;
+        }
+        Err(Refusal::new(
+            Stage::Hidden,
+            "hidden files keep moving while the sandbox is being made",
+            "wait until other programs and sessions are done with moving directories in this campaign",
+        ))
+    }
+
+    /// Looks once more and covers what is new; returns how many were.
+    pub(crate) fn cover_again(&mut self) -> Result<usize, Refusal> {
+        self.cover_below(Path::new(""))
+    }
+
+    /// Covers what is new at and below paths of the campaign.
+    pub(crate) fn cover_changed(&mut self, paths: &[PathBuf]) -> Result<usize, Refusal> {
+        let mut covered = 0;
+        for path in paths {
+            if self.patterns.hide(path) {
+                covered += self.cover(std::slice::from_ref(path)).or_refuse(Stage::Hidden, path.display())?;
+                // A link, or a file with other names, needs a look at the others.
+                covered += self.cover_below(Path::new(""))?;
+            } else {
+                covered += self.cover_below(path)?;
+            }
+        }
+        Ok(covered)
+    }
+
+    fn cover_below(&mut self, path: &Path) -> Result<usize, Refusal> {
+        let found = self.look(path)?;
+        self.cover(&found.hidden).or_refuse(Stage::Hidden, "covering hidden files")
+    }
+
+    fn look(&mut self, from: &Path) -> Result<Found, Refusal> {
+        let scan = Scan {
+            root: self.root.as_fd(),
+            root_path: &self.root_path,
+            patterns: &self.patterns,
+            masks: self.device,
+        };
+        scan.look(from, &mut self.linked)
+    }
+
+    /// Covers those that are open, and returns how many were.
+    fn cover(&self, paths: &[PathBuf]) -> io::Result<usize> {
+        let mut covered = 0;
+        for path in paths {
+            // What vanished is not there to be read; what became a link is found by the next look.
+            let Ok(target) = mounts::handle_beneath(self.root.as_fd(), path) else { continue };
+            let found = fstat(&target)?;
+            let kind = FileType::from_raw_mode(found.st_mode);
+            if found.st_dev == self.device || kind.is_symlink() {
+                continue;
+            }
+            let mask = if kind.is_dir() { &self.dir } else { &self.file };
+            match mounts::bind(mask, target, NOTHING) {
+                Ok(()) => covered += 1,
+                // Deleted between the look and the mount.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(covered)
+    }
+}

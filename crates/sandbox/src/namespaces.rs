@@ -1,0 +1,88 @@
+//! Namespaces: leaving the host's, and user namespaces that exist for their id maps only.
+
+use std::fs::{self, File};
+use std::io::{Read, Write, pipe};
+use std::os::fd::OwnedFd;
+
+use rustix::mount::{MountPropagationFlags, mount_change};
+use rustix::process::{WaitOptions, waitpid};
+use rustix::thread::UnshareFlags;
+
+use crate::identity::{Identity, disk_map};
+use crate::refusal::{OrRefuse, Refusal, Stage};
+use crate::sys::{self, Forked};
+
+/// A mount namespace of our own, still as root: the place to put what only root can reach.
+pub(crate) fn leave_mounts() -> Result<(), Refusal> {
+    sys::unshare(UnshareFlags::NEWNS).or_refuse(Stage::Namespaces, "making a mount namespace")?;
+    keep_mounts_to_ourselves()
+}
+
+/// Leaves the host. Processes that are started from now on are in a new pid namespace; this one never is, so it goes
+/// on knowing the numbers of the outside.
+pub(crate) fn leave_host(identity: &Identity, private_network: bool) -> Result<(), Refusal> {
+    let mut namespaces = UnshareFlags::NEWUSER
+        | UnshareFlags::NEWNS
+        | UnshareFlags::NEWPID
+        | UnshareFlags::NEWIPC
+        | UnshareFlags::NEWUTS;
+    if private_network {
+        namespaces |= UnshareFlags::NEWNET;
+    }
+    sys::unshare(namespaces).or_refuse(Stage::Namespaces, "leaving the host's namespaces")?;
+    let Identity { outside, inside, .. } = identity;
+    let map = |file: &str, text: String| {
+        fs::write(format!("/proc/self/{file}"), text)
+            .or_refuse(Stage::Namespaces, format_args!("writing {file}"))
+    };
+    map("setgroups", "deny".to_owned())?;
+    map("uid_map", format!("{} {} 1", inside.uid, outside.uid))?;
+    map("gid_map", format!("{} {} 1", inside.gid, outside.gid))?;
+    keep_mounts_to_ourselves()
+}
+
+/// From outside, what is in the cgroup namespace is what it was made in: so init makes its own, in its group.
+pub(crate) fn leave_cgroups() -> Result<(), Refusal> {
+    sys::unshare(UnshareFlags::NEWCGROUP).or_refuse(Stage::Namespaces, "making a cgroup namespace")
+}
+
+fn keep_mounts_to_ourselves() -> Result<(), Refusal> {
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+        .or_refuse(Stage::Mounts, "making all mounts private")
+}
+
+/// A user namespace in which root is the agent. Nobody is ever in it: mounts are shown through its map.
+pub(crate) fn disk_namespace(identity: &Identity) -> Result<OwnedFd, Refusal> {
+    const STAGE: Stage = Stage::IdMap;
+    let (mut ready, says_ready) = pipe().or_refuse(STAGE, "making a pipe")?;
+    let (mut until_closed, held_open) = pipe().or_refuse(STAGE, "making a pipe")?;
+    let child = match sys::fork().or_refuse(STAGE, "starting a process for an id map")? {
+        Forked::Parent(child) => child,
+        Forked::Child => {
+            drop((ready, held_open));
+            let made = sys::unshare(UnshareFlags::NEWUSER);
+            let mut says_ready = says_ready;
+            let _ = says_ready.write_all(&[u8::from(made.is_ok())]);
+            let _ = until_closed.read(&mut [0]);
+            sys::exit(0)
+        }
+    };
+    drop((says_ready, until_closed));
+    let made = (|| {
+        let mut answer = [0];
+        ready.read_exact(&mut answer).or_refuse(STAGE, "making a user namespace for an id map")?;
+        if answer != [1] {
+            let error = std::io::Error::from_raw_os_error(rustix::io::Errno::PERM.raw_os_error());
+            return Err(error).or_refuse(Stage::Namespaces, "making a user namespace for an id map");
+        }
+        let proc = format!("/proc/{child}");
+        fs::write(format!("{proc}/uid_map"), disk_map(identity.outside.uid))
+            .or_refuse(STAGE, "mapping users")?;
+        fs::write(format!("{proc}/gid_map"), disk_map(identity.outside.gid))
+            .or_refuse(STAGE, "mapping groups")?;
+        File::open(format!("{proc}/ns/user")).or_refuse(STAGE, "opening the user namespace")
+    })();
+    drop(held_open);
+    let _ = waitpid(Some(child), WaitOptions::empty());
+    made.map(OwnedFd::from)
+}

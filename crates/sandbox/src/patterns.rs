@@ -1,0 +1,164 @@
+//! Which names are hidden files. Case does not matter: on some file systems it does not either.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+const HIDDEN: [&str; 17] = [
+    ".env",
+    ".env.*",
+    "*.pem",
+    "*.key",
+    "*.p12",
+    "*.pfx",
+    "*.jks",
+    "*.keystore",
+    "id_rsa",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ed25519",
+    ".netrc",
+    ".npmrc",
+    ".pypirc",
+    ".git-credentials",
+    "credentials.json",
+];
+/// Samples for people to copy, and halves of keys that are meant to be seen.
+const SHOWN: [&str; 4] = [".env.example", ".env.sample", ".env.template", "*.pub"];
+
+/// The names that are hidden in one campaign.
+#[derive(Debug)]
+pub(crate) struct Patterns {
+    names: Vec<Vec<u8>>,
+    paths: Vec<Vec<u8>>,
+}
+
+impl Patterns {
+    /// The built-in names and a campaign's own. One with a slash is compared with the path below the root.
+    pub(crate) fn new(own: &[String]) -> Patterns {
+        let lower = |pattern: &String| pattern.trim_start_matches('/').to_ascii_lowercase().into_bytes();
+        let (paths, names) = own.iter().map(lower).partition(|pattern| pattern.contains(&b'/'));
+        Patterns { names, paths }
+    }
+
+    /// Whether the entry at `path`, below the root, is hidden.
+    pub(crate) fn hide(&self, path: &Path) -> bool {
+        let Some(name) = path.file_name() else { return false };
+        let name = name.as_bytes().to_ascii_lowercase();
+        let is = |pattern: &&str| matches(pattern.as_bytes(), &name);
+        // What a campaign names is hidden even if it looks like a sample.
+        if self.names.iter().any(|pattern| matches(pattern, &name)) {
+            return true;
+        }
+        if !self.paths.is_empty() {
+            let path = path.as_os_str().as_bytes().to_ascii_lowercase();
+            if self.paths.iter().any(|pattern| matches(pattern, &path)) {
+                return true;
+            }
+        }
+        HIDDEN.iter().any(|pattern| is(&pattern)) && !SHOWN.iter().any(|pattern| is(&pattern))
+    }
+}
+
+/// `*` stands for any bytes, `?` for one; everything else for itself.
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut p, mut n) = (0, 0);
+    // Where to go on if what follows the last star does not match: one byte later.
+    let mut retry: Option<(usize, usize)> = None;
+    while n < name.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                retry = Some((p + 1, n));
+                p += 1;
+            }
+            Some(&byte) if byte == b'?' || byte == name[n] => {
+                p += 1;
+                n += 1;
+            }
+            _ => match &mut retry {
+                Some((after_star, from)) => {
+                    *from += 1;
+                    (p, n) = (*after_star, *from);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|&byte| byte == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_known_by_their_names() {
+        let patterns = Patterns::new(&[]);
+        for name in [
+            ".env",
+            ".ENV",
+            "a/b/.env",
+            ".env.local",
+            ".env.production",
+            "server.pem",
+            "TLS.KEY",
+            ".key",
+            "x.p12",
+            "id_rsa",
+            "id_ed25519",
+            ".netrc",
+            ".npmrc",
+            ".git-credentials",
+            "credentials.json",
+            ".env.example.bak",
+        ] {
+            assert!(patterns.hide(Path::new(name)), "{name}");
+        }
+        for name in [
+            "",
+            ".env.example",
+            ".env.Sample",
+            ".env.template",
+            "id_rsa.pub",
+            "server.pem.txt",
+            "environment",
+            "env",
+            "keyboard",
+            "monkey",
+            ".envrc",
+            "key",
+            "a.env",
+            ".env.d/readme",
+        ] {
+            assert!(!patterns.hide(Path::new(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_campaign_adds_names_and_paths() {
+        let own = ["*.SECRET", "config/prod.*", ".env.example"].map(str::to_owned);
+        let patterns = Patterns::new(&own);
+        for name in ["a/x.secret", "config/prod.yml", ".env.example", ".env"] {
+            assert!(patterns.hide(Path::new(name)), "{name}");
+        }
+        for name in ["prod.yml", "other/config/prod.yml", "secret"] {
+            assert!(!patterns.hide(Path::new(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn stars_try_again() {
+        for (pattern, name, expected) in [
+            ("*", "", true),
+            ("", "", true),
+            ("", "a", false),
+            ("a*b*c", "aXbXbXc", true),
+            ("*ab", "aab", true),
+            ("a?c", "abc", true),
+            ("a?c", "ac", false),
+            ("*.*", "abc", false),
+            ("**a", "a", true),
+        ] {
+            assert_eq!(matches(pattern.as_bytes(), name.as_bytes()), expected, "{pattern} {name}");
+        }
+    }
+}

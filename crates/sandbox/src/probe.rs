@@ -1,0 +1,84 @@
+//! What the kernel offers, and whether a sandbox really starts on it.
+
+use std::fs;
+use std::io::{self, Read, pipe};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use ostler_domain::confinement::{CampaignRoot, Confinement};
+
+use crate::channel::{self, AgentEnds, ExecReport, Order};
+use crate::sys;
+
+/// What there is to make a sandbox of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// The version of Landlock; nothing where the kernel has none.
+    pub landlock: Option<i32>,
+    pub seccomp: bool,
+    /// Namespaces that the kernel knows, by their names in `/proc/self/ns`.
+    pub namespaces: Vec<String>,
+}
+
+pub fn probe() -> Offer {
+    let entries = fs::read_dir("/proc/self/ns").into_iter().flatten().flatten();
+    let mut namespaces: Vec<String> =
+        entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    namespaces.retain(|name| !name.ends_with("_for_children"));
+    namespaces.sort();
+    Offer {
+        landlock: sys::landlock_abi().ok(),
+        seccomp: fs::exists("/proc/sys/kernel/seccomp/actions_avail").unwrap_or(false),
+        namespaces,
+    }
+}
+
+/// Starts a sandboxed `true` in a directory below `scratch`, by the program that this process is, and says how long that
+/// took; or what refused it, with its hint.
+pub fn check(scratch: &Path) -> io::Result<Result<Duration, ExecReport>> {
+    let root = scratch.join(format!("sandbox-check-{}", std::process::id()));
+    fs::create_dir(&root)?;
+    let began = Instant::now();
+    let outcome = start_true(&root);
+    let took = began.elapsed();
+    fs::remove_dir(&root)?;
+    Ok(outcome?.map_or(Ok(took), Err))
+}
+
+fn start_true(root: &Path) -> io::Result<Option<ExecReport>> {
+    let path = fs::canonicalize(root)?;
+    let found = fs::metadata(&path)?;
+    let order = Order {
+        program: "/usr/bin/true".into(),
+        args: Vec::new(),
+        env: Vec::new(),
+        cwd: path.clone(),
+        cgroup_procs: None,
+        confinement: Some(Confinement::new(CampaignRoot { path, device: found.dev(), inode: found.ino() })),
+    };
+    let (keeper, warden) = channel::pair()?;
+    let (mut exec_read, exec_status) = pipe()?;
+    let null = || fs::File::options().read(true).write(true).open("/dev/null").map(Into::into);
+    let ends =
+        AgentEnds { stdin: null()?, stdout: null()?, stderr: null()?, exec_status: exec_status.into() };
+    channel::send_agent(&keeper, &order, &ends)?;
+    drop(ends);
+    let mut warden = Command::new("/proc/self/exe")
+        .arg0("ostler")
+        .args(["internal", "warden"])
+        .env_clear()
+        .stdin(Stdio::from(warden))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let mut text = Vec::new();
+    // Ends when the program is executed, or is known not to be.
+    exec_read.read_to_end(&mut text)?;
+    drop(keeper);
+    warden.wait()?;
+    let reports = text.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
+    Ok(reports.into_iter().find(|report| matches!(report, ExecReport::Failed { .. })))
+}

@@ -1,0 +1,242 @@
+//! Files in a campaign that make programs of the host run code: read-only inside, and compared at the end.
+//!
+//! A mount point cannot be renamed or deleted. So each protected file is one, and so is each directory between it and
+//! its `.git`, or an agent would move the directory away and make another.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use ostler_domain::confinement::{self, Protect};
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat, mkdirat, openat};
+use rustix::mount::{UnmountFlags, unmount};
+
+use crate::fingerprint::{Fingerprint, fingerprint};
+use crate::log::log;
+use crate::mounts::{self, READ_ONLY, WRITABLE};
+use crate::refusal::{OrRefuse, Refusal, Stage};
+
+/// In the campaign's root: settings of editors and agents, which run commands when the directory is opened.
+const TOP: [(&str, Placeholder); 8] = [
+    (".vscode", Placeholder::Directory),
+    (".idea", Placeholder::Directory),
+    (".claude", Placeholder::Directory),
+    (".codex", Placeholder::Directory),
+    (".husky", Placeholder::Directory),
+    (".mcp.json", Placeholder::File("{}\n")),
+    (".envrc", Placeholder::File("")),
+    (".gitmodules", Placeholder::File("")),
+];
+
+/// In each `.git`.
+const IN_GIT: [(&str, Placeholder); 5] = [
+    ("config", Placeholder::File("")),
+    ("hooks", Placeholder::Directory),
+    ("info/attributes", Placeholder::File("")),
+    ("config.worktree", Placeholder::File("")),
+    ("modules", Placeholder::Directory),
+];
+
+/// Names another directory as the one with the configuration; this text names its own.
+const COMMONDIR: &str = "commondir";
+const COMMONDIR_TEXT: &str = ".\n";
+
+/// In each directory of `.git/worktrees`, which belongs to a work tree that may be outside.
+const WORKTREES: &str = "worktrees";
+const IN_WORKTREE: [&str; 3] = [COMMONDIR, "gitdir", "config.worktree"];
+
+#[derive(Debug, Clone, Copy)]
+enum Placeholder {
+    Directory,
+    File(&'static str),
+}
+
+pub(crate) struct Tooling {
+    root: OwnedFd,
+    root_path: PathBuf,
+    before: BTreeMap<PathBuf, Option<Fingerprint>>,
+    commondirs: Vec<Commondir>,
+}
+
+/// A `commondir` that a warden has made. All sessions of a campaign hold a lock on it; the last one removes it.
+struct Commondir {
+    path: PathBuf,
+    lock: OwnedFd,
+}
+
+impl Tooling {
+    /// Protects what the settings ask for. `git`: every `.git` below the root.
+    pub(crate) fn protect(
+        root_path: &Path,
+        settings: &confinement::Tooling,
+        git: &[PathBuf],
+    ) -> Result<Tooling, Refusal> {
+        let root = mounts::handle(root_path).or_refuse(Stage::Tooling, "opening the root")?;
+        let mut tooling = Tooling {
+            root,
+            root_path: root_path.to_owned(),
+            before: BTreeMap::new(),
+            commondirs: Vec::new(),
+        };
+        let is_excepted = |path: &Path| settings.except.iter().any(|except| path.starts_with(except));
+        let mut names: Vec<(PathBuf, Option<Placeholder>)> =
+            TOP.map(|(name, placeholder)| (name.into(), Some(placeholder))).to_vec();
+        let mut pinned = Vec::new();
+        for path in git.iter().filter(|path| !is_excepted(path)) {
+            if !tooling.is_directory(path) {
+                names.push((path.clone(), None));
+                continue;
+            }
+            pinned.push(path.clone());
+            names.extend(IN_GIT.map(|(name, placeholder)| (path.join(name), Some(placeholder))));
+            names.push((path.join(COMMONDIR), None));
+            for worktree in tooling.entries(&path.join(WORKTREES)) {
+                names.extend(IN_WORKTREE.map(|name| (worktree.join(name), None)));
+            }
+            if settings.protect != Protect::Off && !is_excepted(&path.join(COMMONDIR)) {
+                let commondir = tooling.commondir(&path.join(COMMONDIR));
+                tooling
+                    .commondirs
+                    .extend(commondir.or_refuse(Stage::Tooling, path.join(COMMONDIR).display())?);
+            }
+        }
+        names.retain(|(name, _)| !is_excepted(name));
+        if settings.protect == Protect::Always {
+            for (name, placeholder) in &names {
+                let Some(placeholder) = placeholder else { continue };
+                tooling
+                    .fill(name, *placeholder)
+                    .or_refuse(Stage::Tooling, format_args!("making {}", name.display()))?;
+            }
+        }
+        for (name, _) in &names {
+            tooling.before.insert(name.clone(), fingerprint(tooling.root.as_fd(), name));
+        }
+        if settings.protect != Protect::Off {
+            tooling.make_read_only(pinned)?;
+        }
+        Ok(tooling)
+    }
+
+    fn make_read_only(&self, mut pinned: Vec<PathBuf>) -> Result<(), Refusal> {
+        let existing: Vec<&PathBuf> =
+            self.before.iter().filter(|(_, found)| found.is_some()).map(|(name, _)| name).collect();
+        // The directories between, from the outermost on.
+        let git = pinned.clone();
+        for name in &existing {
+            let between = name
+                .ancestors()
+                .skip(1)
+                .filter(|above| git.iter().any(|git| above.starts_with(git) && *above != git.as_path()));
+            pinned.extend(between.map(Path::to_owned));
+        }
+        pinned.sort();
+        pinned.dedup();
+        for path in &pinned {
+            self.over_itself(path, WRITABLE)?;
+        }
+        existing.into_iter().try_for_each(|name| self.over_itself(name, READ_ONLY))
+    }
+
+    fn over_itself(&self, path: &Path, attributes: rustix::mount::MountAttrFlags) -> Result<(), Refusal> {
+        let shown = self.root_path.join(path);
+        let doing = || format!("protecting {}", shown.display());
+        let handle = mounts::handle_beneath(self.root.as_fd(), path).or_refuse(Stage::Tooling, doing())?;
+        let found = fstat(&handle).or_refuse(Stage::Tooling, doing())?;
+        if FileType::from_raw_mode(found.st_mode).is_symlink() {
+            return Err(Refusal::new(
+                Stage::Tooling,
+                format!("{} is a link, which cannot be protected", shown.display()),
+                format!("put what it leads to in its place, or except {} from protection", path.display()),
+            ));
+        }
+        mounts::bind(&handle, &handle, attributes).or_refuse(Stage::Tooling, doing())
+    }
+
+    /// Makes sure that there is one, and locks it if it is of our making.
+    fn commondir(&self, path: &Path) -> io::Result<Option<Commondir>> {
+        loop {
+            self.fill(path, Placeholder::File(COMMONDIR_TEXT))?;
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+            let Ok(lock) = mounts::open_beneath(self.root.as_fd(), path, flags) else { return Ok(None) };
+            if !has_our_text(&lock) {
+                return Ok(None);
+            }
+            flock(&lock, FlockOperation::LockShared)?;
+            // The last session may have removed it while we waited.
+            let there =
+                mounts::handle_beneath(self.root.as_fd(), path).and_then(|there| Ok(fstat(there)?.st_ino));
+            if there.is_ok_and(|inode| fstat(&lock).is_ok_and(|ours| ours.st_ino == inode)) {
+                return Ok(Some(Commondir { path: path.to_owned(), lock }));
+            }
+        }
+    }
+
+    fn fill(&self, path: &Path, placeholder: Placeholder) -> io::Result<()> {
+        if mounts::handle_beneath(self.root.as_fd(), path).is_ok() {
+            return Ok(());
+        }
+        let (parent, name) = (path.parent().unwrap_or(Path::new("")), path.file_name().unwrap_or_default());
+        if !parent.as_os_str().is_empty() {
+            self.fill(parent, Placeholder::Directory)?;
+        }
+        let parent = mounts::handle_beneath(self.root.as_fd(), parent)?;
+        let made = match placeholder {
+            Placeholder::Directory => mkdirat(&parent, name, Mode::from_raw_mode(0o755)),
+            Placeholder::File(text) => {
+                let flags =
+                    OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                openat(&parent, name, flags, Mode::from_raw_mode(0o644))
+                    .and_then(|file| rustix::io::write(&file, text.as_bytes()).map(drop))
+            }
+        };
+        match made {
+            // Another session's warden was quicker.
+            Err(rustix::io::Errno::EXIST) => Ok(()),
+            made => Ok(made?),
+        }
+    }
+
+    fn is_directory(&self, path: &Path) -> bool {
+        let found = mounts::handle_beneath(self.root.as_fd(), path).and_then(|handle| Ok(fstat(handle)?));
+        found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_dir())
+    }
+
+    fn entries(&self, path: &Path) -> Vec<PathBuf> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+        let Ok(dir) = mounts::open_beneath(self.root.as_fd(), path, flags) else { return Vec::new() };
+        let entries = rustix::fs::Dir::new(dir).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| Some(entry.file_name().to_str().ok()?.to_owned()));
+        names.filter(|name| name != "." && name != "..").map(|name| path.join(name)).collect()
+    }
+
+    /// Which of them are not what they were, whoever changed them.
+    pub(crate) fn changed(&self) -> Vec<String> {
+        let changed =
+            self.before.iter().filter(|(name, before)| fingerprint(self.root.as_fd(), name) != **before);
+        changed.map(|(name, _)| name.display().to_string()).collect()
+    }
+
+    /// Removes what was made for a time, unless another session still needs it.
+    pub(crate) fn clean_up(self) {
+        for Commondir { path, lock } in &self.commondirs {
+            if flock(lock, FlockOperation::NonBlockingLockExclusive).is_err() || !has_our_text(lock) {
+                continue;
+            }
+            let path = self.root_path.join(path);
+            // It is a mount point of ours, and nobody is left inside.
+            let removed = unmount(&path, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW)
+                .map_err(io::Error::from)
+                .and_then(|()| std::fs::remove_file(&path));
+            if let Err(error) = removed {
+                log!("warden: {} stays: {error}", path.display());
+            }
+        }
+    }
+}
+
+fn has_our_text(file: &OwnedFd) -> bool {
+    let mut text = [0; COMMONDIR_TEXT.len() + 1];
+    rustix::io::pread(file, &mut text, 0).is_ok_and(|len| &text[..len] == COMMONDIR_TEXT.as_bytes())
+}

@@ -1,0 +1,222 @@
+//! `ostler internal warden`: makes the sandbox, stands beside it as long as it lives, and says at the end what was
+//! tampered with. Only a keeper starts it.
+//!
+//! It is in the sandbox's user, mount and network namespaces and keeps its capabilities there, which is what masks are
+//! made with; but it stays in the host's pid namespace, where nobody inside can see it. It dies with its keeper, and
+//! init dies with it.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use ostler_domain::confinement::Confinement;
+use ostler_domain::limits::{RESCAN, RESCAN_REST_FACTOR};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::Mode;
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, getegid, geteuid, pidfd_open, pidfd_send_signal,
+    set_parent_process_death_signal, umask, waitpid,
+};
+use rustix::system::sethostname;
+use rustix::time::Timespec;
+
+use crate::agent::Stdio;
+use crate::channel::{
+    self, AgentEnds, ExecReport, InitReport, Order, Received, WardenOrder, receive_agent, send_report,
+    send_tampered,
+};
+use crate::exec_status::ExecStatus;
+use crate::identity::{Accounts, Identity, Ids};
+use crate::init::{self, Inside};
+use crate::log::log;
+use crate::masks::Masks;
+use crate::patterns::Patterns;
+use crate::refusal::{OrRefuse, Refusal, Stage};
+use crate::sys::{self, Forked};
+use crate::tooling::Tooling;
+use crate::{EXIT_REFUSED, namespaces, net, root, sources};
+
+pub(crate) fn run() -> ExitCode {
+    let received = sys::close_inherited_descriptors().and_then(|()| receive_agent(io::stdin()));
+    let (order, AgentEnds { stdin, stdout, stderr, exec_status }) = match received {
+        Ok(received) => received,
+        Err(error) => {
+            log!("warden: {error}");
+            let report = InitReport::NotStarted { errno: error.raw_os_error(), message: error.to_string() };
+            let _ = send_report(io::stdin(), &report);
+            return ExitCode::from(EXIT_REFUSED);
+        }
+    };
+    let mut exec_status = ExecStatus::new(exec_status);
+    let cgroup_procs = enter_later(&order, &mut exec_status);
+    let no_sandbox = || Refusal::new(Stage::Document, "the order describes no sandbox", "");
+    let started = order.confinement.as_ref().ok_or_else(no_sandbox).and_then(|confinement| {
+        let house = make(confinement)?;
+        Ok((confinement, house, sys::fork().or_refuse(Stage::Init, "starting init")?))
+    });
+    let stdio = Stdio { stdin, stdout, stderr };
+    match started {
+        Ok((confinement, house, Forked::Child)) => {
+            drop(house);
+            init::run(Inside { order: &order, confinement, stdio, exec_status, cgroup_procs })
+        }
+        Ok((_, house, Forked::Parent(init))) => {
+            // Init has its own copies, and the keeper waits for the last one to be closed.
+            drop((stdio, exec_status, cgroup_procs));
+            house.keep(init)
+        }
+        Err(refusal) => {
+            exec_status.refuse(&refusal);
+            drop(exec_status);
+            // The keeper finds the reason in the exec status, which must have ended by now.
+            let _ = send_report(io::stdin(), &InitReport::Ended { status: i32::from(EXIT_REFUSED) << 8 });
+            ExitCode::from(EXIT_REFUSED)
+        }
+    }
+}
+
+/// The session's group is out of reach once the host's files are, so init enters it by this descriptor.
+fn enter_later(order: &Order, exec_status: &mut ExecStatus) -> Option<File> {
+    let opened = OpenOptions::new().write(true).open(order.cgroup_procs.as_ref()?);
+    opened.map_err(|error| exec_status.say(&ExecReport::NoCgroup { reason: error.to_string() })).ok()
+}
+
+/// Goes inside, and makes everything there except for what takes a process of the new pid namespace.
+fn make(confinement: &Confinement) -> Result<House, Refusal> {
+    if let Some(fault) = confinement.fault() {
+        return Err(Refusal::new(Stage::Document, fault, "daemon and keeper must be the same program"));
+    }
+    die_with_keeper()?;
+    let us = Ids { uid: geteuid().as_raw(), gid: getegid().as_raw() };
+    let owner = sources::owner(confinement)?;
+    let identity = Identity::choose(us, owner, &Accounts::read(), std::process::id());
+    let sources = sources::of(confinement);
+    if identity.daemon_is_root {
+        sources::stage(&sources, confinement, &identity)?;
+        identity.assume()?;
+        // The change of user has undone it.
+        die_with_keeper()?;
+    }
+    namespaces::leave_host(&identity, confinement.network.is_private())?;
+    net::set_up(confinement, io::stdin())?;
+    sethostname(confinement.hostname.as_bytes()).or_refuse(Stage::Namespaces, "setting the host name")?;
+    umask(Mode::WGRP | Mode::WOTH);
+    root::enter(confinement, &identity, &sources, identity.daemon_is_root)?;
+
+    let mut masks = Masks::new(&confinement.root.path, Patterns::new(&confinement.hidden))?;
+    let found = masks.cover_all()?;
+    let tooling = Tooling::protect(&confinement.root.path, &confinement.tooling, &found.git)?;
+    Ok(House { masks, tooling })
+}
+
+fn die_with_keeper() -> Result<(), Refusal> {
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .or_refuse(Stage::Init, "binding the warden to its keeper")?;
+    // It may have ended before the kernel knew of our wish; then its end of the channel is closed.
+    let channel = io::stdin();
+    let mut fds = [PollFd::new(&channel, PollFlags::empty())];
+    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))
+        .or_refuse(Stage::Init, "looking for the keeper")?;
+    if fds[0].revents().is_empty() {
+        return Ok(());
+    }
+    Err(Refusal::new(Stage::Init, "the keeper is gone", ""))
+}
+
+/// What is looked after while the agent lives.
+struct House {
+    masks: Masks,
+    tooling: Tooling,
+}
+
+enum Woken {
+    InitEnded,
+    KeeperSpoke,
+    TimeToLook,
+}
+
+impl House {
+    fn keep(mut self, init: Pid) -> ExitCode {
+        let status = match self.keep_until_end(init) {
+            Ok(status) => status,
+            Err(error) => {
+                log!("warden: {error}");
+                return ExitCode::FAILURE;
+            }
+        };
+        let names = self.tooling.changed();
+        if !names.is_empty()
+            && let Err(error) = send_tampered(io::stdin(), names)
+        {
+            log!("warden: what was tampered with could not be reported: {error}");
+        }
+        self.tooling.clean_up();
+        // A second word on an agent whose end was told already is ignored. An init that was killed took it along.
+        let _ = send_report(io::stdin(), &InitReport::Ended { status });
+        if status == i32::from(EXIT_REFUSED) << 8 { ExitCode::from(EXIT_REFUSED) } else { ExitCode::SUCCESS }
+    }
+
+    /// The status of init, which ends when it is killed, or by refusing.
+    fn keep_until_end(&mut self, init: Pid) -> io::Result<i32> {
+        let pidfd = pidfd_open(init, PidfdFlags::empty())?;
+        let report = InitReport::Housed { init_pid: init.as_raw_nonzero().get() as u32 };
+        let mut keeper_is_there = send_report(io::stdin(), &report).is_ok();
+        let mut look_at = Instant::now() + RESCAN;
+        loop {
+            if !keeper_is_there {
+                let _ = pidfd_send_signal(&pidfd, Signal::KILL);
+            }
+            match wait(&pidfd, keeper_is_there, look_at)? {
+                Woken::InitEnded => break,
+                Woken::KeeperSpoke => keeper_is_there = self.hear_keeper(),
+                Woken::TimeToLook => {
+                    let began = Instant::now();
+                    say(self.masks.cover_again());
+                    look_at = Instant::now() + RESCAN.max(began.elapsed() * RESCAN_REST_FACTOR);
+                }
+            }
+        }
+        match waitpid(Some(init), WaitOptions::empty())? {
+            Some((_, status)) => Ok(status.as_raw()),
+            None => Err(io::Error::other("init was not to be waited for")),
+        }
+    }
+
+    /// False if there is nobody to be heard.
+    fn hear_keeper(&mut self) -> bool {
+        loop {
+            match channel::receive_order(io::stdin()) {
+                Ok(Received::Message(WardenOrder::Remask { paths })) => say(self.masks.cover_changed(&paths)),
+                Ok(Received::NotYet | Received::Listener(_)) => return true,
+                Ok(Received::Closed) => return false,
+                Err(error) => log!("warden: an order was not understood: {error}"),
+            }
+        }
+    }
+}
+
+fn say(covered: Result<usize, Refusal>) {
+    match covered {
+        Ok(0) => {}
+        Ok(count) => log!("warden: covered {count} hidden files that were new"),
+        Err(refusal) => log!("warden: {refusal}"),
+    }
+}
+
+fn wait(init: &impl std::os::fd::AsFd, keeper_is_there: bool, look_at: Instant) -> io::Result<Woken> {
+    let channel = io::stdin();
+    let timeout = look_at.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
+    let timeout = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: i64::from(timeout.subsec_nanos()) };
+    let mut fds = vec![PollFd::new(init, PollFlags::IN)];
+    if keeper_is_there {
+        fds.push(PollFd::new(&channel, PollFlags::IN));
+    }
+    match poll(&mut fds, Some(&timeout)) {
+        Ok(0) | Err(Errno::INTR) => Ok(Woken::TimeToLook),
+        Ok(_) if !fds[0].revents().is_empty() => Ok(Woken::InitEnded),
+        Ok(_) => Ok(Woken::KeeperSpoke),
+        Err(errno) => Err(errno.into()),
+    }
+}

@@ -1,0 +1,6 @@
+//! Real sandboxes with real programs in them, as root and as an ordinary user.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic as the tests do")]
+
+mod basics;
+mod support;
