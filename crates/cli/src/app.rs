@@ -14,6 +14,9 @@ use crate::{
     screen::sessions::CampaignNames,
 };
 
+/// How long a daemon may say nothing before that is said.
+const SILENCE: std::time::Duration = std::time::Duration::from_secs(3);
+
 pub(crate) struct App {
     pub(crate) ui: Ui,
     pub(crate) program: Program,
@@ -33,7 +36,23 @@ impl App {
         let home = self.home()?;
         let client = Client::connect_or_start(&home, &self.program.path).await?;
         self.remark_other_version(&home);
+        self.remark_silence(&client, &home);
         Ok(client)
+    }
+
+    /// A daemon that is stopped or hangs takes connections, because the kernel does that, and says nothing.
+    fn remark_silence(&self, client: &Client, home: &Home) {
+        let client = client.clone();
+        let who = daemon_file(home).map_or_else(String::new, |daemon| format!(" (pid {})", daemon.pid));
+        let silent =
+            format!("note: the daemon{who} has not answered for {} s; waiting … ", SILENCE.as_secs());
+        let remark = self.ui.remark_later(&Line::of(silent).faint("is it stopped, or its disk busy?"));
+        tokio::spawn(async move {
+            tokio::time::sleep(SILENCE).await;
+            if !client.has_answered() {
+                remark();
+            }
+        });
     }
 
     /// A connection to the daemon that runs, if one does.

@@ -35,6 +35,14 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     if text.is_empty() { Err(wrong()) } else { Ok(sum) }
 }
 
+/// A limit in time: a span that is not nothing.
+pub(crate) fn time_limit(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("a limit of no time at all would end everything before it begins".to_owned()),
+        limit => Ok(limit),
+    }
+}
+
 /// A moment: a span before now, a date, or a moment as programs write it.
 pub(crate) fn moment(text: &str) -> Result<Time, String> {
     moment_at(text, words::now(), &TimeZone::system())
@@ -127,6 +135,12 @@ mod tests {
         for text in ["", "m", "3x", "1h30", "-5m", "99999999999999999999s", "18446744073709551615d"] {
             assert!(millis(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn limits() {
+        assert_eq!(time_limit("5m"), Ok(Duration::from_secs(300)));
+        assert!(time_limit("0s").is_err());
     }
 
     #[test]

@@ -3,7 +3,10 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use hyper_util::rt::TokioIo;
@@ -62,6 +65,11 @@ impl Client {
     /// The directories of the daemon that this is connected to.
     pub fn home(&self) -> &Home {
         &self.home
+    }
+
+    /// Whether the daemon has answered anything yet. Only known of a client that may start one.
+    pub fn has_answered(&self) -> bool {
+        self.starter.as_ref().is_none_or(|starter| starter.answered.load(Ordering::Relaxed))
     }
 
     fn over(stream: UnixStream, home: &Home) -> Client {

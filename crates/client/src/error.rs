@@ -2,7 +2,7 @@
 
 use std::{error::Error as _, io, path::PathBuf};
 
-use ostler_domain::{Reason, Refusal};
+use ostler_domain::{Reason, Refusal, limits::REQUEST_BYTES};
 use ostler_wire::{InvalidField, status};
 use tonic::{Code, Status};
 
@@ -48,6 +48,12 @@ impl Error {
         let log = "shows what the daemon said last";
         match self {
             Error::Refused(refusal) => refusal.clone(),
+            Error::Unreachable { source, socket } if source.kind() == io::ErrorKind::PermissionDenied => {
+                let message = format!("the daemon behind {} belongs to somebody else", socket.display());
+                Refusal::new(Reason::PermissionDenied, message)
+                    .because(source.to_string())
+                    .hint("ostler doctor", "shows which home is used; OSTLER_HOME names another")
+            }
             Error::Unreachable { source, .. } => Refusal::new(Reason::DaemonUnreachable, self.to_string())
                 .because(source.to_string())
                 .hint("ostler daemon start", "starts one"),
@@ -88,6 +94,18 @@ impl Failure {
                 let refusal = Refusal::new(Reason::Internal, "the daemon does not know this request");
                 Failure::Final(
                     refusal.hint("ostler daemon restart", "makes it the version of this program").into(),
+                )
+            }
+            // What the transport says of a message beyond its limit, before anybody looks at it.
+            None if status.code() == Code::OutOfRange => {
+                let refusal = Refusal::new(
+                    Reason::InvalidArgument,
+                    format!("a request has at most {} MiB", REQUEST_BYTES >> 20),
+                );
+                Failure::Final(
+                    refusal
+                        .because("put long texts into a file of the campaign and name it in the prompt")
+                        .into(),
                 )
             }
             None => Failure::Final(Refusal::new(status::nearest(status.code()), status.message()).into()),

@@ -20,6 +20,9 @@ use tokio::{
 /// How long a keeper may take to say that it is ready: it has opened a few files by then.
 const READY_WITHIN: Duration = Duration::from_secs(20);
 
+/// How old a session's group must be before somebody else than its keeper removes it.
+const CGROUP_AGE: Duration = Duration::from_secs(3_600);
+
 /// This program, held open: an upgrade on disk must not start keepers of another version.
 #[derive(Debug)]
 pub struct Program {
@@ -118,6 +121,20 @@ pub(crate) fn kill(dir: &Path) -> io::Result<()> {
     let process = rustix::process::pidfd_open(listener, rustix::process::PidfdFlags::empty())?;
     rustix::process::pidfd_send_signal(&process, rustix::process::Signal::KILL)?;
     Ok(())
+}
+
+/// Removes groups that nobody is in and whose sessions ended long ago: a keeper removes its own, but one that was
+/// killed together with its home could not. The kernel lets only empty ones go.
+pub(crate) fn sweep_cgroups(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else { return };
+    for entry in entries.flatten() {
+        let is_old = |found: fs::Metadata| {
+            found.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age > CGROUP_AGE))
+        };
+        if entry.file_name().to_string_lossy().starts_with("ses_") && entry.metadata().is_ok_and(is_old) {
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
 }
 
 /// A writable cgroup v2 directory under which sessions get groups of their own; none where there is none.

@@ -19,7 +19,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     clock::Clock,
     deltas::Deltas,
-    keeper::{NotStarted, Program, cgroup_parent},
+    keeper::{NotStarted, Program, cgroup_parent, sweep_cgroups},
     options::Options,
     session::{Actor, Handle},
     sessions::Sessions,
@@ -82,6 +82,13 @@ impl Shared {
 
     pub(crate) fn session_dir(&self, id: &SessionId) -> PathBuf {
         self.options.state_dir.join("sessions").join(id.to_string())
+    }
+
+    /// Clears away what keepers of other times and homes could not.
+    pub(crate) fn sweep(&self) {
+        if let Some(parent) = self.cgroups.clone() {
+            tokio::task::spawn_blocking(move || sweep_cgroups(&parent));
+        }
     }
 
     pub(crate) fn session_cgroup(&self, id: &SessionId) -> Option<PathBuf> {

@@ -71,6 +71,7 @@ impl Engine {
             });
         }
         adopting.join_all().await;
+        self.shared.sweep();
         restart::keep_promises(&self.shared).await?;
         Ok(count)
     }

@@ -1,9 +1,17 @@
-//! `ostler interrupt`: ends turns, not sessions.
+//! `ostler interrupt`: ends turns, not sessions. Says what came of it, not what was asked for.
+
+use std::time::Duration;
 
 use clap::Args;
+use ostler_client::{Client, Session};
+use ostler_domain::session::{Attention, Status};
 
 use super::many::{self, Operands};
 use crate::{app::App, failure::Failure};
+
+/// How long an agent may take to end its turn before that is said.
+const PATIENCE: Duration = Duration::from_secs(3);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Args)]
 pub(crate) struct InterruptArgs {
@@ -16,11 +24,39 @@ pub(crate) async fn run(app: &App, args: InterruptArgs) -> Result<u8, Failure> {
     interrupt(app, &client, &args.operands).await
 }
 
-pub(super) async fn interrupt(
-    app: &App,
-    client: &ostler_client::Client,
-    operands: &Operands,
-) -> Result<u8, Failure> {
-    let act = async |client: &ostler_client::Client, who: &str| Ok(client.interrupt_session(who).await?);
-    many::each(app, client, operands, "turn interrupted", act).await
+pub(super) async fn interrupt(app: &App, client: &Client, operands: &Operands) -> Result<u8, Failure> {
+    let act = async |client: &Client, who: &str| {
+        let before = client.session(who).await?;
+        let was_working = before.status == Status::Working || before.attention == Some(Attention::Paused);
+        let session = until_its_turn_ends(client, client.interrupt_session(who).await?).await?;
+        Ok((what_came_of_it(was_working, &session), session))
+    };
+    many::each(app, client, operands, act).await
+}
+
+/// An agent needs a moment to end its turn, and may not want to.
+async fn until_its_turn_ends(client: &Client, mut session: Session) -> Result<Session, Failure> {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while is_in_a_turn(&session) && tokio::time::Instant::now() < deadline {
+        tokio::time::sleep(LOOK_EVERY).await;
+        session = client.session(&session.id.to_string()).await?;
+    }
+    Ok(session)
+}
+
+fn is_in_a_turn(session: &Session) -> bool {
+    session.status == Status::Working && session.attention != Some(Attention::Paused)
+}
+
+fn what_came_of_it(was_working: bool, session: &Session) -> String {
+    let short = session.id.short();
+    if !was_working {
+        "has no turn to interrupt".to_owned()
+    } else if session.attention == Some(Attention::Paused) {
+        format!("is paused, and ends its turn when it goes on (ostler resume {short})")
+    } else if is_in_a_turn(session) {
+        format!("is asked to end its turn and has not yet (ostler stop {short} ends the session)")
+    } else {
+        "turn interrupted".to_owned()
+    }
 }

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use ostler_client::{Client, Session};
+use ostler_domain::Time;
 
 use crate::{
     app::App,
@@ -19,13 +20,12 @@ pub(crate) struct Operands {
     pub(crate) who: Vec<String>,
 }
 
-/// Does something to each and says what became of it.
+/// Does something to each and says what became of it, in the words that `act` returns.
 pub(crate) async fn each(
     app: &App,
     client: &Client,
     operands: &Operands,
-    verb: &str,
-    act: impl AsyncFn(&Client, &str) -> Result<Session, Failure>,
+    act: impl AsyncFn(&Client, &str) -> Result<(String, Session), Failure>,
 ) -> Result<u8, Failure> {
     let mut codes = Vec::new();
     for typed in &operands.who {
@@ -34,9 +34,9 @@ pub(crate) async fn each(
             Err(failure) => Err(failure),
         };
         match done {
-            Ok(session) => {
+            Ok((done, session)) => {
                 app.touched(&session.id);
-                say(app, client, verb, &session).await?;
+                say(app, client, &done, &session).await?;
                 codes.push(exit_code::OK);
             }
             // Alone, a failure is the command's own.
@@ -56,6 +56,11 @@ pub(crate) fn said(app: &App, failure: Failure) -> Result<u8, Failure> {
         }
         Failure::OutputClosed => Err(failure),
     }
+}
+
+/// Whether a session has ended by now, but had before this command.
+pub(crate) fn had_ended(session: &Session, asked_at: Time) -> bool {
+    session.ended_at.is_some_and(|ended| ended < asked_at)
 }
 
 /// Says in one line what became of a session.

@@ -13,8 +13,8 @@ pub(crate) struct PauseArgs {
 
 pub(crate) async fn run(app: &App, args: PauseArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
-    many::each(app, &client, &args.operands, "paused", async |client, who| {
-        Ok(client.pause_session(who).await?)
+    many::each(app, &client, &args.operands, async |client, who| {
+        Ok(("paused".to_owned(), client.pause_session(who).await?))
     })
     .await
 }

@@ -13,6 +13,8 @@ pub(crate) struct RestartArgs {
 
 pub(crate) async fn run(app: &App, args: RestartArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
-    let act = async |client: &ostler_client::Client, who: &str| Ok(client.restart_session(who).await?);
-    many::each(app, &client, &args.operands, "is the new session of this conversation", act).await
+    let act = async |client: &ostler_client::Client, who: &str| {
+        Ok(("is the new session of this conversation".to_owned(), client.restart_session(who).await?))
+    };
+    many::each(app, &client, &args.operands, act).await
 }

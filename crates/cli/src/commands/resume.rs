@@ -24,11 +24,11 @@ pub(crate) async fn run(app: &App, args: ResumeArgs) -> Result<u8, Failure> {
         let session = client.session(who).await?;
         // Nobody must know a session's state to pick a verb: what has ended goes on in a new session.
         if session.outcome.is_some() {
-            return Ok(client.restart_session(who).await?);
+            return Ok(("goes on".to_owned(), client.restart_session(who).await?));
         }
         let request =
             ResumeSession { who: session.id.to_string(), max_tokens: args.budget, tape_bytes: args.tape };
-        Ok(client.resume_session(request).await?)
+        Ok(("goes on".to_owned(), client.resume_session(request).await?))
     };
-    many::each(app, &client, &args.operands, "goes on", act).await
+    many::each(app, &client, &args.operands, act).await
 }

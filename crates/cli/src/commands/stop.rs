@@ -7,7 +7,7 @@ use super::{
     ended, interrupt,
     many::{self, Operands},
 };
-use crate::{app::App, failure::Failure, output::Line};
+use crate::{app::App, failure::Failure, output::Line, words};
 
 #[derive(Debug, Args)]
 pub(crate) struct StopArgs {
@@ -30,6 +30,7 @@ pub(crate) async fn run(app: &App, args: StopArgs) -> Result<u8, Failure> {
 }
 
 pub(super) async fn stop(app: &App, client: &Client, operands: &Operands, now: bool) -> Result<u8, Failure> {
+    let asked_at = words::now();
     // All are asked before the first is waited for: an orderly end may take many seconds.
     if operands.who.len() > 1 {
         for typed in &operands.who {
@@ -42,7 +43,13 @@ pub(super) async fn stop(app: &App, client: &Client, operands: &Operands, now: b
     let act = async |client: &Client, who: &str| {
         let session = client.stop_session(who, now).await?;
         app.ui.show_meanwhile(Line::new().faint(format!("{} ends …", session.name)));
-        ended::wait(client, session.id).await
+        let session = ended::wait(client, session.id).await?;
+        let done = match now {
+            _ if many::had_ended(&session, asked_at) => "had ended before",
+            true => "killed",
+            false => "stopped",
+        };
+        Ok((done.to_owned(), session))
     };
-    many::each(app, client, operands, if now { "killed" } else { "stopped" }, act).await
+    many::each(app, client, operands, act).await
 }

@@ -22,7 +22,7 @@ pub(crate) struct WaitArgs {
     #[command(flatten)]
     operands: Operands,
     /// Give up after this time (exit 8); the sessions go on
-    #[arg(long, value_parser = parse::duration, value_name = "SPAN")]
+    #[arg(long, value_parser = parse::time_limit, value_name = "SPAN")]
     timeout: Option<Duration>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) async fn run(app: &App, args: WaitArgs) -> Result<u8, Failure> {
         Some(limit) => match tokio::time::timeout(limit, all).await {
             Ok(code) => code,
             Err(_) => {
-                let message = format!("not ended within {}", words::span(limit));
+                let message = format!("not ended within {}", words::took(limit));
                 Err(Refusal::new(Reason::TimedOut, message)
                     .hint("ostler ls", "shows what they are doing")
                     .into())

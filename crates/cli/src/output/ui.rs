@@ -131,6 +131,17 @@ impl Ui {
         }
     }
 
+    /// A remark that can be made later and from elsewhere, while the command waits.
+    pub(crate) fn remark_later(&self, line: &Line) -> impl FnOnce() + Send + 'static {
+        let is_wanted = !self.options.quiet && !self.is_json();
+        let text = format!("{}\n", line.show(self.err_look()));
+        move || {
+            if is_wanted {
+                write_err(&text);
+            }
+        }
+    }
+
     /// Shows a line until something else is said. Only for terminals.
     pub(crate) fn show_meanwhile(&self, line: Line) {
         let look = self.err_look();

@@ -3,8 +3,8 @@
 use std::{
     fs::{self, DirBuilder, OpenOptions},
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
-    path::Path,
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
 };
 
 use ostler_domain::{
@@ -16,6 +16,28 @@ use ostler_engine::VERSION;
 /// Makes a directory that only its owner may enter.
 pub(super) fn make_private(dir: &Path) -> Result<(), Refusal> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| refusal(dir, "made", &error))
+}
+
+/// A directory as it was when it was first looked at: the same path may name another one later.
+pub(super) struct Identity {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+impl Identity {
+    pub(super) fn of(path: &Path) -> Result<Self, Refusal> {
+        let found = fs::metadata(path).map_err(|error| refusal(path, "looked at", &error))?;
+        Ok(Self { path: path.to_owned(), device: found.dev(), inode: found.ino() })
+    }
+
+    /// Whether it is still there. What cannot be told counts as there.
+    pub(super) fn is_there(&self) -> bool {
+        match fs::metadata(&self.path) {
+            Ok(found) => (found.dev(), found.ino()) == (self.device, self.inode),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        }
+    }
 }
 
 /// Says in `daemon.json` who serves and where: clients and keepers read it.

@@ -99,7 +99,8 @@ async fn serve(home: Home, config: Config, program: Program) -> Result<(), Refus
         Served { engine: engine.clone(), started, state_dir: home.state().to_owned(), stop: stop.clone() };
     // Answers at once; what lives is found meanwhile, and shown as detached until it is.
     let door = tokio::spawn(ostler_server::serve(served.clone(), socket, asked(stopped.clone())));
-    tokio::spawn(stay_reachable(served, home.clone(), on_disk, stopped.clone()));
+    let state_dir = files::Identity::of(home.state())?;
+    tokio::spawn(stay_reachable(served, home.clone(), state_dir, on_disk, stopped.clone()));
     tokio::spawn(signals(stop));
     tokio::spawn(adopt(engine.clone()));
     tracing::info!(pid = std::process::id(), version = VERSION, "ready");
@@ -118,10 +119,13 @@ async fn asked(mut stopped: watch::Receiver<Option<Stop>>) {
 }
 
 /// Somebody, or something that tidies up, may remove the socket or `daemon.json`: without them nobody could reach a
-/// daemon that lives and holds the lock. They are made anew.
+/// daemon that lives and holds the lock. They are made anew. A state directory that was removed, or put aside for
+/// another, takes its daemon along: nothing it could still record would ever be found again, and the keepers end for
+/// the same reason.
 async fn stay_reachable(
     served: Served,
     home: Home,
+    state_dir: files::Identity,
     program: PathBuf,
     stopped: watch::Receiver<Option<Stop>>,
 ) {
@@ -130,6 +134,12 @@ async fn stay_reachable(
         tokio::select! {
             () = tokio::time::sleep(LOOK_FOR_SOCKET) => {}
             () = asked(stopped.clone()) => return,
+        }
+        if !state_dir.is_there() {
+            tracing::error!("the state directory is gone; the daemon ends");
+            let by = By("the end of its home".to_owned());
+            served.stop.send_replace(Some(Stop { by, stop_sessions: false }));
+            return;
         }
         if !path.exists() {
             match ControlSocket::bind(&path) {

@@ -14,6 +14,7 @@ mod io_errors;
 mod life;
 mod torture;
 mod versions;
+mod words;
 
 /// The program under test.
 const OSTLER: &str = env!("CARGO_BIN_EXE_ostler");

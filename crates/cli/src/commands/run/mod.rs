@@ -64,7 +64,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_parser = parse::tokens, value_name = "TOKENS")]
     budget: Option<u64>,
     /// How long the session may live: 30m
-    #[arg(long, value_parser = parse::duration, value_name = "SPAN")]
+    #[arg(long, value_parser = parse::time_limit, value_name = "SPAN")]
     timeout: Option<Duration>,
     /// Whether a new session replaces it when it ends: never, on-failure, always
     #[arg(long, value_parser = restart_policy, default_value = "never", value_name = "WHEN")]

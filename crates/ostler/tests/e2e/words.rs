@@ -1,0 +1,107 @@
+//! What commands say came of it, where that is not what was asked for.
+
+use std::{os::unix::process::CommandExt, process::Output};
+
+use ostler_testkit::{TestHome, scenario, wait};
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::OSTLER;
+
+/// Nobody's number on every system.
+const NOBODY: u32 = 65_534;
+
+fn said(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn shop() -> TestHome {
+    let home = TestHome::new(OSTLER);
+    assert!(home.run(&["campaign", "add", ".", "--name", "shop"]).status.success());
+    home
+}
+
+/// A session in the middle of a turn that does this.
+fn working(home: &TestHome, step: serde_json::Value) -> String {
+    let prompt = scenario::of(vec![step]);
+    let output = home.run(&["run", "-d", "-q", &prompt]);
+    let id = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    wait::until("work", wait::PATIENCE, || said(&home.run(&["ls", "-o", "json"])).contains("\"WORKING\""));
+    id
+}
+
+#[test]
+fn an_interrupt_says_whether_the_turn_ended() {
+    let home = shop();
+    let id = working(&home, json!({"sleep_ms": 60_000}));
+    assert!(home.run(&["pause", &id]).status.success());
+    let words = said(&home.run(&["interrupt", &id]));
+    assert!(words.contains("when it goes on"), "{words}");
+    assert!(home.run(&["resume", &id]).status.success());
+    wait::until("the turn's end", wait::PATIENCE, || {
+        said(&home.run(&["ls", "-o", "json"])).contains("\"RUNNING\"")
+    });
+    let words = said(&home.run(&["interrupt", &id]));
+    assert!(words.contains("no turn to interrupt"), "{words}");
+
+    let deaf = working(&home, json!({"hang": true}));
+    let words = said(&home.run(&["interrupt", &deaf]));
+    assert!(words.contains("has not yet"), "{words}");
+}
+
+#[test]
+fn a_second_stop_does_not_claim_the_first_one_s_work() {
+    let home = shop();
+    let id = working(&home, json!({"sleep_ms": 60_000}));
+    assert!(said(&home.run(&["kill", &id])).contains("killed"));
+    for verb in ["kill", "stop"] {
+        let words = said(&home.run(&[verb, &id]));
+        assert!(words.contains("had ended before"), "{words}");
+    }
+}
+
+#[test]
+fn a_prompt_beyond_all_limits_is_refused_in_plain_words() {
+    let home = shop();
+    let file = home.path().join("prompt");
+    std::fs::write(&file, "x".repeat(40 << 20)).unwrap();
+    let output = home.run(&["run", "-d", "-f", file.to_str().unwrap()]);
+    let words = said(&output);
+    assert!(!output.status.success() && words.contains("MiB") && !words.contains("decod"), "{words}");
+}
+
+#[test]
+fn a_daemon_that_says_nothing_is_remarked_upon() {
+    let home = shop();
+    let daemon = home.daemon().unwrap();
+    daemon.signal(Signal::STOP);
+    let mut waiting = home.command(&["ls"]).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let mut said = std::io::BufReader::new(waiting.stderr.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut said, &mut line).unwrap();
+    daemon.signal(Signal::CONT);
+    assert!(line.contains("has not answered"), "{line}");
+    assert!(waiting.wait().unwrap().success(), "and when it goes on, so does the command");
+}
+
+#[test]
+fn a_daemon_ends_with_its_home() {
+    let home = shop();
+    let daemon = home.daemon().unwrap();
+    std::fs::rename(home.path(), home.path().with_extension("gone")).unwrap();
+    wait::until("its end", wait::PATIENCE, || !daemon.is_alive());
+    std::fs::rename(home.path().with_extension("gone"), home.path()).unwrap();
+}
+
+#[test]
+fn somebody_else_s_daemon_is_not_talked_to() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root can be somebody else");
+        return;
+    }
+    let home = shop();
+    let output = home.command(&["ls"]).uid(NOBODY).gid(NOBODY).output().unwrap();
+    let words = said(&output);
+    assert_eq!(output.status.code(), Some(5), "{words}");
+    assert!(words.contains("PERMISSION_DENIED"), "{words}");
+}
