@@ -8,6 +8,7 @@ mod ending;
 mod freeze;
 mod input;
 mod output;
+mod sandbox;
 mod start;
 mod stop;
 mod support;

@@ -47,6 +47,32 @@ fn a_long_line_is_taped_in_pieces_and_segments() {
 }
 
 #[test]
+fn a_line_of_a_gib_is_taped_whole_and_takes_no_memory() {
+    let mut session = Session::new("head -c 1073741824 /dev/zero | tr '\\0' x; echo; echo after")
+        .with(|document| {
+            document.intake = IntakeLimits { burst_bytes: 4 << 30, bytes_per_second: 4 << 30 };
+        })
+        .start();
+    let keeper = session.keeper_pid();
+    let mut most = 0;
+    eventually("the keeper ends", || {
+        most = most.max(resident_kib(keeper).unwrap_or(0));
+        session.has_ended().then_some(())
+    });
+    session.end();
+    let lines: Vec<_> = session.lines().into_iter().filter(|line| line.stream == Stream::Out).collect();
+    assert!(matches!(lines[0].body, LineBody::Oversize { len } if len == 1 << 30), "{:?}", lines[0].start);
+    assert_eq!(lines[1].body.bytes(), b"after");
+    assert!(most < 32 * 1024, "the keeper took {most} KiB");
+}
+
+fn resident_kib(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[test]
 fn secrets_are_redacted_across_reads_and_pieces() {
     // Separate writes, so that the secret arrives in two reads at least.
     let script = "printf 'key sk-very-'; sleep 0.1; printf 'secret-value end'; sleep 0.1; echo; echo sk-very-secret-value >&2";

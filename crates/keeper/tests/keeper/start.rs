@@ -1,6 +1,7 @@
 //! Who may start, and what an agent starts with.
 
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use ostler_tape::frame::Phase;
 use ostler_tape::{ExitRecord, How, KeeperLock, KeeperNote, StatusLine, Stream, write_attempt};
@@ -55,7 +56,7 @@ fn a_missing_program_never_started() {
         Session::new("true").with(|document| document.program = "/nowhere/agent".into()).start();
     let exit = session.end();
     match exit.how {
-        How::NeverStarted { stage, errno, message } => {
+        How::NeverStarted { stage, errno, message, .. } => {
             assert_eq!((stage.as_str(), errno), ("exec", Some(2)));
             assert!(message.contains("/nowhere/agent"), "{message}");
         }
@@ -152,4 +153,20 @@ fn a_killed_keeper_takes_the_whole_tree_along_and_frees_the_lock() {
     pids.into_iter().for_each(wait_until_dead);
     assert!(KeeperLock::try_take(session.dir()).unwrap().is_some());
     assert_eq!(ExitRecord::read(session.dir()).unwrap(), None);
+}
+
+/// In a pid namespace whose session leader is outside of it, as in a container that a program was sent into.
+#[test]
+fn a_keeper_starts_in_a_container() {
+    const CONTAINER: &[&str] = &["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"];
+    let allowed = Command::new(CONTAINER[0]).args(&CONTAINER[1..]).arg("true").status();
+    if !allowed.is_ok_and(|status| status.success()) {
+        assert!(std::env::var_os("CI").is_none(), "this machine makes no pid namespaces");
+        eprintln!("skipped: this machine makes no pid namespaces");
+        return;
+    }
+    let mut session = Session::new("echo here; exit 3").by(CONTAINER).start();
+    let exit = session.end();
+    assert_eq!(exit.how, How::Exited { code: 3 });
+    assert_eq!(session.text(Stream::Out), ["here"]);
 }

@@ -1,11 +1,13 @@
 //! A session with a keeper of its own, and a daemon's side of its socket.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use ostler_domain::confinement::{CampaignRoot, Confinement};
 use ostler_tape::frame::{
     Decoder, FromKeeper, KeeperState, PROTOCOL, Phase, RefusedReason, ToKeeper, encode,
 };
@@ -34,6 +36,7 @@ pub(crate) struct Session {
     pub(crate) document: LaunchDocument,
     base: TempDir,
     keeper: Option<Child>,
+    starter: &'static [&'static str],
 }
 
 impl Session {
@@ -46,7 +49,20 @@ impl Session {
         let args = ["-c", script, "agent", base.path().to_str().unwrap()];
         document.args = args.map(str::to_owned).to_vec();
         document.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
-        Session { document, base, keeper: None }
+        Session { document, base, keeper: None, starter: &[] }
+    }
+
+    /// A session whose script runs in a sandbox; `$1` is the campaign.
+    pub(crate) fn confined(script: &str) -> Session {
+        let mut session = Session::new(script);
+        let camp = session.base.path().canonicalize().unwrap().join("camp");
+        std::fs::create_dir(&camp).unwrap();
+        let found = std::fs::metadata(&camp).unwrap();
+        let root = CampaignRoot { path: camp.clone(), device: found.dev(), inode: found.ino() };
+        session.document.args[3] = camp.to_str().unwrap().to_owned();
+        session.document.cwd = camp;
+        session.document.confinement = Some(Confinement::new(root));
+        session
     }
 
     pub(crate) fn with(mut self, change: impl FnOnce(&mut LaunchDocument)) -> Session {
@@ -70,7 +86,8 @@ impl Session {
         if read_attempt(self.dir()).unwrap().is_none() {
             write_attempt(self.dir(), self.document.attempt).unwrap();
         }
-        let mut keeper = Command::new(env!("CARGO_BIN_EXE_keeper-under-test"))
+        let mut keeper = self
+            .program()
             .args(["internal", "keeper"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -84,6 +101,21 @@ impl Session {
         assert_eq!(stdout.read(&mut [0]).unwrap(), 0, "the status pipe is closed behind its line");
         self.keeper = Some(keeper);
         serde_json::from_str(&line).unwrap()
+    }
+
+    /// The keeper itself, or what starts it somewhere else.
+    fn program(&self) -> Command {
+        let keeper = env!("CARGO_BIN_EXE_keeper-under-test");
+        let Some((starter, args)) = self.starter.split_first() else { return Command::new(keeper) };
+        let mut command = Command::new(starter);
+        command.args(args).arg(keeper);
+        command
+    }
+
+    /// Starts the keeper by another program.
+    pub(crate) fn by(mut self, starter: &'static [&'static str]) -> Session {
+        self.starter = starter;
+        self
     }
 
     pub(crate) fn dir(&self) -> &Path {
@@ -107,6 +139,10 @@ impl Session {
         let keeper = self.keeper.as_mut().unwrap();
         keeper.kill().unwrap();
         keeper.wait().unwrap();
+    }
+
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.keeper.as_mut().unwrap().try_wait().unwrap().is_some()
     }
 
     pub(crate) fn wait_for_keeper(&mut self) -> ExitStatus {

@@ -8,6 +8,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().take(2).filter_map(|word| word.to_str()).collect();
     match words[..] {
         ["internal", "keeper"] => ostler_keeper::run(),
+        ["internal", "warden"] => ostler_sandbox::warden(),
         ["internal", "init"] => ostler_keeper::init(),
         ["internal", "launch"] => ostler_keeper::launch(&args[2..]),
         _ => ExitCode::from(2),
