@@ -1,13 +1,13 @@
-//! The agent's start and end, as init and launch tell of them.
+//! The agent's start and end, as init and launch tell of them, or the warden of a sandbox.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Instant;
 
+use ostler_sandbox::channel::{self, ExecReport, InitReport, Received};
 use ostler_tape::frame::AgentProcess;
 use ostler_tape::{How, KeeperNote};
 
-use crate::channel::{self, ExecReport, InitReport, Received};
 use crate::keeper::{Keeper, Stage};
 use crate::log::log;
 
@@ -16,7 +16,8 @@ impl Keeper {
         while let Some(channel) = &self.channel {
             match channel::receive_report(channel) {
                 Ok(Received::NotYet) => return,
-                Ok(Received::Report(report)) => self.obey_init(report, now),
+                Ok(Received::Message(report)) => self.obey_init(report, now),
+                Ok(Received::Listener(listener)) => self._gateway = Some(listener),
                 Ok(Received::Closed) => {
                     self.channel = None;
                     self.init_is_gone(now);
@@ -32,12 +33,16 @@ impl Keeper {
 
     fn obey_init(&mut self, report: InitReport, now: Instant) {
         match report {
+            InitReport::Housed { init_pid } => self.tree.set_pid_one(init_pid),
+            // The channel has put the agent's number into it.
+            InitReport::StartedInside { .. } => {}
+            InitReport::Tampered { names } => self.recorder.note(&KeeperNote::Tampered { names }),
             InitReport::Started { pid, start_time } => {
                 self.tree.set_agent(AgentProcess { pid, start_time });
                 self.note_start();
             }
             InitReport::NotStarted { errno, message } => {
-                let how = How::NeverStarted { stage: "init".to_owned(), errno, message };
+                let how = How::NeverStarted { stage: "init".to_owned(), errno, message, hint: String::new() };
                 self.agent_ended(how, now);
             }
             InitReport::Ended { status } => {
@@ -56,8 +61,8 @@ impl Keeper {
                     self.tree.abandon_cgroup();
                     self.recorder.note(&KeeperNote::NoCgroup { reason });
                 }
-                ExecReport::Failed { stage, errno, message } => {
-                    self.never_started = Some(How::NeverStarted { stage, errno, message });
+                ExecReport::Failed { stage, errno, message, hint } => {
+                    self.never_started = Some(How::NeverStarted { stage, errno, message, hint });
                 }
             }
         }

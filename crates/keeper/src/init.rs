@@ -11,12 +11,12 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
+use ostler_sandbox::channel::{self, InitReport};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, setsid, wait};
 use signal_hook::consts::SIGCHLD;
 
-use crate::channel::{self, InitReport};
 use crate::lifeline;
 use crate::log::log;
 use crate::process::Process;

@@ -58,6 +58,9 @@ pub(crate) struct Keeper {
     pub(crate) kill_again_at: Option<Instant>,
     pub(crate) link: Link,
     pub(crate) channel: Option<OwnedFd>,
+    /// The port inside at which the agent finds its gateway. As long as it is held, nobody else can have it.
+    pub(crate) _gateway: Option<OwnedFd>,
+    /// The warden, or init.
     pub(crate) init: Child,
     pub(crate) exec_status: ExecStatus,
     pub(crate) never_started: Option<How>,
@@ -109,6 +112,11 @@ impl Keeper {
                 .inspect_err(|error| recorder.note(&KeeperNote::NoCgroup { reason: error.to_string() }))
                 .ok()
         });
+        if let (Some(cgroup), Some(confinement)) = (&cgroup, &document.confinement) {
+            for (file, error) in cgroup.limit(&confinement.limits) {
+                recorder.note(&KeeperNote::NoLimit { file: file.to_owned(), reason: error.to_string() });
+            }
+        }
         let began = spawn(&document, cgroup.as_ref()).and_then(|spawned| {
             let poller = Poller::new()?;
             let ctl = Ctl::new(listener, &poller)?;
@@ -146,6 +154,7 @@ impl Keeper {
             kill_again_at: None,
             link: Link::new(document.orphan_grace_ms.map(Duration::from_millis), now),
             channel: Some(channel),
+            _gateway: None,
             init,
             exec_status,
             never_started: None,

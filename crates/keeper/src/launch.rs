@@ -9,6 +9,7 @@ use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use ostler_sandbox::channel::{AgentEnds, ExecReport, Order, receive_agent};
 use ostler_tape::launch::EXIT_REFUSED;
 use rustix::fs::Mode;
 use rustix::process::{setsid, umask};
@@ -17,7 +18,6 @@ use signal_hook::consts::{
     SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2,
 };
 
-use crate::channel::{AgentEnds, ExecReport, Order, receive_agent};
 use crate::lifeline;
 use crate::log::log;
 
@@ -63,7 +63,12 @@ pub(crate) fn run(args: &[OsString]) -> ExitCode {
     };
     report(
         &mut status,
-        &ExecReport::Failed { stage: stage.to_owned(), errno: error.raw_os_error(), message },
+        &ExecReport::Failed {
+            stage: stage.to_owned(),
+            errno: error.raw_os_error(),
+            message,
+            hint: String::new(),
+        },
     );
     ExitCode::from(EXIT_REFUSED)
 }

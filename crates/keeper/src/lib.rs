@@ -2,8 +2,8 @@
 //! input, applies the stop ladder and writes the exit record, and it outlives the daemon.
 //!
 //! ```text
-//! daemon ── document on 0, status on 1, log on 2 ──▶ keeper ──▶ init ──▶ launch, which becomes the agent
-//!    └───────────── frames on `ctl` ─────────────────┘
+//! daemon ── document on 0, status on 1, log on 2 ──▶ keeper ──▶ warden ──▶ init, pid 1 of a sandbox ──▶ agent
+//!    └───────────── frames on `ctl` ─────────────────┘   └────▶ init ──▶ launch, which becomes an agent without one
 //! ```
 //! One thread, one epoll loop; nothing that an agent prints is ever parsed here.
 
@@ -12,7 +12,6 @@
 mod agent;
 mod bucket;
 mod cgroup;
-mod channel;
 mod clock;
 mod ctl;
 mod ending;

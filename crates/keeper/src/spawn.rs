@@ -1,5 +1,5 @@
-//! Starting the agent, from the keeper's side: pipes, channel, init. A sandbox's warden goes in here, between
-//! keeper and init: it is handed the channel just as init is.
+//! Starting the agent, from the keeper's side: pipes, channel, and who is at its other end. That is a sandbox's warden;
+//! or, without a sandbox, an init of our own.
 
 use std::fs::File;
 use std::io::{self, PipeReader, Read, pipe};
@@ -7,16 +7,17 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
+use ostler_sandbox::channel::{self, AgentEnds, ExecReport, Order};
 use ostler_tape::LaunchDocument;
 use rustix::io::ioctl_fionbio;
 
 use crate::cgroup::Cgroup;
-use crate::channel::{self, AgentEnds, ExecReport, Order};
 use crate::log::log;
 
 /// The keeper's ends of everything between it and its agent.
 #[derive(Debug)]
 pub(crate) struct Spawned {
+    /// The warden, or init.
     pub(crate) init: Child,
     pub(crate) channel: OwnedFd,
     pub(crate) exec_status: ExecStatus,
@@ -47,12 +48,14 @@ pub(crate) fn spawn(document: &LaunchDocument, cgroup: Option<&Cgroup>) -> io::R
         env: document.env.clone(),
         cwd: document.cwd.clone(),
         cgroup_procs: cgroup.map(Cgroup::procs),
+        confinement: document.confinement.clone(),
     };
+    let mode = if document.confinement.is_some() { "warden" } else { "init" };
     let (channel, inits_end) = channel::pair()?;
     channel::send_agent(&channel, &order, &ends)?;
     let init = Command::new("/proc/self/exe")
         .arg0("ostler")
-        .args(["internal", "init"])
+        .args(["internal", mode])
         .env_clear()
         .stdin(Stdio::from(inits_end))
         .stdout(Stdio::null())

@@ -1,4 +1,6 @@
 //! The agent's process tree: everything below init. Signals, freezing and killing of the whole of it.
+//!
+//! All numbers are the host's: a sandbox's processes are in its `/proc` like any others.
 
 use std::collections::HashSet;
 use std::io;
@@ -7,7 +9,7 @@ use ostler_tape::ProcessName;
 use ostler_tape::frame::{AgentProcess, FrozenBy};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group, pidfd_send_signal};
 use rustix::time::Timespec;
 
 use crate::cgroup::Cgroup;
@@ -19,7 +21,10 @@ const FREEZE_LOOKS: usize = 100;
 
 #[derive(Debug)]
 pub(crate) struct Tree {
-    init: u32,
+    /// What everything descends from: init, or a warden until it has said who its init is.
+    top: u32,
+    /// A sandbox's init. The kernel ends everything inside with it, however it hides.
+    pid_one: Option<OwnedFd>,
     cgroup: Option<Cgroup>,
     agent: Option<AgentProcess>,
     /// Missing if the agent had ended before we looked.
@@ -28,8 +33,20 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    pub(crate) fn new(init: u32, cgroup: Option<Cgroup>) -> Tree {
-        Tree { init, cgroup, agent: None, agent_pidfd: None, frozen: None }
+    pub(crate) fn new(top: u32, cgroup: Option<Cgroup>) -> Tree {
+        Tree { top, pid_one: None, cgroup, agent: None, agent_pidfd: None, frozen: None }
+    }
+
+    pub(crate) fn set_pid_one(&mut self, pid: u32) {
+        // Its warden has not waited for it yet, so the number is still its own.
+        let found = Process::find(pid).filter(|found| found.parent == self.top);
+        let Some(pidfd) = found.and_then(|found| found.open()) else { return };
+        if self.frozen == Some(FrozenBy::Signals) {
+            // It was one of many below the warden, and would not be thawed with what is below itself.
+            let _ = pidfd_send_signal(&pidfd, Signal::CONT);
+        }
+        self.top = pid;
+        self.pid_one = Some(pidfd);
     }
 
     pub(crate) fn set_agent(&mut self, process: AgentProcess) {
@@ -80,7 +97,7 @@ impl Tree {
     fn stop_all(&self) {
         let mut stopped = HashSet::new();
         for _ in 0..FREEZE_LOOKS {
-            let mut new = descendants(self.init);
+            let mut new = descendants(self.top);
             new.retain(|process| stopped.insert((process.pid, process.start_time)));
             if new.is_empty() {
                 return;
@@ -93,7 +110,7 @@ impl Tree {
         match (self.frozen.take(), &self.cgroup) {
             (Some(FrozenBy::Cgroup), Some(cgroup)) => cgroup.freeze(false),
             (Some(_), _) => {
-                descendants(self.init).iter().for_each(|process| process.signal(Signal::CONT));
+                descendants(self.top).iter().for_each(|process| process.signal(Signal::CONT));
                 Ok(())
             }
             (None, _) => Ok(()),
@@ -106,19 +123,22 @@ impl Tree {
         if let Some(cgroup) = self.cgroup.as_ref().filter(|_| populated) {
             let _ = cgroup.kill();
         }
-        let alive = descendants(self.init);
+        if let Some(pid_one) = &self.pid_one {
+            let _ = pidfd_send_signal(pid_one, Signal::KILL);
+        }
+        let alive = descendants(self.top);
         alive.iter().for_each(|process| process.signal(Signal::KILL));
         // A v1 freezer would hold back even a kill.
         let _ = self.thaw();
-        alive.is_empty() && !populated
+        alive.is_empty() && !populated && self.pid_one.as_ref().is_none_or(has_ended)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        descendants(self.init).is_empty()
+        descendants(self.top).is_empty()
     }
 
     pub(crate) fn names(&self) -> Vec<ProcessName> {
-        descendants(self.init).iter().map(Process::name).collect()
+        descendants(self.top).iter().map(Process::name).collect()
     }
 
     pub(crate) fn had_oom_kill(&self) -> bool {
@@ -131,8 +151,11 @@ impl Tree {
 
     /// A group id is safe to signal while its leader has not ended; a pidfd is readable once it has.
     fn agent_is_alive(&self) -> bool {
-        let Some(pidfd) = &self.agent_pidfd else { return false };
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        matches!(poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&now)), Ok(0))
+        self.agent_pidfd.as_ref().is_some_and(|pidfd| !has_ended(pidfd))
     }
+}
+
+fn has_ended(pidfd: &OwnedFd) -> bool {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    !matches!(poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&now)), Ok(0))
 }

@@ -1,8 +1,10 @@
 //! What a daemon can ask of a keeper, verb by verb.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use ostler_domain::limits::FRAME_BYTES;
+use ostler_sandbox::channel::send_remask;
 use ostler_tape::frame::{Frame, FromKeeper, FrozenBy, PROTOCOL, RefusedReason, ToKeeper};
 use ostler_tape::input::TAG_BYTES;
 use ostler_tape::{AskedStop, KeeperNote};
@@ -56,6 +58,7 @@ impl Keeper {
                 Ok(())
             }
             ToKeeper::Freeze { on } => self.freeze(on),
+            ToKeeper::Remask { paths } => self.remask(&paths),
             ToKeeper::Limits { tape_bytes } => {
                 if let Some(tape_bytes) = tape_bytes {
                     self.intake.raise_tape_limit(tape_bytes, &mut self.recorder);
@@ -124,6 +127,21 @@ impl Keeper {
         }
     }
 
+    /// Passed on to the warden. One that is busy hears nothing, and looks for itself in a few seconds.
+    fn remask(&mut self, paths: &[PathBuf]) -> Result<(), Refused> {
+        let warden = self.channel.as_ref().filter(|_| self.document.confinement.is_some());
+        let sent = match warden {
+            Some(channel) => send_remask(channel, paths).map_err(|error| error.to_string()),
+            None => Err("there is no sandbox".to_owned()),
+        };
+        sent.map_err(|message| Refused {
+            verb: "remask",
+            input_no: None,
+            reason: RefusedReason::Failed,
+            message,
+        })
+    }
+
     fn freeze(&mut self, on: bool) -> Result<(), Refused> {
         let refuse =
             |reason, message: String| Err(Refused { verb: "freeze", input_no: None, reason, message });
@@ -154,6 +172,7 @@ fn not_yours(verb: &ToKeeper) -> Refused {
         ToKeeper::Stop { .. } => ("stop", None),
         ToKeeper::Freeze { .. } => ("freeze", None),
         ToKeeper::Limits { .. } => ("limits", None),
+        ToKeeper::Remask { .. } => ("remask", None),
         ToKeeper::Hello { .. } => ("hello", None),
         ToKeeper::Bye {} => ("bye", None),
         ToKeeper::Unknown => ("unknown", None),

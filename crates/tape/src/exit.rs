@@ -59,6 +59,9 @@ pub enum How {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         errno: Option<i32>,
         message: String,
+        /// What helps; empty where nothing is known to.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        hint: String,
     },
     /// Nobody saw the end: the keeper or its init died first.
     Lost {

@@ -31,6 +31,8 @@ pub enum ToKeeper {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tape_bytes: Option<u64>,
     },
+    /// These paths below the campaign's root have changed: what is to be hidden there is covered at once.
+    Remask { paths: Vec<std::path::PathBuf> },
     /// The daemon goes away on purpose: nobody is to start another.
     Bye {},
     #[serde(other)]

@@ -60,6 +60,15 @@ pub enum KeeperNote {
     },
     /// Someone held the agent's pipes open after it ended, and the keeper stopped reading.
     DrainCut {},
+    /// The cgroup does not hold the session to this limit.
+    NoLimit {
+        file: String,
+        reason: String,
+    },
+    /// Files in the campaign that make the host run code are not what they were when the agent started.
+    Tampered {
+        names: Vec<String>,
+    },
     /// A daemon was started because none was there.
     DaemonStarted {
         pid: u32,
