@@ -2,7 +2,7 @@
 
 use hyper_util::rt::TokioIo;
 use ostler_domain::Reason;
-use ostler_testkit::TestHome;
+use ostler_testkit::{TestHome, scenario};
 use ostler_wire::{
     pb::{self, event_service_client::EventServiceClient, session_service_client::SessionServiceClient},
     status,
@@ -114,4 +114,27 @@ async fn requests_that_make_no_sense_are_refused_by_field() {
         "the first message says only where it begins"
     );
     assert!(!watch.message().await.unwrap().unwrap().events.is_empty());
+}
+
+/// The library's example, as whoever learns from it would run it.
+#[test]
+fn the_example_of_the_library_shows_what_happens() {
+    let example = std::path::Path::new(OSTLER).with_file_name("examples").join("watch");
+    if !example.exists() {
+        assert!(std::env::var_os("CI").is_none(), "{} was not built", example.display());
+        eprintln!("skipped: the example is built by a test of the whole workspace");
+        return;
+    }
+    let home = TestHome::new(OSTLER);
+    assert!(home.run(&["campaign", "add", ".", "--name", "shop"]).status.success());
+    let mut watching = std::process::Command::new(example);
+    watching.env_clear().env("OSTLER_HOME", home.path()).stdout(std::process::Stdio::piped());
+    let mut watching = watching.spawn().unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(watching.stdout.take().unwrap()));
+    let ran = home.run(&["run", &scenario::of(vec![scenario::say("seen from the library")])]);
+    assert!(ran.status.success());
+    let seen = lines.by_ref().map_while(Result::ok).find(|line| line.contains("AGENT_COMPLETION"));
+    watching.kill().unwrap();
+    watching.wait().unwrap();
+    assert!(seen.is_some_and(|line| line.contains("seen from the library")));
 }
