@@ -2,13 +2,11 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use ostler_domain::confinement::{CampaignRoot, Confinement};
 use ostler_domain::confinement::{CampaignRoot, Confinement};
 use ostler_tape::frame::{
     Decoder, FromKeeper, KeeperState, PROTOCOL, Phase, RefusedReason, ToKeeper, encode,
@@ -52,19 +50,6 @@ impl Session {
         document.args = args.map(str::to_owned).to_vec();
         document.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
         Session { document, base, keeper: None, starter: &[] }
-    }
-
-    /// A session whose script runs in a sandbox; `$1` is the campaign.
-    pub(crate) fn confined(script: &str) -> Session {
-        let mut session = Session::new(script);
-        let camp = session.base.path().canonicalize().unwrap().join("camp");
-        std::fs::create_dir(&camp).unwrap();
-        let found = std::fs::metadata(&camp).unwrap();
-        let root = CampaignRoot { path: camp.clone(), device: found.dev(), inode: found.ino() };
-        session.document.args[3] = camp.to_str().unwrap().to_owned();
-        session.document.cwd = camp;
-        session.document.confinement = Some(Confinement::new(root));
-        session
     }
 
     /// A session whose script runs in a sandbox; `$1` is the campaign.
