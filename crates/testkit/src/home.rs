@@ -76,7 +76,12 @@ impl TestHome {
 
     /// A command of the program in this home.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(&self.program);
+        self.command_of(&self.program, args)
+    }
+
+    /// A command of another program in this home.
+    pub fn command_of(&self, program: &Path, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command
             .args(args)
             .env("OSTLER_HOME", self.dir.path().canonicalize().unwrap().join("home"))

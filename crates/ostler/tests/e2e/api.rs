@@ -127,9 +127,7 @@ fn the_example_of_the_library_shows_what_happens() {
     }
     let home = TestHome::new(OSTLER);
     assert!(home.run(&["campaign", "add", ".", "--name", "shop"]).status.success());
-    let mut watching = std::process::Command::new(example);
-    watching.env_clear().env("OSTLER_HOME", home.path()).stdout(std::process::Stdio::piped());
-    let mut watching = watching.spawn().unwrap();
+    let mut watching = home.command_of(&example, &[]).stdout(std::process::Stdio::piped()).spawn().unwrap();
     let mut lines = std::io::BufRead::lines(std::io::BufReader::new(watching.stdout.take().unwrap()));
     let ran = home.run(&["run", &scenario::of(vec![scenario::say("seen from the library")])]);
     assert!(ran.status.success());

@@ -1,13 +1,19 @@
 //! What waits for the writer. Whoever hands in a tape's commit does not wake it: it sleeps until enough has gathered,
 //! and only somebody who waits for an answer ends that sleep.
+//!
+//! Who waits is not kept waiting for others: what is pressing is committed with the earlier commits of its own session
+//! only, and the rest goes on gathering until its time has come.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashSet, VecDeque},
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
-use ostler_domain::limits::{GATHER, GATHER_EVENTS};
+use ostler_domain::{
+    SessionId,
+    limits::{GATHER, GATHER_EVENTS},
+};
 
 use super::{Job, Waiting, Work};
 use crate::commit::Urgency;
@@ -22,8 +28,9 @@ pub(crate) struct Queue {
 struct Inside {
     jobs: VecDeque<Job>,
     events: usize,
-    /// Jobs in the queue that somebody waits for.
+    /// Jobs in the queue that somebody waits for, and those among them that want the connection for themselves.
     pressing: usize,
+    exclusive: usize,
     closed: bool,
     /// The writer has nothing to do and sleeps until there is.
     idle: bool,
@@ -113,6 +120,7 @@ impl Inside {
     fn add(&mut self, job: Job) {
         self.events += job.event_count();
         self.pressing += usize::from(job.is_pressing());
+        self.exclusive += usize::from(matches!(job, Job::Exclusive(_)));
         self.jobs.push_back(job);
     }
 
@@ -129,9 +137,13 @@ impl Inside {
     }
 
     fn take(&mut self) -> Next {
-        let mut batch = Vec::with_capacity(self.jobs.len());
+        let others_may_wait = self.exclusive == 0 && Instant::now() < self.gathered_by();
+        let due =
+            if self.pressing > 0 && others_may_wait { self.put_pressing_first() } else { self.jobs.len() };
+        let mut batch = Vec::with_capacity(due);
         let mut events = 0;
-        while events < GATHER_EVENTS
+        while batch.len() < due
+            && events < GATHER_EVENTS
             && let Some(job) = self.jobs.pop_front()
         {
             let count = job.event_count();
@@ -139,7 +151,10 @@ impl Inside {
             events += count;
             self.pressing -= usize::from(job.is_pressing());
             match job {
-                Job::Exclusive(work) => return Next::Jobs(batch, Some(work)),
+                Job::Exclusive(work) => {
+                    self.exclusive -= 1;
+                    return Next::Jobs(batch, Some(work));
+                }
                 Job::Commit { encoded, answer, _room, .. } => {
                     batch.push(Waiting { encoded: *encoded, answer, _room })
                 }
@@ -147,9 +162,29 @@ impl Inside {
         }
         Next::Jobs(batch, None)
     }
+
+    /// Moves what is pressing to the front, with everything of the same sessions, whose order stays. Returns how many
+    /// jobs that are.
+    fn put_pressing_first(&mut self) -> usize {
+        let sessions: HashSet<SessionId> =
+            self.jobs.iter().filter(|job| job.is_pressing()).filter_map(Job::session).collect();
+        let goes = |job: &Job| job.is_pressing() || job.session().is_some_and(|id| sessions.contains(&id));
+        let (first, rest): (Vec<Job>, Vec<Job>) = self.jobs.drain(..).partition(goes);
+        let count = first.len();
+        self.jobs.extend(first);
+        self.jobs.extend(rest);
+        count
+    }
 }
 
 impl Job {
+    fn session(&self) -> Option<SessionId> {
+        match self {
+            Job::Commit { encoded, .. } => encoded.session.as_ref().map(|session| session.id),
+            Job::Exclusive(_) => None,
+        }
+    }
+
     fn event_count(&self) -> usize {
         match self {
             Job::Commit { encoded, .. } => encoded.event_count(),

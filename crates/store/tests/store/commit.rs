@@ -169,6 +169,26 @@ fn commit_together(store: &Store, commits: Vec<Commit>) -> Vec<Result<Committed,
     })
 }
 
+/// Who waits for an answer takes along what its own session said before, and nobody else's output.
+#[test]
+fn who_waits_does_not_wait_for_the_output_of_others() {
+    let place = Place::new();
+    let store = place.open();
+    let (mut mine, mut other) = (Owner::create(&store, 1), Owner::create(&store, 2));
+    let mut said = |owner: &mut Owner, urgency| {
+        let commit = owner.prepare(vec![(at(100), event(Kind::AgentCompletion, 1))]);
+        Commit { urgency, ..commit }
+    };
+    let commits = vec![
+        said(&mut other, Urgency::Tape),
+        said(&mut mine, Urgency::Tape),
+        said(&mut mine, Urgency::Control),
+    ];
+    let firsts: Vec<u64> =
+        commit_together(&store, commits).into_iter().map(|result| result.unwrap().seqs.start).collect();
+    assert_eq!(firsts, [5, 3, 4], "mine in order, then the other's");
+}
+
 /// Commits that wait together share a transaction; the bad ones leave the good ones alone.
 #[test]
 fn one_bad_commit_does_not_harm_the_others() {
