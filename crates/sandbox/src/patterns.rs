@@ -55,7 +55,7 @@ impl Patterns {
                 return true;
             }
         }
-        HIDDEN.iter().any(|pattern| is(&pattern)) && !SHOWN.iter().any(|pattern| is(&pattern))
+        HIDDEN.iter().any(is) && !SHOWN.iter().any(is)
     }
 }
 

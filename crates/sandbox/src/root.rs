@@ -164,7 +164,7 @@ impl NewRoot {
         let dir = self.dir(Path::new(MASK_DIR))?;
         drop((file, dir));
         for path in [MASK_FILE, MASK_DIR] {
-            fs::set_permissions(self.path(Path::new(path)), fs::Permissions::from_mode(0))
+            fs::set_permissions(self.path(Path::new(path)), fs::Permissions::from_mode(0o000))
                 .or_refuse(Stage::Mounts, "making masks")?;
         }
         Ok(())

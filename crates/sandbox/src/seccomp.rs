@@ -156,10 +156,10 @@ fn forbidden(ptrace: bool) -> Result<Rules, seccompiler::BackendError> {
     forbid(rules_mut, libc::SYS_unshare, [has_bits(0, CLONE_NEWTIME as u64)])?;
 
     // Typing into a terminal, and taking one away from its session. Plain TIOCSCTTY is what every terminal program does.
-    for request in [libc::TIOCSTI as u64, TIOCLINUX] {
+    for request in [libc::TIOCSTI, TIOCLINUX] {
         forbid(rules_mut, libc::SYS_ioctl, [is(1, Eq, request)])?;
     }
-    forbid(rules_mut, libc::SYS_ioctl, [is(1, Eq, libc::TIOCSCTTY as u64), is(2, Ne, 0)])?;
+    forbid(rules_mut, libc::SYS_ioctl, [is(1, Eq, libc::TIOCSCTTY), is(2, Ne, 0)])?;
 
     // What the agent owns may be root's on the disk: a set-id program of its making would be a way to root for any
     // user of the host. `openat2` has its mode in memory, but all that it can make is an empty file, and filling one

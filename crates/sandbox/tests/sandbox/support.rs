@@ -19,7 +19,7 @@ use tempfile::TempDir;
 /// Far longer than anything here takes, on a machine that does other things too.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Nobody's, on the machines that tests run on.
-const USER: u32 = 54_321;
+pub(crate) const USER: u32 = 54_321;
 
 /// Waits until `condition` gives something.
 pub(crate) fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
@@ -39,12 +39,6 @@ pub(crate) enum Way {
     RootOnRoots,
     RootOnUsers,
     User,
-}
-
-impl Way {
-    pub(crate) fn is_root(self) -> bool {
-        self != Way::User
-    }
 }
 
 pub(crate) fn we_are_root() -> bool {
@@ -292,12 +286,9 @@ impl Sandboxed {
     }
 
     pub(crate) fn kill_init(&mut self) {
-        let pid = self.init_pid();
-        rustix::process::kill_process(
-            rustix::process::Pid::from_raw(pid as i32).unwrap(),
-            rustix::process::Signal::KILL,
-        )
-        .unwrap();
+        let pid = rustix::process::Pid::from_raw(self.init_pid() as i32).unwrap();
+        // It may have been killed before, and not be there any more.
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
     }
 
     /// Writes a line to the program.
@@ -335,10 +326,17 @@ impl Sandboxed {
         });
         let refusals: Vec<ExecReport> =
             exec_status.join().unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        if refusals.is_empty() {
-            self.kill_init();
-        }
-        eventually("the warden's end", || (!self.hear()).then_some(()));
+        // Unless the warden itself refused, and has nothing to say any more, init goes on until it is killed.
+        let mut killed = false;
+        eventually("the warden's end", || {
+            let is_over = !self.hear();
+            let is_housed = self.reports.iter().any(|report| matches!(report, InitReport::Housed { .. }));
+            if !is_over && is_housed && !killed {
+                self.kill_init();
+                killed = true;
+            }
+            is_over.then_some(())
+        });
         let tampered = self.reports.iter().filter_map(|report| match report {
             InitReport::Tampered { names } => Some(names.clone()),
             _ => None,

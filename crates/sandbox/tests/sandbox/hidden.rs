@@ -1,0 +1,136 @@
+//! Hidden files can be neither read, renamed, linked nor deleted, whatever they are called and whoever replaces them.
+
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::symlink;
+use std::time::Instant;
+
+use ostler_domain::limits::RESCAN;
+use ostler_sandbox::channel::send_remask;
+
+use crate::support::{Campaign, each_way};
+
+const SECRET: &str = "hunter2";
+
+#[test]
+fn a_hidden_file_is_out_of_reach() {
+    each_way(|way| {
+        let campaign = Campaign::new(way);
+        for name in [".env", "deep/er/.env.production", "tls/server.KEY", "id_ed25519"] {
+            campaign.write(name, SECRET);
+            campaign.all_fail(&[
+                &format!("cat {name}"),
+                &format!("echo x >{name}"),
+                &format!("mv {name} open"),
+                &format!("ln {name} open"),
+                &format!("rm -f {name}"),
+                &format!("chmod 644 {name}"),
+                &format!("echo x >new; mv -f new {name}"),
+                &format!("umount {name}"),
+            ]);
+            assert_eq!(fs::read_to_string(campaign.path(name)).unwrap(), SECRET);
+        }
+        campaign.all_fail(&[
+            "mv deep/er/.env.production x",
+            "rm -rf deep",
+            "tar -cf - deep | grep -a hunter2",
+        ]);
+        // A directory can be moved, and what is hidden in it stays so.
+        campaign.all_fail(&["mv deep depth; cat depth/er/.env.production"]);
+    });
+}
+
+#[test]
+fn samples_public_keys_and_others_are_readable() {
+    each_way(|way| {
+        let campaign = Campaign::new(way);
+        for name in [".env.example", ".env.sample", ".env.template", "id_rsa.pub", "environment"] {
+            campaign.write(name, name);
+            assert_eq!(campaign.run(&format!("cat {name}")), name);
+        }
+    });
+}
+
+#[test]
+fn a_directory_and_a_campaigns_own_patterns_are_hidden() {
+    each_way(|way| {
+        let campaign = Campaign::new(way)
+            .with(|confinement| confinement.hidden = vec!["*.secret".into(), "conf/prod*".into()]);
+        for name in ["vault.key/inner", "a.secret", "conf/prod.yml"] {
+            campaign.write(name, SECRET);
+        }
+        campaign.write("conf/dev.yml", "open");
+        campaign.all_fail(&[
+            "ls vault.key",
+            "cat vault.key/inner",
+            "cat a.secret",
+            "cat conf/prod.yml",
+            "rmdir vault.key",
+        ]);
+        assert_eq!(campaign.run("cat conf/dev.yml"), "open");
+    });
+}
+
+#[test]
+fn what_a_hidden_link_leads_to_is_hidden() {
+    each_way(|way| {
+        let campaign = Campaign::new(way);
+        campaign.write("real/settings.txt", SECRET);
+        campaign.write("other.txt", SECRET);
+        symlink("real/settings.txt", campaign.path(".env")).unwrap();
+        symlink(campaign.path("other.txt"), campaign.path("tls.pem")).unwrap();
+        symlink("/etc/hostname", campaign.path("away.key")).unwrap();
+        campaign.all_fail(&["cat .env", "cat real/settings.txt", "cat other.txt", "cat tls.pem"]);
+        assert_eq!(campaign.run("cat away.key"), "sandbox", "what is outside is not the campaign's");
+    });
+}
+
+#[test]
+fn other_names_of_a_hidden_file_are_hidden() {
+    each_way(|way| {
+        let campaign = Campaign::new(way);
+        campaign.write(".env", SECRET);
+        fs::create_dir(campaign.path("sub")).unwrap();
+        campaign.give(&campaign.path("sub"));
+        fs::hard_link(campaign.path(".env"), campaign.path("sub/innocent.txt")).unwrap();
+        campaign.all_fail(&["cat .env", "cat sub/innocent.txt", "mv sub/innocent.txt x"]);
+    });
+}
+
+/// Changes something outside while a program inside reads `name`, and waits until it no longer can.
+fn covered_after(campaign: &Campaign, name: &str, change: impl FnOnce(&OwnedFd)) {
+    let script =
+        format!("echo ready; read go; while cat {name} >/dev/null 2>&1; do sleep 0.01; done; echo covered");
+    let mut inside = campaign.start(&script);
+    assert_eq!(inside.line(), "ready");
+    change(inside.channel.as_ref().unwrap());
+    inside.say("go");
+    assert_eq!(inside.line(), "covered");
+    assert!(inside.end().status.success());
+}
+
+#[test]
+fn a_file_that_is_replaced_outside_is_covered_again() {
+    each_way(|way| {
+        let campaign = Campaign::new(way);
+        campaign.write(".env", "old");
+        covered_after(&campaign, ".env", |_| campaign.replace(".env", SECRET));
+        campaign.all_fail(&["cat .env"]);
+    });
+}
+
+#[test]
+fn a_warden_that_is_told_covers_at_once() {
+    each_way(|way| {
+        let campaign = Campaign::new(way);
+        campaign.write("sub/.env", "old");
+        for told in ["sub/.env", "sub"] {
+            let began = Instant::now();
+            covered_after(&campaign, "sub/.env", |warden| {
+                campaign.replace("sub/.env", SECRET);
+                send_remask(warden, &[told.into()]).unwrap();
+            });
+            assert!(began.elapsed() < RESCAN, "{told}");
+        }
+    });
+}

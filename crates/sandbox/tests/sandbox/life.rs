@@ -1,0 +1,108 @@
+//! Who dies with whom.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::{Campaign, each_way, eventually};
+
+/// Detached as far as a process can be.
+const DETACHED: &str =
+    "(setsid sh -c 'exec sleep 1000' </dev/null >/dev/null 2>&1 &) ; echo ready; read forever";
+
+/// Everything below init, by its numbers outside.
+fn inhabitants(init: u32) -> Vec<u32> {
+    let namespace = |pid: u32| std::fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
+    let own = namespace(init);
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(|&pid| own.is_some() && namespace(pid) == own).collect()
+}
+
+fn gone(pids: &[u32]) {
+    eventually("all are gone", || {
+        pids.iter()
+            .all(|pid| {
+                let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+                !Path::new(&format!("/proc/{pid}")).exists() || stat.contains(") Z ")
+            })
+            .then_some(())
+    });
+}
+
+fn kill(pid: u32) {
+    kill_process(Pid::from_raw(pid as i32).unwrap(), Signal::KILL).unwrap();
+}
+
+#[test]
+fn killing_pid_one_ends_everything() {
+    each_way(|way| {
+        let campaign = Campaign::new(way);
+        let mut inside = campaign.start(DETACHED);
+        assert_eq!(inside.line(), "ready");
+        let pids =
+            eventually("sleep runs", || Some(inhabitants(inside.init_pid())).filter(|pids| pids.len() >= 3));
+        inside.kill_init();
+        gone(&pids);
+        let ended = inside.end();
+        assert_eq!(ended.status.signal(), Some(9));
+    });
+}
+
+#[test]
+fn a_warden_that_dies_takes_everything_along() {
+    each_way(|way| {
+        let campaign = Campaign::new(way);
+        let mut inside = campaign.start(DETACHED);
+        assert_eq!(inside.line(), "ready");
+        let pids = inhabitants(inside.init_pid());
+        assert!(pids.len() >= 2);
+        kill(inside.warden.id());
+        gone(&pids);
+    });
+}
+
+#[test]
+fn a_keeper_that_lets_go_ends_everything() {
+    each_way(|way| {
+        let campaign = Campaign::new(way);
+        let mut inside = campaign.start(DETACHED);
+        assert_eq!(inside.line(), "ready");
+        let pids = inhabitants(inside.init_pid());
+        drop(inside.channel.take());
+        gone(&pids);
+        assert!(inside.warden.wait().unwrap().success());
+    });
+}
+
+#[test]
+fn the_agents_number_is_the_hosts() {
+    each_way(|way| {
+        let campaign = Campaign::new(way);
+        let mut inside = campaign.start("echo $$; read forever");
+        assert_eq!(inside.line(), "2");
+        let (init, agent) = (inside.init_pid(), inside.agent_pid());
+        let status = std::fs::read_to_string(format!("/proc/{agent}/status")).unwrap();
+        let field = |name: &str| {
+            status
+                .lines()
+                .find_map(|line| line.strip_prefix(name))
+                .unwrap()
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(field("PPid:"), [init.to_string()]);
+        assert_eq!(field("NSpid:").last().unwrap(), "2");
+    });
+}
+
+#[test]
+fn orphans_are_reaped() {
+    each_way(|way| {
+        let campaign = Campaign::new(way);
+        let script = "for n in 1 2 3 4 5; do (sh -c 'exit 0' &); done; sleep 0.2; grep -l '^State:.Z' /proc/[0-9]*/status | wc -l";
+        assert_eq!(campaign.run(script), "0");
+    });
+}

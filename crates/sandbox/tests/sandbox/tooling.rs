@@ -1,0 +1,161 @@
+//! Git works, and what makes the host run code stays as it was; or it is said that it did not.
+
+use std::fs;
+
+use ostler_domain::confinement::Protect;
+
+use crate::support::{Campaign, Way, each_way};
+
+const GIT: &str = "git -c user.name=a -c user.email=a@b -c init.defaultBranch=main";
+
+fn repository(way: Way) -> Option<Campaign> {
+    let campaign = Campaign::new(way);
+    if campaign.run("command -v git || true").is_empty() {
+        eprintln!("skipped: there is no git");
+        return None;
+    }
+    campaign.run_outside(&format!("{GIT} init -q; echo a >a; {GIT} add a; {GIT} commit -qm first"));
+    Some(campaign)
+}
+
+fn tampered(campaign: &Campaign, script: &str) -> Vec<String> {
+    let ended = campaign.start(script).end();
+    assert!(ended.status.success(), "{ended:?}");
+    ended.tampered
+}
+
+#[test]
+fn git_works() {
+    each_way(|way| {
+        let Some(campaign) = repository(way) else { return };
+        let work = format!(
+            "set -e; echo b >b; {GIT} add b; {GIT} commit -qm second; {GIT} checkout -qb topic; echo c >>a
+             {GIT} commit -qam third; {GIT} checkout -q main; {GIT} merge -q topic; {GIT} stash list; {GIT} gc -q
+             {GIT} worktree add -q ../tree 2>/dev/null || {GIT} worktree add -q wt; {GIT} log --format=%s"
+        );
+        let ended = campaign.start(&work).end();
+        assert!(ended.status.success(), "{ended:?}");
+        assert_eq!(ended.stdout, "third\nsecond\nfirst\n");
+        assert_eq!(ended.tampered, [""; 0]);
+        campaign.run_outside(&format!(
+            "{GIT} status --porcelain | grep -v '?? wt/' | grep . && exit 1; {GIT} fsck --no-progress"
+        ));
+        assert!(!campaign.path(".git/commondir").exists(), "removed by the last session");
+    });
+}
+
+#[test]
+fn what_the_hosts_git_runs_cannot_be_changed() {
+    each_way(|way| {
+        let Some(campaign) = repository(way) else { return };
+        campaign.write(".git/info/attributes", "");
+        campaign.all_fail(&[
+            "echo x >>.git/config",
+            "git config alias.x '!sh'",
+            "rm .git/config",
+            "mv .git/config .git/config2",
+            "echo x >.git/hooks/pre-commit",
+            "mv .git/hooks .git/h",
+            "rm -r .git/hooks",
+            "mv .git .git2",
+            "echo x >.git/info/attributes",
+            "mv .git/info .git/i",
+            "echo evil >.git/commondir",
+            "rm .git/commondir",
+        ]);
+    });
+}
+
+#[test]
+fn nested_repositories_and_git_files_are_protected() {
+    each_way(|way| {
+        let Some(campaign) = repository(way) else { return };
+        campaign.run_outside(&format!("mkdir -p sub/deep; cd sub/deep; {GIT} init -q"));
+        campaign.write("linked/.git", "gitdir: /elsewhere\n");
+        campaign.run_outside(&format!("{GIT} worktree add -q tree"));
+        campaign.all_fail(&[
+            "echo x >>sub/deep/.git/config",
+            "mv sub/deep/.git/hooks sub/deep/.git/h",
+            "echo x >linked/.git",
+            "rm linked/.git",
+            "echo x >.git/worktrees/tree/commondir",
+            "mv .git/worktrees/tree .git/worktrees/t",
+            "mv .git/worktrees .git/w",
+        ]);
+        assert_eq!(campaign.run("cd tree && git log --format=%s"), "first");
+    });
+}
+
+#[test]
+fn settings_of_editors_are_read_only_when_there() {
+    each_way(|way| {
+        let campaign = Campaign::new(way);
+        campaign.write(".vscode/settings.json", "{}");
+        campaign.write(".envrc", "");
+        campaign.write("sub/.envrc", "");
+        campaign.all_fail(&["echo x >.vscode/tasks.json", "mv .vscode v", "echo x >.envrc", "rm .envrc"]);
+        campaign.run("echo x >sub/.envrc");
+        assert_eq!(campaign.run("cat .vscode/settings.json"), "{}");
+    });
+}
+
+#[test]
+fn what_is_new_is_reported() {
+    each_way(|way| {
+        let campaign = Campaign::new(way);
+        assert_eq!(tampered(&campaign, "echo x >file"), [""; 0]);
+        assert_eq!(tampered(&campaign, "mkdir .idea; echo '{}' >.mcp.json"), [".idea", ".mcp.json"]);
+    });
+}
+
+#[test]
+fn always_leaves_nothing_to_be_made() {
+    each_way(|way| {
+        let Some(mut campaign) = repository(way) else { return };
+        campaign.confinement.tooling.protect = Protect::Always;
+        campaign.all_fail(&[
+            "echo x >.vscode/tasks.json",
+            "echo x >.mcp.json",
+            "echo x >.git/config.worktree",
+            "echo x >.git/modules/x",
+        ]);
+        assert_eq!(tampered(&campaign, "true"), [""; 0]);
+        assert!(campaign.path(".idea").is_dir() && campaign.path(".gitmodules").is_file());
+    });
+}
+
+#[test]
+fn off_protects_nothing_and_says_so_at_the_end() {
+    each_way(|way| {
+        let Some(mut campaign) = repository(way) else { return };
+        campaign.confinement.tooling.protect = Protect::Off;
+        let names = tampered(&campaign, "git config alias.x '!sh'; echo x >.git/hooks/pre-push");
+        assert_eq!(names, [".git/config", ".git/hooks"]);
+    });
+}
+
+#[test]
+fn a_path_can_be_excepted() {
+    each_way(|way| {
+        let Some(mut campaign) = repository(way) else { return };
+        campaign.write(".vscode/settings.json", "{}");
+        campaign.confinement.tooling.except = vec![".git/config".into(), ".vscode".into()];
+        assert_eq!(tampered(&campaign, "git config alias.x status; echo x >.vscode/tasks.json"), [""; 0]);
+        campaign.all_fail(&["echo x >.git/hooks/pre-commit"]);
+    });
+}
+
+#[test]
+fn sessions_of_a_campaign_share_their_placeholder() {
+    each_way(|way| {
+        let Some(campaign) = repository(way) else { return };
+        let mut first = campaign.start("echo ready; read go; ! echo evil 2>/dev/null >.git/commondir");
+        assert_eq!(first.line(), "ready");
+        campaign.run("true");
+        assert!(campaign.path(".git/commondir").exists(), "the first still needs it");
+        first.say("go");
+        assert!(first.end().status.success());
+        assert!(!campaign.path(".git/commondir").exists());
+        assert_eq!(fs::read_dir(campaign.root()).unwrap().count(), 2);
+    });
+}
