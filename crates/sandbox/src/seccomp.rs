@@ -41,6 +41,7 @@ const FORBIDDEN: &[c_long] = &[
     libc::SYS_open_tree,
     libc::SYS_move_mount,
     libc::SYS_mount_setattr,
+    SYS_OPEN_TREE_ATTR,
     // Other processes' memory and descriptors.
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
@@ -75,10 +76,7 @@ const FORBIDDEN: &[c_long] = &[
     libc::SYS_syslog,
     libc::SYS_sethostname,
     libc::SYS_setdomainname,
-    libc::SYS_vhangup,
     libc::SYS_fanotify_init,
-    libc::SYS_lookup_dcookie,
-    libc::SYS_nfsservctl,
     libc::SYS_migrate_pages,
     libc::SYS_move_pages,
     libc::SYS_mbind,
@@ -87,19 +85,12 @@ const FORBIDDEN: &[c_long] = &[
 ];
 
 #[cfg(target_arch = "x86_64")]
-const FORBIDDEN_HERE: &[c_long] = &[
-    libc::SYS_iopl,
-    libc::SYS_ioperm,
-    libc::SYS_modify_ldt,
-    libc::SYS_uselib,
-    libc::SYS_ustat,
-    libc::SYS__sysctl,
-    libc::SYS_sysfs,
-];
+const FORBIDDEN_HERE: &[c_long] = &[libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_modify_ldt];
 #[cfg(not(target_arch = "x86_64"))]
 const FORBIDDEN_HERE: &[c_long] = &[];
 
-/// Not yet named by every C library; the number is the same on all architectures.
+/// Not yet named by every C library; the numbers are the same on all architectures.
+const SYS_OPEN_TREE_ATTR: c_long = 467;
 const SYS_FCHMODAT2: c_long = 452;
 const CLONE_NEWTIME: i32 = 0x80;
 const TIOCLINUX: u64 = 0x541C;

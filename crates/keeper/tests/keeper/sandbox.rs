@@ -17,14 +17,19 @@ fn kill() -> ToKeeper {
     ToKeeper::Stop { by: "ada".into(), rule: "stop".into(), ladder }
 }
 
-/// Everything in the agent's pid namespace, by its numbers outside.
+/// Pid 1 of the agent's pid namespace and everything below it, by their numbers outside.
 fn inhabitants(agent: u32) -> Vec<u32> {
-    let namespace = |pid: u32| std::fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
-    let own = namespace(agent).unwrap();
-    assert_ne!(own, namespace(std::process::id()).unwrap());
+    let namespace = |pid: u32| std::fs::read_link(format!("/proc/{pid}/ns/pid")).unwrap();
+    assert_ne!(namespace(agent), namespace(std::process::id()));
+    let parent = |pid: u32| -> Option<u32> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
+    };
+    let init = parent(agent).unwrap();
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter(|&pid| namespace(pid).as_ref() == Some(&own)).collect()
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let below = |pid: &u32| std::iter::successors(Some(*pid), |&pid| parent(pid)).any(|above| above == init);
+    pids.filter(below).collect()
 }
 
 #[test]

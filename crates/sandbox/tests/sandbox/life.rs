@@ -11,13 +11,16 @@ use crate::support::{Campaign, each_way, eventually};
 const DETACHED: &str =
     "(setsid sh -c 'exec sleep 1000' </dev/null >/dev/null 2>&1 &) ; echo ready; read forever";
 
-/// Everything below init, by its numbers outside.
+/// Init and everything below it, by their numbers outside.
 fn inhabitants(init: u32) -> Vec<u32> {
-    let namespace = |pid: u32| std::fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
-    let own = namespace(init);
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter(|&pid| own.is_some() && namespace(pid) == own).collect()
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let parent = |pid: u32| -> Option<u32> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
+    };
+    let below = |pid: &u32| std::iter::successors(Some(*pid), |&pid| parent(pid)).any(|above| above == init);
+    pids.filter(below).collect()
 }
 
 fn gone(pids: &[u32]) {

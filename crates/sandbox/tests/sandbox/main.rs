@@ -1,6 +1,7 @@
 //! Real sandboxes with real programs in them, as root and as an ordinary user.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as the tests do")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "helpers of tests say what they skip")]
 
 mod basics;
 mod files;

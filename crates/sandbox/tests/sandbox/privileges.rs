@@ -4,6 +4,7 @@ use std::fs;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
+use std::process::{Child, Command};
 
 use crate::support::{Campaign, each_way};
 
@@ -113,6 +114,18 @@ fn ptrace_can_be_allowed() {
     });
 }
 
+/// A process outside whose number nobody has inside, even if the tests are in a young pid namespace of their own.
+fn victim() -> Child {
+    loop {
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        if child.id() > 1_000 {
+            return child;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
+
 #[test]
 fn nobody_outside_is_reached_by_signals_or_abstract_sockets() {
     each_way(|way| {
@@ -123,9 +136,18 @@ fn nobody_outside_is_reached_by_signals_or_abstract_sockets() {
         let connect = format!(
             "perl -MSocket -e 'socket(my $s, PF_UNIX, SOCK_STREAM, 0); connect($s, pack_sockaddr_un(qq(\\0{name}))) or exit 1'"
         );
-        let own = std::process::id();
-        campaign.all_fail(&[&connect, &format!("kill -0 {own}"), &format!("ls /proc/{own}")]);
+        let mut victim = victim();
+        let number = victim.id();
+        campaign.all_fail(&[
+            &connect,
+            &format!("kill -0 {number}"),
+            &format!("kill -9 {number}"),
+            &format!("ls /proc/{number}"),
+        ]);
         assert!(listener.accept().is_err());
+        assert_eq!(victim.try_wait().unwrap(), None, "it lives");
+        victim.kill().unwrap();
+        victim.wait().unwrap();
         // Init is there, belongs to nobody inside, and is not moved by signals.
         assert_eq!(campaign.run("kill -9 1; kill -TERM 1; sleep 0.05; echo alive"), "alive");
     });
