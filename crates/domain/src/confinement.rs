@@ -77,7 +77,7 @@ pub enum Protect {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "mode", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Network {
     /// Loopback only.
     None,
@@ -155,6 +155,12 @@ impl Confinement {
         if self.gateway_port.is_some() && !self.network.is_private() {
             return Some("a gateway needs a private network".to_owned());
         }
+        // A second way to the campaign's files would lead past the masks on the first.
+        if let Some(source) = &self.home.source
+            && (source.starts_with(&self.root.path) || self.root.path.starts_with(source))
+        {
+            return Some("home and the campaign's root are not to hold each other".to_owned());
+        }
         let paths = [&self.root.path, &self.home.inside].into_iter();
         let paths = paths.chain(&self.home.source).chain(&self.read_only).chain(&self.writable);
         for path in paths.chain(&self.session_socket) {
@@ -202,10 +208,11 @@ mod tests {
 
     #[test]
     fn an_unknown_field_is_refused_at_every_depth() {
-        let document = confinement("/work/camp");
+        let mut document = confinement("/work/camp");
+        document.network = Network::Host { ports: vec![443] };
         let json = serde_json::to_value(&document).unwrap();
         assert_eq!(serde_json::from_value::<Confinement>(json.clone()).unwrap(), document);
-        for pointer in ["", "/root", "/home", "/tooling", "/limits", "/network"] {
+        for pointer in ["", "/root", "/home", "/tooling", "/limits", "/network", "/network/host"] {
             let mut widened = json.clone();
             widened.pointer_mut(pointer).unwrap()["also"] = true.into();
             assert!(serde_json::from_value::<Confinement>(widened).is_err(), "{pointer}");
@@ -232,6 +239,11 @@ mod tests {
         let mut newer = confinement("/work/camp");
         newer.version += 1;
         assert!(newer.fault().unwrap().contains("version"));
+        for source in ["/work", "/work/camp", "/work/camp/.home"] {
+            let mut nested = confinement("/work/camp");
+            nested.home.source = Some(source.into());
+            assert!(nested.fault().unwrap().contains("hold each other"), "{source}");
+        }
         let mut open = confinement("/work/camp");
         open.network = Network::Host { ports: vec![443] };
         open.gateway_port = Some(1);

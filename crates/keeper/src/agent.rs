@@ -59,6 +59,7 @@ impl Keeper {
             match report {
                 ExecReport::NoCgroup { reason } => {
                     self.tree.abandon_cgroup();
+                    self.watch_memory();
                     self.recorder.note(&KeeperNote::NoCgroup { reason });
                 }
                 ExecReport::Failed { stage, errno, message, hint } => {

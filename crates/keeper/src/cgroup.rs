@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use ostler_domain::confinement::Limits;
 
+/// Where the limit of memory is written.
+pub(crate) const MEMORY_MAX: &str = "memory.max";
+
 #[derive(Debug)]
 pub(crate) struct Cgroup {
     path: PathBuf,
@@ -27,7 +30,7 @@ impl Cgroup {
         let mut files = Vec::new();
         if let Some(bytes) = limits.memory_bytes {
             // Half a tree that was killed for want of memory is worth less than none.
-            files.extend([("memory.max", bytes), ("memory.swap.max", 0), ("memory.oom.group", 1)]);
+            files.extend([(MEMORY_MAX, bytes), ("memory.swap.max", 0), ("memory.oom.group", 1)]);
         }
         files.extend(limits.tasks.map(|tasks| ("pids.max", tasks)));
         let write = |(file, value): (&'static str, u64)| {

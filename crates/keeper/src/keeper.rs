@@ -19,7 +19,7 @@ use ostler_tape::{AskedStop, ExitFile, How, KeeperLock, KeeperNote, LaunchDocume
 use rustix::event::epoll::EventFlags;
 use signal_hook::consts::{SIGCHLD, SIGTERM};
 
-use crate::cgroup::Cgroup;
+use crate::cgroup::{Cgroup, MEMORY_MAX};
 use crate::clock::earliest;
 use crate::ctl::Ctl;
 use crate::feed::Feed;
@@ -27,6 +27,7 @@ use crate::intake::Intake;
 use crate::ladder::Ladder;
 use crate::link::{Due, Link};
 use crate::log::log;
+use crate::memory::MemoryWatch;
 use crate::poller::{Poller, Token};
 use crate::recorder::Recorder;
 use crate::redact::Redactor;
@@ -56,6 +57,8 @@ pub(crate) struct Keeper {
     pub(crate) ladder: Option<Ladder>,
     /// When to look again for survivors of a kill.
     pub(crate) kill_again_at: Option<Instant>,
+    /// Absent where nothing is limited, or the cgroup sees to it.
+    pub(crate) memory: Option<MemoryWatch>,
     pub(crate) link: Link,
     pub(crate) channel: Option<OwnedFd>,
     /// The port inside at which the agent finds its gateway. As long as it is held, nobody else can have it.
@@ -112,8 +115,12 @@ impl Keeper {
                 .inspect_err(|error| recorder.note(&KeeperNote::NoCgroup { reason: error.to_string() }))
                 .ok()
         });
-        if let (Some(cgroup), Some(confinement)) = (&cgroup, &document.confinement) {
-            for (file, error) in cgroup.limit(&confinement.limits) {
+        let limits = document.confinement.as_ref().map(|confinement| confinement.limits);
+        let mut memory_bytes = limits.and_then(|limits| limits.memory_bytes);
+        if let (Some(cgroup), Some(limits)) = (&cgroup, &limits) {
+            let failed = cgroup.limit(limits);
+            memory_bytes = memory_bytes.filter(|_| failed.iter().any(|(file, _)| *file == MEMORY_MAX));
+            for (file, error) in failed {
                 recorder.note(&KeeperNote::NoLimit { file: file.to_owned(), reason: error.to_string() });
             }
         }
@@ -152,6 +159,7 @@ impl Keeper {
             stage: Stage::Starting,
             ladder: None,
             kill_again_at: None,
+            memory: memory_bytes.map(|bytes| MemoryWatch::new(bytes, now)),
             link: Link::new(document.orphan_grace_ms.map(Duration::from_millis), now),
             channel: Some(channel),
             _gateway: None,
@@ -231,6 +239,7 @@ impl Keeper {
         if self.kill_again_at.is_some_and(|at| now >= at) {
             self.kill_tree(now);
         }
+        self.check_memory(now);
         match self.link.due(now, jitter) {
             Some(Due::StartDaemon) if !matches!(self.stage, Stage::Ended { .. }) => self.start_daemon(),
             Some(Due::Orphaned) => {
@@ -268,6 +277,7 @@ impl Keeper {
             self.intake.wake_at(),
             self.ladder.as_ref().filter(|_| self.has_agent()).and_then(Ladder::wake_at),
             self.link.wake_at(),
+            self.memory.as_ref().filter(|_| self.has_agent()).map(MemoryWatch::wake_at),
             match &self.stage {
                 Stage::Draining { until, .. } | Stage::Clearing { until, .. } | Stage::Ended { until } => {
                     Some(*until)

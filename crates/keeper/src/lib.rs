@@ -24,6 +24,7 @@ mod launch;
 mod lifeline;
 mod link;
 mod log;
+mod memory;
 mod poller;
 mod process;
 mod recorder;

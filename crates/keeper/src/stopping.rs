@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use crate::keeper::Keeper;
 use crate::ladder::Ladder;
 use crate::log::log;
+use crate::memory::MemoryWatch;
 
 /// Between two looks for what a kill has left, which may have forked meanwhile.
 pub(crate) const KILL_ROUND: Duration = Duration::from_millis(10);
@@ -23,6 +24,27 @@ impl Keeper {
         let note = KeeperNote::StopAsked { by: asked.by.clone(), rule: asked.rule.clone() };
         self.recorder.note(&note);
         self.ladder = Some(Ladder::new(asked, rungs, now));
+    }
+
+    /// From now on nobody else does.
+    pub(crate) fn watch_memory(&mut self) {
+        let confinement = self.document.confinement.as_ref();
+        let limit_bytes = confinement.and_then(|confinement| confinement.limits.memory_bytes);
+        self.memory = limit_bytes.map(|bytes| MemoryWatch::new(bytes, Instant::now()));
+    }
+
+    /// A session that has taken more memory than it may is not asked to give some back: it has none to do so with.
+    pub(crate) fn check_memory(&mut self, now: Instant) {
+        if !self.has_agent() {
+            return;
+        }
+        let Some(watch) = &mut self.memory else { return };
+        let Some(bytes) = watch.excess(&self.tree, now) else { return };
+        let limit_bytes = watch.limit_bytes();
+        self.memory = None;
+        self.recorder.note(&KeeperNote::MemoryLimit { bytes, limit_bytes });
+        let asked = AskedStop { by: "keeper".to_owned(), rule: "memory limit".to_owned() };
+        self.stop(asked, vec![Rung { action: RungAction::Kill, wait_ms: 0 }], now);
     }
 
     pub(crate) fn take_rung(&mut self, action: RungAction, now: Instant) {

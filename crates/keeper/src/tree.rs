@@ -141,6 +141,10 @@ impl Tree {
         descendants(self.top).iter().map(Process::name).collect()
     }
 
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        descendants(self.top).iter().map(Process::own_memory_bytes).sum()
+    }
+
     pub(crate) fn had_oom_kill(&self) -> bool {
         self.cgroup.as_ref().is_some_and(Cgroup::had_oom_kill)
     }

@@ -65,6 +65,11 @@ pub enum KeeperNote {
         file: String,
         reason: String,
     },
+    /// The session's processes together have more memory than they may; they are ended.
+    MemoryLimit {
+        bytes: u64,
+        limit_bytes: u64,
+    },
     /// Files in the campaign that make the host run code are not what they were when the agent started.
     Tampered {
         names: Vec<String>,

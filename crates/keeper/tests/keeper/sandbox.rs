@@ -174,3 +174,21 @@ fn a_daemon_has_new_hidden_files_covered_at_once() {
         "before the warden would have looked for itself"
     );
 }
+
+#[test]
+fn a_session_that_takes_too_much_memory_is_ended() {
+    const LIMIT: u64 = 64 << 20;
+    // Several processes, none of them too large.
+    let hungry = "perl -e '$x = q(x) x (30 << 20); sleep 1000'";
+    let mut session = Session::confined(&format!("{hungry} & {hungry} & {hungry} & wait"))
+        .with(|document| document.confinement.as_mut().unwrap().limits.memory_bytes = Some(LIMIT))
+        .start();
+    let exit = session.end();
+    assert_eq!(exit.how, How::Signaled { signal: 9, core: false });
+    assert_eq!(exit.asked.unwrap().rule, "memory limit");
+    let noted = session.notes().into_iter().find_map(|note| match note {
+        KeeperNote::MemoryLimit { bytes, limit_bytes } => Some((bytes, limit_bytes)),
+        _ => None,
+    });
+    assert!(noted.is_some_and(|(bytes, limit)| bytes > LIMIT && limit == LIMIT), "{noted:?}");
+}

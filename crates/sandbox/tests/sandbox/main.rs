@@ -13,3 +13,4 @@ mod privileges;
 mod refusals;
 mod support;
 mod tooling;
+mod tools;
