@@ -168,6 +168,14 @@ impl Confinement {
                 return Some(fault);
             }
         }
+        // What the sandbox makes anew, and what holds everybody's files, is not shown even to be read.
+        const NEVER_WHOLE: [&str; 11] =
+            ["/", "/boot", "/dev", "/etc", "/home", "/proc", "/root", "/run", "/sys", "/tmp", "/var"];
+        if let Some(path) =
+            self.read_only.iter().find(|path| NEVER_WHOLE.iter().any(|whole| *path == Path::new(whole)))
+        {
+            return Some(format!("{} cannot be shown as a whole", path.display()));
+        }
         // A part of the system that an agent may write is a part of the host.
         let writable = [&self.root.path, &self.home.inside].into_iter().chain(&self.writable);
         writable.clone().find(|path| is_of_the_system(path)).map(|path| {
@@ -226,6 +234,11 @@ mod tests {
         }
         for root in ["/home/ada/work", "/tmp/x", "/var/lib/camp", "/root/camp", "/opt/camp"] {
             assert_eq!(confinement(root).fault(), None, "{root}");
+        }
+        for whole in ["/", "/home", "/root", "/proc"] {
+            let mut shown = confinement("/work/camp");
+            shown.read_only.push(whole.into());
+            assert!(shown.fault().unwrap().contains("as a whole"), "{whole}");
         }
         let mut extra = confinement("/work/camp");
         extra.writable.push("/etc/cron.d".into());

@@ -50,7 +50,7 @@ fn keep_house() -> io::Result<()> {
         }
         signals::drain(&mut deaths);
     }
-    let mut tree = Tree::new(std::process::id(), None);
+    let mut tree = Tree::new(std::process::id(), false, None);
     while !tree.kill_round() {
         reap(&agent);
         std::thread::sleep(KILL_ROUND);

@@ -155,7 +155,7 @@ impl Keeper {
             feed_watched_for_writing: false,
             ctl,
             poller,
-            tree: Tree::new(init.id(), cgroup),
+            tree: Tree::new(init.id(), document.confinement.is_some(), cgroup),
             stage: Stage::Starting,
             ladder: None,
             kill_again_at: None,

@@ -23,6 +23,8 @@ const FREEZE_LOOKS: usize = 100;
 pub(crate) struct Tree {
     /// What everything descends from: init, or a warden until it has said who its init is.
     top: u32,
+    /// There is a warden, and so there will be a pid 1.
+    confined: bool,
     /// A sandbox's init. The kernel ends everything inside with it, however it hides.
     pid_one: Option<OwnedFd>,
     cgroup: Option<Cgroup>,
@@ -33,8 +35,8 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    pub(crate) fn new(top: u32, cgroup: Option<Cgroup>) -> Tree {
-        Tree { top, pid_one: None, cgroup, agent: None, agent_pidfd: None, frozen: None }
+    pub(crate) fn new(top: u32, confined: bool, cgroup: Option<Cgroup>) -> Tree {
+        Tree { top, confined, pid_one: None, cgroup, agent: None, agent_pidfd: None, frozen: None }
     }
 
     pub(crate) fn set_pid_one(&mut self, pid: u32) {
@@ -123,8 +125,13 @@ impl Tree {
         if let Some(cgroup) = self.cgroup.as_ref().filter(|_| populated) {
             let _ = cgroup.kill();
         }
-        if let Some(pid_one) = &self.pid_one {
-            let _ = pidfd_send_signal(pid_one, Signal::KILL);
+        match &self.pid_one {
+            Some(pid_one) => drop(pidfd_send_signal(pid_one, Signal::KILL)),
+            // A warden may be long at looking through a large campaign; it takes along what it has started.
+            None if self.confined && self.agent.is_none() => {
+                Process::find(self.top).iter().for_each(|warden| warden.signal(Signal::KILL));
+            }
+            None => {}
         }
         let alive = descendants(self.top);
         alive.iter().for_each(|process| process.signal(Signal::KILL));

@@ -56,6 +56,10 @@ pub(crate) fn of(stage: Stage, errno: Option<i32>, machine: &Machine) -> String 
              (chown -R), move it to ext4, xfs, btrfs or tmpfs, or run the daemon as an ordinary user"
                 .to_owned()
         }
+        (Stage::Hidden | Stage::Tooling, Some(ENOSPC)) => {
+            "there are more files to cover than the kernel takes mounts: remove some, or raise fs.mount-max with sysctl"
+                .to_owned()
+        }
         (Stage::Landlock, _) => no_landlock(machine),
         (Stage::Seccomp, _) => "use a kernel with CONFIG_SECCOMP_FILTER".to_owned(),
         _ => String::new(),
@@ -117,6 +121,7 @@ mod tests {
             (Stage::Mounts, EPERM, &plain, "CAP_SYS_ADMIN"),
             (Stage::Proc, EPERM, &plain, "unmasked /proc"),
             (Stage::IdMap, EINVAL, &plain, "chown -R"),
+            (Stage::Hidden, ENOSPC, &plain, "fs.mount-max"),
             (Stage::Landlock, ENOSYS, &other_modules, "lsm="),
             (Stage::Landlock, ENOSYS, &plain, "6.2"),
             (Stage::Seccomp, EINVAL, &plain, "CONFIG_SECCOMP_FILTER"),

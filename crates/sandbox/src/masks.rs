@@ -15,6 +15,9 @@ use crate::refusal::{OrRefuse, Refusal, Stage};
 use crate::root::{MASK_DIR, MASK_FILE};
 use crate::scan::{Found, Inode, Scan};
 
+/// Looks at a campaign that is being changed while the agent runs; the next ones come soon.
+const LOOKS_IN_PASSING: usize = 5;
+
 pub(crate) struct Masks {
     root: OwnedFd,
     root_path: PathBuf,
@@ -45,13 +48,13 @@ impl Masks {
     }
 
     /// Covers everything. A directory that is swapped at the wrong moment can put a mask on the wrong file: so it is
-    /// done when two looks in a row find nothing open.
+    /// done when two looks in a row, from which nothing can have hidden by moving, find nothing open.
     pub(crate) fn cover_all(&mut self) -> Result<Found, Refusal> {
         let mut found = self.look(Path::new(""))?;
         let mut clean_looks = 0;
         for _ in 0..MASK_LOOKS {
             let covered = self.cover(&found.hidden).or_refuse(Stage::Hidden, "covering hidden files")?;
-            clean_looks = if covered == 0 { clean_looks + 1 } else { 0 };
+            clean_looks = if covered == 0 && found.is_whole { clean_looks + 1 } else { 0 };
             if clean_looks == 2 {
                 return Ok(found);
             }
@@ -85,8 +88,16 @@ impl Masks {
     }
 
     fn cover_below(&mut self, path: &Path) -> Result<usize, Refusal> {
-        let found = self.look(path)?;
-        self.cover(&found.hidden).or_refuse(Stage::Hidden, "covering hidden files")
+        let mut covered = 0;
+        for _ in 0..LOOKS_IN_PASSING {
+            let found = self.look(path)?;
+            let new = self.cover(&found.hidden).or_refuse(Stage::Hidden, "covering hidden files")?;
+            covered += new;
+            if new == 0 && found.is_whole {
+                break;
+            }
+        }
+        Ok(covered)
     }
 
     fn look(&mut self, from: &Path) -> Result<Found, Refusal> {

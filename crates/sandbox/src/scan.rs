@@ -1,7 +1,8 @@
 //! A look through the campaign: hidden files under whatever name, and git's directories.
 //!
-//! Others may be changing it at the same time. Each directory is opened below the root without following a link, and
-//! what vanishes is not there.
+//! Others may be changing it at the same time. Each directory is opened below the root without following a link. A
+//! directory that is moved from where we have yet to look to where we have been is not seen: so when all is seen, each
+//! directory is asked whether it is still there and still holds the same ones, and if not, the look does not count.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -9,10 +10,10 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use ostler_domain::limits::{SCAN_ENTRIES, SCAN_TIME};
-use rustix::fs::{AtFlags, Dir, FileType, OFlags, statat};
+use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, fstat, statat};
 use rustix::io::Errno;
 
 use crate::mounts::open_beneath;
@@ -28,6 +29,8 @@ pub(crate) struct Found {
     pub(crate) hidden: Vec<PathBuf>,
     /// `.git`, directory or file.
     pub(crate) git: Vec<PathBuf>,
+    /// Nothing was moved during the look, so nothing was missed.
+    pub(crate) is_whole: bool,
 }
 
 pub(crate) struct Scan<'a> {
@@ -43,13 +46,17 @@ impl Scan<'_> {
     /// Looks through everything below `from`. `linked` holds hidden files with several names that are known already,
     /// and gains those that are met.
     pub(crate) fn look(&self, from: &Path, linked: &mut HashSet<Inode>) -> Result<Found, Refusal> {
-        let mut walk = Walk { scan: self, found: Found::default(), entries: 0, began: Instant::now() };
-        let known = linked.len();
+        let mut walk = Walk::new(self);
         walk.all(from, |walk, dir, path, kind| walk.by_name(dir, path, kind, linked))?;
         // Only now is it known which files have other names; most campaigns have none, and are spared the second walk.
-        if known > 0 || !linked.is_empty() {
-            walk.all(from, |walk, dir, path, kind| walk.by_inode(dir, path, kind, linked))?;
+        if !linked.is_empty() {
+            let mut second = Walk::new(self);
+            second.all(from, |walk, dir, path, kind| walk.by_inode(dir, path, kind, linked))?;
+            walk.found.hidden.append(&mut second.found.hidden);
+            walk.something_moved |= second.something_moved;
+            walk.visits.append(&mut second.visits);
         }
+        walk.found.is_whole = !walk.something_moved && walk.is_as_it_was();
         Ok(walk.found)
     }
 }
@@ -57,14 +64,75 @@ impl Scan<'_> {
 struct Walk<'a> {
     scan: &'a Scan<'a>,
     found: Found,
+    visits: Vec<Visit>,
+    something_moved: bool,
     entries: usize,
     began: Instant,
+    began_at: SystemTime,
 }
+
+/// A directory as it was before its entries were read.
+struct Visit {
+    path: PathBuf,
+    inode: Inode,
+    changed_at: Duration,
+}
+
+/// Some kernels give the same time to all changes within a tick.
+const TICK: Duration = Duration::from_millis(20);
 
 /// Whether to go on below an entry.
 type Descend = bool;
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(scan: &'a Scan<'a>) -> Walk<'a> {
+        Walk {
+            scan,
+            found: Found::default(),
+            visits: Vec::new(),
+            something_moved: false,
+            entries: 0,
+            began: Instant::now(),
+            began_at: SystemTime::now(),
+        }
+    }
+
+    /// Whether each directory is where it was, and holds no directory and no open hidden file that was not seen.
+    fn is_as_it_was(&self) -> bool {
+        let seen: HashSet<Inode> = self.visits.iter().map(|visit| visit.inode).collect();
+        let began_at = self.began_at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        self.visits.iter().all(|visit| {
+            let Ok(dir) = open_beneath(self.scan.root, &visit.path, DIRECTORY) else { return false };
+            let Ok(now) = fstat(&dir) else { return false };
+            let untouched = changed_at(&now) == visit.changed_at && visit.changed_at + TICK < began_at;
+            (now.st_dev, now.st_ino) == visit.inode
+                && (untouched || self.holds_nothing_new(&dir, &visit.path, &seen))
+        })
+    }
+
+    fn holds_nothing_new(&self, dir: &OwnedFd, path: &Path, seen: &HashSet<Inode>) -> bool {
+        let Ok(entries) = Dir::read_from(dir) else { return false };
+        entries.flatten().all(|entry| {
+            let name = entry.file_name().to_bytes();
+            let below = path.join(OsStr::from_bytes(name));
+            let is_hidden = self.scan.patterns.hide(&below);
+            if name == b"." || name == b".." || name == b".git" || (!is_hidden && is_plain(entry.file_type()))
+            {
+                return true;
+            }
+            match statat(dir, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(found) if is_hidden => {
+                    found.st_dev == self.scan.masks || FileType::from_raw_mode(found.st_mode).is_symlink()
+                }
+                Ok(found) => {
+                    !FileType::from_raw_mode(found.st_mode).is_dir()
+                        || seen.contains(&(found.st_dev, found.st_ino))
+                }
+                Err(_) => false,
+            }
+        })
+    }
+
     fn all(
         &mut self,
         from: &Path,
@@ -72,12 +140,22 @@ impl Walk<'_> {
     ) -> Result<(), Refusal> {
         let mut waiting = vec![from.to_owned()];
         while let Some(path) = waiting.pop() {
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
-            let dir = match open_beneath(self.scan.root, &path, flags) {
+            let dir = match open_beneath(self.scan.root, &path, DIRECTORY) {
                 Ok(dir) => dir,
-                Err(error) if is_out_of_reach(&error) => continue,
+                // Closed to the agent as well, and not for it to open.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => continue,
+                Err(error) if is_gone(&error) => {
+                    self.something_moved = true;
+                    continue;
+                }
                 Err(error) => return Err(unsearchable(&path, &error)),
             };
+            let before = fstat(&dir).map_err(|errno| unsearchable(&path, &errno.into()))?;
+            self.visits.push(Visit {
+                path: path.clone(),
+                inode: (before.st_dev, before.st_ino),
+                changed_at: changed_at(&before),
+            });
             let entries = Dir::read_from(&dir).map_err(|errno| unsearchable(&path, &errno.into()))?;
             for entry in entries {
                 let entry = entry.map_err(|errno| unsearchable(&path, &errno.into()))?;
@@ -144,8 +222,11 @@ impl Walk<'_> {
             self.found.hidden.push(path.to_owned());
             return false;
         }
-        if path.file_name().is_some_and(|name| name == ".git") && !kind.is_symlink() {
-            self.found.git.push(path.to_owned());
+        if path.file_name().is_some_and(|name| name == ".git") {
+            // A link cannot be protected. The campaign's own must be; of others, whoever made one can make another.
+            if !kind.is_symlink() || path == ".git" {
+                self.found.git.push(path.to_owned());
+            }
             // Branches and objects may have any name.
             return false;
         }
@@ -173,9 +254,20 @@ impl Walk<'_> {
     }
 }
 
-/// Gone, replaced, or closed to the agent as well.
-fn is_out_of_reach(error: &io::Error) -> bool {
-    const EXPECTED: [Errno; 5] = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::ACCESS, Errno::XDEV];
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW);
+
+fn changed_at(found: &Stat) -> Duration {
+    Duration::new(found.st_ctime.unsigned_abs(), u32::try_from(found.st_ctime_nsec).unwrap_or(0))
+}
+
+/// Neither a directory nor, as far as can be told, one that is not known to be.
+fn is_plain(kind: FileType) -> bool {
+    !matches!(kind, FileType::Directory | FileType::Unknown)
+}
+
+/// Gone, or replaced by something else.
+fn is_gone(error: &io::Error) -> bool {
+    const EXPECTED: [Errno; 4] = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::XDEV];
     error.raw_os_error().is_some_and(|raw| EXPECTED.contains(&Errno::from_raw_os_error(raw)))
 }
 

@@ -157,7 +157,11 @@ impl Tooling {
     /// Makes sure that there is one, and locks it if it is of our making.
     fn commondir(&self, path: &Path) -> io::Result<Option<Commondir>> {
         loop {
-            self.fill(path, Placeholder::File(COMMONDIR_TEXT))?;
+            match self.fill(path, Placeholder::File(COMMONDIR_TEXT)) {
+                // Where we may not make one, the agent may not either.
+                Err(error) if is_closed(&error) => return Ok(None),
+                filled => filled?,
+            }
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
             let Ok(lock) = mounts::open_beneath(self.root.as_fd(), path, flags) else { return Ok(None) };
             if !has_our_text(&lock) {
@@ -234,6 +238,10 @@ impl Tooling {
             }
         }
     }
+}
+
+fn is_closed(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
 fn has_our_text(file: &OwnedFd) -> bool {

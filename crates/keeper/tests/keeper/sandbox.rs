@@ -192,3 +192,15 @@ fn a_session_that_takes_too_much_memory_is_ended() {
     });
     assert!(noted.is_some_and(|(bytes, limit)| bytes > LIMIT && limit == LIMIT), "{noted:?}");
 }
+
+#[test]
+fn a_kill_does_not_wait_for_a_sandbox_to_be_made() {
+    let mut session = Session::confined("sleep 1000").start();
+    let mut daemon = session.connect(1);
+    daemon.send(&kill());
+    daemon.wait_for_phase(Phase::Exited);
+    drop(daemon);
+    let exit = session.end();
+    assert!(matches!(exit.how, How::Signaled { signal: 9, .. } | How::Lost { .. }), "{exit:?}");
+    assert_eq!(exit.rung.as_deref(), Some("kill"));
+}

@@ -10,6 +10,7 @@ mod identity;
 mod life;
 mod network;
 mod privileges;
+mod races;
 mod refusals;
 mod support;
 mod tooling;
