@@ -446,6 +446,7 @@ fn campaign(n: usize, seed: &mut Seed) -> Campaign {
         root: Root { path: format!("/home/ann/code/{name}"), device: 64_769, inode: 1_000_000 + n as u64 },
         name,
         added: at,
+        policy: Default::default(),
     }
 }
 

@@ -77,7 +77,7 @@ impl Stage {
 fn campaign(at: Time, dir: &Path) -> Campaign {
     let root = Root { path: dir.display().to_string(), device: 1, inode: 1 };
     let name = "shop".parse().unwrap_or_else(|_| unreachable!("a name"));
-    Campaign { id: CampaignId::new(at, 1), name, root, added: at }
+    Campaign { id: CampaignId::new(at, 1), name, root, added: at, policy: Default::default() }
 }
 
 /// A session whose turn has just begun.

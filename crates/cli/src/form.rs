@@ -180,6 +180,15 @@ pub(crate) struct CampaignForm {
     name: String,
     path: String,
     added: String,
+    policy: Vec<PolicyForm>,
+}
+
+/// One key of a campaign's policy, its value, and who says so.
+#[derive(Serialize)]
+struct PolicyForm {
+    key: &'static str,
+    value: String,
+    origin: &'static str,
 }
 
 impl CampaignForm {
@@ -189,6 +198,12 @@ impl CampaignForm {
             name: campaign.name.to_string(),
             path: campaign.root.path.clone(),
             added: rfc3339(campaign.added),
+            policy: campaign
+                .policy
+                .lines()
+                .into_iter()
+                .map(|line| PolicyForm { key: line.key, value: line.value, origin: line.origin.as_str() })
+                .collect(),
         }
     }
 }

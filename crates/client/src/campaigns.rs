@@ -38,6 +38,15 @@ impl Client {
         Ok(from_proto::listed(answer.campaigns, &answer.next_cursor, from_proto::campaign)?)
     }
 
+    /// Changes what a campaign's agents may do, by settings such as `read+=@rust`: all of them, or none.
+    pub async fn set_campaign(&self, who: &str, settings: Vec<String>) -> Result<Campaign, Error> {
+        let request =
+            pb::SetCampaignRequest { request_id: request_id().to_string(), who: who.to_owned(), settings };
+        let answer =
+            self.ask(async |channel| Service::new(channel).set_campaign(request.clone()).await).await?;
+        Ok(read(answer.campaign)?)
+    }
+
     /// Forgets a campaign in which nothing runs. Its record and its directory stay.
     pub async fn remove_campaign(&self, who: &str) -> Result<Campaign, Error> {
         let request = pb::RemoveCampaignRequest { request_id: request_id().to_string(), who: who.to_owned() };

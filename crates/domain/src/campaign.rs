@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{id::CampaignId, name::Name, time::Time};
+use crate::{id::CampaignId, name::Name, policy::Policy, time::Time};
 
 /// A registered directory. The root's (device, inode) is kept so that another directory at the same path is
 /// noticed.
@@ -12,6 +12,8 @@ pub struct Campaign {
     pub name: Name,
     pub root: Root,
     pub added: Time,
+    #[serde(default)]
+    pub policy: Policy,
 }
 
 /// Where a campaign lives on disk.

@@ -10,6 +10,7 @@ use crate::{
     budget::Budget,
     campaign::Campaign,
     id::{ApprovalId, CampaignId},
+    policy::Policy,
     session::{Created, Ended, Hold, StopRequested, Watchdog, WatchdogRung},
     time::{BootId, Deadline},
 };
@@ -102,6 +103,7 @@ events! {
     ConversationOpened(ConversationOpened) = 5, "CONVERSATION_OPENED";
     Halted(Halted) = 6, "HALTED";
     HaltReleased(HaltReleased) = 7, "HALT_RELEASED";
+    CampaignPolicyChanged(CampaignPolicyChanged) = 8, "CAMPAIGN_POLICY_CHANGED";
 
     // A session's life.
     SessionCreated(Box<Created>) = 20, "SESSION_CREATED";
@@ -170,6 +172,8 @@ events! {
 
     // The record itself.
     TapeDamaged(TapeDamaged) = 90, "TAPE_DAMAGED";
+    /// Files that make the host run code were changed while the agent ran.
+    Tamper(Tamper) = 91, "TAMPER";
 }
 
 impl std::fmt::Display for Kind {
@@ -207,6 +211,17 @@ pub struct DaemonStopped {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CampaignRemoved {
     pub id: CampaignId,
+    pub by: By,
+}
+
+/// What a campaign's agents may do was changed; sessions that are started from now on follow it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CampaignPolicyChanged {
+    pub campaign: CampaignId,
+    /// As they were typed: `read+=@rust`.
+    pub settings: Vec<String>,
+    /// All of it, after the change.
+    pub policy: Policy,
     pub by: By,
 }
 
@@ -464,6 +479,12 @@ pub struct ApprovalAnswered {
     pub by: By,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
+}
+
+/// Paths below the campaign's root, such as `.git/hooks/pre-commit`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tamper {
+    pub names: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

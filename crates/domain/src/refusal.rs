@@ -56,6 +56,8 @@ reasons! {
     /// The same request id came with another request.
     RequestConflict = "REQUEST_CONFLICT",
     PermissionDenied = "PERMISSION_DENIED",
+    /// This machine cannot confine an agent, so none is started.
+    SandboxUnavailable = "SANDBOX_UNAVAILABLE",
     DiskFull = "DISK_FULL",
     StoreReadOnly = "STORE_READ_ONLY",
     StoreCorrupt = "STORE_CORRUPT",

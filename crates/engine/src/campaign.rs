@@ -3,9 +3,9 @@
 use std::{fs, io, os::unix::fs::MetadataExt, path::Path};
 
 use ostler_domain::{
-    CampaignId, Event, Name, Reason, Refusal,
+    CampaignId, Event, Name, Policy, Reason, Refusal,
     campaign::{Campaign, Root, RootRefused, check_root},
-    event::CampaignRemoved,
+    event::{CampaignPolicyChanged, CampaignRemoved},
     query::{Page, Scope, SessionFilter},
 };
 use ostler_store::{Commit, CommitError, Urgency};
@@ -33,7 +33,13 @@ impl Engine {
             None => free_name(&root.path, &others),
         };
         let now = self.shared.clock.now().wall;
-        let campaign = Campaign { id: CampaignId::new(now, entropy()), name, root, added: now };
+        let campaign = Campaign {
+            id: CampaignId::new(now, entropy()),
+            name,
+            root,
+            added: now,
+            policy: Policy::default(),
+        };
         let commit = Commit {
             urgency: Urgency::Control,
             node_events: vec![(now, Event::CampaignAdded(campaign.clone()))],
@@ -69,6 +75,40 @@ impl Engine {
                 | RootRefused::HoldsCampaign { .. } => refusal,
             }
         })
+    }
+
+    /// Changes what a campaign's agents may do. Sessions that run go on as they were started.
+    pub async fn set_campaign(
+        &self,
+        who: &str,
+        settings: &[String],
+        change: Change,
+    ) -> Result<Campaign, Refusal> {
+        let fingerprint = format!("set_campaign {who} {}", settings.join(" "));
+        if let Some(done) = change.done_before(&self.shared.store, &fingerprint).await? {
+            return self.campaign(&done).await;
+        }
+        let _naming = self.shared.naming.lock().await;
+        let mut campaign = self.campaign(who).await?;
+        campaign.policy = campaign.policy.changed_by(settings).map_err(|fault| {
+            Refusal::invalid(fault.to_string())
+                .hint(format!("ostler campaign show {}", campaign.name), "shows all keys and their values")
+        })?;
+        let changed = CampaignPolicyChanged {
+            campaign: campaign.id,
+            settings: settings.to_vec(),
+            policy: campaign.policy.clone(),
+            by: change.by.clone(),
+        };
+        let now = self.shared.clock.now().wall;
+        let commit = Commit {
+            urgency: Urgency::Control,
+            node_events: vec![(now, Event::CampaignPolicyChanged(changed))],
+            session: None,
+            request: change.done(&fingerprint, campaign.id.to_string()),
+        };
+        self.shared.store.commit(commit).await?;
+        Ok(campaign)
     }
 
     pub async fn campaigns(&self) -> Result<Vec<Campaign>, Refusal> {

@@ -208,15 +208,12 @@ fn check_texts(wanted: &NewSession) -> Result<(), Refusal> {
         }
     }
     for (name, value) in &wanted.environment {
-        let well_formed = !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0');
-        if !well_formed {
-            return Err(Refusal::invalid(format!(
-                "\"{}\" is not a variable's name",
-                ostler_domain::text::one_line(name, 64)
-            )));
+        let shown = ostler_domain::text::one_line(name, 64);
+        if let Some(why) = ostler_domain::environment::refusal(name) {
+            return Err(Refusal::invalid(format!("the variable \"{shown}\" cannot be set: {why}")));
         }
-        if name.starts_with("OSTLER_") {
-            return Err(Refusal::invalid(format!("{name} is reserved: Ostler sets it itself")));
+        if value.contains('\0') {
+            return Err(Refusal::invalid(format!("the value of {shown} is not text")));
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! `campaign`: registered directories. Removed ones stay, because sessions go on naming them.
 
 use ostler_domain::{
-    CampaignId, Time,
+    CampaignId, Policy, Time,
     campaign::{Campaign, Root},
 };
 use rusqlite::{Connection, Params, Row, params};
@@ -22,7 +22,7 @@ pub struct CampaignRow {
 pub(crate) fn add(connection: &Connection, seq: u64, campaign: &Campaign) -> rusqlite::Result<()> {
     let root = &campaign.root;
     connection
-        .prepare_cached("INSERT INTO campaign(seq, id, name, path, device, inode, added) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?
+        .prepare_cached("INSERT INTO campaign(seq, id, name, path, device, inode, added, policy) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?
         .execute(params![
             seq.cast_signed(),
             campaign.id.to_string(),
@@ -32,8 +32,21 @@ pub(crate) fn add(connection: &Connection, seq: u64, campaign: &Campaign) -> rus
             root.device.cast_signed(),
             root.inode.cast_signed(),
             campaign.added.micros(),
+            encoded(&campaign.policy),
         ])?;
     Ok(())
+}
+
+pub(crate) fn set_policy(connection: &Connection, id: CampaignId, policy: &Policy) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("UPDATE campaign SET policy = ?2 WHERE id = ?1 AND removed IS NULL")?
+        .execute(params![id.to_string(), encoded(policy)])?;
+    Ok(())
+}
+
+fn encoded(policy: &Policy) -> String {
+    // A policy is plain structs with string keys: serializing it cannot fail.
+    serde_json::to_string(policy).unwrap_or_default()
 }
 
 pub(crate) fn remove(connection: &Connection, id: CampaignId, at: Time) -> rusqlite::Result<()> {
@@ -90,7 +103,9 @@ fn query(
     condition: &str,
     params: impl Params,
 ) -> Result<Vec<CampaignRow>, ReadError> {
-    let sql = format!("SELECT id, name, path, device, inode, added, removed FROM campaign WHERE {condition}");
+    let sql = format!(
+        "SELECT id, name, path, device, inode, added, removed, policy FROM campaign WHERE {condition}"
+    );
     let mut statement = connection.prepare_cached(&sql)?;
     statement.query_and_then(params, read)?.collect()
 }
@@ -106,6 +121,8 @@ fn read(row: &Row<'_>) -> Result<CampaignRow, ReadError> {
         name: parsed(row, "name", "campaign name")?,
         root,
         added: time(row, "added")?,
+        policy: serde_json::from_str(row.get_ref("policy")?.as_str().map_err(rusqlite::Error::from)?)
+            .map_err(|error| ReadError::Row { what: "campaign policy", text: error.to_string() })?,
     };
     Ok(CampaignRow { campaign, removed: time_if_any(row, "removed")? })
 }

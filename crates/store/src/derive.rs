@@ -18,6 +18,7 @@ pub(crate) const fn derives(kind: Kind) -> bool {
     match kind {
         Kind::CampaignAdded
         | Kind::CampaignRemoved
+        | Kind::CampaignPolicyChanged
         | Kind::ConversationOpened
         | Kind::Halted
         | Kind::HaltReleased
@@ -65,7 +66,8 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::BudgetWarned
         | Kind::BudgetExceeded
         | Kind::BudgetChanged
-        | Kind::TapeDamaged => false,
+        | Kind::TapeDamaged
+        | Kind::Tamper => false,
     }
 }
 
@@ -82,6 +84,9 @@ pub(crate) fn derive(
     match (&recorded.event, origin) {
         (Event::CampaignAdded(campaign), _) => campaign::add(connection, seq, campaign),
         (Event::CampaignRemoved(removed), _) => campaign::remove(connection, removed.id, at),
+        (Event::CampaignPolicyChanged(changed), _) => {
+            campaign::set_policy(connection, changed.campaign, &changed.policy)
+        }
         (Event::ConversationOpened(opened), _) => conversation::open(connection, seq, at, opened),
         (Event::Halted(halted), _) => halt::set(connection, at, halted),
         (Event::HaltReleased(_), _) => halt::release(connection),

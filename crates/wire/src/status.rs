@@ -44,6 +44,7 @@ pub const fn code(reason: Reason) -> Code {
         | Reason::DaemonRunning => Code::FailedPrecondition,
         Reason::OverBudget | Reason::InboxFull | Reason::DiskFull => Code::ResourceExhausted,
         Reason::PermissionDenied => Code::PermissionDenied,
+        Reason::SandboxUnavailable => Code::FailedPrecondition,
         Reason::StoreCorrupt => Code::DataLoss,
         Reason::StoreBusy | Reason::DaemonUnreachable | Reason::ShuttingDown => Code::Unavailable,
         Reason::TimedOut => Code::DeadlineExceeded,

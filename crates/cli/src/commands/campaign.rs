@@ -5,6 +5,7 @@ use ostler_client::AddCampaign;
 use ostler_domain::{
     Name,
     limits::PAGE_MOST,
+    policy::Setting,
     query::{Page, Scope, SessionFilter},
 };
 use serde::Serialize;
@@ -52,6 +53,15 @@ enum Verb {
         /// Name, id or a path in it
         #[arg(value_name = "CAMPAIGN", default_value = ".")]
         who: String,
+    },
+    /// Change what a campaign's agents may do: KEY VALUE, KEY=V, KEY+=V, KEY-=V, KEY= for the default
+    Set {
+        /// Name, id or a path in it
+        #[arg(value_name = "CAMPAIGN")]
+        who: String,
+        /// What to change; `ostler campaign show` lists the keys
+        #[arg(value_name = "SETTING", required = true, allow_hyphen_values = true)]
+        settings: Vec<String>,
     },
     /// Forget a campaign; its directory and its record stay
     #[command(aliases = ["delete", "remove"])]
@@ -105,7 +115,17 @@ pub(crate) async fn run(app: &App, args: CampaignArgs) -> Result<u8, Failure> {
                     &live,
                     person_home().as_deref(),
                     words::now(),
+                    ui.out_look(),
                 ))?;
+            }
+        }
+        Verb::Set { who, settings } => {
+            let campaign = client.set_campaign(&campaign_operand(&who)?, typed(settings)?).await?;
+            if ui.is_json() {
+                ui.json(&CampaignForm::new(&campaign))?;
+            } else {
+                ui.data_lines(&screen::campaign::policy(&campaign.policy, ui.out_look()))?;
+                ui.remark(&Line::new().faint("for sessions started from now on"));
             }
         }
         Verb::Rm { who } => {
@@ -121,6 +141,18 @@ pub(crate) async fn run(app: &App, args: CampaignArgs) -> Result<u8, Failure> {
         }
     }
     Ok(exit_code::OK)
+}
+
+/// `KEY VALUE` in the form of all others.
+fn typed(settings: Vec<String>) -> Result<Vec<String>, Failure> {
+    match <[String; 2]>::try_from(settings) {
+        Ok([key, value]) if !key.contains('=') => {
+            let setting = Setting::set(&key, &value).map_err(|fault| Failure::usage(fault.to_string()))?;
+            Ok(vec![setting.text()])
+        }
+        Ok(two) => Ok(two.into()),
+        Err(others) => Ok(others),
+    }
 }
 
 async fn list(app: &App, client: &ostler_client::Client, heads: bool, limit: u32) -> Result<(), Failure> {

@@ -111,5 +111,11 @@ async fn show_campaign(app: &App, client: &Client, campaign: &Campaign) -> Resul
     let filter =
         SessionFilter { scope: Scope::NotEnded, campaign: Some(campaign.id), ..SessionFilter::default() };
     let live = client.sessions(&filter, Page::of(PAGE_MOST, None)).await?.rows;
-    app.ui.data_lines(&screen::campaign::lines(campaign, &live, person_home().as_deref(), words::now()))
+    app.ui.data_lines(&screen::campaign::lines(
+        campaign,
+        &live,
+        person_home().as_deref(),
+        words::now(),
+        app.ui.out_look(),
+    ))
 }

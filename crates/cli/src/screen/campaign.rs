@@ -1,7 +1,7 @@
 //! Campaigns: the list, and one of them.
 
 use ostler_client::{Campaign, Session};
-use ostler_domain::Time;
+use ostler_domain::{Policy, Time, policy::Origin};
 
 use super::{field, next_steps, sessions};
 use crate::{
@@ -45,7 +45,13 @@ pub(crate) fn empty() -> Vec<Line> {
 }
 
 /// One campaign, and what runs in it.
-pub(crate) fn lines(campaign: &Campaign, live: &[Session], home: Option<&str>, now: Time) -> Vec<Line> {
+pub(crate) fn lines(
+    campaign: &Campaign,
+    live: &[Session],
+    home: Option<&str>,
+    now: Time,
+    look: &Look,
+) -> Vec<Line> {
     let summary = if live.is_empty() {
         Line::of("none live")
     } else {
@@ -59,12 +65,28 @@ pub(crate) fn lines(campaign: &Campaign, live: &[Session], home: Option<&str>, n
         field("path", Line::of(words::path(&campaign.root.path, home))),
         field("sessions", summary),
     ];
+    lines.push(Line::new());
+    lines.extend(policy(&campaign.policy, look));
     let name = &campaign.name;
     lines.extend(next_steps(&[
         (format!("ostler run -C {name} \"…\""), "starts a session in it"),
         (format!("ostler ls -a -C {name}"), "all its sessions"),
+        (format!("ostler campaign set {name} read+=PATH"), "lets its agents read something else"),
     ]));
     lines
+}
+
+/// What a campaign's agents may do, each line with who says so.
+pub(crate) fn policy(policy: &Policy, look: &Look) -> Vec<Line> {
+    let mut table = Table::new([Column::new("POLICY"), Column::new("").gives_way_to(20), Column::new("BY")]);
+    for line in policy.lines() {
+        let (value, origin) = match line.origin {
+            Origin::Default => (Line::new().faint(line.value), Line::new().faint(line.origin.as_str())),
+            Origin::Campaign => (Line::new().strong(line.value), Line::of(line.origin.as_str())),
+        };
+        table.row(vec![Line::of(line.key), value, origin]);
+    }
+    table.lines(look)
 }
 
 #[cfg(test)]
@@ -81,7 +103,7 @@ mod tests {
         let shown =
             |lines: Vec<Line>| lines.iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n");
         assert_snapshot!(shown(table(&[testing::campaign()], true, home, NOW, &look)));
-        assert_snapshot!(shown(lines(&testing::campaign(), &testing::fleet()[..3], home, NOW)));
+        assert_snapshot!(shown(lines(&testing::campaign(), &testing::fleet()[..3], home, NOW, &look)));
         assert_snapshot!(shown(empty()));
     }
 }

@@ -33,6 +33,15 @@ pub(super) fn tell(event: &Event) -> Told {
         Event::CampaignRemoved(removed) => {
             Told::new("removed", format!("campaign {} by {}", removed.id.short(), removed.by.0))
         }
+        Event::CampaignPolicyChanged(changed) => Told::new(
+            "policy",
+            format!(
+                "campaign {}: {} by {}",
+                changed.campaign.short(),
+                changed.settings.join(" "),
+                changed.by.0
+            ),
+        ),
         Event::ConversationOpened(opened) => Told::new("opened", format!("conversation {}", opened.name)),
         Event::Halted(halted) => {
             let what = if halted.freeze { "all agents frozen" } else { "all agents killed" };
@@ -43,6 +52,7 @@ pub(super) fn tell(event: &Event) -> Told {
 
         Event::SessionCreated(created) => {
             let sandbox = match created.sandbox {
+                Sandbox::On => "sandbox on",
                 Sandbox::Off => "sandbox off",
             };
             let text = format!("session {} · {} · {sandbox}", created.name, created.config.provider);
@@ -178,6 +188,11 @@ pub(super) fn tell(event: &Event) -> Told {
             Told::new(verb, text).tone(tone).right(format!("apr {}", answered.id.short()))
         }
 
+        Event::Tamper(tamper) => Told::new(
+            "tamper",
+            format!("files that make your own programs run code were changed: {}", tamper.names.join(", ")),
+        )
+        .tone(Tone::Bad),
         Event::TapeDamaged(damage) => {
             Told::new("damage", format!("the tape cannot be read from {} to {}", damage.from, damage.to))
                 .tone(Tone::Bad)

@@ -146,6 +146,7 @@ impl CampaignService for Disk {
             name: asked.name.unwrap_or_else(|| "shop".parse().unwrap()),
             root: Root { path: asked.path, device: 1, inode: 2 },
             added: Time::from_micros(3),
+            policy: Default::default(),
         };
         Ok(Response::new(pb::AddCampaignResponse { campaign: Some(to_proto::campaign(&campaign)) }))
     }
@@ -166,6 +167,13 @@ impl CampaignService for Disk {
         _request: Request<pb::ListCampaignsRequest>,
     ) -> Result<Response<pb::ListCampaignsResponse>, Status> {
         Ok(Response::new(pb::ListCampaignsResponse { campaigns: Vec::new(), next_cursor: "7".to_owned() }))
+    }
+
+    async fn set_campaign(
+        &self,
+        _request: Request<pb::SetCampaignRequest>,
+    ) -> Result<Response<pb::SetCampaignResponse>, Status> {
+        Ok(Response::new(pb::SetCampaignResponse { campaign: None }))
     }
 
     async fn remove_campaign(

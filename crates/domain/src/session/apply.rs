@@ -212,11 +212,13 @@ impl State {
             | Event::InterruptRequested(_)
             | Event::LeftoversEnded(_)
             | Event::TapeDamaged(_)
+            | Event::Tamper(_)
             | Event::SessionCreated(_)
             | Event::DaemonStarted(_)
             | Event::DaemonStopped(_)
             | Event::CampaignAdded(_)
             | Event::CampaignRemoved(_)
+            | Event::CampaignPolicyChanged(_)
             | Event::ConversationOpened(_)
             | Event::Halted(_)
             | Event::HaltReleased(_) => {}

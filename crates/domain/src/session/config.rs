@@ -110,12 +110,15 @@ pub enum Approve {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sandbox {
+    /// Namespaces, Landlock, seccomp: all of it, or no start.
+    On,
     Off,
 }
 
 impl Sandbox {
     pub const fn as_str(self) -> &'static str {
         match self {
+            Sandbox::On => "on",
             Sandbox::Off => "off",
         }
     }

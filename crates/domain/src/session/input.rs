@@ -32,6 +32,10 @@ pub enum Input {
         tag: String,
     },
     Intake(Intake),
+    /// Files that make the host run code are not what they were when the agent started.
+    Tampered {
+        names: Vec<String>,
+    },
     TapeDamaged {
         from: u64,
         to: u64,

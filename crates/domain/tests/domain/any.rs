@@ -154,6 +154,7 @@ pub(crate) fn any_input() -> impl Strategy<Value = Input> {
         1 => any::<String>().prop_map(|tag| Input::InputTaped { tag }),
         1 => prop_oneof![Just(Intake::Open), Just(Intake::Throttled), Just(Intake::DiskFull), Just(Intake::TapeLimit)].prop_map(Input::Intake),
         1 => any::<(u64, u64)>().prop_map(|(from, to)| Input::TapeDamaged { from, to }),
+        1 => Just(Input::Tampered { names: vec![".git/config".to_owned()] }),
         1 => any_exit().prop_map(Input::Exited),
         2 => prop_oneof![Just(Watchdog::Start), Just(Watchdog::FirstOutput), Just(Watchdog::Silent), Just(Watchdog::Tool)].prop_map(Input::Watchdog),
         1 => Just(Input::TimedOut),

@@ -95,6 +95,7 @@ fn input_of_every_sort_exists() {
         | Input::InputTaped { .. }
         | Input::Intake(_)
         | Input::TapeDamaged { .. }
+        | Input::Tampered { .. }
         | Input::Exited(_)
         | Input::Watchdog(_)
         | Input::TimedOut => true,

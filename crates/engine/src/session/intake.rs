@@ -137,9 +137,14 @@ fn take(line: &Line<'_>, harvest: &mut Harvest) {
             }
         }
         Stream::Keeper => {
-            if let Ok(KeeperNote::Started { pid, start_time, .. }) = KeeperNote::decode(line.body.bytes()) {
-                harvest.inputs.push((at, Input::Spawned(Spawn { agent: Process { pid, start_time } })));
-            }
+            let input = match KeeperNote::decode(line.body.bytes()) {
+                Ok(KeeperNote::Started { pid, start_time, .. }) => {
+                    Some(Input::Spawned(Spawn { agent: Process { pid, start_time } }))
+                }
+                Ok(KeeperNote::Tampered { names }) => Some(Input::Tampered { names }),
+                _ => None,
+            };
+            harvest.inputs.extend(input.map(|input| (at, input)));
         }
         Stream::Call | Stream::Wire | Stream::Net | Stream::Exit => {}
     }

@@ -47,6 +47,16 @@ impl CampaignService for Served {
         }))
     }
 
+    async fn set_campaign(
+        &self,
+        request: Request<pb::SetCampaignRequest>,
+    ) -> Result<Response<pb::SetCampaignResponse>, Status> {
+        let change = change(&request, &request.get_ref().request_id)?;
+        let pb::SetCampaignRequest { who, settings, .. } = request.into_inner();
+        let campaign = self.engine.set_campaign(&who, &settings, change).await.map_err(refused)?;
+        Ok(Response::new(pb::SetCampaignResponse { campaign: Some(to_proto::campaign(&campaign)) }))
+    }
+
     async fn remove_campaign(
         &self,
         request: Request<pb::RemoveCampaignRequest>,

@@ -7,7 +7,8 @@ CREATE TABLE campaign(
     device INTEGER NOT NULL,
     inode INTEGER NOT NULL,
     added INTEGER NOT NULL,
-    removed INTEGER
+    removed INTEGER,
+    policy TEXT NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX campaign_name ON campaign(name) WHERE removed IS NULL;
 CREATE UNIQUE INDEX campaign_path ON campaign(path) WHERE removed IS NULL;

@@ -21,7 +21,8 @@ CREATE TABLE campaign(
     device INTEGER NOT NULL,
     inode INTEGER NOT NULL,
     added INTEGER NOT NULL,
-    removed INTEGER
+    removed INTEGER,
+    policy TEXT NOT NULL
 ) STRICT;
 CREATE TABLE conversation(
     seq INTEGER PRIMARY KEY,

@@ -175,7 +175,7 @@ fn who_waits_does_not_wait_for_the_output_of_others() {
     let place = Place::new();
     let store = place.open();
     let (mut mine, mut other) = (Owner::create(&store, 1), Owner::create(&store, 2));
-    let mut said = |owner: &mut Owner, urgency| {
+    let said = |owner: &mut Owner, urgency| {
         let commit = owner.prepare(vec![(at(100), event(Kind::AgentCompletion, 1))]);
         Commit { urgency, ..commit }
     };

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use ostler_domain::{
     ApprovalId, Budget, CampaignId, ConversationId, Deadline, Event, Kind, Message, MessageId, Mode, Now,
-    SessionId, Time, Usage,
+    Policy, SessionId, Time, Usage,
     budget::WhenUsedUp,
     campaign::{Campaign, Root},
     event::*,
@@ -64,6 +64,7 @@ pub(crate) fn campaign(n: u64) -> Campaign {
         name: format!("shop-{n}").parse().unwrap(),
         root: Root { path: format!("/home/ann/shop-{n}"), device: 64_769, inode: u64::MAX - n },
         added: at(n),
+        policy: Policy::default(),
     }
 }
 
@@ -135,6 +136,12 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
         Kind::DaemonStopped => Event::DaemonStopped(DaemonStopped { by: by(), sessions_left_running: n }),
         Kind::CampaignAdded => Event::CampaignAdded(campaign(n)),
         Kind::CampaignRemoved => Event::CampaignRemoved(CampaignRemoved { id: campaign_id(n), by: by() }),
+        Kind::CampaignPolicyChanged => Event::CampaignPolicyChanged(CampaignPolicyChanged {
+            campaign: campaign_id(n),
+            settings: vec!["read+=@rust".to_owned()],
+            policy: Policy { read: vec!["@rust".to_owned()], ..Policy::default() },
+            by: by(),
+        }),
         Kind::ConversationOpened => Event::ConversationOpened(ConversationOpened {
             id: conversation_id(n),
             campaign: campaign_id(n % 3),
@@ -241,6 +248,7 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             message: "not now".to_owned(),
         }),
         Kind::TapeLimitRaised => Event::TapeLimitRaised(TapeLimitRaised { bytes: 8 << 30, by: by() }),
+        Kind::Tamper => Event::Tamper(Tamper { names: vec![".git/hooks/pre-commit".to_owned()] }),
         Kind::TapeDamaged => Event::TapeDamaged(TapeDamaged { from: 10, to: 20 + n }),
     }
 }

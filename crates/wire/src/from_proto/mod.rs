@@ -11,7 +11,7 @@ mod session;
 use std::{fmt::Display, str::FromStr, time::Duration};
 
 use ostler_domain::{
-    Name, RequestId, Time,
+    Name, Policy, RequestId, Time,
     campaign::{Campaign, Root},
     query::{Listed, Page},
 };
@@ -90,6 +90,11 @@ pub fn campaign(campaign: pb::Campaign) -> Result<Campaign> {
         name: id::<Name>(&campaign.name, "name")?,
         root: Root { path: text(root.path, "root.path")?, device: root.device, inode: root.inode },
         added: required_time(campaign.added_time, "added_time")?,
+        // A daemon of a later version has keys that this one does not know: they are the daemon's to obey.
+        policy: campaign
+            .policy
+            .iter()
+            .fold(Policy::default(), |policy, setting| policy.changed_by([setting]).unwrap_or(policy)),
     })
 }
 

@@ -102,7 +102,7 @@ pub fn restart(plan: pb::RestartPlan) -> Result<Restart> {
 }
 
 fn sandbox(word: &str) -> Result<Sandbox> {
-    let known = [Sandbox::Off];
+    let known = [Sandbox::On, Sandbox::Off];
     known
         .into_iter()
         .find(|sandbox| sandbox.as_str() == word)

@@ -44,5 +44,6 @@ pub fn campaign(campaign: &Campaign) -> pb::Campaign {
             inode: campaign.root.inode,
         }),
         added_time: Some(time(campaign.added)),
+        policy: campaign.policy.settings(),
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ostler_domain::{
     ApprovalId, Budget, CampaignId, ConversationId, Event, Kind, Message, MessageId, Name, NodeId, Now,
-    Recorded, SessionId, Time, Usage,
+    Policy, Recorded, SessionId, Time, Usage,
     budget::WhenUsedUp,
     campaign::{Campaign, Root},
     event::{Answer, By, Leftover, Process, Text, UsageRecorded},
@@ -194,9 +194,22 @@ impl Dice {
         self.of(&[RestartPolicy::Never, RestartPolicy::OnFailure, RestartPolicy::Always])
     }
 
+    fn policy(&mut self) -> Policy {
+        let settings = ["read+=@rust", "write+=/srv/a b", "net.mode=open", "limits.memory=8GiB", "ptrace=on"];
+        let said: Vec<String> =
+            settings.iter().filter(|_| self.number() % 2 == 0).map(|text| (*text).to_owned()).collect();
+        Policy::default().changed_by(&said).unwrap()
+    }
+
     pub(crate) fn campaign(&mut self) -> Campaign {
         let root = Root { path: format!("/{}", self.text()), device: self.number(), inode: self.number() };
-        Campaign { id: self.campaign_id(), name: self.name(), root, added: self.time() }
+        Campaign {
+            id: self.campaign_id(),
+            name: self.name(),
+            root,
+            added: self.time(),
+            policy: self.policy(),
+        }
     }
 
     pub(crate) fn received(&mut self) -> Received {

@@ -15,7 +15,7 @@ use crate::{
     Message, Refusal, SessionId,
     event::{
         By, Event, Held, IntakeChanged, MessageAccepted, MessageMark, MessageSent, Released, Spawned,
-        Stalled, Starting, TapeDamaged, WatchdogFired,
+        Stalled, Starting, Tamper, TapeDamaged, WatchdogFired,
     },
     session::{Hold, RestartPolicy},
 };
@@ -49,6 +49,7 @@ pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision
             }
         }
         Input::Intake(intake) => draft.intake(intake),
+        Input::Tampered { names } => draft.record(Event::Tamper(Tamper { names })),
         Input::TapeDamaged { from, to } => draft.record(Event::TapeDamaged(TapeDamaged { from, to })),
         Input::Exited(exit) => ending::decide(&mut draft, &exit),
         Input::Watchdog(watchdog) => draft.watchdog(watchdog),

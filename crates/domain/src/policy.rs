@@ -1,0 +1,335 @@
+//! What a campaign's agents may do beyond the strictest sandbox: a person's words, kept as they were typed.
+//!
+//! Only `ostler campaign set` changes it, recorded as an event. Nothing is ever read from a file inside a campaign: an
+//! agent could write it.
+
+mod setting;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::confinement::Protect;
+
+pub use setting::{Setting, SettingFault};
+
+/// One campaign's policy. Empty means the defaults.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Policy {
+    /// Paths and presets that may be read: `/opt/sdk`, `@rust`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<String>,
+    /// Paths beside the campaign's root that may be written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub write: Vec<String>,
+    /// Names of files that are hidden, beside the built-in ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hide: Vec<String>,
+    /// Names of variables that are taken over from the daemon's environment.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<String>,
+    /// Programs that `ostler exec` runs, beside the built-in ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub net_mode: Option<NetMode>,
+    /// Hosts and presets that may be reached through the proxy: `registry.example`, `*.example`, `@node`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub net_allow: Vec<String>,
+    #[serde(skip_serializing_if = "PolicyLimits::is_default")]
+    pub limits: PolicyLimits,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ptrace: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protect_tooling: Option<Protect>,
+}
+
+/// What a session may use; unset means the default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PolicyLimits {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pids: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tmp: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shm: Option<u64>,
+}
+
+impl PolicyLimits {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// How far a sandbox reaches into the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NetMode {
+    /// Loopback inside, and nothing else.
+    None,
+    /// The model's provider, and the hosts of `net.allow`.
+    Provider,
+    /// Every public host.
+    Open,
+    /// The host's own network.
+    Host,
+}
+
+impl NetMode {
+    pub const ALL: &'static [NetMode] = &[NetMode::None, NetMode::Provider, NetMode::Open, NetMode::Host];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            NetMode::None => "none",
+            NetMode::Provider => "provider",
+            NetMode::Open => "open",
+            NetMode::Host => "host",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|mode| mode.as_str() == text)
+    }
+}
+
+/// A preset: what a language's tools need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Preset {
+    pub name: &'static str,
+    /// Directories below a person's home, or in a variable's place, that its toolchains live in.
+    pub directories: &'static [Toolchain],
+}
+
+/// A directory that a toolchain lives in: where a variable says, else below the home directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Toolchain {
+    pub variable: Option<&'static str>,
+    pub below_home: &'static str,
+    /// Where its programs are, below the directory.
+    pub programs: Option<&'static str>,
+}
+
+const fn toolchain(
+    variable: Option<&'static str>,
+    below_home: &'static str,
+    programs: Option<&'static str>,
+) -> Toolchain {
+    Toolchain { variable, below_home, programs }
+}
+
+/// All presets.
+pub const PRESETS: &[Preset] = &[
+    Preset {
+        name: "@rust",
+        directories: &[
+            toolchain(Some("CARGO_HOME"), ".cargo", Some("bin")),
+            toolchain(Some("RUSTUP_HOME"), ".rustup", None),
+        ],
+    },
+    Preset {
+        name: "@node",
+        directories: &[
+            toolchain(Some("NVM_DIR"), ".nvm", None),
+            toolchain(Some("VOLTA_HOME"), ".volta", Some("bin")),
+            toolchain(None, ".npm-global", Some("bin")),
+        ],
+    },
+    Preset {
+        name: "@python",
+        directories: &[
+            toolchain(Some("PYENV_ROOT"), ".pyenv", Some("shims")),
+            toolchain(None, ".local/share/uv", None),
+            toolchain(None, ".local/bin", Some("")),
+        ],
+    },
+    Preset {
+        name: "@go",
+        directories: &[toolchain(Some("GOPATH"), "go", Some("bin")), toolchain(None, "sdk", None)],
+    },
+];
+
+pub fn preset(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|preset| preset.name == name)
+}
+
+/// One line of a policy, as people see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyLine {
+    pub key: &'static str,
+    pub value: String,
+    pub origin: Origin,
+}
+
+/// Who says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody said otherwise.
+    Default,
+    /// `ostler campaign set`.
+    Campaign,
+}
+
+impl Origin {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Origin::Default => "default",
+            Origin::Campaign => "campaign",
+        }
+    }
+}
+
+impl Policy {
+    /// Whether a policy allows nothing that another one does not.
+    pub fn is_within(&self, wider: &Policy) -> bool {
+        let subset = |ours: &[String], theirs: &[String]| ours.iter().all(|one| theirs.contains(one));
+        let at_most = |ours: Option<u64>, theirs: Option<u64>| match (ours, theirs) {
+            (_, None) => true,
+            (None, Some(_)) => false,
+            (Some(ours), Some(theirs)) => ours <= theirs,
+        };
+        let (ours, theirs) = (&self.limits, &wider.limits);
+        subset(&self.read, &wider.read)
+            && subset(&self.write, &wider.write)
+            && subset(&wider.hide, &self.hide)
+            && subset(&self.env, &wider.env)
+            && subset(&self.commands, &wider.commands)
+            && subset(&self.net_allow, &wider.net_allow)
+            && self.net_mode.unwrap_or(NetMode::Provider) <= wider.net_mode.unwrap_or(NetMode::Provider)
+            && at_most(ours.memory, theirs.memory)
+            && at_most(ours.pids, theirs.pids)
+            && at_most(ours.tmp, theirs.tmp)
+            && at_most(ours.shm, theirs.shm)
+            && self.ptrace.unwrap_or(false) <= wider.ptrace.unwrap_or(false)
+            && looseness(self.protect_tooling) <= looseness(wider.protect_tooling)
+    }
+
+    /// Every key with its value and who says so, in the order of the keys.
+    pub fn lines(&self) -> Vec<PolicyLine> {
+        let own: BTreeMap<&'static str, String> = self.values().into_iter().collect();
+        setting::KEYS
+            .iter()
+            .map(|key| match own.get(key.name) {
+                Some(value) => PolicyLine { key: key.name, value: value.clone(), origin: Origin::Campaign },
+                None => PolicyLine { key: key.name, value: key.default.to_owned(), origin: Origin::Default },
+            })
+            .collect()
+    }
+
+    /// What was said, as it would be typed.
+    pub fn settings(&self) -> Vec<String> {
+        let lists = [
+            ("read", &self.read),
+            ("write", &self.write),
+            ("hide", &self.hide),
+            ("env", &self.env),
+            ("commands", &self.commands),
+            ("net.allow", &self.net_allow),
+        ];
+        let is_list = |key: &str| lists.iter().any(|(list, _)| *list == key);
+        let words = self.values().into_iter().filter(|(key, _)| !is_list(key));
+        let words = words.map(|(key, value)| format!("{key}={value}"));
+        let items =
+            lists.iter().flat_map(|(key, items)| items.iter().map(move |item| format!("{key}+={item}")));
+        words.chain(items).collect()
+    }
+
+    /// The policy that settings add up to, and the first of them that is refused.
+    pub fn changed_by<'a>(
+        &self,
+        settings: impl IntoIterator<Item = &'a String>,
+    ) -> Result<Policy, SettingFault> {
+        settings.into_iter().try_fold(self.clone(), |policy, text| policy.changed(&Setting::parse(text)?))
+    }
+
+    /// What was said, by key.
+    fn values(&self) -> Vec<(&'static str, String)> {
+        let list = |key, items: &[String]| (!items.is_empty()).then(|| (key, items.join(" ")));
+        let size = |key, bytes: Option<u64>| bytes.map(|bytes| (key, setting::size_text(bytes)));
+        [
+            list("read", &self.read),
+            list("write", &self.write),
+            list("hide", &self.hide),
+            list("env", &self.env),
+            list("commands", &self.commands),
+            self.net_mode.map(|mode| ("net.mode", mode.as_str().to_owned())),
+            list("net.allow", &self.net_allow),
+            size("limits.memory", self.limits.memory),
+            self.limits.pids.map(|pids| ("limits.pids", pids.to_string())),
+            size("limits.tmp", self.limits.tmp),
+            size("limits.shm", self.limits.shm),
+            self.ptrace.map(|on| ("ptrace", if on { "on" } else { "off" }.to_owned())),
+            self.protect_tooling.map(|protect| ("protect_tooling", protect_word(protect).to_owned())),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+fn looseness(protect: Option<Protect>) -> u8 {
+    match protect.unwrap_or(Protect::Existing) {
+        Protect::Always => 0,
+        Protect::Existing => 1,
+        Protect::Off => 2,
+    }
+}
+
+const fn protect_word(protect: Protect) -> &'static str {
+    match protect {
+        Protect::Existing => "existing",
+        Protect::Always => "always",
+        Protect::Off => "off",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(settings: &[&str]) -> Policy {
+        settings
+            .iter()
+            .fold(Policy::default(), |policy, text| policy.changed(&Setting::parse(text).unwrap()).unwrap())
+    }
+
+    #[test]
+    fn a_child_is_never_wider_than_its_parent() {
+        let parent = with(&["read+=@rust", "net.mode=open", "limits.memory=4GiB"]);
+        assert!(parent.is_within(&parent));
+        for narrower in [
+            &["net.mode=none", "limits.memory=1GiB"][..],
+            &["net.mode=none", "limits.memory=4GiB", "hide+=*.secret", "protect_tooling=always"],
+        ] {
+            assert!(with(narrower).is_within(&parent), "{narrower:?}");
+        }
+        for wider in [
+            &["limits.memory=8GiB"][..],
+            &[],
+            &["limits.memory=1GiB", "net.mode=host"],
+            &["limits.memory=1GiB", "write+=/srv/x"],
+            &["limits.memory=1GiB", "read+=/srv/x"],
+            &["limits.memory=1GiB", "ptrace=on"],
+            &["limits.memory=1GiB", "protect_tooling=off"],
+        ] {
+            assert!(!with(wider).is_within(&parent), "{wider:?}");
+        }
+        assert!(!Policy::default().is_within(&with(&["hide+=*.secret"])));
+    }
+
+    #[test]
+    fn every_key_has_a_line_with_its_origin() {
+        let lines = with(&["read+=@rust", "limits.tmp=2GiB"]).lines();
+        let line = |key| lines.iter().find(|line| line.key == key).unwrap();
+        assert_eq!((line("read").value.as_str(), line("read").origin), ("@rust", Origin::Campaign));
+        assert_eq!(
+            (line("limits.tmp").value.as_str(), line("limits.tmp").origin),
+            ("2GiB", Origin::Campaign)
+        );
+        assert_eq!(line("ptrace").origin, Origin::Default);
+        assert_eq!(lines.len(), setting::KEYS.len());
+    }
+}

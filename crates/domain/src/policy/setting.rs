@@ -1,0 +1,372 @@
+//! The grammar of `campaign set`: `KEY=V`, `KEY+=V`, `KEY-=V`, `KEY=`.
+
+use super::{NetMode, PRESETS, Policy, preset};
+use crate::{confinement::Protect, text::one_line};
+
+/// A key of a policy.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    /// What holds when nobody says otherwise, in words.
+    pub(super) default: &'static str,
+}
+
+const fn key(name: &'static str, default: &'static str) -> Key {
+    Key { name, default }
+}
+
+pub(super) const KEYS: &[Key] = &[
+    key("read", "the system's programs and libraries"),
+    key("write", "the campaign, a home of its own, /tmp"),
+    key("hide", ".env, keys, certificates, credentials"),
+    key("env", "none of yours"),
+    key("commands", "fest camp just git"),
+    key("net.mode", "provider for sessions; none for exec and scripts"),
+    key("net.allow", "nobody else"),
+    key("limits.memory", "none beyond the machine's"),
+    key("limits.pids", "512"),
+    key("limits.tmp", "512MiB"),
+    key("limits.shm", "64MiB"),
+    key("ptrace", "off"),
+    key("protect_tooling", "existing"),
+];
+
+/// Longest list and longest value: a policy is read by people.
+const MOST_ITEMS: usize = 256;
+const MOST_CHARS: usize = 4_096;
+
+/// One change of a policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    key: &'static str,
+    change: Change,
+    value: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Set,
+    Add,
+    Remove,
+    Unset,
+}
+
+/// Why a setting is refused, in words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SettingFault(String);
+
+impl Setting {
+    pub fn parse(text: &str) -> Result<Setting, SettingFault> {
+        let (left, value) = text.split_once('=').ok_or_else(|| {
+            SettingFault(format!("\"{}\" is not KEY=VALUE, KEY+=VALUE or KEY-=VALUE", one_line(text, 80)))
+        })?;
+        let (name, change) = match (left.strip_suffix('+'), left.strip_suffix('-')) {
+            (Some(name), _) => (name, Change::Add),
+            (_, Some(name)) => (name, Change::Remove),
+            _ if value.is_empty() => (left, Change::Unset),
+            _ => (left, Change::Set),
+        };
+        Self::of(name, change, value)
+    }
+
+    /// `set KEY VALUE`.
+    pub fn set(name: &str, value: &str) -> Result<Setting, SettingFault> {
+        Self::of(name, if value.is_empty() { Change::Unset } else { Change::Set }, value)
+    }
+
+    fn of(name: &str, change: Change, value: &str) -> Result<Setting, SettingFault> {
+        let known = KEYS.iter().find(|key| key.name == name.trim()).ok_or_else(|| {
+            let names: Vec<_> = KEYS.iter().map(|key| key.name).collect();
+            SettingFault(format!(
+                "there is no key \"{}\"; there are: {}",
+                one_line(name, 40),
+                names.join(" ")
+            ))
+        })?;
+        let value = value.trim();
+        if value.chars().count() > MOST_CHARS || value.chars().any(char::is_control) {
+            return Err(SettingFault(format!("the value of {} is too long or not text", known.name)));
+        }
+        if matches!(change, Change::Add | Change::Remove) && value.is_empty() {
+            return Err(SettingFault(format!("what is to be added to or taken from {}?", known.name)));
+        }
+        Ok(Setting { key: known.name, change, value: value.to_owned() })
+    }
+
+    /// The setting as it is typed.
+    pub fn text(&self) -> String {
+        let sign = match self.change {
+            Change::Set | Change::Unset => "=",
+            Change::Add => "+=",
+            Change::Remove => "-=",
+        };
+        format!("{}{sign}{}", self.key, self.value)
+    }
+}
+
+impl Policy {
+    /// The policy with one thing changed.
+    pub fn changed(&self, setting: &Setting) -> Result<Policy, SettingFault> {
+        let mut policy = self.clone();
+        match setting.key {
+            "read" => setting.list(&mut policy.read, check_readable)?,
+            "write" => setting.list(&mut policy.write, check_path)?,
+            "hide" => setting.list(&mut policy.hide, check_pattern)?,
+            "env" => setting.list(&mut policy.env, check_variable)?,
+            "commands" => setting.list(&mut policy.commands, check_command)?,
+            "net.allow" => setting.list(&mut policy.net_allow, check_host)?,
+            "net.mode" => {
+                policy.net_mode = setting.word(|word| NetMode::parse(word), "none, provider, open, host")?
+            }
+            "limits.memory" => policy.limits.memory = setting.word(size, "a size such as 8GiB")?,
+            "limits.tmp" => policy.limits.tmp = setting.word(size, "a size such as 2GiB")?,
+            "limits.shm" => policy.limits.shm = setting.word(size, "a size such as 256MiB")?,
+            "limits.pids" => {
+                policy.limits.pids = setting.word(count, "a number of processes, such as 512")?
+            }
+            "ptrace" => policy.ptrace = setting.word(switch, "on, off")?,
+            "protect_tooling" => policy.protect_tooling = setting.word(protect, "existing, always, off")?,
+            _ => unreachable!("a setting has a key of the list"),
+        }
+        Ok(policy)
+    }
+}
+
+impl Setting {
+    fn list(
+        &self,
+        items: &mut Vec<String>,
+        check: fn(&str) -> Result<(), String>,
+    ) -> Result<(), SettingFault> {
+        // A whole list is words; one that is added or taken away may have spaces in it, as paths do.
+        let named: Vec<&str> = match self.change {
+            Change::Set => self.value.split_whitespace().collect(),
+            Change::Add | Change::Remove => vec![self.value.as_str()],
+            Change::Unset => Vec::new(),
+        };
+        match self.change {
+            Change::Unset => items.clear(),
+            Change::Remove => {
+                for item in named {
+                    let place = items.iter().position(|known| known == item);
+                    let place = place.ok_or_else(|| {
+                        SettingFault(format!("{} does not have {}", self.key, one_line(item, 80)))
+                    })?;
+                    items.remove(place);
+                }
+            }
+            Change::Set | Change::Add => {
+                if self.change == Change::Set {
+                    items.clear();
+                }
+                for item in named {
+                    check(item).map_err(|why| {
+                        SettingFault(format!("{} cannot have \"{}\": {why}", self.key, one_line(item, 80)))
+                    })?;
+                    if !items.iter().any(|known| known == item) {
+                        items.push(item.to_owned());
+                    }
+                }
+                if items.len() > MOST_ITEMS {
+                    return Err(SettingFault(format!("{} has at most {MOST_ITEMS} entries", self.key)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn word<T>(&self, parse: impl Fn(&str) -> Option<T>, expected: &str) -> Result<Option<T>, SettingFault> {
+        match self.change {
+            Change::Unset => Ok(None),
+            Change::Set => parse(&self.value).map(Some).ok_or_else(|| {
+                SettingFault(format!(
+                    "{} is \"{}\"; expected: {expected}",
+                    self.key,
+                    one_line(&self.value, 40)
+                ))
+            }),
+            Change::Add | Change::Remove => {
+                Err(SettingFault(format!("{} is one value: {}=…", self.key, self.key)))
+            }
+        }
+    }
+}
+
+fn check_readable(item: &str) -> Result<(), String> {
+    if item.starts_with('@') { check_preset(item) } else { check_path(item) }
+}
+
+fn check_preset(item: &str) -> Result<(), String> {
+    let names: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
+    preset(item).map(drop).ok_or_else(|| format!("the presets are {}", names.join(" ")))
+}
+
+fn check_path(item: &str) -> Result<(), String> {
+    let is_plain = item.starts_with('/') && !item.split('/').any(|part| part == "..");
+    if is_plain { Ok(()) } else { Err("a path is absolute and has no \"..\"".to_owned()) }
+}
+
+fn check_pattern(item: &str) -> Result<(), String> {
+    if item.contains('/') {
+        return Err("a pattern fits the name of a file, wherever it is".to_owned());
+    }
+    if item.chars().all(|c| c == '*') {
+        return Err("everything would be hidden".to_owned());
+    }
+    Ok(())
+}
+
+/// A variable that a person may hand on to agents.
+pub(crate) fn check_variable(name: &str) -> Result<(), String> {
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if !is_name {
+        return Err("that is no name of a variable".to_owned());
+    }
+    crate::environment::refusal(name).map_or(Ok(()), Err)
+}
+
+fn check_command(item: &str) -> Result<(), String> {
+    if item.contains('/') { Err("a command is named without its directory".to_owned()) } else { Ok(()) }
+}
+
+fn check_host(item: &str) -> Result<(), String> {
+    if item.starts_with('@') {
+        return check_preset(item);
+    }
+    let name = item.strip_prefix("*.").unwrap_or(item);
+    let is_label = |label: &str| {
+        !label.is_empty() && label.len() <= 63 && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+    };
+    if name.len() <= 253 && name.split('.').all(is_label) {
+        Ok(())
+    } else {
+        Err("a host is a name such as registry.example or *.example, without a port".to_owned())
+    }
+}
+
+fn size(text: &str) -> Option<u64> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let shift = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kib" => 10,
+        "m" | "mib" => 20,
+        "g" | "gib" => 30,
+        "t" | "tib" => 40,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
+}
+
+/// A size in its largest whole unit.
+pub(super) fn size_text(bytes: u64) -> String {
+    let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let whole = units.iter().find(|(shift, _)| bytes >= 1 << shift && bytes.is_multiple_of(1 << shift));
+    whole.map_or_else(|| format!("{bytes}B"), |(shift, unit)| format!("{}{unit}", bytes >> shift))
+}
+
+fn count(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|count| *count > 0)
+}
+
+fn switch(text: &str) -> Option<bool> {
+    match text {
+        "on" | "true" => Some(true),
+        "off" | "false" => Some(false),
+        _ => None,
+    }
+}
+
+fn protect(text: &str) -> Option<Protect> {
+    match text {
+        "existing" => Some(Protect::Existing),
+        "always" => Some(Protect::Always),
+        "off" => Some(Protect::Off),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn change(policy: &Policy, text: &str) -> Result<Policy, String> {
+        let setting = Setting::parse(text).map_err(|fault| fault.to_string())?;
+        policy.changed(&setting).map_err(|fault| fault.to_string())
+    }
+
+    #[test]
+    fn lists_grow_and_shrink() {
+        let policy = change(&Policy::default(), "read+=@rust").unwrap();
+        let policy = change(&policy, "read+=/opt/my sdk").unwrap();
+        assert_eq!(policy.read, ["@rust", "/opt/my sdk"]);
+        assert_eq!(Policy::default().changed_by(&policy.settings()).unwrap(), policy);
+        let policy = change(&policy, "read-=@rust").unwrap();
+        assert_eq!(policy.read, ["/opt/my sdk"]);
+        assert_eq!(change(&policy, "read=@go /opt/x").unwrap().read, ["@go", "/opt/x"]);
+        assert_eq!(change(&policy, "read=").unwrap(), Policy::default());
+        assert!(change(&policy, "read-=@rust").unwrap_err().contains("does not have"));
+    }
+
+    #[test]
+    fn values_are_checked() {
+        for wrong in [
+            "read+=relative",
+            "read+=@cobol",
+            "write+=/a/../etc",
+            "hide+=a/b",
+            "hide+=**",
+            "env+=LD_PRELOAD",
+            "env+=OSTLER_TOKEN",
+            "env+=A-B",
+            "net.mode=everything",
+            "net.mode+=open",
+            "net.allow+=http://x",
+            "net.allow+=a..b",
+            "limits.memory=lots",
+            "limits.memory=0",
+            "limits.pids=-1",
+            "ptrace=maybe",
+            "protect_tooling=never",
+            "commands+=/bin/sh",
+            "colour=red",
+            "read",
+            "read+=",
+        ] {
+            assert!(change(&Policy::default(), wrong).is_err(), "{wrong}");
+        }
+        let right = [
+            "net.allow=*.example @node",
+            "limits.memory=8GiB",
+            "ptrace=on",
+            "hide+=*.tfstate",
+            "env+=EDITOR",
+        ];
+        for right in right {
+            change(&Policy::default(), right).unwrap();
+        }
+    }
+
+    #[test]
+    fn sizes_are_shown_as_they_are_typed() {
+        for text in ["8GiB", "512MiB", "3KiB", "1023B"] {
+            assert_eq!(size_text(size(text).unwrap()), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics_and_what_is_taken_can_be_typed_again(text in ".{0,40}", policy_text in "[a-z.]{0,16}[+-]?=.{0,20}") {
+            for text in [text, policy_text] {
+                if let Ok(setting) = Setting::parse(&text) {
+                    prop_assert_eq!(Setting::parse(&setting.text()).unwrap(), setting.clone());
+                    let _ = Policy::default().changed(&setting);
+                }
+            }
+        }
+    }
+}
