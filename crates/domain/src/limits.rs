@@ -55,6 +55,8 @@ pub const SCAN_ENTRIES: usize = 2_000_000;
 pub const SCAN_TIME: Duration = Duration::from_secs(30);
 /// Looks at a campaign that others are changing before its hidden files count as not coverable.
 pub const MASK_LOOKS: usize = 40;
+/// And how long they may take together: a person waits for the agent to start.
+pub const MASK_TIME: Duration = Duration::from_secs(120);
 /// How often a warden that nobody tells about changes looks for new hidden files: a search of a large campaign is
 /// given twenty times its own duration, so that it never takes more than a twentieth of a core.
 pub const RESCAN: Duration = Duration::from_secs(5);

@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
-use ostler_domain::limits::MASK_LOOKS;
+use ostler_domain::limits::{MASK_LOOKS, MASK_TIME};
 use rustix::fs::{FileType, fstat};
 
 use crate::mounts::{self, NOTHING};
@@ -50,6 +51,7 @@ impl Masks {
     /// Covers everything. A directory that is swapped at the wrong moment can put a mask on the wrong file: so it is
     /// done when two looks in a row, from which nothing can have hidden by moving, find nothing open.
     pub(crate) fn cover_all(&mut self) -> Result<Found, Refusal> {
+        let began = Instant::now();
         let mut found = self.look(Path::new(""))?;
         let mut clean_looks = 0;
         for _ in 0..MASK_LOOKS {
@@ -57,6 +59,9 @@ impl Masks {
             clean_looks = if covered == 0 && found.is_whole { clean_looks + 1 } else { 0 };
             if clean_looks == 2 {
                 return Ok(found);
+            }
+            if began.elapsed() > MASK_TIME {
+                break;
             }
             found = self.look(Path::new(""))?;
         }
