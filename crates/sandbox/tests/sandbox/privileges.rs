@@ -107,6 +107,20 @@ fn dangerous_calls_are_not_there() {
 
 #[cfg(target_arch = "x86_64")]
 #[test]
+fn calls_of_another_architecture_kill() {
+    each_way(|way| {
+        let campaign = Campaign::new(way);
+        if campaign.run("command -v gcc || true").is_empty() {
+            eprintln!("skipped: there is no gcc");
+            return;
+        }
+        campaign.write("i386.c", "int main(void) { int pid; __asm__ volatile(\"int $0x80\" : \"=a\"(pid) : \"a\"(20)); return 0; }");
+        assert_eq!(campaign.run("gcc -o i386 i386.c; ./i386 2>/dev/null; echo $?"), "159", "SIGSYS");
+    });
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
 fn ptrace_can_be_allowed() {
     each_way(|way| {
         let campaign = Campaign::new(way).with(|confinement| confinement.ptrace = true);
