@@ -31,8 +31,17 @@ pub(crate) fn set(limits: &Limits) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// What masks are made with: mounts, and a look into directories that are closed to their owner.
+pub(crate) const WARDENS: CapabilitySet =
+    CapabilitySet::SYS_ADMIN.union(CapabilitySet::DAC_OVERRIDE).union(CapabilitySet::DAC_READ_SEARCH);
+
 /// Gives up every capability, and the way to any.
 pub(crate) fn drop_capabilities() -> Result<(), Refusal> {
+    keep_capabilities(CapabilitySet::empty())
+}
+
+/// Gives up every other capability, and the way to any.
+pub(crate) fn keep_capabilities(kept: CapabilitySet) -> Result<(), Refusal> {
     let give_up = || -> io::Result<()> {
         for number in 0..64 {
             let capability = CapabilitySet::from_bits_retain(1 << number);
@@ -44,8 +53,8 @@ pub(crate) fn drop_capabilities() -> Result<(), Refusal> {
             }
         }
         clear_ambient_capability_set()?;
-        let none = CapabilitySet::empty();
-        Ok(set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?)
+        let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
+        Ok(set_capabilities(None, sets)?)
     };
     give_up().or_refuse(Stage::Limits, "giving up capabilities")
 }

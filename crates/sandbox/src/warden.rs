@@ -20,6 +20,7 @@ use rustix::process::{
     set_parent_process_death_signal, umask, waitpid,
 };
 use rustix::system::sethostname;
+use rustix::thread::set_no_new_privs;
 use rustix::time::Timespec;
 
 use crate::agent::Stdio;
@@ -36,7 +37,7 @@ use crate::patterns::Patterns;
 use crate::refusal::{OrRefuse, Refusal, Stage};
 use crate::sys::{self, Forked};
 use crate::tooling::Tooling;
-use crate::{EXIT_REFUSED, namespaces, net, root, sources};
+use crate::{EXIT_REFUSED, limits, namespaces, net, root, sources};
 
 pub(crate) fn run() -> ExitCode {
     let received = sys::close_inherited_descriptors().and_then(|()| receive_agent(io::stdin()));
@@ -96,10 +97,10 @@ fn make(confinement: &Confinement) -> Result<House, Refusal> {
     if identity.daemon_is_root {
         sources::stage(&sources, confinement, &identity)?;
         identity.assume()?;
-        // The change of user has undone it.
-        die_with_keeper()?;
     }
     namespaces::leave_host(&identity, confinement.network.is_private())?;
+    // A change of user undoes it, and this was the last one.
+    die_with_keeper()?;
     net::set_up(confinement, io::stdin())?;
     sethostname(confinement.hostname.as_bytes()).or_refuse(Stage::Namespaces, "setting the host name")?;
     umask(Mode::WGRP | Mode::WOTH);
@@ -139,6 +140,11 @@ enum Woken {
 
 impl House {
     fn keep(mut self, init: Pid) -> ExitCode {
+        // Init has the others, and gives up all of them.
+        if let Err(refusal) = limits::keep_capabilities(limits::WARDENS).and_then(|()| no_new_privileges()) {
+            log!("warden: {refusal}");
+            return ExitCode::FAILURE;
+        }
         let status = match self.keep_until_end(init) {
             Ok(status) => status,
             Err(error) => {
@@ -195,6 +201,10 @@ impl House {
             }
         }
     }
+}
+
+fn no_new_privileges() -> Result<(), Refusal> {
+    set_no_new_privs(true).or_refuse(Stage::Limits, "giving up new privileges")
 }
 
 fn say(covered: Result<usize, Refusal>) {

@@ -2,8 +2,9 @@
 
 use ostler_tape::frame::{FrozenBy, Phase, Rung, RungAction};
 use ostler_tape::{How, KeeperNote, Stream, ToKeeper};
+use rustix::process::Signal;
 
-use crate::support::{Session, TestCgroup, eventually, process_state, wait_until_dead};
+use crate::support::{Session, TestCgroup, eventually, process_state, signal, wait_until_dead};
 
 /// Detached as far as a process can be.
 const WITH_A_DAEMON: &str = "
@@ -17,14 +18,15 @@ fn kill() -> ToKeeper {
     ToKeeper::Stop { by: "ada".into(), rule: "stop".into(), ladder }
 }
 
+fn parent(pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
+}
+
 /// Pid 1 of the agent's pid namespace and everything below it, by their numbers outside.
 fn inhabitants(agent: u32) -> Vec<u32> {
     let namespace = |pid: u32| std::fs::read_link(format!("/proc/{pid}/ns/pid")).unwrap();
     assert_ne!(namespace(agent), namespace(std::process::id()));
-    let parent = |pid: u32| -> Option<u32> {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
-    };
     let init = parent(agent).unwrap();
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -83,6 +85,19 @@ fn a_keeper_that_dies_takes_everything_along() {
     let inside = inhabitants(agent);
     session.kill_keeper();
     inside.into_iter().for_each(wait_until_dead);
+}
+
+#[test]
+fn a_keeper_that_dies_takes_a_warden_along_that_does_not_listen() {
+    let mut session = Session::confined(WITH_A_DAEMON).start();
+    session.wait_for_line("ready");
+    let agent = session.connect(1).wait_for_phase(Phase::Running).agent.unwrap().pid;
+    let inside = inhabitants(agent);
+    let warden = parent(parent(agent).unwrap()).unwrap();
+    assert_eq!(parent(warden), Some(session.keeper_pid()));
+    signal(warden, Signal::STOP);
+    session.kill_keeper();
+    inside.into_iter().chain([warden]).for_each(wait_until_dead);
 }
 
 #[test]

@@ -109,3 +109,25 @@ fn orphans_are_reaped() {
         assert_eq!(campaign.run(script), "0");
     });
 }
+
+#[test]
+fn the_warden_keeps_only_what_masks_are_made_with() {
+    each_way(|way| {
+        let campaign = Campaign::new(way);
+        let mut inside = campaign.start("echo ready; read forever");
+        assert_eq!(inside.line(), "ready");
+        inside.init_pid();
+        let (warden, init) = (inside.warden.id(), inside.init_pid());
+        let capabilities = |pid: u32, set: &str| {
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+            let line = status.lines().find_map(|line| line.strip_prefix(set)).unwrap().trim().to_owned();
+            u64::from_str_radix(&line, 16).unwrap()
+        };
+        // CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_SYS_ADMIN
+        let expected = 1 << 1 | 1 << 2 | 1 << 21;
+        for set in ["CapEff:", "CapPrm:"] {
+            eventually(set, || (capabilities(warden, set) == expected).then_some(()));
+            assert_eq!(capabilities(init, set), 0);
+        }
+    });
+}
