@@ -57,6 +57,8 @@ pub const SCAN_TIME: Duration = Duration::from_secs(30);
 pub const MASK_LOOKS: usize = 40;
 /// And how long they may take together: a person waits for the agent to start.
 pub const MASK_TIME: Duration = Duration::from_secs(120);
+/// How long a start waits for a placeholder that another session is just removing.
+pub const PLACEHOLDER_WAIT: Duration = Duration::from_secs(10);
 /// How often a warden that nobody tells about changes looks for new hidden files: a search of a large campaign is
 /// given twenty times its own duration, so that it never takes more than a twentieth of a core.
 pub const RESCAN: Duration = Duration::from_secs(5);

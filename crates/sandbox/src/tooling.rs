@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use ostler_domain::confinement::{self, Protect};
+use ostler_domain::limits::PLACEHOLDER_WAIT;
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat, mkdirat, openat};
 use rustix::mount::{UnmountFlags, unmount};
 
@@ -167,7 +169,7 @@ impl Tooling {
             if !has_our_text(&lock) {
                 return Ok(None);
             }
-            flock(&lock, FlockOperation::LockShared)?;
+            lock_shared(&lock)?;
             // The last session may have removed it while we waited.
             let there =
                 mounts::handle_beneath(self.root.as_fd(), path).and_then(|there| Ok(fstat(there)?.st_ino));
@@ -236,6 +238,18 @@ impl Tooling {
             if let Err(error) = removed {
                 log!("warden: {} stays: {error}", path.display());
             }
+        }
+    }
+}
+
+/// Only an ending session holds it for itself, and not for long. Should somebody else do so, they must not hold us up.
+fn lock_shared(file: &OwnedFd) -> io::Result<()> {
+    const PAUSE: Duration = Duration::from_millis(5);
+    let deadline = Instant::now() + PLACEHOLDER_WAIT;
+    loop {
+        match flock(file, FlockOperation::NonBlockingLockShared) {
+            Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(PAUSE),
+            locked => return Ok(locked?),
         }
     }
 }
