@@ -6,6 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::process::{Child, Command};
 
+use ostler_domain::confinement::Network;
+
 use crate::support::{Campaign, each_way};
 
 /// Calls by number, with what the kernel has to say to them.
@@ -129,29 +131,48 @@ fn ptrace_can_be_allowed() {
 }
 
 /// A process outside whose number nobody has inside, even if the tests are in a young pid namespace of their own.
-fn victim() -> Child {
-    loop {
-        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
-        if child.id() > 1_000 {
-            return child;
+struct Victim(Child);
+
+impl Victim {
+    fn new() -> Victim {
+        loop {
+            let victim = Victim(Command::new("sleep").arg("1000").spawn().unwrap());
+            if victim.0.id() > 1_000 {
+                return victim;
+            }
         }
-        child.kill().unwrap();
-        child.wait().unwrap();
+    }
+}
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
 #[test]
 fn nobody_outside_is_reached_by_signals_or_abstract_sockets() {
+    nobody_is_reached(&Network::None);
+}
+
+/// Abstract sockets belong to the network: here Landlock alone holds them back.
+#[test]
+fn nor_in_the_hosts_network() {
+    nobody_is_reached(&Network::Host { ports: vec![443] });
+}
+
+fn nobody_is_reached(network: &Network) {
     each_way(|way| {
-        let campaign = Campaign::new(way);
+        let campaign = Campaign::new(way).with(|confinement| confinement.network = network.clone());
         let name = format!("ostler-{}-{way:?}", std::process::id());
         let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
         listener.set_nonblocking(true).unwrap();
         let connect = format!(
             "perl -MSocket -e 'socket(my $s, PF_UNIX, SOCK_STREAM, 0); connect($s, pack_sockaddr_un(qq(\\0{name}))) or exit 1'"
         );
-        let mut victim = victim();
-        let number = victim.id();
+        let mut victim = Victim::new();
+        let number = victim.0.id();
         campaign.all_fail(&[
             &connect,
             &format!("kill -0 {number}"),
@@ -159,9 +180,7 @@ fn nobody_outside_is_reached_by_signals_or_abstract_sockets() {
             &format!("ls /proc/{number}"),
         ]);
         assert!(listener.accept().is_err());
-        assert_eq!(victim.try_wait().unwrap(), None, "it lives");
-        victim.kill().unwrap();
-        victim.wait().unwrap();
+        assert_eq!(victim.0.try_wait().unwrap(), None, "it lives");
         // Init is there, belongs to nobody inside, and is not moved by signals.
         assert_eq!(campaign.run("kill -9 1; kill -TERM 1; sleep 0.05; echo alive"), "alive");
     });
