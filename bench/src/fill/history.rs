@@ -97,7 +97,7 @@ impl History {
         let campaigns: Vec<Campaign> = (0..CAMPAIGNS).map(|n| campaign(n, &mut seed)).collect();
         let first = campaigns
             .iter()
-            .map(|campaign| Bulk::Node(campaign.added, Event::CampaignAdded(campaign.clone())));
+            .map(|campaign| Bulk::Node(campaign.added, Event::CampaignAdded(Box::new(campaign.clone()))));
         let mean = (ratio(size.events, size.sessions) - LEAST_EVENTS).max(0.0);
         Self {
             ready: first.collect(),
@@ -179,6 +179,7 @@ impl History {
                 name: earlier.name,
                 config: earlier.config,
                 sandbox: Sandbox::Off,
+                policy: Default::default(),
                 continues: Some(earlier.id),
                 chain: earlier.chain,
                 spawned_by: None,
@@ -205,6 +206,7 @@ impl History {
             name,
             config: self.config(&campaign, outcome),
             sandbox: Sandbox::Off,
+            policy: Default::default(),
             continues: None,
             chain: id,
             spawned_by: None,

@@ -134,6 +134,7 @@ fn options(home: &Home) -> ostler_engine::Options {
         watchdogs: WatchdogLimits::default(),
         orphan_grace: None,
         tape_bytes: None,
+        unconfined: true,
     }
 }
 

@@ -36,7 +36,7 @@ impl Stage {
         let campaign = campaign(at, place.path());
         let lives: Vec<(Created, Life)> = (0..count).map(|n| live(&campaign, n, at)).collect();
         let sessions = lives.iter().map(|(created, _)| created.id).collect();
-        let added = std::iter::once(Bulk::Node(at, Event::CampaignAdded(campaign)));
+        let added = std::iter::once(Bulk::Node(at, Event::CampaignAdded(Box::new(campaign))));
         let lived = lives.into_iter().flat_map(move |(created, life)| {
             let opened = ConversationOpened {
                 id: created.conversation,
@@ -90,6 +90,7 @@ pub(crate) fn live(campaign: &Campaign, n: u64, at: Time) -> (Created, Life) {
         name: format!("busy-{n}").parse().unwrap_or_else(|_| unreachable!("a name")),
         config: config(&campaign.root.path),
         sandbox: Sandbox::Off,
+        policy: Default::default(),
         continues: None,
         chain: id,
         spawned_by: None,

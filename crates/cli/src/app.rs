@@ -44,9 +44,8 @@ impl App {
     fn remark_silence(&self, client: &Client, home: &Home) {
         let client = client.clone();
         let who = daemon_file(home).map_or_else(String::new, |daemon| format!(" (pid {})", daemon.pid));
-        let silent =
-            format!("note: the daemon{who} has not answered for {} s; waiting … ", SILENCE.as_secs());
-        let remark = self.ui.remark_later(&Line::of(silent).faint("is it stopped, or its disk busy?"));
+        let silent = format!("note: no answer from the daemon{who} for {} s; waiting … ", SILENCE.as_secs());
+        let remark = self.ui.remark_later(&Line::of(silent).faint("ostler daemon logs may say why"));
         tokio::spawn(async move {
             tokio::time::sleep(SILENCE).await;
             if !client.has_answered() {

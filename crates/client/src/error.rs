@@ -99,7 +99,7 @@ impl Failure {
             // What the transport says of a message beyond its limit, before anybody looks at it.
             None if status.code() == Code::OutOfRange => {
                 let refusal = Refusal::new(
-                    Reason::InvalidArgument,
+                    Reason::TooLarge,
                     format!("a request has at most {} MiB", REQUEST_BYTES >> 20),
                 );
                 Failure::Final(

@@ -21,7 +21,14 @@ pub(crate) fn path(home: &Home) -> PathBuf {
     std::fs::read(home.daemon_json())
         .ok()
         .and_then(|text| serde_json::from_slice::<DaemonFile>(&text).ok())
+        .filter(|daemon| serves(daemon, home))
         .map_or_else(|| home.control_socket(), |daemon| daemon.socket)
+}
+
+/// Whether this daemon is the one of a home, and not of another that the home is a copy of.
+fn serves(daemon: &DaemonFile, home: &Home) -> bool {
+    let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    daemon.state.as_os_str().is_empty() || canonical(&daemon.state) == canonical(home.state())
 }
 
 pub(crate) async fn connect(path: &Path) -> io::Result<UnixStream> {

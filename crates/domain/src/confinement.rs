@@ -15,6 +15,9 @@ pub const CONFINEMENT_VERSION: u32 = 1;
 /// Where a session's socket appears inside.
 pub const SESSION_SOCKET: &str = "/run/ostler/session.sock";
 
+/// Where this program appears inside.
+pub const PROGRAM: &str = "/run/ostler/ostler";
+
 /// One sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,6 +34,8 @@ pub struct Confinement {
     pub network: Network,
     /// The port on 127.0.0.1 inside whose listener is handed to the keeper.
     pub gateway_port: Option<u16>,
+    /// This program itself, which appears as [`PROGRAM`]: for agents that are part of it, and for those that call it.
+    pub program: Option<PathBuf>,
     /// A socket of the keeper's that appears as [`SESSION_SOCKET`].
     pub session_socket: Option<PathBuf>,
     pub limits: Limits,
@@ -140,6 +145,7 @@ impl Confinement {
             tooling: Tooling { protect: Protect::Existing, except: Vec::new() },
             network: Network::None,
             gateway_port: None,
+            program: None,
             session_socket: None,
             limits: Limits::default(),
             ptrace: false,
@@ -163,7 +169,7 @@ impl Confinement {
         }
         let paths = [&self.root.path, &self.home.inside].into_iter();
         let paths = paths.chain(&self.home.source).chain(&self.read_only).chain(&self.writable);
-        for path in paths.chain(&self.session_socket) {
+        for path in paths.chain(&self.program).chain(&self.session_socket) {
             if let Some(fault) = path_fault(path) {
                 return Some(fault);
             }

@@ -98,12 +98,12 @@ events! {
     // The node.
     DaemonStarted(DaemonStarted) = 1, "DAEMON_STARTED";
     DaemonStopped(DaemonStopped) = 2, "DAEMON_STOPPED";
-    CampaignAdded(Campaign) = 3, "CAMPAIGN_ADDED";
+    CampaignAdded(Box<Campaign>) = 3, "CAMPAIGN_ADDED";
     CampaignRemoved(CampaignRemoved) = 4, "CAMPAIGN_REMOVED";
     ConversationOpened(ConversationOpened) = 5, "CONVERSATION_OPENED";
     Halted(Halted) = 6, "HALTED";
     HaltReleased(HaltReleased) = 7, "HALT_RELEASED";
-    CampaignPolicyChanged(CampaignPolicyChanged) = 8, "CAMPAIGN_POLICY_CHANGED";
+    CampaignPolicyChanged(Box<CampaignPolicyChanged>) = 8, "CAMPAIGN_POLICY_CHANGED";
 
     // A session's life.
     SessionCreated(Box<Created>) = 20, "SESSION_CREATED";

@@ -166,6 +166,9 @@ pub struct DaemonFile {
     pub program: PathBuf,
     /// The control socket.
     pub socket: PathBuf,
+    /// The state directory it serves: a copy of that directory, with this file in it, is not served by anybody.
+    #[serde(default)]
+    pub state: PathBuf,
 }
 
 #[cfg(test)]

@@ -100,55 +100,109 @@ impl NetMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preset {
     pub name: &'static str,
-    /// Directories below a person's home, or in a variable's place, that its toolchains live in.
-    pub directories: &'static [Toolchain],
+    pub toolchains: &'static [Toolchain],
 }
 
-/// A directory that a toolchain lives in: where a variable says, else below the home directory.
+/// A directory of a person's that programs live in. Only the parts named here are granted: beside them lie tokens and
+/// credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Toolchain {
+    /// The variable that says where it is.
     pub variable: Option<&'static str>,
+    /// Where it is when the variable is not set.
     pub below_home: &'static str,
-    /// Where its programs are, below the directory.
-    pub programs: Option<&'static str>,
-}
-
-const fn toolchain(
-    variable: Option<&'static str>,
-    below_home: &'static str,
-    programs: Option<&'static str>,
-) -> Toolchain {
-    Toolchain { variable, below_home, programs }
+    /// The parts that are granted; an empty one is the whole.
+    pub granted: &'static [&'static str],
+    /// Where its programs are; `*` is every version, the newest first.
+    pub programs: &'static [&'static str],
+    /// Whether the variable is set inside too. Not where tools write what they fetch: that goes to the agent's home.
+    pub is_exported: bool,
 }
 
 /// All presets.
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "@rust",
-        directories: &[
-            toolchain(Some("CARGO_HOME"), ".cargo", Some("bin")),
-            toolchain(Some("RUSTUP_HOME"), ".rustup", None),
+        toolchains: &[
+            Toolchain {
+                variable: Some("CARGO_HOME"),
+                below_home: ".cargo",
+                granted: &["bin"],
+                programs: &["bin"],
+                is_exported: false,
+            },
+            Toolchain {
+                variable: Some("RUSTUP_HOME"),
+                below_home: ".rustup",
+                granted: &[""],
+                programs: &[],
+                is_exported: true,
+            },
         ],
     },
     Preset {
         name: "@node",
-        directories: &[
-            toolchain(Some("NVM_DIR"), ".nvm", None),
-            toolchain(Some("VOLTA_HOME"), ".volta", Some("bin")),
-            toolchain(None, ".npm-global", Some("bin")),
+        toolchains: &[
+            Toolchain {
+                variable: Some("NVM_DIR"),
+                below_home: ".nvm",
+                granted: &["versions", "alias", "nvm.sh"],
+                programs: &["versions/node/*/bin"],
+                is_exported: true,
+            },
+            Toolchain {
+                variable: Some("VOLTA_HOME"),
+                below_home: ".volta",
+                granted: &["bin", "tools"],
+                programs: &["bin"],
+                is_exported: true,
+            },
+            Toolchain {
+                variable: None,
+                below_home: ".npm-global",
+                granted: &["bin", "lib"],
+                programs: &["bin"],
+                is_exported: false,
+            },
         ],
     },
     Preset {
         name: "@python",
-        directories: &[
-            toolchain(Some("PYENV_ROOT"), ".pyenv", Some("shims")),
-            toolchain(None, ".local/share/uv", None),
-            toolchain(None, ".local/bin", Some("")),
+        toolchains: &[
+            Toolchain {
+                variable: Some("PYENV_ROOT"),
+                below_home: ".pyenv",
+                granted: &[""],
+                programs: &["shims", "bin"],
+                is_exported: true,
+            },
+            Toolchain {
+                variable: None,
+                below_home: ".local/share/uv",
+                granted: &["python", "tools"],
+                programs: &[],
+                is_exported: false,
+            },
         ],
     },
     Preset {
         name: "@go",
-        directories: &[toolchain(Some("GOPATH"), "go", Some("bin")), toolchain(None, "sdk", None)],
+        toolchains: &[
+            Toolchain {
+                variable: Some("GOPATH"),
+                below_home: "go",
+                granted: &["bin"],
+                programs: &["bin"],
+                is_exported: false,
+            },
+            Toolchain {
+                variable: None,
+                below_home: "sdk",
+                granted: &[""],
+                programs: &["*/bin"],
+                is_exported: false,
+            },
+        ],
     },
 ];
 

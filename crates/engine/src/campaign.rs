@@ -10,7 +10,7 @@ use ostler_domain::{
 };
 use ostler_store::{Commit, CommitError, Urgency};
 
-use crate::{Change, Engine, clock::entropy};
+use crate::{Change, Engine, clock::entropy, confine::found_presets};
 
 impl Engine {
     /// Registers a directory. Asking again for the same directory gives the campaign that it is.
@@ -32,17 +32,14 @@ impl Engine {
             Some(name) => name,
             None => free_name(&root.path, &others),
         };
+        // Their first `cargo test` is to work; whoever does not want it takes it away.
+        let read = found_presets(self.shared.options.home_dir.as_deref());
+        let policy = Policy { read, ..Policy::default() };
         let now = self.shared.clock.now().wall;
-        let campaign = Campaign {
-            id: CampaignId::new(now, entropy()),
-            name,
-            root,
-            added: now,
-            policy: Policy::default(),
-        };
+        let campaign = Campaign { id: CampaignId::new(now, entropy()), name, root, added: now, policy };
         let commit = Commit {
             urgency: Urgency::Control,
-            node_events: vec![(now, Event::CampaignAdded(campaign.clone()))],
+            node_events: vec![(now, Event::CampaignAdded(Box::new(campaign.clone())))],
             session: None,
             request: change.done(&format!("add_campaign {path}"), campaign.id.to_string()),
         };
@@ -103,7 +100,7 @@ impl Engine {
         let now = self.shared.clock.now().wall;
         let commit = Commit {
             urgency: Urgency::Control,
-            node_events: vec![(now, Event::CampaignPolicyChanged(changed))],
+            node_events: vec![(now, Event::CampaignPolicyChanged(Box::new(changed)))],
             session: None,
             request: change.done(&fingerprint, campaign.id.to_string()),
         };

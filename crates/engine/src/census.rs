@@ -3,6 +3,8 @@
 //! The agent itself dies with its keeper (parent-death signal). What it had started may live on; it is known by
 //! the session id in its environment, which only processes of that session carry. A process is signalled through
 //! a pidfd that was opened before its environment was read, so a reused number is never hit.
+//!
+//! Who has a living keeper above it is no leftover: it is the same session in another home, of which ours is a copy.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -35,6 +37,9 @@ pub(crate) fn end_leftovers(session: &SessionId, group: Option<&Path>) -> Vec<Le
 /// Ends everything in the session's own cgroup, where it had one. Nobody else is ever in it.
 fn kill_group(group: &Path) -> Vec<Leftover> {
     let members = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+    if members.lines().filter_map(|pid| pid.parse().ok()).any(is_kept) {
+        return Vec::new();
+    }
     let found = members
         .lines()
         .filter_map(|pid| {
@@ -74,12 +79,29 @@ fn kill_if_stamped(pid: u32, stamp: &str) -> Option<Leftover> {
     let fd = pidfd_open(Pid::from_raw(i32::try_from(pid).ok()?)?, PidfdFlags::empty()).ok()?;
     let proc = Path::new("/proc").join(pid.to_string());
     let environ = fs::read(proc.join("environ")).ok()?;
-    if !environ.split(|byte| *byte == 0).any(|variable| variable == stamp.as_bytes()) || is_zombie(&proc) {
+    let is_stamped = environ.split(|byte| *byte == 0).any(|variable| variable == stamp.as_bytes());
+    if !is_stamped || is_zombie(&proc) || is_kept(pid) {
         return None;
     }
     let name = name_of(&proc);
     pidfd_send_signal(&fd, Signal::KILL).ok()?;
     Some(Leftover { pid, name })
+}
+
+/// Whether a keeper is among the parents of a process.
+fn is_kept(pid: u32) -> bool {
+    const DEEPEST: usize = 1_000;
+    let parents = std::iter::successors(parent_of(pid), |pid| parent_of(*pid));
+    parents.take(DEEPEST).take_while(|pid| *pid > 1).any(|pid| {
+        let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let mut words = command.split(|byte| *byte == 0).skip(1);
+        (words.next(), words.next()) == (Some(b"internal"), Some(b"keeper"))
+    })
+}
+
+fn parent_of(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
 }
 
 fn is_zombie(proc: &Path) -> bool {

@@ -80,7 +80,7 @@ impl Engine {
         });
         let messages = wanted.prompt.iter().map(|text| (new_message(now, text), None)).collect();
         let done = change.done(&fingerprint, id.to_string());
-        let created = created(&campaign, self.config(&wanted, &campaign), place);
+        let created = created(&campaign, self.config(&wanted, &campaign), self.shared.sandbox(), place);
         match self.record_session(created, messages, vec![opened], &change.by, done).await {
             Err(CommitError::RequestDone { reply, .. }) => self.session(&reply).await,
             Err(error) => Err(error.into()),
@@ -174,14 +174,15 @@ impl Engine {
     }
 }
 
-pub(crate) fn created(campaign: &Campaign, config: Config, place: Place) -> Created {
+pub(crate) fn created(campaign: &Campaign, config: Config, sandbox: Sandbox, place: Place) -> Created {
     Created {
         id: place.id,
         campaign: campaign.id,
         conversation: place.conversation,
         name: place.name,
         config,
-        sandbox: Sandbox::Off,
+        sandbox,
+        policy: campaign.policy.clone(),
         continues: place.continues,
         chain: place.chain,
         spawned_by: place.spawned_by,

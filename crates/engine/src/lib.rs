@@ -9,6 +9,7 @@ mod campaign;
 mod census;
 mod change;
 mod clock;
+mod confine;
 mod create;
 mod deltas;
 mod fault;

@@ -17,4 +17,6 @@ pub struct Options {
     /// How long an agent may live without a daemon; absent, for ever.
     pub orphan_grace: Option<Duration>,
     pub tape_bytes: Option<u64>,
+    /// Whether agents run without a sandbox, on this machine, because its owner said so.
+    pub unconfined: bool,
 }

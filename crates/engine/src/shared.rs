@@ -9,7 +9,10 @@ use std::{
     time::Duration,
 };
 
-use ostler_domain::{Refusal, SessionId, session::Created};
+use ostler_domain::{
+    Refusal, SessionId, confinement,
+    session::{Created, Sandbox},
+};
 use ostler_providers::{Launch, Provider, registry};
 use ostler_store::{Halt, Store};
 use ostler_tape::LaunchDocument;
@@ -18,6 +21,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     clock::Clock,
+    confine::{Confined, Machine},
     deltas::Deltas,
     keeper::{NotStarted, Program, cgroup_parent, sweep_cgroups},
     options::Options,
@@ -84,6 +88,11 @@ impl Shared {
         self.options.state_dir.join("sessions").join(id.to_string())
     }
 
+    /// What confines the sessions that are created now.
+    pub(crate) fn sandbox(&self) -> Sandbox {
+        if self.options.unconfined { Sandbox::Off } else { Sandbox::On }
+    }
+
     /// Clears away what keepers of other times and homes could not.
     pub(crate) fn sweep(&self) {
         if let Some(parent) = self.cgroups.clone() {
@@ -136,7 +145,7 @@ impl Shared {
     }
 
     /// Makes a keeper's document, and the directory that it speaks of.
-    pub(crate) fn launch_document(
+    pub(crate) async fn launch_document(
         &self,
         created: &Created,
         provider: &dyn Provider,
@@ -144,9 +153,13 @@ impl Shared {
         dir: &Path,
     ) -> Result<LaunchDocument, NotStarted> {
         let config = &created.config;
+        let confined = match created.sandbox {
+            Sandbox::On => Some(self.confined(created).await?),
+            Sandbox::Off => None,
+        };
         let launch = Launch {
-            // The keeper's own image: an upgrade on disk does not mix versions.
-            ostler: PathBuf::from("/proc/self/exe"),
+            // Outside of a sandbox the keeper's own image: an upgrade on disk does not mix versions.
+            ostler: PathBuf::from(if confined.is_some() { confinement::PROGRAM } else { "/proc/self/exe" }),
             model: config.model.clone(),
             config: config.provider_config.clone(),
         };
@@ -160,7 +173,12 @@ impl Shared {
             LaunchDocument::new(created.id.to_string(), attempt, dir.to_owned(), command.program);
         document.args = command.args;
         document.cwd = PathBuf::from(&config.working_dir);
-        document.env = self.environment(created, command.env);
+        let (confinement, environment) = match confined {
+            Some(Confined { confinement, environment }) => (Some(confinement), environment),
+            None => (None, unconfined_environment()),
+        };
+        document.env = self.environment(environment, created, command.env);
+        document.confinement = confinement;
         document.cgroup = self.session_cgroup(&created.id);
         document.ladder = provider.stop_ladder();
         document.daemon_json = self.options.daemon_json.clone();
@@ -172,12 +190,31 @@ impl Shared {
         Ok(document)
     }
 
-    /// Starts empty; the reserved names come last, so that nothing overrides them.
-    fn environment(&self, created: &Created, provider: Vec<(String, String)>) -> Vec<(String, String)> {
-        const INHERITED: &[&str] =
-            &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR", "TZ"];
-        let inherited =
-            INHERITED.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
+    /// The sandbox of a session, as its policy and this machine make it.
+    async fn confined(&self, created: &Created) -> Result<Confined, NotStarted> {
+        let not_known = |message: String| NotStarted { stage: "campaign".to_owned(), message };
+        let found = self.store.campaign(created.campaign).await;
+        let campaign = found
+            .map_err(|error| not_known(error.to_string()))?
+            .ok_or_else(|| not_known(format!("campaign {} is not recorded", created.campaign.short())))?
+            .campaign;
+        let all = self.store.campaigns().await.map_err(|error| not_known(error.to_string()))?;
+        let others = all.into_iter().filter(|other| other.id != campaign.id);
+        let machine = Machine {
+            options: &self.options,
+            program: self.program.on_disk(),
+            other_roots: others.map(|other| other.root.path).collect(),
+        };
+        machine.confine(created, &campaign.root)
+    }
+
+    /// What is there at the beginning; the reserved names come last, so that nothing overrides them.
+    fn environment(
+        &self,
+        beginning: Vec<(String, String)>,
+        created: &Created,
+        provider: Vec<(String, String)>,
+    ) -> Vec<(String, String)> {
         let config = &created.config;
         let reserved = [
             ("OSTLER_SESSION_ID", created.id.to_string()),
@@ -185,7 +222,7 @@ impl Shared {
             ("OSTLER_CAMPAIGN_DIR", config.working_dir.clone()),
             ("OSTLER_PROVIDER", config.provider.clone()),
         ];
-        let mut environment: std::collections::BTreeMap<String, String> = inherited.collect();
+        let mut environment: std::collections::BTreeMap<String, String> = beginning.into_iter().collect();
         environment.extend(config.environment.clone());
         environment.extend(provider);
         environment.extend(reserved.map(|(name, value)| (name.to_owned(), value)));
@@ -206,4 +243,10 @@ impl Shared {
             }
         });
     }
+}
+
+/// The few variables of ours that an agent without a sandbox gets.
+fn unconfined_environment() -> Vec<(String, String)> {
+    const INHERITED: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR", "TZ"];
+    INHERITED.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?))).collect()
 }

@@ -49,6 +49,11 @@ pub(crate) fn of(confinement: &Confinement) -> Vec<Source> {
     }));
     all.extend(confinement.read_only.iter().map(same(Shown::ReadOnly)));
     all.extend(confinement.writable.iter().map(same(Shown::Writable)));
+    all.extend(confinement.program.iter().map(|path| Source {
+        shown: Shown::ReadOnly,
+        path: path.clone(),
+        inside: ostler_domain::confinement::PROGRAM.into(),
+    }));
     all.extend(confinement.session_socket.iter().map(|path| Source {
         shown: Shown::Socket,
         path: path.clone(),

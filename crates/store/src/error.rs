@@ -37,6 +37,8 @@ impl FaultKind {
                 ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed,
             ) => FaultKind::Busy,
             Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) => FaultKind::Io,
+            // What is in a row is not what only we could have put there.
+            None if is_of_a_value(error) => FaultKind::Corrupt,
             _ => FaultKind::Other,
         }
     }
@@ -50,6 +52,14 @@ impl FaultKind {
             _ => FaultKind::Io,
         }
     }
+}
+
+fn is_of_a_value(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error};
+    matches!(
+        error,
+        FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..) | Utf8Error(..)
+    )
 }
 
 #[derive(Debug, Clone, thiserror::Error)]

@@ -35,18 +35,32 @@ impl TestHome {
         Self { program: program.into(), home: Home::at(root), dir }
     }
 
+    /// [`TestHome::started`] with agents outside of any sandbox, where they can do what a test must have done.
+    pub async fn started_unconfined(program: impl Into<PathBuf>) -> Self {
+        let home = Self::new(program);
+        fs::create_dir_all(home.home.config()).unwrap();
+        let unconfined = "[sandbox]\nrun_agents_unconfined_on_this_machine = true\n";
+        fs::write(home.home.config_toml(), unconfined).unwrap();
+        home.begin().await;
+        home
+    }
+
     /// A home with a running daemon and a campaign `shop`.
     pub async fn started(program: impl Into<PathBuf>) -> Self {
         let home = Self::new(program);
-        let client = home.start().await;
+        home.begin().await;
+        home
+    }
+
+    async fn begin(&self) {
+        let client = self.start().await;
         client
             .add_campaign(ostler_client::AddCampaign {
-                path: home.campaign_dir().display().to_string(),
+                path: self.campaign_dir().display().to_string(),
                 name: Some("shop".parse().unwrap()),
             })
             .await
             .unwrap();
-        home
     }
 
     pub fn path(&self) -> &Path {

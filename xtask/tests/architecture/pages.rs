@@ -129,7 +129,8 @@ fn all_steps_of_scenarios_are_described() {
 #[test]
 fn all_settings_are_described() {
     let source = "crates/ostler/src/daemon/config.rs";
-    let sections = [("", "Config"), ("watchdog.", "Watchdogs"), ("limits.", "Limits")];
+    let sections =
+        [("", "Config"), ("watchdog.", "Watchdogs"), ("limits.", "Limits"), ("sandbox.", "SandboxSettings")];
     for (section, name) in sections {
         let keys = fields(source, name)
             .into_iter()

@@ -25,7 +25,7 @@ pub(crate) struct DbArgs {
 enum Verb {
     /// Look for damage, changing nothing; exit 1 when there is some
     Check {
-        /// Read every event, blob and tape too
+        /// Read every event and blob too
         #[arg(long)]
         full: bool,
     },

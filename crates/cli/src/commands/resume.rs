@@ -1,7 +1,7 @@
 //! `ostler resume`: lets sessions go on, whatever held them.
 
 use clap::Args;
-use ostler_client::{Client, ResumeSession};
+use ostler_client::{Client, ResumeSession, Session};
 
 use super::many::{self, Operands};
 use crate::{app::App, failure::Failure, parse};
@@ -20,15 +20,21 @@ pub(crate) struct ResumeArgs {
 
 pub(crate) async fn run(app: &App, args: ResumeArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
+    let raised = |session: &Session| ResumeSession {
+        who: session.id.to_string(),
+        max_tokens: args.budget,
+        tape_bytes: args.tape,
+    };
     let act = async |client: &Client, who: &str| {
         let session = client.session(who).await?;
         // Nobody must know a session's state to pick a verb: what has ended goes on in a new session.
         if session.outcome.is_some() {
-            return Ok(("goes on".to_owned(), client.restart_session(who).await?));
+            let fresh = client.restart_session(who).await?;
+            let is_raised = args.budget.is_some() || args.tape.is_some();
+            let fresh = if is_raised { client.resume_session(raised(&fresh)).await? } else { fresh };
+            return Ok(("goes on".to_owned(), fresh));
         }
-        let request =
-            ResumeSession { who: session.id.to_string(), max_tokens: args.budget, tape_bytes: args.tape };
-        Ok(("goes on".to_owned(), client.resume_session(request).await?))
+        Ok(("goes on".to_owned(), client.resume_session(raised(&session)).await?))
     };
     many::each(app, &client, &args.operands, act).await
 }

@@ -38,7 +38,14 @@ async fn daemon_json_decides_where_to_look() {
     let home = Home::at(dir.path());
     let socket = dir.path().join("elsewhere.sock");
     let _daemon = Daemon::start_at(&socket, &Disk::new());
-    let said = DaemonFile { pid: 1, start_time: 2, version: "0".into(), program: "/bin/true".into(), socket };
+    let said = DaemonFile {
+        pid: 1,
+        start_time: 2,
+        version: "0".into(),
+        program: "/bin/true".into(),
+        socket,
+        state: home.state().to_owned(),
+    };
     std::fs::create_dir_all(home.state()).unwrap();
     std::fs::write(home.daemon_json(), serde_json::to_vec(&said).unwrap()).unwrap();
     Client::connect(&home).await.unwrap();

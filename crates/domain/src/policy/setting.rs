@@ -116,9 +116,7 @@ impl Policy {
             "env" => setting.list(&mut policy.env, check_variable)?,
             "commands" => setting.list(&mut policy.commands, check_command)?,
             "net.allow" => setting.list(&mut policy.net_allow, check_host)?,
-            "net.mode" => {
-                policy.net_mode = setting.word(|word| NetMode::parse(word), "none, provider, open, host")?
-            }
+            "net.mode" => policy.net_mode = setting.word(NetMode::parse, "none, provider, open, host")?,
             "limits.memory" => policy.limits.memory = setting.word(size, "a size such as 8GiB")?,
             "limits.tmp" => policy.limits.tmp = setting.word(size, "a size such as 2GiB")?,
             "limits.shm" => policy.limits.shm = setting.word(size, "a size such as 256MiB")?,

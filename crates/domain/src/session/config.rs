@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CampaignId, ConversationId, Name, SessionId, budget::Budget, limits};
+use crate::{CampaignId, ConversationId, Name, Policy, SessionId, budget::Budget, limits};
 
 /// The first event of a session: everything about it that never changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -15,6 +15,9 @@ pub struct Created {
     pub name: Name,
     pub config: Config,
     pub sandbox: Sandbox,
+    /// What the campaign allowed when the session was created.
+    #[serde(default)]
+    pub policy: Policy,
     /// The session whose work this one goes on with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<SessionId>,

@@ -58,6 +58,7 @@ pub(crate) fn created(
             watchdogs: WatchdogLimits::default(),
         },
         sandbox: Sandbox::Off,
+        policy: Default::default(),
         continues: None,
         chain: id,
         spawned_by: None,

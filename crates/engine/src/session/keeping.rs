@@ -91,7 +91,7 @@ impl Actor {
         let (shared, commands) = (self.shared.clone(), self.handle.commands.clone());
         let (dir, created, provider) = (self.dir.clone(), self.state.created().clone(), self.provider);
         tokio::spawn(async move {
-            let result = match shared.launch_document(&created, provider, attempt, &dir) {
+            let result = match shared.launch_document(&created, provider, attempt, &dir).await {
                 Ok(document) => keeper::spawn(&shared.program, &document).await,
                 Err(not_started) => Err(not_started),
             };

@@ -18,7 +18,7 @@ use ostler_tape::{
 use tempfile::TempDir;
 
 /// Far longer than anything here takes, on a machine that does other things too.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Waits until `condition` gives something.
 pub(crate) fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, de::Error};
 pub(super) struct Config {
     watchdog: Watchdogs,
     limits: Limits,
+    sandbox: SandboxSettings,
     /// How long an agent may live without a daemon; absent, for ever.
     orphan_grace: Option<Span>,
 }
@@ -29,6 +30,13 @@ struct Watchdogs {
 struct Limits {
     /// Bytes a session's tape may have.
     tape: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct SandboxSettings {
+    /// Agents have all the rights of the user who runs the daemon. Said in every listing.
+    run_agents_unconfined_on_this_machine: bool,
 }
 
 /// A span of time written as `90s`, `10m`, `2h` or `500ms`.
@@ -91,6 +99,10 @@ impl Config {
 
     pub(super) fn orphan_grace(&self) -> Option<Duration> {
         self.orphan_grace.map(|Span(span)| span)
+    }
+
+    pub(super) fn unconfined(&self) -> bool {
+        self.sandbox.run_agents_unconfined_on_this_machine
     }
 
     pub(super) fn tape_bytes(&self) -> Option<u64> {

@@ -49,6 +49,7 @@ pub(super) fn announce(home: &Home, program: &Path, socket: &Path) -> Result<(),
         version: VERSION.to_owned(),
         program: program.to_owned(),
         socket: socket.to_owned(),
+        state: home.state().to_owned(),
     };
     let text = serde_json::to_vec(&file).map_err(|error| Refusal::internal(error.to_string()))?;
     replace(&path, &text).map_err(|error| refusal(&path, "written", &error))

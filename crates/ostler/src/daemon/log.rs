@@ -18,7 +18,13 @@ const LOG_BYTES: u64 = 16 * 1024 * 1024;
 
 pub(super) fn start(place: Place, home: &Home) -> Result<(), Refusal> {
     let filter = EnvFilter::try_from_env("OSTLER_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_target(false).with_ansi(false);
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_target(false)
+        .with_ansi(false)
+        // A line that cannot be written is lost, and nothing else: to complain about it on standard error, whose reader
+        // may be long gone, would end the thread that has something to say.
+        .log_internal_errors(false);
     match place {
         Place::Foreground => builder.with_writer(io::stderr).init(),
         Place::Background => {
@@ -29,6 +35,15 @@ pub(super) fn start(place: Place, home: &Home) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+/// Lets go of the starter, which has heard all that it waits for: what nobody reads any more must not be written to.
+pub(super) fn let_go_of_starter(place: Place) {
+    if place == Place::Background
+        && let Ok(null) = OpenOptions::new().write(true).open("/dev/null")
+    {
+        let _ = rustix::stdio::dup2_stderr(&null);
+    }
 }
 
 /// Says why the daemon did not start, where somebody will look: the starter reads standard error, people the log.

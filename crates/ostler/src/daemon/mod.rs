@@ -70,14 +70,14 @@ fn run(place: Place) -> Result<(), Refusal> {
         .enable_all()
         .build()
         .map_err(|error| Refusal::internal(format!("the runtime cannot be started: {error}")))?;
-    let ended = runtime.block_on(serve(home, config, program));
+    let ended = runtime.block_on(serve(place, home, config, program));
     // The record is closed before the lock is let go of.
     drop(runtime);
     drop(lock);
     ended
 }
 
-async fn serve(home: Home, config: Config, program: Program) -> Result<(), Refusal> {
+async fn serve(place: Place, home: Home, config: Config, program: Program) -> Result<(), Refusal> {
     let clock = Clock::system();
     let started = clock.now().wall;
     let on_disk = program.on_disk().to_owned();
@@ -89,6 +89,7 @@ async fn serve(home: Home, config: Config, program: Program) -> Result<(), Refus
         watchdogs: config.watchdogs(),
         orphan_grace: config.orphan_grace(),
         tape_bytes: config.tape_bytes(),
+        unconfined: config.unconfined(),
     };
     let engine = Engine::start(options, clock, program).await?;
     let path = home.control_socket();
@@ -104,6 +105,7 @@ async fn serve(home: Home, config: Config, program: Program) -> Result<(), Refus
     tokio::spawn(signals(stop));
     tokio::spawn(adopt(engine.clone()));
     tracing::info!(pid = std::process::id(), version = VERSION, "ready");
+    log::let_go_of_starter(place);
     asked(stopped.clone()).await;
     let wish = stopped.borrow().clone().unwrap_or(Stop { by: By::ostler(), stop_sessions: false });
     tracing::info!(by = wish.by.0, wish.stop_sessions, "asked to stop");

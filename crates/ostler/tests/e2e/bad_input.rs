@@ -113,7 +113,7 @@ async fn requests_have_limits() {
 
 #[tokio::test]
 async fn an_agent_may_print_anything() {
-    let home = TestHome::started(OSTLER).await;
+    let home = TestHome::started_unconfined(OSTLER).await;
     let client = home.client().await;
     let bystander = home.session(&client, &scenario::of(vec![scenario::count("tick", 100, 10)])).await.id;
     let deep = format!("{{\"type\":\"say\",\"text\":{}", "[".repeat(200_000));
@@ -155,7 +155,7 @@ async fn an_agent_may_print_anything() {
 
 #[tokio::test]
 async fn a_line_without_end_is_oversize_and_the_stream_goes_on() {
-    let home = TestHome::started(OSTLER).await;
+    let home = TestHome::started_unconfined(OSTLER).await;
     let client = home.client().await;
     // 40 MiB in one line, above the parse limit of 32 MiB.
     let steps = vec![

@@ -55,7 +55,7 @@ fn a_run_prints_the_answer_alone_and_ends_done() {
     assert!(err.contains("hm") && err.contains("done"), "{err}");
     assert!(!out.contains('\u{1b}') && !err.contains('\u{1b}'), "colour without a terminal");
     let shown = ok(&home, &["show", "mine"]);
-    assert!(shown.contains("done") && shown.contains("sandbox off"), "{shown}");
+    assert!(shown.contains("done") && shown.contains("sandbox on"), "{shown}");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn ls_and_events_have_their_documented_json() {
         session["usage"],
         json!({"input": 500, "cache_read": 1, "cache_write": 2, "output": 200, "reasoning": 3})
     );
-    assert_eq!(session["sandbox"], json!("off"));
+    assert_eq!(session["sandbox"], json!("on"));
     assert!(listed.as_object().unwrap().contains_key("next_cursor"));
     let lines = ok(&home, &["events", "-o", "jsonl"]);
     let events: Vec<Value> = lines.lines().map(json_of).collect();

@@ -11,7 +11,7 @@ use std::{
 use ostler_client::{Client, CreateSession};
 use ostler_domain::{
     Event, Kind, Reason,
-    query::EventFilter,
+    query::{EventFilter, Page, SessionFilter},
     session::{Attention, Outcome, Status},
 };
 use ostler_testkit::{TestHome, numbers, scenario, wait};
@@ -53,7 +53,7 @@ async fn a_killed_keeper_takes_its_agent_along_and_is_recorded() {
 
 #[tokio::test]
 async fn what_outlives_keeper_and_init_is_found_ended_and_recorded() {
-    let home = TestHome::started(OSTLER).await;
+    let home = TestHome::started_unconfined(OSTLER).await;
     let client = home.client().await;
     let steps =
         vec![scenario::say("now"), json!({"run": ["sh", "-c", "setsid sleep 300 >/dev/null 2>&1 & wait"]})];
@@ -119,11 +119,16 @@ async fn a_daemon_that_dies_between_commit_and_effect_does_it_when_it_is_back() 
         let mut wanted = CreateSession::new("shop", "script");
         wanted.initial_message = Some(scenario::of(vec![scenario::count("tick", 20, 5)]));
         wanted.ends_with_turn = true;
-        let id = client.create_session(wanted).await.unwrap().id;
+        // The answer may die with the daemon; what it says is committed either way.
+        let answer = client.create_session(wanted).await;
         wait::until("the daemon to die at the fault", wait::PATIENCE, || {
             daemon.try_wait().unwrap().is_some()
         });
         let client = home.start().await;
+        let all = client.sessions(&SessionFilter::default(), Page::of(10, None)).await.unwrap().rows;
+        let id = all[0].id;
+        assert_eq!(all.len(), 1, "created once");
+        assert!(answer.is_err() || answer.is_ok_and(|created| created.id == id));
         let view = home.ended(&id.to_string()).await;
         assert_eq!(view.outcome, Some(Outcome::Done), "fault at pass {pass}: {:?}", view.obituary);
         let events = home.events(&client, id).await;

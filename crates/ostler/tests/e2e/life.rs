@@ -26,7 +26,7 @@ async fn a_session_runs_and_is_recorded() {
     let view = home.ended(&created.id.to_string()).await;
     assert_eq!(
         (view.outcome, view.status, view.sandbox),
-        (Some(Outcome::Done), Status::Stopped, Sandbox::Off)
+        (Some(Outcome::Done), Status::Stopped, Sandbox::On)
     );
     let events = home.events(&client, created.id).await;
     numbers::assert_gapless(&events, "the session");

@@ -7,6 +7,7 @@ mod bad_input;
 mod cli;
 mod clocks;
 mod control;
+mod copies;
 mod crash;
 mod emergency;
 mod faults;

@@ -26,7 +26,7 @@ fn campaigns_are_found_by_id_name_and_place() {
     (0..3).for_each(|n| record(&store, Kind::CampaignAdded, n));
     let mut inner = campaign(7);
     inner.root.path = "/home/ann/shop-1/vendor".to_owned();
-    store.commit_blocking(node_commit(vec![(at(7), Event::CampaignAdded(inner.clone()))])).unwrap();
+    store.commit_blocking(node_commit(vec![(at(7), Event::CampaignAdded(Box::new(inner.clone())))])).unwrap();
     assert_eq!(block_on(store.campaigns()).unwrap(), [campaign(0), campaign(1), campaign(2), inner.clone()]);
     assert_eq!(block_on(store.campaign_named("shop-2")).unwrap(), Some(campaign(2)));
     let containing =
@@ -52,7 +52,9 @@ fn a_name_or_directory_in_use_is_refused_and_free_again_after_removal() {
     same_name.name = campaign(0).name;
     let mut same_path = campaign(2);
     same_path.root.path = campaign(0).root.path;
-    let add = |campaign| store.commit_blocking(node_commit(vec![(at(1), Event::CampaignAdded(campaign))]));
+    let add = |campaign| {
+        store.commit_blocking(node_commit(vec![(at(1), Event::CampaignAdded(Box::new(campaign)))]))
+    };
     assert!(matches!(add(same_name.clone()), Err(CommitError::Taken { .. })));
     assert!(matches!(add(same_path), Err(CommitError::Taken { .. })));
     record(&store, Kind::CampaignRemoved, 0);

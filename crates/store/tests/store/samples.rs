@@ -89,6 +89,7 @@ pub(crate) fn created(n: u64) -> Created {
             watchdogs: WatchdogLimits::default(),
         },
         sandbox: Sandbox::Off,
+        policy: Default::default(),
         continues: (n > 0 && n.is_multiple_of(5)).then(|| session_id(n - 1)),
         chain: session_id(n - n % 5),
         spawned_by: (n % 6 == 5).then(|| session_id(0)),
@@ -134,14 +135,14 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             boot: boot(),
         }),
         Kind::DaemonStopped => Event::DaemonStopped(DaemonStopped { by: by(), sessions_left_running: n }),
-        Kind::CampaignAdded => Event::CampaignAdded(campaign(n)),
+        Kind::CampaignAdded => Event::CampaignAdded(Box::new(campaign(n))),
         Kind::CampaignRemoved => Event::CampaignRemoved(CampaignRemoved { id: campaign_id(n), by: by() }),
-        Kind::CampaignPolicyChanged => Event::CampaignPolicyChanged(CampaignPolicyChanged {
+        Kind::CampaignPolicyChanged => Event::CampaignPolicyChanged(Box::new(CampaignPolicyChanged {
             campaign: campaign_id(n),
             settings: vec!["read+=@rust".to_owned()],
             policy: Policy { read: vec!["@rust".to_owned()], ..Policy::default() },
             by: by(),
-        }),
+        })),
         Kind::ConversationOpened => Event::ConversationOpened(ConversationOpened {
             id: conversation_id(n),
             campaign: campaign_id(n % 3),

@@ -196,8 +196,11 @@ impl Dice {
 
     fn policy(&mut self) -> Policy {
         let settings = ["read+=@rust", "write+=/srv/a b", "net.mode=open", "limits.memory=8GiB", "ptrace=on"];
-        let said: Vec<String> =
-            settings.iter().filter(|_| self.number() % 2 == 0).map(|text| (*text).to_owned()).collect();
+        let said: Vec<String> = settings
+            .iter()
+            .filter(|_| self.number().is_multiple_of(2))
+            .map(|text| (*text).to_owned())
+            .collect();
         Policy::default().changed_by(&said).unwrap()
     }
 
@@ -219,7 +222,7 @@ impl Dice {
         let event = match self.small() % 4 {
             0 => Event::AgentCompletion(Text { text: self.text() }),
             1 => Event::UsageRecorded(UsageRecorded { usage: self.usage(), model: self.maybe(Self::text) }),
-            2 => Event::CampaignAdded(self.campaign()),
+            2 => Event::CampaignAdded(Box::new(self.campaign())),
             _ => {
                 let (kind, body) = ("MOON_LANDED".to_owned(), self.text());
                 return Received::Unknown(UnknownEvent { seq, session, session_seq, time, kind, body });

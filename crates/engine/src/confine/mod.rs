@@ -1,0 +1,180 @@
+//! What a session's sandbox is to be: the campaign's policy, resolved against this machine.
+//!
+//! The daemon only writes the document; keeper and warden build what it says, or refuse.
+
+mod git;
+mod presets;
+
+use std::{
+    fs::{self, DirBuilder},
+    io,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+};
+
+use ostler_domain::{
+    Policy,
+    campaign::{Root, is_below},
+    confinement::{CampaignRoot, Confinement, HomeDirectory, Limits, Network, Tooling},
+    policy::NetMode,
+    session::Created,
+};
+
+pub(crate) use presets::found as found_presets;
+
+use crate::{Options, keeper::NotStarted};
+
+/// Where the agent's home is inside.
+const HOME: &str = "/home/agent";
+const USER: &str = "agent";
+/// Where the system's programs are.
+const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// Ports that a sandbox in the host's network may connect to.
+const HOST_PORTS: [u16; 3] = [22, 80, 443];
+
+/// A sandbox, and the environment of whoever runs in it.
+pub(crate) struct Confined {
+    pub(crate) confinement: Confinement,
+    /// Before everything that a person or a provider adds.
+    pub(crate) environment: Vec<(String, String)>,
+}
+
+/// What is known of the machine.
+pub(crate) struct Machine<'a> {
+    pub(crate) options: &'a Options,
+    /// This program, for agents that are part of it.
+    pub(crate) program: &'a Path,
+    /// Other campaigns' roots: nobody is given one of them by the way.
+    pub(crate) other_roots: Vec<String>,
+}
+
+impl Machine<'_> {
+    pub(crate) fn confine(&self, created: &Created, root: &Root) -> Result<Confined, NotStarted> {
+        let policy = &created.policy;
+        let home = self.home(created)?;
+        let mut read_only = Vec::new();
+        let mut programs = Vec::new();
+        let mut variables = Vec::new();
+        for name in &policy.read {
+            match ostler_domain::policy::preset(name) {
+                Some(preset) => {
+                    let granted = presets::resolve(preset, self.options.home_dir.as_deref());
+                    read_only.extend(granted.read_only);
+                    programs.extend(granted.programs);
+                    variables.extend(granted.variables);
+                }
+                None => read_only.push(self.granted(name)?),
+            }
+        }
+        let writable =
+            policy.write.iter().map(|path| self.granted(path)).collect::<Result<Vec<_>, NotStarted>>()?;
+        let path = CampaignRoot { path: (&root.path).into(), device: root.device, inode: root.inode };
+        let mut confinement = Confinement::new(path);
+        confinement.home = HomeDirectory { inside: HOME.into(), source: Some(home) };
+        confinement.read_only = read_only;
+        confinement.writable = writable;
+        confinement.hidden = policy.hide.clone();
+        confinement.tooling = Tooling {
+            protect: policy.protect_tooling.unwrap_or(confinement.tooling.protect),
+            except: Vec::new(),
+        };
+        confinement.network = network(policy);
+        confinement.program = Some(self.program.to_owned());
+        confinement.limits = limits(policy);
+        confinement.ptrace = policy.ptrace.unwrap_or(false);
+        Ok(Confined { confinement, environment: environment(policy, &programs, variables) })
+    }
+
+    /// A path that a policy grants, as it is now.
+    fn granted(&self, path: &str) -> Result<PathBuf, NotStarted> {
+        let refuse = |message: String| NotStarted { stage: "policy".to_owned(), message };
+        let canonical = fs::canonicalize(path)
+            .map_err(|error| refuse(format!("{path}, which the policy grants: {error}")))?;
+        match self.refusal(&canonical) {
+            Some(why) => Err(refuse(format!("the policy grants {path}, but {why}"))),
+            None => Ok(canonical),
+        }
+    }
+
+    /// Why a directory is nobody's to be given; none when it may be.
+    pub(crate) fn refusal(&self, canonical: &Path) -> Option<String> {
+        let text = canonical.to_string_lossy();
+        let holds = |inner: &str| inner == text || is_below(inner, &text);
+        let owned = |dir: &PathBuf| {
+            fs::canonicalize(dir).unwrap_or_else(|_| dir.clone()).to_string_lossy().into_owned()
+        };
+        let mut own = self.options.own_dirs.iter().map(owned);
+        if let Some(own) = own.find(|own| holds(own) || is_below(&text, own)) {
+            return Some(format!("Ostler's own files are there ({own})"));
+        }
+        if self.options.home_dir.as_ref().map(owned).is_some_and(|home| holds(&home)) {
+            return Some("it holds a whole home directory".to_owned());
+        }
+        let root = self.other_roots.iter().find(|root| holds(root))?;
+        Some(format!("it holds another campaign ({root})"))
+    }
+
+    /// The directory that is the agent's home, and stays for the conversation's next session.
+    fn home(&self, created: &Created) -> Result<PathBuf, NotStarted> {
+        let home = self.options.state_dir.join("homes").join(created.conversation.to_string());
+        let make = || -> io::Result<PathBuf> {
+            DirBuilder::new().recursive(true).mode(0o700).create(&home)?;
+            git::introduce(self.options.home_dir.as_deref(), &home)?;
+            fs::canonicalize(&home)
+        };
+        make().map_err(|error| NotStarted {
+            stage: "home".to_owned(),
+            message: format!("the agent's home {} cannot be made: {error}", home.display()),
+        })
+    }
+}
+
+fn network(policy: &Policy) -> Network {
+    match policy.net_mode {
+        None | Some(NetMode::None) => Network::None,
+        Some(NetMode::Provider) => Network::Provider,
+        Some(NetMode::Open) => Network::Open,
+        Some(NetMode::Host) => Network::Host { ports: HOST_PORTS.to_vec() },
+    }
+}
+
+fn limits(policy: &Policy) -> Limits {
+    let usual = Limits::default();
+    Limits {
+        processes: policy.limits.pids.unwrap_or(usual.processes),
+        tmp_bytes: policy.limits.tmp.unwrap_or(usual.tmp_bytes),
+        shm_bytes: policy.limits.shm.unwrap_or(usual.shm_bytes),
+        memory_bytes: policy.limits.memory,
+        tasks: policy.limits.pids,
+        ..usual
+    }
+}
+
+/// Starts empty: nothing of the daemon's own environment but what says which language and which hour it is, and what the
+/// policy names.
+fn environment(
+    policy: &Policy,
+    programs: &[PathBuf],
+    variables: Vec<(String, String)>,
+) -> Vec<(String, String)> {
+    let shell = if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" };
+    let path = programs.iter().map(|dir| dir.to_string_lossy()).chain([SYSTEM_PATH.into()]);
+    let fixed = [
+        ("PATH", path.collect::<Vec<_>>().join(":")),
+        ("HOME", HOME.to_owned()),
+        ("USER", USER.to_owned()),
+        ("LOGNAME", USER.to_owned()),
+        ("SHELL", shell.to_owned()),
+        ("TMPDIR", "/tmp".to_owned()),
+        ("TERM", "dumb".to_owned()),
+        ("LANG", std::env::var("LANG").unwrap_or_else(|_| "C.UTF-8".to_owned())),
+    ];
+    let named = ["TZ".to_owned()].into_iter().chain(policy.env.iter().cloned());
+    let inherited = named.filter_map(|name| std::env::var(&name).ok().map(|value| (name, value)));
+    fixed
+        .map(|(name, value)| (name.to_owned(), value))
+        .into_iter()
+        .chain(variables)
+        .chain(inherited)
+        .collect()
+}
