@@ -66,7 +66,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         "SESSION (each also after the word `session`)",
         &["pause", "resume", "restart", "interrupt", "kill", "wait", "session"],
     ),
-    ("CAMPAIGNS", &["campaign"]),
+    ("CAMPAIGNS", &["campaign", "sandbox"]),
     ("MACHINE", &["events", "daemon", "db", "version", "help"]),
 ];
 

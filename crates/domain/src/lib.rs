@@ -17,6 +17,7 @@ pub mod message;
 pub mod name;
 pub mod policy;
 pub mod query;
+pub mod readiness;
 pub mod refusal;
 pub mod session;
 pub mod text;

@@ -58,6 +58,7 @@ impl Engine {
         check_same(&campaign)?;
         self.shared.provider(&wanted.provider)?;
         check_texts(&wanted)?;
+        self.shared.check_confinable().await?;
         let _naming = self.shared.naming.lock().await;
         let name = self.name_for(&wanted).await?;
         let now = self.shared.clock.now().wall;

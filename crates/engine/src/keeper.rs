@@ -41,6 +41,11 @@ impl Program {
         Ok(Self { _file: file, path, on_disk })
     }
 
+    /// The very image that runs, whatever has become of its file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Where the program lies, for others to start it by.
     pub fn on_disk(&self) -> &Path {
         &self.on_disk

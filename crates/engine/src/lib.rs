@@ -17,6 +17,7 @@ mod halt;
 mod keeper;
 mod link;
 mod options;
+mod readiness;
 mod requests;
 mod restart;
 mod session;

@@ -155,6 +155,7 @@ async fn record(
     };
     let carried = old.undelivered().cloned().map(|message| (message, Some(before.id)));
     let messages: Vec<_> = carried.chain(message.map(|message| (message, None))).collect();
+    engine.shared.check_confinable().await?;
     let created = created(&campaign, before.config.clone(), engine.shared.sandbox(), place);
     let preview = State::new(created.clone(), now).view();
     match engine.record_session(created, messages, Vec::new(), by, done(&preview)).await {

@@ -3,7 +3,7 @@
 use std::{
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -42,6 +42,8 @@ pub(crate) struct Shared {
     pub(crate) tasks: TaskTracker,
     pub(crate) shutdown: CancellationToken,
     cgroups: Option<PathBuf>,
+    /// Set when a sandbox has been seen to start.
+    pub(crate) can_confine: OnceLock<()>,
     /// Names are chosen and conversations opened one at a time.
     pub(crate) naming: tokio::sync::Mutex<()>,
 }
@@ -80,6 +82,7 @@ impl Shared {
             tasks: TaskTracker::new(),
             shutdown: CancellationToken::new(),
             cgroups: cgroup_parent(),
+            can_confine: OnceLock::new(),
             naming: tokio::sync::Mutex::new(()),
         }
     }

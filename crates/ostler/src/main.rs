@@ -11,6 +11,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().skip(1).map_while(|arg| arg.to_str()).collect();
     match words.as_slice() {
         ["internal", "keeper"] => ostler_keeper::run(),
+        ["internal", "check"] => ostler_sandbox::report(),
         ["internal", "warden"] => ostler_sandbox::warden(),
         ["internal", "init"] => ostler_keeper::init(),
         ["internal", "launch", ..] => ostler_keeper::launch(&args[3..]),

@@ -48,7 +48,7 @@ mod probe;
 
 use std::process::ExitCode;
 
-pub use probe::{Offer, check, probe};
+pub use probe::{Offer, check, probe, report};
 pub use refusal::{Refusal, Stage};
 
 /// Exit code of a warden, init or agent's process that refused to go on.

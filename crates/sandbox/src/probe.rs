@@ -5,10 +5,11 @@ use std::io::{self, Read, pipe};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use ostler_domain::confinement::{CampaignRoot, Confinement};
+use ostler_domain::readiness::{Readiness, Trial};
 
 use crate::channel::{self, AgentEnds, ExecReport, Order};
 use crate::sys;
@@ -34,6 +35,25 @@ pub fn probe() -> Offer {
         seccomp: fs::exists("/proc/sys/kernel/seccomp/actions_avail").unwrap_or(false),
         namespaces,
     }
+}
+
+/// `ostler internal check`: tries a sandbox and prints what came of it, for a daemon and for `doctor`, which are not to
+/// have the sandbox's code in them.
+pub fn report() -> ExitCode {
+    let Offer { landlock, seccomp, namespaces } = probe();
+    let trial = match check(&std::env::temp_dir()) {
+        Ok(Ok(took)) => Trial::Ran { took_us: u64::try_from(took.as_micros()).unwrap_or(u64::MAX) },
+        Ok(Err(ExecReport::Failed { stage, message, hint, .. })) => Trial::Refused { stage, message, hint },
+        Ok(Err(other)) => refused(format!("{other:?}")),
+        Err(error) => refused(format!("a sandbox cannot be tried: {error}")),
+    };
+    let readiness = Readiness { landlock, seccomp, namespaces, trial };
+    let printed = serde_json::to_writer(io::stdout(), &readiness);
+    if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn refused(message: String) -> Trial {
+    Trial::Refused { stage: "check".to_owned(), message, hint: String::new() }
 }
 
 /// Starts a sandboxed `true` in a directory below `scratch`, by the program that this process is, and says how long that

@@ -4,8 +4,10 @@ use std::path::Path;
 
 use clap::Args;
 use ostler_client::{Home, NodeStatus};
+use ostler_domain::readiness::{Readiness, Trial};
 use serde::Serialize;
 
+use super::trial;
 use crate::{
     app::App,
     exit_code,
@@ -70,11 +72,7 @@ pub(crate) async fn run(app: &App, _: DoctorArgs) -> Result<u8, Failure> {
         Err(failure) => return Err(failure),
     }
     findings.push(disk(&home));
-    findings.push(Finding::new(
-        Verdict::Warn,
-        "sandbox",
-        "off: this version has none yet; agents may do what you may",
-    ));
+    findings.push(sandbox(&trial::try_sandbox(&app.program.path)));
     findings.push(Finding::new(Verdict::Ok, "script", "built in, needs no key"));
     findings.push(git());
     findings.extend(logout());
@@ -109,6 +107,16 @@ fn daemon(version: &str, status: &NodeStatus) -> Vec<Finding> {
         );
     }
     findings
+}
+
+fn sandbox(readiness: &Readiness) -> Finding {
+    match &readiness.trial {
+        Trial::Ran { .. } => Finding::new(Verdict::Ok, "sandbox", trial::words(readiness)),
+        Trial::Refused { hint, .. } => {
+            let finding = Finding::new(Verdict::Fail, "sandbox", trial::words(readiness));
+            if hint.is_empty() { finding } else { finding.fix(hint) }
+        }
+    }
 }
 
 fn disk(home: &Home) -> Finding {

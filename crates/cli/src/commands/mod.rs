@@ -19,9 +19,11 @@ mod pause;
 mod restart;
 mod resume;
 mod run;
+mod sandbox;
 mod send;
 mod show;
 mod stop;
+pub(crate) mod trial;
 mod version;
 mod wait;
 
@@ -51,6 +53,8 @@ pub(crate) enum Command {
     SessionNoun(SessionNoun),
     /// Directories that agents may work in
     Campaign(campaign::CampaignArgs),
+    /// What confines agents: show, check
+    Sandbox(sandbox::SandboxArgs),
     /// The log itself, for programs; -f follows
     Events(events::EventsArgs),
     /// Short for `events -f`
@@ -123,6 +127,7 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Doctor(args) => doctor::run(app, args).await,
         Command::Halt(args) => halt::run(app, args).await,
         Command::Campaign(args) => campaign::run(app, args).await,
+        Command::Sandbox(args) => sandbox::run(app, args).await,
         Command::Events(args) => events::run(app, args).await,
         Command::Watch(args) => events::run(app, args.following()).await,
         Command::Find(args) => ls::run(app, args.of_all()).await,

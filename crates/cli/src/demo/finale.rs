@@ -8,7 +8,7 @@ use ostler_client::{
 use ostler_domain::{Event, Kind, Reason, Refusal};
 use serde::Serialize;
 
-use super::{account::Account, agents, stage::Stage};
+use super::{account::Account, agents, escape::Stopped, stage::Stage};
 use crate::{
     app::App,
     commands::ended,
@@ -33,6 +33,9 @@ struct DemoForm {
     lines_doubled: u64,
     lines_out_of_order: u64,
     tokens: u64,
+    /// Absent where this machine cannot confine agents.
+    escapes_tried: Option<usize>,
+    escapes_stopped: Option<usize>,
     duration_ms: u64,
 }
 
@@ -43,6 +46,7 @@ pub(super) async fn play(
     campaign: &Campaign,
     stage: &Stage<'_>,
     account: &Account,
+    stopped: Option<Stopped>,
 ) -> Result<u8, Failure> {
     let dead = kill_one(client, campaign, stage).await?;
     let mut rows = client.sessions(&SessionFilter::default(), Page::of(0, None)).await?.rows;
@@ -62,7 +66,8 @@ pub(super) async fn play(
 
     let tokens = say_tokens(client, stage, &rows, look).await?;
     let died_as_meant = dead.outcome == Some(ostler_domain::session::Outcome::Killed);
-    let ok = account.is_right() && died_as_meant;
+    let was_held = stopped.as_ref().is_none_or(Stopped::is_right);
+    let ok = account.is_right() && died_as_meant && was_held;
     let took = stage.took();
     if app.ui.is_json() {
         app.ui.json(&DemoForm {
@@ -74,14 +79,22 @@ pub(super) async fn play(
             lines_doubled: account.doubled,
             lines_out_of_order: account.out_of_order,
             tokens,
+            escapes_tried: stopped.as_ref().map(|stopped| stopped.of),
+            escapes_stopped: stopped.as_ref().map(|stopped| stopped.stopped),
             duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         })?;
     } else {
         stage.line(&Line::new())?;
-        let (tone, words) = if ok {
-            (Tone::Good, "✓ the daemon was killed, and nothing was lost")
-        } else {
-            (Tone::Bad, "✗ something is wrong: please report it")
+        let (tone, words) = match &stopped {
+            Some(stopped) if ok => (
+                Tone::Good,
+                format!(
+                    "✓ the daemon was killed, and nothing was lost · {} attempts to leave the sandbox stopped",
+                    stopped.stopped
+                ),
+            ),
+            None if ok => (Tone::Good, "✓ the daemon was killed, and nothing was lost".to_owned()),
+            _ => (Tone::Bad, "✗ something is wrong: please report it".to_owned()),
         };
         stage.line(&Line::toned(tone, words).faint(format!(" · {}", words::took(took))))?;
     }

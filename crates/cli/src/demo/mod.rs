@@ -3,6 +3,7 @@
 
 mod account;
 mod agents;
+mod escape;
 mod finale;
 mod place;
 mod stage;
@@ -10,12 +11,18 @@ mod stage;
 use std::time::Duration;
 
 use ostler_client::{AddCampaign, Campaign, Client, CreateSession, Session, Watched, query::EventFilter};
-use ostler_domain::{Event, Reason, Refusal, SessionId, home::Home};
+use ostler_domain::{Event, Reason, Refusal, SessionId, home::Home, readiness::Trial};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::{
-    app::App, commands::with_runtime, exit_code, failure::Failure, output::Line, signals::Signals, words,
+    app::App,
+    commands::{trial, with_runtime},
+    exit_code,
+    failure::Failure,
+    output::Line,
+    signals::Signals,
+    words,
 };
 use place::Place;
 use stage::Stage;
@@ -56,8 +63,14 @@ pub(crate) fn run(app: &App, keep: bool) -> Result<u8, Failure> {
 
 async fn play(app: &App, place: &Place) -> Result<u8, Failure> {
     let mut stage = Stage::new(&app.ui);
-    stage.open(place)?;
+    let readiness = trial::try_sandbox(&app.program.path);
+    stage.open(place, &readiness)?;
     place.make_repository();
+    let is_confined = matches!(readiness.trial, Trial::Ran { .. });
+    if !is_confined {
+        // Only here: these agents do nothing but what is written in this program.
+        place.run_unconfined()?;
+    }
     let client = Client::connect_or_start(place.home(), &app.program.path).await?;
     let path = place.repository().display().to_string();
     let campaign = client.add_campaign(AddCampaign { path, name: None }).await?;
@@ -66,7 +79,8 @@ async fn play(app: &App, place: &Place) -> Result<u8, Failure> {
     watch(app, place, &client, &sessions, &mut stage).await?;
     let account = account::take(&client, &sessions).await?;
     stage.account(&account)?;
-    finale::play(app, &client, &campaign, &stage, &account).await
+    let stopped = if is_confined { Some(escape::play(&client, &campaign, &stage).await?) } else { None };
+    finale::play(app, &client, &campaign, &stage, &account, stopped).await
 }
 
 async fn start(client: &Client, campaign: &Campaign) -> Result<Vec<Session>, Failure> {

@@ -56,10 +56,22 @@ impl Place {
         self.root.join("shop")
     }
 
+    /// Has this place's daemon run its agents without a sandbox.
+    pub(super) fn run_unconfined(&self) -> Result<(), Failure> {
+        let write = || {
+            fs::create_dir_all(self.home.config())?;
+            let text = "[sandbox]\nrun_agents_unconfined_on_this_machine = true\n";
+            fs::write(self.home.config_toml(), text)
+        };
+        write().map_err(|error| Refusal::internal(format!("the demo's configuration: {error}")).into())
+    }
+
     /// Fills the campaign. Without git it is a plain directory, and agents that call git see it fail.
     pub(super) fn make_repository(&self) {
         let dir = self.repository();
         let _ = fs::write(dir.join("README.md"), "# Shop\n\nSells things. Its login has no limit yet.\n");
+        let _ = fs::write(dir.join(".env"), "TOKEN=not-for-agents\n");
+        let _ = fs::write(dir.join(".gitignore"), ".env\n");
         for sub in ["src", "migrations", "docs"] {
             let _ = fs::create_dir(dir.join(sub));
         }

@@ -1,11 +1,15 @@
 //! What the demo shows while it runs: each agent's deeds with the time, and the great moments.
 
 use ostler_client::{Received, Session};
-use ostler_domain::{Event, Recorded, SessionId};
+use ostler_domain::{
+    Event, Recorded, SessionId,
+    readiness::{Readiness, Trial},
+};
 use tokio::time::Instant;
 
 use super::{account::Account, agents, place::Place};
 use crate::{
+    commands::trial,
     failure::Failure,
     output::{Line, Tone, Ui},
     screen::activity::Teller,
@@ -58,15 +62,29 @@ impl<'a> Stage<'a> {
         Line::new().faint(format!("{:>4}.{}s  ", tenths / 10, tenths % 10))
     }
 
-    pub(super) fn open(&self, place: &Place) -> Result<(), Failure> {
+    pub(super) fn open(&self, place: &Place, readiness: &Readiness) -> Result<(), Failure> {
         self.line(
             &Line::new().strong("Three scripted agents in a small git repository: no key, no network."),
         )?;
-        let words = format!(
-            "Home: {} (removed at the end; --keep leaves it). Sandbox: off, this version has none yet.",
-            place.root().display()
-        );
-        self.line(&Line::new().faint(words))
+        let words = format!("Home: {} (removed at the end; --keep leaves it).", place.root().display());
+        self.line(&Line::new().faint(words))?;
+        match &readiness.trial {
+            Trial::Ran { .. } => {
+                self.line(&Line::new().faint(format!("Sandbox: on; {}.", trial::words(readiness))))
+            }
+            Trial::Refused { hint, .. } => {
+                self.line(&Line::toned(Tone::Bad, "┌─ sandbox=off ─────────────────────────────"))?;
+                self.line(&Line::toned(Tone::Bad, "│ ").plain(trial::words(readiness)))?;
+                if !hint.is_empty() {
+                    self.line(&Line::toned(Tone::Bad, "│ ").plain(format!("cure: {hint}")))?;
+                }
+                self.line(
+                    &Line::toned(Tone::Bad, "│ ")
+                        .plain("The demo goes on with its scripted agents; nothing else ever does."),
+                )?;
+                self.line(&Line::toned(Tone::Bad, "└───────────────────────────────────────────"))
+            }
+        }
     }
 
     pub(super) fn meet(&mut self, sessions: &[Session]) -> Result<(), Failure> {

@@ -397,7 +397,12 @@ fn facts(record: ExitRecord) -> ExitFacts {
     let how = match record.how {
         ostler_tape::How::Exited { code } => How::Exited { code },
         ostler_tape::How::Signaled { signal, .. } => How::Signaled { signal },
-        ostler_tape::How::NeverStarted { stage, message, .. } => How::NeverStarted { stage, message },
+        ostler_tape::How::NeverStarted { stage, message, hint, .. } if hint.is_empty() => {
+            How::NeverStarted { stage, message }
+        }
+        ostler_tape::How::NeverStarted { stage, message, hint, .. } => {
+            How::NeverStarted { stage, message: format!("{message}; {hint}") }
+        }
         ostler_tape::How::Lost { reason } => How::Lost { reason },
     };
     let (asked, wish) = match record.asked {
