@@ -7,6 +7,7 @@ use prost::Message;
 const FILES: &[&str] = &[
     "ostler/v1/admin_service.proto",
     "ostler/v1/campaign_service.proto",
+    "ostler/v1/command_service.proto",
     "ostler/v1/event_service.proto",
     "ostler/v1/session_service.proto",
 ];

@@ -67,7 +67,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         &["pause", "resume", "restart", "interrupt", "kill", "wait", "session"],
     ),
     ("CAMPAIGNS", &["campaign", "sandbox"]),
-    ("MACHINE", &["events", "daemon", "db", "version", "help"]),
+    ("MACHINE", &["events", "exec", "daemon", "db", "version", "help"]),
 ];
 
 fn command(version: &'static str) -> clap::Command {

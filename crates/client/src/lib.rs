@@ -36,6 +36,7 @@ mod admin;
 mod call;
 mod campaigns;
 mod client;
+mod commands;
 mod error;
 mod events;
 mod incoming;
@@ -45,6 +46,7 @@ mod start;
 mod watch;
 
 pub use client::Client;
+pub use commands::PrepareCommand;
 pub use error::Error;
 pub use incoming::Incoming;
 pub use ostler_domain::{

@@ -7,6 +7,7 @@
 
 pub mod budget;
 pub mod campaign;
+pub mod command;
 pub mod confinement;
 pub mod environment;
 pub mod event;

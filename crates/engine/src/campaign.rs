@@ -10,7 +10,12 @@ use ostler_domain::{
 };
 use ostler_store::{Commit, CommitError, Urgency};
 
-use crate::{Change, Engine, clock::entropy, confine::found_presets};
+use crate::{
+    Change, Engine,
+    audit::{Decision, Entry},
+    clock::entropy,
+    confine::found_presets,
+};
 
 impl Engine {
     /// Registers a directory. Asking again for the same directory gives the campaign that it is.
@@ -105,6 +110,15 @@ impl Engine {
             request: change.done(&fingerprint, campaign.id.to_string()),
         };
         self.shared.store.commit(commit).await?;
+        self.shared.audit.write(&Entry {
+            time: now,
+            actor: &change.by,
+            action: "campaign.set",
+            object: format!("{}: {}", campaign.name, settings.join(" ")),
+            decision: Decision::Allowed,
+            reason: String::new(),
+            policy: Some(&campaign.policy),
+        });
         Ok(campaign)
     }
 

@@ -12,7 +12,12 @@ use ostler_domain::{
 };
 use ostler_store::{Commit, CommitError, RequestReply, SessionCommit, Urgency};
 
-use crate::{Change, Engine, campaign::check_same, clock::entropy};
+use crate::{
+    Change, Engine,
+    audit::{Decision, Entry},
+    campaign::check_same,
+    clock::entropy,
+};
 
 /// What a caller wants a session to be.
 #[derive(Debug, Clone, Default)]
@@ -102,7 +107,7 @@ impl Engine {
         request: Option<RequestReply>,
     ) -> Result<View, CommitError> {
         let now = self.shared.clock.now().wall;
-        let id = created.id;
+        let (id, policy) = (created.id, created.policy.clone());
         let events = create(created, messages, by);
         let state = State::replay(events.iter().map(|event| (now, event)))
             .unwrap_or_else(|| unreachable!("the first event of a session creates it"));
@@ -123,6 +128,15 @@ impl Engine {
             request,
         };
         self.shared.store.commit(commit).await?;
+        self.shared.audit.write(&Entry {
+            time: now,
+            actor: by,
+            action: "session.create",
+            object: format!("{id} {} {}", view.name, view.provider),
+            decision: Decision::Allowed,
+            reason: format!("sandbox {}", view.sandbox.as_str()),
+            policy: Some(&policy),
+        });
         Ok(Arc::unwrap_or_clone(view))
     }
 

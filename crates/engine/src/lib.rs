@@ -5,10 +5,12 @@
 #![forbid(unsafe_code)]
 
 mod admin;
+mod audit;
 mod campaign;
 mod census;
 mod change;
 mod clock;
+mod command;
 mod confine;
 mod create;
 mod deltas;
@@ -33,6 +35,7 @@ use std::sync::Arc;
 pub use admin::DaemonStatus;
 pub use change::Change;
 pub use clock::Clock;
+pub use command::WantedCommand;
 pub use create::NewSession;
 pub use deltas::Delta;
 pub use keeper::Program;

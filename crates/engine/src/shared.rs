@@ -10,16 +10,19 @@ use std::{
 };
 
 use ostler_domain::{
-    Refusal, SessionId, confinement,
+    Refusal, SessionId,
+    campaign::Campaign,
+    confinement,
     session::{Created, Sandbox},
 };
 use ostler_providers::{Launch, Provider, registry};
-use ostler_store::{Halt, Store};
+use ostler_store::{Halt, ReadError, Store};
 use ostler_tape::LaunchDocument;
 use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
+    audit::Audit,
     clock::Clock,
     confine::{Confined, Machine},
     deltas::Deltas,
@@ -42,6 +45,7 @@ pub(crate) struct Shared {
     pub(crate) tasks: TaskTracker,
     pub(crate) shutdown: CancellationToken,
     cgroups: Option<PathBuf>,
+    pub(crate) audit: Audit,
     /// Set when a sandbox has been seen to start.
     pub(crate) can_confine: OnceLock<()>,
     /// Names are chosen and conversations opened one at a time.
@@ -71,6 +75,7 @@ impl Shared {
         halt: Option<Halt>,
     ) -> Self {
         Self {
+            audit: Audit::below(&options.state_dir),
             store,
             clock,
             program,
@@ -201,14 +206,18 @@ impl Shared {
             .map_err(|error| not_known(error.to_string()))?
             .ok_or_else(|| not_known(format!("campaign {} is not recorded", created.campaign.short())))?
             .campaign;
-        let all = self.store.campaigns().await.map_err(|error| not_known(error.to_string()))?;
-        let others = all.into_iter().filter(|other| other.id != campaign.id);
-        let machine = Machine {
+        let machine = self.machine(&campaign).await.map_err(|error| not_known(error.to_string()))?;
+        machine.confine(&created.policy, &campaign.root, &created.conversation.to_string())
+    }
+
+    /// This machine, as somebody in a campaign is to see it.
+    pub(crate) async fn machine(&self, campaign: &Campaign) -> Result<Machine<'_>, ReadError> {
+        let others = self.store.campaigns().await?.into_iter().filter(|other| other.id != campaign.id);
+        Ok(Machine {
             options: &self.options,
             program: self.program.on_disk(),
             other_roots: others.map(|other| other.root.path).collect(),
-        };
-        machine.confine(created, &campaign.root)
+        })
     }
 
     /// What is there at the beginning; the reserved names come last, so that nothing overrides them.

@@ -13,6 +13,7 @@ mod agent;
 mod bucket;
 mod cgroup;
 mod clock;
+mod command;
 mod ctl;
 mod ending;
 mod feed;
@@ -58,6 +59,11 @@ pub fn run() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// `ostler internal command`: runs a command in a sandbox for its caller.
+pub fn command(args: &[OsString]) -> ExitCode {
+    command::run(args)
 }
 
 /// `ostler internal init`: only a keeper starts it.

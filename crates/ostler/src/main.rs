@@ -14,6 +14,7 @@ fn main() -> ExitCode {
         ["internal", "check"] => ostler_sandbox::report(),
         ["internal", "warden"] => ostler_sandbox::warden(),
         ["internal", "init"] => ostler_keeper::init(),
+        ["internal", "command", ..] => ostler_keeper::command(&args[3..]),
         ["internal", "launch", ..] => ostler_keeper::launch(&args[3..]),
         ["internal", "script"] => ostler_agent::script::run(),
         ["daemon", "run"] => daemon::main(daemon::Place::Foreground),

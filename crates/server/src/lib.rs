@@ -16,7 +16,8 @@ use ostler_wire::{
     FILE_DESCRIPTOR_SET, REPLY_BYTES,
     pb::{
         admin_service_server::AdminServiceServer, campaign_service_server::CampaignServiceServer,
-        event_service_server::EventServiceServer, session_service_server::SessionServiceServer,
+        command_service_server::CommandServiceServer, event_service_server::EventServiceServer,
+        session_service_server::SessionServiceServer,
     },
 };
 use tokio::sync::watch;
@@ -80,6 +81,7 @@ pub async fn serve(
         .add_service(service!(EventServiceServer))
         .add_service(service!(CampaignServiceServer))
         .add_service(service!(AdminServiceServer))
+        .add_service(service!(CommandServiceServer))
         .add_service(interceptor::InterceptedService::new(health_service, peer::check))
         .add_optional_service(reflection)
         .serve_with_incoming_shutdown(socket.incoming(), until)

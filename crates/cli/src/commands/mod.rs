@@ -9,6 +9,7 @@ mod demo;
 mod doctor;
 pub(crate) mod ended;
 mod events;
+mod exec;
 mod halt;
 mod interrupt;
 mod kill;
@@ -63,6 +64,8 @@ pub(crate) enum Command {
     /// Short for `ls -a`
     #[command(hide = true)]
     Find(ls::LsArgs),
+    /// Run a command in a campaign's sandbox
+    Exec(exec::ExecArgs),
     /// The daemon: start, stop, restart, status, logs, run
     Daemon(daemon::DaemonArgs),
     /// The store: check, reindex, backup
@@ -131,6 +134,7 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Events(args) => events::run(app, args).await,
         Command::Watch(args) => events::run(app, args.following()).await,
         Command::Find(args) => ls::run(app, args.of_all()).await,
+        Command::Exec(args) => exec::run(app, args).await,
         Command::Daemon(args) => daemon::run(app, args).await,
         Command::Db(args) => db::run(app, args).await,
         Command::Version(args) => version::run(app, &args),

@@ -17,7 +17,6 @@ use ostler_domain::{
     campaign::{Root, is_below},
     confinement::{CampaignRoot, Confinement, HomeDirectory, Limits, Network, Tooling},
     policy::NetMode,
-    session::Created,
 };
 
 pub(crate) use presets::found as found_presets;
@@ -49,9 +48,9 @@ pub(crate) struct Machine<'a> {
 }
 
 impl Machine<'_> {
-    pub(crate) fn confine(&self, created: &Created, root: &Root) -> Result<Confined, NotStarted> {
-        let policy = &created.policy;
-        let home = self.home(created)?;
+    /// The sandbox around a root. `whose` names the home that is kept for the next one.
+    pub(crate) fn confine(&self, policy: &Policy, root: &Root, whose: &str) -> Result<Confined, NotStarted> {
+        let home = self.home(whose)?;
         let mut read_only = Vec::new();
         let mut programs = Vec::new();
         let mut variables = Vec::new();
@@ -115,8 +114,8 @@ impl Machine<'_> {
     }
 
     /// The directory that is the agent's home, and stays for the conversation's next session.
-    fn home(&self, created: &Created) -> Result<PathBuf, NotStarted> {
-        let home = self.options.state_dir.join("homes").join(created.conversation.to_string());
+    fn home(&self, whose: &str) -> Result<PathBuf, NotStarted> {
+        let home = self.options.state_dir.join("homes").join(whose);
         let make = || -> io::Result<PathBuf> {
             DirBuilder::new().recursive(true).mode(0o700).create(&home)?;
             git::introduce(self.options.home_dir.as_deref(), &home)?;

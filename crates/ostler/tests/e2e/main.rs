@@ -10,6 +10,7 @@ mod control;
 mod copies;
 mod crash;
 mod emergency;
+mod exec;
 mod faults;
 mod io_errors;
 mod life;

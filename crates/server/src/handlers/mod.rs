@@ -2,6 +2,7 @@
 
 mod admin;
 mod campaign;
+mod command;
 mod event;
 mod session;
 mod words;

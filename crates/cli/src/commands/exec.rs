@@ -1,0 +1,66 @@
+//! `ostler exec`: runs a command in a campaign's sandbox, with the caller's input and output, and ends with its caller.
+
+use std::{
+    fs::File,
+    io::Write,
+    os::{fd::AsRawFd, unix::process::CommandExt},
+    process::Command,
+};
+
+use clap::Args;
+use ostler_client::PrepareCommand;
+use ostler_domain::Refusal;
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+
+use crate::{
+    app::{App, absolute, campaign_operand},
+    failure::Failure,
+};
+
+#[derive(Debug, Args)]
+pub(crate) struct ExecArgs {
+    /// The campaign: name, id or a path in it [default: the one around this directory]
+    #[arg(short = 'C', long, value_name = "CAMPAIGN")]
+    campaign: Option<String>,
+    /// Run what is not on the list of commands, in the same sandbox
+    #[arg(long)]
+    unlisted: bool,
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
+    argv: Vec<String>,
+}
+
+pub(crate) async fn run(app: &App, args: ExecArgs) -> Result<u8, Failure> {
+    let client = app.client().await?;
+    let here = absolute(".")?;
+    let named =
+        args.campaign.or_else(|| std::env::var("OSTLER_CAMPAIGN").ok().filter(|name| !name.is_empty()));
+    let campaign = match named {
+        Some(typed) => campaign_operand(&typed)?,
+        None => here.clone(),
+    };
+    let document = client
+        .prepare_command(PrepareCommand {
+            campaign,
+            argv: args.argv,
+            unlisted: args.unlisted,
+            directory: Some(here),
+        })
+        .await?;
+    let file = in_memory(&document)
+        .map_err(|error| Refusal::internal(format!("the command's document cannot be kept: {error}")))?;
+    app.ui.flush()?;
+    // This process becomes the one that waits for the command: signals and the exit code are its own.
+    let error = Command::new(&app.program.path)
+        .args(["internal", "command", &format!("/proc/self/fd/{}", file.as_raw_fd())])
+        .exec();
+    Err(Refusal::internal(format!("{} cannot be run: {error}", app.program.path.display())).into())
+}
+
+/// A document that nobody can change, and that stays open over the exec.
+fn in_memory(document: &str) -> std::io::Result<File> {
+    let mut file = File::from(memfd_create("ostler-command", MemfdFlags::ALLOW_SEALING)?);
+    file.write_all(document.as_bytes())?;
+    fcntl_add_seals(&file, SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE)?;
+    Ok(file)
+}

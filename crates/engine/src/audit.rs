@@ -1,0 +1,178 @@
+//! The audit log: who was let to do what, one JSON line each, in a file that no agent can reach. Each line carries the
+//! hash of the one before, so that a line that was cut out or changed shows.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, BufRead, BufReader, Seek, SeekFrom, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+};
+
+use ostler_domain::{Policy, Time, event::By};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// A line's hash before there is a line.
+const BEGINNING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// What was decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Decision {
+    Allowed,
+    Denied,
+}
+
+/// One decision.
+#[derive(Debug)]
+pub(crate) struct Entry<'a> {
+    pub(crate) time: Time,
+    pub(crate) actor: &'a By,
+    /// `session.start`, `campaign.set`, `command`, `halt`, …
+    pub(crate) action: &'static str,
+    pub(crate) object: String,
+    pub(crate) decision: Decision,
+    pub(crate) reason: String,
+    pub(crate) policy: Option<&'a Policy>,
+}
+
+/// A line as it is written.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    time_us: i64,
+    actor: String,
+    action: String,
+    object: String,
+    decision: Decision,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    reason: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    policy: Option<String>,
+    previous: String,
+}
+
+/// The file, opened when there is something to write.
+pub(crate) struct Audit {
+    path: PathBuf,
+    open: Mutex<Option<Open>>,
+}
+
+struct Open {
+    file: File,
+    last: String,
+}
+
+impl Audit {
+    pub(crate) fn below(state_dir: &Path) -> Self {
+        Self { path: state_dir.join("audit.jsonl"), open: Mutex::new(None) }
+    }
+
+    /// Adds a line. What cannot be written is said in the daemon's log: a full disk has refused the thing itself already.
+    pub(crate) fn write(&self, entry: &Entry<'_>) {
+        if let Err(error) = self.try_write(entry) {
+            tracing::error!(action = entry.action, object = entry.object, %error, "the audit log cannot be written");
+        }
+    }
+
+    fn try_write(&self, entry: &Entry<'_>) -> io::Result<()> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = match &mut *open {
+            Some(open) => open,
+            none => none.insert(Open::at(&self.path)?),
+        };
+        let written = Written {
+            time_us: entry.time.micros(),
+            actor: entry.actor.0.clone(),
+            action: entry.action.to_owned(),
+            object: entry.object.clone(),
+            decision: entry.decision,
+            reason: entry.reason.clone(),
+            policy: entry.policy.map(|policy| hash(&serde_json::to_vec(policy).unwrap_or_default())),
+            previous: open.last.clone(),
+        };
+        let mut line = serde_json::to_vec(&written)?;
+        let hash = hash(&line);
+        line.push(b'\n');
+        open.file.write_all(&line)?;
+        open.last = hash;
+        Ok(())
+    }
+}
+
+impl Open {
+    fn at(path: &Path) -> io::Result<Self> {
+        let mut file = OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(path)?;
+        file.seek(SeekFrom::Start(0))?;
+        let mut last = BEGINNING.to_owned();
+        let mut ends_whole = true;
+        for line in BufReader::new(&file).split(b'\n') {
+            let line = line?;
+            ends_whole = serde_json::from_slice::<Written>(&line).is_ok();
+            last = hash(&line);
+        }
+        if !ends_whole {
+            // A daemon that was killed in the middle of a line: the next one begins on its own.
+            file.write_all(b"\n")?;
+        }
+        Ok(Self { file, last })
+    }
+}
+
+fn hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The number of the first line that does not follow from the one before it.
+#[cfg(test)]
+fn first_broken(path: &Path) -> Option<usize> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let mut last = BEGINNING.to_owned();
+    for (number, line) in text.lines().enumerate() {
+        let follows = serde_json::from_str::<Written>(line).is_ok_and(|written| written.previous == last);
+        if !follows {
+            return Some(number + 1);
+        }
+        last = hash(line.as_bytes());
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(by: &By, object: &str) -> impl Fn(&Audit) {
+        let (by, object) = (by.clone(), object.to_owned());
+        move |audit| {
+            audit.write(&Entry {
+                time: Time::from_micros(7),
+                actor: &by,
+                action: "command",
+                object: object.clone(),
+                decision: Decision::Denied,
+                reason: "command list".to_owned(),
+                policy: Some(&Policy::default()),
+            });
+        }
+    }
+
+    #[test]
+    fn a_line_that_was_changed_or_cut_out_shows() {
+        let dir = tempfile::tempdir().unwrap();
+        let by = By("ann".to_owned());
+        for round in 0..2 {
+            // The chain goes on over a restart.
+            let audit = Audit::below(dir.path());
+            (0..3).for_each(|n| entry(&by, &format!("{round}.{n}"))(&audit));
+        }
+        let path = dir.path().join("audit.jsonl");
+        assert_eq!(first_broken(&path), None);
+        let whole = std::fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = whole.lines().collect();
+        std::fs::write(&path, [&lines[..2], &lines[3..]].concat().join("\n")).unwrap();
+        assert_eq!(first_broken(&path), Some(3));
+        std::fs::write(&path, whole.replacen("0.1", "9.9", 1)).unwrap();
+        assert_eq!(first_broken(&path), Some(3));
+    }
+}

@@ -1,0 +1,129 @@
+//! `ostler exec`: decides whether a command may run in a campaign, resolves its sandbox, and keeps the record. The
+//! caller's own process starts it, so that it ends with its caller and its descriptors are the caller's.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use ostler_domain::{
+    Policy, Reason, Refusal,
+    campaign::{Campaign, is_below},
+    command::{self, CommandDocument, CommandRefused},
+    policy::NetMode,
+    session::Sandbox,
+};
+
+use crate::{
+    Change, Engine,
+    audit::{Decision, Entry},
+    campaign::check_same,
+    confine::Confined,
+};
+
+/// A command that somebody wants to run.
+#[derive(Debug, Clone)]
+pub struct WantedCommand {
+    /// The campaign: name, id, or any path in it.
+    pub campaign: String,
+    pub argv: Vec<String>,
+    /// Whether a person said that the list does not matter.
+    pub unlisted: bool,
+    /// Where to run it, within the campaign; its root otherwise.
+    pub directory: Option<String>,
+}
+
+impl Engine {
+    /// Allows a command, with everything that its caller needs to start it; or says why not. Either is recorded.
+    pub async fn prepare_command(
+        &self,
+        wanted: WantedCommand,
+        change: Change,
+    ) -> Result<CommandDocument, Refusal> {
+        let campaign = self.campaign(&wanted.campaign).await?;
+        check_same(&campaign)?;
+        let decided = command::check(&wanted.argv, &campaign.policy, wanted.unlisted);
+        self.shared.audit.write(&Entry {
+            time: self.shared.clock.now().wall,
+            actor: &change.by,
+            action: if wanted.unlisted { "command.unlisted" } else { "command" },
+            object: format!(
+                "{}: {}",
+                campaign.name,
+                ostler_domain::text::one_line(&wanted.argv.join(" "), 1_000)
+            ),
+            decision: if decided.is_ok() { Decision::Allowed } else { Decision::Denied },
+            reason: decided.as_ref().err().map(|refused| refused.rule().to_owned()).unwrap_or_default(),
+            policy: Some(&campaign.policy),
+        });
+        decided.map_err(|refused| refusal(&refused, &campaign))?;
+        self.shared.check_confinable().await?;
+        self.document(&wanted, &campaign).await
+    }
+
+    async fn document(
+        &self,
+        wanted: &WantedCommand,
+        campaign: &Campaign,
+    ) -> Result<CommandDocument, Refusal> {
+        // Commands reach no network unless the host's own was granted.
+        let net_mode = campaign.policy.net_mode.filter(|mode| *mode == NetMode::Host);
+        let policy = Policy { net_mode, ..campaign.policy.clone() };
+        let machine = self.shared.machine(campaign).await?;
+        let Confined { confinement, mut environment } = machine
+            .confine(&policy, &campaign.root, &format!("exec-{}", campaign.id))
+            .map_err(|not_started| Refusal::new(Reason::SandboxUnavailable, not_started.message))?;
+        let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_str());
+        let program = find_program(&wanted.argv[0], path.unwrap_or_default(), &campaign.root.path)?;
+        environment.push(("OSTLER_CAMPAIGN".to_owned(), campaign.id.to_string()));
+        environment.push(("OSTLER_CAMPAIGN_DIR".to_owned(), campaign.root.path.clone()));
+        Ok(CommandDocument {
+            program,
+            args: wanted.argv[1..].to_vec(),
+            env: environment,
+            cwd: directory(wanted, campaign)?,
+            confinement: (self.shared.sandbox() == Sandbox::On).then_some(confinement),
+        })
+    }
+}
+
+fn refusal(refused: &CommandRefused, campaign: &Campaign) -> Refusal {
+    let refusal = Refusal::new(Reason::PermissionDenied, refused.to_string())
+        .because(format!("rule: {}", refused.rule()));
+    match refused {
+        CommandRefused::Unlisted(name) => refusal
+            .hint(format!("ostler campaign set {} commands+={name}", campaign.name), "puts it on the list")
+            .hint("ostler exec --unlisted -- …", "runs it once, in the same sandbox"),
+        CommandRefused::GitOption(_) | CommandRefused::Path(_) => {
+            refusal.hint("ostler exec --unlisted -- …", "runs it once, in the same sandbox")
+        }
+        CommandRefused::Empty | CommandRefused::Malformed => refusal,
+    }
+}
+
+/// The program of a name, never one that the campaign itself brings along: an agent could have written it.
+fn find_program(name: &str, path: &str, root: &str) -> Result<PathBuf, Refusal> {
+    let candidates: Vec<PathBuf> = if name.contains('/') {
+        vec![PathBuf::from(name)]
+    } else {
+        path.split(':').map(|dir| Path::new(dir).join(name)).collect()
+    };
+    let is_own = |path: &Path| {
+        let canonical = fs::canonicalize(path).unwrap_or_default();
+        let text = canonical.to_string_lossy();
+        text == root || is_below(&text, root)
+    };
+    let found = candidates.into_iter().find(|path| path.is_file() && (name.contains('/') || !is_own(path)));
+    found.ok_or_else(|| {
+        Refusal::invalid(format!("there is no program \"{}\" here", ostler_domain::text::one_line(name, 80)))
+            .because("programs are looked for in the system's directories and in the campaign's toolchains")
+    })
+}
+
+fn directory(wanted: &WantedCommand, campaign: &Campaign) -> Result<PathBuf, Refusal> {
+    let root = &campaign.root.path;
+    let Some(directory) = &wanted.directory else { return Ok(root.into()) };
+    let canonical = fs::canonicalize(directory).unwrap_or_else(|_| directory.into());
+    let text = canonical.to_string_lossy();
+    Ok(if text == *root || is_below(&text, root) { canonical.clone() } else { root.into() })
+}

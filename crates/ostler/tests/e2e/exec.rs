@@ -1,0 +1,122 @@
+//! `ostler exec`: a command in the sandbox, with the caller's input, output, signals and exit code.
+
+use std::{
+    io::Write,
+    process::{Child, Output, Stdio},
+};
+
+use ostler_testkit::{TestHome, process::Proc, wait};
+use rustix::process::Signal;
+
+use crate::OSTLER;
+
+fn shop() -> TestHome {
+    let home = TestHome::new(OSTLER);
+    std::fs::write(home.campaign_dir().join(".env"), "TOKEN=canary\n").unwrap();
+    assert!(home.run(&["campaign", "add", ".", "--name", "shop"]).status.success());
+    home
+}
+
+fn text(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn streams_and_exit_codes_are_the_command_s() {
+    let home = shop();
+    let script = "cat; cat .env; echo oops >&2; exit 7";
+    let mut running = home
+        .command(&["exec", "--unlisted", "--", "sh", "-c", script])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    running.stdin.take().unwrap().write_all(b"said\n").unwrap();
+    let output = running.wait_with_output().unwrap();
+    let (out, err) = text(&output);
+    assert_eq!((output.status.code(), out.as_str()), (Some(7), "said\n"), "{err}");
+    assert!(err.contains("oops") && err.contains("Permission denied") && !err.contains("canary"), "{err}");
+    let killed = home.run(&["exec", "--unlisted", "--", "sh", "-c", "kill -9 $$"]);
+    assert_eq!(killed.status.code(), Some(128 + 9));
+}
+
+#[test]
+fn only_listed_commands_run_and_every_decision_is_kept() {
+    let home = shop();
+    let denied = home.run(&["exec", "--", "sh", "-c", "touch made"]);
+    let (_, err) = text(&denied);
+    assert_eq!(denied.status.code(), Some(5));
+    assert!(err.contains("commands+=sh") && err.contains("--unlisted"), "{err}");
+    assert!(!home.campaign_dir().join("made").exists());
+    assert!(home.run(&["campaign", "set", "shop", "commands+=sh"]).status.success());
+    assert!(home.run(&["exec", "--", "sh", "-c", "touch made"]).status.success());
+    assert!(home.campaign_dir().join("made").exists());
+    assert_eq!(home.run(&["exec", "--", "git", "-c", "alias.x=!sh", "x"]).status.code(), Some(5));
+    let audit = std::fs::read_to_string(home.home.state().join("audit.jsonl")).unwrap();
+    let lines: Vec<serde_json::Value> =
+        audit.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let said = |decision: &str, object: &str| {
+        let fits = |line: &&serde_json::Value| {
+            line["decision"] == decision && line["object"].as_str().is_some_and(|text| text.contains(object))
+        };
+        lines.iter().any(|line| fits(&line))
+    };
+    assert!(
+        said("denied", "touch made") && said("allowed", "touch made") && said("denied", "alias.x"),
+        "{audit}"
+    );
+    assert!(said("allowed", "commands+=sh"), "a change of the policy too: {audit}");
+}
+
+/// A command that says who it is and then sleeps.
+fn sleeper(home: &TestHome) -> (Child, Proc) {
+    let child =
+        home.command(&["exec", "--unlisted", "--", "sleep", "300.25"]).stdout(Stdio::null()).spawn().unwrap();
+    let inside = wait::answer("the command", wait::PATIENCE, || {
+        let pids = std::fs::read_dir("/proc").unwrap().flatten();
+        let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        let below = |pid: &u32| {
+            let words = ostler_testkit::process::command_line(*pid);
+            words.first().is_some_and(|name| name.ends_with("sleep"))
+                && words.last().is_some_and(|word| word == "300.25")
+                && descends(*pid, child.id())
+        };
+        pids.into_iter().find(below).and_then(Proc::of)
+    });
+    (child, inside)
+}
+
+fn descends(pid: u32, from: u32) -> bool {
+    let parent = |pid: u32| -> Option<u32> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
+    };
+    std::iter::successors(Some(pid), |pid| parent(*pid)).take(20).any(|pid| pid == from)
+}
+
+#[test]
+fn signals_reach_the_command_and_a_killed_caller_takes_it_along() {
+    let home = shop();
+    let (mut child, inside) = sleeper(&home);
+    Proc::of(child.id()).unwrap().signal(Signal::TERM);
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 15));
+    assert!(!inside.is_alive());
+
+    let (mut child, inside) = sleeper(&home);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait::until("its end", wait::PATIENCE, || !inside.is_alive());
+}
+
+#[test]
+fn a_path_in_no_campaign_is_refused_with_what_would_add_it() {
+    let home = shop();
+    let elsewhere = home.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let output = home.command(&["exec", "--", "git", "status"]).current_dir(&elsewhere).output().unwrap();
+    let (_, err) = text(&output);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(err.contains("ostler campaign add"), "{err}");
+}
