@@ -31,7 +31,7 @@ pub(crate) fn run(args: &[OsString]) -> ExitCode {
     let ended = args
         .first()
         .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))
-        .and_then(|path| read_document(path))
+        .and_then(read_document)
         .and_then(start)
         .and_then(Running::wait);
     match ended {

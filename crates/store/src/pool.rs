@@ -12,6 +12,8 @@ use std::{
 
 use tokio::sync::{Semaphore, oneshot};
 
+use crate::error::Fault;
+
 type Job<C> = Box<dyn FnOnce(&mut C) + Send>;
 
 /// Jobs that may wait for a worker; callers wait beyond it.
@@ -20,6 +22,7 @@ const QUEUE: usize = 256;
 /// A fixed number of threads, each with a context of its own.
 pub(crate) struct Pool<C> {
     jobs: Option<mpsc::Sender<Job<C>>>,
+    queue: Arc<Mutex<mpsc::Receiver<Job<C>>>>,
     room: Arc<Semaphore>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -31,17 +34,32 @@ impl<C: Send + 'static> Pool<C> {
         let queue = Arc::new(Mutex::new(queue));
         let threads = contexts
             .into_iter()
-            .map(|mut context| {
+            .map(|context| {
                 let queue = Arc::clone(&queue);
-                thread::Builder::new().name(name.to_owned()).spawn(move || {
-                    while let Some(job) = next(&queue) {
-                        // A job that panics has lost its caller, not its thread: the others still need it.
-                        let _ = catch_unwind(AssertUnwindSafe(|| job(&mut context)));
-                    }
-                })
+                thread::Builder::new().name(name.to_owned()).spawn(move || work(&queue, context))
             })
             .collect::<std::io::Result<_>>()?;
-        Ok(Self { jobs: Some(jobs), room: Arc::new(Semaphore::new(QUEUE)), threads })
+        Ok(Self { jobs: Some(jobs), queue, room: Arc::new(Semaphore::new(QUEUE)), threads })
+    }
+
+    /// Adds threads that make their contexts themselves: nobody waits for them, and while one of them cannot, the others
+    /// do its work.
+    pub(crate) fn grow(
+        &mut self,
+        name: &str,
+        count: usize,
+        make: impl Fn() -> Result<C, Fault> + Clone + Send + 'static,
+    ) -> std::io::Result<()> {
+        for _ in 0..count {
+            let (queue, make) = (Arc::clone(&self.queue), make.clone());
+            self.threads.push(thread::Builder::new().name(name.to_owned()).spawn(move || match make() {
+                Ok(context) => work(&queue, context),
+                Err(fault) => {
+                    tracing::warn!(error = &fault as &dyn std::error::Error, "a reader does not start");
+                }
+            })?);
+        }
+        Ok(())
     }
 
     /// Runs a job on one of the threads. `None` when the pool is closing or the job panicked.
@@ -59,6 +77,13 @@ impl<C: Send + 'static> Pool<C> {
         });
         self.jobs.as_ref()?.send(job).ok()?;
         answered.await.ok()
+    }
+}
+
+fn work<C>(queue: &Mutex<mpsc::Receiver<Job<C>>>, mut context: C) {
+    while let Some(job) = next(queue) {
+        // A job that panics has lost its caller, not its thread: the others still need it.
+        let _ = catch_unwind(AssertUnwindSafe(|| job(&mut context)));
     }
 }
 

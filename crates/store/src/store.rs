@@ -75,18 +75,20 @@ impl Store {
         } else {
             None
         };
-        let readers = (0..READERS)
-            .map(|_| {
-                let connection = connect::reader(&paths.db)?;
+        let reader = {
+            let (db, blobs, search, shown) = (paths.db.clone(), blobs.clone(), search.clone(), shown.clone());
+            move || -> Result<Reader, Fault> {
                 Ok(Reader {
-                    connection,
+                    connection: connect::reader(&db)?,
                     blobs: blobs.clone(),
                     search: SearchReader::new(search.clone()),
                     shown: shown.clone(),
                 })
-            })
-            .collect::<Result<_, Fault>>()?;
-        let readers = Pool::start("ostler-read", readers).doing("start the readers")?;
+            }
+        };
+        // One is enough to answer the first question; the others open the database beside it.
+        let mut readers = Pool::start("ostler-read", vec![reader()?]).doing("start the readers")?;
+        readers.grow("ostler-read", READERS - 1, reader).doing("start the readers")?;
         let blob_writer = Pool::start("ostler-blob", vec![blobs.clone()]).doing("start the blob writer")?;
         let jobs = Arc::new(Queue::default());
         let queue = Arc::clone(&jobs);
