@@ -68,7 +68,7 @@ pub(crate) fn of(stage: Stage, errno: Option<i32>, machine: &Machine) -> String 
 
 fn no_user_namespaces(machine: &Machine) -> String {
     if machine.apparmor_restricts_user_namespaces {
-        "kernel.apparmor_restrict_unprivileged_userns is 1: add an AppArmor profile for ostler with `userns,`"
+        "kernel.apparmor_restrict_unprivileged_userns is 1: `sudo ostler sandbox allow-userns` installs an AppArmor profile"
             .to_owned()
     } else if machine.user_namespaces_are_off {
         "kernel.unprivileged_userns_clone is 0: set it to 1 with sysctl".to_owned()

@@ -25,6 +25,7 @@ mod send;
 mod show;
 mod stop;
 pub(crate) mod trial;
+mod userns;
 mod version;
 mod wait;
 
@@ -54,7 +55,7 @@ pub(crate) enum Command {
     SessionNoun(SessionNoun),
     /// Directories that agents may work in
     Campaign(campaign::CampaignArgs),
-    /// What confines agents: show, check
+    /// What confines agents: show, check, allow-userns
     Sandbox(sandbox::SandboxArgs),
     /// The log itself, for programs; -f follows
     Events(events::EventsArgs),

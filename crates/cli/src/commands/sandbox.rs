@@ -8,7 +8,7 @@ use ostler_domain::{
 };
 use serde::Serialize;
 
-use super::trial;
+use super::{trial, userns};
 use crate::{
     app::{App, campaign_operand, person_home},
     exit_code,
@@ -35,6 +35,8 @@ enum Verb {
     },
     /// Really start a sandboxed program, and say what the kernel offers
     Check,
+    /// Let this program make user namespaces, where AppArmor forbids it: installs a profile, as root
+    AllowUserns(userns::AllowUsernsArgs),
 }
 
 #[derive(Serialize)]
@@ -46,6 +48,7 @@ struct CheckForm<'a> {
 
 pub(crate) async fn run(app: &App, args: SandboxArgs) -> Result<u8, Failure> {
     match args.verb {
+        Verb::AllowUserns(args) => userns::run(app, &args),
         Verb::Show { who } => show(app, &who).await,
         Verb::Check => check(app),
     }

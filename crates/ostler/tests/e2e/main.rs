@@ -11,6 +11,7 @@ mod copies;
 mod crash;
 mod emergency;
 mod exec;
+mod fail_closed;
 mod faults;
 mod io_errors;
 mod life;
