@@ -113,7 +113,7 @@ mod tests {
         let plain = Machine::default();
         let cases = [
             (Stage::Namespaces, EPERM, &apparmor, "apparmor_restrict_unprivileged_userns"),
-            (Stage::Mounts, EPERM, &apparmor, "`userns,`"),
+            (Stage::Mounts, EPERM, &apparmor, "allow-userns"),
             (Stage::Namespaces, EPERM, &off, "unprivileged_userns_clone"),
             (Stage::Namespaces, ENOSPC, &none, "max_user_namespaces is 0"),
             (Stage::Namespaces, EPERM, &none, "max_user_namespaces is 0"),
