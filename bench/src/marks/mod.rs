@@ -2,8 +2,10 @@
 
 mod p1;
 mod p12;
+mod p13;
 mod p2;
 mod p3;
+mod p5;
 mod p8;
 mod p9;
 
@@ -62,9 +64,11 @@ const MARKS: &[Mark] = &[
     Mark { name: "P1", about: "end-to-end ingest of a backlog", measure: p1::measure },
     Mark { name: "P2", about: "latency of control records and of tape events", measure: p2::measure },
     Mark { name: "P3", about: "bytes written for an event", measure: p3::measure },
+    Mark { name: "P5", about: "a sandboxed session's start", measure: p5::measure },
     Mark { name: "P8", about: "the daemon's start", measure: p8::measure },
     Mark { name: "P9", about: "the daemon's share of a core under load", measure: p9::measure },
     Mark { name: "P12", about: "memory", measure: p12::measure },
+    Mark { name: "P13", about: "many idle sandboxed sessions", measure: p13::measure },
 ];
 
 pub(crate) fn run(args: &Args) -> Outcome<()> {

@@ -1,0 +1,77 @@
+//! P13: what five hundred idle sandboxed agents cost, how soon all of them can be ended, and found again.
+
+use std::time::{Duration, Instant};
+
+use super::{Bench, p8, runtime};
+use crate::{
+    Outcome,
+    report::{Goal, Row, Sample, Section, Unit},
+    rig::{load::attached, procfs},
+};
+
+const SESSIONS: u64 = 500;
+/// How long they are left alone, and then looked at.
+const REST: Duration = Duration::from_secs(5);
+const WINDOW: Duration = Duration::from_secs(20);
+
+pub(super) fn measure(bench: &Bench) -> Outcome<Section> {
+    let (idle, adopted, halted) = runtime()?.block_on(once(bench))?;
+    let one = |unit, value: f64| Sample::new(unit, [value]);
+    Ok(Section {
+        name: "P13",
+        rows: vec![
+            Row::new(
+                format!("daemon and keepers, share of one core, {SESSIONS} idle sandboxed sessions"),
+                one(Unit::Percent, idle),
+                Goal::AtMost(2.0),
+            ),
+            Row::new(
+                "start until all are adopted, after kill -9",
+                one(Unit::Milliseconds, adopted),
+                Goal::AtMost(3_000.0),
+            ),
+            Row::new("halt: until no agent is left", one(Unit::Milliseconds, halted), Goal::AtMost(1_000.0)),
+        ],
+        notes: vec!["One round: each takes some minutes to make its agents.".to_owned()],
+    })
+}
+
+async fn once(bench: &Bench) -> Outcome<(f64, f64, f64)> {
+    let home = p8::idle_agents(bench, SESSIONS).await?;
+    tokio::time::sleep(REST).await;
+    let daemon = home.daemon().ok_or("the daemon is gone")?;
+    let keepers = home.keepers();
+    let used = || -> Duration {
+        procfs::cpu(daemon.pid) + keepers.iter().map(|(keeper, _)| procfs::cpu(keeper.pid)).sum::<Duration>()
+    };
+    let (before, began) = (used(), Instant::now());
+    tokio::time::sleep(WINDOW).await;
+    let idle = 100.0 * (used() - before).as_secs_f64() / began.elapsed().as_secs_f64();
+
+    home.kill_daemon();
+    let began = Instant::now();
+    let mut started = home.command(&["daemon", "run", "--background"]).spawn()?;
+    let client = loop {
+        match ostler_client::Client::connect(&home.home).await {
+            Ok(client) => break client,
+            Err(_) => tokio::time::sleep(Duration::from_micros(500)).await,
+        }
+    };
+    attached(&client, SESSIONS).await?;
+    let adopted = milliseconds(began.elapsed());
+
+    let agents: Vec<_> = keepers.iter().flat_map(|(keeper, _)| home.children_of(keeper)).collect();
+    let began = Instant::now();
+    home.run(&["halt"]);
+    while agents.iter().any(|agent| agent.is_alive()) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let halted = milliseconds(began.elapsed());
+    home.kill_daemon();
+    let _ = started.wait();
+    Ok((idle, adopted, halted))
+}
+
+fn milliseconds(span: Duration) -> f64 {
+    span.as_secs_f64() * 1_000.0
+}
