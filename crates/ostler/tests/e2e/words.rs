@@ -105,3 +105,17 @@ fn somebody_else_s_daemon_is_not_talked_to() {
     assert_eq!(output.status.code(), Some(5), "{words}");
     assert!(words.contains("PERMISSION_DENIED"), "{words}");
 }
+
+#[test]
+fn what_has_ended_goes_on_with_the_limits_it_is_given() {
+    let home = shop();
+    let prompt = scenario::of(vec![json!({"usage": {"input": 850, "output": 0}}), scenario::say("a")]);
+    let over = home.run(&["run", "--name", "poor", "--budget", "100", &prompt]);
+    assert_eq!(over.status.code(), Some(11), "{}", said(&over));
+    let raised = home.run(&["resume", "poor", "--budget", "5000"]);
+    assert!(raised.status.success(), "{}", said(&raised));
+    let shown: serde_json::Value =
+        serde_json::from_slice(&home.run(&["show", "poor", "-o", "json"]).stdout).unwrap();
+    let session = shown.get("session").unwrap_or(&shown);
+    assert_eq!(session["budget"]["tokens"], 5_000, "{shown}");
+}
