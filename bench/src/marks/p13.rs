@@ -21,7 +21,7 @@ pub(super) fn measure(bench: &Bench) -> Outcome<Section> {
         name: "P13",
         rows: vec![
             Row::new(
-                format!("daemon and keepers, share of one core, {SESSIONS} idle sandboxed sessions"),
+                format!("daemon, keepers and wardens, share of one core, {SESSIONS} idle sandboxed sessions"),
                 one(Unit::Percent, idle),
                 Goal::AtMost(2.0),
             ),
@@ -41,9 +41,9 @@ async fn once(bench: &Bench) -> Outcome<(f64, f64, f64)> {
     tokio::time::sleep(REST).await;
     let daemon = home.daemon().ok_or("the daemon is gone")?;
     let keepers = home.keepers();
-    let used = || -> Duration {
-        procfs::cpu(daemon.pid) + keepers.iter().map(|(keeper, _)| procfs::cpu(keeper.pid)).sum::<Duration>()
-    };
+    let wardens: Vec<_> = keepers.iter().flat_map(|(keeper, _)| home.children_of(keeper)).collect();
+    let all = || keepers.iter().map(|(keeper, _)| keeper).chain(&wardens);
+    let used = || procfs::cpu(daemon.pid) + all().map(|process| procfs::cpu(process.pid)).sum::<Duration>();
     let (before, began) = (used(), Instant::now());
     tokio::time::sleep(WINDOW).await;
     let idle = 100.0 * (used() - before).as_secs_f64() / began.elapsed().as_secs_f64();
@@ -60,7 +60,11 @@ async fn once(bench: &Bench) -> Outcome<(f64, f64, f64)> {
     attached(&client, SESSIONS).await?;
     let adopted = milliseconds(began.elapsed());
 
-    let agents: Vec<_> = keepers.iter().flat_map(|(keeper, _)| home.children_of(keeper)).collect();
+    let inits = wardens.iter().flat_map(|warden| home.children_of(warden));
+    let agents: Vec<_> = inits.flat_map(|init| home.children_of(&init)).collect();
+    if agents.len() as u64 != SESSIONS {
+        return Err(format!("{} agents were found instead of {SESSIONS}", agents.len()).into());
+    }
     let began = Instant::now();
     home.run(&["halt"]);
     while agents.iter().any(|agent| agent.is_alive()) {

@@ -125,31 +125,42 @@ impl Tree {
         if let Some(cgroup) = self.cgroup.as_ref().filter(|_| populated) {
             let _ = cgroup.kill();
         }
-        match &self.pid_one {
-            Some(pid_one) => drop(pidfd_send_signal(pid_one, Signal::KILL)),
-            // A warden may be long at looking through a large campaign; it takes along what it has started.
-            None if self.confined && self.agent.is_none() => {
-                Process::find(self.top).iter().for_each(|warden| warden.signal(Signal::KILL));
+        if let Some(pid_one) = &self.pid_one {
+            // Nothing inside outlives it, so nobody has to be looked for: with hundreds of sandboxes ended at once, the
+            // looking would take longer than the ending.
+            let _ = pidfd_send_signal(pid_one, Signal::KILL);
+            let has_ended = has_ended(pid_one);
+            if self.frozen.take() == Some(FrozenBy::Cgroup) {
+                let _ = self.cgroup.as_ref().map(|cgroup| cgroup.freeze(false));
             }
-            None => {}
+            return has_ended && !populated;
+        }
+        if self.confined && self.agent.is_none() {
+            // A warden may be long at looking through a large campaign; it takes along what it has started.
+            Process::find(self.top).iter().for_each(|warden| warden.signal(Signal::KILL));
         }
         let alive = descendants(self.top);
         alive.iter().for_each(|process| process.signal(Signal::KILL));
         // A v1 freezer would hold back even a kill.
         let _ = self.thaw();
-        alive.is_empty() && !populated && self.pid_one.as_ref().is_none_or(has_ended)
+        alive.is_empty() && !populated
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        descendants(self.top).is_empty()
+        self.alive().is_empty()
     }
 
     pub(crate) fn names(&self) -> Vec<ProcessName> {
-        descendants(self.top).iter().map(Process::name).collect()
+        self.alive().iter().map(Process::name).collect()
     }
 
     pub(crate) fn memory_bytes(&self) -> u64 {
-        descendants(self.top).iter().map(Process::own_memory_bytes).sum()
+        self.alive().iter().map(Process::own_memory_bytes).sum()
+    }
+
+    /// Everything of the tree that lives; nothing does behind a pid 1 that has ended.
+    fn alive(&self) -> Vec<Process> {
+        if self.pid_one.as_ref().is_some_and(has_ended) { Vec::new() } else { descendants(self.top) }
     }
 
     pub(crate) fn had_oom_kill(&self) -> bool {
