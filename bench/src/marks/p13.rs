@@ -43,7 +43,9 @@ async fn once(bench: &Bench) -> Outcome<(f64, f64, f64)> {
     let keepers = home.keepers();
     let wardens: Vec<_> = keepers.iter().flat_map(|(keeper, _)| home.children_of(keeper)).collect();
     let all = || keepers.iter().map(|(keeper, _)| keeper).chain(&wardens);
-    let used = || procfs::cpu(daemon.pid) + all().map(|process| procfs::cpu(process.pid)).sum::<Duration>();
+    let used = || {
+        procfs::run_time(daemon.pid) + all().map(|process| procfs::run_time(process.pid)).sum::<Duration>()
+    };
     let (before, began) = (used(), Instant::now());
     tokio::time::sleep(WINDOW).await;
     let idle = 100.0 * (used() - before).as_secs_f64() / began.elapsed().as_secs_f64();

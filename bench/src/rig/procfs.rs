@@ -45,6 +45,17 @@ pub(crate) fn cpu(pid: u32) -> Duration {
     cpu_of(&fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default())
 }
 
+/// Time on the processors of the threads that a process has now, to the nanosecond: [`cpu`] counts whole ticks, and a
+/// process that does little has none.
+pub(crate) fn run_time(pid: u32) -> Duration {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let nanoseconds = tasks.filter_map(|task| {
+        let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
+        text.split(' ').next()?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(nanoseconds.sum())
+}
+
 fn cpu_of(stat: &str) -> Duration {
     // The name may hold spaces; user and system time are fields 14 and 15.
     let ticks = |field: usize| -> u64 {
