@@ -1,8 +1,9 @@
-//! System calls that are not there inside: three filters, one on the other.
+//! System calls that are not there inside: four filters, one on the other.
 //!
 //! 1. Numbers of the x32 interface: ENOSYS. They are second names for everything that is forbidden below.
 //! 2. Calls for which libraries have another way: ENOSYS, so that they take it.
-//! 3. Calls, and arguments of calls, that nobody confined needs: EPERM.
+//! 3. Extended attributes: EOPNOTSUPP, as on a file system that has none.
+//! 4. Calls, and arguments of calls, that nobody confined needs: EPERM.
 //!
 //! A program of another architecture is killed by its first call.
 
@@ -25,6 +26,11 @@ const NOT_OFFERED: [c_long; 5] = [
     libc::SYS_io_uring_register,
     libc::SYS_userfaultfd,
 ];
+
+/// As on a file system without attributes, which programs are used to. An ACL makes a filled set-gid file executable,
+/// and its name is in memory.
+const NOT_SUPPORTED: [c_long; 4] =
+    [libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_fsetxattr, SYS_SETXATTRAT];
 
 /// Forbidden whatever their arguments.
 const FORBIDDEN: &[c_long] = &[
@@ -94,9 +100,12 @@ const SYS_OPEN_TREE_ATTR: c_long = 467;
 const SYS_FCHMODAT2: c_long = 452;
 const CLONE_NEWTIME: i32 = 0x80;
 const TIOCLINUX: u64 = 0x541C;
+const TIOCSETD: u64 = 0x5423;
+const SYS_SETXATTRAT: c_long = 463;
 const ADDR_NO_RANDOMIZE: u64 = 0x0004_0000;
 const PERSONALITY_QUERY: u64 = 0xffff_ffff;
 const SOCKET_TYPE: u64 = 0xf;
+const SOCK_PACKET: i32 = 10;
 const O_TMPFILE: u64 = (libc::O_TMPFILE & !libc::O_DIRECTORY) as u64;
 
 /// The argument with this number, of which only the low half is looked at: the kernel ignores the high half of what it
@@ -146,8 +155,8 @@ fn forbidden(ptrace: bool) -> Result<Rules, seccompiler::BackendError> {
     // In `clone` this bit belongs to the signal of the child's end.
     forbid(rules_mut, libc::SYS_unshare, [has_bits(0, CLONE_NEWTIME as u64)])?;
 
-    // Typing into a terminal, and taking one away from its session. Plain TIOCSCTTY is what every terminal program does.
-    for request in [libc::TIOCSTI, TIOCLINUX] {
+    // Typing into a terminal, having modules loaded for one, and taking one away from its session. Plain TIOCSCTTY is what every terminal program does.
+    for request in [libc::TIOCSTI, TIOCLINUX, TIOCSETD] {
         forbid(rules_mut, libc::SYS_ioctl, [is(1, Eq, request)])?;
     }
     forbid(rules_mut, libc::SYS_ioctl, [is(1, Eq, libc::TIOCSCTTY), is(2, Ne, 0)])?;
@@ -171,9 +180,24 @@ fn forbidden(ptrace: bool) -> Result<Rules, seccompiler::BackendError> {
     let socket = libc::SYS_socket;
     forbid(rules_mut, socket, [is(0, Ne, unix), is(0, Ne, inet), is(0, Ne, inet6), is(0, Ne, netlink)])?;
     forbid(rules_mut, socket, [is(0, Eq, netlink), is(2, Ne, 0)])?;
-    let raw = || is(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), libc::SOCK_RAW as u64);
-    forbid(rules_mut, socket, [is(0, Eq, inet), raw()])?;
-    forbid(rules_mut, socket, [is(0, Eq, inet6), raw()])?;
+    for family in [inet, inet6] {
+        // The second is an old name for a socket of another family.
+        for kind in [libc::SOCK_RAW, SOCK_PACKET] {
+            let kind = is(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), kind as u64);
+            forbid(rules_mut, socket, [is(0, Eq, family), kind])?;
+        }
+        // Landlock's ports are those of plain TCP: multipath TCP and others would reach every one.
+        let [any, icmp, tcp, udp, icmp6] =
+            [0, libc::IPPROTO_ICMP, libc::IPPROTO_TCP, libc::IPPROTO_UDP, libc::IPPROTO_ICMPV6]
+                .map(|protocol| is(2, Ne, protocol as u64));
+        forbid(rules_mut, socket, [is(0, Eq, family), any, icmp, tcp, udp, icmp6])?;
+    }
+    // It makes a socket of the family, and has its module loaded, before it finds that there are no pairs of them.
+    forbid(rules_mut, libc::SYS_socketpair, [is(0, Ne, unix)])?;
+    // Connects without asking Landlock.
+    for (call, flags) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
+        forbid(rules_mut, call, [has_bits(flags, libc::MSG_FASTOPEN as u64)])?;
+    }
 
     // Sanitizers and debuggers turn address randomization off; everything else weakens more than that.
     let usual = [is(0, Ne, 0), is(0, Ne, ADDR_NO_RANDOMIZE), is(0, Ne, PERSONALITY_QUERY)];
@@ -198,15 +222,20 @@ fn opens() -> Vec<(c_long, u8)> {
     opens
 }
 
-/// The three filters, ready for the kernel.
+/// The filters, ready for the kernel.
 pub(crate) fn filters(ptrace: bool) -> Result<Vec<BpfProgram>, Refusal> {
     let compile = |rules: Rules, errno: i32| -> Result<BpfProgram, seccompiler::BackendError> {
         let arch: TargetArch = std::env::consts::ARCH.try_into()?;
         SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(errno as u32), arch)?.try_into()
     };
     let not_offered = NOT_OFFERED.map(|call| (call, Vec::new())).into();
+    let not_supported = NOT_SUPPORTED.map(|call| (call, Vec::new())).into();
     let programs = forbidden(ptrace).and_then(|forbidden| {
-        Ok(vec![compile(not_offered, libc::ENOSYS)?, compile(forbidden, libc::EPERM)?])
+        Ok(vec![
+            compile(not_offered, libc::ENOSYS)?,
+            compile(not_supported, libc::EOPNOTSUPP)?,
+            compile(forbidden, libc::EPERM)?,
+        ])
     });
     let mut programs = programs.map_err(|error| refused(&error))?;
     if cfg!(target_arch = "x86_64") {
@@ -249,10 +278,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_three_filters_and_they_fit() {
+    fn there_are_four_filters_and_they_fit() {
         for ptrace in [false, true] {
             let filters = filters(ptrace).unwrap();
-            assert_eq!(filters.len(), if cfg!(target_arch = "x86_64") { 3 } else { 2 });
+            assert_eq!(filters.len(), if cfg!(target_arch = "x86_64") { 4 } else { 3 });
             // The kernel takes 4096 instructions a filter.
             assert!(filters.iter().all(|filter| (4..=4096).contains(&filter.len())));
         }
