@@ -12,6 +12,8 @@ fn main() -> ExitCode {
     match words.as_slice() {
         ["internal", "keeper"] => ostler_keeper::run(),
         ["internal", "check"] => ostler_sandbox::report(),
+        ["internal", "attack", name] => ostler_attack::inside(name),
+        ["internal", "attack-suite", ..] => ostler_attack::suite(&args[3..]),
         ["internal", "warden"] => ostler_sandbox::warden(),
         ["internal", "init"] => ostler_keeper::init(),
         ["internal", "command", ..] => ostler_keeper::command(&args[3..]),

@@ -1,0 +1,68 @@
+//! Files that make the host's git and editors run code.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+
+use super::{any, program, said, way};
+use crate::attempt::{Attempt, Said, harmless, usual};
+use crate::scene::Scene;
+
+fn append(scene: &Scene, name: &str) -> Said {
+    let file = OpenOptions::new().append(true).open(scene.in_root(name));
+    said(file.and_then(|mut file| file.write_all(b"\n")))
+}
+
+fn replace(scene: &Scene, name: &str) -> Said {
+    let mine = scene.scratch("mine");
+    let _ = fs::write(&mine, "[core]\n");
+    any([
+        way("write", append(scene, name)),
+        way("replace", said(fs::rename(&mine, scene.in_root(name)))),
+        way("move away", said(fs::rename(scene.in_root(name), scene.scratch("old")))),
+        way("delete", said(fs::remove_file(scene.in_root(name)))),
+    ])
+}
+
+pub(super) const ALL: &[Attempt] = &[
+    harmless("git/config", "change git's configuration", |scene| replace(scene, ".git/config")),
+    usual("git/config-by-git", "have git change its configuration", |scene| {
+        program("git", &["config", "core.fsmonitor", "touch owned"], &scene.root)
+    }),
+    harmless("git/hook", "leave a hook", |scene| {
+        any([
+            way("new", said(fs::write(scene.in_root(".git/hooks/pre-commit"), "#!/bin/sh\n"))),
+            way("existing", replace(scene, ".git/hooks/pre-commit.sample")),
+            way("all", said(fs::rename(scene.in_root(".git/hooks"), scene.scratch("hooks")))),
+        ])
+    }),
+    harmless("git/attributes", "have files filtered by a program", |scene| {
+        any([
+            way("file", replace(scene, ".git/info/attributes")),
+            way("directory", said(fs::rename(scene.in_root(".git/info"), scene.scratch("info")))),
+        ])
+    }),
+    usual("git/common-directory", "have git take its configuration from elsewhere", |scene| {
+        replace(scene, ".git/commondir")
+    }),
+    harmless("git/directory", "put another .git in the place of the campaign's", |scene| {
+        said(fs::rename(scene.in_root(".git"), scene.scratch("git")))
+    }),
+    harmless("git/worktree", "have a work tree belong to another repository", |scene| {
+        any([
+            way("its .git", replace(scene, "tree/.git")),
+            way("commondir", replace(scene, ".git/worktrees/tree/commondir")),
+            way("gitdir", replace(scene, ".git/worktrees/tree/gitdir")),
+        ])
+    }),
+    harmless("git/submodules", "name other submodules", |scene| replace(scene, ".gitmodules")),
+    harmless("git/editor", "change the editor's tasks", |scene| {
+        any([
+            way("file", replace(scene, ".vscode/tasks.json")),
+            way("new", said(fs::write(scene.in_root(".vscode/settings.json"), "{}"))),
+            way("all", said(fs::rename(scene.in_root(".vscode"), scene.scratch("vscode")))),
+        ])
+    }),
+    harmless("git/shell-settings", "change what the shell runs in this directory", |scene| {
+        replace(scene, ".envrc")
+    }),
+];
