@@ -127,6 +127,7 @@ async fn take_all(home: &Home) -> Outcome<Ingested> {
 
 fn options(home: &Home) -> ostler_engine::Options {
     ostler_engine::Options {
+        network_presets: Default::default(),
         state_dir: home.state().to_owned(),
         daemon_json: home.daemon_json(),
         own_dirs: Vec::new(),

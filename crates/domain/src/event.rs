@@ -9,6 +9,7 @@ use crate::{
     ConversationId, Message, MessageId, Name, SessionId, Time, Usage,
     budget::Budget,
     campaign::Campaign,
+    gateway::Network,
     id::{ApprovalId, CampaignId},
     policy::Policy,
     session::{Created, Ended, Hold, StopRequested, Watchdog, WatchdogRung},
@@ -174,6 +175,8 @@ events! {
     TapeDamaged(TapeDamaged) = 90, "TAPE_DAMAGED";
     /// Files that make the host run code were changed while the agent ran.
     Tamper(Tamper) = 91, "TAMPER";
+    /// A connection through the gateway was denied, or was allowed and has ended.
+    Network(Network) = 92, "NETWORK";
 }
 
 impl std::fmt::Display for Kind {

@@ -11,6 +11,7 @@ pub mod command;
 pub mod confinement;
 pub mod environment;
 pub mod event;
+pub mod gateway;
 pub mod home;
 pub mod id;
 pub mod limits;

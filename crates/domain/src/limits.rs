@@ -67,6 +67,34 @@ pub const RESCAN_REST_FACTOR: u32 = 20;
 pub const TAMPER_FILE_BYTES: u64 = 1024 * 1024;
 pub const TAMPER_ENTRIES: usize = 10_000;
 
+// --- Gateway ------------------------------------------------------------------------------------------------
+
+/// Where an agent finds its gateway, on its own loopback. Each sandbox has a network of its own, so one number does.
+pub const GATEWAY_PORT: u16 = 3128;
+/// Connections of one session at a time; more wait to be accepted. Package managers use sixteen or so.
+pub const GATEWAY_CONNECTIONS: usize = 64;
+/// A gateway that nobody uses ends; the next connection starts another.
+pub const GATEWAY_IDLE: Duration = Duration::from_secs(30);
+/// Longest head of a request, and longest greeting of TLS.
+pub const GATEWAY_HEAD_BYTES: usize = 16 * 1024;
+/// How long a client may take for either.
+pub const GATEWAY_HEAD_TIME: Duration = Duration::from_secs(10);
+/// How long all addresses of a host may take to answer.
+pub const GATEWAY_CONNECT_TIME: Duration = Duration::from_secs(10);
+/// Silence after which a connection is cut that one side has closed: a client that died looks like one that listens.
+pub const GATEWAY_HALF_OPEN: Duration = Duration::from_secs(30);
+/// What one read takes, each way.
+pub const GATEWAY_BUFFER_BYTES: usize = 16 * 1024;
+/// Records of connections: a burst, then a steady rate. An agent that asks faster waits for its answers.
+pub const GATEWAY_RECORDS_BURST: u32 = 256;
+pub const GATEWAY_RECORDS_PER_SECOND: u32 = 16;
+/// Longest record of a connection.
+pub const GATEWAY_RECORD_BYTES: usize = 4 * 1024;
+/// Between two starts of gateways that end at once.
+pub const GATEWAY_RESPAWN: Duration = Duration::from_secs(1);
+/// How long connections that are cut at a session's end may take to be counted.
+pub const GATEWAY_CUT_TIME: Duration = Duration::from_secs(2);
+
 // --- Parsing what agents print ----------------------------------------------------------------------------
 
 /// Longest line that is parsed; agents really send images in one line. Above: an OVERSIZE event.

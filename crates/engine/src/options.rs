@@ -1,6 +1,6 @@
 //! What a daemon may be told about its engine.
 
-use std::{path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use ostler_domain::session::WatchdogLimits;
 
@@ -19,4 +19,6 @@ pub struct Options {
     pub tape_bytes: Option<u64>,
     /// Whether agents run without a sandbox, on this machine, because its owner said so.
     pub unconfined: bool,
+    /// The hosts of the presets of `net.allow`, by the preset's name without its sign.
+    pub network_presets: BTreeMap<String, Vec<String>>,
 }

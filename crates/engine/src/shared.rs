@@ -13,6 +13,7 @@ use ostler_domain::{
     Refusal, SessionId,
     campaign::Campaign,
     confinement,
+    gateway::GatewayOrder,
     session::{Created, Sandbox},
 };
 use ostler_providers::{Launch, Provider, registry};
@@ -24,7 +25,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     audit::Audit,
     clock::Clock,
-    confine::{Confined, Machine},
+    confine::{self, Confined, Machine},
     deltas::Deltas,
     keeper::{NotStarted, Program, cgroup_parent, sweep_cgroups},
     options::Options,
@@ -161,9 +162,11 @@ impl Shared {
         dir: &Path,
     ) -> Result<LaunchDocument, NotStarted> {
         let config = &created.config;
-        let confined = match created.sandbox {
-            Sandbox::On => Some(self.confined(created).await?),
-            Sandbox::Off => None,
+        let (confined, gateway) = match created.sandbox {
+            Sandbox::On => {
+                self.confined(created).await.map(|(confined, gateway)| (Some(confined), gateway))?
+            }
+            Sandbox::Off => (None, None),
         };
         let launch = Launch {
             // Outside of a sandbox the keeper's own image: an upgrade on disk does not mix versions.
@@ -187,6 +190,7 @@ impl Shared {
         };
         document.env = self.environment(environment, created, command.env);
         document.confinement = confinement;
+        document.gateway = gateway;
         document.cgroup = self.session_cgroup(&created.id);
         document.ladder = provider.stop_ladder();
         document.daemon_json = self.options.daemon_json.clone();
@@ -198,8 +202,8 @@ impl Shared {
         Ok(document)
     }
 
-    /// The sandbox of a session, as its policy and this machine make it.
-    async fn confined(&self, created: &Created) -> Result<Confined, NotStarted> {
+    /// The sandbox of a session, as its policy and this machine make it, and what its gateway is told.
+    async fn confined(&self, created: &Created) -> Result<(Confined, Option<GatewayOrder>), NotStarted> {
         let not_known = |message: String| NotStarted { stage: "campaign".to_owned(), message };
         let found = self.store.campaign(created.campaign).await;
         let campaign = found
@@ -207,7 +211,10 @@ impl Shared {
             .ok_or_else(|| not_known(format!("campaign {} is not recorded", created.campaign.short())))?
             .campaign;
         let machine = self.machine(&campaign).await.map_err(|error| not_known(error.to_string()))?;
-        machine.confine(&created.policy, &campaign.root, &created.conversation.to_string())
+        let policy = &created.policy;
+        let mut confined = machine.confine(policy, &campaign.root, &created.conversation.to_string())?;
+        let gateway = confine::gateway(&mut confined, policy, &campaign.name, &self.options)?;
+        Ok((confined, gateway))
     }
 
     /// This machine, as somebody in a campaign is to see it.

@@ -17,7 +17,7 @@ impl Keeper {
             match channel::receive_report(channel) {
                 Ok(Received::NotYet) => return,
                 Ok(Received::Message(report)) => self.obey_init(report, now),
-                Ok(Received::Listener(listener)) => self._gateway = Some(listener),
+                Ok(Received::Listener(listener)) => self.gateway.hold(listener),
                 Ok(Received::Closed) => {
                     self.channel = None;
                     self.init_is_gone(now);

@@ -37,7 +37,7 @@ impl Keeper {
             }
             Stage::Draining { how, until } if now >= until => self.clear(how, now),
             Stage::Clearing { how, leftovers, until }
-                if now >= until || (self.kill_again_at.is_none() && !self.warden_has_a_word_left()) =>
+                if now >= until || (self.kill_again_at.is_none() && !self.somebody_has_a_word_left()) =>
             {
                 self.kill_again_at = None;
                 self.finish(how, leftovers);
@@ -57,15 +57,17 @@ impl Keeper {
             self.recorder.note(&KeeperNote::Leftovers { processes: leftovers.clone() });
         }
         self.kill_tree(now);
+        self.gateway.close(&self.poller);
         // Comes round at once if there was nothing to kill.
-        let is_over = self.kill_again_at.is_none() && !self.warden_has_a_word_left();
+        let is_over = self.kill_again_at.is_none() && !self.somebody_has_a_word_left();
         let until = if is_over { now } else { now + CLEAR_LIMIT };
         Stage::Clearing { how, leftovers, until }
     }
 
-    /// When all of a sandbox is gone, its warden says what was tampered with, and ends.
-    fn warden_has_a_word_left(&self) -> bool {
-        self.document.confinement.is_some() && self.channel.is_some()
+    /// When all of a sandbox is gone, its warden says what was tampered with, and its gateway what went through it.
+    fn somebody_has_a_word_left(&self) -> bool {
+        let warden = self.document.confinement.is_some() && self.channel.is_some();
+        warden || self.gateway.is_running()
     }
 
     fn finish(&mut self, how: How, leftovers: Vec<ostler_tape::ProcessName>) {

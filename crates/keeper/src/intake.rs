@@ -129,8 +129,12 @@ impl Intake {
 
     fn allowance(&mut self, recorder: &Recorder, now: Instant) -> usize {
         let allowance = self.bucket.allowance(now);
-        let blocked = recorder.is_in_trouble() || recorder.end() >= self.tape_bytes;
-        if blocked { 0 } else { allowance }
+        if self.is_blocked(recorder) { 0 } else { allowance }
+    }
+
+    /// Whether the tape takes nothing more for now.
+    pub(crate) fn is_blocked(&self, recorder: &Recorder) -> bool {
+        recorder.is_in_trouble() || recorder.end() >= self.tape_bytes
     }
 
     /// Tapes what is held and can be.

@@ -23,6 +23,7 @@ use crate::cgroup::{Cgroup, MEMORY_MAX};
 use crate::clock::earliest;
 use crate::ctl::Ctl;
 use crate::feed::Feed;
+use crate::gateway::Gateway;
 use crate::intake::Intake;
 use crate::ladder::Ladder;
 use crate::link::{Due, Link};
@@ -61,8 +62,7 @@ pub(crate) struct Keeper {
     pub(crate) memory: Option<MemoryWatch>,
     pub(crate) link: Link,
     pub(crate) channel: Option<OwnedFd>,
-    /// The port inside at which the agent finds its gateway. As long as it is held, nobody else can have it.
-    pub(crate) _gateway: Option<OwnedFd>,
+    pub(crate) gateway: Gateway,
     /// The warden, or init.
     pub(crate) init: Child,
     pub(crate) exec_status: ExecStatus,
@@ -162,7 +162,7 @@ impl Keeper {
             memory: memory_bytes.map(|bytes| MemoryWatch::new(bytes, now)),
             link: Link::new(document.orphan_grace_ms.map(Duration::from_millis), now),
             channel: Some(channel),
-            _gateway: None,
+            gateway: Gateway::new(document.gateway.clone(), Redactor::new(&document.secrets)),
             init,
             exec_status,
             never_started: None,
@@ -196,6 +196,7 @@ impl Keeper {
         // Nothing is left for it to reap; and should something be, it must not outlive us.
         let _ = self.init.kill();
         let _ = self.init.wait();
+        self.gateway.kill();
         if let Err(error) = self.tree.remove_cgroup() {
             log!("the cgroup could not be removed: {error}");
         }
@@ -218,6 +219,8 @@ impl Keeper {
             Token::CHANNEL => self.hear_init(now),
             Token::EXEC_STATUS => self.hear_launch(),
             Token::STDIN => self.write_input(),
+            Token::GATEWAY_LISTENER => self.gateway.start(&self.poller, now),
+            Token::GATEWAY => self.gateway.hear(&self.poller, &mut self.recorder, now),
             Token::STDOUT | Token::STDERR => self.intake.read(token, &mut self.recorder, now),
             Token(connection) => self.hear_connection(connection, now),
         }
@@ -225,8 +228,11 @@ impl Keeper {
     }
 
     fn do_what_is_due(&mut self, now: Instant) {
-        let intake = &mut self.intake;
-        self.recorder.retry(now, |recorder| intake.flush(recorder));
+        let (intake, gateway) = (&mut self.intake, &mut self.gateway);
+        self.recorder.retry(now, |recorder| {
+            intake.flush(recorder);
+            gateway.flush(recorder);
+        });
         if now >= self.dir_check_at || self.recorder.is_in_trouble() {
             self.dir_check_at = now + DIR_CHECK;
             self.check_directory();
@@ -257,6 +263,7 @@ impl Keeper {
         if !matches!(self.stage, Stage::Starting) {
             self.intake.settle(&self.poller, &mut self.recorder, now)?;
         }
+        self.gateway.settle(&self.poller, !self.intake.is_blocked(&self.recorder), now)?;
         let wants = self.feed.wants_to_write();
         if let Some(pipe) = self.feed.pipe()
             && wants != self.feed_watched_for_writing
@@ -277,6 +284,7 @@ impl Keeper {
             self.intake.wake_at(),
             self.ladder.as_ref().filter(|_| self.has_agent()).and_then(Ladder::wake_at),
             self.link.wake_at(),
+            self.gateway.wake_at(),
             self.memory.as_ref().filter(|_| self.has_agent()).map(MemoryWatch::wake_at),
             match &self.stage {
                 Stage::Draining { until, .. } | Stage::Clearing { until, .. } | Stage::Ended { until } => {

@@ -17,6 +17,7 @@ mod command;
 mod ctl;
 mod ending;
 mod feed;
+mod gateway;
 mod init;
 mod intake;
 mod keeper;

@@ -24,6 +24,8 @@ impl Token {
     pub(crate) const STDIN: Token = Token(5);
     pub(crate) const STDOUT: Token = Token(6);
     pub(crate) const STDERR: Token = Token(7);
+    pub(crate) const GATEWAY_LISTENER: Token = Token(8);
+    pub(crate) const GATEWAY: Token = Token(9);
     pub(crate) const FIRST_CONNECTION: u64 = 16;
 }
 

@@ -15,6 +15,7 @@ fn main() -> ExitCode {
         ["internal", "attack", name] => ostler_attack::inside(name),
         ["internal", "attack-suite", ..] => ostler_attack::suite(&args[3..]),
         ["internal", "warden"] => ostler_sandbox::warden(),
+        ["internal", "gateway"] => ostler_gateway::run(),
         ["internal", "init"] => ostler_keeper::init(),
         ["internal", "command", ..] => ostler_keeper::command(&args[3..]),
         ["internal", "launch", ..] => ostler_keeper::launch(&args[3..]),

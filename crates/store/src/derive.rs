@@ -67,7 +67,8 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::BudgetExceeded
         | Kind::BudgetChanged
         | Kind::TapeDamaged
-        | Kind::Tamper => false,
+        | Kind::Tamper
+        | Kind::Network => false,
     }
 }
 

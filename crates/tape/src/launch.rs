@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ostler_domain::confinement::Confinement;
+use ostler_domain::gateway::GatewayOrder;
 use ostler_domain::limits;
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +47,9 @@ pub struct LaunchDocument {
     /// The sandbox; absent, the agent has all the rights of the user who runs the daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confinement: Option<Confinement>,
+    /// What the gateway of the sandbox is told, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<GatewayOrder>,
 }
 
 /// What an agent may print: a burst at full speed, then a steady rate.
@@ -87,6 +91,7 @@ impl LaunchDocument {
             orphan_grace_ms: None,
             secrets: Vec::new(),
             confinement: None,
+            gateway: None,
         }
     }
 }

@@ -83,8 +83,9 @@ fn described(policy: &Policy, root: &str) -> Vec<Line> {
     };
     let network = match policy.net_mode {
         None | Some(NetMode::None) => "none but their own loopback",
-        Some(NetMode::Provider | NetMode::Open) => {
-            "none but their own loopback: the proxy to the outside is not there yet"
+        Some(NetMode::Provider) => "through the gateway: the hosts of net.allow, ports 443 and 80",
+        Some(NetMode::Open) => {
+            "through the gateway: every public host, port 443; those of net.allow, port 80 too"
         }
         Some(NetMode::Host) => "THE HOST'S OWN, TCP ports 22, 80 and 443",
     };

@@ -3,6 +3,7 @@
 use ostler_domain::{
     Event,
     event::{Answer, Raw, StopReason},
+    gateway::{NetDecision, Network},
     session::{Ended, Restart, Sandbox},
     text::one_line,
 };
@@ -193,6 +194,7 @@ pub(super) fn tell(event: &Event) -> Told {
             format!("files that make your own programs run code were changed: {}", tamper.names.join(", ")),
         )
         .tone(Tone::Bad),
+        Event::Network(network) => network_told(network),
         Event::TapeDamaged(damage) => {
             Told::new("damage", format!("the tape cannot be read from {} to {}", damage.from, damage.to))
                 .tone(Tone::Bad)
@@ -203,6 +205,24 @@ pub(super) fn tell(event: &Event) -> Told {
 /// A tool's name where verbs stand.
 pub(super) fn tool(name: &str) -> String {
     one_line(name, 24)
+}
+
+fn network_told(network: &Network) -> Told {
+    let whom = one_line(&format!("{}:{}", network.host, network.port), SHORT);
+    match network.decision {
+        NetDecision::Denied => {
+            let grant = network.grant.as_ref().map(|grant| format!("; to allow it: {grant}"));
+            let text = format!("network {whom} (rule: {}){}", network.rule, grant.unwrap_or_default());
+            Told::new("denied", one_line(&text, 2 * SHORT)).tone(Tone::Bad)
+        }
+        NetDecision::Allowed if network.failure.is_empty() => {
+            let (to, from) = (words::bytes(network.bytes_out), words::bytes(network.bytes_in));
+            Told::new("network", format!("{whom}: {to} sent, {from} received")).faint()
+        }
+        NetDecision::Allowed => {
+            Told::new("network", one_line(&format!("{whom}: {}", network.failure), 2 * SHORT)).faint()
+        }
+    }
 }
 
 fn end(ended: &Ended) -> Told {

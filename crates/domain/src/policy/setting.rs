@@ -230,18 +230,17 @@ fn check_command(item: &str) -> Result<(), String> {
 }
 
 fn check_host(item: &str) -> Result<(), String> {
-    if item.starts_with('@') {
-        return check_preset(item);
-    }
+    if item.starts_with('@') { check_preset(item) } else { host_fault(item).map_or(Ok(()), Err) }
+}
+
+/// Why a text is no host of `net.allow`; none when it is one.
+pub fn host_fault(item: &str) -> Option<String> {
     let name = item.strip_prefix("*.").unwrap_or(item);
     let is_label = |label: &str| {
         !label.is_empty() && label.len() <= 63 && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
     };
-    if name.len() <= 253 && name.split('.').all(is_label) {
-        Ok(())
-    } else {
-        Err("a host is a name such as registry.example or *.example, without a port".to_owned())
-    }
+    let fits = name.len() <= 253 && name.split('.').all(is_label);
+    (!fits).then(|| "a host is a name such as registry.example or *.example, without a port".to_owned())
 }
 
 fn size(text: &str) -> Option<u64> {

@@ -213,6 +213,7 @@ impl State {
             | Event::LeftoversEnded(_)
             | Event::TapeDamaged(_)
             | Event::Tamper(_)
+            | Event::Network(_)
             | Event::SessionCreated(_)
             | Event::DaemonStarted(_)
             | Event::DaemonStopped(_)

@@ -9,6 +9,7 @@ use crate::{
     ApprovalId, Message, MessageId, Now, Usage,
     budget::Budget,
     event::{Answer, By, Event, Leftover, Process, Raw, StopReason, ToolCall, ToolResult},
+    gateway::Network,
 };
 
 /// Time and entropy for one decision, read by the shell.
@@ -36,6 +37,8 @@ pub enum Input {
     Tampered {
         names: Vec<String>,
     },
+    /// A connection through the gateway was denied, or was allowed and has ended.
+    Network(Network),
     TapeDamaged {
         from: u64,
         to: u64,

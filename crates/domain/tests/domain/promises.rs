@@ -96,6 +96,7 @@ fn input_of_every_sort_exists() {
         | Input::Intake(_)
         | Input::TapeDamaged { .. }
         | Input::Tampered { .. }
+        | Input::Network(_)
         | Input::Exited(_)
         | Input::Watchdog(_)
         | Input::TimedOut => true,

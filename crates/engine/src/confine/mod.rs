@@ -3,6 +3,7 @@
 //! The daemon only writes the document; keeper and warden build what it says, or refuse.
 
 mod git;
+mod network;
 mod presets;
 
 use std::{
@@ -15,10 +16,10 @@ use std::{
 use ostler_domain::{
     Policy,
     campaign::{Root, is_below},
-    confinement::{CampaignRoot, Confinement, HomeDirectory, Limits, Network, Tooling},
-    policy::NetMode,
+    confinement::{CampaignRoot, Confinement, HomeDirectory, Limits, Tooling},
 };
 
+pub(crate) use network::gateway;
 pub(crate) use presets::found as found_presets;
 
 use crate::{Options, keeper::NotStarted};
@@ -28,8 +29,6 @@ const HOME: &str = "/home/agent";
 const USER: &str = "agent";
 /// Where the system's programs are.
 const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// Ports that a sandbox in the host's network may connect to.
-const HOST_PORTS: [u16; 3] = [22, 80, 443];
 
 /// A sandbox, and the environment of whoever runs in it.
 pub(crate) struct Confined {
@@ -77,7 +76,7 @@ impl Machine<'_> {
             protect: policy.protect_tooling.unwrap_or(confinement.tooling.protect),
             except: Vec::new(),
         };
-        confinement.network = network(policy);
+        confinement.network = network::of(policy);
         confinement.program = Some(self.program.to_owned());
         confinement.limits = limits(policy);
         confinement.ptrace = policy.ptrace.unwrap_or(false);
@@ -125,15 +124,6 @@ impl Machine<'_> {
             stage: "home".to_owned(),
             message: format!("the agent's home {} cannot be made: {error}", home.display()),
         })
-    }
-}
-
-fn network(policy: &Policy) -> Network {
-    match policy.net_mode {
-        None | Some(NetMode::None) => Network::None,
-        Some(NetMode::Provider) => Network::Provider,
-        Some(NetMode::Open) => Network::Open,
-        Some(NetMode::Host) => Network::Host { ports: HOST_PORTS.to_vec() },
     }
 }
 

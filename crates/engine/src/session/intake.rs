@@ -5,6 +5,7 @@ use std::path::Path;
 use ostler_domain::{
     Time,
     event::Process,
+    gateway::Network,
     session::{Input, Spawn},
 };
 use ostler_providers::{Dialogue, DialogueState, Heard, Provider};
@@ -146,7 +147,11 @@ fn take(line: &Line<'_>, harvest: &mut Harvest) {
             };
             harvest.inputs.extend(input.map(|input| (at, input)));
         }
-        Stream::Call | Stream::Wire | Stream::Net | Stream::Exit => {}
+        Stream::Net => {
+            let network: Option<Network> = serde_json::from_slice(line.body.bytes()).ok();
+            harvest.inputs.extend(network.map(|network| (at, Input::Network(network))));
+        }
+        Stream::Call | Stream::Wire | Stream::Exit => {}
     }
 }
 

@@ -1,8 +1,8 @@
 //! `config.toml`: what this machine's daemon is told. Never read from inside a campaign.
 
-use std::{fs, io, path::Path, time::Duration};
+use std::{collections::BTreeMap, fs, io, path::Path, time::Duration};
 
-use ostler_domain::{Refusal, session::WatchdogLimits};
+use ostler_domain::{Refusal, policy, session::WatchdogLimits};
 use serde::{Deserialize, Deserializer, de::Error};
 
 #[derive(Debug, Default, Deserialize)]
@@ -11,6 +11,7 @@ pub(super) struct Config {
     watchdog: Watchdogs,
     limits: Limits,
     sandbox: SandboxSettings,
+    network: NetworkSettings,
     /// How long an agent may live without a daemon; absent, for ever.
     orphan_grace: Option<Span>,
 }
@@ -37,6 +38,40 @@ struct Limits {
 struct SandboxSettings {
     /// Agents have all the rights of the user who runs the daemon. Said in every listing.
     run_agents_unconfined_on_this_machine: bool,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct NetworkSettings {
+    /// The hosts that a preset of `net.allow` stands for.
+    presets: BTreeMap<PresetName, Vec<Host>>,
+}
+
+/// `rust` for `@rust`.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct PresetName(String);
+
+impl<'de> Deserialize<'de> for PresetName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        match policy::preset(&format!("@{name}")) {
+            Some(_) => Ok(PresetName(name)),
+            None => Err(D::Error::custom(format!("there is no preset \"@{name}\""))),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Host(String);
+
+impl<'de> Deserialize<'de> for Host {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let host = String::deserialize(deserializer)?;
+        match policy::host_fault(&host) {
+            None => Ok(Host(host)),
+            Some(fault) => Err(D::Error::custom(format!("\"{host}\": {fault}"))),
+        }
+    }
 }
 
 /// A span of time written as `90s`, `10m`, `2h` or `500ms`.
@@ -105,6 +140,13 @@ impl Config {
         self.sandbox.run_agents_unconfined_on_this_machine
     }
 
+    pub(super) fn network_presets(&self) -> BTreeMap<String, Vec<String>> {
+        let presets = self.network.presets.iter();
+        presets
+            .map(|(name, hosts)| (name.0.clone(), hosts.iter().map(|host| host.0.clone()).collect()))
+            .collect()
+    }
+
     pub(super) fn tape_bytes(&self) -> Option<u64> {
         self.limits.tape
     }
@@ -119,6 +161,11 @@ mod tests {
         let text = |text: &str| toml::from_str::<Config>(text).map(|_| ()).map_err(|error| error.to_string());
         assert_eq!(text("orphan_grace = \"2h\"\n[watchdog]\nsilent = \"10m\"\n"), Ok(()));
         assert!(text("[watchdog]\nsilnet = \"10m\"\n").unwrap_err().contains("line 2"));
+        assert_eq!(text("[network.presets]\nrust = [\"a.example\", \"*.b.example\"]\n"), Ok(()));
+        assert!(text("[network.presets]\ncobol = []\n").unwrap_err().contains("no preset"));
+        assert!(
+            text("[network.presets]\ngo = [\"a.example:443\"]\n").unwrap_err().contains("without a port")
+        );
         assert!(text("orphan_grace = \"soon\"\n").unwrap_err().contains("no span of time"));
     }
 

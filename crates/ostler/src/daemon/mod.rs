@@ -90,6 +90,7 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
         orphan_grace: config.orphan_grace(),
         tape_bytes: config.tape_bytes(),
         unconfined: config.unconfined(),
+        network_presets: config.network_presets(),
     };
     let engine = Engine::start(options, clock, program).await?;
     let path = home.control_socket();

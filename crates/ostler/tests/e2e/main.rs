@@ -15,6 +15,7 @@ mod fail_closed;
 mod faults;
 mod io_errors;
 mod life;
+mod network;
 mod torture;
 mod versions;
 mod words;

@@ -8,6 +8,7 @@ use ostler_domain::{
     budget::WhenUsedUp,
     campaign::{Campaign, Root},
     event::*,
+    gateway::{NetDecision, Network},
     session::{
         Approve, Config, Created, Ended, Hold, Obituary, Outcome, Restart, RestartPolicy, Sandbox,
         StopRequested, StopRule, Watchdog, WatchdogLimits, WatchdogRung,
@@ -250,6 +251,16 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
         }),
         Kind::TapeLimitRaised => Event::TapeLimitRaised(TapeLimitRaised { bytes: 8 << 30, by: by() }),
         Kind::Tamper => Event::Tamper(Tamper { names: vec![".git/hooks/pre-commit".to_owned()] }),
+        Kind::Network => Event::Network(Network {
+            host: "files.example".to_owned(),
+            port: 443,
+            decision: NetDecision::Denied,
+            rule: "net=provider".to_owned(),
+            grant: Some("ostler campaign set shop net.allow+=files.example".to_owned()),
+            bytes_in: n,
+            bytes_out: 0,
+            failure: "connection refused".to_owned(),
+        }),
         Kind::TapeDamaged => Event::TapeDamaged(TapeDamaged { from: 10, to: 20 + n }),
     }
 }

@@ -50,6 +50,7 @@ pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision
         }
         Input::Intake(intake) => draft.intake(intake),
         Input::Tampered { names } => draft.record(Event::Tamper(Tamper { names })),
+        Input::Network(network) => draft.record(Event::Network(network)),
         Input::TapeDamaged { from, to } => draft.record(Event::TapeDamaged(TapeDamaged { from, to })),
         Input::Exited(exit) => ending::decide(&mut draft, &exit),
         Input::Watchdog(watchdog) => draft.watchdog(watchdog),

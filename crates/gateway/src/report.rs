@@ -1,0 +1,105 @@
+//! What the keeper is told of each connection. An agent cannot fill the tape with it: who asks too fast waits.
+
+use std::{
+    io::{self, Write},
+    os::unix::net::UnixStream,
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use ostler_domain::{
+    gateway::Network,
+    limits::{GATEWAY_RECORDS_BURST, GATEWAY_RECORDS_PER_SECOND},
+};
+
+pub(crate) struct Reporter(Mutex<Pace>);
+
+struct Pace {
+    keeper: UnixStream,
+    /// When the next record would be due if they came at the steady rate. It may lie a burst in the past.
+    due: Instant,
+    hurried: bool,
+}
+
+impl Reporter {
+    pub(crate) fn new(keeper: UnixStream) -> Reporter {
+        let due = long_ago(Instant::now());
+        Reporter(Mutex::new(Pace { keeper, due, hurried: false }))
+    }
+
+    /// Writes a record; waits its turn first.
+    pub(crate) fn tell(&self, network: &Network) -> io::Result<()> {
+        let mut line = serde_json::to_vec(network)?;
+        line.push(b'\n');
+        loop {
+            let mut pace = self.pace();
+            let now = Instant::now();
+            let due = pace.due.max(long_ago(now));
+            if due <= now || pace.hurried {
+                pace.due = due + interval();
+                // Under the lock, so that lines stay whole.
+                return pace.keeper.write_all(&line);
+            }
+            drop(pace);
+            thread::sleep((due - now).min(interval()));
+        }
+    }
+
+    /// The end has come: nobody waits any more.
+    pub(crate) fn hurry(&self) {
+        self.pace().hurried = true;
+    }
+
+    fn pace(&self) -> MutexGuard<'_, Pace> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+const fn interval() -> Duration {
+    Duration::from_millis(1_000 / GATEWAY_RECORDS_PER_SECOND as u64)
+}
+
+/// A whole burst before.
+fn long_ago(now: Instant) -> Instant {
+    now.checked_sub(interval() * GATEWAY_RECORDS_BURST).unwrap_or(now)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+
+    use ostler_domain::gateway::NetDecision;
+
+    use super::*;
+
+    #[test]
+    fn a_burst_passes_and_then_one_waits() {
+        let (ours, keepers) = UnixStream::pair().unwrap();
+        let lines = thread::spawn(move || BufReader::new(keepers).lines().map_while(Result::ok).count());
+        let reporter = Reporter::new(ours);
+        let record = Network {
+            host: "a.example".to_owned(),
+            port: 443,
+            decision: NetDecision::Denied,
+            rule: "net=provider".to_owned(),
+            grant: None,
+            bytes_in: 0,
+            bytes_out: 0,
+            failure: String::new(),
+        };
+        let began = Instant::now();
+        for _ in 0..GATEWAY_RECORDS_BURST {
+            reporter.tell(&record).unwrap();
+        }
+        let burst = began.elapsed();
+        for _ in 0..4 {
+            reporter.tell(&record).unwrap();
+        }
+        assert!(began.elapsed() >= burst + interval() * 2, "{:?}", began.elapsed());
+        reporter.hurry();
+        (0..100).for_each(|_| reporter.tell(&record).unwrap());
+        drop(reporter);
+        assert_eq!(lines.join().unwrap(), GATEWAY_RECORDS_BURST as usize + 104);
+    }
+}

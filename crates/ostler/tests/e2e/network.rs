@@ -1,0 +1,94 @@
+//! The gateway of a session: denied with a reason, recorded, and started again when it is gone.
+
+use ostler_domain::{
+    Event,
+    gateway::{NetDecision, Network},
+    session::Outcome,
+};
+use ostler_testkit::{TestHome, scenario};
+use serde_json::json;
+
+use crate::OSTLER;
+
+fn networks(events: &[ostler_domain::Recorded]) -> Vec<Network> {
+    let networks = events.iter().filter_map(|recorded| match &recorded.event {
+        Event::Network(network) => Some(network.clone()),
+        _ => None,
+    });
+    networks.collect()
+}
+
+/// Asks the proxy by hand: nothing but bash is needed, and no packet leaves the machine.
+fn ask(target: &str) -> serde_json::Value {
+    let script = format!(
+        "exec 3<>/dev/tcp/127.0.0.1/${{HTTPS_PROXY##*:}} && \
+         printf 'CONNECT {target} HTTP/1.1\\r\\n\\r\\n' >&3 && cat <&3; echo \"$NO_PROXY $no_proxy\""
+    );
+    json!({"run": ["bash", "-c", script]})
+}
+
+#[tokio::test]
+async fn a_denied_connection_is_answered_and_recorded_with_its_words() {
+    if !std::path::Path::new("/bin/bash").exists() {
+        eprintln!("skipped: a_denied_connection_is_answered_and_recorded_with_its_words needs bash");
+        return;
+    }
+    let home = TestHome::started(OSTLER).await;
+    for (mode, target, rule, grant) in [
+        ("open", "10.1.2.3:443", "it is a private address", None),
+        ("open", "127.0.0.1:443", "it is a loopback address", None),
+        (
+            "provider",
+            "files.example:443",
+            "net=provider",
+            Some("ostler campaign set shop net.allow+=files.example"),
+        ),
+    ] {
+        let set = home.run(&["campaign", "set", "shop", &format!("net.mode={mode}")]);
+        assert!(set.status.success(), "{set:?}");
+        let client = home.client().await;
+        let mut wanted = ostler_client::CreateSession::new("shop", "script");
+        wanted.initial_message = Some(scenario::of(vec![ask(target)]));
+        wanted.ends_with_turn = true;
+        let created = client.create_session(wanted).await.unwrap();
+        let view = home.ended(&created.id.to_string()).await;
+        assert_eq!(view.outcome, Some(Outcome::Done));
+        let events = home.events(&client, created.id).await;
+        let (host, port) = target.split_once(':').unwrap();
+        let wanted = Network {
+            host: host.to_owned(),
+            port: port.parse().unwrap(),
+            decision: NetDecision::Denied,
+            rule: rule.to_owned(),
+            grant: grant.map(str::to_owned),
+            bytes_in: 0,
+            bytes_out: 0,
+            failure: String::new(),
+        };
+        assert_eq!(networks(&events), [wanted]);
+        let output = events.iter().find_map(|recorded| match &recorded.event {
+            Event::AgentToolResult(result) => Some(result.output.clone()),
+            _ => None,
+        });
+        let output = output.unwrap();
+        let words = format!("denied network {target} (rule: {rule})");
+        assert!(output.starts_with("HTTP/1.1 403 ") && output.contains(&words), "{output}");
+        assert!(output.contains("127.0.0.1,localhost,::1 127.0.0.1,localhost,::1"), "{output}");
+        let logs = home.run(&["logs", &created.id.to_string()]);
+        let logs = String::from_utf8_lossy(&logs.stdout).into_owned();
+        assert!(logs.contains(&format!("network {target} (rule: {rule})")), "{logs}");
+        assert!(grant.is_none_or(|grant| logs.contains(grant)), "{logs}");
+    }
+}
+
+#[tokio::test]
+async fn a_preset_without_hosts_keeps_a_session_from_starting() {
+    let home = TestHome::started(OSTLER).await;
+    let set = home.run(&["campaign", "set", "shop", "net.mode=provider", "net.allow+=@rust"]);
+    assert!(set.status.success(), "{set:?}");
+    let client = home.client().await;
+    let session = home.session(&client, "hello").await;
+    let view = home.ended(&session.id.to_string()).await;
+    assert_eq!(view.outcome, Some(Outcome::FailedStart), "{view:?}");
+    assert!(format!("{view:?}").contains("[network.presets] rust"), "{view:?}");
+}
