@@ -6,7 +6,7 @@
 //! keeper ── order, then end of file, on 1 ─────┼─▶ gateway ──▶ a public address that the rules allow
 //! keeper ◀── one line of JSON per connection ──┘
 //! ```
-//! [`rules`] decides, everything else carries. One thread for each connection; what passes through is counted and not
+//! `rules` decides, everything else carries. One thread for each connection; what passes through is counted and not
 //! looked at, but for the first words: a proxy's request, and the name in a TLS greeting.
 
 #![forbid(unsafe_code)]

@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, path::PathBuf, sync::Arc, time::Duration};
 
 use ostler_domain::{
-    Kind, Refusal, SessionId,
+    Refusal, SessionId,
     event::By,
     limits::{ACTOR_INBOX, SNAPSHOT_EVENTS, TAPE_BATCH_BYTES},
     session::{AgentRequest, Context, Effect, Input, Request, State, View, decide},
@@ -98,7 +98,7 @@ pub(crate) struct Actor {
     /// Up to here closed segments were compressed.
     tidied: u64,
     /// No tape is read before this moment: the last commit failed.
-    not_before: Option<Instant>,
+    pub(super) not_before: Option<Instant>,
 }
 
 impl Actor {
@@ -287,8 +287,7 @@ impl Actor {
             self.shared.deltas.publish(Delta { session: self.id, text });
         }
         // What a person waits for is not to wait for others' output.
-        let is_awaited = draft.events.iter().any(|(_, event)| is_awaited(event.kind()));
-        let urgency = if draft.outbox.is_empty() && draft.effects.is_empty() && !is_awaited {
+        let urgency = if draft.outbox.is_empty() && draft.effects.is_empty() {
             Urgency::Tape
         } else {
             Urgency::Control
@@ -466,11 +465,6 @@ fn open_intake(
     })?;
     Intake::open(dir, provider, loaded.mark.as_ref())
         .map_err(|error| Refusal::internal("the session's tape cannot be opened").because(error.to_string()))
-}
-
-/// What somebody looks out for: an agent that is ready, has an answer, or asks.
-const fn is_awaited(kind: Kind) -> bool {
-    matches!(kind, Kind::SessionStarted | Kind::TurnEnded | Kind::ApprovalRequested)
 }
 
 fn earliest<const N: usize>(moments: [Option<Instant>; N]) -> Option<Instant> {

@@ -215,7 +215,10 @@ impl Actor {
         };
         self.keeping.state = Some(state);
         if exited {
-            self.take_all().await;
+            if !self.take_all().await {
+                self.lose_link();
+                return self.keeping.retry_later();
+            }
             if let Ok(Some(record)) = ExitRecord::read(&self.dir) {
                 self.exited(facts(record)).await;
             }
@@ -289,11 +292,13 @@ impl Actor {
         self.lose_link();
     }
 
-    /// Takes in the rest of a tape that nobody writes any more.
-    async fn take_all(&mut self) {
-        while self.take_batch().await {
+    /// Takes in the rest of a tape that nobody writes any more. False when it could not be recorded: then it is tried
+    /// again later, and whoever asks something meanwhile is answered.
+    async fn take_all(&mut self) -> bool {
+        while self.not_before.is_none() && self.take_batch().await {
             self.settle().await;
         }
+        self.not_before.is_none()
     }
 
     /// The lock is ours: the keeper is gone, or never was.
@@ -301,7 +306,9 @@ impl Actor {
         self.lose_link();
         self.keeping.retry = None;
         let untouched = self.intake.offset() == 0;
-        self.take_all().await;
+        if !self.take_all().await {
+            return self.keeping.retry_later();
+        }
         match ExitRecord::read(&self.dir) {
             Ok(Some(record)) => {
                 self.exited(facts(record)).await;
