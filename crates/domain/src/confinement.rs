@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn an_unknown_field_is_refused_at_every_depth() {
-        let mut document = confinement("/work/camp");
+        let mut document = confinement("/srv/camp");
         document.network = Network::Host { ports: vec![443] };
         let json = serde_json::to_value(&document).unwrap();
         assert_eq!(serde_json::from_value::<Confinement>(json.clone()).unwrap(), document);
@@ -238,15 +238,15 @@ mod tests {
         for root in ["/", "/home", "/root", "/usr/local", "/etc", "/proc/1", "/tmp", "/var"] {
             assert!(confinement(root).fault().is_some(), "{root}");
         }
-        for root in ["/home/ada/work", "/tmp/x", "/var/lib/camp", "/root/camp", "/opt/camp"] {
+        for root in ["/home/ada/shop", "/tmp/x", "/var/lib/camp", "/root/camp", "/opt/camp"] {
             assert_eq!(confinement(root).fault(), None, "{root}");
         }
         for whole in ["/", "/home", "/root", "/proc"] {
-            let mut shown = confinement("/work/camp");
+            let mut shown = confinement("/srv/camp");
             shown.read_only.push(whole.into());
             assert!(shown.fault().unwrap().contains("as a whole"), "{whole}");
         }
-        let mut extra = confinement("/work/camp");
+        let mut extra = confinement("/srv/camp");
         extra.writable.push("/etc/cron.d".into());
         assert!(extra.fault().is_some());
     }
@@ -254,16 +254,16 @@ mod tests {
     #[test]
     fn paths_are_absolute_and_canonical() {
         assert!(confinement("work").fault().is_some());
-        assert!(confinement("/work/../etc").fault().is_some());
-        let mut newer = confinement("/work/camp");
+        assert!(confinement("/srv/../etc").fault().is_some());
+        let mut newer = confinement("/srv/camp");
         newer.version += 1;
         assert!(newer.fault().unwrap().contains("version"));
-        for source in ["/work", "/work/camp", "/work/camp/.home"] {
-            let mut nested = confinement("/work/camp");
+        for source in ["/srv", "/srv/camp", "/srv/camp/.home"] {
+            let mut nested = confinement("/srv/camp");
             nested.home.source = Some(source.into());
             assert!(nested.fault().unwrap().contains("hold each other"), "{source}");
         }
-        let mut open = confinement("/work/camp");
+        let mut open = confinement("/srv/camp");
         open.network = Network::Host { ports: vec![443] };
         open.gateway_port = Some(1);
         assert!(open.fault().unwrap().contains("private network"));

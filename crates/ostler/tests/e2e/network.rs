@@ -1,4 +1,4 @@
-//! The gateway of a session: denied with a reason, recorded, and started again when it is gone.
+//! The gateway of a session: denied with a reason, and recorded.
 
 use ostler_domain::{
     Event,
