@@ -1,4 +1,4 @@
-//! What an attempt is, what it may say of itself, and what is said of it in the end.
+//! What an attempt is, and what it may say of itself.
 
 use serde::{Deserialize, Serialize};
 
@@ -75,27 +75,10 @@ pub(crate) enum Said {
     Untried(String),
 }
 
-/// What became of an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// Refused inside, and outside nothing is to be seen of it.
-    Stopped,
-    /// A control that works.
-    Works,
-    GotThrough,
-    /// Something is missing that it needs.
-    Untried,
-    /// It cannot be said: it did not end, or could not be started; or a control does not work.
-    Failed,
-}
-
-/// One line of the suite's report.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
-    pub name: String,
-    pub tries: String,
-    pub verdict: Verdict,
-    /// Why.
-    pub detail: String,
+impl Said {
+    pub(crate) fn words(&self) -> &str {
+        match self {
+            Said::Blocked(words) | Said::Tried(words) | Said::Got(words) | Said::Untried(words) => words,
+        }
+    }
 }

@@ -24,8 +24,6 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-pub use attempt::{Finding, Verdict};
-
 use crate::attempt::Said;
 use crate::scene::{SCENE_VARIABLE, Scene};
 

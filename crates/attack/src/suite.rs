@@ -4,8 +4,13 @@ use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::attempt::{Attempt, Finding, Said, Setting, Verdict};
+use ostler_domain::attack::{Finding, Verdict};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::attempt::{Attempt, Said, Setting};
 use crate::attempts;
 use crate::confined::{self, End, Ended};
 use crate::evidence::{self, Before};
@@ -58,6 +63,8 @@ pub(crate) fn run(args: &[OsString]) -> ExitCode {
                 tries: "prepare the attempts".to_owned(),
                 verdict: Verdict::Failed,
                 detail: error.to_string(),
+                evidence: Vec::new(),
+                left: 0,
             };
             let _ = tell(&finding);
             ExitCode::FAILURE
@@ -73,9 +80,17 @@ fn tell(finding: &Finding) -> io::Result<()> {
 }
 
 fn try_all(options: &Options, wanted: &[&Attempt]) -> io::Result<bool> {
+    // Whoever ends us gets an end in which everything that was made is thrown away.
+    let is_over = Arc::new(AtomicBool::new(false));
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&is_over))?;
+    }
     let mut all_held = true;
     let mut stage = None;
-    for attempt in wanted {
+    for (place, attempt) in wanted.iter().enumerate() {
+        if is_over.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
         let at = match stage.take() {
             Some(at) => at,
             None => {
@@ -84,12 +99,19 @@ fn try_all(options: &Options, wanted: &[&Attempt]) -> io::Result<bool> {
                 (stage, before)
             }
         };
-        let (verdict, detail) = match try_one(options, attempt, &at.0, &at.1) {
+        let (verdict, detail, evidence) = match try_one(options, attempt, &at.0, &at.1) {
             Ok(judged) => judged,
-            Err(error) => (Verdict::Failed, format!("the suite: {error}")),
+            Err(error) => (Verdict::Failed, format!("the suite: {error}"), Vec::new()),
         };
-        tell(&Finding { name: attempt.name.to_owned(), tries: attempt.tries.to_owned(), verdict, detail })?;
-        let held = !matches!(verdict, Verdict::GotThrough | Verdict::Failed);
+        tell(&Finding {
+            name: attempt.name.to_owned(),
+            tries: attempt.tries.to_owned(),
+            verdict,
+            detail,
+            evidence,
+            left: wanted.len() - place - 1,
+        })?;
+        let held = verdict.held();
         all_held &= held;
         // What one has changed is no evidence against the next.
         if held && at.0.sweep().is_ok() {
@@ -104,7 +126,7 @@ fn try_one(
     attempt: &Attempt,
     stage: &Stage,
     before: &Before,
-) -> io::Result<(Verdict, String)> {
+) -> io::Result<(Verdict, String, Vec<String>)> {
     let terminal = match attempt.setting {
         Setting::Terminal => Some(Stage::terminal()?),
         _ => None,
@@ -125,14 +147,15 @@ fn try_one(
             evidence.push("something was typed into the host's terminal".to_owned());
         }
     }
-    Ok(judge(attempt, &ended, &evidence))
+    let (verdict, detail) = judge(attempt, &ended, &evidence);
+    Ok((verdict, detail, evidence))
 }
 
 fn judge(attempt: &Attempt, ended: &Ended, evidence: &[String]) -> (Verdict, String) {
     let said = ended.stdout.lines().rev().find_map(|line| serde_json::from_str::<Said>(line).ok());
-    let seen = evidence.join("; ");
     if !evidence.is_empty() {
-        return (Verdict::GotThrough, format!("{seen} (inside: {said:?})"));
+        let said = said.map_or_else(|| "nothing was said".to_owned(), |said| said.words().to_owned());
+        return (Verdict::GotThrough, said);
     }
     if attempt.setting == Setting::Control {
         return match said {

@@ -5,6 +5,7 @@
 //! data. The shell around it (store, engine, server) only carries things to and from here.
 #![forbid(unsafe_code)]
 
+pub mod attack;
 pub mod budget;
 pub mod campaign;
 pub mod command;

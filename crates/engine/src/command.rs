@@ -7,7 +7,7 @@ use std::{
 };
 
 use ostler_domain::{
-    Policy, Reason, Refusal,
+    Reason, Refusal,
     campaign::{Campaign, is_below},
     command::{self, CommandDocument, CommandRefused},
     policy::NetMode,
@@ -66,12 +66,12 @@ impl Engine {
         wanted: &WantedCommand,
         campaign: &Campaign,
     ) -> Result<CommandDocument, Refusal> {
-        // Commands reach no network unless the host's own was granted.
-        let net_mode = campaign.policy.net_mode.filter(|mode| *mode == NetMode::Host);
-        let policy = Policy { net_mode, ..campaign.policy.clone() };
+        // Commands have no gateway: they reach no network unless the host's own was granted.
+        let net_mode =
+            campaign.policy.net_mode.filter(|mode| *mode == NetMode::Host).unwrap_or(NetMode::None);
         let machine = self.shared.machine(campaign).await?;
         let Confined { confinement, mut environment } = machine
-            .confine(&policy, &campaign.root, &format!("exec-{}", campaign.id))
+            .confine(&campaign.policy, net_mode, &campaign.root, &format!("exec-{}", campaign.id))
             .map_err(|not_started| Refusal::new(Reason::SandboxUnavailable, not_started.message))?;
         let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_str());
         let program = find_program(&wanted.argv[0], path.unwrap_or_default(), &campaign.root.path)?;

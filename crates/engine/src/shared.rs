@@ -14,6 +14,7 @@ use ostler_domain::{
     campaign::Campaign,
     confinement,
     gateway::GatewayOrder,
+    policy::NetMode,
     session::{Created, Sandbox},
 };
 use ostler_providers::{Launch, Provider, registry};
@@ -164,7 +165,8 @@ impl Shared {
         let config = &created.config;
         let (confined, gateway) = match created.sandbox {
             Sandbox::On => {
-                self.confined(created).await.map(|(confined, gateway)| (Some(confined), gateway))?
+                let usual = provider.usual_network();
+                self.confined(created, usual).await.map(|(confined, gateway)| (Some(confined), gateway))?
             }
             Sandbox::Off => (None, None),
         };
@@ -203,7 +205,11 @@ impl Shared {
     }
 
     /// The sandbox of a session, as its policy and this machine make it, and what its gateway is told.
-    async fn confined(&self, created: &Created) -> Result<(Confined, Option<GatewayOrder>), NotStarted> {
+    async fn confined(
+        &self,
+        created: &Created,
+        usual_network: NetMode,
+    ) -> Result<(Confined, Option<GatewayOrder>), NotStarted> {
         let not_known = |message: String| NotStarted { stage: "campaign".to_owned(), message };
         let found = self.store.campaign(created.campaign).await;
         let campaign = found
@@ -212,7 +218,9 @@ impl Shared {
             .campaign;
         let machine = self.machine(&campaign).await.map_err(|error| not_known(error.to_string()))?;
         let policy = &created.policy;
-        let mut confined = machine.confine(policy, &campaign.root, &created.conversation.to_string())?;
+        let net_mode = policy.net_mode.unwrap_or(usual_network);
+        let whose = created.conversation.to_string();
+        let mut confined = machine.confine(policy, net_mode, &campaign.root, &whose)?;
         let gateway = confine::gateway(&mut confined, policy, &campaign.name, &self.options)?;
         Ok((confined, gateway))
     }

@@ -13,7 +13,10 @@ pub mod script;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use ostler_domain::session::{AgentRequest, Report};
+use ostler_domain::{
+    policy::NetMode,
+    session::{AgentRequest, Report},
+};
 use ostler_tape::{Line, frame::Rung};
 
 /// A kind of agent program.
@@ -27,6 +30,11 @@ pub trait Provider: Send + Sync {
 
     /// A dialogue at its beginning, or where `state` says.
     fn dialogue(&self, state: Option<&DialogueState>) -> Result<Box<dyn Dialogue>, UnknownState>;
+
+    /// How far its agents reach into the network where a campaign's policy does not say.
+    fn usual_network(&self) -> NetMode {
+        NetMode::Provider
+    }
 
     /// The orderly way down, mildest first.
     fn stop_ladder(&self) -> Vec<Rung>;

@@ -5,7 +5,7 @@
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use ostler_attack::{Finding, Verdict};
+use ostler_domain::attack::{Finding, Verdict};
 
 /// Nobody's, on the machines that tests run on.
 const USER: u32 = 54_321;
@@ -23,8 +23,9 @@ fn suite(as_user: bool, words: &[&str]) -> Vec<Finding> {
     let output = command.output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let findings: Vec<Finding> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let bad = |finding: &Finding| matches!(finding.verdict, Verdict::GotThrough | Verdict::Failed);
-    assert_eq!(output.status.success(), !findings.iter().any(bad), "{}", output.status);
+    let held = findings.iter().all(|finding| finding.verdict.held());
+    assert_eq!(output.status.success(), held, "{}", output.status);
+    assert!(findings.iter().rev().enumerate().all(|(place, finding)| finding.left == place));
     findings
 }
 
@@ -34,11 +35,10 @@ fn all_held(findings: &[Finding]) {
     for finding in findings.iter().filter(|finding| finding.verdict == Verdict::Untried) {
         eprintln!("untried: {}: {}", finding.name, finding.detail);
     }
-    let held = |finding: &&Finding| matches!(finding.verdict, Verdict::GotThrough | Verdict::Failed);
     let through: Vec<String> = findings
         .iter()
-        .filter(held)
-        .map(|finding| format!("{} {:?}: {}", finding.name, finding.verdict, finding.detail))
+        .filter(|finding| !finding.verdict.held())
+        .map(|finding| format!("{finding:?}"))
         .collect();
     assert!(through.is_empty(), "{}", through.join("\n"));
 }

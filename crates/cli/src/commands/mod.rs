@@ -2,6 +2,7 @@
 
 mod answer;
 mod attach;
+mod attack;
 mod campaign;
 mod daemon;
 mod db;

@@ -8,7 +8,7 @@ use ostler_domain::{
 };
 use serde::Serialize;
 
-use super::{trial, userns};
+use super::{attack, trial, userns};
 use crate::{
     app::{App, campaign_operand, person_home},
     exit_code,
@@ -34,7 +34,14 @@ enum Verb {
         who: String,
     },
     /// Really start a sandboxed program, and say what the kernel offers
-    Check,
+    Check {
+        /// Try to leave the sandbox, in more than two hundred ways, and say which got through
+        #[arg(long)]
+        attack: bool,
+        /// Only these attempts or areas of attempts
+        #[arg(value_name = "NAME", requires = "attack")]
+        names: Vec<String>,
+    },
     /// Let this program make user namespaces, where AppArmor forbids it: installs a profile, as root
     AllowUserns(userns::AllowUsernsArgs),
 }
@@ -50,7 +57,8 @@ pub(crate) async fn run(app: &App, args: SandboxArgs) -> Result<u8, Failure> {
     match args.verb {
         Verb::AllowUserns(args) => userns::run(app, &args),
         Verb::Show { who } => show(app, &who).await,
-        Verb::Check => check(app),
+        Verb::Check { attack: true, names } => attack::run(app, &names),
+        Verb::Check { .. } => check(app),
     }
 }
 
@@ -70,7 +78,7 @@ async fn show(app: &App, who: &str) -> Result<u8, Failure> {
             format!("ostler campaign set {} KEY+=VALUE", campaign.name),
             "grants more; campaign show lists the keys",
         ),
-        ("ostler sandbox check".to_owned(), "tries it"),
+        ("ostler sandbox check --attack".to_owned(), "tries to leave it, in every way we know"),
     ]));
     app.ui.data_lines(&lines)?;
     Ok(exit_code::OK)
@@ -82,10 +90,13 @@ fn described(policy: &Policy, root: &str) -> Vec<Line> {
         if more.is_empty() { base.to_owned() } else { format!("{base}, {}", more.join(", ")) }
     };
     let network = match policy.net_mode {
-        None | Some(NetMode::None) => "none but their own loopback",
-        Some(NetMode::Provider) => "through the gateway: the hosts of net.allow, ports 443 and 80",
+        None => "through the gateway: the hosts of net.allow, ports 443 and 80; scripts and exec: none",
+        Some(NetMode::None) => "none but their own loopback",
+        Some(NetMode::Provider) => {
+            "through the gateway: the hosts of net.allow, ports 443 and 80; exec: none"
+        }
         Some(NetMode::Open) => {
-            "through the gateway: every public host, port 443; those of net.allow, port 80 too"
+            "through the gateway: every public host, port 443; those of net.allow, port 80 too; exec: none"
         }
         Some(NetMode::Host) => "THE HOST'S OWN, TCP ports 22, 80 and 443",
     };

@@ -2,6 +2,7 @@
 
 pub(crate) mod activity;
 pub(crate) mod approval;
+pub(crate) mod attack;
 pub(crate) mod campaign;
 pub(crate) mod message;
 pub(crate) mod row;

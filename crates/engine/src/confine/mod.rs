@@ -17,6 +17,7 @@ use ostler_domain::{
     Policy,
     campaign::{Root, is_below},
     confinement::{CampaignRoot, Confinement, HomeDirectory, Limits, Tooling},
+    policy::NetMode,
 };
 
 pub(crate) use network::gateway;
@@ -47,8 +48,15 @@ pub(crate) struct Machine<'a> {
 }
 
 impl Machine<'_> {
-    /// The sandbox around a root. `whose` names the home that is kept for the next one.
-    pub(crate) fn confine(&self, policy: &Policy, root: &Root, whose: &str) -> Result<Confined, NotStarted> {
+    /// The sandbox around a root. `whose` names the home that is kept for the next one; what the policy leaves open
+    /// about the network has been decided.
+    pub(crate) fn confine(
+        &self,
+        policy: &Policy,
+        net_mode: NetMode,
+        root: &Root,
+        whose: &str,
+    ) -> Result<Confined, NotStarted> {
         let home = self.home(whose)?;
         let mut read_only = Vec::new();
         let mut programs = Vec::new();
@@ -76,7 +84,7 @@ impl Machine<'_> {
             protect: policy.protect_tooling.unwrap_or(confinement.tooling.protect),
             except: Vec::new(),
         };
-        confinement.network = network::of(policy);
+        confinement.network = network::of(net_mode);
         confinement.program = Some(self.program.to_owned());
         confinement.limits = limits(policy);
         confinement.ptrace = policy.ptrace.unwrap_or(false);

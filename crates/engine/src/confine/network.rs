@@ -19,12 +19,12 @@ const NO_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
 /// Without it, agents send calls to their own loopback to the proxy, and fail or hang.
 const OWN_LOOPBACK: &str = "127.0.0.1,localhost,::1";
 
-pub(super) fn of(policy: &Policy) -> Network {
-    match policy.net_mode {
-        None | Some(NetMode::None) => Network::None,
-        Some(NetMode::Provider) => Network::Provider,
-        Some(NetMode::Open) => Network::Open,
-        Some(NetMode::Host) => Network::Host { ports: HOST_PORTS.to_vec() },
+pub(super) fn of(mode: NetMode) -> Network {
+    match mode {
+        NetMode::None => Network::None,
+        NetMode::Provider => Network::Provider,
+        NetMode::Open => Network::Open,
+        NetMode::Host => Network::Host { ports: HOST_PORTS.to_vec() },
     }
 }
 

@@ -290,3 +290,23 @@ fn the_demo_keeps_its_word() {
     assert!(out.contains("0 lost") || err.contains("0 lost"), "{out}\n{err}");
     assert!(begun.elapsed() < Duration::from_secs(60));
 }
+
+#[test]
+fn the_sandbox_is_attacked_and_holds() {
+    let home = TestHome::new(OSTLER);
+    let output =
+        home.run(&["sandbox", "check", "--attack", "hidden/read-env", "control/server", "-o", "json"]);
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(output.status.success(), "{said}");
+    for run in said["runs"].as_array().unwrap() {
+        let verdicts: Vec<&str> = run["findings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|found| found["verdict"].as_str().unwrap())
+            .collect();
+        assert_eq!(verdicts, ["stopped", "works"], "{run}");
+    }
+    let unknown = home.run(&["sandbox", "check", "--attack", "no-such-area"]);
+    assert_eq!(unknown.status.code(), Some(2), "{unknown:?}");
+}

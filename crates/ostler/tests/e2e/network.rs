@@ -5,7 +5,11 @@ use ostler_domain::{
     gateway::{NetDecision, Network},
     session::Outcome,
 };
-use ostler_testkit::{TestHome, scenario};
+use ostler_testkit::{
+    TestHome,
+    process::{Proc, command_line},
+    scenario, wait,
+};
 use serde_json::json;
 
 use crate::OSTLER;
@@ -91,4 +95,38 @@ async fn a_preset_without_hosts_keeps_a_session_from_starting() {
     let view = home.ended(&session.id.to_string()).await;
     assert_eq!(view.outcome, Some(Outcome::FailedStart), "{view:?}");
     assert!(format!("{view:?}").contains("[network.presets] rust"), "{view:?}");
+}
+
+#[tokio::test]
+async fn a_gateway_that_is_killed_is_followed_by_another() {
+    if !std::path::Path::new("/bin/bash").exists() {
+        eprintln!("skipped: a_gateway_that_is_killed_is_followed_by_another needs bash");
+        return;
+    }
+    let home = TestHome::started(OSTLER).await;
+    assert!(home.run(&["campaign", "set", "shop", "net.mode=provider"]).status.success());
+    let client = home.client().await;
+    let pause = json!({"run": ["bash", "-c", "until [ -e go ]; do sleep 0.02; done"]});
+    let mut wanted = ostler_client::CreateSession::new("shop", "script");
+    wanted.initial_message =
+        Some(scenario::of(vec![ask("first.example:443"), pause, ask("second.example:443")]));
+    wanted.ends_with_turn = true;
+    let session = client.create_session(wanted).await.unwrap().id;
+    let is_gateway = |process: &Proc| {
+        command_line(process.pid).get(1..3) == Some(&["internal".to_owned(), "gateway".to_owned()])
+    };
+    let gateway = || home.children_of(&home.keeper(session)?).into_iter().find(is_gateway);
+    let first = wait::answer("a gateway", wait::PATIENCE, gateway);
+    let recorded = async {
+        while networks(&home.events(&client, session).await).is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(wait::PATIENCE, recorded).await.unwrap();
+    first.kill_and_wait();
+    std::fs::write(home.campaign_dir().join("go"), "").unwrap();
+    assert_eq!(home.ended(&session.to_string()).await.outcome, Some(Outcome::Done));
+    let hosts: Vec<String> =
+        networks(&home.events(&client, session).await).into_iter().map(|network| network.host).collect();
+    assert_eq!(hosts, ["first.example", "second.example"]);
 }

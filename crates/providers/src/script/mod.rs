@@ -2,7 +2,7 @@
 
 mod dialogue;
 
-use ostler_domain::limits;
+use ostler_domain::{limits, policy::NetMode};
 use ostler_tape::{frame::Rung, launch::default_ladder};
 
 use crate::{
@@ -42,6 +42,11 @@ impl Provider for Script {
 
     fn dialogue(&self, state: Option<&DialogueState>) -> Result<Box<dyn Dialogue>, UnknownState> {
         Ok(Box::new(dialogue::ScriptDialogue::restore(state)?))
+    }
+
+    /// It asks no model.
+    fn usual_network(&self) -> NetMode {
+        NetMode::None
     }
 
     fn stop_ladder(&self) -> Vec<Rung> {
