@@ -1,6 +1,10 @@
 //! The gateway of a sandbox: what it is told, and what it tells of each connection.
 
+mod model;
+
 use serde::{Deserialize, Serialize};
+
+pub use model::{CallEnd, KeyScheme, ModelCall, ModelOrder, Upstream, is_plain_path};
 
 /// The version of [`GatewayOrder`] that this program writes and understands.
 pub const GATEWAY_VERSION: u32 = 1;
@@ -17,6 +21,9 @@ pub struct GatewayOrder {
     pub allow: Vec<String>,
     /// How long a gateway that nobody uses stays.
     pub idle_ms: u64,
+    /// The model that is served at the gateway's own address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelOrder>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +42,29 @@ impl Reach {
             Reach::Provider => "net=provider",
             Reach::Open => "net=open",
         }
+    }
+}
+
+/// The stream of the tape that a line of the gateway's belongs to. The keeper looks at the sign before the record, never
+/// into it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GatewayStream {
+    Net,
+    Wire,
+}
+
+impl GatewayStream {
+    pub const fn sign(self) -> &'static str {
+        match self {
+            GatewayStream::Net => "net ",
+            GatewayStream::Wire => "wire ",
+        }
+    }
+
+    /// The stream and the record of a line.
+    pub fn split(line: &[u8]) -> Option<(GatewayStream, &[u8])> {
+        let streams = [GatewayStream::Net, GatewayStream::Wire];
+        streams.into_iter().find_map(|stream| Some((stream, line.strip_prefix(stream.sign().as_bytes())?)))
     }
 }
 
@@ -80,6 +110,7 @@ mod tests {
             reach: Reach::Provider,
             allow: vec!["*.example".to_owned()],
             idle_ms: 1,
+            model: None,
         };
         let mut json = serde_json::to_value(&order).unwrap();
         assert_eq!(serde_json::from_value::<GatewayOrder>(json.clone()).unwrap(), order);

@@ -92,6 +92,16 @@ pub const GATEWAY_RECORDS_PER_SECOND: u32 = 16;
 pub const GATEWAY_RECORD_BYTES: usize = 4 * 1024;
 /// Between two starts of gateways that end at once.
 pub const GATEWAY_RESPAWN: Duration = Duration::from_secs(1);
+/// Longest head of a model's answer; providers say a lot in theirs, and none comes near this.
+pub const MODEL_HEAD_BYTES: usize = 64 * 1024;
+/// Longest line between the chunks of a body, and all lines behind the last one.
+pub const MODEL_CHUNK_LINE_BYTES: usize = 8 * 1024;
+/// How long a model's host may take to agree on TLS.
+pub const MODEL_TLS_TIME: Duration = Duration::from_secs(15);
+/// A model may think for minutes without a byte; one whose machine is gone is noticed by the kernel after about this
+/// long: the first probe, then as many more at the same interval.
+pub const MODEL_PROBE: Duration = Duration::from_secs(30);
+pub const MODEL_PROBES: u32 = 4;
 /// How long connections that are cut at a session's end may take to be counted.
 pub const GATEWAY_CUT_TIME: Duration = Duration::from_secs(2);
 

@@ -17,6 +17,7 @@ use rustix::net::sockopt::set_socket_keepalive;
 use crate::{
     hello::{self, Hello},
     log,
+    model::{self, Trust},
     report::Reporter,
     request::{self, Request},
     rules::{self, Denial, Target, Way},
@@ -26,6 +27,9 @@ use crate::{
 /// What all connections share.
 pub(crate) struct Gateway {
     pub(crate) order: GatewayOrder,
+    /// Of our own address, inside.
+    pub(crate) port: u16,
+    pub(crate) trust: Trust,
     pub(crate) reporter: Reporter,
     /// Hangs up when the session ends.
     pub(crate) stop: PipeReader,
@@ -41,6 +45,9 @@ impl Gateway {
             return self.answer(client, status, "no whole request in time");
         };
         let rest = heard.split_off(end);
+        if let Some(order) = self.order.model.as_ref().filter(|_| model::is_ours(&heard, self.port)) {
+            return self.call_model(client, order, &heard, &rest);
+        }
         match request::parse(&heard) {
             Ok(request) => self.fulfil(client, request, rest),
             Err(fault) => self.answer(client, "400 Bad Request", fault),
@@ -160,19 +167,33 @@ impl Gateway {
             bytes_out: counts.to_server,
             failure: failure.to_owned(),
         };
-        if let Err(error) = self.reporter.tell(&network) {
+        if let Err(error) = self.reporter.connection(&network) {
             log(format_args!("the keeper does not hear of a connection: {error}"));
         }
     }
 
-    fn answer(&self, mut client: &TcpStream, status: &str, text: &str) -> io::Result<()> {
-        let text = format!("ostler: {text}\n");
+    fn answer(&self, client: &TcpStream, status: &str, text: &str) -> io::Result<()> {
+        self.reply(client, status, "text/plain; charset=utf-8", &format!("ostler: {text}\n"))
+    }
+
+    pub(crate) fn reply(
+        &self,
+        mut client: &TcpStream,
+        status: &str,
+        content_type: &str,
+        text: &str,
+    ) -> io::Result<()> {
         let head = format!(
-            "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\n\
+            "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\
             Connection: close\r\n\r\n",
             text.len()
         );
         client.write_all(&[head.as_bytes(), text.as_bytes()].concat())?;
+        self.part(client)
+    }
+
+    /// Ends a connection whose client has been told everything.
+    pub(crate) fn part(&self, mut client: &TcpStream) -> io::Result<()> {
         client.shutdown(Shutdown::Write)?;
         // What it was still saying is read: a close with unread bytes would take the answer back.
         let deadline = Instant::now() + GATEWAY_CUT_TIME;

@@ -4,16 +4,18 @@
 //! ```text
 //! agent ── 127.0.0.1 inside ──▶ listener on 0 ─┐
 //! keeper ── order, then end of file, on 1 ─────┼─▶ gateway ──▶ a public address that the rules allow
-//! keeper ◀── one line of JSON per connection ──┘
+//! keeper ◀── one line of JSON per connection ──┘             or the model's one upstream, with its key
 //! ```
-//! `rules` decides, everything else carries. One thread for each connection; what passes through is counted and not
-//! looked at, but for the first words: a proxy's request, and the name in a TLS greeting.
+//! `rules` decides, everything else carries. One thread for each connection; what passes through the proxy is counted and
+//! not looked at, but for the first words: a proxy's request, and the name in a TLS greeting. `model` serves the
+//! provider's base URL at our own address.
 
 #![forbid(unsafe_code)]
 
 mod address;
 mod connection;
 mod hello;
+mod model;
 mod report;
 mod request;
 mod rules;

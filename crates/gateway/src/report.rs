@@ -9,9 +9,10 @@ use std::{
 };
 
 use ostler_domain::{
-    gateway::Network,
+    gateway::{GatewayStream, ModelCall, Network},
     limits::{GATEWAY_RECORDS_BURST, GATEWAY_RECORDS_PER_SECOND},
 };
+use serde::Serialize;
 
 pub(crate) struct Reporter(Mutex<Pace>);
 
@@ -28,9 +29,18 @@ impl Reporter {
         Reporter(Mutex::new(Pace { keeper, due, hurried: false }))
     }
 
+    pub(crate) fn connection(&self, network: &Network) -> io::Result<()> {
+        self.tell(GatewayStream::Net, network)
+    }
+
+    pub(crate) fn call(&self, call: &ModelCall) -> io::Result<()> {
+        self.tell(GatewayStream::Wire, call)
+    }
+
     /// Writes a record; waits its turn first.
-    pub(crate) fn tell(&self, network: &Network) -> io::Result<()> {
-        let mut line = serde_json::to_vec(network)?;
+    fn tell(&self, stream: GatewayStream, record: &impl Serialize) -> io::Result<()> {
+        let mut line = stream.sign().as_bytes().to_vec();
+        serde_json::to_writer(&mut line, record)?;
         line.push(b'\n');
         loop {
             let mut pace = self.pace();
@@ -90,15 +100,15 @@ mod tests {
         };
         let began = Instant::now();
         for _ in 0..GATEWAY_RECORDS_BURST {
-            reporter.tell(&record).unwrap();
+            reporter.connection(&record).unwrap();
         }
         let burst = began.elapsed();
         for _ in 0..4 {
-            reporter.tell(&record).unwrap();
+            reporter.connection(&record).unwrap();
         }
         assert!(began.elapsed() >= burst + interval() * 2, "{:?}", began.elapsed());
         reporter.hurry();
-        (0..100).for_each(|_| reporter.tell(&record).unwrap());
+        (0..100).for_each(|_| reporter.connection(&record).unwrap());
         drop(reporter);
         assert_eq!(lines.join().unwrap(), GATEWAY_RECORDS_BURST as usize + 104);
     }

@@ -121,6 +121,7 @@ mod tests {
             reach,
             allow: allow.iter().map(|&host| host.to_owned()).collect(),
             idle_ms: 0,
+            model: None,
         }
     }
 

@@ -23,12 +23,12 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use rustix::fs::{Mode, OFlags};
 use rustix::stdio::{dup2_stdin, dup2_stdout, stdin, stdout};
 
-use crate::{connection::Gateway, log, report::Reporter, tunnel::wait};
+use crate::{connection::Gateway, log, model::Trust, report::Reporter, tunnel::wait};
 
 /// Longest order: a few hundred hosts.
 const ORDER_BYTES: u64 = 1024 * 1024;
-/// A resolver needs more than the rest; pages that are not used are not there.
-const STACK_BYTES: usize = 256 * 1024;
+/// A resolver and the check of a certificate need more than the rest; pages that are not used are not there.
+const STACK_BYTES: usize = 512 * 1024;
 
 pub(crate) fn run() -> io::Result<()> {
     let (listener, keeper) = take_over()?;
@@ -36,7 +36,13 @@ pub(crate) fn run() -> io::Result<()> {
     let idle = Duration::from_millis(order.idle_ms);
     listener.set_nonblocking(true)?;
     let (stop, stopper) = io::pipe()?;
-    let gateway = Arc::new(Gateway { order, reporter: Reporter::new(keeper.try_clone()?), stop });
+    let gateway = Arc::new(Gateway {
+        order,
+        port: listener.local_addr()?.port(),
+        trust: Trust::default(),
+        reporter: Reporter::new(keeper.try_clone()?),
+        stop,
+    });
     let active = Arc::new(Active { count: AtomicUsize::new(0), ended: eventfd(0, flags())? });
     let mut idle_at = Instant::now() + idle;
     loop {

@@ -12,7 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use ostler_domain::gateway::GatewayOrder;
+use ostler_domain::gateway::{GatewayOrder, GatewayStream};
 use ostler_domain::limits::{GATEWAY_RECORD_BYTES, GATEWAY_RESPAWN};
 use ostler_tape::{Record, Stream};
 use rustix::event::epoll::EventFlags;
@@ -141,11 +141,16 @@ impl Gateway {
     pub(crate) fn flush(&mut self, recorder: &mut Recorder) -> bool {
         let Some(process) = &mut self.process else { return true };
         while let Some(end) = process.text.iter().position(|&byte| byte == b'\n') {
-            let mut line = process.text[..end].to_vec();
+            let Some((stream, record)) = GatewayStream::split(&process.text[..end]) else { return false };
+            let stream = match stream {
+                GatewayStream::Net => Stream::Net,
+                GatewayStream::Wire => Stream::Wire,
+            };
+            let mut line = record.to_vec();
             for secret in self.redactor.find(&line) {
                 line[secret].fill(b'*');
             }
-            if recorder.append(&[Record::line(Stream::Net, wall_us(), &line)]) == 0 {
+            if recorder.append(&[Record::line(stream, wall_us(), &line)]) == 0 {
                 return true;
             }
             process.text.drain(..=end);

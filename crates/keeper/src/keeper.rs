@@ -146,7 +146,7 @@ impl Keeper {
         };
         let Spawned { init, channel, exec_status, stdin, stdout, stderr } = spawned;
         let now = Instant::now();
-        let redactor = Redactor::new(&document.secrets);
+        let redactor = Redactor::of(&document);
         let intake =
             Intake::new(stdout, stderr, redactor, document.intake, document.tape_bytes, document.piece_bytes);
         Ok(Keeper {
@@ -162,7 +162,7 @@ impl Keeper {
             memory: memory_bytes.map(|bytes| MemoryWatch::new(bytes, now)),
             link: Link::new(document.orphan_grace_ms.map(Duration::from_millis), now),
             channel: Some(channel),
-            gateway: Gateway::new(document.gateway.clone(), Redactor::new(&document.secrets)),
+            gateway: Gateway::new(document.gateway.clone(), Redactor::of(&document)),
             init,
             exec_status,
             never_started: None,

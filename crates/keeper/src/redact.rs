@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use ostler_tape::LaunchDocument;
+
 /// Shorter strings are no secrets, and would blot out half of every line.
 const SECRET_BYTES: usize = 4;
 
@@ -11,6 +13,14 @@ pub(crate) struct Redactor {
 }
 
 impl Redactor {
+    /// Of everything that a session's document says in confidence.
+    pub(crate) fn of(document: &LaunchDocument) -> Redactor {
+        let model = document.gateway.as_ref().and_then(|order| order.model.as_ref());
+        let key = model.and_then(|model| model.key.as_ref()).map(|key| key.reveal().to_owned());
+        let secrets: Vec<String> = document.secrets.iter().cloned().chain(key).collect();
+        Redactor::new(&secrets)
+    }
+
     pub(crate) fn new(secrets: &[String]) -> Redactor {
         // Lines are taped one by one, so a secret of several lines is several secrets.
         let lines = secrets.iter().flat_map(|secret| secret.split(['\n', '\r']));
@@ -53,10 +63,33 @@ fn occurrences(bytes: &[u8], secret: &[u8]) -> Vec<Range<usize>> {
 
 #[cfg(test)]
 mod tests {
+    use ostler_domain::{
+        Secret,
+        gateway::{GATEWAY_VERSION, GatewayOrder, KeyScheme, ModelOrder, Reach, Upstream},
+    };
+
     use super::*;
 
     fn redactor(secrets: &[&str]) -> Redactor {
         Redactor::new(&secrets.iter().map(|&secret| secret.to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_key_of_the_model_is_one_of_the_secrets() {
+        let upstream = Upstream::parse("https://api.example").unwrap();
+        let model = ModelOrder::new(upstream, KeyScheme::Bearer, Some(Secret::new("sk-real")));
+        let mut document = LaunchDocument::new("ses_1", 1, "/s".into(), "/bin/true".into());
+        document.secrets = vec!["token".to_owned()];
+        document.gateway = Some(GatewayOrder {
+            version: GATEWAY_VERSION,
+            campaign: "shop".to_owned(),
+            reach: Reach::Provider,
+            allow: Vec::new(),
+            idle_ms: 1,
+            model: Some(model),
+        });
+        assert_eq!(Redactor::of(&document).find(b"a token sk-real"), [2..7, 8..15]);
+        assert!(!format!("{document:?}").contains("sk-real"));
     }
 
     #[test]

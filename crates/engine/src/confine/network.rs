@@ -46,6 +46,7 @@ pub(crate) fn gateway(
         reach,
         allow: hosts(policy, options)?,
         idle_ms: GATEWAY_IDLE.as_millis() as u64,
+        model: None,
     };
     confined.confinement.gateway_port = Some(GATEWAY_PORT);
     let address = format!("http://127.0.0.1:{GATEWAY_PORT}");

@@ -1,86 +1,17 @@
 //! What holds inside that network. Each test has a gateway of its own, and plays its keeper.
 
 use std::{
-    io::{BufRead, BufReader, ErrorKind, Read, Write},
+    io::{BufRead, ErrorKind, Read, Write},
     net::{Shutdown, TcpListener, TcpStream},
-    os::{fd::OwnedFd, unix::net::UnixStream},
-    process::{Child, Command, Stdio},
     thread,
     time::Duration,
 };
 
-use ostler_domain::gateway::{GATEWAY_VERSION, GatewayOrder, NetDecision, Network, Reach};
+use ostler_domain::gateway::{NetDecision, Reach};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::keeper::{Keeper, start};
+
 const GRANT: &str = "ostler campaign set shop net.allow+=";
-
-struct Keeper {
-    listener: TcpListener,
-    order: GatewayOrder,
-    gateway: Child,
-    records: BufReader<UnixStream>,
-}
-
-impl Keeper {
-    fn new(reach: Reach, allow: &[&str], idle_ms: u64) -> Keeper {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let allow = allow.iter().map(|&host| host.to_owned()).collect();
-        let campaign = "shop".to_owned();
-        let order = GatewayOrder { version: GATEWAY_VERSION, campaign, reach, allow, idle_ms };
-        let (gateway, records) = start(&listener, &order);
-        Keeper { listener, order, gateway, records }
-    }
-
-    fn connect(&self) -> TcpStream {
-        let client = TcpStream::connect(self.listener.local_addr().unwrap()).unwrap();
-        client.set_read_timeout(Some(PATIENCE)).unwrap();
-        client
-    }
-
-    /// Says something to the gateway, and gives all that it answers.
-    fn ask(&self, text: &str) -> String {
-        let mut client = self.connect();
-        client.write_all(text.as_bytes()).unwrap();
-        let mut answer = String::new();
-        client.read_to_string(&mut answer).unwrap();
-        answer
-    }
-
-    /// A tunnel that was granted.
-    fn tunnel(&self, host: &str) -> TcpStream {
-        let mut client = self.connect();
-        write!(client, "CONNECT {host}:443 HTTP/1.1\r\n\r\n").unwrap();
-        let mut answer = [0; 39];
-        client.read_exact(&mut answer).unwrap();
-        assert_eq!(&answer, b"HTTP/1.1 200 Connection Established\r\n\r\n");
-        client
-    }
-
-    fn record(&mut self) -> Network {
-        let mut line = String::new();
-        self.records.read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
-    }
-}
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        let _ = self.gateway.kill();
-        let _ = self.gateway.wait();
-    }
-}
-
-fn start(listener: &TcpListener, order: &GatewayOrder) -> (Child, BufReader<UnixStream>) {
-    let (mut ours, theirs) = UnixStream::pair().unwrap();
-    let gateway = Command::new(env!("CARGO_BIN_EXE_gateway-under-test"))
-        .stdin(Stdio::from(OwnedFd::from(listener.try_clone().unwrap())))
-        .stdout(Stdio::from(OwnedFd::from(theirs)))
-        .spawn()
-        .unwrap();
-    writeln!(ours, "{}", serde_json::to_string(order).unwrap()).unwrap();
-    ours.set_read_timeout(Some(PATIENCE)).unwrap();
-    (gateway, BufReader::new(ours))
-}
 
 /// Answers each connection with what it said, until it stops saying things. One for all tests: the address is one.
 fn server() {

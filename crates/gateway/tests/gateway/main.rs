@@ -4,6 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as the tests do")]
 
 mod inside;
+mod keeper;
+mod model;
 
 use std::{os::unix::process::ExitStatusExt, process::Command};
 

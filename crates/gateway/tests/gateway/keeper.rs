@@ -1,0 +1,103 @@
+//! Plays the keeper of a gateway: holds its port, gives it its order, hears its records.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    os::{fd::OwnedFd, unix::net::UnixStream},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use ostler_domain::gateway::{
+    GATEWAY_VERSION, GatewayOrder, GatewayStream, ModelCall, ModelOrder, Network, Reach,
+};
+
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) struct Keeper {
+    pub(crate) listener: TcpListener,
+    pub(crate) order: GatewayOrder,
+    pub(crate) gateway: Child,
+    pub(crate) records: BufReader<UnixStream>,
+}
+
+impl Keeper {
+    pub(crate) fn new(reach: Reach, allow: &[&str], idle_ms: u64) -> Keeper {
+        Keeper::with_model(reach, allow, idle_ms, None)
+    }
+
+    pub(crate) fn with_model(
+        reach: Reach,
+        allow: &[&str],
+        idle_ms: u64,
+        model: Option<ModelOrder>,
+    ) -> Keeper {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let allow = allow.iter().map(|&host| host.to_owned()).collect();
+        let campaign = "shop".to_owned();
+        let order = GatewayOrder { version: GATEWAY_VERSION, campaign, reach, allow, idle_ms, model };
+        let (gateway, records) = start(&listener, &order);
+        Keeper { listener, order, gateway, records }
+    }
+
+    pub(crate) fn connect(&self) -> TcpStream {
+        let client = TcpStream::connect(self.listener.local_addr().unwrap()).unwrap();
+        client.set_read_timeout(Some(PATIENCE)).unwrap();
+        client
+    }
+
+    /// Says something to the gateway, and gives all that it answers.
+    pub(crate) fn ask(&self, text: &str) -> String {
+        let mut client = self.connect();
+        client.write_all(text.as_bytes()).unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// A tunnel that was granted.
+    pub(crate) fn tunnel(&self, host: &str) -> TcpStream {
+        let mut client = self.connect();
+        write!(client, "CONNECT {host}:443 HTTP/1.1\r\n\r\n").unwrap();
+        let mut answer = [0; 39];
+        client.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 200 Connection Established\r\n\r\n");
+        client
+    }
+
+    fn line(&mut self, stream: GatewayStream) -> Vec<u8> {
+        let mut line = String::new();
+        self.records.read_line(&mut line).unwrap();
+        let split = GatewayStream::split(line.trim_end().as_bytes());
+        let (found, record) = split.unwrap_or_else(|| panic!("no record: {line:?}"));
+        assert_eq!(found, stream, "{line}");
+        record.to_vec()
+    }
+
+    pub(crate) fn record(&mut self) -> Network {
+        serde_json::from_slice(&self.line(GatewayStream::Net)).unwrap()
+    }
+
+    pub(crate) fn call(&mut self) -> ModelCall {
+        serde_json::from_slice(&self.line(GatewayStream::Wire)).unwrap()
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        let _ = self.gateway.kill();
+        let _ = self.gateway.wait();
+    }
+}
+
+pub(crate) fn start(listener: &TcpListener, order: &GatewayOrder) -> (Child, BufReader<UnixStream>) {
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let gateway = Command::new(env!("CARGO_BIN_EXE_gateway-under-test"))
+        .stdin(Stdio::from(OwnedFd::from(listener.try_clone().unwrap())))
+        .stdout(Stdio::from(OwnedFd::from(theirs)))
+        .spawn()
+        .unwrap();
+    writeln!(ours, "{}", serde_json::to_string(order).unwrap()).unwrap();
+    ours.set_read_timeout(Some(PATIENCE)).unwrap();
+    (gateway, BufReader::new(ours))
+}
