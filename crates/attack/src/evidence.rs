@@ -155,6 +155,7 @@ pub(crate) fn gather(stage: &Stage, before: &Before, ended: &Ended) -> io::Resul
     visitors(stage, &mut found);
     strays(scene, &mut found);
     survivors(scene, &mut found);
+    left_behind(scene, &mut found);
     Ok(found)
 }
 
@@ -194,6 +195,9 @@ fn scratch(stage: &Stage, found: &mut Vec<String>) -> io::Result<()> {
             mode & 0o4000 != 0 || mode & 0o2010 == 0o2010 || (metadata.is_dir() && mode & 0o2000 != 0);
         if has_bits && !metadata.is_symlink() && (metadata.len() > 0 || metadata.is_dir()) {
             found.push(format!("{} has mode {:o}", path.display(), mode & 0o7777));
+        }
+        if metadata.is_symlink() && path.components().any(|part| part.as_os_str() == ".git") {
+            found.push(format!("{} is a link, which git on the host follows", path.display()));
         }
         if [libc::S_IFBLK, libc::S_IFCHR].contains(&(mode & FILE_KINDS)) {
             found.push(format!("{} is a device", path.display()));
@@ -242,6 +246,18 @@ fn strays(scene: &Scene, found: &mut Vec<String>) {
             let _ = fs::remove_file(&stray);
         }
     }
+}
+
+/// What lives on in the kernel without anybody who uses it.
+fn left_behind(scene: &Scene, found: &mut Vec<String>) {
+    let key = scene.left_key as u64;
+    let kinds = [
+        ("shared memory", sys::plain(libc::SYS_shmget, &[key, 0, 0])),
+        ("a message queue", sys::plain(libc::SYS_msgget, &[key, 0])),
+        ("a semaphore", sys::plain(libc::SYS_semget, &[key, 0, 0])),
+    ];
+    found
+        .extend(kinds.iter().filter(|(_, id)| id.is_ok()).map(|(name, _)| format!("{name} was left behind")));
 }
 
 /// Processes of the attempt that have outlived its sandbox.

@@ -26,6 +26,8 @@ pub(crate) struct Scene {
     pub(crate) abstract_name: String,
     /// A shared memory of the host's, by its key.
     pub(crate) shared_memory: Option<i32>,
+    /// A key that nobody on the host uses.
+    pub(crate) left_key: i32,
     /// The host's pid namespace.
     pub(crate) pid_namespace: String,
     pub(crate) home: Option<PathBuf>,

@@ -47,11 +47,15 @@ const SHOWN_BY_BEGINNING: [&str; 2] = ["java-", "python3"];
 pub(crate) const COVERED: [&str; 2] = ["/etc/ssl/private", "/etc/pki/tls/private"];
 
 /// Whether an entry of the host's `/etc` appears inside.
-pub(crate) fn is_shown(name: &str, hosts_network: bool) -> bool {
-    SHOWN.contains(&name)
-        || SHOWN_BY_BEGINNING.iter().any(|beginning| name.starts_with(beginning))
-        // With a network of its own the sandbox has no names to resolve, and nobody to ask.
-        || (hosts_network && name == "resolv.conf")
+pub(crate) fn is_shown(name: &str) -> bool {
+    SHOWN.contains(&name) || SHOWN_BY_BEGINNING.iter().any(|beginning| name.starts_with(beginning))
+}
+
+/// Whom to ask for names in the host's network: the host's servers, by TCP, since there are no datagrams. With a network
+/// of its own the sandbox has no names to resolve, and nobody to ask.
+pub(crate) fn resolver(hosts: &str) -> String {
+    let hosts = hosts.trim_end();
+    format!("{hosts}\noptions use-vc\n")
 }
 
 /// The files that are ours.
@@ -89,13 +93,14 @@ mod tests {
             "hostname",
             "machine-id",
             "fstab",
+            "resolv.conf",
         ] {
-            assert!(!is_shown(name, true), "{name}");
+            assert!(!is_shown(name), "{name}");
         }
         for name in ["ssl", "ld.so.cache", "java-17-openjdk", "python3.11", "python3", "gitconfig"] {
-            assert!(is_shown(name, false), "{name}");
+            assert!(is_shown(name), "{name}");
         }
-        assert!(is_shown("resolv.conf", true) && !is_shown("resolv.conf", false));
+        assert_eq!(resolver("nameserver 10.0.0.1\n"), "nameserver 10.0.0.1\noptions use-vc\n");
     }
 
     #[test]

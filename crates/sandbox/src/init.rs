@@ -85,7 +85,7 @@ fn start(
     proc::mount()?;
     root::close()?;
     // While there is memory to compile them in, and to say so if it fails.
-    let filters = seccomp::filters(confinement.ptrace)?;
+    let filters = seccomp::filters(confinement.ptrace, !confinement.network.is_private())?;
     let agent = match sys::fork().or_refuse(Stage::Init, "starting the agent's process")? {
         Forked::Parent(agent) => agent,
         Forked::Child => {

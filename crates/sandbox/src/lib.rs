@@ -32,6 +32,7 @@ mod root;
 mod sources;
 
 mod fingerprint;
+mod git_links;
 mod masks;
 mod patterns;
 mod scan;

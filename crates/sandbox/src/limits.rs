@@ -20,6 +20,9 @@ pub(crate) fn set(limits: &Limits) -> Result<(), Refusal> {
         (Resource::Fsize, limits.file_bytes),
         (Resource::Memlock, SANDBOX_LOCKED_BYTES),
         (Resource::Msgqueue, 0),
+        // Some people's programs may run before everybody else's.
+        (Resource::Rtprio, 0),
+        (Resource::Nice, 0),
     ];
     all.extend(limits.address_space_bytes.map(|bytes| (Resource::As, bytes)));
     for (resource, wanted) in all {

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{Read, Write, pipe};
 use std::os::fd::OwnedFd;
 
+use ostler_domain::limits::INOTIFY_SHARE;
 use rustix::mount::{MountPropagationFlags, mount_change};
 use rustix::process::{WaitOptions, waitpid};
 use rustix::thread::UnshareFlags;
@@ -38,7 +39,20 @@ pub(crate) fn leave_host(identity: &Identity, private_network: bool) -> Result<(
     map("setgroups", "deny".to_owned())?;
     map("uid_map", format!("{} {} 1", inside.uid, outside.uid))?;
     map("gid_map", format!("{} {} 1", inside.gid, outside.gid))?;
+    share_watches();
     keep_mounts_to_ourselves()
+}
+
+/// What watches files counts against the user whatever namespace it is in: without a limit of its own, an agent could
+/// leave the user's editor none. Kernels that do not know of it have none to give.
+fn share_watches() {
+    for name in ["instances", "watches"] {
+        let users = fs::read_to_string(format!("/proc/sys/fs/inotify/max_user_{name}"));
+        if let Some(most) = users.ok().and_then(|text| text.trim().parse::<u64>().ok()) {
+            let share = (most / INOTIFY_SHARE).max(1).to_string();
+            let _ = fs::write(format!("/proc/sys/user/max_inotify_{name}"), share);
+        }
+    }
 }
 
 /// From outside, what is in the cgroup namespace is what it was made in: so init makes its own, in its group.

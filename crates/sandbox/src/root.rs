@@ -41,7 +41,9 @@ pub(crate) fn enter(
     // All of the host is opened first: the new root covers a part of it.
     let handles = sources::handles(sources, confinement, staged)?;
     let system = system()?;
-    let etc = host_etc(!confinement.network.is_private());
+    let etc = host_etc();
+    let resolver = (!confinement.network.is_private())
+        .then(|| etc::resolver(&fs::read_to_string("/etc/resolv.conf").unwrap_or_default()));
     let devices = dev::handles()?;
 
     let root = NewRoot::attach()?;
@@ -58,7 +60,8 @@ pub(crate) fn enter(
     for (path, handle) in &etc {
         root.bind(handle, path, READ_ONLY)?;
     }
-    for (name, text) in etc::own(identity, &confinement.home.inside, &confinement.hostname) {
+    let own = etc::own(identity, &confinement.home.inside, &confinement.hostname);
+    for (name, text) in own.into_iter().chain(resolver.map(|text| ("resolv.conf", text))) {
         root.dir(Path::new("/etc"))?;
         fs::write(root.path(Path::new("/etc").join(name).as_path()), text)
             .or_refuse(Stage::Mounts, format_args!("writing /etc/{name}"))?;
@@ -209,10 +212,9 @@ fn system() -> Result<Vec<(&'static Path, System)>, Refusal> {
 }
 
 /// What of `/etc` is shown. Links are followed: most lead to `/usr`, and where they lead elsewhere the text is meant.
-fn host_etc(hosts_network: bool) -> Vec<(PathBuf, OwnedFd)> {
+fn host_etc() -> Vec<(PathBuf, OwnedFd)> {
     let entries = fs::read_dir("/etc").into_iter().flatten().flatten();
-    let shown = entries
-        .filter(|entry| entry.file_name().to_str().is_some_and(|name| etc::is_shown(name, hosts_network)));
+    let shown = entries.filter(|entry| entry.file_name().to_str().is_some_and(etc::is_shown));
     // A link that leads nowhere on the host leads nowhere inside.
     shown.filter_map(|entry| Some((entry.path(), mounts::handle_of_target(&entry.path()).ok()?))).collect()
 }

@@ -19,12 +19,14 @@ use crate::refusal::{Refusal, Stage};
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-const NOT_OFFERED: [c_long; 5] = [
+const NOT_OFFERED: [c_long; 6] = [
     libc::SYS_clone3,
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
     libc::SYS_userfaultfd,
+    // While anybody has such memory, the machine does not hibernate.
+    SYS_MEMFD_SECRET,
 ];
 
 /// As on a file system without attributes, which programs are used to. An ACL makes a filled set-gid file executable,
@@ -98,6 +100,7 @@ const FORBIDDEN_HERE: &[c_long] = &[];
 /// Not yet named by every C library; the numbers are the same on all architectures.
 const SYS_OPEN_TREE_ATTR: c_long = 467;
 const SYS_FCHMODAT2: c_long = 452;
+const SYS_MEMFD_SECRET: c_long = 447;
 const CLONE_NEWTIME: i32 = 0x80;
 const TIOCLINUX: u64 = 0x541C;
 const TIOCSETD: u64 = 0x5423;
@@ -133,7 +136,7 @@ fn forbid<const N: usize>(
     Ok(())
 }
 
-fn forbidden(ptrace: bool) -> Result<Rules, seccompiler::BackendError> {
+fn forbidden(ptrace: bool, hosts_network: bool) -> Result<Rules, seccompiler::BackendError> {
     use SeccompCmpOp::{Eq, Ne};
     let whole = FORBIDDEN.iter().chain(FORBIDDEN_HERE).copied().chain((!ptrace).then_some(libc::SYS_ptrace));
     let mut rules: Rules = whole.map(|call| (call, Vec::new())).collect();
@@ -192,6 +195,15 @@ fn forbidden(ptrace: bool) -> Result<Rules, seccompiler::BackendError> {
                 .map(|protocol| is(2, Ne, protocol as u64));
         forbid(rules_mut, socket, [is(0, Eq, family), any, icmp, tcp, udp, icmp6])?;
     }
+    if hosts_network {
+        // Landlock's ports are those of TCP connections. Datagrams reach every port, and a socket that listens without
+        // having been bound is given one that anybody can connect to.
+        for family in [inet, inet6] {
+            let datagrams = is(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), libc::SOCK_DGRAM as u64);
+            forbid(rules_mut, socket, [is(0, Eq, family), datagrams])?;
+        }
+        rules_mut.insert(libc::SYS_listen, Vec::new());
+    }
     // It makes a socket of the family, and has its module loaded, before it finds that there are no pairs of them.
     forbid(rules_mut, libc::SYS_socketpair, [is(0, Ne, unix)])?;
     // Connects without asking Landlock.
@@ -223,14 +235,14 @@ fn opens() -> Vec<(c_long, u8)> {
 }
 
 /// The filters, ready for the kernel.
-pub(crate) fn filters(ptrace: bool) -> Result<Vec<BpfProgram>, Refusal> {
+pub(crate) fn filters(ptrace: bool, hosts_network: bool) -> Result<Vec<BpfProgram>, Refusal> {
     let compile = |rules: Rules, errno: i32| -> Result<BpfProgram, seccompiler::BackendError> {
         let arch: TargetArch = std::env::consts::ARCH.try_into()?;
         SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(errno as u32), arch)?.try_into()
     };
     let not_offered = NOT_OFFERED.map(|call| (call, Vec::new())).into();
     let not_supported = NOT_SUPPORTED.map(|call| (call, Vec::new())).into();
-    let programs = forbidden(ptrace).and_then(|forbidden| {
+    let programs = forbidden(ptrace, hosts_network).and_then(|forbidden| {
         Ok(vec![
             compile(not_offered, libc::ENOSYS)?,
             compile(not_supported, libc::EOPNOTSUPP)?,
@@ -279,8 +291,8 @@ mod tests {
 
     #[test]
     fn there_are_four_filters_and_they_fit() {
-        for ptrace in [false, true] {
-            let filters = filters(ptrace).unwrap();
+        for (ptrace, hosts_network) in [(false, false), (true, false), (false, true)] {
+            let filters = filters(ptrace, hosts_network).unwrap();
             assert_eq!(filters.len(), if cfg!(target_arch = "x86_64") { 4 } else { 3 });
             // The kernel takes 4096 instructions a filter.
             assert!(filters.iter().all(|filter| (4..=4096).contains(&filter.len())));
@@ -289,14 +301,14 @@ mod tests {
 
     #[test]
     fn ptrace_is_the_only_choice() {
-        let (strict, tracing) = (forbidden(false).unwrap(), forbidden(true).unwrap());
+        let (strict, tracing) = (forbidden(false, false).unwrap(), forbidden(true, false).unwrap());
         let only: Vec<_> = strict.keys().filter(|call| !tracing.contains_key(call)).collect();
         assert_eq!(only, [&libc::SYS_ptrace]);
     }
 
     #[test]
     fn a_call_is_forbidden_as_a_whole_or_by_its_arguments() {
-        let rules = forbidden(false).unwrap();
+        let rules = forbidden(false, false).unwrap();
         for whole in [libc::SYS_mount, libc::SYS_bpf, libc::SYS_keyctl, libc::SYS_setns] {
             assert!(rules[&whole].is_empty(), "{whole}");
         }
@@ -312,5 +324,7 @@ mod tests {
             assert!(!rules[&partly].is_empty(), "{partly}");
         }
         assert!(!rules.contains_key(&libc::SYS_openat2));
+        assert!(!rules.contains_key(&libc::SYS_listen), "test servers work in a network of their own");
+        assert!(forbidden(false, true).unwrap()[&libc::SYS_listen].is_empty());
     }
 }

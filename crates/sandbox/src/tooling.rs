@@ -1,20 +1,21 @@
 //! Files in a campaign that make programs of the host run code: read-only inside, and compared at the end.
 //!
 //! A mount point cannot be renamed or deleted. So each protected file is one, and so is each directory between it and
-//! its `.git`, or an agent would move the directory away and make another.
+//! the campaign's root, or an agent would move the directory away and make another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ostler_domain::confinement::{self, Protect};
-use ostler_domain::limits::PLACEHOLDER_WAIT;
+use ostler_domain::limits::{PLACEHOLDER_WAIT, TAMPER_ENTRIES};
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat, mkdirat, openat};
 use rustix::mount::{UnmountFlags, unmount};
 
 use crate::fingerprint::{Fingerprint, fingerprint};
+use crate::git_links::GitLinks;
 use crate::log::log;
 use crate::mounts::{self, READ_ONLY, WRITABLE};
 use crate::refusal::{OrRefuse, Refusal, Stage};
@@ -59,6 +60,9 @@ pub(crate) struct Tooling {
     root_path: PathBuf,
     before: BTreeMap<PathBuf, Option<Fingerprint>>,
     commondirs: Vec<Commondir>,
+    links: GitLinks,
+    /// Links that were removed.
+    removed: BTreeSet<PathBuf>,
 }
 
 /// A `commondir` that a warden has made. All sessions of a campaign hold a lock on it; the last one removes it.
@@ -80,6 +84,8 @@ impl Tooling {
             root_path: root_path.to_owned(),
             before: BTreeMap::new(),
             commondirs: Vec::new(),
+            links: GitLinks::default(),
+            removed: BTreeSet::new(),
         };
         let is_excepted = |path: &Path| settings.except.iter().any(|except| path.starts_with(except));
         let mut names: Vec<(PathBuf, Option<Placeholder>)> =
@@ -116,6 +122,7 @@ impl Tooling {
             tooling.before.insert(name.clone(), fingerprint(tooling.root.as_fd(), name));
         }
         if settings.protect != Protect::Off {
+            tooling.links = GitLinks::find(tooling.root.as_fd(), pinned.clone());
             tooling.make_read_only(pinned)?;
         }
         Ok(tooling)
@@ -124,8 +131,13 @@ impl Tooling {
     fn make_read_only(&self, mut pinned: Vec<PathBuf>) -> Result<(), Refusal> {
         let existing: Vec<&PathBuf> =
             self.before.iter().filter(|(_, found)| found.is_some()).map(|(name, _)| name).collect();
+        // Those above, or another would be put in their place.
+        let nested = self.before.keys().chain(&pinned).filter(|name| name.ends_with(".git"));
+        let above: Vec<PathBuf> =
+            nested.flat_map(|git| git.ancestors().skip(1)).map(Path::to_owned).collect();
         // The directories between, from the outermost on.
         let git = pinned.clone();
+        pinned.extend(above.into_iter().filter(|above| !above.as_os_str().is_empty()));
         for name in &existing {
             let between = name
                 .ancestors()
@@ -217,11 +229,23 @@ impl Tooling {
         names.filter(|name| name != "." && name != "..").map(|name| path.join(name)).collect()
     }
 
+    /// Takes away links that git on the host would write through.
+    pub(crate) fn remove_links(&mut self) {
+        for link in self.links.remove_new(self.root.as_fd()) {
+            log!("warden: removed {}, a link that git on the host would follow", link.display());
+            if self.removed.len() < TAMPER_ENTRIES {
+                self.removed.insert(link);
+            }
+        }
+    }
+
     /// Which of them are not what they were, whoever changed them.
     pub(crate) fn changed(&self) -> Vec<String> {
-        let changed =
-            self.before.iter().filter(|(name, before)| fingerprint(self.root.as_fd(), name) != **before);
-        changed.map(|(name, _)| name.display().to_string()).collect()
+        let is_changed = |(name, before): &(&PathBuf, &Option<Fingerprint>)| {
+            fingerprint(self.root.as_fd(), name) != **before
+        };
+        let changed = self.before.iter().filter(is_changed).map(|(name, _)| name);
+        changed.chain(&self.removed).map(|name| name.display().to_string()).collect()
     }
 
     /// Removes what was made for a time, unless another session still needs it.

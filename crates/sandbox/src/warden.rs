@@ -152,6 +152,7 @@ impl House {
                 return ExitCode::FAILURE;
             }
         };
+        self.tooling.remove_links();
         let names = self.tooling.changed();
         if !names.is_empty()
             && let Err(error) = send_tampered(io::stdin(), names)
@@ -180,6 +181,7 @@ impl House {
                 Woken::TimeToLook => {
                     let began = Instant::now();
                     say(self.masks.cover_again());
+                    self.tooling.remove_links();
                     look_at = Instant::now() + RESCAN.max(began.elapsed() * RESCAN_REST_FACTOR);
                 }
             }

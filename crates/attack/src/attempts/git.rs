@@ -7,6 +7,10 @@ use super::{any, program, said, way};
 use crate::attempt::{Attempt, Said, harmless, usual};
 use crate::scene::Scene;
 
+/// In place, through whatever is there.
+const WRITTEN_BY_GIT: [&str; 5] =
+    ["COMMIT_EDITMSG", "FETCH_HEAD", "MERGE_MSG", "logs/refs/heads/left", "refs/heads/left"];
+
 fn append(scene: &Scene, name: &str) -> Said {
     let file = OpenOptions::new().append(true).open(scene.in_root(name));
     said(file.and_then(|mut file| file.write_all(b"\n")))
@@ -53,6 +57,24 @@ pub(super) const ALL: &[Attempt] = &[
             way("commondir", replace(scene, ".git/worktrees/tree/commondir")),
             way("gitdir", replace(scene, ".git/worktrees/tree/gitdir")),
         ])
+    }),
+    harmless("git/nested-parent", "put another directory in the place of one with a .git in it", |scene| {
+        let moved = |name: &str, to: &str| said(fs::rename(scene.in_root(name), scene.in_root(to)));
+        any([
+            way("beside itself", moved("nested/library", "nested/old")),
+            way("elsewhere", moved("nested/library", "scratch/old")),
+            way("the one above", moved("nested", "scratch/old")),
+        ])
+    }),
+    usual("git/links", "leave links where git on the host writes", |scene| {
+        for name in WRITTEN_BY_GIT {
+            let link = scene.in_root(".git").join(name);
+            let _ = fs::remove_file(&link);
+            if let Err(error) = std::os::unix::fs::symlink(scene.outside("notes.txt"), link) {
+                return Said::Untried(format!("{name}: {error}"));
+            }
+        }
+        Said::Tried("they were made, and are gone afterwards".to_owned())
     }),
     harmless("git/submodules", "name other submodules", |scene| replace(scene, ".gitmodules")),
     harmless("git/editor", "change the editor's tasks", |scene| {

@@ -47,6 +47,23 @@ pub(super) const ALL: &[Attempt] = &[
             way("its own faults", refused(libc::SYS_userfaultfd, &[1])),
         ])
     }),
+    usual("kernel/secret-memory", "have memory that keeps the machine from hibernating", |_| {
+        const SYS_MEMFD_SECRET: i64 = 447;
+        refused(SYS_MEMFD_SECRET, &[0])
+    }),
+    usual("kernel/fanotify", "watch and hold up every access to a file system", |scene| {
+        let path = super::c_path(&scene.root);
+        let mark = || {
+            use crate::sys::{Arg, call, descriptor};
+            let group = descriptor(libc::SYS_fanotify_init, &mut [Arg::Number(0), Arg::Number(0)])?;
+            let number = std::os::fd::AsRawFd::as_raw_fd(&group) as u64;
+            let mut args =
+                [number, 1, 0x20, libc::AT_FDCWD as u64].map(Arg::Number).into_iter().collect::<Vec<_>>();
+            args.push(Arg::Path(&path));
+            call(libc::SYS_fanotify_mark, &mut args)
+        };
+        any([way("init", refused(libc::SYS_fanotify_init, &[0, 0])), way("mark", said(mark()))])
+    }),
     usual("kernel/bpf", "load a program into the kernel", |_| {
         any([
             way("map", refused(libc::SYS_bpf, &[0, NOWHERE, 72])),

@@ -132,4 +132,41 @@ pub(super) const ALL: &[Attempt] = &[
     within(Setting::HostNetwork, "network/hosts-server", "listen on a port of the host's", |_| {
         said(TcpListener::bind("127.0.0.1:0"))
     }),
+    within(
+        Setting::HostNetwork,
+        "network/hosts-unbound-server",
+        "listen without a port, and have the kernel choose one",
+        |_| {
+            let listen = |family: i32| {
+                let family = family as u64;
+                let socket = sys::descriptor(libc::SYS_socket, &mut [family, STREAM, 0].map(Arg::Number))?;
+                plain(libc::SYS_listen, &[std::os::fd::AsRawFd::as_raw_fd(&socket) as u64, 1])
+            };
+            any([way("IPv4", said(listen(libc::AF_INET))), way("IPv6", said(listen(libc::AF_INET6)))])
+        },
+    ),
+    within(
+        Setting::HostNetwork,
+        "network/hosts-datagram",
+        "send a datagram to a service of the host's",
+        |scene| {
+            let send = || UdpSocket::bind("127.0.0.1:0")?.send_to(b"x", ("127.0.0.1", scene.udp));
+            let unbound = || {
+                let kind = libc::SOCK_DGRAM as u64;
+                let socket = sys::descriptor(libc::SYS_socket, &mut [INET, kind, 0].map(Arg::Number))?;
+                let number = Arg::Number(std::os::fd::AsRawFd::as_raw_fd(&socket) as u64);
+                let address = raw_address(scene.udp);
+                let mut args = [
+                    number,
+                    Arg::In(b"x"),
+                    Arg::Number(1),
+                    Arg::Number(0),
+                    Arg::In(&address),
+                    Arg::Number(16),
+                ];
+                call(libc::SYS_sendto, &mut args)
+            };
+            any([way("bound", said(send())), way("unbound", said(unbound()))])
+        },
+    ),
 ];

@@ -31,6 +31,16 @@ pub(super) const ALL: &[Attempt] = &[
             Said::Blocked(format!("only {numbers:?} are there"))
         }
     }),
+    usual("proc/every-root", "read a file through the root of anybody who is to be seen", |scene| {
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let numbers = entries.filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok());
+        let secret = scene.outside("secret.txt");
+        any(numbers.flat_map(|entry| {
+            let through =
+                |way: &str| entry.path().join(way).join(secret.strip_prefix("/").unwrap_or(&secret));
+            ["root", "cwd/../../../../../../.."].map(|name| way(name, read(through(name))))
+        }))
+    }),
     usual("proc/init-environment", "read init's environment and memory", |_| {
         any(["environ", "mem", "maps", "auxv", "stack", "syscall", "pagemap"].map(|name| {
             let mut byte = [0];

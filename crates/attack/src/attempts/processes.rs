@@ -168,6 +168,13 @@ pub(super) const ALL: &[Attempt] = &[
         };
         said(take())
     }),
+    harmless("ptrace/take-hosts-descriptor", "take a descriptor out of a process of the host's", |scene| {
+        let take = || {
+            let victim = sys::descriptor(libc::SYS_pidfd_open, &mut [Arg::Number(victim(scene))])?;
+            plain(libc::SYS_pidfd_getfd, &[std::os::fd::AsRawFd::as_raw_fd(&victim) as u64, 0, 0])
+        };
+        said(take())
+    }),
     usual("ptrace/compare", "compare kernel objects with init's", |_| {
         refused(libc::SYS_kcmp, &[1, 1, 0, 0, 0])
     }),
@@ -202,6 +209,26 @@ pub(super) const ALL: &[Attempt] = &[
         } else {
             Said::Blocked("there are none".to_owned())
         }
+    }),
+    usual("processes/named-queue", "open a POSIX message queue of the host's, and make one", |scene| {
+        let name = std::ffi::CString::new(scene.token.as_str()).unwrap_or_default();
+        let open = |flags: i32| {
+            let mut args = [Arg::Path(&name), Arg::Number(flags as u64), Arg::Number(0o600), Arg::Number(0)];
+            call(libc::SYS_mq_open, &mut args)
+        };
+        any([
+            way("the host's", said(open(libc::O_RDWR))),
+            way("another", said(open(libc::O_RDWR | libc::O_CREAT))),
+        ])
+    }),
+    usual("processes/left-memory", "leave shared memory, queues and semaphores behind", |scene| {
+        let (key, flags) = (scene.left_key as u64, (libc::IPC_CREAT | 0o666) as u64);
+        let made = [
+            plain(libc::SYS_shmget, &[key, 4_096, flags]),
+            plain(libc::SYS_msgget, &[key, flags]),
+            plain(libc::SYS_semget, &[key, 1, flags]),
+        ];
+        Said::Tried(format!("{} were made, and none is to be found outside", made.iter().flatten().count()))
     }),
     usual("processes/statistics", "see how a process of the host's is scheduled", |scene| {
         said(File::open(format!("/proc/{}/sched", scene.victim)))

@@ -5,8 +5,9 @@ use std::io::Write;
 use std::thread;
 use std::time::Duration;
 
-use super::program;
+use super::{any, program, said, way};
 use crate::attempt::{Attempt, Said, harmless, usual};
+use crate::sys::plain;
 
 const MIB: usize = 1 << 20;
 
@@ -44,6 +45,44 @@ pub(super) const ALL: &[Attempt] = &[
     usual("resources/file-size", "make a file larger than the limit", |scene| {
         // It is all hole, and takes no room on the disk.
         program("truncate", &["-s", "9G", "large"], &scene.scratch(""))
+    }),
+    usual("resources/real-time", "run before everybody else on the machine", |_| {
+        use crate::sys::{Arg, call};
+        let schedule = |policy: i32| {
+            let priority = 1_i32.to_ne_bytes();
+            let mut args = [Arg::Number(0), Arg::Number(policy as u64), Arg::In(&priority)];
+            call(libc::SYS_sched_setscheduler, &mut args)
+        };
+        let raise = |resource: u32| {
+            let limits: Vec<u8> = [40_u64, 40].iter().flat_map(|value| value.to_ne_bytes()).collect();
+            let mut args =
+                [Arg::Number(0), Arg::Number(u64::from(resource)), Arg::In(&limits), Arg::Number(0)];
+            call(libc::SYS_prlimit64, &mut args)
+        };
+        any([
+            way("fifo", said(schedule(libc::SCHED_FIFO))),
+            way("round robin", said(schedule(libc::SCHED_RR))),
+            way("nice", said(plain(libc::SYS_setpriority, &[libc::PRIO_PROCESS as u64, 0, -20_i64 as u64]))),
+            way("its limit", said(raise(libc::RLIMIT_RTPRIO))),
+            way("nice's limit", said(raise(libc::RLIMIT_NICE))),
+        ])
+    }),
+    usual("resources/watchers", "use up the user's inotify instances", |_| {
+        let most = std::fs::read_to_string("/proc/sys/fs/inotify/max_user_instances");
+        let Some(most) = most.ok().and_then(|text| text.trim().parse::<usize>().ok()) else {
+            return Said::Untried("it is not known how many there are".to_owned());
+        };
+        let mut watchers = Vec::new();
+        while watchers.len() < most {
+            match rustix::fs::inotify::init(rustix::fs::inotify::CreateFlags::CLOEXEC) {
+                Ok(watcher) => watchers.push(watcher),
+                Err(errno) if watchers.len() <= most / 2 => {
+                    return Said::Blocked(format!("{errno} after {} of {most}", watchers.len()));
+                }
+                Err(_) => break,
+            }
+        }
+        Said::Got(format!("{} of {most}", watchers.len()))
     }),
     harmless("resources/descriptors", "have more open files than the limit", |_| {
         let mut files = Vec::new();

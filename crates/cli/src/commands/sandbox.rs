@@ -98,7 +98,7 @@ fn described(policy: &Policy, root: &str) -> Vec<Line> {
         Some(NetMode::Open) => {
             "through the gateway: every public host, port 443; those of net.allow, port 80 too; exec: none"
         }
-        Some(NetMode::Host) => "THE HOST'S OWN, TCP ports 22, 80 and 443",
+        Some(NetMode::Host) => "THE HOST'S OWN, to TCP ports 22, 53, 80 and 443; no datagrams, no servers",
     };
     let tooling = match policy.protect_tooling.unwrap_or(ostler_domain::confinement::Protect::Existing) {
         ostler_domain::confinement::Protect::Existing => {

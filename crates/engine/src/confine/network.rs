@@ -11,8 +11,8 @@ use ostler_domain::{
 use super::Confined;
 use crate::{Options, keeper::NotStarted};
 
-/// Ports that a sandbox in the host's network may connect to.
-const HOST_PORTS: [u16; 3] = [22, 80, 443];
+/// Ports that a sandbox in the host's network may connect to. Names are looked up on port 53, by TCP.
+const HOST_PORTS: [u16; 4] = [22, 53, 80, 443];
 /// What programs take the address of a proxy from. Some know only the one letter case, some only the other.
 const PROXY: [&str; 6] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
 const NO_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];

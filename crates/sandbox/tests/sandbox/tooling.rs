@@ -159,3 +159,28 @@ fn sessions_of_a_campaign_share_their_placeholder() {
         assert_eq!(fs::read_dir(campaign.root()).unwrap().count(), 2);
     });
 }
+
+#[test]
+fn links_that_git_on_the_host_would_follow_are_removed_and_told() {
+    each_way(|way| {
+        let Some(campaign) = repository(way) else { return };
+        campaign.write("victim", "mine\n");
+        let script = "rm -f .git/COMMIT_EDITMSG; ln -s ../victim .git/COMMIT_EDITMSG
+            mkdir -p sub/.git; ln -s ../victim .git/logs/new; ln -s victim link";
+        assert_eq!(tampered(&campaign, script), [".git/COMMIT_EDITMSG", ".git/logs/new"]);
+        assert!(campaign.path("link").is_symlink(), "the campaign's own are nobody's concern");
+        campaign.run_outside(&format!("{GIT} commit -q --allow-empty -m second"));
+        assert_eq!(fs::read_to_string(campaign.path("victim")).unwrap(), "mine\n");
+    });
+}
+
+#[test]
+fn a_directory_above_a_nested_repository_stays_where_it_is() {
+    each_way(|way| {
+        let Some(campaign) = repository(way) else { return };
+        campaign
+            .run_outside(&format!("mkdir -p n/b/c; cd n/b/c; {GIT} init -q; echo x >.env; echo y >plain"));
+        campaign.all_fail(&["mv n/b/c n/b/d", "mv n/b n/x", "mv n x", "cat n/b/c/.env"]);
+        campaign.run("set -e; mv n/b/c/plain n/plain; mv n/plain n/b/c/plain; echo z >>n/b/c/plain");
+    });
+}
