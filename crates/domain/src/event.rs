@@ -28,12 +28,21 @@ pub struct Recorded {
     pub event: Event,
 }
 
+/// In the place of an event that is damaged, or of a newer version's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unreadable {
+    /// The number of its kind, if that much can be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<i64>,
+    pub why: String,
+}
+
 /// A stored event whose kind or body this version does not know.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     #[error("event kind {0} is not known to this version")]
     UnknownKind(u16),
-    #[error("the body of a {kind} event does not fit")]
+    #[error("the body does not fit the kind {kind}")]
     Body {
         kind: Kind,
         #[source]
@@ -45,21 +54,26 @@ macro_rules! events {
     ($($(#[$doc:meta])* $variant:ident($body:ty) = $code:literal, $name:literal;)*) => {
         /// One recorded fact.
         #[derive(Debug, Clone, PartialEq)]
-        pub enum Event { $($(#[$doc])* $variant($body),)* }
+        pub enum Event {
+            /// Never stored: stands in a listing for an event that is in the log and cannot be read.
+            Unreadable(Unreadable),
+            $($(#[$doc])* $variant($body),)*
+        }
 
         /// What sort of fact an event is.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Kind { $($(#[$doc])* $variant,)* }
+        pub enum Kind { Unreadable, $($(#[$doc])* $variant,)* }
 
         impl Kind {
+            /// All that are stored.
             pub const ALL: &'static [Kind] = &[$(Kind::$variant),*];
 
             pub const fn name(self) -> &'static str {
-                match self { $(Kind::$variant => $name,)* }
+                match self { Kind::Unreadable => "UNREADABLE", $(Kind::$variant => $name,)* }
             }
 
             pub const fn code(self) -> u16 {
-                match self { $(Kind::$variant => $code,)* }
+                match self { Kind::Unreadable => 0, $(Kind::$variant => $code,)* }
             }
 
             pub const fn from_code(code: u16) -> Option<Kind> {
@@ -67,18 +81,18 @@ macro_rules! events {
             }
 
             pub fn from_name(name: &str) -> Option<Kind> {
-                match name { $($name => Some(Kind::$variant),)* _ => None }
+                match name { "UNREADABLE" => Some(Kind::Unreadable), $($name => Some(Kind::$variant),)* _ => None }
             }
         }
 
         impl Event {
             pub const fn kind(&self) -> Kind {
-                match self { $(Event::$variant(_) => Kind::$variant,)* }
+                match self { Event::Unreadable(_) => Kind::Unreadable, $(Event::$variant(_) => Kind::$variant,)* }
             }
 
             /// The stored form of the body.
             pub fn body(&self) -> String {
-                let body = match self { $(Event::$variant(body) => serde_json::to_string(body),)* };
+                let body = match self { Event::Unreadable(body) => serde_json::to_string(body), $(Event::$variant(body) => serde_json::to_string(body),)* };
                 // Bodies are plain structs with string keys: serializing them cannot fail.
                 body.unwrap_or_else(|_| "{}".to_owned())
             }
@@ -86,6 +100,9 @@ macro_rules! events {
             /// Reads a stored body back.
             pub fn decode(kind: Kind, body: &str) -> Result<Event, DecodeError> {
                 match kind {
+                    Kind::Unreadable => serde_json::from_str(body)
+                        .map(Event::Unreadable)
+                        .map_err(|source| DecodeError::Body { kind, source }),
                     $(Kind::$variant => serde_json::from_str(body)
                         .map(Event::$variant)
                         .map_err(|source| DecodeError::Body { kind, source }),)*

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ostler_domain::{
-    Event, Refusal,
+    Event, Now, Reason, Refusal,
     event::{DaemonStarted, DaemonStopped},
     limits::ACTOR_INBOX,
 };
@@ -21,6 +21,27 @@ const ADOPTED_AT_ONCE: usize = 32;
 const LEAVE_WITHIN: Duration = Duration::from_secs(5);
 const STOP_WITHIN: Duration = Duration::from_secs(20);
 
+/// How often a daemon that started on a full disk looks whether there is room again.
+const RECORD_START_AGAIN: Duration = Duration::from_secs(2);
+
+/// The epoch of this daemon, and whether it is durable. A full disk must not keep a daemon from starting: without
+/// one nobody could see or kill the agents that filled it.
+async fn begin_epoch(store: &Store) -> Result<(u64, bool), Refusal> {
+    match unless_full(store.next_epoch().await.map_err(Refusal::from))? {
+        Some(epoch) => Ok((epoch, true)),
+        None => Ok((store.epoch_to_come().await?, false)),
+    }
+}
+
+/// Nothing, where there was no room for it.
+fn unless_full<T>(done: Result<T, Refusal>) -> Result<Option<T>, Refusal> {
+    match done {
+        Ok(value) => Ok(Some(value)),
+        Err(refusal) if refusal.reason == Reason::DiskFull => Ok(None),
+        Err(refusal) => Err(refusal),
+    }
+}
+
 impl Engine {
     /// Opens the record and begins. The caller holds the directory's lock.
     pub async fn start(options: Options, clock: Clock, program: Program) -> Result<Engine, Refusal> {
@@ -29,19 +50,45 @@ impl Engine {
             tracing::warn!(part = finding.part, text = finding.text, "found while opening the record");
         }
         let store = opened.store;
-        let epoch = store.next_epoch().await?;
+        let (epoch, is_recorded) = begin_epoch(&store).await?;
         let halt = store.halt().await?;
         let shared = Arc::new(Shared::new(store, epoch, clock, program, options, halt));
         let engine = Engine { shared };
-        engine.record_start(epoch).await?;
+        let now = engine.shared.clock.now();
+        let is_recorded = is_recorded && unless_full(engine.record_start(epoch, &now).await)?.is_some();
+        if !is_recorded {
+            tracing::error!("the disk is full: the start of this daemon is not recorded yet");
+            tokio::spawn(engine.clone().record_start_later(epoch, now));
+        }
         Ok(engine)
     }
 
-    async fn record_start(&self, epoch: u64) -> Result<(), Refusal> {
-        let now = self.shared.clock.now();
-        let started =
-            DaemonStarted { version: VERSION.to_owned(), epoch, pid: std::process::id(), boot: now.boot };
+    async fn record_start(&self, epoch: u64, now: &Now) -> Result<(), Refusal> {
+        let started = DaemonStarted {
+            version: VERSION.to_owned(),
+            epoch,
+            pid: std::process::id(),
+            boot: now.boot.clone(),
+        };
         self.record_node(now.wall, Event::DaemonStarted(started)).await
+    }
+
+    /// Until there is room, the epoch is known to this daemon and the keepers alone. The next daemon may take the same
+    /// one, which keepers accept; there is never more than one daemon to mistake for another.
+    async fn record_start_later(self, epoch: u64, now: Now) {
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(RECORD_START_AGAIN) => {}
+                () = self.shared.shutdown.cancelled() => return,
+            }
+            let epoch = epoch.max(self.shared.epoch.current());
+            if self.shared.store.raise_epoch(epoch).await.is_ok()
+                && self.record_start(epoch, &now).await.is_ok()
+            {
+                tracing::info!("there is room again: the start of this daemon is recorded");
+                return;
+            }
+        }
     }
 
     async fn record_node(&self, at: ostler_domain::Time, event: Event) -> Result<(), Refusal> {

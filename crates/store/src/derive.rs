@@ -68,7 +68,8 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::BudgetChanged
         | Kind::TapeDamaged
         | Kind::Tamper
-        | Kind::Network => false,
+        | Kind::Network
+        | Kind::Unreadable => false,
     }
 }
 

@@ -195,6 +195,17 @@ pub enum ReadError {
     Closed,
 }
 
+impl ReadError {
+    /// What is behind it, in one line.
+    pub(crate) fn why(&self) -> String {
+        match self {
+            ReadError::Event { source, .. } => source.to_string(),
+            ReadError::Blob { source, .. } => format!("its body, which has a file of its own: {source}"),
+            error => error.to_string(),
+        }
+    }
+}
+
 impl From<rusqlite::Error> for ReadError {
     fn from(error: rusqlite::Error) -> Self {
         ReadError::Fault(Fault::sqlite("read the record", error))

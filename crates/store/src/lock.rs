@@ -49,15 +49,18 @@ impl DirLock {
             Err(errno) => return Err(io_error(errno.into())),
         }
         let holder = Holder { pid: std::process::id(), version: version.to_owned(), since: wall_clock() };
-        write_holder(&mut file, &holder).map_err(io_error)?;
+        // The lock is what counts: on a full disk there is one all the same, without a name in it.
+        let _ = write_holder(&mut file, &holder);
         Ok(DirLock { _file: file })
     }
 }
 
 fn write_holder(file: &mut File, holder: &Holder) -> io::Result<()> {
-    file.set_len(0)?;
-    serde_json::to_writer(&mut *file, holder)?;
-    file.write_all(b"\n")
+    let mut text = serde_json::to_vec(holder)?;
+    text.push(b'\n');
+    // Over the last holder's name, not after cutting it off: a full disk might not give the room back.
+    file.write_all(&text)?;
+    file.set_len(text.len() as u64)
 }
 
 /// The holder may be between taking the lock and writing its name, so nothing here is certain.

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use ostler_domain::{
     Kind, Recorded, SessionId, Time,
-    event::{DecodeError, Event},
+    event::{DecodeError, Event, Unreadable},
     limits::{CLOCK_SLACK, EVENT_PAGE_BYTES, SCAN_ROWS},
     query::{EventFilter, Listed, Page},
 };
@@ -106,10 +106,22 @@ impl Stored {
         Event::decode(kind, body).map_err(|source| ReadError::Event { seq, source })
     }
 
-    fn recorded(self, session: Option<SessionId>, blobs: &Blobs) -> Result<Recorded, ReadError> {
-        let event = self.event(blobs)?;
-        Ok(Recorded { seq: self.seq, session, session_seq: self.session_seq, time: self.time, event })
+    /// What is shown of it: one that cannot be read must not hide those behind it.
+    pub(crate) fn shown(self, session: Option<SessionId>, blobs: &Blobs) -> Recorded {
+        let event = self.event(blobs).unwrap_or_else(|error| {
+            Event::Unreadable(Unreadable { code: Some(self.kind), why: error.why() })
+        });
+        Recorded { seq: self.seq, session, session_seq: self.session_seq, time: self.time, event }
     }
+}
+
+/// A row of which not even the columns are what they should be.
+fn unreadable(row: &Row<'_>, seq: u64, session: Option<SessionId>, error: &rusqlite::Error) -> Recorded {
+    let code = row.get(3).ok();
+    let session_seq = row.get::<_, Option<i64>>(1).ok().flatten().map(unsigned);
+    let time = Time::from_micros(row.get(2).unwrap_or_default());
+    let event = Event::Unreadable(Unreadable { code, why: error.to_string() });
+    Recorded { seq, session, session_seq, time, event }
 }
 
 /// Hands all events of a session from a place on to `take`, in order.
@@ -178,7 +190,7 @@ impl Store {
                     next = stored.session_seq;
                     return Ok(ControlFlow::Break(()));
                 }
-                page.add(stored, Some(id), &reader.blobs)?;
+                page.add(stored, Some(id), &reader.blobs);
                 Ok(ControlFlow::Continue(()))
             })?;
             Ok(page.finish(next))
@@ -209,13 +221,10 @@ impl EventPage {
         self.rows.len() >= self.limit || self.bytes >= EVENT_PAGE_BYTES
     }
 
-    fn add(&mut self, stored: Stored, session: Option<SessionId>, blobs: &Blobs) -> Result<(), ReadError> {
-        let inline = stored.body.as_ref().map(String::len);
-        let recorded = stored.recorded(session, blobs)?;
+    fn add(&mut self, stored: Stored, session: Option<SessionId>, blobs: &Blobs) {
         // What came from a file is far larger than what did not; its exact size is of no interest.
-        self.bytes += inline.unwrap_or(EVENT_PAGE_BYTES / 8);
-        self.rows.push(recorded);
-        Ok(())
+        self.bytes += stored.body.as_ref().map_or(EVENT_PAGE_BYTES / 8, String::len);
+        self.rows.push(stored.shown(session, blobs));
     }
 
     fn finish(self, next_cursor: Option<u64>) -> Listed<Recorded> {
@@ -249,7 +258,14 @@ fn list(
     let mut rows = statement.query(rusqlite::params_from_iter(walk.params.iter()))?;
     let mut scanned = 0;
     let mut last = from;
-    while let Some(row) = rows.next()? {
+    loop {
+        let row = match rows.next() {
+            Ok(Some(row)) => row,
+            Ok(None) => break,
+            // What lies before the damage is shown; who goes on from there is told of it.
+            Err(_) if !page.rows.is_empty() => return Ok(page.finish(Some(last))),
+            Err(error) => return Err(error.into()),
+        };
         if page.is_full() || scanned == SCAN_ROWS {
             return Ok(page.finish(Some(last)));
         }
@@ -260,7 +276,10 @@ fn list(
                 Some((id, _)) => Some(id),
                 None => crate::convert::parsed_if_any(row, "session_id", "session id")?,
             };
-            page.add(Stored::read(row)?, id, &reader.blobs)?;
+            match Stored::read(row) {
+                Ok(stored) => page.add(stored, id, &reader.blobs),
+                Err(error) => page.rows.push(unreadable(row, last, id, &error)),
+            }
         } else if direction == Direction::NewestFirst && walk.is_past(Time::from_micros(row.get(2)?)) {
             break;
         }

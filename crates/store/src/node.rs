@@ -61,6 +61,11 @@ impl Store {
         self.set_epoch(|epoch| epoch + 1).await
     }
 
+    /// The epoch that [`Store::next_epoch`] would begin, for whoever cannot write it down now.
+    pub async fn epoch_to_come(&self) -> Result<u64, ReadError> {
+        self.read(|reader| Ok(epoch(&reader.connection)? + 1)).await
+    }
+
     /// Makes the epoch at least this, durably, and says what it is.
     pub async fn raise_epoch(&self, least: u64) -> Result<u64, CommitError> {
         self.set_epoch(move |epoch| epoch.max(least)).await

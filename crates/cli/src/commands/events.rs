@@ -4,6 +4,7 @@ use clap::Args;
 use ostler_client::{Client, ListEvents, Place, Received, Watched, query::EventFilter};
 use ostler_domain::{Kind, Reason, Refusal, Time, limits::PAGE_MOST};
 
+use super::damage::Damage;
 use crate::{
     app::App,
     exit_code,
@@ -59,14 +60,15 @@ pub(crate) async fn run(app: &App, args: EventsArgs) -> Result<u8, Failure> {
         None => None,
     };
     let filter = EventFilter { session, kinds: args.kind.clone(), since: args.since, until: args.until };
-    let printer = Printer::new(app);
+    let mut printer = Printer::new(app);
     if args.follow {
-        follow(app, &client, filter, &args, printer).await?;
+        follow(app, &client, filter, &args, &mut printer).await?;
     } else if let (None, None, false) = (args.after, args.limit, printer.is_json) {
-        last(&client, filter, printer).await?;
+        last(&client, filter, &mut printer).await?;
     } else {
-        list(&client, filter, &args, printer).await?;
+        list(&client, filter, &args, &mut printer).await?;
     }
+    printer.damage.verdict()?;
     Ok(exit_code::OK)
 }
 
@@ -74,15 +76,22 @@ struct Printer<'a> {
     app: &'a App,
     is_json: bool,
     teller: Teller,
+    damage: Damage,
 }
 
 impl<'a> Printer<'a> {
     fn new(app: &'a App) -> Self {
         let for_program = app.ui.format().is_none() && !app.ui.terminals().stdout_is_terminal;
-        Self { app, is_json: app.ui.is_json() || for_program, teller: Teller::of_everything() }
+        Self {
+            app,
+            is_json: app.ui.is_json() || for_program,
+            teller: Teller::of_everything(),
+            damage: Damage::default(),
+        }
     }
 
     fn print(&mut self, received: &Received) -> Result<(), Failure> {
+        self.damage.look_at(received);
         let ui = &self.app.ui;
         if self.is_json {
             return ui.json(&EventForm::new(received));
@@ -106,7 +115,7 @@ async fn list(
     client: &Client,
     filter: EventFilter,
     args: &EventsArgs,
-    mut printer: Printer<'_>,
+    printer: &mut Printer<'_>,
 ) -> Result<(), Failure> {
     let mut left = args.limit.filter(|limit| *limit > 0).unwrap_or(usize::MAX);
     let mut from = args.after.unwrap_or(0);
@@ -124,7 +133,7 @@ async fn list(
 }
 
 /// The end of the log, for a terminal.
-async fn last(client: &Client, filter: EventFilter, mut printer: Printer<'_>) -> Result<(), Failure> {
+async fn last(client: &Client, filter: EventFilter, printer: &mut Printer<'_>) -> Result<(), Failure> {
     let mut events = Vec::new();
     let mut from = Place::End;
     let more = loop {
@@ -149,7 +158,7 @@ async fn follow(
     client: &Client,
     filter: EventFilter,
     args: &EventsArgs,
-    mut printer: Printer<'_>,
+    printer: &mut Printer<'_>,
 ) -> Result<(), Failure> {
     let mut left = args.limit.filter(|limit| *limit > 0).unwrap_or(usize::MAX);
     let mut watch = client.watch(filter, args.after).await?;

@@ -7,7 +7,7 @@ use ostler_client::{Client, ListEvents, Place, Received, Session, Watched, query
 use ostler_domain::{Event, Kind, Reason, Refusal, SessionId, Time, limits::PAGE_MOST};
 use tokio::{sync::mpsc, time::Instant};
 
-use super::many::Operands;
+use super::{damage::Damage, many::Operands};
 use crate::{
     app::App,
     exit_code,
@@ -51,6 +51,7 @@ struct Part {
     /// Everything up to here is printed.
     seen: u64,
     ended: bool,
+    damage: Damage,
 }
 
 pub(crate) async fn run(app: &App, args: LogsArgs) -> Result<u8, Failure> {
@@ -66,7 +67,7 @@ pub(crate) async fn run(app: &App, args: LogsArgs) -> Result<u8, Failure> {
         let teller = if args.kind.is_empty() { Teller::new() } else { Teller::of_everything() };
         // One that has ended has all its events in the log already.
         let ended = session.outcome.is_some();
-        parts.push(Part { session, teller, prefix, seen: 0, ended });
+        parts.push(Part { session, teller, prefix, seen: 0, ended, damage: Damage::default() });
     }
     for part in &mut parts {
         match args.tail {
@@ -78,6 +79,7 @@ pub(crate) async fn run(app: &App, args: LogsArgs) -> Result<u8, Failure> {
     if args.follow && parts.iter().any(|part| !part.ended) {
         follow(app, &client, &args, &mut parts).await?;
     }
+    parts.iter().try_for_each(|part| part.damage.verdict())?;
     Ok(exit_code::OK)
 }
 
@@ -128,6 +130,7 @@ async fn print_tail(
         }
     };
     for event in &events {
+        part.damage.look_at(event);
         part.seen = part.seen.max(event.seq());
         part.ended |= is_end(event);
     }
@@ -163,6 +166,7 @@ fn tell_all(app: &App, part: &mut Part, events: &[Received], follow: bool) -> Ve
 }
 
 fn print(app: &App, part: &mut Part, received: &Received) -> Result<(), Failure> {
+    part.damage.look_at(received);
     part.seen = part.seen.max(received.seq());
     part.ended |= is_end(received);
     if app.ui.is_json() {

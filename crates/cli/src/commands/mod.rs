@@ -5,6 +5,7 @@ mod attach;
 mod attack;
 mod campaign;
 mod daemon;
+mod damage;
 mod db;
 mod demo;
 mod doctor;

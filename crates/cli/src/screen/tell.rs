@@ -195,6 +195,9 @@ pub(super) fn tell(event: &Event) -> Told {
         )
         .tone(Tone::Bad),
         Event::Network(network) => network_told(network),
+        Event::Unreadable(unreadable) => {
+            Told::new("damage", format!("this event cannot be read: {}", unreadable.why)).tone(Tone::Bad)
+        }
         Event::TapeDamaged(damage) => {
             Told::new("damage", format!("the tape cannot be read from {} to {}", damage.from, damage.to))
                 .tone(Tone::Bad)

@@ -214,6 +214,7 @@ impl State {
             | Event::TapeDamaged(_)
             | Event::Tamper(_)
             | Event::Network(_)
+            | Event::Unreadable(_)
             | Event::SessionCreated(_)
             | Event::DaemonStarted(_)
             | Event::DaemonStopped(_)

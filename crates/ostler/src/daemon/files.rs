@@ -55,6 +55,12 @@ pub(super) fn announce(home: &Home, program: &Path, socket: &Path) -> Result<(),
     replace(&path, &text).map_err(|error| refusal(&path, "written", &error))
 }
 
+/// Whether `daemon.json` speaks of this daemon.
+pub(super) fn is_announced(home: &Home) -> bool {
+    let text = fs::read(home.daemon_json()).unwrap_or_default();
+    serde_json::from_slice::<DaemonFile>(&text).is_ok_and(|file| file.pid == std::process::id())
+}
+
 /// Nobody ever reads half of it.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let fresh = path.with_extension("json.new");

@@ -8,7 +8,7 @@ mod log;
 
 use std::{env, path::PathBuf, process::ExitCode, time::Duration};
 
-use ostler_domain::{Refusal, event::By, home::Home};
+use ostler_domain::{Reason, Refusal, event::By, home::Home};
 use ostler_engine::{Change, Clock, DirLock, Engine, Options, Program, VERSION};
 use ostler_server::{ControlSocket, Served, Stop};
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -96,7 +96,11 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
     let path = home.control_socket();
     let socket = ControlSocket::bind(&path).map_err(|error| Refusal::internal(chain(&error)))?;
     let (stop, stopped) = watch::channel(None);
-    files::announce(&home, &on_disk, &path)?;
+    match files::announce(&home, &on_disk, &path) {
+        // The last daemon's file names the same socket; `stay_reachable` writes this one's as soon as there is room.
+        Err(refusal) if refusal.reason == Reason::DiskFull => tracing::error!(%refusal, "not announced yet"),
+        announced => announced?,
+    }
     let served =
         Served { engine: engine.clone(), started, state_dir: home.state().to_owned(), stop: stop.clone() };
     // Answers at once; what lives is found meanwhile, and shown as detached until it is.
@@ -156,10 +160,10 @@ async fn stay_reachable(
                 ),
             }
         }
-        if !home.daemon_json().exists()
+        if !files::is_announced(&home)
             && let Err(refusal) = files::announce(&home, &program, &path)
         {
-            tracing::warn!(%refusal, "daemon.json is gone and cannot be written anew");
+            tracing::warn!(%refusal, "daemon.json is not this daemon's and cannot be written");
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::{fs, time::Duration};
 
-use ostler_client::Client;
+use ostler_client::{Client, ListEvents, Place, Received, query::EventFilter};
 use ostler_domain::{
-    Reason,
+    Event, Kind, Reason,
     session::{Attention, Outcome, Phase},
 };
 use ostler_testkit::{TestHome, scenario, wait};
@@ -52,6 +52,107 @@ async fn a_full_disk_keeps_no_agent_alive() {
     fs::remove_file(&filler).unwrap();
     assert_eq!(home.ended(&one.to_string()).await.outcome, Some(Outcome::Killed));
     assert_eq!(home.ended(&two.to_string()).await.outcome, Some(Outcome::Killed));
+}
+
+#[tokio::test]
+async fn a_daemon_that_died_on_a_full_disk_comes_back_and_obeys() {
+    let home = TestHome::new(OSTLER);
+    let Some(_disk) = SmallDisk::mount(home.home.state(), "12m") else { return };
+    let client = home.start().await;
+    let path = home.campaign_dir().display().to_string();
+    client
+        .add_campaign(ostler_client::AddCampaign { path, name: Some("shop".parse().unwrap()) })
+        .await
+        .unwrap();
+    let (one, two) = (at_work(&home, &client).await, at_work(&home, &client).await);
+    home.daemon().unwrap().signal(Signal::STOP);
+    home.daemon().unwrap().signal(Signal::KILL);
+    // Whatever room there is, also what the dead daemon gives back, is taken at once and all the time.
+    let fillers = home.home.state().join("fillers");
+    fs::create_dir(&fillers).unwrap();
+    let fill = |from: u32| {
+        for n in from.. {
+            let full = fs::write(fillers.join(n.to_string()), vec![0_u8; 64 * 1024]).is_err();
+            if full && fs::write(fillers.join(format!("{n}s")), vec![0_u8; 4096]).is_err() {
+                return n + 1;
+            }
+        }
+        unreachable!("no disk is that large")
+    };
+    let next = fill(0);
+    wait::until("the daemon to be gone", wait::PATIENCE, || home.daemon().is_none());
+    fill(next);
+    let client = Client::connect_or_start(&home.home, home.program()).await.unwrap();
+    let before = client.status().await.unwrap();
+    assert_eq!(client.session(&one.to_string()).await.unwrap().outcome, None);
+    let _ = client.stop_session(&one.to_string(), true).await;
+    wait::until("the killed agent to be gone", Duration::from_secs(5), || {
+        home.session_processes(one).is_empty()
+    });
+    let _ = client.halt(false, "the disk is full").await;
+    wait::until("the halted agent to be gone", Duration::from_secs(5), || {
+        home.session_processes(two).is_empty()
+    });
+    fs::remove_dir_all(&fillers).unwrap();
+    assert_eq!(home.ended(&one.to_string()).await.outcome, Some(Outcome::Killed));
+    assert_eq!(home.ended(&two.to_string()).await.outcome, Some(Outcome::Killed));
+    // What could not be written down at the start is made good.
+    wait::until("the daemon to be announced", wait::PATIENCE, || {
+        home.daemon().is_some_and(|daemon| daemon.pid == before.pid)
+    });
+    let starts = EventFilter { kinds: vec![Kind::DaemonStarted], ..EventFilter::default() };
+    let deadline = std::time::Instant::now() + wait::PATIENCE;
+    loop {
+        let request = ListEvents { filter: starts.clone(), from: Place::After(0), limit: 100 };
+        let pids: Vec<u32> = client
+            .events(&request)
+            .await
+            .unwrap()
+            .events
+            .iter()
+            .filter_map(|event| match event {
+                Received::Known(known) => match &known.event {
+                    Event::DaemonStarted(started) => Some(started.pid),
+                    _ => None,
+                },
+                Received::Unknown(_) => None,
+            })
+            .collect();
+        if pids.last() == Some(&before.pid) {
+            break;
+        }
+        assert!(std::time::Instant::now() < deadline, "the start is never recorded: {pids:?}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+#[tokio::test]
+async fn one_event_that_rotted_hides_no_other() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let ticks = scenario::of(vec![scenario::count("tick", 20, 1)]);
+    let id = home.session(&client, &ticks).await.id.to_string();
+    home.reaches(&id, "its end", |view| view.last_completion.as_deref() == Some("tick 20")).await;
+    client.stop_daemon(true).await.unwrap();
+    wait::until("the daemon to be gone", wait::PATIENCE, || home.daemon().is_none());
+    // One byte of one body, as a disk would do it.
+    let db = home.home.db();
+    let mut bytes = fs::read(&db).unwrap();
+    let rotten = br#"{"text":"tick 7"}"#;
+    let place = bytes.windows(rotten.len()).position(|window| window == rotten).unwrap();
+    bytes[place] = b'!';
+    fs::write(&db, bytes).unwrap();
+    for command in [vec!["events", "-o", "jsonl", "--session", &id], vec!["logs", &id]] {
+        let output = home.run(&command);
+        let (shown, said) =
+            (String::from_utf8_lossy(&output.stdout).into_owned(), String::from_utf8_lossy(&output.stderr));
+        assert!(said.contains("STORE_CORRUPT"), "{command:?}: {said}");
+        assert!(!output.status.success());
+        for n in (1..=20).filter(|n| *n != 7) {
+            assert!(shown.contains(&format!("tick {n}")), "{command:?} hides tick {n}: {shown}");
+        }
+        assert!(shown.contains("cannot be read") || shown.contains("UNREADABLE"), "{shown}");
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Questions to the index. What people type is words, never a query language.
 
 use ostler_domain::{
-    Kind, SessionId, Time,
+    Kind, Recorded, SessionId, Time,
     query::{Listed, Page},
     text::one_line,
 };
@@ -115,10 +115,11 @@ fn hit(reader: &Reader, seq: i64, words: &[Word]) -> Result<Option<SearchHit>, R
         .query_row([seq], |row| Ok((Stored::read(row)?, parsed_if_any(row, "session_id", "session id"))))
         .optional()?;
     let Some((stored, session)) = found else { return Ok(None) };
-    let event = stored.event(&reader.blobs)?;
-    let text = text_of(&event).unwrap_or_default();
+    let recorded = stored.shown(session?, &reader.blobs);
+    let text = text_of(&recorded.event).unwrap_or_default();
     let snippet = snippet(&text, words);
-    Ok(Some(SearchHit { seq: stored.seq, session: session?, kind: event.kind(), time: stored.time, snippet }))
+    let Recorded { seq, session, time, event, .. } = recorded;
+    Ok(Some(SearchHit { seq, session, kind: event.kind(), time, snippet }))
 }
 
 /// The surroundings of the first word found, or the beginning: the index also finds `cafe` in `café`.

@@ -337,7 +337,9 @@ fn large_bodies_are_files_and_come_back_whole() {
     assert_eq!(log.rows[0].event, large);
 
     std::fs::remove_file(files[0].as_ref().unwrap().path()).unwrap();
-    let error = block_on(store.events_after(0, &EventFilter::default(), 10)).unwrap_err();
+    let listed = block_on(store.events_after(0, &EventFilter::default(), 10)).unwrap();
+    assert!(matches!(listed.rows[1].event, ostler_domain::Event::Unreadable(_)), "{listed:?}");
+    let error = block_on(store.load_session(owner.id())).unwrap_err();
     assert!(matches!(error, ostler_store::ReadError::Blob { seq: 2, .. }), "{error:?}");
     let refusal = ostler_domain::Refusal::from(error);
     assert_eq!(refusal.reason, ostler_domain::Reason::StoreCorrupt);

@@ -261,6 +261,7 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             bytes_out: 0,
             failure: "connection refused".to_owned(),
         }),
+        Kind::Unreadable => unreachable!("it is never stored"),
         Kind::TapeDamaged => Event::TapeDamaged(TapeDamaged { from: 10, to: 20 + n }),
     }
 }
