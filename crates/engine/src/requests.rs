@@ -60,7 +60,9 @@ impl Engine {
         let id = message.id;
         let reply = |session: &View, woke: bool| format!("{id} {} {woke}", session.id);
         if view.outcome.is_some() {
-            check_may_wake(&view)?;
+            if let Err(refusal) = check_may_wake(&view) {
+                return Err(self.with_obituaries(&view, refusal).await);
+            }
             let done = |successor: &View| change.done(&fingerprint, reply(successor, true));
             let session = restart::after(self, &view, Some(message), &change.by, done).await?;
             return Ok(Sent { message: id, session, woke: true });
@@ -160,6 +162,22 @@ impl Engine {
         }
     }
 
+    /// A quarantine is understood from how its sessions ended, not from their number.
+    async fn with_obituaries(&self, view: &View, refusal: Refusal) -> Refusal {
+        if refusal.reason != Reason::Quarantined {
+            return refusal;
+        }
+        let chain = SessionFilter { chain: Some(view.chain), ..SessionFilter::default() };
+        let lives = self.shared.store.list_sessions(&chain, Page::of(OBITUARIES_SHOWN, None)).await;
+        let ends = lives.map(|lives| lives.rows).unwrap_or_default();
+        let ends = ends.iter().filter_map(|life| {
+            let obituary = life.obituary.as_ref()?;
+            Some(format!("{}: {}", life.id.short(), obituary.sentence))
+        });
+        let why = refusal.why.clone().into_iter().chain(ends).collect::<Vec<_>>().join("\n");
+        refusal.because(why)
+    }
+
     /// An ended session hears nothing any more: what already holds is fine, the rest is refused.
     async fn ask_the_ended(&self, view: &View, request: Request) -> Result<View, Refusal> {
         let loaded = self.shared.store.load_session(view.id).await?.ok_or_else(|| just_ended(view))?;
@@ -168,6 +186,9 @@ impl Engine {
         ostler_domain::session::decide(&loaded.state, input, &context).map(|_| loaded.state.view())
     }
 }
+
+/// How many of the last lives a quarantine is explained by.
+const OBITUARIES_SHOWN: u32 = 3;
 
 /// A message wakes a conversation unless something ended it that would only strike again; a person's `restart`
 /// still starts it anew.

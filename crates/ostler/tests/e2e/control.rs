@@ -196,7 +196,9 @@ async fn a_crash_is_restarted_by_policy_and_ends_in_quarantine() {
     let refused = client
         .send_message(SendMessage { who: last.to_string(), text: "go on".into(), mode: Mode::Followup })
         .await;
-    assert_eq!(refused.unwrap_err().to_refusal().reason, Reason::Quarantined);
+    let refusal = refused.unwrap_err().to_refusal();
+    assert_eq!(refusal.reason, Reason::Quarantined);
+    assert_eq!(refusal.why.unwrap().matches("exit code 3").count(), 3, "the last three obituaries");
     // A person may start it anew.
     let anew = client.restart_session(&last.to_string()).await.unwrap();
     assert_eq!((anew.continues, anew.restart_count), (Some(last), 5));
