@@ -2,4 +2,5 @@
 //! and know nothing of the daemon.
 #![forbid(unsafe_code)]
 
+pub mod coder;
 pub mod script;

@@ -19,6 +19,7 @@ fn main() -> ExitCode {
         ["internal", "init"] => ostler_keeper::init(),
         ["internal", "command", ..] => ostler_keeper::command(&args[3..]),
         ["internal", "launch", ..] => ostler_keeper::launch(&args[3..]),
+        ["internal", "agent", ..] => ostler_agent::coder::run(&args[3..]),
         ["internal", "script"] => ostler_agent::script::run(),
         ["daemon", "run"] => daemon::main(daemon::Place::Foreground),
         ["daemon", "run", "--background"] => daemon::main(daemon::Place::Background),

@@ -9,6 +9,7 @@
     reason = "a test may panic, and says so by panicking"
 )]
 
+pub mod fake_openai;
 pub mod home;
 pub mod numbers;
 pub mod process;
@@ -17,6 +18,7 @@ pub mod seed;
 pub mod torture;
 pub mod wait;
 
+pub use fake_openai::FakeOpenai;
 pub use home::TestHome;
 pub use process::Proc;
 pub use seed::Seed;

@@ -1,0 +1,181 @@
+//! One call to the model: the request goes out, the reply streams in and is shown as it comes.
+
+use std::{
+    env,
+    hash::{BuildHasher, RandomState},
+    time::{Instant, SystemTime},
+};
+
+use serde_json::Value;
+
+use super::{
+    acp::Voice,
+    fault::{Fault, retry_after},
+    http::{Answer, Exchange, Head},
+    serve::{Agent, Cut, Heard, Wake},
+    sse::Sse,
+    think::Piece,
+    turn::Happened,
+    wire::{Assembler, Replied},
+};
+
+/// Longest body of an answer that is an error.
+const ERROR_BYTES: usize = 64 * 1024;
+
+impl Agent {
+    pub(super) fn call_model(
+        &mut self,
+        voice: &Voice,
+        message: &str,
+        body: &Value,
+        shown: bool,
+        received: &mut usize,
+    ) -> Result<Happened, Cut> {
+        let failed = |fault, received| Ok(Happened::Failed { fault, received, chance: chance() });
+        let number = self.next_number();
+        let mut headers: Vec<_> =
+            self.settings.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        if let Some(key) = self.settings.key_env.as_ref().and_then(|name| env::var(name).ok()) {
+            headers.push(("authorization".to_owned(), format!("Bearer {key}")));
+        }
+        let wakes = self.wakes.clone();
+        let hear = move |answer| {
+            // Nobody listens only when the agent is ending.
+            let _ = wakes.send(Wake::Model(number, answer));
+        };
+        let path = self.settings.wire.path();
+        let url = self.settings.base.shown(path);
+        // Dropped on every way out of here, which closes the connection.
+        let _exchange =
+            Exchange::post(&self.settings.base, path, &headers, body.to_string().as_bytes(), hear);
+        let mut reply = Stream::new(self.settings.wire.assembler());
+        let mut head: Option<Head> = None;
+        let mut error_body = Vec::new();
+        loop {
+            let answer = match self.wait(Some(Instant::now() + self.settings.idle))? {
+                Heard::Model(of, answer) if of == number => answer,
+                Heard::TimeIsUp => {
+                    let silent = format!("{url} was silent for {} s", self.settings.idle.as_secs());
+                    return failed(Fault::Cut(silent), *received);
+                }
+                _ => continue,
+            };
+            let status = head.as_ref().map_or(0, |head| head.status);
+            match answer {
+                Answer::Head(first) => head = Some(first),
+                Answer::Body(bytes) if status == 200 => {
+                    *received += bytes.len();
+                    let (pieces, done) = reply.push(&bytes);
+                    if shown {
+                        for piece in &pieces {
+                            voice.piece(message, piece)?;
+                        }
+                    }
+                    match done {
+                        Ok(false) => {}
+                        Ok(true) => return self.complete(reply, voice, message, shown, *received),
+                        Err(fault) => return failed(fault, *received),
+                    }
+                }
+                Answer::Body(bytes) => {
+                    error_body.extend(bytes);
+                    error_body.truncate(ERROR_BYTES);
+                }
+                Answer::End if status == 200 => {
+                    return self.complete(reply, voice, message, shown, *received);
+                }
+                Answer::End => {
+                    let wait = head
+                        .as_ref()
+                        .and_then(|head| retry_after(|name| head.header(name), SystemTime::now()));
+                    return failed(explain(Fault::refused(status, &error_body, wait), &url), 0);
+                }
+                Answer::Failed { message, before_head: true } => {
+                    return failed(Fault::Unreachable(format!("{url}: {message}")), 0);
+                }
+                Answer::Failed { message, before_head: false } => {
+                    return failed(Fault::Cut(message), *received);
+                }
+            }
+        }
+    }
+
+    fn complete(
+        &self,
+        reply: Stream,
+        voice: &Voice,
+        message: &str,
+        shown: bool,
+        received: usize,
+    ) -> Result<Happened, Cut> {
+        let (pieces, replied) = reply.finish();
+        if shown {
+            for piece in &pieces {
+                voice.piece(message, piece)?;
+            }
+        }
+        Ok(match replied {
+            Ok(replied) => Happened::Replied(replied),
+            Err(fault) => Happened::Failed { fault, received, chance: chance() },
+        })
+    }
+}
+
+/// A reply as it streams in.
+struct Stream {
+    sse: Sse,
+    assembler: Box<dyn Assembler>,
+}
+
+impl Stream {
+    fn new(assembler: Box<dyn Assembler>) -> Self {
+        Self { sse: Sse::default(), assembler }
+    }
+
+    /// What there is to show, and whether that was all.
+    fn push(&mut self, bytes: &[u8]) -> (Vec<Piece>, Result<bool, Fault>) {
+        let mut pieces = Vec::new();
+        let events = match self.sse.push(bytes) {
+            Ok(events) => events,
+            Err(error) => return (pieces, Err(Fault::Cut(error.to_string()))),
+        };
+        for event in events {
+            match self.assembler.take(&event, &mut pieces) {
+                Ok(false) => {}
+                ended => return (pieces, ended),
+            }
+        }
+        (pieces, Ok(false))
+    }
+
+    fn finish(mut self) -> (Vec<Piece>, Result<Replied, Fault>) {
+        let mut pieces = Vec::new();
+        if let Some(event) = self.sse.end()
+            && let Err(fault) = self.assembler.take(&event, &mut pieces)
+        {
+            return (pieces, Err(fault));
+        }
+        let replied = self.assembler.finish(&mut pieces);
+        (pieces, replied)
+    }
+}
+
+/// Adds to a refusal what a person needs to repair it.
+fn explain(fault: Fault, url: &str) -> Fault {
+    match fault {
+        Fault::Refused { status, code, message, retry_after } => {
+            let mut message = format!("{message} ({url})");
+            if status == 404 && !url.contains("/v1/") {
+                message.push_str("; many servers want a base URL that ends with /v1");
+            }
+            Fault::Refused { status, code, message, retry_after }
+        }
+        fault => fault,
+    }
+}
+
+/// A number in 0..1; the standard library's hash keys are random.
+fn chance() -> f64 {
+    f64::from(u16::try_from(RandomState::new().hash_one(0) & 0xffff).unwrap_or_default())
+        / f64::from(u16::MAX)
+}

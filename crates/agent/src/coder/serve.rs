@@ -1,0 +1,403 @@
+//! The shell: one thread does what the turn decides, others read standard input, the model's answer and the tools'
+//! ends, and everything that may happen meanwhile comes through one channel.
+
+use std::{
+    collections::VecDeque,
+    env,
+    hash::{BuildHasher, RandomState},
+    io::{self, BufRead},
+    path::PathBuf,
+    sync::{
+        Arc,
+        mpsc::{self, Receiver, RecvTimeoutError, Sender},
+    },
+    thread,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use ostler_domain::Usage;
+use serde_json::{Value, json};
+
+use super::{
+    acp::{self, Incoming, Voice},
+    conversation::{Conversation, Entry},
+    http::Answer,
+    journal::Journal,
+    settings::Settings,
+    tools::{Job, Outcome, Stop, Work},
+    turn::{Act, Happened, Note, Talk, Turn},
+};
+
+/// Prompts that wait for the turn to end. Ostler sends one at a time.
+const WAITING_PROMPTS: usize = 16;
+/// How long a tool that was broken off may take to end before it is left alone.
+const STOP_TIME: Duration = Duration::from_secs(5);
+
+/// What may happen at any moment. Numbers tell late news of what was given up.
+pub(super) enum Wake {
+    Line(String),
+    InputEnded,
+    Model(u64, Answer),
+    Tool(u64, Outcome),
+}
+
+/// Why waiting ended before what was waited for.
+pub(super) enum Cut {
+    Cancelled,
+    InputEnded,
+    Io(io::Error),
+}
+
+impl From<io::Error> for Cut {
+    fn from(error: io::Error) -> Self {
+        Cut::Io(error)
+    }
+}
+
+/// What was heard, beyond what is dealt with at once.
+pub(super) enum Heard {
+    Nothing,
+    TimeIsUp,
+    Model(u64, Answer),
+    Tool(u64, Outcome),
+    Answered { id: u64, allow: bool, message: String },
+}
+
+pub(super) struct Agent {
+    pub(super) settings: Settings,
+    wake: Receiver<Wake>,
+    pub(super) wakes: Sender<Wake>,
+    home: PathBuf,
+    session: Option<Session>,
+    prompts: VecDeque<(Value, String)>,
+    /// Counts model calls, tools and questions, so that each has a number of its own in this process.
+    numbers: u64,
+    is_working: bool,
+}
+
+/// The conversation that is open.
+struct Session {
+    voice: Voice,
+    root: PathBuf,
+    journal: Journal,
+    talk: Talk,
+}
+
+pub(super) fn serve(settings: Settings) -> io::Result<()> {
+    let (wakes, wake) = mpsc::channel();
+    let reader = wakes.clone();
+    thread::spawn(move || read_input(&reader));
+    let home = env::var_os("HOME").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+    let mut agent = Agent {
+        settings,
+        wake,
+        wakes,
+        home,
+        session: None,
+        prompts: VecDeque::new(),
+        numbers: 0,
+        is_working: false,
+    };
+    loop {
+        let next = match agent.prompts.pop_front() {
+            Some((id, text)) => agent.turn(&id, text),
+            None => agent.wait(None).map(|_| ()),
+        };
+        match next {
+            Ok(()) | Err(Cut::Cancelled) => {}
+            Err(Cut::InputEnded) => return Ok(()),
+            Err(Cut::Io(error)) => return Err(error),
+        }
+    }
+}
+
+fn read_input(wakes: &Sender<Wake>) {
+    for line in io::stdin().lock().lines() {
+        let Ok(line) = line else { break };
+        if wakes.send(Wake::Line(line)).is_err() {
+            return;
+        }
+    }
+    let _ = wakes.send(Wake::InputEnded);
+}
+
+impl Agent {
+    fn turn(&mut self, id: &Value, text: String) -> Result<(), Cut> {
+        let Some(mut session) = self.session.take() else {
+            acp::refuse(id, acp::INVALID_PARAMS, "no session is open")?;
+            return Ok(());
+        };
+        self.is_working = true;
+        let played = self.play(&mut session, id, text);
+        self.is_working = false;
+        self.session = Some(session);
+        played
+    }
+
+    /// Does what the turn decides until it ends.
+    fn play(&mut self, session: &mut Session, id: &Value, text: String) -> Result<(), Cut> {
+        let settings = self.settings.clone();
+        let system = system_prompt(&session.root, settings.instructions.as_deref());
+        let (voice, journal, root) = (&session.voice, &mut session.journal, &session.root);
+        let model = session.talk.conversation.model.clone().unwrap_or_else(|| settings.model.clone());
+        let mut turn = Turn::new(&settings, &system, &mut session.talk);
+        let mut happened = Happened::Begun(text);
+        let mut spent = Usage::default();
+        let mut message = String::new();
+        // What ended the wait for good, if something did: the turn is still brought to its end first.
+        let mut over = None;
+        loop {
+            let act = turn.on(happened);
+            for note in turn.notes() {
+                self.note(voice, journal, &note, &message, &model, &mut spent)?;
+            }
+            let mut received = 0;
+            let done = match act {
+                Act::End(end) => {
+                    voice.ended(id, &end, &spent)?;
+                    return over.map_or(Ok(()), Err);
+                }
+                Act::Call { body, shown } => {
+                    message = format!("msg-{}", self.next_number());
+                    self.call_model(voice, &message, &body, shown, &mut received)
+                }
+                Act::Wait(time) => self.pause(time),
+                Act::Ask(asked) => self.ask(voice, &asked),
+                Act::Run(work) => self.run_tool(root, work),
+            };
+            happened = match done {
+                Ok(happened) => happened,
+                Err(Cut::Io(error)) => return Err(Cut::Io(error)),
+                Err(cut) => {
+                    if matches!(cut, Cut::InputEnded) {
+                        over = Some(cut);
+                    }
+                    Happened::Cancelled { received }
+                }
+            };
+        }
+    }
+
+    fn note(
+        &self,
+        voice: &Voice,
+        journal: &mut Journal,
+        note: &Note,
+        message: &str,
+        model: &str,
+        spent: &mut Usage,
+    ) -> io::Result<()> {
+        match note {
+            Note::Save(entry) => journal.add(entry),
+            Note::Usage { usage, estimated, input_tokens } => {
+                *spent += *usage;
+                voice.usage(usage, *estimated, *input_tokens, self.settings.context_window, model)
+            }
+            Note::ToolStarted { number, name, title, kind, input } => {
+                voice.tool_started(*number, name, title, *kind, input)
+            }
+            Note::ToolRuns { number } => voice.tool_runs(*number),
+            Note::ToolEnded { number, outcome } => voice.tool_ended(*number, outcome),
+            Note::Withdraw => voice.withdraw(message),
+            Note::Waiting { why, rate_limit, after } => voice.waiting(why, *rate_limit, *after),
+            Note::Compacted { how } => voice.compacted(how),
+        }
+    }
+
+    fn pause(&mut self, time: Duration) -> Result<Happened, Cut> {
+        let until = Instant::now() + time;
+        while !matches!(self.wait(Some(until))?, Heard::TimeIsUp) {}
+        Ok(Happened::Waited)
+    }
+
+    fn ask(&mut self, voice: &Voice, asked: &super::turn::Asked) -> Result<Happened, Cut> {
+        let number = self.next_number();
+        voice.ask(number, asked)?;
+        loop {
+            if let Heard::Answered { id, allow, message } = self.wait(None)?
+                && id == number
+            {
+                return Ok(Happened::Answered { allow, message });
+            }
+        }
+    }
+
+    fn run_tool(&mut self, root: &std::path::Path, work: Box<dyn Work>) -> Result<Happened, Cut> {
+        let number = self.next_number();
+        let stop = Arc::new(Stop::default());
+        let hidden = self.settings.key_env.iter().cloned().collect();
+        let job = Job { root: root.to_owned(), hidden, stop: Arc::clone(&stop) };
+        let wakes = self.wakes.clone();
+        thread::spawn(move || {
+            let _ = wakes.send(Wake::Tool(number, work.run(&job)));
+        });
+        loop {
+            match self.wait(None) {
+                Ok(Heard::Tool(of, outcome)) if of == number => return Ok(Happened::Ran(outcome)),
+                Ok(_) => {}
+                Err(cut) => {
+                    stop.stop();
+                    self.let_end(number);
+                    return Err(cut);
+                }
+            }
+        }
+    }
+
+    /// Waits for a tool that was broken off, so that nothing of it happens after the turn.
+    fn let_end(&mut self, number: u64) {
+        let until = Instant::now() + STOP_TIME;
+        loop {
+            match self.wait(Some(until)) {
+                Ok(Heard::Tool(of, _)) if of == number => return,
+                Ok(Heard::TimeIsUp) | Err(Cut::InputEnded | Cut::Io(_)) => return,
+                Ok(_) | Err(Cut::Cancelled) => {}
+            }
+        }
+    }
+
+    pub(super) fn next_number(&mut self) -> u64 {
+        self.numbers += 1;
+        self.numbers
+    }
+
+    /// Waits for one thing to happen, until the given moment or for ever.
+    pub(super) fn wait(&mut self, until: Option<Instant>) -> Result<Heard, Cut> {
+        let wake = match until {
+            None => self.wake.recv().map_err(|_| Cut::InputEnded)?,
+            Some(until) => match self.wake.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(wake) => wake,
+                Err(RecvTimeoutError::Timeout) => return Ok(Heard::TimeIsUp),
+                Err(RecvTimeoutError::Disconnected) => return Err(Cut::InputEnded),
+            },
+        };
+        match wake {
+            Wake::InputEnded => Err(Cut::InputEnded),
+            Wake::Model(number, answer) => Ok(Heard::Model(number, answer)),
+            Wake::Tool(number, outcome) => Ok(Heard::Tool(number, outcome)),
+            Wake::Line(line) => match serde_json::from_str::<Incoming>(&line) {
+                Ok(incoming) => self.hear(incoming),
+                Err(error) => {
+                    acp::refuse(&Value::Null, -32700, &format!("a line is not understood: {error}"))?;
+                    Ok(Heard::Nothing)
+                }
+            },
+        }
+    }
+
+    fn hear(&mut self, incoming: Incoming) -> Result<Heard, Cut> {
+        let Incoming { id, method, params, result, error } = incoming;
+        match (method.as_deref(), id) {
+            (Some("session/cancel"), _) if self.is_working => return Err(Cut::Cancelled),
+            (Some(_), None) => {}
+            (Some(method), Some(id)) => self.request(&id, method, &params)?,
+            (None, Some(id)) => {
+                let Some(id) = id.as_u64() else { return Ok(Heard::Nothing) };
+                let outcome = result.as_ref().map_or(&Value::Null, |result| &result["outcome"]);
+                // Anything but leave is no leave, an error too.
+                let allow = error.is_none() && outcome["optionId"] == "allow";
+                let message = outcome["_meta"]["message"].as_str().unwrap_or_default().to_owned();
+                return Ok(Heard::Answered { id, allow, message });
+            }
+            (None, None) => {}
+        }
+        Ok(Heard::Nothing)
+    }
+
+    fn request(&mut self, id: &Value, method: &str, params: &Value) -> io::Result<()> {
+        match method {
+            "initialize" => acp::answer(id, acp::initialized(env!("CARGO_PKG_VERSION"))),
+            "session/prompt" if self.prompts.len() >= WAITING_PROMPTS => {
+                acp::refuse(id, acp::INTERNAL, "too many prompts are waiting")
+            }
+            "session/prompt" => {
+                let blocks = params["prompt"].as_array().map_or(&[][..], Vec::as_slice);
+                let text: Vec<_> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+                self.prompts.push_back((id.clone(), text.join("\n\n")));
+                Ok(())
+            }
+            "session/new" | "session/load" | "session/resume" if self.is_working => {
+                acp::refuse(id, acp::INTERNAL, "a turn is running")
+            }
+            "session/new" => self.open(id, params, None),
+            "session/load" => self.open(id, params, Some(true)),
+            "session/resume" => self.open(id, params, Some(false)),
+            "session/set_model" => self.set_model(id, params),
+            _ => acp::refuse(id, acp::METHOD_NOT_FOUND, &format!("{method} is not known")),
+        }
+    }
+
+    /// Opens a conversation: a new one, or one of before, told again or not.
+    fn open(&mut self, id: &Value, params: &Value, before: Option<bool>) -> io::Result<()> {
+        let Some(root) = params["cwd"].as_str().and_then(|cwd| PathBuf::from(cwd).canonicalize().ok()) else {
+            return acp::refuse(id, acp::INVALID_PARAMS, "cwd is not a directory");
+        };
+        let dir = Journal::dir(&self.home);
+        let wanted = params["sessionId"].as_str().unwrap_or_default();
+        let opened = match before {
+            None => {
+                let name = new_id();
+                Journal::create(&dir, &name).map(|journal| (name, journal, Vec::new()))
+            }
+            Some(_) => {
+                Journal::open(&dir, wanted).map(|(journal, entries)| (wanted.to_owned(), journal, entries))
+            }
+        };
+        let (name, mut journal, entries) = match opened {
+            Ok(opened) => opened,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return acp::refuse(id, acp::NOT_FOUND, &format!("there is no session {wanted}"));
+            }
+            Err(error) => {
+                return acp::refuse(id, acp::INTERNAL, &format!("the session cannot be opened: {error}"));
+            }
+        };
+        let mut conversation = Conversation::fold(entries);
+        for entry in conversation.fill_in("interrupted: the agent was ended") {
+            journal.add(&entry)?;
+            conversation.apply(entry);
+        }
+        let voice = Voice { session: name.clone() };
+        if before == Some(true) {
+            voice.replay(&conversation)?;
+        }
+        let model = conversation.model.clone().unwrap_or_else(|| self.settings.model.clone());
+        acp::answer(id, acp::opened(before.is_none().then_some(name.as_str()), &model))?;
+        let talk = Talk { conversation, ..Talk::default() };
+        self.session = Some(Session { voice, root, journal, talk });
+        Ok(())
+    }
+
+    fn set_model(&mut self, id: &Value, params: &Value) -> io::Result<()> {
+        match (params["modelId"].as_str(), &mut self.session) {
+            (Some(model), Some(session)) if !model.is_empty() => {
+                let entry = Entry::Model { model: model.to_owned() };
+                session.journal.add(&entry)?;
+                session.talk.conversation.apply(entry);
+                acp::answer(id, json!({}))
+            }
+            (_, None) => acp::refuse(id, acp::INTERNAL, "no session is at rest"),
+            _ => acp::refuse(id, acp::INVALID_PARAMS, "modelId is missing"),
+        }
+    }
+}
+
+fn system_prompt(root: &std::path::Path, instructions: Option<&str>) -> String {
+    let mut prompt = format!(
+        "You are a coding agent. You work in the directory {} with the tools you are given. Look before you change \
+         something, make small changes, and check what you did by running it. Paths are relative to that directory. \
+         When you have finished, say in a few sentences what you did.",
+        root.display()
+    );
+    if let Some(instructions) = instructions {
+        prompt.push_str("\n\n");
+        prompt.push_str(instructions);
+    }
+    prompt
+}
+
+/// A name that no other conversation has.
+fn new_id() -> String {
+    let micros = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
+    format!("{micros:x}-{:016x}", RandomState::new().hash_one(micros))
+}

@@ -1,0 +1,184 @@
+//! What to answer: a script inside of the last prompt.
+//!
+//! `@@fake [STEP, …]` anywhere in it; the JSON ends where it ends. Step n answers the nth request after that prompt.
+//! A step is one reply or one failure:
+//!
+//! | key | meaning |
+//! |---|---|
+//! | `text`, `reasoning` | what the model says and thinks |
+//! | `shell` | a command, or a list of them, as calls of whichever tool the request offers for it |
+//! | `write` | `{"path", "content"}`: a file, likewise |
+//! | `tools` | any calls: `[{"name", "arguments"}]` |
+//! | `usage` | `{"input", "cached", "output", "reasoning"}` |
+//! | `chunks`, `delay_ms` | deltas of each text; time between events |
+//! | `status`, `headers`, `body` | an error instead; with `times` only the first ones |
+//! | `cut` | the connection is dropped after so many events; with `times` only the first ones; `cut_clean` ends it in order, without a last event |
+//! | `hang` | stalls after so many events, until released or left |
+//! | `failed` | `{"code", "message"}`: an error inside of the stream |
+//! | `finish` | another finish reason |
+
+use ostler_domain::Usage;
+use serde_json::{Map, Value, json};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wire {
+    Chat,
+    Responses,
+}
+
+/// One answer.
+#[derive(Debug, Clone)]
+pub(super) struct Step {
+    pub(super) fields: Map<String, Value>,
+    /// The same for every try of the same request.
+    pub(super) key: String,
+    pub(super) calls: Vec<Call>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    pub(super) name: String,
+    pub(super) arguments: String,
+}
+
+impl Step {
+    pub(super) fn of(body: &Value, wire: Wire) -> Self {
+        let items = match wire {
+            Wire::Chat => &body["messages"],
+            Wire::Responses => &body["input"],
+        };
+        let items: &[Value] = items.as_array().map_or(&[], Vec::as_slice);
+        let last = items.iter().rposition(is_prompt);
+        let prompt = last.map(|at| text_of(&items[at]["content"])).unwrap_or_default();
+        let after = &items[last.map_or(0, |at| at + 1)..];
+        let rounds = rounds(after, wire);
+        let steps = script(&prompt);
+        let fallback = json!({"text": if steps.is_empty() { format!("fake reply to: {prompt}") } else { "script exhausted".to_owned() }});
+        let step = steps.get(rounds).cloned().unwrap_or(fallback);
+        let mut fields = step.as_object().cloned().unwrap_or_default();
+        let offered = offered(body);
+        let calls = if offered.is_empty() {
+            // Side calls, such as for a title, carry the prompt and no tools.
+            fields.retain(|key, _| ["text", "usage", "delay_ms"].contains(&key.as_str()));
+            Vec::new()
+        } else {
+            calls(&fields, &offered)
+        };
+        Self { fields, key: format!("{prompt}#{rounds}"), calls }
+    }
+
+    pub(super) fn text(&self, key: &str) -> &str {
+        self.fields.get(key).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    pub(super) fn number(&self, key: &str) -> Option<u64> {
+        self.fields.get(key).and_then(Value::as_u64)
+    }
+
+    pub(super) fn is(&self, key: &str) -> bool {
+        self.fields.get(key).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    /// The tokens that this reply says it cost.
+    pub(super) fn usage(&self, body: &Value) -> Usage {
+        let said = self.fields.get("usage").cloned().unwrap_or_default();
+        let of = |key: &str| said[key].as_u64();
+        let words = self.text("text").len() + self.text("reasoning").len();
+        let cached = of("cached").unwrap_or(0);
+        Usage {
+            input: of("input").unwrap_or(body.to_string().len() as u64 / 4).saturating_sub(cached),
+            cache_read: cached,
+            cache_write: 0,
+            output: of("output").unwrap_or(words as u64 / 4 + 1),
+            reasoning: of("reasoning").unwrap_or(0),
+        }
+    }
+
+    /// A text in as many pieces as the step says.
+    pub(super) fn pieces(&self, text: &str) -> Vec<String> {
+        let characters: Vec<char> = text.chars().collect();
+        let n = usize::try_from(self.number("chunks").unwrap_or(3)).unwrap_or(3).max(1);
+        let size = characters.len().div_ceil(n).max(1);
+        characters.chunks(size).map(|piece| piece.iter().collect()).collect()
+    }
+}
+
+fn script(prompt: &str) -> Vec<Value> {
+    let Some((_, rest)) = prompt.split_once("@@fake") else { return Vec::new() };
+    match serde_json::Deserializer::from_str(rest).into_iter::<Value>().next() {
+        Some(Ok(Value::Array(steps))) => steps,
+        Some(Ok(step)) => vec![step],
+        _ => vec![json!({"text": "bad @@fake script"})],
+    }
+}
+
+/// A prompt of a person: some agents add items of their own in the user's role, which begin with `<`.
+fn is_prompt(item: &Value) -> bool {
+    item["role"] == "user" && !text_of(&item["content"]).trim_start().starts_with('<')
+}
+
+fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+        _ => String::new(),
+    }
+}
+
+/// How many replies of the model there are. Over the Responses API a run of the model's items is one.
+fn rounds(items: &[Value], wire: Wire) -> usize {
+    let is_model = |item: &Value| {
+        let kinds = ["reasoning", "function_call", "custom_tool_call", "local_shell_call"];
+        item["role"] == "assistant" || item["type"].as_str().is_some_and(|kind| kinds.contains(&kind))
+    };
+    let mut rounds = 0;
+    let mut inside = false;
+    for item in items {
+        let model = is_model(item);
+        rounds += usize::from(model && (wire == Wire::Chat || !inside));
+        inside = model;
+    }
+    rounds
+}
+
+fn offered(body: &Value) -> Vec<String> {
+    let tools = body["tools"].as_array().into_iter().flatten();
+    tools
+        .filter_map(|tool| {
+            let name = tool["name"].as_str().or_else(|| tool["function"]["name"].as_str());
+            name.or_else(|| tool["type"].as_str()).map(str::to_owned)
+        })
+        .collect()
+}
+
+fn calls(step: &Map<String, Value>, offered: &[String]) -> Vec<Call> {
+    let has = |name: &str| offered.iter().any(|own| own == name);
+    let call =
+        |name: &str, arguments: Value| Call { name: name.to_owned(), arguments: arguments.to_string() };
+    let shell = |command: &Value| match command {
+        command if has("exec_command") => call("exec_command", json!({"cmd": command})),
+        command if has("bash") => call("bash", json!({"command": command, "description": "run it"})),
+        command => call("run_command", json!({"command": command})),
+    };
+    let mut calls: Vec<Call> = match step.get("shell") {
+        Some(Value::Array(commands)) => commands.iter().map(shell).collect(),
+        Some(command) => vec![shell(command)],
+        None => Vec::new(),
+    };
+    if let Some(file) = step.get("write") {
+        let (path, content) = (&file["path"], &file["content"]);
+        calls.push(if has("write") {
+            call("write", json!({"filePath": path, "content": content}))
+        } else {
+            call("write_file", json!({"path": path, "content": content}))
+        });
+    }
+    for tool in step.get("tools").and_then(Value::as_array).into_iter().flatten() {
+        let arguments = match &tool["arguments"] {
+            Value::String(raw) => raw.clone(),
+            arguments => arguments.to_string(),
+        };
+        calls.push(Call { name: tool["name"].as_str().unwrap_or_default().to_owned(), arguments });
+    }
+    calls
+}
