@@ -7,10 +7,10 @@ use ostler_domain::{
     Budget, CampaignId, ConversationId, Event, Message, MessageId, Mode, Name, SessionId, Time, Usage,
     budget::WhenUsedUp,
     campaign::{Campaign, Root},
-    event::{By, ConversationOpened, DaemonStarted, StopReason, ToolCall, ToolResult},
+    event::{AskKind, By, ConversationOpened, DaemonStarted, StopReason, ToolCall, ToolResult},
     session::{
-        Approve, Config, Created, How, Outcome, Report, Request, Restart, RestartPolicy, Sandbox, StopRule,
-        WatchdogLimits,
+        Approve, CallUsage, Config, Created, How, Outcome, Report, Request, Restart, RestartPolicy, Sandbox,
+        StopRule, WatchdogLimits,
     },
     time::BootId,
 };
@@ -185,6 +185,7 @@ impl History {
                 spawned_by: None,
                 restart_count: earlier.restart_count,
                 short_lives: earlier.short_lives,
+                begin: Default::default(),
             };
             return (created, earlier.campaign);
         }
@@ -212,6 +213,7 @@ impl History {
             spawned_by: None,
             restart_count: 0,
             short_lives: 0,
+            begin: Default::default(),
         };
         (created, place)
     }
@@ -284,7 +286,8 @@ impl History {
                 done += self.activity(life);
             }
             let usage = self.usage(if outcome == Outcome::Budget { 30_000 } else { 0 });
-            life.report(Report::Usage { usage, model: life.state.created().config.model.clone() });
+            let model = life.state.created().config.model.clone();
+            life.report(Report::Usage(CallUsage { usage, model, call: None }));
             let cut_short =
                 matches!(outcome, Outcome::Crashed | Outcome::Lost | Outcome::Oom | Outcome::Killed);
             if done >= activities && cut_short && self.seed.chance(70) {
@@ -308,7 +311,7 @@ impl History {
         match self.seed.below(100) {
             0..15 => {
                 let bytes = self.length(80, 900);
-                life.report(Report::Thinking(text(&mut self.seed, bytes)));
+                life.report(Report::Thinking(text(&mut self.seed, bytes).into()));
             }
             15..60 => {
                 let bytes = self.length(20, 6_000);
@@ -316,11 +319,12 @@ impl History {
             }
             60..85 => {
                 let bytes = self.length(60, 1_500);
-                life.report(Report::Completion(text(&mut self.seed, bytes)));
+                life.report(Report::Completion(text(&mut self.seed, bytes).into()));
             }
             85..98 => {
                 let usage = self.usage(0);
-                life.report(Report::Usage { usage, model: life.state.created().config.model.clone() });
+                let model = life.state.created().config.model.clone();
+                life.report(Report::Usage(CallUsage { usage, model, call: None }));
             }
             _ => self.approval(life),
         }
@@ -333,7 +337,13 @@ impl History {
         let tool_id = format!("tool-{:08x}", seed.below(u64::from(u32::MAX)));
         let summary = format!("{} {}", word(seed), word(seed));
         let input = format!("{{\"command\":\"{summary}\",\"path\":\"src/{}.rs\"}}", word(seed));
-        life.report(Report::ToolCall(ToolCall { tool, tool_id: tool_id.clone(), summary, input }));
+        life.report(Report::ToolCall(ToolCall {
+            tool,
+            tool_id: tool_id.clone(),
+            summary,
+            input,
+            subagent: None,
+        }));
         life.pass(Duration::from_millis(30 + seed.below(3_000)));
         let success = seed.chance(88);
         let output = text(seed, output_bytes);
@@ -342,13 +352,21 @@ impl History {
             success,
             exit: Some(i32::from(!success)),
             output,
+            subagent: None,
         }));
     }
 
     fn approval(&mut self, life: &mut Life) {
         let ask = format!("ask-{:06x}", self.seed.below(1 << 24));
         let input = text(&mut self.seed, 40);
-        life.report(Report::ApprovalAsked { ask, tool: "Bash".to_owned(), input });
+        life.report(Report::ApprovalAsked {
+            ask,
+            tool: "Bash".to_owned(),
+            input,
+            kind: AskKind::Leave,
+            action: Default::default(),
+            subagent: None,
+        });
         let Some(id) = life.state.approvals().first().map(|open| open.id) else { return };
         life.pass(Duration::from_secs(5 + self.seed.below(90)));
         let by = By(PEOPLE[rank(&mut self.seed, PEOPLE.len() as f64)].to_owned());

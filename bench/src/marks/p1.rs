@@ -136,6 +136,7 @@ fn options(home: &Home) -> ostler_engine::Options {
         orphan_grace: None,
         tape_bytes: None,
         unconfined: true,
+        providers: ostler_engine::ProviderSettings::new(|| Ok(Default::default())),
     }
 }
 
@@ -152,7 +153,7 @@ fn store_alone(dir: &Path) -> Outcome<f64> {
     let mut commits = Vec::new();
     for _ in 0..LINES / BATCH {
         for state in &mut states {
-            let events = (0..BATCH).map(|n| Event::AgentCompletion(Text { text: line_text(n) }));
+            let events = (0..BATCH).map(|n| Event::AgentCompletion(Text::from(line_text(n))));
             commits.push(commit(state, events, Urgency::Tape));
         }
     }

@@ -96,7 +96,7 @@ async fn agents(store: Store, mut states: Vec<State>) {
         let due = (began.elapsed().as_secs_f64() * PER_SECOND as f64) as u64;
         while said < due {
             let n = usize::try_from(said).unwrap_or(0) % states.len();
-            let event = Event::AgentCompletion(Text { text: line_text(said) });
+            let event = Event::AgentCompletion(Text::from(line_text(said)));
             drop(store.submit(commit(&mut states[n], [event], Urgency::Tape)).await);
             said += 1;
         }
@@ -110,7 +110,7 @@ async fn person_waits(store: &Store, mut state: State) -> Outcome<Vec<f64>> {
     let mut waited = Vec::new();
     while began.elapsed() < SPAN {
         tick.tick().await;
-        let event = Event::AgentStatus(Text { text: line_text(0) });
+        let event = Event::AgentStatus(Text::from(line_text(0)));
         let asked = Instant::now();
         store.commit(commit(&mut state, [event], Urgency::Control)).await?;
         waited.push(asked.elapsed().as_secs_f64() * 1_000.0);

@@ -96,6 +96,7 @@ pub(crate) fn live(campaign: &Campaign, n: u64, at: Time) -> (Created, Life) {
         spawned_by: None,
         restart_count: 0,
         short_lives: 0,
+        begin: Default::default(),
     };
     let mut life = Life::begin(created.clone(), None, &By("ann".to_owned()), at, u128::from(n));
     life.start(1_000_000 + u32::try_from(n).unwrap_or(0), None);

@@ -358,7 +358,7 @@ mod tests {
     #[test]
     fn events_are_pinned() {
         let session = Some(testing::fleet()[0].id);
-        let event = Event::AgentCompletion(Text { text: "done\u{1b}[2J".to_owned() });
+        let event = Event::AgentCompletion(Text::from("done\u{1b}[2J".to_owned()));
         let known = Recorded { seq: 7, session, session_seq: Some(3), time: NOW, event };
         let (kind, body) = ("AGENT_DREAM".to_owned(), r#"{"of":"sheep"}"#.to_owned());
         let unknown = UnknownEvent { seq: 8, session: None, session_seq: None, time: NOW, kind, body };

@@ -94,12 +94,22 @@ impl Questions {
 
 #[cfg(test)]
 mod tests {
+    use ostler_domain::event::AskKind;
+
     use super::*;
     use crate::{output::Look, testing::NOW};
 
     fn question(n: u128) -> ApprovalRequested {
         let (ask, tool) = (n.to_string(), "run".to_owned());
-        ApprovalRequested { id: ApprovalId::new(NOW, n), ask, tool, input: format!("cargo add {n}\nnow") }
+        ApprovalRequested {
+            id: ApprovalId::new(NOW, n),
+            ask,
+            tool,
+            input: format!("cargo add {n}\nnow"),
+            kind: AskKind::Leave,
+            action: Default::default(),
+            subagent: None,
+        }
     }
 
     #[test]

@@ -145,6 +145,11 @@ events! {
     WatchdogFired(WatchdogFired) = 33, "WATCHDOG_FIRED";
     IntakeChanged(IntakeChanged) = 34, "INTAKE_CHANGED";
     TapeLimitRaised(TapeLimitRaised) = 36, "TAPE_LIMIT_RAISED";
+    /// The provider's own name for the dialogue is no longer a claim: a turn was run under it.
+    ProviderBound(ProviderBound) = 37, "PROVIDER_BOUND";
+    ModelChanged(ModelChanged) = 38, "MODEL_CHANGED";
+    /// The agent no longer knows what was said before.
+    ContextReset(ContextReset) = 39, "CONTEXT_RESET";
     /// Processes of the agent's tree that outlived it were ended.
     LeftoversEnded(LeftoversEnded) = 35, "LEFTOVERS_ENDED";
 
@@ -152,6 +157,14 @@ events! {
     TurnStarted(TurnStarted) = 40, "TURN_STARTED";
     TurnEnded(TurnEnded) = 41, "TURN_ENDED";
     InterruptRequested(InterruptRequested) = 42, "INTERRUPT_REQUESTED";
+    /// What the agent left running beside its turns; all of it.
+    BackgroundChanged(BackgroundChanged) = 43, "BACKGROUND_CHANGED";
+    ContextCompacted(ContextCompacted) = 44, "CONTEXT_COMPACTED";
+    /// A model call failed and is made again.
+    AgentRetrying(AgentRetrying) = 45, "AGENT_RETRYING";
+    RateLimited(RateLimited) = 46, "RATE_LIMITED";
+    /// The model's server does not accept the agent's key or login.
+    ProviderAuthFailed(Text) = 47, "PROVIDER_AUTH_FAILED";
 
     // Activities: what the agent did.
     AgentThinking(Text) = 50, "AGENT_THINKING";
@@ -390,8 +403,74 @@ pub struct InterruptRequested {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProviderBound {
+    pub provider_id: String,
+    /// The model that runs the turn, where the agent says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelChanged {
+    pub model: String,
+    pub by: By,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ContextReset {
+    pub why: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BackgroundChanged {
+    /// One readable line for each thing that still runs.
+    pub tasks: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ContextCompacted {
+    /// The agent did it by itself, because its context was full.
+    #[serde(default)]
+    pub automatic: bool,
+    /// Tokens of context, where the agent says them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentRetrying {
+    pub why: String,
+    #[serde(default)]
+    pub attempt: u32,
+    /// Tries that there are at most; 0 when the agent does not say.
+    #[serde(default)]
+    pub most: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RateLimited {
+    pub what: String,
+    /// When the limit ends; absent when nobody said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Time>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Text {
     pub text: String,
+    /// The tool call that started the sub-agent whose words these are; absent for the agent itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subagent: Option<String>,
+}
+
+impl<T: Into<String>> From<T> for Text {
+    fn from(text: T) -> Self {
+        Text { text: text.into(), subagent: None }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -403,6 +482,9 @@ pub struct ToolCall {
     pub summary: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub input: String,
+    /// The call that started the sub-agent who makes this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subagent: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -413,6 +495,8 @@ pub struct ToolResult {
     pub exit: Option<i32>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subagent: Option<String>,
 }
 
 /// Bytes that were not understood, and where the tape has them.
@@ -426,11 +510,47 @@ pub struct Raw {
     pub at: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct UsageRecorded {
+    /// What this adds to every sum. Less than what was said when another source had told of the same tokens.
     pub usage: Usage,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    #[serde(default)]
+    pub source: UsageSource,
+    /// The model server's name for the call, by which both sources mean the same one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+    /// What the source said, where that is not what is added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<Usage>,
+}
+
+impl UsageRecorded {
+    /// What the source said.
+    pub fn said(&self) -> Usage {
+        self.said.unwrap_or(self.usage)
+    }
+}
+
+/// Who told of tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UsageSource {
+    /// The agent.
+    #[default]
+    Report,
+    /// The model gateway, which read it off the wire.
+    Wire,
+}
+
+impl UsageSource {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            UsageSource::Report => "report",
+            UsageSource::Wire => "wire",
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -480,6 +600,57 @@ pub struct ApprovalRequested {
     pub ask: String,
     pub tool: String,
     pub input: String,
+    #[serde(default, skip_serializing_if = "AskKind::is_leave")]
+    pub kind: AskKind,
+    #[serde(default, skip_serializing_if = "Action::is_other")]
+    pub action: Action,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subagent: Option<String>,
+}
+
+/// What the tool would do, as far as a rule can be about it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// A shell's command line.
+    Run {
+        command: String,
+    },
+    /// Paths as the agent names them.
+    Write {
+        paths: Vec<String>,
+    },
+    Read {
+        paths: Vec<String>,
+    },
+    Fetch {
+        url: String,
+    },
+    #[default]
+    Other,
+}
+
+impl Action {
+    fn is_other(&self) -> bool {
+        *self == Action::Other
+    }
+}
+
+/// What an agent wants of a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskKind {
+    /// Leave to do something.
+    #[default]
+    Leave,
+    /// An answer in words, which is the message of whoever allows.
+    Question,
+}
+
+impl AskKind {
+    fn is_leave(&self) -> bool {
+        *self == AskKind::Leave
+    }
 }
 
 /// How an approval was answered.

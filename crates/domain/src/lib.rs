@@ -19,6 +19,7 @@ pub mod limits;
 pub mod message;
 pub mod name;
 pub mod policy;
+pub mod provider;
 pub mod query;
 pub mod readiness;
 pub mod refusal;

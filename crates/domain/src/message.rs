@@ -20,6 +20,8 @@ pub enum Mode {
     /// After the turn that is open.
     #[default]
     Followup,
+    /// Into the turn that is open, where the agent can be told something there; else after it.
+    Steer,
 }
 
 /// What is known of a message, in the order in which it may be learnt.

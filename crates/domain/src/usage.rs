@@ -30,6 +30,17 @@ impl Usage {
         self.input.saturating_add(self.output)
     }
 
+    /// What is left of each bucket after another usage, never below zero.
+    pub fn less(&self, other: &Usage) -> Usage {
+        Usage {
+            input: self.input.saturating_sub(other.input),
+            cache_read: self.cache_read.saturating_sub(other.cache_read),
+            cache_write: self.cache_write.saturating_sub(other.cache_write),
+            output: self.output.saturating_sub(other.output),
+            reasoning: self.reasoning.saturating_sub(other.reasoning),
+        }
+    }
+
     pub fn is_zero(&self) -> bool {
         *self == Usage::default()
     }

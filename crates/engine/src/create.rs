@@ -7,8 +7,9 @@ use ostler_domain::{
     campaign::Campaign,
     event::{By, ConversationOpened},
     limits::MESSAGE_BYTES,
+    provider::Settings,
     query::{Page, Scope, SessionFilter},
-    session::{Approve, Config, Created, RestartPolicy, Sandbox, State, View, WatchdogLimits, create},
+    session::{Approve, Begin, Config, Created, RestartPolicy, Sandbox, State, View, WatchdogLimits, create},
 };
 use ostler_store::{Commit, CommitError, RequestReply, SessionCommit, Urgency};
 
@@ -50,6 +51,7 @@ pub(crate) struct Place {
     pub(crate) spawned_by: Option<SessionId>,
     pub(crate) restart_count: u32,
     pub(crate) short_lives: u32,
+    pub(crate) begin: Begin,
 }
 
 impl Engine {
@@ -61,8 +63,18 @@ impl Engine {
         }
         let campaign = self.campaign(&wanted.campaign).await?;
         check_same(&campaign)?;
-        self.shared.provider(&wanted.provider)?;
+        let provider = self.shared.provider(&wanted.provider)?;
         check_texts(&wanted)?;
+        if let Some(key) = provider.unknown_setting(&wanted.provider_config) {
+            return Err(Refusal::invalid(format!(
+                "{} has no setting \"{}\"",
+                provider.name(),
+                ostler_domain::text::one_line(key, 64)
+            )));
+        }
+        let settings = self.shared.options.providers.of(provider.name())?;
+        let home = self.shared.options.home_dir.as_deref();
+        self.shared.programs.find(provider.as_ref(), &settings, home).await?;
         self.shared.check_confinable().await?;
         let _naming = self.shared.naming.lock().await;
         let name = self.name_for(&wanted).await?;
@@ -77,6 +89,7 @@ impl Engine {
             spawned_by: wanted.spawned_by,
             restart_count: 0,
             short_lives: 0,
+            begin: Begin::Fresh,
         };
         let opened = Event::ConversationOpened(ConversationOpened {
             id: place.conversation,
@@ -86,7 +99,8 @@ impl Engine {
         });
         let messages = wanted.prompt.iter().map(|text| (new_message(now, text), None)).collect();
         let done = change.done(&fingerprint, id.to_string());
-        let created = created(&campaign, self.config(&wanted, &campaign), self.shared.sandbox(), place);
+        let created =
+            created(&campaign, self.config(&wanted, &settings, &campaign), self.shared.sandbox(), place);
         match self.record_session(created, messages, vec![opened], &change.by, done).await {
             Err(CommitError::RequestDone { reply, .. }) => self.session(&reply).await,
             Err(error) => Err(error.into()),
@@ -140,10 +154,10 @@ impl Engine {
         Ok(Arc::unwrap_or_clone(view))
     }
 
-    fn config(&self, wanted: &NewSession, campaign: &Campaign) -> Config {
+    fn config(&self, wanted: &NewSession, settings: &Settings, campaign: &Campaign) -> Config {
         Config {
             provider: wanted.provider.clone(),
-            model: wanted.model.clone(),
+            model: wanted.model.clone().or_else(|| settings.model.clone()),
             working_dir: campaign.root.path.clone(),
             budget: wanted.budget,
             timeout_us: wanted.timeout.map(|span| u64::try_from(span.as_micros()).unwrap_or(u64::MAX)),
@@ -203,6 +217,7 @@ pub(crate) fn created(campaign: &Campaign, config: Config, sandbox: Sandbox, pla
         spawned_by: place.spawned_by,
         restart_count: place.restart_count,
         short_lives: place.short_lives,
+        begin: place.begin,
     }
 }
 

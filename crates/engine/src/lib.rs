@@ -17,8 +17,10 @@ mod deltas;
 mod fault;
 mod halt;
 mod keeper;
+mod launch;
 mod link;
 mod options;
+mod programs;
 mod readiness;
 mod requests;
 mod restart;
@@ -39,7 +41,7 @@ pub use command::WantedCommand;
 pub use create::NewSession;
 pub use deltas::Delta;
 pub use keeper::Program;
-pub use options::Options;
+pub use options::{Options, ProviderSettings};
 pub use ostler_store::{
     ApprovalRow, ApprovalState, BackupProgress, CheckDepth, CheckReport, DirLock, Finding, Halt, MessageRow,
     Reindexed, SearchHit, Stats,

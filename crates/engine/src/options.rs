@@ -1,8 +1,8 @@
 //! What a daemon may be told about its engine.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
-use ostler_domain::session::WatchdogLimits;
+use ostler_domain::{Refusal, provider::Settings, session::WatchdogLimits};
 
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -21,4 +21,34 @@ pub struct Options {
     pub unconfined: bool,
     /// The hosts of the presets of `net.allow`, by the preset's name without its sign.
     pub network_presets: BTreeMap<String, Vec<String>>,
+    pub providers: ProviderSettings,
+}
+
+/// What people say about providers, asked anew for each session: it may be changed while a daemon runs.
+#[derive(Clone)]
+pub struct ProviderSettings(Arc<Read>);
+
+type Read = dyn Fn() -> Result<BTreeMap<String, Settings>, Refusal> + Send + Sync;
+
+impl ProviderSettings {
+    pub fn new(
+        read: impl Fn() -> Result<BTreeMap<String, Settings>, Refusal> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(read))
+    }
+
+    /// By the provider's name.
+    pub(crate) fn all(&self) -> Result<BTreeMap<String, Settings>, Refusal> {
+        (self.0)()
+    }
+
+    pub(crate) fn of(&self, provider: &str) -> Result<Settings, Refusal> {
+        Ok(self.all()?.remove(provider).unwrap_or_default())
+    }
+}
+
+impl fmt::Debug for ProviderSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ProviderSettings")
+    }
 }

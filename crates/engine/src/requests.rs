@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ostler_domain::{
-    Budget, MessageId, Reason, Refusal,
+    Budget, MessageId, Mode, Reason, Refusal,
     query::{Listed, Page, SessionFilter},
     session::{Attention, Outcome, Phase, Request, Restart, StopRule, View},
 };
@@ -47,7 +47,7 @@ impl Engine {
 
     /// Says something to a session's conversation. It is durable when this returns. An ended session's
     /// conversation goes on in a new one.
-    pub async fn send(&self, who: &str, text: &str, change: Change) -> Result<Sent, Refusal> {
+    pub async fn send(&self, who: &str, text: &str, mode: Mode, change: Change) -> Result<Sent, Refusal> {
         if text.trim().is_empty() {
             return Err(Refusal::invalid("the message is empty"));
         }
@@ -56,7 +56,10 @@ impl Engine {
             return self.sent_before(&reply).await;
         }
         let view = self.at_rest(self.session(who).await?).await?;
-        let message = new_message(self.shared.clock.now().wall, text);
+        let mut message = new_message(self.shared.clock.now().wall, text);
+        if mode == Mode::Steer && self.shared.provider(&view.provider)?.capabilities().steer {
+            message.mode = Mode::Steer;
+        }
         let id = message.id;
         let reply = |session: &View, woke: bool| format!("{id} {} {woke}", session.id);
         if view.outcome.is_some() {

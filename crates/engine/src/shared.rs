@@ -1,7 +1,7 @@
 //! What every actor and every handler holds: the store, the clock, the program, and who else there is.
 
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
@@ -9,27 +9,20 @@ use std::{
     time::Duration,
 };
 
-use ostler_domain::{
-    Refusal, SessionId,
-    campaign::Campaign,
-    confinement,
-    gateway::GatewayOrder,
-    policy::NetMode,
-    session::{Created, Sandbox},
-};
-use ostler_providers::{Launch, Provider, registry};
+use ostler_domain::{Refusal, SessionId, campaign::Campaign, session::Sandbox};
+use ostler_providers::{Provider, registry};
 use ostler_store::{Halt, ReadError, Store};
-use ostler_tape::LaunchDocument;
 use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     audit::Audit,
     clock::Clock,
-    confine::{self, Confined, Machine},
+    confine::Machine,
     deltas::Deltas,
-    keeper::{NotStarted, Program, cgroup_parent, sweep_cgroups},
+    keeper::{Program, cgroup_parent, sweep_cgroups},
     options::Options,
+    programs::Programs,
     session::{Actor, Handle},
     sessions::Sessions,
 };
@@ -50,6 +43,7 @@ pub(crate) struct Shared {
     pub(crate) audit: Audit,
     /// Set when a sandbox has been seen to start.
     pub(crate) can_confine: OnceLock<()>,
+    pub(crate) programs: Programs,
     /// Names are chosen and conversations opened one at a time.
     pub(crate) naming: tokio::sync::Mutex<()>,
 }
@@ -90,6 +84,7 @@ impl Shared {
             shutdown: CancellationToken::new(),
             cgroups: cgroup_parent(),
             can_confine: OnceLock::new(),
+            programs: Programs::default(),
             naming: tokio::sync::Mutex::new(()),
         }
     }
@@ -142,87 +137,16 @@ impl Shared {
         Ok(Some(handle))
     }
 
-    pub(crate) fn provider(&self, name: &str) -> Result<&'static dyn Provider, Refusal> {
+    pub(crate) fn provider(&self, name: &str) -> Result<Arc<dyn Provider>, Refusal> {
         registry::find(name).ok_or_else(|| {
-            let known: Vec<_> = registry::names().collect();
+            let known: Vec<_> = registry::all().iter().map(|provider| provider.name().to_owned()).collect();
             Refusal::new(
                 ostler_domain::Reason::ProviderUnknown,
                 format!("there is no provider \"{}\"", ostler_domain::text::one_line(name, 64)),
             )
             .because(format!("this version knows: {}", known.join(", ")))
-            .hint(format!("ostler run -p {} \"…\"", known[0]), "uses one that exists")
+            .hint("ostler run -p script \"…\"", "uses one that is always there")
         })
-    }
-
-    /// Makes a keeper's document, and the directory that it speaks of.
-    pub(crate) async fn launch_document(
-        &self,
-        created: &Created,
-        provider: &dyn Provider,
-        attempt: u32,
-        dir: &Path,
-    ) -> Result<LaunchDocument, NotStarted> {
-        let config = &created.config;
-        let (confined, gateway) = match created.sandbox {
-            Sandbox::On => {
-                let usual = provider.usual_network();
-                self.confined(created, usual).await.map(|(confined, gateway)| (Some(confined), gateway))?
-            }
-            Sandbox::Off => (None, None),
-        };
-        let launch = Launch {
-            // Outside of a sandbox the keeper's own image: an upgrade on disk does not mix versions.
-            ostler: PathBuf::from(if confined.is_some() { confinement::PROGRAM } else { "/proc/self/exe" }),
-            model: config.model.clone(),
-            config: config.provider_config.clone(),
-        };
-        let stage = |stage: &str, message: String| NotStarted { stage: stage.to_owned(), message };
-        let command = provider.command(&launch).map_err(|error| stage("command", error.to_string()))?;
-        crate::campaign::check_unmoved(&config.working_dir).map_err(|error| stage("campaign", error))?;
-        ostler_tape::write_attempt(dir, attempt).map_err(|error| {
-            stage("directory", format!("the session's directory cannot be written to: {error}"))
-        })?;
-        let mut document =
-            LaunchDocument::new(created.id.to_string(), attempt, dir.to_owned(), command.program);
-        document.args = command.args;
-        document.cwd = PathBuf::from(&config.working_dir);
-        let (confinement, environment) = match confined {
-            Some(Confined { confinement, environment }) => (Some(confinement), environment),
-            None => (None, unconfined_environment()),
-        };
-        document.env = self.environment(environment, created, command.env);
-        document.confinement = confinement;
-        document.gateway = gateway;
-        document.cgroup = self.session_cgroup(&created.id);
-        document.ladder = provider.stop_ladder();
-        document.daemon_json = self.options.daemon_json.clone();
-        document.orphan_grace_ms =
-            self.options.orphan_grace.map(|grace| u64::try_from(grace.as_millis()).unwrap_or(u64::MAX));
-        if let Some(tape_bytes) = self.options.tape_bytes {
-            document.tape_bytes = tape_bytes;
-        }
-        Ok(document)
-    }
-
-    /// The sandbox of a session, as its policy and this machine make it, and what its gateway is told.
-    async fn confined(
-        &self,
-        created: &Created,
-        usual_network: NetMode,
-    ) -> Result<(Confined, Option<GatewayOrder>), NotStarted> {
-        let not_known = |message: String| NotStarted { stage: "campaign".to_owned(), message };
-        let found = self.store.campaign(created.campaign).await;
-        let campaign = found
-            .map_err(|error| not_known(error.to_string()))?
-            .ok_or_else(|| not_known(format!("campaign {} is not recorded", created.campaign.short())))?
-            .campaign;
-        let machine = self.machine(&campaign).await.map_err(|error| not_known(error.to_string()))?;
-        let policy = &created.policy;
-        let net_mode = policy.net_mode.unwrap_or(usual_network);
-        let whose = created.conversation.to_string();
-        let mut confined = machine.confine(policy, net_mode, &campaign.root, &whose)?;
-        let gateway = confine::gateway(&mut confined, policy, &campaign.name, &self.options)?;
-        Ok((confined, gateway))
     }
 
     /// This machine, as somebody in a campaign is to see it.
@@ -233,27 +157,6 @@ impl Shared {
             program: self.program.on_disk(),
             other_roots: others.map(|other| other.root.path).collect(),
         })
-    }
-
-    /// What is there at the beginning; the reserved names come last, so that nothing overrides them.
-    fn environment(
-        &self,
-        beginning: Vec<(String, String)>,
-        created: &Created,
-        provider: Vec<(String, String)>,
-    ) -> Vec<(String, String)> {
-        let config = &created.config;
-        let reserved = [
-            ("OSTLER_SESSION_ID", created.id.to_string()),
-            ("OSTLER_CAMPAIGN", created.campaign.to_string()),
-            ("OSTLER_CAMPAIGN_DIR", config.working_dir.clone()),
-            ("OSTLER_PROVIDER", config.provider.clone()),
-        ];
-        let mut environment: std::collections::BTreeMap<String, String> = beginning.into_iter().collect();
-        environment.extend(config.environment.clone());
-        environment.extend(provider);
-        environment.extend(reserved.map(|(name, value)| (name.to_owned(), value)));
-        environment.into_iter().collect()
     }
 
     /// Has a session go on in a new one, after a while.
@@ -270,10 +173,4 @@ impl Shared {
             }
         });
     }
-}
-
-/// The few variables of ours that an agent without a sandbox gets.
-fn unconfined_environment() -> Vec<(String, String)> {
-    const INHERITED: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR", "TZ"];
-    INHERITED.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?))).collect()
 }

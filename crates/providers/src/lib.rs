@@ -10,23 +10,49 @@
 mod foreign;
 pub mod registry;
 pub mod script;
+mod version;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
 use ostler_domain::{
+    SessionId,
     policy::NetMode,
-    session::{AgentRequest, Report},
+    provider::Settings,
+    session::{AgentRequest, Approve, Begin, Report},
 };
 use ostler_tape::{Line, frame::Rung};
 
+pub use version::Version;
+
 /// A kind of agent program.
 pub trait Provider: Send + Sync {
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
 
     fn capabilities(&self) -> Capabilities;
 
+    /// The program to look for; none for an agent that is part of this one.
+    fn program(&self) -> Option<ProgramSpec> {
+        None
+    }
+
+    /// Where its model is called when nobody says otherwise; none when that is not ours to say.
+    fn default_base_url(&self) -> Option<&str> {
+        None
+    }
+
+    /// Settings of a session (`--config KEY=VALUE`) that mean nothing to this provider are refused when it is created.
+    fn unknown_setting<'a>(&self, config: &'a BTreeMap<String, String>) -> Option<&'a str> {
+        config.keys().next().map(String::as_str)
+    }
+
     /// The command that starts the agent, as data: the engine has it run.
     fn command(&self, launch: &Launch) -> Result<CommandSpec, LaunchError>;
+
+    /// What is said to every agent of this kind before anything else. Whatever the dialogue must know of the terms
+    /// travels in the tags, so that its state stays a function of the tape.
+    fn opening(&self, _terms: &Terms) -> Vec<Say> {
+        Vec::new()
+    }
 
     /// A dialogue at its beginning, or where `state` says.
     fn dialogue(&self, state: Option<&DialogueState>) -> Result<Box<dyn Dialogue>, UnknownState>;
@@ -38,15 +64,21 @@ pub trait Provider: Send + Sync {
 
     /// The orderly way down, mildest first.
     fn stop_ladder(&self) -> Vec<Rung>;
+
+    /// Where the provider keeps a dialogue: gone, it cannot be gone on with. None when it cannot be looked for.
+    fn memory(&self, _provider_id: &str) -> Option<Memory> {
+        None
+    }
 }
 
 /// The conversation with one agent process, without the process.
 pub trait Dialogue: Send {
-    /// Takes in one line of the tape and says what it means.
+    /// Takes in one line of the tape and says what it means, and what to answer by itself.
     fn on_line(&mut self, line: &Line<'_>, heard: &mut Vec<Heard>);
 
-    /// The bytes that say this to the agent, or nothing when it has no way to be told. Does not change the
-    /// dialogue: what must be remembered comes back with the `in` record. Protocol ids are made from `input_no`.
+    /// The bytes that say this to the agent, whole lines, or nothing when it has no way to be told. Does not change the
+    /// dialogue: what must be remembered comes back with the `in` record, which has the request's tag
+    /// ([`AgentRequest::tag`]). Protocol ids are made from `input_no`.
     fn on_request(&self, request: &AgentRequest, input_no: u64) -> Option<Vec<u8>>;
 
     /// What to commit with the events.
@@ -59,6 +91,27 @@ pub enum Heard {
     Report(Report),
     /// A part of a text that will come whole: shown live, never stored.
     Delta(String),
+    /// Answers the agent. Becomes an outbox row of the commit that has the reports of the same line; while a tape is
+    /// folded to rebuild a state it is discarded like them. Protocol ids are made from the line's place on the tape.
+    Say(Say),
+}
+
+/// Something to be written to the agent without anybody asking for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Say {
+    /// What must be remembered about it; comes back with the `in` record. At most [`ostler_tape::input::TAG_BYTES`].
+    pub tag: String,
+    /// Whole lines.
+    pub bytes: Vec<u8>,
+}
+
+impl Say {
+    /// One line of JSON.
+    pub fn line(tag: impl Into<String>, value: &impl serde::Serialize) -> Option<Say> {
+        let mut bytes = serde_json::to_vec(value).ok()?;
+        bytes.push(b'\n');
+        Some(Say { tag: tag.into(), bytes })
+    }
 }
 
 /// A dialogue's state in its stored form.
@@ -82,6 +135,8 @@ pub struct Capabilities {
     pub interrupt: bool,
     pub approvals: bool,
     pub partial_output: bool,
+    /// The model can be changed while it lives.
+    pub model_change: bool,
     pub usage: UsageSource,
 }
 
@@ -92,21 +147,98 @@ pub enum UsageSource {
     Wire,
 }
 
-/// What is known when an agent is started.
-#[derive(Debug, Clone)]
-pub struct Launch {
-    /// This program's own binary, for agents that are part of it.
-    pub ostler: PathBuf,
+/// What a session is to be, before anything has been looked for on this machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Terms {
+    /// Names of our own choice for the provider's dialogue are made from it.
+    pub session: SessionId,
+    pub working_dir: PathBuf,
     pub model: Option<String>,
+    pub begin: Begin,
+    pub approve: Approve,
+    /// Added to what the provider tells its model about its work.
+    pub instructions: Option<String>,
+    /// The session's own settings of this provider.
     pub config: BTreeMap<String, String>,
 }
 
-/// A command line as data.
+/// What is known when an agent is started.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    pub terms: Terms,
+    /// This program's own binary, for agents that are part of it.
+    pub ostler: PathBuf,
+    /// Absent when the provider has no [`ProgramSpec`].
+    pub program: Option<FoundProgram>,
+    /// The agent's home directory as it sees it. The conversation's: it outlives the session.
+    pub home: PathBuf,
+    pub settings: Settings,
+    /// The model gateway; absent when the agent calls its model by its own login.
+    pub model_access: Option<ModelAccess>,
+    /// Whether a sandbox of ours is around the agent.
+    pub is_confined: bool,
+}
+
+/// Where an agent calls its model, as seen from inside its sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelAccess {
+    /// Without a slash at its end, and without the part of the path that providers add.
+    pub base_url: String,
+    /// No secret: the gateway replaces it by the real one.
+    pub key: String,
+}
+
+/// A program to look for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramSpec {
+    pub name: String,
+    /// Where the program itself lies below a `node_modules` when what was found is a launcher of npm's.
+    pub natives: Vec<PathBuf>,
+    /// Versions below this are refused.
+    pub least: Option<Version>,
+    /// The command that installs it.
+    pub install: String,
+}
+
+/// A program that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundProgram {
+    /// Canonical.
+    pub path: PathBuf,
+    pub version: Option<Version>,
+    /// What it needs to be seen of the machine: itself, its package, its runtime.
+    pub read_only: Vec<PathBuf>,
+    /// Directories of programs that it calls by name, such as its runtime's.
+    pub search: Vec<PathBuf>,
+}
+
+/// A command line as data.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandSpec {
     pub program: PathBuf,
     pub args: Vec<String>,
     pub env: Vec<(String, String)>,
+    /// Written into the conversation's home before each start.
+    pub home_files: Vec<HomeFile>,
+    /// Beyond what the program itself needs.
+    pub read_only: Vec<PathBuf>,
+}
+
+/// A file of the agent's home.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HomeFile {
+    /// Below the home, without `..`.
+    pub path: PathBuf,
+    pub text: String,
+}
+
+/// A file below the agent's home that has a dialogue in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Memory {
+    /// The directory, below the home, in which it lies at some depth.
+    pub below: PathBuf,
+    /// How its name ends.
+    pub name_ends: String,
 }
 
 /// Why an agent cannot be started.
@@ -114,4 +246,9 @@ pub struct CommandSpec {
 pub enum LaunchError {
     #[error("provider setting {key} is not known")]
     UnknownSetting { key: String },
+    #[error("provider setting {key}: {why}")]
+    WrongSetting { key: String, why: String },
+    /// The engine looks for the program before it asks.
+    #[error("its program was not looked for")]
+    NoProgram,
 }

@@ -1,14 +1,16 @@
 //! The providers there are. Adding one adds a line.
 
+use std::sync::Arc;
+
 use crate::{Provider, script};
 
-/// All providers, in the order in which they are listed.
-pub static PROVIDERS: &[&dyn Provider] = &[&script::Script];
-
-pub fn find(name: &str) -> Option<&'static dyn Provider> {
-    PROVIDERS.iter().copied().find(|provider| provider.name() == name)
+/// All built-in providers, in the order in which they are listed.
+pub fn all() -> Vec<Arc<dyn Provider>> {
+    vec![Arc::new(script::Script)]
 }
 
-pub fn names() -> impl Iterator<Item = &'static str> {
-    PROVIDERS.iter().map(|provider| provider.name())
+/// The provider of this name. One that is configuration alone exists by its name: what it is to run is said when it is
+/// launched, so that a session whose configuration is gone can still be looked after.
+pub fn find(name: &str) -> Option<Arc<dyn Provider>> {
+    all().into_iter().find(|provider| provider.name() == name)
 }

@@ -53,6 +53,14 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::TurnStarted
         | Kind::TurnEnded
         | Kind::InterruptRequested
+        | Kind::ProviderBound
+        | Kind::ModelChanged
+        | Kind::ContextReset
+        | Kind::BackgroundChanged
+        | Kind::ContextCompacted
+        | Kind::AgentRetrying
+        | Kind::RateLimited
+        | Kind::ProviderAuthFailed
         | Kind::AgentThinking
         | Kind::AgentToolCall
         | Kind::AgentToolResult
@@ -92,6 +100,8 @@ pub(crate) fn derive(
         (Event::ConversationOpened(opened), _) => conversation::open(connection, seq, at, opened),
         (Event::Halted(halted), _) => halt::set(connection, at, halted),
         (Event::HaltReleased(_), _) => halt::release(connection),
+        // The other source had told of the call.
+        (Event::UsageRecorded(recorded), _) if recorded.usage.is_zero() && recorded.said.is_some() => Ok(()),
         (Event::UsageRecorded(recorded), Some(origin)) => usage::add(connection, seq, at, recorded, origin),
         (Event::MessageAccepted(accepted), Some(origin)) => {
             message::accept(connection, seq, at, accepted, origin.num)

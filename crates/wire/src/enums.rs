@@ -44,9 +44,10 @@ enums! {
     approve: session::Approve => ApproveMode { Ask, All, Nobody }
     stop_rule: session::StopRule => StopRule {
         Stop, Kill, Halt, TurnEnded, Timeout, Budget, StartWatchdog, StallWatchdog, Restart,
+        ProviderAuth,
     }
     on_budget: budget::WhenUsedUp => OnBudget { Hold, Stop }
-    mode: Mode => MessageMode { Followup }
+    mode: Mode => MessageMode { Followup, Steer }
     receipt: Receipt => Receipt { Accepted, Delivered, Seen, Answered, Unknown }
     answer: event::Answer => Answer { Allowed, Denied, Expired }
     usage_by: UsageBy => UsageBy { Day, Model, Provider, Campaign, Session, Chain, Ticket }

@@ -131,6 +131,8 @@ fn all_settings_are_described() {
     let source = "crates/ostler/src/daemon/config.rs";
     let sections =
         [("", "Config"), ("watchdog.", "Watchdogs"), ("limits.", "Limits"), ("sandbox.", "SandboxSettings")];
+    let providers = fields("crates/domain/src/provider.rs", "Settings");
+    has_all("docs/config.md", providers.iter().map(String::as_str));
     for (section, name) in sections {
         let keys = fields(source, name)
             .into_iter()

@@ -263,7 +263,7 @@ mod tests {
 
     fn call(id: &str, tool: &str, summary: &str) -> Event {
         let (tool, tool_id, summary) = (tool.to_owned(), id.to_owned(), summary.to_owned());
-        Event::AgentToolCall(ToolCall { tool, tool_id, summary, input: String::new() })
+        Event::AgentToolCall(ToolCall { tool, tool_id, summary, input: String::new(), subagent: None })
     }
 
     fn result(id: &str, exit: Option<i32>, output: &str) -> Event {
@@ -273,11 +273,12 @@ mod tests {
             success,
             exit,
             output: output.to_owned(),
+            subagent: None,
         })
     }
 
     fn text(text: &str) -> Text {
-        Text { text: text.to_owned() }
+        Text::from(text.to_owned())
     }
 
     fn story(width: usize, events: Vec<(i64, Event)>) -> String {

@@ -115,6 +115,45 @@ pub(super) fn tell(event: &Event) -> Told {
             Told::new("interrupt", format!("asked by {}", interrupt.by.0)).faint()
         }
 
+        Event::ProviderBound(bound) => {
+            Told::new("bound", format!("the provider keeps it as {}", one_line(&bound.provider_id, 80)))
+                .faint()
+        }
+        Event::ModelChanged(changed) => {
+            Told::new("model", format!("{}, asked by {}", one_line(&changed.model, 80), changed.by.0))
+        }
+        Event::ContextReset(reset) => {
+            Told::new("reset", format!("the agent lost its memory: {}", one_line(&reset.why, SHORT)))
+                .tone(Tone::Warn)
+        }
+        Event::BackgroundChanged(changed) if changed.tasks.is_empty() => {
+            Told::new("backgr.", "nothing runs in the background any more").faint()
+        }
+        Event::BackgroundChanged(changed) => {
+            Told::new("backgr.", one_line(&changed.tasks.join(", "), SHORT)).faint()
+        }
+        Event::ContextCompacted(compacted) => {
+            let tokens = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), words::count);
+            let by = if compacted.automatic { "by itself" } else { "as asked" };
+            let (before, after) = (tokens(compacted.before), tokens(compacted.after));
+            Told::new("compact", format!("context {before} → {after} tokens, {by}"))
+        }
+        Event::AgentRetrying(retrying) => {
+            let most = if retrying.most > 0 { format!(" of {}", retrying.most) } else { String::new() };
+            let text = format!("{}; try {}{most}", one_line(&retrying.why, SHORT), retrying.attempt);
+            Told::new("retry", text).tone(Tone::Warn)
+        }
+        Event::RateLimited(limited) => {
+            let until = limited.until.map_or_else(
+                || "until when was not said".to_owned(),
+                |until| format!("until {}", words::rfc3339(until)),
+            );
+            Told::new("limit", format!("{}; {until}", one_line(&limited.what, SHORT))).tone(Tone::Warn)
+        }
+        Event::ProviderAuthFailed(said) => {
+            Told::whole("error", &format!("the model's server refused the agent: {}", said.text))
+                .tone(Tone::Bad)
+        }
         Event::AgentThinking(thought) => Told::new("think", one_line(&thought.text, SHORT)).faint(),
         Event::AgentToolCall(call) => Told::new(tool(&call.tool), one_line(&call.summary, SHORT)),
         Event::AgentToolResult(result) => {

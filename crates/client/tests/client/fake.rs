@@ -59,7 +59,7 @@ impl Disk {
         self.log.send_modify(|log| {
             for _ in 0..count {
                 let seq = log.len() as u64 + 1;
-                let event = Event::AgentCompletion(Text { text: format!("line {seq}") });
+                let event = Event::AgentCompletion(Text::from(format!("line {seq}")));
                 let time = Time::from_micros(seq as i64);
                 log.push(Received::Known(Box::new(Recorded {
                     seq,

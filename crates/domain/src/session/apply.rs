@@ -1,8 +1,8 @@
 //! [`State::apply`]: total, and the only thing that changes a state.
 
 use super::{
-    Created, Desired, Holds, Intake, OpenApproval, OpenTurn, Phase, Stall, State, Waiting, WatchdogRung,
-    project::Doing, state::Place,
+    Created, Desired, Holds, Intake, Ledger, OpenApproval, OpenTurn, Phase, RateLimit, Stall, State, Waiting,
+    WatchdogRung, project::Doing, state::Place,
 };
 use crate::{
     MessageId, Time, Usage,
@@ -22,6 +22,9 @@ impl State {
             process: None,
             boot: None,
             provider_id: None,
+            is_bound: false,
+            lost_context: None,
+            auth_failure: None,
             model: None,
             deadline: None,
             timeout_left_us: None,
@@ -30,6 +33,8 @@ impl State {
             turns: 0,
             messages: Vec::new(),
             approvals: Vec::new(),
+            background: Vec::new(),
+            rate_limit: None,
             desired: Desired::Run,
             desired_since: at,
             holds: Holds::default(),
@@ -40,6 +45,7 @@ impl State {
             budget,
             budget_warned: false,
             usage: Usage::default(),
+            ledger: Ledger::default(),
             stop: None,
             ended: None,
             doing: None,
@@ -90,6 +96,32 @@ impl State {
                 self.idle_since = at;
                 self.enter(Phase::Live, at);
             }
+            Event::ProviderBound(bound) => {
+                self.provider_id = Some(bound.provider_id.clone());
+                self.is_bound = true;
+                if bound.model.is_some() {
+                    self.model.clone_from(&bound.model);
+                }
+            }
+            Event::ProviderAuthFailed(said) => {
+                self.last_activity_at = Some(at);
+                self.auth_failure = Some(crate::text::one_line(&said.text, 300));
+            }
+            Event::ModelChanged(changed) => self.model = Some(changed.model.clone()),
+            Event::ContextReset(reset) => self.lost_context = Some(reset.why.clone()),
+            Event::BackgroundChanged(changed) => {
+                self.last_activity_at = Some(at);
+                if changed.tasks.is_empty() {
+                    self.idle_since = at;
+                }
+                self.background.clone_from(&changed.tasks);
+            }
+            Event::RateLimited(limited) => {
+                self.last_activity_at = Some(at);
+                self.mark_output();
+                let (what, until) = (limited.what.clone(), limited.until);
+                self.rate_limit = Some(RateLimit { what, until, since: at });
+            }
             Event::SessionStopRequested(stop) => {
                 self.desired = Desired::Stop;
                 self.desired_since = at;
@@ -137,6 +169,7 @@ impl State {
             Event::TapeLimitRaised(raised) => self.tape_bytes = Some(raised.bytes),
             Event::TurnStarted(turn) => {
                 self.turns = turn.turn;
+                self.rate_limit = None;
                 self.turn = Some(OpenTurn {
                     number: turn.turn,
                     started: at,
@@ -148,6 +181,10 @@ impl State {
             Event::TurnEnded(ended) => {
                 self.turn = None;
                 self.stall = None;
+                // A turn that failed of a limit does not end the limit.
+                if ended.stop_reason != StopReason::Error {
+                    self.rate_limit = None;
+                }
                 self.idle_since = at;
                 if ended.stop_reason != StopReason::ProcessEnded {
                     self.doing = None;
@@ -162,16 +199,21 @@ impl State {
             }
             Event::AgentToolResult(result) => {
                 self.last_activity_at = Some(at);
+                self.rate_limit = None;
                 if let Some(turn) = &mut self.turn {
                     turn.open_tools.retain(|id| *id != result.tool_id);
                 }
             }
             Event::AgentCompletion(text) => {
                 self.did(at, Doing::saying(&text.text, at));
-                self.last_completion = Some(text.text.clone());
+                if text.subagent.is_none() {
+                    self.last_completion = Some(text.text.clone());
+                }
             }
             Event::AgentStatus(_)
             | Event::AgentError(_)
+            | Event::AgentRetrying(_)
+            | Event::ContextCompacted(_)
             | Event::AgentStderr(_)
             | Event::Opaque(_)
             | Event::Oversize(_)
@@ -179,7 +221,10 @@ impl State {
                 self.last_activity_at = Some(at);
                 self.mark_output();
             }
-            Event::UsageRecorded(recorded) => self.usage += recorded.usage,
+            Event::UsageRecorded(recorded) => {
+                self.usage += recorded.usage;
+                self.ledger.book(recorded.source, recorded.call.as_deref(), recorded.said());
+            }
             Event::BudgetWarned(_) => self.budget_warned = true,
             Event::BudgetChanged(changed) => {
                 self.budget = changed.budget;
@@ -201,6 +246,7 @@ impl State {
                     ask: asked.ask.clone(),
                     tool: asked.tool.clone(),
                     input: asked.input.clone(),
+                    kind: asked.kind,
                     asked: at,
                 });
             }
@@ -234,6 +280,7 @@ impl State {
 
     fn did(&mut self, at: Time, doing: Doing) {
         self.last_activity_at = Some(at);
+        self.rate_limit = None;
         self.doing = Some(doing);
         self.mark_output();
     }

@@ -31,6 +31,36 @@ pub struct Created {
     /// How many short lives in a row ended before this one: what back-off and quarantine count.
     #[serde(default)]
     pub short_lives: u32,
+    #[serde(default, skip_serializing_if = "Begin::is_fresh")]
+    pub begin: Begin,
+}
+
+/// How the provider's dialogue begins.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Begin {
+    #[default]
+    Fresh,
+    /// Goes on with a dialogue that the provider keeps under this id.
+    Resume { provider_id: String },
+    /// Goes on with a copy of it, under an id of its own.
+    Fork { provider_id: String },
+    /// The provider has lost the dialogue: it begins anew, told what had been said.
+    Reseed { why: String, seed: String },
+}
+
+impl Begin {
+    fn is_fresh(&self) -> bool {
+        *self == Begin::Fresh
+    }
+
+    /// The provider's id that this goes on with, or branches off.
+    pub fn provider_id(&self) -> Option<&str> {
+        match self {
+            Begin::Resume { provider_id } | Begin::Fork { provider_id } => Some(provider_id),
+            Begin::Fresh | Begin::Reseed { .. } => None,
+        }
+    }
 }
 
 /// How the session's agent is run.

@@ -6,9 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{Outcome, Watchdog};
 use crate::{
-    ApprovalId, Message, MessageId, Now, Usage,
+    ApprovalId, Message, MessageId, Now, Time, Usage,
     budget::Budget,
-    event::{Answer, By, Event, Leftover, Process, Raw, StopReason, ToolCall, ToolResult},
+    event::{
+        Action, AgentRetrying, Answer, AskKind, By, ContextCompacted, Event, Leftover, Process, Raw,
+        StopReason, Text, ToolCall, ToolResult,
+    },
     gateway::Network,
 };
 
@@ -39,6 +42,8 @@ pub enum Input {
     },
     /// A connection through the gateway was denied, or was allowed and has ended.
     Network(Network),
+    /// The model gateway read the tokens of a call off the wire.
+    Wire(CallUsage),
     TapeDamaged {
         from: u64,
         to: u64,
@@ -58,6 +63,8 @@ pub enum Request {
     StartAgain,
     Prompt(Message),
     Interrupt,
+    /// The agent is to go on with another model.
+    Model(String),
     Pause,
     Resume {
         budget: Option<Budget>,
@@ -94,6 +101,8 @@ pub enum StopRule {
     StallWatchdog,
     /// A person asked for a new process.
     Restart,
+    /// The model's server does not accept the agent: trying again would only be refused again.
+    ProviderAuth,
 }
 
 impl StopRule {
@@ -104,16 +113,18 @@ impl StopRule {
             StopRule::TurnEnded => Outcome::Done,
             StopRule::Timeout => Outcome::Timeout,
             StopRule::Budget => Outcome::Budget,
-            StopRule::StartWatchdog => Outcome::FailedStart,
+            StopRule::StartWatchdog | StopRule::ProviderAuth => Outcome::FailedStart,
             StopRule::StallWatchdog => Outcome::Crashed,
         }
     }
 
     pub const fn ladder(self) -> Ladder {
         match self {
-            StopRule::Kill | StopRule::Halt | StopRule::StartWatchdog | StopRule::StallWatchdog => {
-                Ladder::AtOnce
-            }
+            StopRule::Kill
+            | StopRule::Halt
+            | StopRule::StartWatchdog
+            | StopRule::StallWatchdog
+            | StopRule::ProviderAuth => Ladder::AtOnce,
             StopRule::Stop
             | StopRule::TurnEnded
             | StopRule::Timeout
@@ -139,10 +150,20 @@ pub struct StopRequested {
     pub by: By,
 }
 
+/// The tokens of one model call.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CallUsage {
+    pub usage: Usage,
+    pub model: Option<String>,
+    /// The model server's name for the call, by which the agent's report and the wire mean the same one. Absent in a
+    /// report: tokens of calls that the agent does not name, such as those of its sub-agents, added up.
+    pub call: Option<String>,
+}
+
 /// What a dialogue understood.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Report {
-    /// Ready for messages.
+    /// Ready for messages. The provider's own id is a claim until [`Report::Bound`].
     Ready {
         provider_id: Option<String>,
         model: Option<String>,
@@ -154,24 +175,48 @@ pub enum Report {
     TurnEnded {
         stop_reason: StopReason,
     },
-    Thinking(String),
+    /// A turn runs under this id: the provider really has it. Comes again when the id changes.
+    Bound {
+        provider_id: String,
+        model: Option<String>,
+    },
+    /// What the agent left running beside its turns, one readable line each: all of it, every time.
+    Background {
+        tasks: Vec<String>,
+    },
+    Thinking(Text),
     ToolCall(ToolCall),
     ToolResult(ToolResult),
-    Completion(String),
+    Completion(Text),
     Status(String),
     Error(String),
+    /// A model call failed and is made again.
+    Retrying(AgentRetrying),
+    /// The model's server wants fewer calls, or none until a time; absent when it did not say.
+    RateLimited {
+        what: String,
+        until: Option<Time>,
+    },
+    /// The model's server does not accept the agent's key or login.
+    AuthFailed(String),
+    Compacted(ContextCompacted),
+    /// The agent no longer knows what was said before, or cannot find it again.
+    ContextReset {
+        why: String,
+    },
     Stderr(Raw),
     Opaque(Raw),
     Oversize(Raw),
     Partial(Raw),
-    Usage {
-        usage: Usage,
-        model: Option<String>,
-    },
+    /// Once for each model call.
+    Usage(CallUsage),
     ApprovalAsked {
         ask: String,
         tool: String,
         input: String,
+        kind: AskKind,
+        action: Action,
+        subagent: Option<String>,
     },
     /// The agent no longer waits for an answer.
     ApprovalWithdrawn {
@@ -279,7 +324,10 @@ pub enum Effect {
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentRequest {
     Prompt(Message),
+    /// Said into the turn that is open.
+    Steer(Message),
     Interrupt,
+    Model(String),
     Answer {
         ask: String,
         allow: bool,
@@ -287,16 +335,20 @@ pub enum AgentRequest {
     },
     /// Asks for a sign of life.
     Nudge,
+    /// The session ends in an orderly way: whoever has words for that hears them before its input is closed.
+    End,
 }
 
 impl AgentRequest {
     /// What must be remembered about the request; written beside it on the tape.
     pub fn tag(&self) -> String {
         match self {
-            AgentRequest::Prompt(message) => format!("prompt:{}", message.id),
+            AgentRequest::Prompt(message) | AgentRequest::Steer(message) => format!("prompt:{}", message.id),
             AgentRequest::Interrupt => "interrupt".to_owned(),
+            AgentRequest::Model(model) => format!("model:{model}"),
             AgentRequest::Answer { ask, .. } => format!("answer:{ask}"),
             AgentRequest::Nudge => "nudge".to_owned(),
+            AgentRequest::End => "end".to_owned(),
         }
     }
 

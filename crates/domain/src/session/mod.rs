@@ -14,19 +14,23 @@ mod apply;
 mod config;
 mod decide;
 mod input;
+mod ledger;
 mod obituary;
 mod project;
 mod restart;
 mod state;
 mod watchdog;
 
-pub use config::{Approve, Config, Created, RestartPolicy, Sandbox, WatchdogLimits};
+pub use config::{Approve, Begin, Config, Created, RestartPolicy, Sandbox, WatchdogLimits};
 pub use decide::{create, decide, effects_to_repeat};
 pub use input::{
-    AgentRequest, Context, Decision, Effect, ExitFacts, How, Input, Intake, Ladder, Report, Request, Spawn,
-    StopRequested, StopRule,
+    AgentRequest, CallUsage, Context, Decision, Effect, ExitFacts, How, Input, Intake, Ladder, Report,
+    Request, Spawn, StopRequested, StopRule,
 };
+pub use ledger::Ledger;
 pub use obituary::{Ended, Obituary, Restart};
 pub use project::{Attention, Doing, Link, Status, View};
-pub use state::{Desired, Hold, Holds, OpenApproval, OpenTurn, Outcome, Phase, Stall, State, Waiting};
+pub use state::{
+    Desired, Hold, Holds, OpenApproval, OpenTurn, Outcome, Phase, RateLimit, Stall, State, Waiting,
+};
 pub use watchdog::{Watchdog, WatchdogRung};

@@ -54,7 +54,11 @@ pub(super) fn outcome(state: &State, exit: &ExitFacts) -> Outcome {
         return Outcome::Oom;
     }
     if let Some(stop) = wished(state, exit) {
-        return stop.rule.outcome();
+        return match stop.rule {
+            // It had worked: its key or login was taken away.
+            StopRule::ProviderAuth if state.turns > 1 => Outcome::Crashed,
+            rule => rule.outcome(),
+        };
     }
     if exit.asked.is_some() {
         return Outcome::Stopped;
@@ -115,6 +119,10 @@ fn sentence(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
                 state.budget.map_or(0, |budget| budget.tokens),
                 state.usage.budgeted()
             ),
+            StopRule::ProviderAuth => {
+                let said = state.auth_failure.as_deref().unwrap_or("the key or login is not accepted");
+                format!("Ended by Ostler: the model's server refused the agent: {said}.")
+            }
             StopRule::StartWatchdog => {
                 format!(
                     "Ended by Ostler: not ready within {}.",

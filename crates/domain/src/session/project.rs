@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Desired, Outcome, Phase, Restart, Sandbox, State, state::Place};
 use crate::{
     CampaignId, ConversationId, Name, SessionId, Time, Usage,
-    event::{Process, ToolCall},
+    event::{AskKind, Process, ToolCall},
     text::one_line,
 };
 
@@ -225,11 +225,15 @@ impl State {
             Attention::Paused
         } else if self.holds.budget.is_some() {
             Attention::BudgetHold
-        } else if !self.approvals.is_empty() {
+        } else if self.approvals.iter().any(|open| open.kind == AskKind::Leave) {
             Attention::WaitingApproval
+        } else if !self.approvals.is_empty() {
+            Attention::WaitingInput
+        } else if self.rate_limit.is_some() {
+            Attention::RateLimited
         } else if self.stall.is_some() {
             Attention::Stalled
-        } else if self.turn.is_some() {
+        } else if self.turn.is_some() || !self.background.is_empty() {
             Attention::Working
         } else {
             Attention::Idle
@@ -240,11 +244,14 @@ impl State {
         match self.attention(Link::Attached) {
             Some(Attention::Paused) if self.desired == Desired::Pause => self.desired_since,
             Some(Attention::Paused | Attention::BudgetHold) => self.held_since,
-            Some(Attention::WaitingApproval) => {
+            Some(Attention::WaitingApproval | Attention::WaitingInput) => {
                 self.approvals.first().map_or(self.phase_since, |open| open.asked)
             }
+            Some(Attention::RateLimited) => {
+                self.rate_limit.as_ref().map_or(self.phase_since, |limit| limit.since)
+            }
             Some(Attention::Stalled) => self.stall.as_ref().map_or(self.phase_since, |stall| stall.since),
-            Some(Attention::Working) => self.turn.as_ref().map_or(self.phase_since, |turn| turn.started),
+            Some(Attention::Working) => self.turn.as_ref().map_or(self.idle_since, |turn| turn.started),
             Some(Attention::Idle) => self.idle_since.max(self.phase_since),
             _ => self.phase_since,
         }
@@ -270,12 +277,21 @@ impl State {
                     (None, None) => "paused by a person".to_owned(),
                 },
                 Some(Attention::BudgetHold) => self.holds.budget.clone().unwrap_or_default(),
-                Some(Attention::WaitingApproval) => self.approvals.first().map_or_else(String::new, |open| {
-                    one_line(&format!("{}: {}", open.tool, open.input), Doing::MOST)
+                Some(Attention::WaitingApproval | Attention::WaitingInput) => {
+                    self.approvals.first().map_or_else(String::new, |open| {
+                        one_line(&format!("{}: {}", open.tool, open.input), Doing::MOST)
+                    })
+                }
+                Some(Attention::RateLimited) => self.rate_limit.as_ref().map_or_else(String::new, |limit| {
+                    let until = if limit.until.is_some() { "" } else { "; until when was not said" };
+                    format!("{}{until}", one_line(&limit.what, Doing::MOST))
                 }),
                 Some(Attention::Stalled) => self.stall.as_ref().map_or_else(String::new, |stall| {
                     format!("watchdog {} fired, no output since", stall.watchdog.as_str())
                 }),
+                Some(Attention::Working) if self.turn.is_none() => {
+                    one_line(&format!("in the background: {}", self.background.join(", ")), Doing::MOST)
+                }
                 Some(Attention::Working) => self
                     .doing
                     .as_ref()

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Created, Ended, Intake, StopRequested, Watchdog, WatchdogRung, project::Doing};
+use super::{Created, Ended, Intake, Ledger, StopRequested, Watchdog, WatchdogRung, project::Doing};
 use crate::{
-    ApprovalId, Budget, Message, Time, Usage,
-    event::Process,
+    ApprovalId, Budget, Message, Mode, Time, Usage,
+    event::{AskKind, Process},
     time::{BootId, Deadline},
 };
 
@@ -144,7 +144,17 @@ pub struct OpenApproval {
     pub ask: String,
     pub tool: String,
     pub input: String,
+    #[serde(default)]
+    pub kind: AskKind,
     pub asked: Time,
+}
+
+/// The model's server wants fewer calls.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RateLimit {
+    pub what: String,
+    pub until: Option<Time>,
+    pub since: Time,
 }
 
 /// A message on its way to the agent.
@@ -183,6 +193,12 @@ pub struct State {
     pub(super) process: Option<Process>,
     pub(super) boot: Option<BootId>,
     pub(super) provider_id: Option<String>,
+    /// A turn was run under that id.
+    pub(super) is_bound: bool,
+    /// The agent could not go on with what was said before.
+    pub(super) lost_context: Option<String>,
+    /// What the model's server said when it did not accept the agent.
+    pub(super) auth_failure: Option<String>,
     pub(super) model: Option<String>,
     pub(super) deadline: Option<Deadline>,
     pub(super) timeout_left_us: Option<u64>,
@@ -191,6 +207,9 @@ pub struct State {
     pub(super) turns: u32,
     pub(super) messages: Vec<Waiting>,
     pub(super) approvals: Vec<OpenApproval>,
+    /// What the agent left running beside its turns.
+    pub(super) background: Vec<String>,
+    pub(super) rate_limit: Option<RateLimit>,
     pub(super) desired: Desired,
     pub(super) desired_since: Time,
     pub(super) holds: Holds,
@@ -202,6 +221,7 @@ pub struct State {
     pub(super) budget: Option<Budget>,
     pub(super) budget_warned: bool,
     pub(super) usage: Usage,
+    pub(super) ledger: Ledger,
     pub(super) stop: Option<StopRequested>,
     pub(super) ended: Option<Ended>,
     pub(super) doing: Option<Doing>,
@@ -250,6 +270,24 @@ impl State {
 
     pub fn approvals(&self) -> &[OpenApproval] {
         &self.approvals
+    }
+
+    /// The provider's own id for the dialogue, once a turn has shown that it exists.
+    pub fn bound_id(&self) -> Option<&str> {
+        self.provider_id.as_deref().filter(|_| self.is_bound)
+    }
+
+    /// Why the agent could not go on with what was said before.
+    pub fn lost_context(&self) -> Option<&str> {
+        self.lost_context.as_deref()
+    }
+
+    pub fn background(&self) -> &[String] {
+        &self.background
+    }
+
+    pub fn rate_limit(&self) -> Option<&RateLimit> {
+        self.rate_limit.as_ref()
     }
 
     pub fn holds(&self) -> &Holds {
@@ -307,6 +345,18 @@ impl State {
     /// Says whether the process tree is to stand still.
     pub fn is_frozen(&self) -> bool {
         self.desired == Desired::Pause || self.holds.budget.is_some() || self.holds.halt.is_some()
+    }
+
+    /// The message to say into the turn that is open.
+    pub(super) fn steerable(&self) -> Option<&Message> {
+        let is_open = self.phase == Phase::Live
+            && self.turn.is_some()
+            && self.approvals.is_empty()
+            && !self.is_frozen()
+            && self.holds.disk.is_none();
+        let steers =
+            |waiting: &&Waiting| waiting.place == Place::Inbox && waiting.message.mode == Mode::Steer;
+        is_open.then(|| self.messages.iter().find(steers))?.map(|waiting| &waiting.message)
     }
 
     /// The message to say next, if the agent may be told one now: it is live, at rest, and nothing holds it.

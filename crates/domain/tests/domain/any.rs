@@ -3,11 +3,14 @@
 use ostler_domain::{
     ApprovalId, Budget, CampaignId, ConversationId, Message, MessageId, Mode, Now, SessionId, Time, Usage,
     budget::WhenUsedUp,
-    event::{By, Leftover, Process, Raw, StopReason, ToolCall, ToolResult},
+    event::{
+        AgentRetrying, AskKind, By, ContextCompacted, Leftover, Process, Raw, StopReason, Text, ToolCall,
+        ToolResult,
+    },
     gateway::{NetDecision, Network},
     session::{
-        Approve, Config, Context, Created, ExitFacts, How, Input, Intake, Report, Request, RestartPolicy,
-        Sandbox, Spawn, StopRule, Watchdog, WatchdogLimits,
+        Approve, Begin, CallUsage, Config, Context, Created, ExitFacts, How, Input, Intake, Report, Request,
+        RestartPolicy, Sandbox, Spawn, StopRule, Watchdog, WatchdogLimits,
     },
     time::BootId,
 };
@@ -29,7 +32,8 @@ pub(crate) fn context(step: u64) -> Context {
 }
 
 pub(crate) fn message(n: u8) -> Message {
-    Message { id: MessageId::new(time(0), u128::from(n)), text: format!("message {n}"), mode: Mode::Followup }
+    let mode = if n > 200 { Mode::Steer } else { Mode::Followup };
+    Message { id: MessageId::new(time(0), u128::from(n)), text: format!("message {n}"), mode }
 }
 
 pub(crate) fn created(
@@ -65,6 +69,7 @@ pub(crate) fn created(
         spawned_by: None,
         restart_count: 0,
         short_lives: 0,
+        begin: Begin::Fresh,
     }
 }
 
@@ -88,6 +93,7 @@ fn any_request() -> impl Strategy<Value = Request> {
         1 => Just(Request::StartAgain),
         4 => any::<u8>().prop_map(|n| Request::Prompt(message(n))),
         1 => Just(Request::Interrupt),
+        1 => "[ab]?".prop_map(Request::Model),
         1 => Just(Request::Pause),
         2 => option::of(any_budget()).prop_map(|budget| Request::Resume { budget, tape_bytes: None }),
         1 => prop_oneof![
@@ -116,14 +122,28 @@ fn any_report() -> impl Strategy<Value = Report> {
         4 => vec(any::<u8>(), 0..2).prop_map(|ns| Report::TurnStarted { messages: ns.into_iter().map(|n| message(n).id).collect() }),
         4 => prop_oneof![Just(StopReason::Completed), Just(StopReason::Interrupted), Just(StopReason::Error)]
             .prop_map(|stop_reason| Report::TurnEnded { stop_reason }),
-        1 => any::<String>().prop_map(Report::Thinking),
-        1 => any::<String>().prop_map(Report::Completion),
-        1 => any::<(String, String, String)>().prop_map(|(tool, tool_id, summary)| Report::ToolCall(ToolCall { tool, tool_id, summary, input: String::new() })),
-        1 => any::<(String, bool)>().prop_map(|(tool_id, success)| Report::ToolResult(ToolResult { tool_id, success, exit: None, output: String::new() })),
+        1 => any::<String>().prop_map(|text| Report::Thinking(text.into())),
+        1 => any::<(String, Option<String>)>().prop_map(|(text, subagent)| Report::Completion(Text { text, subagent })),
+        1 => "[ab]".prop_map(|provider_id| Report::Bound { provider_id, model: None }),
+        2 => vec(any::<String>(), 0..2).prop_map(|tasks| Report::Background { tasks }),
+        1 => (any::<String>(), option::of(any::<i64>())).prop_map(|(what, until)| Report::RateLimited { what, until: until.map(Time::from_micros) }),
+        1 => any::<(String, u32, u32, Option<u64>)>().prop_map(|(why, attempt, most, after_ms)| Report::Retrying(AgentRetrying { why, attempt, most, after_ms })),
+        1 => any::<String>().prop_map(Report::AuthFailed),
+        1 => any::<(bool, Option<u64>, Option<u64>)>().prop_map(|(automatic, before, after)| Report::Compacted(ContextCompacted { automatic, before, after })),
+        1 => any::<String>().prop_map(|why| Report::ContextReset { why }),
+        1 => any::<(String, String, String)>().prop_map(|(tool, tool_id, summary)| Report::ToolCall(ToolCall { tool, tool_id, summary, input: String::new(), subagent: None })),
+        1 => any::<(String, bool)>().prop_map(|(tool_id, success)| Report::ToolResult(ToolResult { tool_id, success, exit: None, output: String::new(), subagent: None })),
         1 => any_raw().prop_map(Report::Opaque),
         1 => any_raw().prop_map(Report::Stderr),
-        2 => usage.prop_map(|usage| Report::Usage { usage, model: None }),
-        2 => any::<u8>().prop_map(|n| Report::ApprovalAsked { ask: n.to_string(), tool: "run".into(), input: "x".into() }),
+        2 => (usage, option::of("[ab]")).prop_map(|(usage, call)| Report::Usage(CallUsage { usage, model: None, call })),
+        2 => any::<(u8, bool)>().prop_map(|(n, is_question)| Report::ApprovalAsked {
+            ask: n.to_string(),
+            tool: "run".into(),
+            input: "x".into(),
+            kind: if is_question { AskKind::Question } else { AskKind::Leave },
+            action: Default::default(),
+            subagent: None,
+        }),
         1 => any::<u8>().prop_map(|n| Report::ApprovalWithdrawn { ask: n.to_string() }),
         1 => Just(Report::Alive),
     ]
@@ -166,6 +186,11 @@ pub(crate) fn any_input() -> impl Strategy<Value = Input> {
             bytes_in,
             bytes_out,
             failure: String::new(),
+        })),
+        1 => (any::<u32>(), option::of("[ab]")).prop_map(|(n, call)| Input::Wire(CallUsage {
+            usage: Usage { input: n.into(), ..Usage::default() },
+            model: None,
+            call,
         })),
         1 => any_exit().prop_map(Input::Exited),
         2 => prop_oneof![Just(Watchdog::Start), Just(Watchdog::FirstOutput), Just(Watchdog::Silent), Just(Watchdog::Tool)].prop_map(Input::Watchdog),

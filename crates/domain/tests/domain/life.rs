@@ -3,10 +3,11 @@
 use ostler_domain::{
     Budget, Event, Kind, Refusal, Usage,
     budget::WhenUsedUp,
-    event::{By, StopReason},
+    event::{AskKind, By, StopReason},
     session::{
-        AgentRequest, Approve, Attention, Decision, Effect, ExitFacts, How, Input, Link, Outcome, Phase,
-        Report, Request, Restart, RestartPolicy, State, Status, StopRule, Watchdog, create, decide,
+        AgentRequest, Approve, Attention, Begin, CallUsage, Decision, Effect, ExitFacts, How, Input, Link,
+        Outcome, Phase, Report, Request, Restart, RestartPolicy, State, Status, StopRule, Watchdog, create,
+        decide,
     },
 };
 
@@ -92,7 +93,8 @@ fn an_orderly_life() {
     );
     life.report(Report::Completion("done".into()))
         .report(Report::TurnEnded { stop_reason: StopReason::Completed });
-    assert_eq!(life.effects, [Effect::Stop(StopRule::TurnEnded, By::ostler())]);
+    let stop = Effect::Stop(StopRule::TurnEnded, By::ostler());
+    assert_eq!(life.effects, [Effect::Tell(AgentRequest::End), stop]);
     life.exit(How::Exited { code: 0 });
     assert_eq!(
         (life.state.outcome(), life.state.status(Link::Attached)),
@@ -183,7 +185,9 @@ fn a_message_that_nobody_saw_is_unknown_and_one_never_written_goes_on() {
 #[test]
 fn a_used_up_budget_holds_and_a_raised_one_goes_on() {
     let budget = Budget { tokens: 1_000, when_used_up: WhenUsedUp::Hold };
-    let use_of = |output| Report::Usage { usage: Usage { output, ..Usage::default() }, model: None };
+    let use_of = |output| {
+        Report::Usage(CallUsage { usage: Usage { output, ..Usage::default() }, ..CallUsage::default() })
+    };
     let mut life = Life::new(RestartPolicy::Never, Approve::Ask, false, Some(budget));
     life.working().report(use_of(850));
     assert!(life.kinds.contains(&Kind::BudgetWarned));
@@ -289,7 +293,14 @@ fn a_pause_stops_the_clock() {
 
 #[test]
 fn asking_is_answered_by_a_person_a_policy_or_nobody() {
-    let ask = || Report::ApprovalAsked { ask: "a1".into(), tool: "run".into(), input: "make".into() };
+    let ask = || Report::ApprovalAsked {
+        ask: "a1".into(),
+        tool: "run".into(),
+        input: "make".into(),
+        kind: AskKind::Leave,
+        action: Default::default(),
+        subagent: None,
+    };
     let mut person = Life::plain();
     person.working().report(ask());
     assert_eq!(person.attention(), Some(Attention::WaitingApproval));
@@ -333,4 +344,70 @@ fn asking_again_for_what_holds_is_no_error() {
     assert!(life.effects.is_empty());
     life.request(Request::Stop(StopRule::Kill));
     assert_eq!(life.effects.len(), 1, "a kill overtakes an orderly stop");
+}
+
+#[test]
+fn idle_means_that_nothing_runs_on() {
+    let mut life = Life::new(RestartPolicy::Never, Approve::Ask, true, None);
+    let tasks =
+        |tasks: &[&str]| Report::Background { tasks: tasks.iter().map(|task| (*task).into()).collect() };
+    life.working()
+        .report(tasks(&["npm test"]))
+        .report(Report::TurnEnded { stop_reason: StopReason::Completed });
+    assert_eq!(life.state.attention(Link::Attached), Some(Attention::Working));
+    assert_eq!(life.state.view().evidence, "in the background: npm test");
+    assert_eq!(life.state.phase(), Phase::Live, "it does not end while something of it runs");
+    life.report(tasks(&[]));
+    assert_eq!(life.state.phase(), Phase::Stopping);
+    assert_eq!(life.effects[0], Effect::Tell(AgentRequest::End));
+}
+
+#[test]
+fn a_message_may_go_into_the_open_turn() {
+    let mut life = Life::plain();
+    life.working().request(Request::Prompt(message(1)));
+    assert_eq!(life.effects, [], "a followup waits");
+    let steering = message(201);
+    life.request(Request::Prompt(steering.clone()));
+    assert_eq!(life.effects, [Effect::Tell(AgentRequest::Steer(steering))]);
+}
+
+#[test]
+fn an_id_is_a_claim_until_a_turn_runs_under_it() {
+    let mut life = Life::plain();
+    life.request(Request::Start);
+    life.report(Report::Ready { provider_id: Some("a".into()), model: None });
+    assert_eq!((life.state.view().provider_id.as_deref(), life.state.bound_id()), (Some("a"), None));
+    life.report(Report::Bound { provider_id: "a".into(), model: None })
+        .report(Report::Bound { provider_id: "a".into(), model: None });
+    assert_eq!(life.state.bound_id(), Some("a"));
+    assert_eq!(life.kinds.iter().filter(|kind| **kind == Kind::ProviderBound).count(), 1);
+}
+
+#[test]
+fn a_refused_login_ends_the_session_at_once_and_says_why() {
+    let mut life = Life::new(RestartPolicy::Always, Approve::Ask, false, None);
+    life.working().report(Report::AuthFailed("401 invalid x-api-key".into()));
+    assert!(matches!(&life.effects[..], [Effect::Stop(StopRule::ProviderAuth, _)]));
+    life.exit(How::Signaled { signal: 9 });
+    let view = life.state.view();
+    assert_eq!((view.outcome, view.restart), (Some(Outcome::FailedStart), None));
+    assert!(view.evidence.contains("401 invalid x-api-key"), "{}", view.evidence);
+}
+
+#[test]
+fn an_agent_that_lost_its_memory_is_told_what_was_said() {
+    let mut forgetful = created(RestartPolicy::Never, Approve::Ask, false, None);
+    forgetful.begin = Begin::Reseed { why: "its file is gone".into(), seed: "You had said: hello.".into() };
+    let events = create(forgetful, vec![(message(0), None)], &By("ann".into()));
+    assert_eq!(events[1].kind(), Kind::ContextReset);
+    let state = State::replay(events.iter().map(|event| (time(0), event))).unwrap();
+    let mut life = Life { state, kinds: vec![], effects: vec![], step: 0 };
+    life.request(Request::Start).report(Report::Ready { provider_id: None, model: None });
+    let [Effect::Tell(AgentRequest::Prompt(said))] = &life.effects[..] else { panic!("{:?}", life.effects) };
+    assert_eq!(said.text, "You had said: hello.\n\nmessage 0");
+    life.report(Report::TurnStarted { messages: vec![message(0).id] })
+        .report(Report::TurnEnded { stop_reason: StopReason::Completed })
+        .request(Request::Prompt(message(1)));
+    assert_eq!(life.effects, [Effect::Tell(AgentRequest::Prompt(message(1)))]);
 }

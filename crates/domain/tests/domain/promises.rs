@@ -3,7 +3,7 @@
 use ostler_domain::{
     Event, Time,
     event::By,
-    session::{Effect, Input, Link, Phase, State, create, decide},
+    session::{AgentRequest, Effect, Input, Link, Phase, State, create, decide},
 };
 use proptest::{collection::vec, prelude::*};
 
@@ -34,7 +34,7 @@ proptest! {
                 log.push((context.now.wall, event));
             }
             for effect in decision.effects {
-                if let Effect::Tell(ostler_domain::session::AgentRequest::Prompt(message)) = effect {
+                if let Effect::Tell(AgentRequest::Prompt(message) | AgentRequest::Steer(message)) = effect {
                     told.push(message.id);
                 }
             }
@@ -97,6 +97,7 @@ fn input_of_every_sort_exists() {
         | Input::TapeDamaged { .. }
         | Input::Tampered { .. }
         | Input::Network(_)
+        | Input::Wire(_)
         | Input::Exited(_)
         | Input::Watchdog(_)
         | Input::TimedOut => true,

@@ -3,6 +3,7 @@
 //! The daemon only writes the document; keeper and warden build what it says, or refuse.
 
 mod git;
+mod home_files;
 mod network;
 mod presets;
 
@@ -20,6 +21,7 @@ use ostler_domain::{
     policy::NetMode,
 };
 
+pub(crate) use home_files::write as write_home_files;
 pub(crate) use network::gateway;
 pub(crate) use presets::found as found_presets;
 
@@ -57,7 +59,7 @@ impl Machine<'_> {
         root: &Root,
         whose: &str,
     ) -> Result<Confined, NotStarted> {
-        let home = self.home(whose)?;
+        let home = home(self.options, whose)?;
         let mut read_only = Vec::new();
         let mut programs = Vec::new();
         let mut variables = Vec::new();
@@ -119,20 +121,20 @@ impl Machine<'_> {
         let root = self.other_roots.iter().find(|root| holds(root))?;
         Some(format!("it holds another campaign ({root})"))
     }
+}
 
-    /// The directory that is the agent's home, and stays for the conversation's next session.
-    fn home(&self, whose: &str) -> Result<PathBuf, NotStarted> {
-        let home = self.options.state_dir.join("homes").join(whose);
-        let make = || -> io::Result<PathBuf> {
-            DirBuilder::new().recursive(true).mode(0o700).create(&home)?;
-            git::introduce(self.options.home_dir.as_deref(), &home)?;
-            fs::canonicalize(&home)
-        };
-        make().map_err(|error| NotStarted {
-            stage: "home".to_owned(),
-            message: format!("the agent's home {} cannot be made: {error}", home.display()),
-        })
-    }
+/// The directory that is an agent's home, and stays for the conversation's next session.
+pub(crate) fn home(options: &Options, whose: &str) -> Result<PathBuf, NotStarted> {
+    let home = options.state_dir.join("homes").join(whose);
+    let make = || -> io::Result<PathBuf> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&home)?;
+        git::introduce(options.home_dir.as_deref(), &home)?;
+        fs::canonicalize(&home)
+    };
+    make().map_err(|error| NotStarted {
+        stage: "home".to_owned(),
+        message: format!("the agent's home {} cannot be made: {error}", home.display()),
+    })
 }
 
 fn limits(policy: &Policy) -> Limits {

@@ -8,7 +8,7 @@ use ostler_domain::{
     limits::{ACTOR_INBOX, SNAPSHOT_EVENTS, TAPE_BATCH_BYTES},
     session::{AgentRequest, Context, Effect, Input, Request, State, View, decide},
 };
-use ostler_providers::Provider;
+use ostler_providers::{Provider, Say};
 use ostler_store::{
     Commit, CommitError, Committed, LoadedSession, OutboxRow, RequestReply, SessionCommit, Urgency,
 };
@@ -19,13 +19,14 @@ use tokio::{
 
 use super::{
     commits::{Commits, Draft, InFlight, Reply},
-    intake::Intake,
+    intake::{Intake, Taken},
     keeping::Keeping,
     timers::{Due, Timers},
 };
 use crate::{
     deltas::Delta,
     keeper::NotStarted,
+    launch::terms,
     shared::Shared,
     tidy::{self, Closed},
 };
@@ -79,7 +80,7 @@ pub(crate) struct Actor {
     pub(super) shared: Arc<Shared>,
     pub(super) id: SessionId,
     pub(super) dir: PathBuf,
-    pub(super) provider: &'static dyn Provider,
+    pub(super) provider: Arc<dyn Provider>,
     /// With everything submitted applied, durable or not.
     pub(super) state: State,
     pub(super) intake: Intake,
@@ -106,11 +107,11 @@ impl Actor {
     pub(crate) fn new(
         shared: Arc<Shared>,
         loaded: LoadedSession,
-        provider: &'static dyn Provider,
+        provider: Arc<dyn Provider>,
     ) -> Result<Self, Refusal> {
         let id = loaded.state.created().id;
         let dir = shared.session_dir(&id);
-        let intake = open_intake(&dir, provider, &loaded)?;
+        let intake = open_intake(&dir, provider.as_ref(), &loaded)?;
         let (commands, inbox) = mpsc::channel(ACTOR_INBOX);
         let next_input_no = loaded.last_input_no + 1;
         Ok(Self {
@@ -234,6 +235,13 @@ impl Actor {
         for effect in decision.effects {
             match effect {
                 Effect::Tell(request) => self.tell(&request, draft),
+                Effect::Spawn { attempt } => {
+                    // A keeper that never came to life took nothing: the next one is sent the same rows.
+                    if self.next_input_no == 1 {
+                        self.open_dialogue(draft);
+                    }
+                    draft.effects.push(Effect::Spawn { attempt });
+                }
                 effect => draft.effects.push(effect),
             }
         }
@@ -243,8 +251,19 @@ impl Actor {
     /// Turns a request into an outbox row of the same commit.
     fn tell(&mut self, request: &AgentRequest, draft: &mut Draft) {
         if let Some(bytes) = self.intake.dialogue().on_request(request, self.next_input_no) {
-            draft.outbox.push(OutboxRow { input_no: self.next_input_no, tag: request.tag(), bytes });
-            self.next_input_no += 1;
+            self.say(Say { tag: request.tag(), bytes }, draft);
+        }
+    }
+
+    fn say(&mut self, say: Say, draft: &mut Draft) {
+        draft.outbox.push(OutboxRow { input_no: self.next_input_no, tag: say.tag, bytes: say.bytes });
+        self.next_input_no += 1;
+    }
+
+    /// What every agent of this kind is told first.
+    fn open_dialogue(&mut self, draft: &mut Draft) {
+        for say in self.provider.opening(&terms(self.state.created())) {
+            self.say(say, draft);
         }
     }
 
@@ -275,7 +294,14 @@ impl Actor {
             self.timers.progress(&now);
         }
         let mut draft = Draft::default();
-        for (at, input) in harvest.inputs {
+        for (at, taken) in harvest.taken {
+            let input = match taken {
+                Taken::Input(input) => input,
+                Taken::Say(say) => {
+                    self.say(say, &mut draft);
+                    continue;
+                }
+            };
             let mut context = Context { now: now.clone(), entropy: 0 };
             context.now.wall = at;
             if matches!(input, Input::Report(ostler_domain::session::Report::ApprovalAsked { .. })) {
@@ -400,7 +426,7 @@ impl Actor {
         }
         self.not_before = Some(Instant::now() + AFTER_FAILURE);
         match self.shared.store.load_session(self.id).await {
-            Ok(Some(loaded)) => match open_intake(&self.dir, self.provider, &loaded) {
+            Ok(Some(loaded)) => match open_intake(&self.dir, self.provider.as_ref(), &loaded) {
                 Ok(intake) => {
                     self.next_input_no = loaded.last_input_no + 1;
                     self.state = loaded.state;

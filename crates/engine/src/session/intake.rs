@@ -8,7 +8,7 @@ use ostler_domain::{
     gateway::Network,
     session::{Input, Spawn},
 };
-use ostler_providers::{Dialogue, DialogueState, Heard, Provider};
+use ostler_providers::{Dialogue, DialogueState, Heard, Provider, Say};
 use ostler_store::TapeMark;
 use ostler_tape::{Assembler, AssemblerState, KeeperNote, Line, Reader, Stream, reader::ReadError};
 
@@ -26,7 +26,7 @@ pub(crate) struct Intake {
 #[derive(Default)]
 pub(crate) struct Harvest {
     /// In the order of the tape, each with the time at which it was taped.
-    pub(crate) inputs: Vec<(Time, Input)>,
+    pub(crate) taken: Vec<(Time, Taken)>,
     pub(crate) deltas: Vec<String>,
     /// The last input number that was read back.
     pub(crate) taped_input: Option<u64>,
@@ -34,6 +34,19 @@ pub(crate) struct Harvest {
     pub(crate) output: bool,
     /// Whether anything was read at all.
     pub(crate) moved: bool,
+}
+
+/// One thing that a line came to.
+pub(crate) enum Taken {
+    Input(Input),
+    /// What the dialogue answers by itself.
+    Say(Say),
+}
+
+impl Harvest {
+    fn input(&mut self, at: Time, input: Input) {
+        self.taken.push((at, Taken::Input(input)));
+    }
 }
 
 impl Intake {
@@ -95,7 +108,7 @@ impl Intake {
         let mut lines = Vec::new();
         let damaged_at = batch.damage.first().map_or(Time::default(), |_| newest(&batch));
         for damage in &batch.damage {
-            harvest.inputs.push((damaged_at, Input::TapeDamaged { from: damage.from, to: damage.to }));
+            harvest.input(damaged_at, Input::TapeDamaged { from: damage.from, to: damage.to });
         }
         for record in batch.records() {
             self.assembler.push(record, &mut lines);
@@ -105,7 +118,8 @@ impl Intake {
                 let at = Time::from_micros(line.time_us);
                 for heard in heard.drain(..) {
                     match heard {
-                        Heard::Report(report) => harvest.inputs.push((at, Input::Report(report))),
+                        Heard::Report(report) => harvest.input(at, Input::Report(report)),
+                        Heard::Say(say) => harvest.taken.push((at, Taken::Say(say))),
                         Heard::Delta(text) => harvest.deltas.push(text),
                     }
                 }
@@ -134,7 +148,7 @@ fn take(line: &Line<'_>, harvest: &mut Harvest) {
         Stream::In => {
             if let Some(input) = &line.input {
                 harvest.taped_input = Some(input.input_no);
-                harvest.inputs.push((at, Input::InputTaped { tag: input.tag.clone() }));
+                harvest.input(at, Input::InputTaped { tag: input.tag.clone() });
             }
         }
         Stream::Keeper => {
@@ -145,11 +159,14 @@ fn take(line: &Line<'_>, harvest: &mut Harvest) {
                 Ok(KeeperNote::Tampered { names }) => Some(Input::Tampered { names }),
                 _ => None,
             };
-            harvest.inputs.extend(input.map(|input| (at, input)));
+            if let Some(input) = input {
+                harvest.input(at, input);
+            }
         }
         Stream::Net => {
-            let network: Option<Network> = serde_json::from_slice(line.body.bytes()).ok();
-            harvest.inputs.extend(network.map(|network| (at, Input::Network(network))));
+            if let Ok(network) = serde_json::from_slice::<Network>(line.body.bytes()) {
+                harvest.input(at, Input::Network(network));
+            }
         }
         Stream::Call | Stream::Wire | Stream::Exit => {}
     }

@@ -89,9 +89,10 @@ impl Actor {
     pub(super) fn spawn_keeper(&mut self, attempt: u32) {
         self.keeping.starting = true;
         let (shared, commands) = (self.shared.clone(), self.handle.commands.clone());
-        let (dir, created, provider) = (self.dir.clone(), self.state.created().clone(), self.provider);
+        let (dir, created, provider) =
+            (self.dir.clone(), self.state.created().clone(), self.provider.clone());
         tokio::spawn(async move {
-            let result = match shared.launch_document(&created, provider, attempt, &dir).await {
+            let result = match shared.launch_document(&created, provider.as_ref(), attempt, &dir).await {
                 Ok(document) => keeper::spawn(&shared.program, &document).await,
                 Err(not_started) => Err(not_started),
             };

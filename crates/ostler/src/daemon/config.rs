@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, io, path::Path, time::Duration};
 
-use ostler_domain::{Refusal, policy, session::WatchdogLimits};
+use ostler_domain::{Refusal, policy, provider::Settings, session::WatchdogLimits};
 use serde::{Deserialize, Deserializer, de::Error};
 
 #[derive(Debug, Default, Deserialize)]
@@ -12,6 +12,7 @@ pub(super) struct Config {
     limits: Limits,
     sandbox: SandboxSettings,
     network: NetworkSettings,
+    providers: BTreeMap<String, Settings>,
     /// How long an agent may live without a daemon; absent, for ever.
     orphan_grace: Option<Span>,
 }
@@ -112,9 +113,22 @@ impl Config {
             }
         };
         // The parser's message names line and column.
-        toml::from_str(&text).map_err(|error| {
-            Refusal::invalid(format!("{} has a mistake", path.display())).because(error.to_string())
-        })
+        let mistake =
+            |why: String| Refusal::invalid(format!("{} has a mistake", path.display())).because(why);
+        let config: Self = toml::from_str(&text).map_err(|error| mistake(error.to_string()))?;
+        match config.fault() {
+            Some(fault) => Err(mistake(fault)),
+            None => Ok(config),
+        }
+    }
+
+    fn fault(&self) -> Option<String> {
+        let mut faults = self.providers.iter().filter_map(|(name, settings)| Some((name, settings.fault()?)));
+        faults.next().map(|(name, fault)| format!("providers.{name}: {fault}"))
+    }
+
+    pub(super) fn providers(self) -> BTreeMap<String, Settings> {
+        self.providers
     }
 
     pub(super) fn watchdogs(&self) -> WatchdogLimits {
@@ -166,6 +180,9 @@ mod tests {
         assert!(
             text("[network.presets]\ngo = [\"a.example:443\"]\n").unwrap_err().contains("without a port")
         );
+        let providers = "[providers.\"acp:opencode\"]\nprogram = \"opencode\"\nargs = [\"acp\"]\n";
+        assert_eq!(text(providers), Ok(()));
+        assert!(text("[providers.codex]\napi_key = \"sk-1\"\n").unwrap_err().contains("unknown field"));
         assert!(text("orphan_grace = \"soon\"\n").unwrap_err().contains("no span of time"));
     }
 

@@ -9,7 +9,7 @@ mod log;
 use std::{env, path::PathBuf, process::ExitCode, time::Duration};
 
 use ostler_domain::{Reason, Refusal, event::By, home::Home};
-use ostler_engine::{Change, Clock, DirLock, Engine, Options, Program, VERSION};
+use ostler_engine::{Change, Clock, DirLock, Engine, Options, Program, ProviderSettings, VERSION};
 use ostler_server::{ControlSocket, Served, Stop};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::{
@@ -91,6 +91,10 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
         tape_bytes: config.tape_bytes(),
         unconfined: config.unconfined(),
         network_presets: config.network_presets(),
+        providers: {
+            let path = home.config_toml();
+            ProviderSettings::new(move || Config::read(&path).map(Config::providers))
+        },
     };
     let engine = Engine::start(options, clock, program).await?;
     let path = home.control_socket();

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use ostler_domain::{
     MessageId, Usage,
-    event::{StopReason, ToolCall, ToolResult},
-    session::{AgentRequest, Report},
+    event::{AskKind, StopReason, ToolCall, ToolResult},
+    session::{AgentRequest, CallUsage, Report},
 };
 use ostler_tape::Line;
 use serde::{Deserialize, Serialize};
@@ -96,6 +96,7 @@ impl Dialogue for ScriptDialogue {
     fn on_request(&self, request: &AgentRequest, _input_no: u64) -> Option<Vec<u8>> {
         let told = match request {
             AgentRequest::Prompt(message) => Told::Prompt { id: message.id, text: &message.text },
+            AgentRequest::Steer(_) | AgentRequest::Model(_) | AgentRequest::End => return None,
             AgentRequest::Interrupt => Told::Interrupt {},
             AgentRequest::Answer { ask, allow, message } => Told::Answer { id: ask, allow: *allow, message },
             AgentRequest::Nudge => Told::Ping {},
@@ -118,16 +119,25 @@ fn meaning(said: Said<'_>) -> Heard {
             Report::TurnStarted { messages: prompt.parse().ok().into_iter().collect() }
         }
         Said::TurnEnded { reason } => Report::TurnEnded { stop_reason: reason },
-        Said::Think { text } => Report::Thinking(text),
-        Said::Say { text } => Report::Completion(text),
+        Said::Think { text } => Report::Thinking(text.into()),
+        Said::Say { text } => Report::Completion(text.into()),
         Said::ToolCall { id, tool, summary, input } => {
-            Report::ToolCall(ToolCall { tool, tool_id: id, summary, input })
+            Report::ToolCall(ToolCall { tool, tool_id: id, summary, input, subagent: None })
         }
         Said::ToolResult { id, ok, exit, output } => {
-            Report::ToolResult(ToolResult { tool_id: id, success: ok, exit, output })
+            Report::ToolResult(ToolResult { tool_id: id, success: ok, exit, output, subagent: None })
         }
-        Said::Usage(usage) => Report::Usage { usage, model: Some("script".to_owned()) },
-        Said::Ask { id, tool, input } => Report::ApprovalAsked { ask: id, tool, input },
+        Said::Usage(usage) => {
+            Report::Usage(CallUsage { usage, model: Some("script".to_owned()), call: None })
+        }
+        Said::Ask { id, tool, input } => Report::ApprovalAsked {
+            ask: id,
+            tool,
+            input,
+            kind: AskKind::Leave,
+            action: Default::default(),
+            subagent: None,
+        },
         Said::Error { text } => Report::Error(text),
         Said::Pong {} => Report::Alive,
     })
@@ -159,10 +169,11 @@ mod tests {
         assert_eq!(hear(Stream::Out, whole(r#"{"type":"delta","text":"ti"}"#)), [Heard::Delta("ti".into())]);
         assert_eq!(
             hear(Stream::Out, whole(r#"{"type":"usage","input":500,"output":0,"new_field":1}"#)),
-            [Heard::Report(Report::Usage {
+            [Heard::Report(Report::Usage(CallUsage {
                 usage: Usage { input: 500, ..Usage::default() },
-                model: Some("script".into())
-            })]
+                model: Some("script".into()),
+                call: None,
+            }))]
         );
         assert!(hear(Stream::In, whole("x")).is_empty());
         assert!(hear(Stream::Keeper, whole("{}")).is_empty());

@@ -13,7 +13,7 @@ use crate::{
 pub struct Script;
 
 impl Provider for Script {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "script"
     }
 
@@ -25,17 +25,18 @@ impl Provider for Script {
             interrupt: true,
             approvals: true,
             partial_output: true,
+            model_change: false,
             usage: UsageSource::Report,
         }
     }
 
     fn command(&self, launch: &Launch) -> Result<CommandSpec, LaunchError> {
-        match launch.config.keys().next() {
-            Some(key) => Err(LaunchError::UnknownSetting { key: key.clone() }),
+        match self.unknown_setting(&launch.terms.config) {
+            Some(key) => Err(LaunchError::UnknownSetting { key: key.to_owned() }),
             None => Ok(CommandSpec {
                 program: launch.ostler.clone(),
                 args: vec!["internal".to_owned(), "script".to_owned()],
-                env: Vec::new(),
+                ..CommandSpec::default()
             }),
         }
     }

@@ -67,7 +67,7 @@ impl SessionService for Served {
     ) -> Result<Response<pb::SendMessageResponse>, Status> {
         let change = change(&request, &request.get_ref().request_id)?;
         let wanted = from_proto::send_message(request.into_inner()).map_err(invalid)?;
-        let sent = self.engine.send(&wanted.who, &wanted.text, change).await.map_err(refused)?;
+        let sent = self.engine.send(&wanted.who, &wanted.text, wanted.mode, change).await.map_err(refused)?;
         let sent = reply::Sent {
             message: sent.message,
             receipt: Receipt::Accepted,

@@ -22,7 +22,7 @@ fn a_backup_made_under_load_opens_whole() {
     let place = Place::new();
     let store = place.open();
     let mut owner = Owner::create(&store, 1);
-    let large = Event::AgentCompletion(Text { text: "x".repeat(50_000) });
+    let large = Event::AgentCompletion(Text::from("x".repeat(50_000)));
     owner.record(&store, vec![(at(1), large)]).unwrap();
     let owner = &mut owner;
     let stop = AtomicBool::new(false);

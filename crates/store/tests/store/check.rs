@@ -13,7 +13,7 @@ use crate::{
 fn filled(place: &Place) -> Store {
     let store = place.open();
     let mut owner = Owner::create(&store, 1);
-    let large = Event::AgentCompletion(Text { text: "x".repeat(50_000) });
+    let large = Event::AgentCompletion(Text::from("x".repeat(50_000)));
     let mut commit = owner.prepare(vec![
         (at(1), event(Kind::SessionStarting, 1)),
         (at(2), large),

@@ -316,7 +316,7 @@ fn large_bodies_are_files_and_come_back_whole() {
     let store = place.open();
     let mut owner = Owner::create(&store, 1);
     let text = "x".repeat(100_000);
-    let large = Event::AgentCompletion(ostler_domain::event::Text { text: text.clone() });
+    let large = Event::AgentCompletion(ostler_domain::event::Text::from(text.clone()));
     owner
         .record(
             &store,

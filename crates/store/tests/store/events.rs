@@ -160,7 +160,7 @@ fn a_page_of_large_bodies_ends_early() {
     let mut owner = Owner::create(&store, 1);
     let large = |n: u64| {
         let text = format!("{n}{}", "y".repeat(20_000));
-        (at(n), ostler_domain::Event::AgentCompletion(ostler_domain::event::Text { text }))
+        (at(n), ostler_domain::Event::AgentCompletion(ostler_domain::event::Text::from(text)))
     };
     owner.record(&store, (0..20).map(large).collect()).unwrap();
     let page = block_on(store.events_after(0, &EventFilter::default(), 1000)).unwrap();

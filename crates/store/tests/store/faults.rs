@@ -55,7 +55,7 @@ impl Drop for SmallDisk {
 }
 
 fn text(bytes: usize) -> Event {
-    Event::AgentCompletion(Text { text: "z".repeat(bytes) })
+    Event::AgentCompletion(Text::from("z".repeat(bytes)))
 }
 
 /// Fills the disk through commits of one size, then frees some of it.

@@ -225,7 +225,8 @@ fn nonsense_numbers_from_an_agent_break_no_sum() {
     let store = place.open();
     let mut owner = Owner::create(&store, 1);
     let absurd = ostler_domain::Usage { input: u64::MAX, output: u64::MAX, ..Default::default() };
-    let absurd = Event::UsageRecorded(ostler_domain::event::UsageRecorded { usage: absurd, model: None });
+    let absurd =
+        Event::UsageRecorded(ostler_domain::event::UsageRecorded { usage: absurd, ..Default::default() });
     owner.record(&store, vec![(at(1), absurd.clone()), (at(2), absurd)]).unwrap();
     assert!(block_on(store.usage(&UsageFilter::default(), UsageBy::Total)).unwrap()[0].usage.input > 1 << 62);
 }

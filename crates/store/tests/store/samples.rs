@@ -10,7 +10,7 @@ use ostler_domain::{
     event::*,
     gateway::{NetDecision, Network},
     session::{
-        Approve, Config, Created, Ended, Hold, Obituary, Outcome, Restart, RestartPolicy, Sandbox,
+        Approve, Begin, Config, Created, Ended, Hold, Obituary, Outcome, Restart, RestartPolicy, Sandbox,
         StopRequested, StopRule, Watchdog, WatchdogLimits, WatchdogRung,
     },
     time::BootId,
@@ -96,6 +96,7 @@ pub(crate) fn created(n: u64) -> Created {
         spawned_by: (n % 6 == 5).then(|| session_id(0)),
         restart_count: 1,
         short_lives: 1,
+        begin: Begin::Resume { provider_id: format!("thread-{n}") },
     }
 }
 
@@ -124,7 +125,10 @@ pub(crate) fn usage(n: u64) -> Usage {
 
 /// An event of a kind.
 pub(crate) fn event(kind: Kind, n: u64) -> Event {
-    let text = || Text { text: format!("I look at the login of shop {n} and see näive code.") };
+    let text = || Text {
+        text: format!("I look at the login of shop {n} and see näive code."),
+        subagent: (n % 4 == 3).then(|| "tool-1".to_owned()),
+    };
     let raw = || Raw { text: "{\"odd\":".to_owned(), bytes: 7, at: 4_096 + n };
     let mark = || MessageMark { id: message_id(n), turn: Some(3) };
     let reached = || BudgetReached { used: 800_000 + n, tokens: 1_000_000 };
@@ -189,18 +193,43 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
         Kind::TurnStarted => Event::TurnStarted(TurnStarted { turn: 3 }),
         Kind::TurnEnded => Event::TurnEnded(TurnEnded { turn: 3, stop_reason: StopReason::Completed }),
         Kind::InterruptRequested => Event::InterruptRequested(InterruptRequested { by: by() }),
+        Kind::ProviderBound => {
+            Event::ProviderBound(ProviderBound { provider_id: format!("thread-{n}"), model: None })
+        }
+        Kind::ModelChanged => Event::ModelChanged(ModelChanged { model: "model-8".to_owned(), by: by() }),
+        Kind::ContextReset => Event::ContextReset(ContextReset { why: "its file is gone".to_owned() }),
+        Kind::BackgroundChanged => {
+            Event::BackgroundChanged(BackgroundChanged { tasks: vec!["npm test".to_owned()] })
+        }
+        Kind::ContextCompacted => Event::ContextCompacted(ContextCompacted {
+            automatic: true,
+            before: Some(180_000),
+            after: Some(20_000 + n),
+        }),
+        Kind::AgentRetrying => Event::AgentRetrying(AgentRetrying {
+            why: "529 overloaded".to_owned(),
+            attempt: 2,
+            most: 10,
+            after_ms: Some(1_000 + n),
+        }),
+        Kind::RateLimited => {
+            Event::RateLimited(RateLimited { what: "five_hour".to_owned(), until: Some(at(n + 60)) })
+        }
+        Kind::ProviderAuthFailed => Event::ProviderAuthFailed(text()),
         Kind::AgentThinking => Event::AgentThinking(text()),
         Kind::AgentToolCall => Event::AgentToolCall(ToolCall {
             tool: "Bash".to_owned(),
             tool_id: format!("tool-{n}"),
             summary: "cargo test".to_owned(),
             input: "{\"command\":\"cargo test --workspace\"}".to_owned(),
+            subagent: None,
         }),
         Kind::AgentToolResult => Event::AgentToolResult(ToolResult {
             tool_id: format!("tool-{n}"),
             success: false,
             exit: Some(101),
             output: "test login::works ... FAILED".to_owned(),
+            subagent: Some("tool-1".to_owned()),
         }),
         Kind::AgentCompletion => Event::AgentCompletion(text()),
         Kind::AgentStatus => Event::AgentStatus(text()),
@@ -212,6 +241,9 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
         Kind::UsageRecorded => Event::UsageRecorded(UsageRecorded {
             usage: usage(n),
             model: (n % 2 == 1).then(|| "model-9".to_owned()),
+            source: UsageSource::Wire,
+            call: Some(format!("msg_{n}")),
+            said: Some(usage(n + 1)),
         }),
         Kind::BudgetWarned => Event::BudgetWarned(reached()),
         Kind::BudgetExceeded => Event::BudgetExceeded(reached()),
@@ -242,6 +274,9 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             ask: format!("ask-{n}"),
             tool: "Bash".to_owned(),
             input: "rm -rf target".to_owned(),
+            kind: AskKind::Leave,
+            action: Default::default(),
+            subagent: None,
         }),
         Kind::ApprovalAnswered => Event::ApprovalAnswered(ApprovalAnswered {
             id: approval_id(n),

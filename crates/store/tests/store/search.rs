@@ -24,7 +24,7 @@ fn seqs(store: &Store, text: &str) -> Vec<u64> {
 }
 
 fn said(text: &str) -> Event {
-    Event::AgentCompletion(Text { text: text.to_owned() })
+    Event::AgentCompletion(Text::from(text.to_owned()))
 }
 
 fn filled(store: &Store) -> Owner {

@@ -133,6 +133,7 @@ impl Dice {
             StopRule::StartWatchdog,
             StopRule::StallWatchdog,
             StopRule::Restart,
+            StopRule::ProviderAuth,
         ];
         Obituary {
             sentence: self.text(),
@@ -220,8 +221,12 @@ impl Dice {
             (self.number(), self.maybe(Self::session_id), self.maybe(Self::number));
         let time = self.time();
         let event = match self.small() % 4 {
-            0 => Event::AgentCompletion(Text { text: self.text() }),
-            1 => Event::UsageRecorded(UsageRecorded { usage: self.usage(), model: self.maybe(Self::text) }),
+            0 => Event::AgentCompletion(Text::from(self.text())),
+            1 => Event::UsageRecorded(UsageRecorded {
+                usage: self.usage(),
+                model: self.maybe(Self::text),
+                ..UsageRecorded::default()
+            }),
             2 => Event::CampaignAdded(Box::new(self.campaign())),
             _ => {
                 let (kind, body) = ("MOON_LANDED".to_owned(), self.text());

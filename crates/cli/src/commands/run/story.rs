@@ -146,14 +146,14 @@ pub(super) struct ResultForm<'a> {
 mod tests {
     use ostler_domain::{
         ApprovalId,
-        event::{ApprovalAnswered, ApprovalRequested, By, Text, TurnEnded, UsageRecorded},
+        event::{ApprovalAnswered, ApprovalRequested, AskKind, By, Text, TurnEnded, UsageRecorded},
     };
 
     use super::*;
     use crate::testing::{self, NOW};
 
     fn said(text: &str) -> Event {
-        Event::AgentCompletion(Text { text: text.to_owned() })
+        Event::AgentCompletion(Text::from(text.to_owned()))
     }
 
     fn turn(stop_reason: StopReason) -> Event {
@@ -164,10 +164,10 @@ mod tests {
     fn the_last_text_is_the_answer_and_the_others_are_shown() {
         let mut story = Story::default();
         assert_eq!(story.take(&said("one")), None);
-        assert_eq!(story.take(&Event::AgentThinking(Text { text: "hm".to_owned() })).as_deref(), Some("one"));
+        assert_eq!(story.take(&Event::AgentThinking(Text::from("hm".to_owned()))).as_deref(), Some("one"));
         assert_eq!(story.take(&said("two")), None);
         assert_eq!(story.take(&said("three")).as_deref(), Some("two"));
-        let usage = UsageRecorded { usage: Usage::default(), model: None };
+        let usage = UsageRecorded::default();
         assert_eq!(story.take(&Event::UsageRecorded(usage)), None);
         assert_eq!(story.take(&turn(StopReason::Completed)), None);
         assert_eq!(story.answer(), Some("three"));
@@ -198,7 +198,15 @@ mod tests {
         let mut story = Story::default();
         let id = ApprovalId::new(NOW, 1);
         let (ask, tool, input) = ("1".to_owned(), "run".to_owned(), "git push".to_owned());
-        story.take(&Event::ApprovalRequested(ApprovalRequested { id, ask, tool, input }));
+        story.take(&Event::ApprovalRequested(ApprovalRequested {
+            id,
+            ask,
+            tool,
+            input,
+            kind: AskKind::Leave,
+            action: Default::default(),
+            subagent: None,
+        }));
         let (answer, by) = (Answer::Denied, By("ostler".to_owned()));
         story.take(&Event::ApprovalAnswered(ApprovalAnswered { id, answer, by, message: String::new() }));
         story.take(&said("All 39 tests pass."));

@@ -8,14 +8,14 @@ mod report;
 mod request;
 
 use super::{
-    AgentRequest, Context, Created, Decision, Effect, Input, Intake, Phase, State, StopRequested, StopRule,
-    Watchdog, WatchdogRung,
+    AgentRequest, Begin, Context, Created, Decision, Effect, Input, Intake, Phase, State, StopRequested,
+    StopRule, Watchdog, WatchdogRung,
 };
 use crate::{
     Message, Refusal, SessionId,
     event::{
-        By, Event, Held, IntakeChanged, MessageAccepted, MessageMark, MessageSent, Released, Spawned,
-        Stalled, Starting, Tamper, TapeDamaged, WatchdogFired,
+        By, ContextReset, Event, Held, IntakeChanged, MessageAccepted, MessageMark, MessageSent, Released,
+        Spawned, Stalled, Starting, Tamper, TapeDamaged, UsageSource, WatchdogFired,
     },
     session::{Hold, RestartPolicy},
 };
@@ -23,10 +23,14 @@ use crate::{
 /// The first events of a session: that it exists, and what it was told.
 pub fn create(created: Created, messages: Vec<(Message, Option<SessionId>)>, by: &By) -> Vec<Event> {
     let conversation = created.conversation;
+    let reset = match &created.begin {
+        Begin::Reseed { why, .. } => Some(Event::ContextReset(ContextReset { why: why.clone() })),
+        Begin::Fresh | Begin::Resume { .. } | Begin::Fork { .. } => None,
+    };
     let accepted = messages.into_iter().map(|(message, moved_from)| {
         Event::MessageAccepted(MessageAccepted { message, conversation, by: by.clone(), moved_from })
     });
-    std::iter::once(Event::SessionCreated(Box::new(created))).chain(accepted).collect()
+    std::iter::once(Event::SessionCreated(Box::new(created))).chain(reset).chain(accepted).collect()
 }
 
 /// Decides what follows from an input in a state. Total: no input in any state panics.
@@ -51,6 +55,7 @@ pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision
         Input::Intake(intake) => draft.intake(intake),
         Input::Tampered { names } => draft.record(Event::Tamper(Tamper { names })),
         Input::Network(network) => draft.record(Event::Network(network)),
+        Input::Wire(call) => report::used(&mut draft, UsageSource::Wire, call),
         Input::TapeDamaged { from, to } => draft.record(Event::TapeDamaged(TapeDamaged { from, to })),
         Input::Exited(exit) => ending::decide(&mut draft, &exit),
         Input::Watchdog(watchdog) => draft.watchdog(watchdog),
@@ -106,8 +111,23 @@ impl Draft<'_> {
     /// Says the next waiting message, if the agent may be told one now.
     fn deliver(&mut self) {
         if let Some(message) = self.state.deliverable().cloned() {
+            let message = self.seeded(message);
             self.record(Event::MessageSent(MessageSent { id: message.id }));
             self.effect(Effect::Tell(AgentRequest::Prompt(message)));
+        }
+        while let Some(message) = self.state.steerable().cloned() {
+            self.record(Event::MessageSent(MessageSent { id: message.id }));
+            self.effect(Effect::Tell(AgentRequest::Steer(message)));
+        }
+    }
+
+    /// The first message to an agent that lost its memory tells it what had been said.
+    fn seeded(&self, message: Message) -> Message {
+        match &self.state.created().begin {
+            Begin::Reseed { seed, .. } if self.state.turns == 0 && !seed.is_empty() => {
+                Message { text: format!("{seed}\n\n{}", message.text), ..message }
+            }
+            _ => message,
         }
     }
 
@@ -126,6 +146,9 @@ impl Draft<'_> {
             self.effect(Effect::Freeze(false));
         }
         self.record(Event::SessionStopRequested(StopRequested { rule, by: by.clone() }));
+        if was == Phase::Live && rule.ladder() == super::Ladder::Orderly {
+            self.effect(Effect::Tell(AgentRequest::End));
+        }
         if was == Phase::Created {
             ending::without_a_process(self);
         } else {

@@ -2,13 +2,14 @@
 
 use super::Draft;
 use crate::{
-    ApprovalId, MessageId, Usage,
+    ApprovalId, MessageId,
     budget::{Standing, WhenUsedUp},
     event::{
-        Answer, ApprovalAnswered, ApprovalRequested, BudgetReached, By, Event, MessageMark, Recovered,
-        Started, StopReason, Text, TurnEnded, TurnStarted, UsageRecorded,
+        Answer, ApprovalAnswered, ApprovalRequested, AskKind, BackgroundChanged, BudgetReached, By,
+        ContextReset, Event, MessageMark, ProviderBound, RateLimited, Recovered, Started, StopReason,
+        TurnEnded, TurnStarted, UsageRecorded, UsageSource,
     },
-    session::{AgentRequest, Approve, Effect, Hold, Phase, Report, StopRule, state::Place},
+    session::{AgentRequest, Approve, CallUsage, Effect, Hold, Phase, Report, StopRule, state::Place},
     time::Deadline,
 };
 
@@ -20,18 +21,38 @@ pub(super) fn decide(draft: &mut Draft<'_>, report: Report) {
         Report::Ready { provider_id, model } => ready(draft, provider_id, model),
         Report::TurnStarted { messages } => turn_started(draft, &messages),
         Report::TurnEnded { stop_reason } => turn_ended(draft, stop_reason),
-        Report::Thinking(text) => draft.record_last(Event::AgentThinking(Text { text })),
+        Report::Bound { provider_id, model } => {
+            let is_known = draft.state.bound_id() == Some(provider_id.as_str());
+            if !is_known || (model.is_some() && model != draft.state.model) {
+                draft.record_last(Event::ProviderBound(ProviderBound { provider_id, model }));
+            }
+        }
+        Report::Background { tasks } => background(draft, tasks),
+        Report::Thinking(text) => draft.record_last(Event::AgentThinking(text)),
         Report::ToolCall(call) => draft.record_last(Event::AgentToolCall(call)),
         Report::ToolResult(result) => draft.record_last(Event::AgentToolResult(result)),
-        Report::Completion(text) => draft.record_last(Event::AgentCompletion(Text { text })),
-        Report::Status(text) => draft.record_last(Event::AgentStatus(Text { text })),
-        Report::Error(text) => draft.record_last(Event::AgentError(Text { text })),
+        Report::Completion(text) => draft.record_last(Event::AgentCompletion(text)),
+        Report::Status(text) => draft.record_last(Event::AgentStatus(text.into())),
+        Report::Error(text) => draft.record_last(Event::AgentError(text.into())),
+        Report::Retrying(retrying) => draft.record_last(Event::AgentRetrying(retrying)),
+        Report::RateLimited { what, until } => {
+            draft.record_last(Event::RateLimited(RateLimited { what, until }))
+        }
+        Report::AuthFailed(text) => {
+            draft.record(Event::ProviderAuthFailed(text.into()));
+            draft.stop(StopRule::ProviderAuth, By::ostler());
+        }
+        Report::Compacted(compacted) => draft.record_last(Event::ContextCompacted(compacted)),
+        Report::ContextReset { why } => draft.record_last(Event::ContextReset(ContextReset { why })),
         Report::Stderr(raw) => draft.record_last(Event::AgentStderr(raw)),
         Report::Opaque(raw) => draft.record_last(Event::Opaque(raw)),
         Report::Oversize(raw) => draft.record_last(Event::Oversize(raw)),
         Report::Partial(raw) => draft.record_last(Event::Partial(raw)),
-        Report::Usage { usage, model } => used(draft, usage, model),
-        Report::ApprovalAsked { ask, tool, input } => asked(draft, ask, tool, input),
+        Report::Usage(call) => used(draft, UsageSource::Report, call),
+        Report::ApprovalAsked { ask, tool, input, kind, action, subagent } => {
+            let id = ApprovalId::new(draft.context.now.wall, draft.context.entropy);
+            asked(draft, ApprovalRequested { id, ask, tool, input, kind, action, subagent });
+        }
         Report::ApprovalWithdrawn { ask } => {
             let open: Vec<ApprovalId> =
                 draft.state.approvals().iter().filter(|open| open.ask == ask).map(|open| open.id).collect();
@@ -64,6 +85,7 @@ fn turn_started(draft: &mut Draft<'_>, messages: &[MessageId]) {
             draft.record(Event::MessageSeen(MessageMark { id: *id, turn }));
         }
     }
+    draft.deliver();
 }
 
 fn turn_ended(draft: &mut Draft<'_>, stop_reason: StopReason) {
@@ -82,8 +104,22 @@ fn turn_ended(draft: &mut Draft<'_>, stop_reason: StopReason) {
         draft.record(Event::MessageAnswered(MessageMark { id, turn: Some(turn) }));
     }
     draft.deliver();
-    if draft.state.created().config.ends_with_turn && draft.state.messages.is_empty() {
+    end_with_turn(draft);
+}
+
+/// A session that is to end with its turn ends when nothing waits and nothing of it runs on.
+fn end_with_turn(draft: &mut Draft<'_>) {
+    let state = &draft.state;
+    let is_at_rest = state.turn().is_none() && state.messages.is_empty() && state.background().is_empty();
+    if state.created().config.ends_with_turn && is_at_rest && state.turns > 0 {
         draft.stop(StopRule::TurnEnded, By::ostler());
+    }
+}
+
+fn background(draft: &mut Draft<'_>, tasks: Vec<String>) {
+    if draft.state.background() != tasks {
+        draft.record(Event::BackgroundChanged(BackgroundChanged { tasks }));
+        end_with_turn(draft);
     }
 }
 
@@ -98,8 +134,11 @@ pub(super) fn expire(draft: &mut Draft<'_>, open: Vec<ApprovalId>) {
     }
 }
 
-fn used(draft: &mut Draft<'_>, usage: Usage, model: Option<String>) {
-    draft.record(Event::UsageRecorded(UsageRecorded { usage, model }));
+pub(super) fn used(draft: &mut Draft<'_>, source: UsageSource, said: CallUsage) {
+    let usage = draft.state.ledger.clone().book(source, said.call.as_deref(), said.usage);
+    let CallUsage { usage: told, model, call } = said;
+    let said = (told != usage).then_some(told);
+    draft.record(Event::UsageRecorded(UsageRecorded { usage, model, source, call, said }));
     let Some(budget) = draft.state.budget else { return };
     let used = draft.state.usage().budgeted();
     let reached = BudgetReached { used, tokens: budget.tokens };
@@ -120,11 +159,13 @@ fn used(draft: &mut Draft<'_>, usage: Usage, model: Option<String>) {
     }
 }
 
-fn asked(draft: &mut Draft<'_>, ask: String, tool: String, input: String) {
-    let id = ApprovalId::new(draft.context.now.wall, draft.context.entropy);
-    draft.record(Event::ApprovalRequested(ApprovalRequested { id, ask: ask.clone(), tool, input }));
+fn asked(draft: &mut Draft<'_>, asked: ApprovalRequested) {
+    let (id, ask, kind) = (asked.id, asked.ask.clone(), asked.kind);
+    draft.record(Event::ApprovalRequested(asked));
     let (allow, message) = match draft.state.created().config.approve {
         Approve::Ask => return,
+        // Nobody but a person has an answer to a question.
+        Approve::All if kind == AskKind::Question => return,
         Approve::All => (true, String::new()),
         Approve::Nobody => (false, "nobody is there to answer, so this was denied".to_owned()),
     };

@@ -7,10 +7,10 @@ use crate::{
     Message, Reason, Refusal,
     budget::{Budget, Standing},
     event::{
-        ApprovalAnswered, BudgetChanged, By, Event, InterruptRequested, MessageAccepted, Paused, Resumed,
-        TapeLimitRaised,
+        ApprovalAnswered, BudgetChanged, By, Event, InterruptRequested, MessageAccepted, ModelChanged,
+        Paused, Resumed, TapeLimitRaised,
     },
-    limits::{INBOX_MESSAGES, MESSAGE_BYTES},
+    limits::{INBOX_MESSAGES, MESSAGE_BYTES, NAME_BYTES},
     session::{AgentRequest, Desired, Effect, Hold, Phase, Request, StopRule, input},
     time::Deadline,
 };
@@ -29,6 +29,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, request: Request, by: By) -> Result<
         }
         Request::Prompt(message) => prompt(draft, message, by)?,
         Request::Interrupt => interrupt(draft, by)?,
+        Request::Model(model) => change_model(draft, model, by)?,
         Request::Pause => pause(draft, by)?,
         Request::Resume { budget, tape_bytes } => resume(draft, budget, tape_bytes, by)?,
         Request::Stop(rule) => draft.stop(rule, by),
@@ -89,6 +90,25 @@ fn interrupt(draft: &mut Draft<'_>, by: By) -> Result<(), Refusal> {
         Phase::Created | Phase::Starting | Phase::Live | Phase::Stopping => Ok(()),
         Phase::Ended => Err(ended(draft, "interrupt")),
     }
+}
+
+fn change_model(draft: &mut Draft<'_>, model: String, by: By) -> Result<(), Refusal> {
+    let short = draft.state.created().id.short();
+    match draft.state.phase() {
+        Phase::Ended => return Err(ended(draft, "change")),
+        Phase::Live => {}
+        Phase::Created | Phase::Starting | Phase::Stopping => {
+            return Err(Refusal::new(Reason::WrongState, format!("session {short} is not live")));
+        }
+    }
+    if model.trim().is_empty() || model.len() > NAME_BYTES * 4 {
+        return Err(Refusal::invalid("that is no name of a model"));
+    }
+    if draft.state.model.as_deref() != Some(model.as_str()) {
+        draft.record(Event::ModelChanged(ModelChanged { model: model.clone(), by }));
+        draft.effect(Effect::Tell(AgentRequest::Model(model)));
+    }
+    Ok(())
 }
 
 fn pause(draft: &mut Draft<'_>, by: By) -> Result<(), Refusal> {
@@ -186,6 +206,7 @@ fn answer(
         message: message.clone(),
     }));
     draft.effect(Effect::Tell(AgentRequest::Answer { ask, allow, message }));
+    draft.deliver();
     Ok(())
 }
 

@@ -1,0 +1,102 @@
+//! What a person says about a provider: the section `[providers.<name>]` of `config.toml`. Never a key itself, only where
+//! one is found.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::environment;
+
+/// The beginning of the name of a provider that is configuration alone: any agent that speaks ACP.
+pub const ACP_PREFIX: &str = "acp:";
+
+/// One provider's settings; nothing said means the provider's own defaults.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// A path, or a name on the search path.
+    pub program: Option<PathBuf>,
+    /// Where its model is called, instead of the provider's usual place.
+    pub base_url: Option<String>,
+    /// The variable that has the key: of the caller's environment, else of the daemon's.
+    pub api_key_env: Option<String>,
+    pub api_key_file: Option<PathBuf>,
+    /// A command whose first line of output is the key.
+    pub api_key_command: Option<String>,
+    pub model: Option<String>,
+    /// Added to the provider's own arguments.
+    pub args: Vec<String>,
+    /// Added to the agent's environment.
+    pub env: BTreeMap<String, String>,
+}
+
+/// Where a provider's key is found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeySource {
+    Variable(String),
+    File(PathBuf),
+    Command(String),
+}
+
+impl Settings {
+    /// The names of the settings, for those who set one by name.
+    pub const KEYS: [&'static str; 8] =
+        ["program", "base_url", "api_key_env", "api_key_file", "api_key_command", "model", "args", "env"];
+
+    /// Where the key is found; none where nobody said.
+    pub fn key_source(&self) -> Option<KeySource> {
+        let variable = self.api_key_env.clone().map(KeySource::Variable);
+        let file = self.api_key_file.clone().map(KeySource::File);
+        variable.or(file).or_else(|| self.api_key_command.clone().map(KeySource::Command))
+    }
+
+    /// What makes them unusable, in words.
+    pub fn fault(&self) -> Option<String> {
+        let sources =
+            [self.api_key_env.is_some(), self.api_key_file.is_some(), self.api_key_command.is_some()];
+        if sources.into_iter().filter(|is_said| *is_said).count() > 1 {
+            return Some(
+                "only one of api_key_env, api_key_file and api_key_command says where the key is".to_owned(),
+            );
+        }
+        if let Some(url) = &self.base_url
+            && !(url.starts_with("http://") || url.starts_with("https://"))
+        {
+            return Some(format!("base_url \"{url}\" is neither http:// nor https://"));
+        }
+        if let Some(file) = self.api_key_file.as_ref().filter(|file| !file.is_absolute()) {
+            return Some(format!("api_key_file {} is not an absolute path", file.display()));
+        }
+        if let Some(variable) = self.api_key_env.as_ref().filter(|name| name.is_empty() || name.contains('='))
+        {
+            return Some(format!("api_key_env \"{variable}\" is no name of a variable"));
+        }
+        let mut refused = self.env.keys().filter_map(|name| Some((name, environment::refusal(name)?)));
+        refused.next().map(|(name, why)| format!("env.{name} cannot be set: {why}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_are_named() {
+        let of = |settings: Settings| settings.fault().unwrap_or_default();
+        assert_eq!(Settings::default().fault(), None);
+        let two = Settings {
+            api_key_env: Some("A".into()),
+            api_key_command: Some("pass a".into()),
+            ..Settings::default()
+        };
+        assert!(of(two).contains("only one"));
+        assert!(
+            of(Settings { base_url: Some("localhost:1".into()), ..Settings::default() }).contains("base_url")
+        );
+        let preload =
+            Settings { env: [("LD_PRELOAD".to_owned(), "x".to_owned())].into(), ..Settings::default() };
+        assert!(of(preload).contains("env.LD_PRELOAD"));
+        let relative = Settings { api_key_file: Some("key".into()), ..Settings::default() };
+        assert!(of(relative).contains("absolute"));
+    }
+}

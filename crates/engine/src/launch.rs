@@ -1,0 +1,189 @@
+//! What a keeper is told to start: the provider's command line, in the sandbox that the campaign's policy makes.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use ostler_domain::{
+    Refusal, confinement,
+    gateway::GatewayOrder,
+    policy::NetMode,
+    provider::Settings,
+    session::{Created, Sandbox},
+};
+use ostler_providers::{CommandSpec, FoundProgram, Launch, Provider, Terms};
+use ostler_tape::LaunchDocument;
+
+use crate::{
+    confine::{self, Confined},
+    keeper::NotStarted,
+    shared::Shared,
+};
+
+/// What a session is to be, as its provider is told.
+pub(crate) fn terms(created: &Created) -> Terms {
+    let config = &created.config;
+    Terms {
+        session: created.id,
+        working_dir: PathBuf::from(&config.working_dir),
+        model: config.model.clone(),
+        begin: created.begin.clone(),
+        approve: config.approve,
+        instructions: None,
+        config: config.provider_config.clone(),
+    }
+}
+
+impl Shared {
+    /// Makes a keeper's document, and the directory that it speaks of.
+    pub(crate) async fn launch_document(
+        &self,
+        created: &Created,
+        provider: &dyn Provider,
+        attempt: u32,
+        dir: &Path,
+    ) -> Result<LaunchDocument, NotStarted> {
+        let config = &created.config;
+        let stage = |stage: &str, message: String| NotStarted { stage: stage.to_owned(), message };
+        let refused = |refusal: Refusal| stage("provider", in_words(&refusal));
+        let settings = self.options.providers.of(&config.provider).map_err(refused)?;
+        let program = self.programs.find(provider, &settings, self.options.home_dir.as_deref());
+        let program = program.await.map_err(refused)?;
+        let (mut confined, gateway) = match created.sandbox {
+            Sandbox::On => {
+                let usual = provider.usual_network();
+                self.confined(created, usual).await.map(|(confined, gateway)| (Some(confined), gateway))?
+            }
+            Sandbox::Off => (None, None),
+        };
+        let host_home = match &confined {
+            Some(confined) => confined.confinement.home.source.clone(),
+            None => Some(confine::home(&self.options, &created.conversation.to_string())?),
+        };
+        let home = match (&confined, &host_home) {
+            (Some(confined), _) => confined.confinement.home.inside.clone(),
+            (None, home) => home.clone().unwrap_or_default(),
+        };
+        let launch = Launch {
+            terms: terms(created),
+            // Outside of a sandbox the keeper's own image: an upgrade on disk does not mix versions.
+            ostler: PathBuf::from(if confined.is_some() { confinement::PROGRAM } else { "/proc/self/exe" }),
+            program,
+            home,
+            settings,
+            model_access: None,
+            is_confined: confined.is_some(),
+        };
+        let command = provider.command(&launch).map_err(|error| stage("command", error.to_string()))?;
+        if let Some(host_home) = host_home.filter(|_| !command.home_files.is_empty()) {
+            confine::write_home_files(&host_home, &command.home_files)
+                .map_err(|error| stage("home", format!("the agent's home cannot be written to: {error}")))?;
+        }
+        if let Some(confined) = &mut confined {
+            show(confined, launch.program.as_ref(), &command);
+        }
+        crate::campaign::check_unmoved(&config.working_dir).map_err(|error| stage("campaign", error))?;
+        ostler_tape::write_attempt(dir, attempt).map_err(|error| {
+            stage("directory", format!("the session's directory cannot be written to: {error}"))
+        })?;
+        let mut document =
+            LaunchDocument::new(created.id.to_string(), attempt, dir.to_owned(), command.program);
+        document.args = command.args;
+        document.cwd = PathBuf::from(&config.working_dir);
+        let (confinement, environment) = match confined {
+            Some(Confined { confinement, environment }) => (Some(confinement), environment),
+            None => (None, unconfined_environment()),
+        };
+        document.env = environment_of(environment, created, &launch.settings, command.env);
+        document.confinement = confinement;
+        document.gateway = gateway;
+        document.cgroup = self.session_cgroup(&created.id);
+        document.ladder = provider.stop_ladder();
+        document.daemon_json = self.options.daemon_json.clone();
+        document.orphan_grace_ms =
+            self.options.orphan_grace.map(|grace| u64::try_from(grace.as_millis()).unwrap_or(u64::MAX));
+        if let Some(tape_bytes) = self.options.tape_bytes {
+            document.tape_bytes = tape_bytes;
+        }
+        Ok(document)
+    }
+
+    /// The sandbox of a session, as its policy and this machine make it, and what its gateway is told.
+    async fn confined(
+        &self,
+        created: &Created,
+        usual_network: NetMode,
+    ) -> Result<(Confined, Option<GatewayOrder>), NotStarted> {
+        let not_known = |message: String| NotStarted { stage: "campaign".to_owned(), message };
+        let found = self.store.campaign(created.campaign).await;
+        let campaign = found
+            .map_err(|error| not_known(error.to_string()))?
+            .ok_or_else(|| not_known(format!("campaign {} is not recorded", created.campaign.short())))?
+            .campaign;
+        let machine = self.machine(&campaign).await.map_err(|error| not_known(error.to_string()))?;
+        let policy = &created.policy;
+        let net_mode = policy.net_mode.unwrap_or(usual_network);
+        let whose = created.conversation.to_string();
+        let mut confined = machine.confine(policy, net_mode, &campaign.root, &whose)?;
+        let gateway = confine::gateway(&mut confined, policy, &campaign.name, &self.options)?;
+        Ok((confined, gateway))
+    }
+}
+
+/// What is there at the beginning; the reserved names come last, so that nothing overrides them.
+fn environment_of(
+    beginning: Vec<(String, String)>,
+    created: &Created,
+    settings: &Settings,
+    provider: Vec<(String, String)>,
+) -> Vec<(String, String)> {
+    let config = &created.config;
+    let reserved = [
+        ("OSTLER_SESSION_ID", created.id.to_string()),
+        ("OSTLER_CAMPAIGN", created.campaign.to_string()),
+        ("OSTLER_CAMPAIGN_DIR", config.working_dir.clone()),
+        ("OSTLER_PROVIDER", config.provider.clone()),
+    ];
+    let mut environment: BTreeMap<String, String> = beginning.into_iter().collect();
+    environment.extend(settings.env.clone());
+    environment.extend(config.environment.clone());
+    environment.extend(provider);
+    environment.extend(reserved.map(|(name, value)| (name.to_owned(), value)));
+    environment.into_iter().collect()
+}
+
+/// Lets a sandbox show what the agent's program needs.
+fn show(confined: &mut Confined, program: Option<&FoundProgram>, command: &CommandSpec) {
+    let needed = program.iter().flat_map(|program| &program.read_only).chain(&command.read_only);
+    for path in needed.filter(|path| !is_shown_anyway(path)) {
+        if !confined.confinement.read_only.contains(path) {
+            confined.confinement.read_only.push(path.clone());
+        }
+    }
+    let search = program.iter().flat_map(|program| &program.search);
+    let search: Vec<String> = search.map(|dir| dir.to_string_lossy().into_owned()).collect();
+    if let Some((_, path)) = confined.environment.iter_mut().find(|(name, _)| name == "PATH")
+        && !search.is_empty()
+    {
+        *path = format!("{}:{path}", search.join(":"));
+    }
+}
+
+/// The system's own programs and libraries.
+fn is_shown_anyway(path: &Path) -> bool {
+    ["/usr", "/bin", "/sbin", "/lib", "/lib64"].iter().any(|system| path.starts_with(system))
+}
+
+/// A refusal in one line, for an obituary.
+fn in_words(refusal: &Refusal) -> String {
+    let why = refusal.why.iter().map(|why| format!(": {why}"));
+    let hints = refusal.hints.iter().map(|hint| format!("; try: {} ({})", hint.command, hint.effect));
+    std::iter::once(refusal.message.clone()).chain(why).chain(hints).collect()
+}
+
+/// The few variables of ours that an agent without a sandbox gets.
+fn unconfined_environment() -> Vec<(String, String)> {
+    const INHERITED: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR", "TZ"];
+    INHERITED.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?))).collect()
+}

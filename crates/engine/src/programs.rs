@@ -1,0 +1,246 @@
+//! Where agents' programs are on this machine, and which version they have.
+
+use std::{
+    collections::HashMap,
+    env, fs,
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    path::{Path, PathBuf},
+    process::Stdio,
+    sync::Mutex,
+    time::Duration,
+};
+
+use ostler_domain::{Reason, Refusal, provider::Settings};
+use ostler_providers::{FoundProgram, ProgramSpec, Provider, Version};
+use tokio::process::Command;
+
+/// How long a program may take to say its version; large ones start slowly on a busy machine.
+const VERSION_WITHIN: Duration = Duration::from_secs(60);
+/// Where people's package managers put programs, below their home.
+const BELOW_HOME: [&str; 5] =
+    [".local/bin", ".npm-global/bin", "node_modules/.bin", ".bun/bin", ".claude/local/node_modules/.bin"];
+/// Where node's version manager keeps its versions, below a home.
+const NVM: &str = ".nvm/versions/node";
+/// How much of a script is read to learn what runs it.
+const SHEBANG_BYTES: usize = 128;
+
+/// Programs that were looked at: a file that has not changed has not changed its version.
+#[derive(Default)]
+pub(crate) struct Programs {
+    versions: Mutex<HashMap<Identity, Option<Version>>>,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Identity {
+    path: PathBuf,
+    inode: u64,
+    bytes: u64,
+    modified: i64,
+}
+
+impl Programs {
+    /// The program of a provider, ready to be started. None when it is a part of this one.
+    pub(crate) async fn find(
+        &self,
+        provider: &dyn Provider,
+        settings: &Settings,
+        home: Option<&Path>,
+    ) -> Result<Option<FoundProgram>, Refusal> {
+        let Some(spec) = provider.program() else { return Ok(None) };
+        let asked = settings.program.clone().unwrap_or_else(|| PathBuf::from(&spec.name));
+        let Some(path) = look(&asked, home) else { return Err(missing(provider.name(), &spec, &asked)) };
+        let mut found = describe(&path, &spec, home);
+        found.version = self.version(&found).await;
+        match (spec.least, found.version) {
+            (Some(least), Some(version)) if version < least => Err(Refusal::new(
+                Reason::ProviderMissing,
+                format!("{} {version} is too old for Ostler", spec.name),
+            )
+            .because(format!("{} is version {version}; {least} or newer is needed", found.path.display()))
+            .hint(spec.install.clone(), "installs a newer one")),
+            _ => Ok(Some(found)),
+        }
+    }
+
+    async fn version(&self, found: &FoundProgram) -> Option<Version> {
+        let identity = identity(&found.path)?;
+        let known = |versions: &Mutex<HashMap<_, _>>| versions.lock().ok()?.get(&identity).copied();
+        if let Some(version) = known(&self.versions) {
+            return version;
+        }
+        let version = ask_version(found).await;
+        if let Ok(mut versions) = self.versions.lock() {
+            versions.insert(identity, version);
+        }
+        version
+    }
+}
+
+fn identity(path: &Path) -> Option<Identity> {
+    let found = fs::metadata(path).ok()?;
+    Some(Identity { path: path.to_owned(), inode: found.ino(), bytes: found.size(), modified: found.mtime() })
+}
+
+fn missing(provider: &str, spec: &ProgramSpec, asked: &Path) -> Refusal {
+    let refusal = Refusal::new(Reason::ProviderMissing, format!("the program of {provider} was not found"));
+    let refusal = if asked.is_absolute() {
+        refusal.because(format!("{} is no program that can be run", asked.display()))
+    } else {
+        refusal.because(format!("{} is in none of the directories that were searched", asked.display()))
+    };
+    refusal
+        .hint(spec.install.clone(), "installs it")
+        .hint(format!("ostler config set providers.{provider}.program PATH"), "says where it is")
+}
+
+/// A program by its path, or by its name in the usual places.
+fn look(asked: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    if asked.is_absolute() {
+        return is_program(asked).then(|| fs::canonicalize(asked).ok())?;
+    }
+    let path = env::var_os("PATH").unwrap_or_default();
+    let mut places: Vec<PathBuf> = env::split_paths(&path).filter(|dir| dir.is_absolute()).collect();
+    places.extend(home.iter().flat_map(|home| BELOW_HOME.map(|below| home.join(below))));
+    places.extend(home.iter().flat_map(|home| node_versions(&home.join(NVM))));
+    places.extend(["/usr/local/bin", "/usr/bin", "/bin", "/opt/homebrew/bin"].map(PathBuf::from));
+    places
+        .into_iter()
+        .map(|dir| dir.join(asked))
+        .find(|path| is_program(path))
+        .and_then(|path| fs::canonicalize(path).ok())
+}
+
+/// The newest first.
+fn node_versions(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut found: Vec<_> = entries.map(|entry| entry.path()).collect();
+    found.sort_by_key(|path| {
+        std::cmp::Reverse(Version::find(&path.file_name().unwrap_or_default().to_string_lossy()))
+    });
+    found.into_iter().map(|dir| dir.join("bin")).collect()
+}
+
+fn is_program(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// What a program is and needs: npm's launchers lead to the program itself, scripts to what runs them.
+fn describe(path: &Path, spec: &ProgramSpec, home: Option<&Path>) -> FoundProgram {
+    let of = |path: PathBuf, read_only, search| FoundProgram { path, version: None, read_only, search };
+    let packages: Vec<&Path> =
+        path.ancestors().filter(|dir| dir.file_name().is_some_and(|name| name == "node_modules")).collect();
+    let below =
+        |dir: &Path| spec.natives.iter().map(|native| dir.join(native)).find(|native| is_program(native));
+    // A package may have its native part in a `node_modules` of its own.
+    let inner: Vec<PathBuf> = path
+        .ancestors()
+        .map(|dir| dir.join("node_modules"))
+        .take_while(|dir| dir.components().count() > 2)
+        .collect();
+    let native = packages.iter().copied().chain(inner.iter().map(PathBuf::as_path)).find_map(below);
+    if let Some(native) = native.and_then(|native| fs::canonicalize(native).ok()) {
+        let package = native.parent().map(Path::to_owned).unwrap_or_else(|| native.clone());
+        return of(native, vec![package], Vec::new());
+    }
+    match interpreter(path) {
+        None => of(path.to_owned(), vec![path.to_owned()], Vec::new()),
+        Some(interpreter) => {
+            let package = packages.last().copied().or(path.parent()).unwrap_or(path).to_owned();
+            let runtime = look(Path::new(&interpreter), home);
+            let search = runtime.iter().filter_map(|runtime| runtime.parent().map(Path::to_owned)).collect();
+            of(path.to_owned(), [package].into_iter().chain(runtime).collect(), search)
+        }
+    }
+}
+
+/// The name of what runs a script: `node` for `#!/usr/bin/env node`.
+fn interpreter(path: &Path) -> Option<String> {
+    use std::io::Read;
+    let mut first = Vec::new();
+    fs::File::open(path).ok()?.take(SHEBANG_BYTES as u64).read_to_end(&mut first).ok()?;
+    let text = String::from_utf8_lossy(&first);
+    let words = text.lines().next()?.strip_prefix("#!")?.split_whitespace();
+    let name = words.filter(|word| !word.starts_with('-')).find(|word| !word.ends_with("/env"))?;
+    Some(name.rsplit('/').next().unwrap_or(name).to_owned())
+}
+
+/// Asks the program itself. It is the user's own, and what it says goes into no file.
+async fn ask_version(found: &FoundProgram) -> Option<Version> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let search = env::join_paths(found.search.iter().cloned().chain(env::split_paths(&path))).ok()?;
+    let asked = Command::new(&found.path)
+        .arg("--version")
+        .env("PATH", search)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .current_dir("/")
+        .output();
+    let said = tokio::time::timeout(VERSION_WITHIN, asked).await.ok()?.ok()?;
+    Version::find(&String::from_utf8_lossy(&said.stdout))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(path: &Path, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn spec() -> ProgramSpec {
+        ProgramSpec {
+            name: "agent".to_owned(),
+            natives: vec!["@maker/agent-linux-x64/agent".into()],
+            least: Some(Version(2, 0, 0)),
+            install: "npm install -g agent".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_launcher_of_npm_leads_to_the_program_itself() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(dir.path()).unwrap();
+        let launcher = root.join("lib/node_modules/@maker/agent/cli.js");
+        program(&launcher, "#!/usr/bin/env node\n");
+        let found = describe(&launcher, &spec(), None);
+        assert_eq!(found.path, launcher);
+        assert_eq!(found.read_only[0], root.join("lib/node_modules"), "a script needs its package");
+        for native in [
+            "lib/node_modules/@maker/agent/node_modules/@maker/agent-linux-x64/agent",
+            "lib/node_modules/@maker/agent-linux-x64/agent",
+        ] {
+            program(&root.join(native), "\u{7f}ELF");
+            assert_eq!(describe(&launcher, &spec(), None).path, root.join(native));
+        }
+    }
+
+    #[test]
+    fn a_program_is_found_below_a_home_and_a_missing_one_says_what_to_do() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join(".nvm/versions/node/v20.1.0/bin/some-agent-of-a-test");
+        assert_eq!(look(Path::new("some-agent-of-a-test"), Some(home.path())), None);
+        program(&path, "#!/bin/sh\n");
+        let found = look(Path::new("some-agent-of-a-test"), Some(home.path()));
+        assert_eq!(found, fs::canonicalize(&path).ok());
+        let refusal = missing("agent", &spec(), Path::new("agent"));
+        assert_eq!((refusal.reason, refusal.hints.len()), (Reason::ProviderMissing, 2));
+    }
+
+    #[test]
+    fn a_script_names_what_runs_it() {
+        let dir = tempfile::tempdir().unwrap();
+        for (first, name) in [
+            ("#!/usr/bin/env node", Some("node")),
+            ("#!/usr/bin/env -S node --x", Some("node")),
+            ("#!/bin/sh -e", Some("sh")),
+            ("\u{7f}ELF", None),
+        ] {
+            let path = dir.path().join("script");
+            fs::write(&path, format!("{first}\nmore\n")).unwrap();
+            assert_eq!(interpreter(&path).as_deref(), name, "{first}");
+        }
+    }
+}
