@@ -7,7 +7,10 @@
 //! To add one: a folder here, and one line in [`registry`].
 #![forbid(unsafe_code)]
 
+pub mod acp;
+pub mod codex;
 mod foreign;
+pub mod openai_api;
 pub mod registry;
 pub mod script;
 mod version;

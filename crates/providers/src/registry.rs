@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::{Provider, script};
+use crate::{Provider, acp, codex, openai_api, script};
 
 /// All built-in providers, in the order in which they are listed.
 pub fn all() -> Vec<Arc<dyn Provider>> {
-    vec![Arc::new(script::Script)]
+    vec![Arc::new(codex::Codex), Arc::new(openai_api::OpenaiApi), Arc::new(script::Script)]
 }
 
 /// The provider of this name. One that is configuration alone exists by its name: what it is to run is said when it is
 /// launched, so that a session whose configuration is gone can still be looked after.
 pub fn find(name: &str) -> Option<Arc<dyn Provider>> {
-    all().into_iter().find(|provider| provider.name() == name)
+    let configured = || acp::Acp::named(name).map(|acp| Arc::new(acp) as Arc<dyn Provider>);
+    all().into_iter().find(|provider| provider.name() == name).or_else(configured)
 }

@@ -75,6 +75,15 @@ pub(super) fn opened(session: Option<&str>, model: &str) -> Value {
     result
 }
 
+/// What one model call cost.
+pub(super) struct Spent<'a> {
+    pub(super) usage: Usage,
+    pub(super) estimated: bool,
+    pub(super) model: &'a str,
+    /// The server's name for the call.
+    pub(super) call: Option<&'a str>,
+}
+
 /// What one session says.
 pub(super) struct Voice {
     pub(super) session: String,
@@ -143,16 +152,10 @@ impl Voice {
     }
 
     /// One model call's tokens. `used` is how full the context is; what was spent is in `_meta`.
-    pub(super) fn usage(
-        &self,
-        usage: &Usage,
-        estimated: bool,
-        used: u64,
-        window: Option<u64>,
-        model: &str,
-    ) -> io::Result<()> {
+    pub(super) fn usage(&self, spent: &Spent<'_>, used: u64, window: Option<u64>) -> io::Result<()> {
+        let Spent { usage, estimated, model, call } = spent;
         self.update(json!({"sessionUpdate": "usage_update", "used": used, "size": window.unwrap_or(0),
-            "_meta": {"ostler": {"call": usage, "estimated": estimated, "model": model}}}))
+            "_meta": {"ostler": {"call": usage, "callId": call, "estimated": estimated, "model": model}}}))
     }
 
     pub(super) fn waiting(&self, why: &str, rate_limit: bool, after: std::time::Duration) -> io::Result<()> {

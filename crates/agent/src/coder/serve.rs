@@ -19,7 +19,7 @@ use ostler_domain::Usage;
 use serde_json::{Value, json};
 
 use super::{
-    acp::{self, Incoming, Voice},
+    acp::{self, Incoming, Spent, Voice},
     conversation::{Conversation, Entry},
     http::Answer,
     journal::Journal,
@@ -189,9 +189,13 @@ impl Agent {
     ) -> io::Result<()> {
         match note {
             Note::Save(entry) => journal.add(entry),
-            Note::Usage { usage, estimated, input_tokens } => {
+            Note::Usage { usage, estimated, input_tokens, call } => {
                 *spent += *usage;
-                voice.usage(usage, *estimated, *input_tokens, self.settings.context_window, model)
+                voice.usage(
+                    &Spent { usage: *usage, estimated: *estimated, model, call: call.as_deref() },
+                    *input_tokens,
+                    self.settings.context_window,
+                )
             }
             Note::ToolStarted { number, name, title, kind, input } => {
                 voice.tool_started(*number, name, title, *kind, input)

@@ -110,6 +110,7 @@ pub(super) enum Note {
         usage: Usage,
         estimated: bool,
         input_tokens: u64,
+        call: Option<String>,
     },
     ToolStarted {
         number: u64,
@@ -282,8 +283,8 @@ impl<'a> Turn<'a> {
 
     fn replied(&mut self, calling: Calling, replied: Replied) -> Act {
         self.tries = 0;
-        let Replied { reply, usage } = replied;
-        self.count(usage, reply.text.len() + reply.thinking.len());
+        let Replied { reply, usage, call } = replied;
+        self.count(usage, call, reply.text.len() + reply.thinking.len());
         if calling == Calling::Summary {
             let text = format!("{SUMMARY_IS}\n\n{}", reply.text.trim());
             self.save(Entry::Summarised { text, kept: self.talk.conversation.unseen() });
@@ -423,7 +424,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Books a whole reply. A server that does not say what it cost is estimated, never free.
-    fn count(&mut self, usage: Option<Usage>, reply_bytes: usize) {
+    fn count(&mut self, usage: Option<Usage>, call: Option<String>, reply_bytes: usize) {
         let bytes = self.talk.conversation.bytes();
         let (usage, estimated) = match usage {
             Some(usage) => (usage, false),
@@ -436,13 +437,13 @@ impl<'a> Turn<'a> {
         if !estimated {
             self.talk.measured = Some((bytes, input_tokens));
         }
-        self.notes.push(Note::Usage { usage, estimated, input_tokens });
+        self.notes.push(Note::Usage { usage, estimated, input_tokens, call });
     }
 
     /// Books what was received of a reply that was cut: the server had made it.
     fn count_cut(&mut self, received: usize) {
         let usage = Usage { output: estimate(received).max(1), ..Usage::default() };
-        self.notes.push(Note::Usage { usage, estimated: true, input_tokens: self.tokens() });
+        self.notes.push(Note::Usage { usage, estimated: true, input_tokens: self.tokens(), call: None });
     }
 
     /// About how many tokens the next request has.

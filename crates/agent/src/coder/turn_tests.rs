@@ -26,6 +26,7 @@ fn replied_to(input: u64, text: &str, calls: Vec<Call>) -> Happened {
     Happened::Replied(Replied {
         reply: Reply { text: text.into(), calls, ..Reply::default() },
         usage: Some(usage),
+        call: None,
     })
 }
 
@@ -248,6 +249,7 @@ fn a_server_that_names_no_usage_is_estimated() {
     turn.on(Happened::Replied(Replied {
         reply: Reply { text: "y".repeat(40), ..Reply::default() },
         usage: None,
+        call: None,
     }));
     let usage = turn.notes().into_iter().find_map(|note| match note {
         Note::Usage { usage, estimated: true, .. } => Some(usage),

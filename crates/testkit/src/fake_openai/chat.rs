@@ -7,10 +7,16 @@ use serde_json::{Value, json};
 
 use super::{connection::Events, script::Step};
 
-pub(super) fn send(events: &mut Events<'_>, step: &Step, body: &Value, usage: Usage) -> io::Result<()> {
+pub(super) fn send(
+    events: &mut Events<'_>,
+    step: &Step,
+    body: &Value,
+    usage: Usage,
+    number: usize,
+) -> io::Result<()> {
     let wants_usage = body["stream_options"]["include_usage"] == true;
     let mut chunk = |choices: Value, usage: Value| {
-        let mut chunk = json!({"id": "chatcmpl-fake", "object": "chat.completion.chunk", "created": 1_700_000_000,
+        let mut chunk = json!({"id": format!("chatcmpl-{number}"), "object": "chat.completion.chunk", "created": 1_700_000_000,
             "model": body["model"], "choices": choices});
         if wants_usage {
             chunk["usage"] = usage;

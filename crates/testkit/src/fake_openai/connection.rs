@@ -123,8 +123,8 @@ fn answer(stream: &TcpStream, state: &State, request: Request) -> io::Result<()>
     events.begin()?;
     let usage = step.usage(&body);
     match wire {
-        Wire::Chat => chat::send(&mut events, &step, &body, usage)?,
-        Wire::Responses => responses::send(&mut events, &step, &body, usage)?,
+        Wire::Chat => chat::send(&mut events, &step, &body, usage, number)?,
+        Wire::Responses => responses::send(&mut events, &step, &body, usage, number)?,
     }
     // Before the last byte: whoever has read the answer finds it booked.
     state.amend(number, |seen| (seen.complete, seen.usage) = (true, Some(usage)));

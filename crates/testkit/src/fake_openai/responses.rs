@@ -7,9 +7,15 @@ use serde_json::{Value, json};
 
 use super::{connection::Events, script::Step};
 
-pub(super) fn send(events: &mut Events<'_>, step: &Step, body: &Value, usage: Usage) -> io::Result<()> {
+pub(super) fn send(
+    events: &mut Events<'_>,
+    step: &Step,
+    body: &Value,
+    usage: Usage,
+    number: usize,
+) -> io::Result<()> {
     let at = body["input"].as_array().map_or(0, Vec::len);
-    let id = format!("resp_{at:x}");
+    let id = format!("resp_{number}");
     let mut number = 0;
     let mut event = |kind: &str, mut event: Value| {
         event["type"] = kind.into();

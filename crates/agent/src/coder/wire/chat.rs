@@ -61,6 +61,7 @@ pub(super) struct ChatAssembler {
     calls: Vec<Fragments>,
     finish: Option<Finish>,
     usage: Option<Usage>,
+    id: Option<String>,
 }
 
 /// A call as far as it has come.
@@ -80,6 +81,9 @@ impl Assembler for ChatAssembler {
         let chunk = parse(data)?;
         if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
             return Err(Fault::in_stream(error));
+        }
+        if self.id.is_none() {
+            self.id = chunk.get("id").and_then(Value::as_str).filter(|id| !id.is_empty()).map(str::to_owned);
         }
         // Some servers repeat a running sum in every chunk: the last one is it.
         if let Some(reported) = chunk.get("usage").and_then(read_usage) {
@@ -127,7 +131,7 @@ impl Assembler for ChatAssembler {
         });
         let reply =
             Reply { calls: calls.collect(), text: self.text, thinking: self.thinking, finish, raw: vec![] };
-        Ok(Replied { reply, usage: self.usage })
+        Ok(Replied { reply, usage: self.usage, call: self.id })
     }
 }
 

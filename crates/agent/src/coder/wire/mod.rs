@@ -41,6 +41,8 @@ pub(super) struct Replied {
     pub(super) reply: Reply,
     /// Nothing when the server does not say.
     pub(super) usage: Option<Usage>,
+    /// The server's name for the call.
+    pub(super) call: Option<String>,
 }
 
 /// Puts a reply together from the data of its stream.

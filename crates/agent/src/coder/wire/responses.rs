@@ -59,6 +59,7 @@ fn input(item: &Item) -> Vec<Value> {
 pub(super) struct ResponsesAssembler {
     reply: Reply,
     usage: Option<Usage>,
+    id: Option<String>,
     ended: bool,
 }
 
@@ -94,7 +95,7 @@ impl Assembler for ResponsesAssembler {
         if !self.ended {
             return Err(Fault::Cut("the stream ended without a final event".into()));
         }
-        Ok(Replied { reply: self.reply, usage: self.usage })
+        Ok(Replied { reply: self.reply, usage: self.usage, call: self.id })
     }
 }
 
@@ -132,6 +133,7 @@ impl ResponsesAssembler {
     fn end(&mut self, event: &Value, finish: Finish) {
         self.ended = true;
         self.reply.finish = finish;
+        self.id = event["response"]["id"].as_str().map(str::to_owned);
         let reported = &event["response"]["usage"];
         self.usage = usage(
             &reported["input_tokens"],

@@ -1,0 +1,127 @@
+//! Agents that speak the Agent Client Protocol on their standard streams. Which program that is, is configuration:
+//! `[providers."acp:NAME"]`.
+
+mod dialogue;
+mod tool;
+mod turn;
+mod usage;
+
+use std::path::PathBuf;
+
+use ostler_domain::{limits, provider::ACP_PREFIX};
+use ostler_tape::{frame::Rung, launch::default_ladder};
+
+pub(crate) use dialogue::{AcpDialogue, opening};
+
+use crate::{
+    Capabilities, CommandSpec, Dialogue, DialogueState, Launch, LaunchError, ProgramSpec, Provider, Say,
+    Terms, UnknownState, UsageSource,
+};
+
+/// What any client of the protocol can count on.
+pub(crate) const CAPABILITIES: Capabilities = Capabilities {
+    resume: true,
+    fork: false,
+    steer: false,
+    interrupt: true,
+    approvals: true,
+    partial_output: true,
+    model_change: false,
+    usage: UsageSource::Report,
+};
+
+/// One agent that somebody has configured.
+pub struct Acp {
+    /// With its prefix.
+    name: String,
+}
+
+impl Acp {
+    /// The provider of this name, if it is one of these.
+    pub fn named(name: &str) -> Option<Self> {
+        let own = name.strip_prefix(ACP_PREFIX)?;
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        (!own.is_empty() && own.len() <= limits::NAME_BYTES && own.bytes().all(is_plain))
+            .then(|| Self { name: name.to_owned() })
+    }
+
+    fn own_name(&self) -> &str {
+        self.name.strip_prefix(ACP_PREFIX).unwrap_or(&self.name)
+    }
+}
+
+impl Provider for Acp {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        CAPABILITIES
+    }
+
+    fn program(&self) -> Option<ProgramSpec> {
+        let (natives, install): (&[&str], _) = match self.own_name() {
+            "opencode" => (
+                &["opencode-linux-x64/bin/opencode", "opencode-linux-arm64/bin/opencode"],
+                "npm install -g opencode-ai",
+            ),
+            "gemini" => (&[], "npm install -g @google/gemini-cli"),
+            _ => (&[], ""),
+        };
+        Some(ProgramSpec {
+            name: self.own_name().to_owned(),
+            natives: natives.iter().map(PathBuf::from).collect(),
+            least: None,
+            install: match install {
+                "" => format!("ostler config set 'providers.\"{}\".program' PATH", self.name),
+                install => install.to_owned(),
+            },
+        })
+    }
+
+    fn command(&self, launch: &Launch) -> Result<CommandSpec, LaunchError> {
+        if let Some(key) = self.unknown_setting(&launch.terms.config) {
+            return Err(LaunchError::UnknownSetting { key: key.to_owned() });
+        }
+        let program = launch.program.as_ref().ok_or(LaunchError::NoProgram)?;
+        // The usual words of agents that people are likely to have; anybody else's are configured.
+        let usual: &[&str] = match self.own_name() {
+            "opencode" | "goose" => &["acp"],
+            "gemini" => &["--acp"],
+            _ => &[],
+        };
+        let usual = if launch.settings.args.is_empty() { usual } else { &[] };
+        let args = usual.iter().map(|word| (*word).to_owned()).chain(launch.settings.args.iter().cloned());
+        let mut env = vec![("HOME".to_owned(), launch.home.to_string_lossy().into_owned())];
+        env.push(("NO_COLOR".to_owned(), "1".to_owned()));
+        Ok(CommandSpec { program: program.path.clone(), args: args.collect(), env, ..CommandSpec::default() })
+    }
+
+    fn opening(&self, terms: &Terms) -> Vec<Say> {
+        opening(terms)
+    }
+
+    fn dialogue(&self, state: Option<&DialogueState>) -> Result<Box<dyn Dialogue>, UnknownState> {
+        Ok(Box::new(AcpDialogue::restore(state)?))
+    }
+
+    fn stop_ladder(&self) -> Vec<Rung> {
+        default_ladder(limits::STOP_RUNG)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_plain() {
+        assert_eq!(
+            Acp::named("acp:opencode").map(|acp| acp.name().to_owned()).as_deref(),
+            Some("acp:opencode")
+        );
+        for name in ["acp:", "acp", "codex", "acp:../x", "acp:a b"] {
+            assert!(Acp::named(name).is_none(), "{name}");
+        }
+    }
+}

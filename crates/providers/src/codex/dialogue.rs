@@ -1,0 +1,504 @@
+//! The conversation with `codex app-server`: JSON-RPC without its version, one object a line, requests both ways, each
+//! side with numbers of its own.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use ostler_domain::{
+    MessageId,
+    event::{AgentRetrying, AskKind, ContextCompacted, StopReason, ToolResult},
+    session::{AgentRequest, Begin, CallUsage, Report},
+    text::one_line,
+};
+use ostler_tape::{Line, LineBody, Stream};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{
+    config::{SANDBOX, approval_policy},
+    item::{self, Open},
+    meter::{self, Total},
+};
+use crate::{Dialogue, DialogueState, Heard, Say, Terms, UnknownState, foreign};
+
+const STATE_VERSION: u32 = 1;
+const METHOD_NOT_FOUND: i64 = -32601;
+const OPENING: &str = "open:";
+const ERROR_BYTES: usize = 2000;
+/// How many of each are remembered: requests without an answer, turns of this process, calls that ended.
+const REMEMBERED: usize = 64;
+/// Notifications that say nothing we want, some of them long.
+const UNWANTED: [&str; 5] = [
+    "account/rateLimits/updated",
+    "remoteControl/status/changed",
+    "thread/readState/changed",
+    "turn/diff/updated",
+    "item/commandExecution/outputDelta",
+];
+
+pub(super) fn opening(terms: &Terms) -> Vec<Say> {
+    let opening = Opening {
+        cwd: terms.working_dir.to_string_lossy().into_owned(),
+        approval: approval_policy(terms.approve).to_owned(),
+        before: terms.begin.provider_id().map(str::to_owned),
+        fork: matches!(terms.begin, Begin::Fork { .. }),
+        instructions: terms.instructions.clone(),
+    };
+    let Ok(tag) = serde_json::to_string(&opening) else { return Vec::new() };
+    let initialize = json!({"id": "open", "method": "initialize", "params": {
+        "clientInfo": {"name": "ostler", "title": "Ostler", "version": env!("CARGO_PKG_VERSION")},
+        "capabilities": {"experimentalApi": true, "requestAttestation": false, "optOutNotificationMethods": UNWANTED},
+    }});
+    Say::line(format!("{OPENING}{tag}"), &initialize).into_iter().collect()
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Opening {
+    cwd: String,
+    approval: String,
+    before: Option<String>,
+    fork: bool,
+    instructions: Option<String>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct CodexDialogue {
+    opening: Opening,
+    thread: Option<String>,
+    model: Option<String>,
+    is_bound: bool,
+    /// The turn that is open.
+    turn: Option<String>,
+    /// Turns that began in this process.
+    turns: VecDeque<String>,
+    /// Prompts that were written and belong to no turn yet.
+    prompts: Vec<MessageId>,
+    waiting: BTreeMap<String, Waiting>,
+    asks: BTreeMap<String, Ask>,
+    open: BTreeMap<String, Open>,
+    /// Calls whose result was told: what comes about them later is old.
+    ended: VecDeque<String>,
+    /// A message that is the answer if nothing follows it.
+    held: Option<String>,
+    totals: BTreeMap<String, Total>,
+    /// What the last report of background work said.
+    background: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+enum Waiting {
+    Initialize,
+    Thread { resumed: bool },
+    Turn,
+    Ping,
+    Other,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Ask {
+    id: Value,
+}
+
+impl CodexDialogue {
+    pub(super) fn restore(state: Option<&DialogueState>) -> Result<Self, UnknownState> {
+        match state {
+            None => Ok(Self::default()),
+            Some(state) if state.version != STATE_VERSION => Err(UnknownState(state.version)),
+            Some(state) => serde_json::from_slice(&state.bytes).map_err(|_| UnknownState(state.version)),
+        }
+    }
+}
+
+impl Dialogue for CodexDialogue {
+    fn on_line(&mut self, line: &Line<'_>, heard: &mut Vec<Heard>) {
+        if line.stream == Stream::In {
+            return self.told(line);
+        }
+        let message = foreign::object(line).and_then(|text| serde_json::from_str::<Value>(text).ok());
+        match message {
+            Some(message) if message.get("method").is_some() || message.get("id").is_some() => {
+                self.said(&message, line, heard);
+            }
+            _ => heard.extend(foreign::unread(line).map(Heard::Report)),
+        }
+    }
+
+    fn on_request(&self, request: &AgentRequest, input_no: u64) -> Option<Vec<u8>> {
+        let id = format!("in-{input_no}");
+        let thread = self.thread.as_deref().unwrap_or_default();
+        let input = |text: &str| json!([{"type": "text", "text": text, "text_elements": []}]);
+        let message = match request {
+            AgentRequest::Prompt(message) => json!({"id": id, "method": "turn/start",
+                "params": {"threadId": thread, "input": input(&message.text)}}),
+            AgentRequest::Steer(message) => json!({"id": id, "method": "turn/steer",
+                "params": {"threadId": thread, "expectedTurnId": self.turn.as_ref()?, "input": input(&message.text)}}),
+            // With no turn open it would never be answered.
+            AgentRequest::Interrupt | AgentRequest::End => json!({"id": id, "method": "turn/interrupt",
+                "params": {"threadId": thread, "turnId": self.turn.as_ref()?}}),
+            AgentRequest::Answer { ask, allow, .. } => {
+                let decision = if *allow { "accept" } else { "decline" };
+                json!({"id": self.asks.get(ask)?.id, "result": {"decision": decision}})
+            }
+            // Nobody knows this method, and whoever says so is alive.
+            AgentRequest::Nudge => json!({"id": id, "method": "_ostler/ping", "params": {}}),
+            AgentRequest::Model(_) => return None,
+        };
+        let mut bytes = serde_json::to_vec(&message).ok()?;
+        bytes.push(b'\n');
+        Some(bytes)
+    }
+
+    fn state(&self) -> DialogueState {
+        DialogueState { version: STATE_VERSION, bytes: serde_json::to_vec(self).unwrap_or_default() }
+    }
+}
+
+impl CodexDialogue {
+    /// Something was written to the agent.
+    fn told(&mut self, line: &Line<'_>) {
+        let tag = line.input.as_ref().map_or("", |input| input.tag.as_str());
+        if let Some(opening) = tag.strip_prefix(OPENING) {
+            self.opening = serde_json::from_str(opening).unwrap_or_default();
+        }
+        let LineBody::Whole(bytes) = &line.body else { return };
+        for message in
+            bytes.split(|byte| *byte == b'\n').filter_map(|one| serde_json::from_slice::<Value>(one).ok())
+        {
+            match (message["method"].as_str(), message.get("id")) {
+                (Some(method), Some(id)) => {
+                    let waiting = match method {
+                        "initialize" => Waiting::Initialize,
+                        "thread/start" => Waiting::Thread { resumed: false },
+                        "thread/resume" | "thread/fork" => Waiting::Thread { resumed: true },
+                        "turn/start" | "turn/steer" => {
+                            self.prompts.extend(AgentRequest::prompted(tag));
+                            Waiting::Turn
+                        }
+                        "_ostler/ping" => Waiting::Ping,
+                        _ => Waiting::Other,
+                    };
+                    if self.waiting.len() >= REMEMBERED {
+                        self.waiting.pop_first();
+                    }
+                    self.waiting.insert(id.to_string(), waiting);
+                }
+                (None, Some(id)) => {
+                    self.asks.remove(&id.to_string());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn said(&mut self, message: &Value, line: &Line<'_>, heard: &mut Vec<Heard>) {
+        let params = &message["params"];
+        match (message["method"].as_str(), message.get("id")) {
+            (Some("item/commandExecution/requestApproval" | "item/fileChange/requestApproval"), Some(id)) => {
+                self.asked(id, params, heard);
+            }
+            (Some(method), Some(id)) => {
+                let error = json!({"code": METHOD_NOT_FOUND, "message": format!("{method} is not offered")});
+                heard.extend(Say::line("refuse", &json!({"id": id, "error": error})).map(Heard::Say));
+            }
+            (Some(method), None) => self.notified(method, params, line, heard),
+            (None, Some(id)) => {
+                if let Some(waiting) = self.waiting.remove(&id.to_string()) {
+                    self.answered(&waiting, message, line, heard);
+                }
+            }
+            (None, None) => {}
+        }
+    }
+
+    fn answered(&mut self, waiting: &Waiting, message: &Value, line: &Line<'_>, heard: &mut Vec<Heard>) {
+        let error = message.get("error").filter(|error| !error.is_null());
+        let result = message.get("result").unwrap_or(&Value::Null);
+        match (waiting, error) {
+            (Waiting::Initialize, None) => {
+                heard.extend(Say::line("initialized", &json!({"method": "initialized"})).map(Heard::Say));
+                heard.extend(self.open_thread(line, self.opening.before.as_deref()));
+            }
+            (Waiting::Thread { .. }, None) => {
+                self.thread = result["thread"]["id"].as_str().map(str::to_owned);
+                self.model = result["model"].as_str().map(str::to_owned);
+                let (provider_id, model) = (self.thread.clone(), self.model.clone());
+                heard.push(Heard::Report(Report::Ready { provider_id, model }));
+            }
+            (Waiting::Thread { resumed: true }, Some(error)) => {
+                // Its file is gone, or no turn was ever run in it.
+                heard.push(Heard::Report(Report::ContextReset { why: in_words(error) }));
+                heard.extend(self.open_thread(line, None));
+            }
+            (Waiting::Ping, _) => heard.push(Heard::Report(Report::Alive)),
+            (Waiting::Turn, Some(error)) => {
+                heard.push(Heard::Report(Report::Error(in_words(error))));
+                if self.turn.is_none() {
+                    // The prompt was taken and came to nothing: a turn that failed at once.
+                    let messages = std::mem::take(&mut self.prompts);
+                    heard.push(Heard::Report(Report::TurnStarted { messages }));
+                    heard.push(Heard::Report(Report::TurnEnded { stop_reason: StopReason::Error }));
+                }
+            }
+            (Waiting::Turn, None) if self.turn.is_some() && !self.prompts.is_empty() => {
+                // It went into the turn that is open.
+                let messages = std::mem::take(&mut self.prompts);
+                heard.push(Heard::Report(Report::TurnStarted { messages }));
+            }
+            (_, Some(error)) => heard.push(Heard::Report(Report::Error(in_words(error)))),
+            (Waiting::Turn | Waiting::Other, None) => {}
+        }
+    }
+
+    fn open_thread(&self, line: &Line<'_>, before: Option<&str>) -> Option<Heard> {
+        let mut params =
+            json!({"cwd": self.opening.cwd, "approvalPolicy": self.opening.approval, "sandbox": SANDBOX});
+        if let Some(instructions) = &self.opening.instructions {
+            params["developerInstructions"] = instructions.as_str().into();
+        }
+        let method = match before {
+            None => "thread/start",
+            Some(before) => {
+                params["threadId"] = before.into();
+                params["excludeTurns"] = true.into();
+                if self.opening.fork { "thread/fork" } else { "thread/resume" }
+            }
+        };
+        let request = json!({"id": format!("at-{}", line.start), "method": method, "params": params});
+        Say::line(method, &request).map(Heard::Say)
+    }
+
+    fn notified(&mut self, method: &str, params: &Value, line: &Line<'_>, heard: &mut Vec<Heard>) {
+        let is_ours = self.thread.is_some() && params["threadId"].as_str() == self.thread.as_deref();
+        match method {
+            "turn/started" => {
+                let id = params["turn"]["id"].as_str().unwrap_or_default();
+                remember(&mut self.turns, id);
+                if is_ours && self.turn.as_deref() != Some(id) {
+                    self.turn = Some(id.to_owned());
+                    let messages = std::mem::take(&mut self.prompts);
+                    heard.push(Heard::Report(Report::TurnStarted { messages }));
+                    self.bind(heard);
+                }
+            }
+            "thread/tokenUsage/updated" => self.used(params, heard),
+            _ if !is_ours => {}
+            "turn/completed" => self.turn_completed(&params["turn"], line, heard),
+            "item/started" => self.item_started(&params["item"], heard),
+            "item/completed" => self.item_completed(&params["item"], heard),
+            "item/agentMessage/delta" => {
+                heard.extend(params["delta"].as_str().map(|delta| Heard::Delta(delta.to_owned())));
+            }
+            "error" => failed(params, heard),
+            "serverRequest/resolved" => {
+                let ask = params["requestId"].to_string();
+                if self.asks.remove(&ask).is_some() {
+                    heard.push(Heard::Report(Report::ApprovalWithdrawn { ask }));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A turn runs under the thread's id: its file is there.
+    fn bind(&mut self, heard: &mut Vec<Heard>) {
+        if let (false, Some(provider_id)) = (self.is_bound, self.thread.clone()) {
+            self.is_bound = true;
+            heard.push(Heard::Report(Report::Bound { provider_id, model: self.model.clone() }));
+        }
+    }
+
+    fn used(&mut self, params: &Value, heard: &mut Vec<Heard>) {
+        let thread = params["threadId"].as_str().unwrap_or_default();
+        let turn = params["turnId"].as_str().unwrap_or_default();
+        let is_ours = self.turns.iter().any(|own| own == turn);
+        let before = self.totals.get(thread).copied();
+        let (total, usage) = meter::added(before, &params["tokenUsage"], is_ours);
+        if self.totals.len() >= REMEMBERED && before.is_none() {
+            self.totals.pop_first();
+        }
+        self.totals.insert(thread.to_owned(), total);
+        if let Some(usage) = usage {
+            let model = self.model.clone();
+            heard.push(Heard::Report(Report::Usage(CallUsage { usage, model, call: None })));
+        }
+    }
+
+    fn item_started(&mut self, item: &Value, heard: &mut Vec<Heard>) {
+        let (id, kind) = (item["id"].as_str().unwrap_or_default(), item["type"].as_str().unwrap_or_default());
+        if kind != "userMessage" {
+            self.flush(heard);
+        }
+        if item::is_tool(kind) && !self.open.contains_key(id) {
+            let open = Open::of(item);
+            heard.push(Heard::Report(Report::ToolCall(open.call(id))));
+            self.open.insert(id.to_owned(), open);
+        }
+    }
+
+    fn item_completed(&mut self, item: &Value, heard: &mut Vec<Heard>) {
+        let (id, kind) = (item["id"].as_str().unwrap_or_default(), item["type"].as_str().unwrap_or_default());
+        match kind {
+            "reasoning" => {
+                let joined = |key: &str| {
+                    let parts = item[key].as_array().into_iter().flatten().filter_map(Value::as_str);
+                    parts.collect::<Vec<_>>().join("\n\n")
+                };
+                let summary = joined("summary");
+                let text = if summary.is_empty() { joined("content") } else { summary };
+                if !text.trim().is_empty() {
+                    heard.push(Heard::Report(Report::Thinking(text.into())));
+                }
+            }
+            "agentMessage" => {
+                self.flush(heard);
+                self.held = item["text"].as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned);
+                if item["phase"] == "commentary" {
+                    self.flush(heard);
+                }
+            }
+            "contextCompaction" => {
+                let compacted = ContextCompacted { automatic: true, before: None, after: None };
+                heard.push(Heard::Report(Report::Compacted(compacted)));
+            }
+            kind if item::is_tool(kind) && !self.ended.iter().any(|ended| ended == id) => {
+                if self.open.remove(id).is_none() {
+                    heard.push(Heard::Report(Report::ToolCall(Open::of(item).call(id))));
+                }
+                remember(&mut self.ended, id);
+                heard.push(Heard::Report(Report::ToolResult(item::result(id, item))));
+                if self.turn.is_none() {
+                    self.tell_background(heard);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A message that something follows was not the answer.
+    fn flush(&mut self, heard: &mut Vec<Heard>) {
+        if let Some(text) = self.held.take() {
+            heard.push(Heard::Report(Report::Thinking(text.into())));
+        }
+    }
+
+    fn asked(&mut self, id: &Value, params: &Value, heard: &mut Vec<Heard>) {
+        let item = params["itemId"].as_str().unwrap_or_default();
+        let open = self.open.get(item);
+        let tool = open.map_or("commandExecution", |open| open.kind.as_str()).to_owned();
+        let known =
+            open.map(|open| if open.is_command() { open.summary.clone() } else { open.input.clone() });
+        let input = known.or_else(|| params["command"].as_str().map(str::to_owned)).unwrap_or_default();
+        let action = open.map(|open| open.action.clone()).unwrap_or_default();
+        let ask = id.to_string();
+        self.asks.insert(ask.clone(), Ask { id: id.clone() });
+        let kind = AskKind::Leave;
+        heard.push(Heard::Report(Report::ApprovalAsked { ask, tool, input, kind, action, subagent: None }));
+    }
+
+    fn turn_completed(&mut self, turn: &Value, line: &Line<'_>, heard: &mut Vec<Heard>) {
+        if self.turn.as_deref() != turn["id"].as_str() {
+            return;
+        }
+        self.turn = None;
+        let status = turn["status"].as_str().unwrap_or_default();
+        for (ask, _) in std::mem::take(&mut self.asks) {
+            heard.push(Heard::Report(Report::ApprovalWithdrawn { ask }));
+        }
+        if status != "completed" {
+            self.end_open_calls(status, line, heard);
+        } else {
+            // Only commands run on; anything else that is open will never end.
+            let (running, stale) =
+                std::mem::take(&mut self.open).into_iter().partition(|(_, open)| open.is_command());
+            self.open = running;
+            for (id, _) in stale as BTreeMap<String, Open> {
+                self.end_call(&id, "never ended", heard);
+            }
+        }
+        if let Some(text) = self.held.take() {
+            heard.push(Heard::Report(Report::Completion(text.into())));
+        }
+        let stop_reason = match status {
+            "interrupted" => StopReason::Interrupted,
+            "failed" => StopReason::Error,
+            _ => StopReason::Completed,
+        };
+        self.tell_background(heard);
+        heard.push(Heard::Report(Report::TurnEnded { stop_reason }));
+    }
+
+    /// An interrupt leaves commands running; nobody wants them any more.
+    fn end_open_calls(&mut self, status: &str, line: &Line<'_>, heard: &mut Vec<Heard>) {
+        let open = std::mem::take(&mut self.open);
+        if open.values().any(Open::is_command) {
+            let clean = json!({"id": format!("at-{}", line.start), "method": "thread/backgroundTerminals/clean",
+                "params": {"threadId": self.thread}});
+            heard.extend(Say::line("clean", &clean).map(Heard::Say));
+        }
+        for id in open.keys() {
+            self.end_call(id, status, heard);
+        }
+    }
+
+    fn end_call(&mut self, id: &str, why: &str, heard: &mut Vec<Heard>) {
+        remember(&mut self.ended, id);
+        heard.push(Heard::Report(Report::ToolResult(ToolResult {
+            tool_id: id.to_owned(),
+            success: false,
+            exit: None,
+            output: why.to_owned(),
+            subagent: None,
+        })));
+    }
+
+    fn tell_background(&mut self, heard: &mut Vec<Heard>) {
+        let tasks: Vec<String> = self.open.values().map(|open| open.summary.clone()).collect();
+        if tasks != self.background {
+            self.background.clone_from(&tasks);
+            heard.push(Heard::Report(Report::Background { tasks }));
+        }
+    }
+}
+
+fn remember(list: &mut VecDeque<String>, one: &str) {
+    if list.len() >= REMEMBERED {
+        list.pop_front();
+    }
+    list.push_back(one.to_owned());
+}
+
+/// A model call failed; it tries again by itself, or the turn is about to fail.
+fn failed(params: &Value, heard: &mut Vec<Heard>) {
+    let error = &params["error"];
+    let status = error["codexErrorInfo"]
+        .as_object()
+        .and_then(|info| info.values().find_map(|details| details["httpStatusCode"].as_u64()));
+    let message = error["message"].as_str().unwrap_or_default();
+    let details = error["additionalDetails"].as_str().unwrap_or(message);
+    let why = one_line(details, ERROR_BYTES);
+    let will_retry = params["willRetry"] == true;
+    match status {
+        // It would try for seconds, and be refused each time.
+        Some(401 | 403) => return heard.push(Heard::Report(Report::AuthFailed(why))),
+        Some(429) => heard.push(Heard::Report(Report::RateLimited { what: why.clone(), until: None })),
+        _ => {}
+    }
+    heard.push(Heard::Report(if will_retry {
+        let (attempt, most) = tries(message);
+        Report::Retrying(AgentRetrying { why, attempt, most, after_ms: None })
+    } else {
+        Report::Error(one_line(message, ERROR_BYTES))
+    }));
+}
+
+/// `Reconnecting... 2/5`
+fn tries(message: &str) -> (u32, u32) {
+    let word = message.split_whitespace().find_map(|word| word.split_once('/'));
+    word.and_then(|(this, most)| Some((this.parse().ok()?, most.parse().ok()?))).unwrap_or_default()
+}
+
+fn in_words(error: &Value) -> String {
+    let message = error["message"].as_str().map_or_else(|| error.to_string(), str::to_owned);
+    one_line(&message, ERROR_BYTES)
+}

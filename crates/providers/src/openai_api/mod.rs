@@ -1,0 +1,99 @@
+//! Any OpenAI-compatible model, by an agent of our own: a part of this program that speaks ACP. See `docs/agent.md`.
+
+use std::collections::BTreeMap;
+
+use ostler_domain::{limits, session::Approve};
+use ostler_tape::{frame::Rung, launch::default_ladder};
+
+use crate::{
+    Capabilities, CommandSpec, Dialogue, DialogueState, Launch, LaunchError, Provider, Say, Terms,
+    UnknownState, acp,
+};
+
+pub struct OpenaiApi;
+
+/// The variable in which the agent finds what it sends as its key.
+const KEY: &str = "OSTLER_MODEL_KEY";
+/// Settings of a session that are handed on as they are.
+const HANDED_ON: [&str; 6] =
+    ["wire", "context_window", "max_rounds", "idle_seconds", "headers", "extra_body"];
+
+impl Provider for OpenaiApi {
+    fn name(&self) -> &str {
+        "openai-api"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { model_change: true, ..acp::CAPABILITIES }
+    }
+
+    fn default_base_url(&self) -> Option<&str> {
+        Some("https://api.openai.com/v1")
+    }
+
+    fn unknown_setting<'a>(&self, config: &'a BTreeMap<String, String>) -> Option<&'a str> {
+        config.keys().map(String::as_str).find(|key| !HANDED_ON.contains(key))
+    }
+
+    fn command(&self, launch: &Launch) -> Result<CommandSpec, LaunchError> {
+        let terms = &launch.terms;
+        if let Some(key) = self.unknown_setting(&terms.config) {
+            return Err(LaunchError::UnknownSetting { key: key.to_owned() });
+        }
+        let missing =
+            |key: &str, why: &str| LaunchError::WrongSetting { key: key.to_owned(), why: why.to_owned() };
+        let model = terms.model.as_deref().or(launch.settings.model.as_deref()).ok_or_else(|| {
+            missing("model", "no model is named; try: ostler config set providers.openai-api.model NAME")
+        })?;
+        let mut env = vec![("HOME".to_owned(), launch.home.to_string_lossy().into_owned())];
+        let base_url = match &launch.model_access {
+            Some(access) => {
+                env.push((KEY.to_owned(), access.key.clone()));
+                access.base_url.clone()
+            }
+            None => launch.settings.base_url.clone().ok_or_else(|| {
+                missing("base_url", "there is no gateway to the model, so its address must be said")
+            })?,
+        };
+        let mut settings = vec![
+            ("base_url", base_url),
+            ("model", model.to_owned()),
+            ("approve", if terms.approve == Approve::All { "all" } else { "ask" }.to_owned()),
+        ];
+        if launch.model_access.is_some() {
+            settings.push(("key_env", KEY.to_owned()));
+        }
+        settings.extend(terms.instructions.clone().map(|text| ("instructions", text)));
+        settings.extend(HANDED_ON.iter().filter_map(|key| Some((*key, terms.config.get(*key)?.clone()))));
+        let words = ["internal".to_owned(), "agent".to_owned()].into_iter();
+        let args = words
+            .chain(settings.into_iter().map(|(key, value)| format!("{key}={value}")))
+            .chain(launch.settings.args.iter().cloned());
+        Ok(CommandSpec {
+            program: launch.ostler.clone(),
+            args: args.collect(),
+            env,
+            ..CommandSpec::default()
+        })
+    }
+
+    fn opening(&self, terms: &Terms) -> Vec<Say> {
+        // The model is an argument of the agent's.
+        acp::opening(&Terms { model: None, ..terms.clone() })
+    }
+
+    fn dialogue(&self, state: Option<&DialogueState>) -> Result<Box<dyn Dialogue>, UnknownState> {
+        Ok(Box::new(acp::AcpDialogue::restore(state)?))
+    }
+
+    fn stop_ladder(&self) -> Vec<Rung> {
+        default_ladder(limits::STOP_RUNG)
+    }
+
+    fn memory(&self, provider_id: &str) -> Option<crate::Memory> {
+        Some(crate::Memory {
+            below: ".ostler-agent/sessions".into(),
+            name_ends: format!("{provider_id}.jsonl"),
+        })
+    }
+}

@@ -1,0 +1,206 @@
+//! Agents that speak ACP: five recorded ones, and what no recording has.
+
+use ostler_domain::{
+    Message, MessageId,
+    event::StopReason,
+    message::Mode,
+    session::{AgentRequest, Approve, Begin, Report},
+};
+use ostler_providers::{Dialogue, Heard, Terms, registry};
+use ostler_tape::{InputMark, Line, LineBody, Stream};
+use serde_json::{Value, json};
+
+use crate::recording::{all, pin};
+
+#[test]
+fn recordings_come_to_what_they_came_to() {
+    pin(&all("acp", "", "acp:any"));
+}
+
+#[test]
+fn a_state_of_another_version_is_not_read() {
+    for name in ["acp:any", "codex", "openai-api"] {
+        let provider = registry::find(name).unwrap();
+        let mut state = provider.dialogue(None).unwrap().state();
+        state.version += 1;
+        assert!(provider.dialogue(Some(&state)).is_err());
+    }
+}
+
+/// Lines as the tape would have them, and what comes of them.
+struct Scene {
+    dialogue: Box<dyn Dialogue>,
+    heard: Vec<Heard>,
+    at: u64,
+    inputs: u64,
+}
+
+impl Scene {
+    fn open(begin: Begin) -> Self {
+        let provider = registry::find("acp:any").unwrap();
+        let terms = Terms {
+            session: "ses_00000000000000000000000001".parse().unwrap(),
+            working_dir: "/campaign".into(),
+            model: None,
+            begin,
+            approve: Approve::Ask,
+            instructions: None,
+            config: Default::default(),
+        };
+        let mut scene = Self { dialogue: provider.dialogue(None).unwrap(), heard: vec![], at: 0, inputs: 0 };
+        for say in provider.opening(&terms) {
+            scene.told(&say.tag, &say.bytes);
+        }
+        scene
+    }
+
+    fn line(&mut self, stream: Stream, bytes: &[u8], input: Option<InputMark>) {
+        self.at += 100;
+        let body = LineBody::Whole(bytes.to_vec().into());
+        let line = Line { stream, start: self.at, end: self.at + 1, time_us: 0, body, input };
+        self.dialogue.on_line(&line, &mut self.heard);
+    }
+
+    fn told(&mut self, tag: &str, bytes: &[u8]) {
+        self.inputs += 1;
+        let mark = InputMark { input_no: self.inputs, tag: tag.to_owned() };
+        self.line(Stream::In, bytes, Some(mark));
+    }
+
+    /// Asks something of the agent; gives the first line of it.
+    fn ask(&mut self, request: &AgentRequest) -> Option<Value> {
+        let bytes = self.dialogue.on_request(request, self.inputs + 1)?;
+        self.told(&request.tag(), &bytes);
+        serde_json::from_slice(bytes.split(|byte| *byte == b'\n').next().unwrap()).ok()
+    }
+
+    /// The agent prints something; what the dialogue answers by itself is written, and given.
+    fn said(&mut self, message: &Value) -> Vec<Value> {
+        let before = self.heard.len();
+        self.line(Stream::Out, message.to_string().as_bytes(), None);
+        let says = self.heard[before..].iter().filter_map(|heard| match heard {
+            Heard::Say(say) => Some(say.clone()),
+            _ => None,
+        });
+        let says: Vec<_> = says.collect();
+        says.iter().for_each(|say| self.told(&say.tag, &say.bytes));
+        says.iter().map(|say| serde_json::from_slice(&say.bytes).unwrap()).collect()
+    }
+
+    fn reports(&self) -> Vec<&Report> {
+        let reports = self.heard.iter().filter_map(|heard| match heard {
+            Heard::Report(report) => Some(report),
+            _ => None,
+        });
+        reports.collect()
+    }
+
+    fn ready(&mut self) {
+        let asked = self.said(&json!({"id": "open", "result": able()}));
+        self.said(&json!({"id": asked[0]["id"], "result": {"sessionId": "s1"}}));
+        assert!(matches!(self.reports()[..], [Report::Ready { .. }]));
+    }
+
+    fn prompt(&mut self) -> Value {
+        let id: MessageId = "msg_00000000000000000000000001".parse().unwrap();
+        let message = Message { id, text: "hello".into(), mode: Mode::Followup };
+        self.ask(&AgentRequest::Prompt(message)).unwrap()
+    }
+}
+
+fn able() -> Value {
+    json!({"protocolVersion": 1, "agentCapabilities": {"loadSession": true}})
+}
+
+fn update(update: &Value) -> Value {
+    json!({"method": "session/update", "params": {"update": update}})
+}
+
+#[test]
+fn a_conversation_that_the_agent_lost_begins_anew_and_says_so() {
+    let mut scene = Scene::open(Begin::Resume { provider_id: "gone".into() });
+    let asked = scene.said(&json!({"id": "open", "result": able()}));
+    assert_eq!(asked[0]["method"], "session/load");
+    assert_eq!(asked[0]["params"]["sessionId"], "gone");
+    // What is told again of before is not new.
+    scene.said(&update(&json!({"sessionUpdate": "tool_call", "toolCallId": "1", "rawInput": {"a": 1}})));
+    let error = json!({"code": -32002, "message": "no session gone"});
+    let asked = scene.said(&json!({"id": asked[0]["id"], "error": error}));
+    assert_eq!(asked[0]["method"], "session/new");
+    scene.said(&json!({"id": asked[0]["id"], "result": {"sessionId": "new"}}));
+    let [Report::ContextReset { why }, Report::Ready { provider_id: Some(id), .. }] = scene.reports()[..]
+    else {
+        panic!("{:?}", scene.reports())
+    };
+    assert_eq!((why.as_str(), id.as_str()), ("no session gone", "new"));
+}
+
+#[test]
+fn an_agent_that_wants_a_login_fails_at_once() {
+    let mut scene = Scene::open(Begin::Fresh);
+    scene.said(&json!({"id": "open", "error": {"code": -32000, "message": "log in first"}}));
+    assert!(matches!(scene.reports()[..], [Report::AuthFailed(_)]));
+}
+
+#[test]
+fn leave_is_given_by_kind_and_an_interrupt_withdraws_the_question() {
+    let mut scene = Scene::open(Begin::Fresh);
+    scene.ready();
+    let prompt = scene.prompt();
+    let asks = |id: u64| {
+        let call = json!({"toolCallId": format!("c{id}"), "kind": "execute", "title": "ls", "rawInput": {"command": "ls"}});
+        let options = json!([{"optionId": "x", "kind": "allow_always"}, {"optionId": "y", "kind": "allow_once"},
+            {"optionId": "n", "kind": "reject_once"}]);
+        json!({"id": id, "method": "session/request_permission", "params": {"toolCall": call, "options": options}})
+    };
+    let answer =
+        |ask: &str, allow| AgentRequest::Answer { ask: ask.into(), allow, message: "because".into() };
+    scene.said(&asks(0));
+    let yes = scene.ask(&answer("0", true)).unwrap();
+    assert_eq!(yes["result"]["outcome"]["optionId"], "y");
+    assert_eq!(scene.ask(&answer("0", true)), None, "it was answered");
+    scene.said(&asks(1));
+    let no = scene.ask(&answer("1", false)).unwrap();
+    assert_eq!(no["result"]["outcome"]["optionId"], "n");
+    assert_eq!(no["result"]["outcome"]["_meta"]["message"], "because");
+    scene.said(&asks(2));
+    assert_eq!(scene.ask(&AgentRequest::Interrupt).unwrap()["method"], "session/cancel");
+    assert!(matches!(scene.reports().last(), Some(Report::ApprovalWithdrawn { ask }) if ask == "2"));
+    scene.said(&json!({"id": prompt["id"], "result": {"stopReason": "cancelled"}}));
+    let last = scene.reports().pop().cloned();
+    assert_eq!(last, Some(Report::TurnEnded { stop_reason: StopReason::Interrupted }));
+}
+
+#[test]
+fn what_an_agent_may_not_ask_is_refused_and_anything_answers_a_nudge() {
+    let mut scene = Scene::open(Begin::Fresh);
+    scene.ready();
+    let refused = scene.said(&json!({"id": 7, "method": "fs/read_text_file", "params": {}}));
+    assert_eq!((&refused[0]["id"], &refused[0]["error"]["code"]), (&json!(7), &json!(-32601)));
+    let nudge = scene.ask(&AgentRequest::Nudge).unwrap();
+    scene.said(&json!({"id": nudge["id"], "error": {"code": -32601, "message": "?"}}));
+    assert!(matches!(scene.reports().last(), Some(Report::Alive)));
+}
+
+#[test]
+fn text_that_is_withdrawn_is_no_answer() {
+    let mut scene = Scene::open(Begin::Fresh);
+    scene.ready();
+    let prompt = scene.prompt();
+    let chunk = |message: &str, text: &str| {
+        let content = json!({"type": "text", "text": text});
+        update(&json!({"sessionUpdate": "agent_message_chunk", "messageId": message, "content": content}))
+    };
+    scene.said(&chunk("m1", "half an ans"));
+    scene.said(&json!({"method": "_ostler/withdrawn", "params": {"messageId": "m1"}}));
+    let waiting = json!({"reason": "busy", "rateLimit": true, "retryAfterMs": 1500});
+    scene.said(&json!({"method": "_ostler/waiting", "params": waiting}));
+    scene.said(&chunk("m2", "the answer"));
+    scene.said(&json!({"id": prompt["id"], "result": {"stopReason": "end_turn"}}));
+    let told = scene.reports().into_iter().filter_map(|report| match report {
+        Report::Completion(text) => Some(text.text.clone()),
+        Report::RateLimited { until, .. } => until.map(|until| format!("until {}", until.micros())),
+        _ => None,
+    });
+    assert_eq!(told.collect::<Vec<_>>(), ["until 1500000", "the answer"]);
+}
