@@ -212,7 +212,7 @@ impl Kept {
     fn open(dir: &Path) -> Outcome<Self> {
         let lock = KeeperLock::try_take(dir)?.ok_or("somebody keeps this session already")?;
         let tape = Writer::open(dir, SEGMENT_BYTES)?;
-        let listener = socket::listen(dir)?;
+        let listener = socket::listen(dir, socket::CTL_SOCKET)?;
         Ok(Self { tape, listener, daemon: None, said: 0, _lock: lock })
     }
 

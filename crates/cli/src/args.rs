@@ -66,6 +66,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         "SESSION (each also after the word `session`)",
         &["pause", "resume", "restart", "interrupt", "kill", "wait", "session"],
     ),
+    ("INSIDE A SESSION (said by an agent, of itself)", &["step", "note", "done"]),
     ("CAMPAIGNS", &["campaign", "sandbox"]),
     ("MACHINE", &["events", "exec", "daemon", "db", "version", "help"]),
 ];

@@ -43,7 +43,9 @@ pub fn main(args: impl Iterator<Item = OsString>, program: Program) -> ExitCode 
     let code = match args::parse(&args, program.version) {
         Ok(cli) => {
             let app = app::App::new(Ui::new(terminals, cli.ui_options()), program);
-            let outcome = commands::run(&app, cli.command);
+            let words = args.iter().skip(1).filter_map(|arg| arg.to_str());
+            let verb = words.into_iter().find(|word| !word.starts_with('-')).unwrap_or_default();
+            let outcome = commands::run(&app, cli.command, verb);
             app.ui.finish(outcome)
         }
         Err(error) => args::explain(&error, &args, terminals),

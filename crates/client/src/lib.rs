@@ -40,6 +40,7 @@ mod commands;
 mod error;
 mod events;
 mod incoming;
+mod session_socket;
 mod sessions;
 mod socket;
 mod start;
@@ -62,6 +63,7 @@ pub use ostler_wire::{
         AddCampaign, AnswerApproval, CreateSession, GetUsage, ListEvents, Place, ResumeSession, SendMessage,
     },
 };
+pub use session_socket::{Said, SessionSocket};
 pub use watch::{Watch, Watched};
 
 /// Finds the directories of the daemon from this process's environment.

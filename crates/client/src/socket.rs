@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags};
 use tokio::net::UnixStream;
 
 /// `sun_path` has 108 bytes, the last of which is zero.
-const ADDRESS_BYTES: usize = 107;
+pub(crate) const ADDRESS_BYTES: usize = 107;
 /// How often a full queue of connections is tried again, a millisecond apart: a daemon accepts far faster.
 const FULL_QUEUE_TRIES: u32 = 200;
 

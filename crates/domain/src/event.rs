@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::{
     ConversationId, Message, MessageId, Name, SessionId, Time, Usage,
     budget::Budget,
+    call::{DoneReported, StepEnded, StepStarted},
     campaign::Campaign,
+    denied::Denied,
     gateway::Network,
     id::{ApprovalId, CampaignId},
     policy::Policy,
@@ -166,6 +168,11 @@ events! {
     /// The model's server does not accept the agent's key or login.
     ProviderAuthFailed(Text) = 47, "PROVIDER_AUTH_FAILED";
 
+    // What the agent said of its own work, on the session socket.
+    StepStarted(StepStarted) = 100, "STEP_STARTED";
+    StepEnded(StepEnded) = 101, "STEP_ENDED";
+    DoneReported(DoneReported) = 102, "DONE_REPORTED";
+
     // Activities: what the agent did.
     AgentThinking(Text) = 50, "AGENT_THINKING";
     AgentToolCall(ToolCall) = 51, "AGENT_TOOL_CALL";
@@ -207,6 +214,8 @@ events! {
     Tamper(Tamper) = 91, "TAMPER";
     /// A connection through the gateway was denied, or was allowed and has ended.
     Network(Network) = 92, "NETWORK";
+    /// Ostler did not allow something.
+    Denied(Denied) = 93, "DENIED";
 }
 
 impl std::fmt::Display for Kind {

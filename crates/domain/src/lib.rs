@@ -7,9 +7,11 @@
 
 pub mod attack;
 pub mod budget;
+pub mod call;
 pub mod campaign;
 pub mod command;
 pub mod confinement;
+pub mod denied;
 pub mod environment;
 pub mod event;
 pub mod gateway;

@@ -109,6 +109,29 @@ pub const MODEL_PROBES: u32 = 4;
 /// How long connections that are cut at a session's end may take to be counted.
 pub const GATEWAY_CUT_TIME: Duration = Duration::from_secs(2);
 
+// --- Session socket -----------------------------------------------------------------------------------------
+
+/// Longest line on the session socket: a call with its text, escaped.
+pub const CALL_BYTES: usize = 64 * 1024;
+/// Longest text within a call. A note is a note, not a document.
+pub const CALL_TEXT_BYTES: usize = 16 * 1024;
+/// Connections of one session at a time; more wait to be accepted.
+pub const CALL_CONNECTIONS: usize = 16;
+/// Calls of one session: a burst, then a steady rate. An agent that calls faster waits for its answers.
+pub const CALLS_BURST: u64 = 64;
+pub const CALLS_PER_SECOND: u64 = 8;
+/// Calls of one connection that may wait for an answer; beyond, the oldest is no longer waited for.
+pub const CALLS_WAITING: usize = 64;
+/// What may wait for a caller that does not read; then its connection is closed.
+pub const CALL_WAITING_BYTES: usize = 1024 * 1024;
+/// How long a caller waits to hear that its call is on the tape, and for an answer without which it can go on.
+pub const CALL_TAPED_TIME: Duration = Duration::from_secs(60);
+pub const CALL_ANSWER_TIME: Duration = Duration::from_secs(5);
+/// How long a caller waits for an answer that it cannot do without.
+pub const CALL_READ_TIME: Duration = Duration::from_secs(30);
+/// Steps of one session that may be open at once.
+pub const STEPS_OPEN: usize = 64;
+
 // --- Parsing what agents print ----------------------------------------------------------------------------
 
 /// Longest line that is parsed; agents really send images in one line. Above: an OVERSIZE event.

@@ -43,6 +43,9 @@ pub struct Policy {
     pub ptrace: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protect_tooling: Option<Protect>,
+    /// Whose tools are to find themselves at home in a session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compat: Option<Compat>,
 }
 
 /// What a session may use; unset means the default.
@@ -62,6 +65,29 @@ pub struct PolicyLimits {
 impl PolicyLimits {
     fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+/// Tools that know a session by names of their own, which it then has beside ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Compat {
+    /// `OBEY_*`.
+    Obey,
+    /// `GT_SESSION_UUID`.
+    Gastown,
+}
+
+impl Compat {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Compat::Obey => "obey",
+            Compat::Gastown => "gastown",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        [Compat::Obey, Compat::Gastown].into_iter().find(|compat| compat.as_str() == text)
     }
 }
 
@@ -317,6 +343,7 @@ impl Policy {
             size("limits.shm", self.limits.shm),
             self.ptrace.map(|on| ("ptrace", if on { "on" } else { "off" }.to_owned())),
             self.protect_tooling.map(|protect| ("protect_tooling", protect_word(protect).to_owned())),
+            self.compat.map(|compat| ("compat", compat.as_str().to_owned())),
         ]
         .into_iter()
         .flatten()

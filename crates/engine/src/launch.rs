@@ -1,15 +1,11 @@
 //! What a keeper is told to start: the provider's command line, in the sandbox that the campaign's policy makes.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use ostler_domain::{
     Refusal, confinement,
     gateway::GatewayOrder,
     policy::NetMode,
-    provider::Settings,
     session::{Created, Sandbox},
 };
 use ostler_providers::{CommandSpec, FoundProgram, Launch, Provider, Terms};
@@ -17,6 +13,7 @@ use ostler_tape::LaunchDocument;
 
 use crate::{
     confine::{self, Confined},
+    environment,
     keeper::NotStarted,
     shared::Shared,
 };
@@ -93,10 +90,18 @@ impl Shared {
         document.cwd = PathBuf::from(&config.working_dir);
         let (confinement, environment) = match confined {
             Some(Confined { confinement, environment }) => (Some(confinement), environment),
-            None => (None, unconfined_environment()),
+            None => (None, environment::unconfined()),
         };
-        document.env = environment_of(environment, created, &launch.settings, command.env);
-        document.confinement = confinement;
+        let token = environment::fresh_token();
+        let socket = dir.join(ostler_tape::socket::SESSION_SOCKET);
+        let shown = if confinement.is_some() { Path::new(confinement::SESSION_SOCKET) } else { &socket };
+        let settings = launch.settings.env.clone().into_iter();
+        let beginning = environment.into_iter().chain(settings).collect();
+        document.env = environment::of_session(created, beginning, command.env, shown, &token);
+        document.secrets.push(token.clone());
+        document.token = Some(token);
+        document.confinement = confinement
+            .map(|confinement| confinement::Confinement { session_socket: Some(socket), ..confinement });
         document.gateway = gateway;
         document.cgroup = self.session_cgroup(&created.id);
         document.ladder = provider.stop_ladder();
@@ -131,28 +136,6 @@ impl Shared {
     }
 }
 
-/// What is there at the beginning; the reserved names come last, so that nothing overrides them.
-fn environment_of(
-    beginning: Vec<(String, String)>,
-    created: &Created,
-    settings: &Settings,
-    provider: Vec<(String, String)>,
-) -> Vec<(String, String)> {
-    let config = &created.config;
-    let reserved = [
-        ("OSTLER_SESSION_ID", created.id.to_string()),
-        ("OSTLER_CAMPAIGN", created.campaign.to_string()),
-        ("OSTLER_CAMPAIGN_DIR", config.working_dir.clone()),
-        ("OSTLER_PROVIDER", config.provider.clone()),
-    ];
-    let mut environment: BTreeMap<String, String> = beginning.into_iter().collect();
-    environment.extend(settings.env.clone());
-    environment.extend(config.environment.clone());
-    environment.extend(provider);
-    environment.extend(reserved.map(|(name, value)| (name.to_owned(), value)));
-    environment.into_iter().collect()
-}
-
 /// Lets a sandbox show what the agent's program needs.
 fn show(confined: &mut Confined, program: Option<&FoundProgram>, command: &CommandSpec) {
     let needed = program.iter().flat_map(|program| &program.read_only).chain(&command.read_only);
@@ -180,10 +163,4 @@ fn in_words(refusal: &Refusal) -> String {
     let why = refusal.why.iter().map(|why| format!(": {why}"));
     let hints = refusal.hints.iter().map(|hint| format!("; try: {} ({})", hint.command, hint.effect));
     std::iter::once(refusal.message.clone()).chain(why).chain(hints).collect()
-}
-
-/// The few variables of ours that an agent without a sandbox gets.
-fn unconfined_environment() -> Vec<(String, String)> {
-    const INHERITED: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR", "TZ"];
-    INHERITED.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?))).collect()
 }

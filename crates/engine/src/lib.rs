@@ -14,6 +14,7 @@ mod command;
 mod confine;
 mod create;
 mod deltas;
+mod environment;
 mod fault;
 mod halt;
 mod keeper;

@@ -47,7 +47,6 @@ pub(crate) struct Heard {
 
 impl Ctl {
     pub(crate) fn new(listener: UnixListener, poller: &Poller) -> io::Result<Ctl> {
-        listener.set_nonblocking(true)?;
         poller.add(&listener, Token::LISTENER, EventFlags::IN)?;
         Ok(Ctl {
             listener,

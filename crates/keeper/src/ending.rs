@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ostler_domain::limits::DRAIN_AFTER_EXIT;
-use ostler_tape::{ExitRecord, How, KeeperNote, WrittenBy};
+use ostler_tape::{ExitRecord, How, KeeperNote, WrittenBy, socket};
 
 use crate::clock::wall_us;
 use crate::keeper::{Keeper, Stage, StillBorn};
@@ -58,10 +58,20 @@ impl Keeper {
         }
         self.kill_tree(now);
         self.gateway.close(&self.poller);
+        self.close_calls();
         // Comes round at once if there was nothing to kill.
         let is_over = self.kill_again_at.is_none() && !self.somebody_has_a_word_left();
         let until = if is_over { now } else { now + CLEAR_LIMIT };
         Stage::Clearing { how, leftovers, until }
+    }
+
+    /// Nobody is left to call, and whoever found the token later finds nobody.
+    fn close_calls(&mut self) {
+        self.calls.flush(&mut self.recorder, self.ctl.has_daemon(), Instant::now());
+        self.calls.close();
+        if self.document.token.is_some() {
+            let _ = std::fs::remove_file(self.document.dir.join(socket::SESSION_SOCKET));
+        }
     }
 
     /// When all of a sandbox is gone, its warden says what was tampered with, and its gateway what went through it.

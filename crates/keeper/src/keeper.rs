@@ -19,6 +19,7 @@ use ostler_tape::{AskedStop, ExitFile, How, KeeperLock, KeeperNote, LaunchDocume
 use rustix::event::epoll::EventFlags;
 use signal_hook::consts::{SIGCHLD, SIGTERM};
 
+use crate::calls::Calls;
 use crate::cgroup::{Cgroup, MEMORY_MAX};
 use crate::clock::earliest;
 use crate::ctl::Ctl;
@@ -63,6 +64,7 @@ pub(crate) struct Keeper {
     pub(crate) link: Link,
     pub(crate) channel: Option<OwnedFd>,
     pub(crate) gateway: Gateway,
+    pub(crate) calls: Calls,
     /// The warden, or init.
     pub(crate) init: Child,
     pub(crate) exec_status: ExecStatus,
@@ -109,7 +111,7 @@ pub(crate) struct StillBorn {
 impl Keeper {
     /// Starts the agent.
     pub(crate) fn start(ready: Ready) -> Result<Keeper, Box<StillBorn>> {
-        let Ready { document, lock, exit_file, mut recorder, listener } = ready;
+        let Ready { document, lock, exit_file, mut recorder, listener, call_listener } = ready;
         let cgroup = document.cgroup.as_deref().and_then(|path| {
             Cgroup::create(path)
                 .inspect_err(|error| recorder.note(&KeeperNote::NoCgroup { reason: error.to_string() }))
@@ -163,6 +165,7 @@ impl Keeper {
             link: Link::new(document.orphan_grace_ms.map(Duration::from_millis), now),
             channel: Some(channel),
             gateway: Gateway::new(document.gateway.clone(), Redactor::of(&document)),
+            calls: Calls::new(call_listener.zip(document.token.as_deref()), Redactor::of(&document), now),
             init,
             exec_status,
             never_started: None,
@@ -222,6 +225,10 @@ impl Keeper {
             Token::GATEWAY_LISTENER => self.gateway.start(&self.poller, now),
             Token::GATEWAY => self.gateway.hear(&self.poller, &mut self.recorder, now),
             Token::STDOUT | Token::STDERR => self.intake.read(token, &mut self.recorder, now),
+            Token::CALL_LISTENER => self.calls.accept(),
+            Token(caller) if caller >= Token::FIRST_CALL => {
+                self.calls.hear(caller, &mut self.recorder, self.ctl.has_daemon(), now)
+            }
             Token(connection) => self.hear_connection(connection, now),
         }
         Ok(())
@@ -245,6 +252,7 @@ impl Keeper {
         if self.kill_again_at.is_some_and(|at| now >= at) {
             self.kill_tree(now);
         }
+        self.calls.flush(&mut self.recorder, self.ctl.has_daemon(), now);
         self.check_memory(now);
         match self.link.due(now, jitter) {
             Some(Due::StartDaemon) if !matches!(self.stage, Stage::Ended { .. }) => self.start_daemon(),
@@ -263,7 +271,10 @@ impl Keeper {
         if !matches!(self.stage, Stage::Starting) {
             self.intake.settle(&self.poller, &mut self.recorder, now)?;
         }
-        self.gateway.settle(&self.poller, !self.intake.is_blocked(&self.recorder), now)?;
+        let may_tape = !self.intake.is_blocked(&self.recorder);
+        self.gateway.settle(&self.poller, may_tape, now)?;
+        // The agent's start is to be noted before its first call.
+        self.calls.settle(&self.poller, may_tape && !matches!(self.stage, Stage::Starting), now)?;
         let wants = self.feed.wants_to_write();
         if let Some(pipe) = self.feed.pipe()
             && wants != self.feed_watched_for_writing
@@ -285,6 +296,7 @@ impl Keeper {
             self.ladder.as_ref().filter(|_| self.has_agent()).and_then(Ladder::wake_at),
             self.link.wake_at(),
             self.gateway.wake_at(),
+            self.calls.wake_at(),
             self.memory.as_ref().filter(|_| self.has_agent()).map(MemoryWatch::wake_at),
             match &self.stage {
                 Stage::Draining { until, .. } | Stage::Clearing { until, .. } | Stage::Ended { until } => {

@@ -11,6 +11,7 @@
 
 mod agent;
 mod bucket;
+mod calls;
 mod cgroup;
 mod clock;
 mod command;

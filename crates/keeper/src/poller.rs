@@ -26,7 +26,10 @@ impl Token {
     pub(crate) const STDERR: Token = Token(7);
     pub(crate) const GATEWAY_LISTENER: Token = Token(8);
     pub(crate) const GATEWAY: Token = Token(9);
+    pub(crate) const CALL_LISTENER: Token = Token(10);
     pub(crate) const FIRST_CONNECTION: u64 = 16;
+    /// Connections of the agent's calls; far above all of the daemon's.
+    pub(crate) const FIRST_CALL: u64 = 1 << 48;
 }
 
 #[derive(Debug)]

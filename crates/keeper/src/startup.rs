@@ -24,6 +24,8 @@ pub(crate) struct Ready {
     pub(crate) exit_file: ExitFile,
     pub(crate) recorder: Recorder,
     pub(crate) listener: UnixListener,
+    /// Where the agent calls; absent without a token.
+    pub(crate) call_listener: Option<UnixListener>,
 }
 
 /// Why a keeper does not start.
@@ -86,8 +88,10 @@ fn prepare() -> Result<Ready, Refusal> {
     let exit_file = ExitFile::prepare(dir).map_err(Refusal::io("exit_record", disk_hint))?;
     let recorder = Recorder::open(dir, document.segment_bytes, document.piece_bytes)
         .map_err(|error| Refusal::new("tape", chain(&error), disk_hint))?;
-    let listener = bind(dir).map_err(Refusal::io("socket", "check the session directory"))?;
-    Ok(Ready { document, lock, exit_file, recorder, listener })
+    let bind = |name| bind(dir, name).map_err(Refusal::io("socket", "check the session directory"));
+    let listener = bind(socket::CTL_SOCKET)?;
+    let call_listener = document.token.as_ref().map(|_| bind(socket::SESSION_SOCKET)).transpose()?;
+    Ok(Ready { document, lock, exit_file, recorder, listener, call_listener })
 }
 
 fn read_document() -> Result<LaunchDocument, Refusal> {
@@ -157,9 +161,12 @@ fn check_not_ended(dir: &Path) -> Result<(), Refusal> {
     }
 }
 
-fn bind(dir: &Path) -> io::Result<UnixListener> {
+fn bind(dir: &Path, name: &str) -> io::Result<UnixListener> {
     let usual = umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
-    let listener = socket::listen(dir);
+    let listener = socket::listen(dir, name).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    });
     umask(usual);
     listener
 }

@@ -59,6 +59,10 @@ impl Keeper {
             }
             ToKeeper::Freeze { on } => self.freeze(on),
             ToKeeper::Remask { paths } => self.remask(&paths),
+            ToKeeper::Answer { call } => {
+                self.calls.answer(call, &body);
+                Ok(())
+            }
             ToKeeper::Limits { tape_bytes } => {
                 if let Some(tape_bytes) = tape_bytes {
                     self.intake.raise_tape_limit(tape_bytes, &mut self.recorder);
@@ -173,6 +177,7 @@ fn not_yours(verb: &ToKeeper) -> Refused {
         ToKeeper::Freeze { .. } => ("freeze", None),
         ToKeeper::Limits { .. } => ("limits", None),
         ToKeeper::Remask { .. } => ("remask", None),
+        ToKeeper::Answer { .. } => ("answer", None),
         ToKeeper::Hello { .. } => ("hello", None),
         ToKeeper::Bye {} => ("bye", None),
         ToKeeper::Unknown => ("unknown", None),

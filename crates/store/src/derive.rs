@@ -77,6 +77,10 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::TapeDamaged
         | Kind::Tamper
         | Kind::Network
+        | Kind::StepStarted
+        | Kind::StepEnded
+        | Kind::DoneReported
+        | Kind::Denied
         | Kind::Unreadable => false,
     }
 }

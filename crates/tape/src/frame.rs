@@ -1,7 +1,7 @@
 //! Frames on the control socket: `header_len u32 | body_len u32 | JSON header | body`, little endian.
 //!
 //! Keepers live longer than daemons, so the verbs are few (eight) and append-only: unknown fields are ignored,
-//! unknown verbs too. Only `input` has a body: the bytes for the agent.
+//! unknown verbs too. `input` has a body, the bytes for the agent, and so has `answer`, the line for who called.
 
 use std::marker::PhantomData;
 
@@ -33,6 +33,8 @@ pub enum ToKeeper {
     },
     /// These paths below the campaign's root have changed: what is to be hidden there is covered at once.
     Remask { paths: Vec<std::path::PathBuf> },
+    /// The body is what a call on the session socket is answered: the one whose record begins at this place of the tape.
+    Answer { call: u64 },
     /// The daemon goes away on purpose: nobody is to start another.
     Bye {},
     #[serde(other)]

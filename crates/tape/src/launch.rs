@@ -42,6 +42,9 @@ pub struct LaunchDocument {
     pub orphan_grace_ms: Option<u64>,
     /// Values that never reach the tape from the agent's output.
     pub secrets: Vec<String>,
+    /// Who says this may call on the session socket, which is not there without it. It is one of the secrets too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
     /// Where to learn which program is the daemon.
     pub daemon_json: PathBuf,
     /// The sandbox; absent, the agent has all the rights of the user who runs the daemon.
@@ -90,6 +93,7 @@ impl LaunchDocument {
             ladder: default_ladder(limits::STOP_RUNG),
             orphan_grace_ms: None,
             secrets: Vec::new(),
+            token: None,
             confinement: None,
             gateway: None,
         }

@@ -50,6 +50,10 @@ pub enum KeeperNote {
     Rung {
         action: String,
     },
+    /// Somebody spoke on the session socket and was not heard; said with the agent's other calls in its rate.
+    CallRefused {
+        reason: String,
+    },
     Frozen {
         how: String,
     },

@@ -44,7 +44,7 @@ enums! {
     approve: session::Approve => ApproveMode { Ask, All, Nobody }
     stop_rule: session::StopRule => StopRule {
         Stop, Kill, Halt, TurnEnded, Timeout, Budget, StartWatchdog, StallWatchdog, Restart,
-        ProviderAuth,
+        ProviderAuth, Done,
     }
     on_budget: budget::WhenUsedUp => OnBudget { Hold, Stop }
     mode: Mode => MessageMode { Followup, Steer }

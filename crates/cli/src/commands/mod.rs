@@ -13,6 +13,7 @@ pub(crate) mod ended;
 mod events;
 mod exec;
 mod halt;
+mod inside;
 mod interrupt;
 mod kill;
 mod logs;
@@ -34,6 +35,7 @@ mod wait;
 pub(crate) use daemon::is_gone;
 
 use clap::{Args, Subcommand};
+use ostler_client::SessionSocket;
 use ostler_domain::Refusal;
 
 use crate::{app::App, failure::Failure};
@@ -73,6 +75,12 @@ pub(crate) enum Command {
     Daemon(daemon::DaemonArgs),
     /// The store: check, reindex, backup
     Db(db::DbArgs),
+    /// Say that a part of the work begins, ends or fails
+    Step(inside::StepArgs),
+    /// Say how things stand
+    Note(inside::NoteArgs),
+    /// Say that the work is done: the session ends with the turn
+    Done(inside::DoneArgs),
     /// Print the version
     Version(version::VersionArgs),
 }
@@ -116,10 +124,15 @@ pub(crate) enum SessionCommand {
     Wait(wait::WaitArgs),
 }
 
-/// Runs a command and returns its exit code.
-pub(crate) fn run(app: &App, command: Command) -> Result<u8, Failure> {
+/// Runs a command and returns its exit code. `verb` is what was typed first.
+pub(crate) fn run(app: &App, command: Command, verb: &str) -> Result<u8, Failure> {
+    if let Command::Version(args) = command {
+        return version::run(app, &args);
+    }
+    if let Some(socket) = SessionSocket::of_this_process() {
+        return inside::run(app, &socket, command, verb);
+    }
     match command {
-        Command::Version(args) => version::run(app, &args),
         Command::Demo(args) => crate::demo::run(app, args.keep),
         other => with_runtime(ask_the_daemon(app, other)),
     }
@@ -141,6 +154,9 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Daemon(args) => daemon::run(app, args).await,
         Command::Db(args) => db::run(app, args).await,
         Command::Version(args) => version::run(app, &args),
+        Command::Step(_) => Err(inside::outside("step")),
+        Command::Note(_) => Err(inside::outside("note")),
+        Command::Done(_) => Err(inside::outside("done")),
         Command::Demo(_) => Err(Refusal::internal("the demo has a runtime of its own").into()),
     }
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use ostler_client::{Approval, Campaign, Client, Delivery, Session};
 use ostler_domain::{
-    ApprovalId, CampaignId, MessageId, Reason,
+    ApprovalId, CampaignId, MessageId, Reason, Refusal,
     limits::PAGE_MOST,
     query::{Page, Scope, SessionFilter},
 };
@@ -18,14 +18,18 @@ use crate::{
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// A session, campaign, approval or message: id, part of an id, name or path
+    /// A session, campaign, approval or message: id, part of an id, name or path. Inside a session: itself
     #[arg(value_name = "WHO")]
-    who: String,
+    pub(super) who: Option<String>,
 }
 
 pub(crate) async fn run(app: &App, args: ShowArgs) -> Result<u8, Failure> {
+    let who = args.who.ok_or_else(|| {
+        Refusal::invalid("show needs to know what: a session, campaign, approval or message")
+            .hint("ostler ls", "lists the sessions")
+    })?;
     let client = app.client().await?;
-    match find(app, &client, &args.who).await? {
+    match find(app, &client, &who).await? {
         Thing::Session(session) => show_session(app, &client, &session).await?,
         Thing::Campaign(campaign) => show_campaign(app, &client, &campaign).await?,
         Thing::Approval(approval) if app.ui.is_json() => app.ui.json(&ApprovalForm::new(&approval))?,

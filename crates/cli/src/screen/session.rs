@@ -27,6 +27,13 @@ pub(crate) struct Around<'a> {
 const ANSWER: usize = 300;
 
 pub(crate) fn lines(session: &Session, around: &Around<'_>, now: Time) -> Vec<Line> {
+    let mut lines = facts(session, around, now);
+    lines.extend(next_steps(&next(session, around)));
+    lines
+}
+
+/// All but what to do next: not everybody who reads it may do it.
+pub(crate) fn facts(session: &Session, around: &Around<'_>, now: Time) -> Vec<Line> {
     let mut lines = vec![title(session, around, now)];
     lines.extend(state(session, now));
     for approval in around.approvals {
@@ -47,7 +54,6 @@ pub(crate) fn lines(session: &Session, around: &Around<'_>, now: Time) -> Vec<Li
     ));
     lines.push(field("usage", usage(session)));
     lines.push(field("links", links(session, around)));
-    lines.extend(next_steps(&next(session, around)));
     lines
 }
 

@@ -2,6 +2,7 @@
 
 use ostler_domain::{
     Event,
+    denied::Denied,
     event::{Answer, Raw, StopReason},
     gateway::{NetDecision, Network},
     session::{Ended, Restart, Sandbox},
@@ -154,6 +155,22 @@ pub(super) fn tell(event: &Event) -> Told {
             Told::whole("error", &format!("the model's server refused the agent: {}", said.text))
                 .tone(Tone::Bad)
         }
+        Event::StepStarted(step) => {
+            Told::new("step", with_reason(one_line(&step.name, SHORT), &step.note)).tone(Tone::Accent)
+        }
+        Event::StepEnded(step) if step.success => {
+            Told::new("step", with_reason(format!("{} ended", one_line(&step.name, SHORT)), &step.note))
+                .tone(Tone::Good)
+        }
+        Event::StepEnded(step) => {
+            Told::new("step", with_reason(format!("{} failed", one_line(&step.name, SHORT)), &step.note))
+                .tone(Tone::Bad)
+        }
+        Event::DoneReported(done) => {
+            Told::new("done", with_reason("the agent says that its work is done".to_owned(), &done.note))
+                .tone(Tone::Good)
+        }
+
         Event::AgentThinking(thought) => Told::new("think", one_line(&thought.text, SHORT)).faint(),
         Event::AgentToolCall(call) => Told::new(tool(&call.tool), one_line(&call.summary, SHORT)),
         Event::AgentToolResult(result) => {
@@ -237,6 +254,7 @@ pub(super) fn tell(event: &Event) -> Told {
         Event::Unreadable(unreadable) => {
             Told::new("damage", format!("this event cannot be read: {}", unreadable.why)).tone(Tone::Bad)
         }
+        Event::Denied(denied) => denied_told(denied),
         Event::TapeDamaged(damage) => {
             Told::new("damage", format!("the tape cannot be read from {} to {}", damage.from, damage.to))
                 .tone(Tone::Bad)
@@ -265,6 +283,13 @@ fn network_told(network: &Network) -> Told {
             Told::new("network", one_line(&format!("{whom}: {}", network.failure), 2 * SHORT)).faint()
         }
     }
+}
+
+fn denied_told(denied: &Denied) -> Told {
+    let grant = denied.grant.as_ref().map(|grant| format!("; to allow it: {grant}"));
+    let what = format!("{} {}", denied.kind.as_str(), one_line(&denied.target, SHORT));
+    let text = format!("{what} (rule: {}){}", denied.rule, grant.unwrap_or_default());
+    Told::new("denied", one_line(&text, 2 * SHORT)).tone(Tone::Bad)
 }
 
 fn end(ended: &Ended) -> Told {

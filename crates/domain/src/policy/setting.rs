@@ -1,6 +1,6 @@
 //! The grammar of `campaign set`: `KEY=V`, `KEY+=V`, `KEY-=V`, `KEY=`.
 
-use super::{NetMode, PRESETS, Policy, preset};
+use super::{Compat, NetMode, PRESETS, Policy, preset};
 use crate::{confinement::Protect, text::one_line};
 
 /// A key of a policy.
@@ -29,6 +29,7 @@ pub(super) const KEYS: &[Key] = &[
     key("limits.shm", "64MiB"),
     key("ptrace", "off"),
     key("protect_tooling", "existing"),
+    key("compat", "none"),
 ];
 
 /// Longest list and longest value: a policy is read by people.
@@ -125,6 +126,7 @@ impl Policy {
             }
             "ptrace" => policy.ptrace = setting.word(switch, "on, off")?,
             "protect_tooling" => policy.protect_tooling = setting.word(protect, "existing, always, off")?,
+            "compat" => policy.compat = setting.word(Compat::parse, "obey, gastown")?,
             _ => unreachable!("a setting has a key of the list"),
         }
         Ok(policy)
@@ -329,6 +331,8 @@ mod tests {
             "limits.pids=-1",
             "ptrace=maybe",
             "protect_tooling=never",
+            "compat=everything",
+            "env+=HTTPS_PROXY",
             "commands+=/bin/sh",
             "colour=red",
             "read",
@@ -340,6 +344,7 @@ mod tests {
             "net.allow=*.example @node",
             "limits.memory=8GiB",
             "ptrace=on",
+            "compat=gastown",
             "hide+=*.tfstate",
             "env+=EDITOR",
         ];

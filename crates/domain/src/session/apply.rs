@@ -53,6 +53,8 @@ impl State {
             last_completion: None,
             idle_since: at,
             denied: 0,
+            steps: Vec::new(),
+            done: false,
             session_seq: 1,
             updated_at: at,
         }
@@ -225,6 +227,19 @@ impl State {
                 self.usage += recorded.usage;
                 self.ledger.book(recorded.source, recorded.call.as_deref(), recorded.said());
             }
+            Event::StepStarted(step) => {
+                self.steps.push(step.name.clone());
+                self.did(at, Doing::step(&step.name, at));
+            }
+            Event::StepEnded(ended) => {
+                self.steps.retain(|open| *open != ended.name);
+                self.last_activity_at = Some(at);
+            }
+            Event::DoneReported(_) => {
+                self.done = true;
+                self.last_activity_at = Some(at);
+            }
+            Event::Denied(_) => self.denied += 1,
             Event::BudgetWarned(_) => self.budget_warned = true,
             Event::BudgetChanged(changed) => {
                 self.budget = changed.budget;

@@ -8,6 +8,8 @@ use super::{Outcome, Watchdog};
 use crate::{
     ApprovalId, Message, MessageId, Now, Time, Usage,
     budget::Budget,
+    call::{Call, CallFault, Reply},
+    denied::Denied,
     event::{
         Action, AgentRetrying, Answer, AskKind, By, ContextCompacted, Event, Leftover, Process, Raw,
         StopReason, Text, ToolCall, ToolResult,
@@ -44,6 +46,13 @@ pub enum Input {
     Network(Network),
     /// The model gateway read the tokens of a call off the wire.
     Wire(CallUsage),
+    /// The agent called on its session socket. `at` is the call's place on the tape, by which it is answered.
+    Call {
+        at: u64,
+        call: Result<Call, CallFault>,
+    },
+    /// Something was not allowed before it came to a call.
+    Denied(Denied),
     TapeDamaged {
         from: u64,
         to: u64,
@@ -93,6 +102,8 @@ pub enum StopRule {
     Halt,
     /// The turn ended and the session was to end with it.
     TurnEnded,
+    /// The agent said that its work is done.
+    Done,
     Timeout,
     Budget,
     /// The start watchdog: the agent never became ready.
@@ -110,7 +121,7 @@ impl StopRule {
         match self {
             StopRule::Stop | StopRule::Restart => Outcome::Stopped,
             StopRule::Kill | StopRule::Halt => Outcome::Killed,
-            StopRule::TurnEnded => Outcome::Done,
+            StopRule::TurnEnded | StopRule::Done => Outcome::Done,
             StopRule::Timeout => Outcome::Timeout,
             StopRule::Budget => Outcome::Budget,
             StopRule::StartWatchdog | StopRule::ProviderAuth => Outcome::FailedStart,
@@ -127,6 +138,7 @@ impl StopRule {
             | StopRule::ProviderAuth => Ladder::AtOnce,
             StopRule::Stop
             | StopRule::TurnEnded
+            | StopRule::Done
             | StopRule::Timeout
             | StopRule::Budget
             | StopRule::Restart => Ladder::Orderly,
@@ -314,6 +326,11 @@ pub enum Effect {
     /// Let the tape grow to this.
     RaiseTapeLimit(u64),
     Stop(StopRule, By),
+    /// Answer the call at this place of the tape. Repeating is harmless, and so is that nobody waits any more.
+    Answer {
+        at: u64,
+        reply: Reply,
+    },
     /// Create the session that goes on with this one.
     Continue {
         after: Duration,

@@ -67,7 +67,7 @@ pub(super) fn outcome(state: &State, exit: &ExitFacts) -> Outcome {
         How::NeverStarted { .. } => Outcome::FailedStart,
         How::Lost { .. } => Outcome::Lost,
         How::Exited { .. } | How::Signaled { .. } if state.phase < Phase::Live => Outcome::FailedStart,
-        How::Exited { code: 0 } if state.turn.is_none() => Outcome::Done,
+        How::Exited { code: 0 } if state.turn.is_none() || state.done => Outcome::Done,
         How::Exited { .. } | How::Signaled { .. } => Outcome::Crashed,
     }
 }
@@ -109,6 +109,9 @@ fn sentence(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
             StopRule::Halt => format!("Killed by a halt of all agents, asked by {by}."),
             StopRule::TurnEnded => {
                 format!("The turn ended and the agent was stopped in an orderly way{rung}.")
+            }
+            StopRule::Done => {
+                format!("The agent said that its work is done, and was stopped in an orderly way{rung}.")
             }
             StopRule::Timeout => format!(
                 "Stopped because its time limit of {} passed{rung}.",

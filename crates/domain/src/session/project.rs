@@ -130,6 +130,10 @@ impl Doing {
         Self { text: format!("“{}”", one_line(text, Self::MOST)), since }
     }
 
+    pub(super) fn step(name: &str, since: Time) -> Self {
+        Self { text: format!("step: {}", one_line(name, Self::MOST)), since }
+    }
+
     pub(super) fn tool(call: &ToolCall, since: Time) -> Self {
         Self { text: one_line(&format!("{}: {}", call.tool, call.summary), Self::MOST), since }
     }

@@ -230,6 +230,10 @@ pub struct State {
     pub(super) last_completion: Option<String>,
     pub(super) idle_since: Time,
     pub(super) denied: u32,
+    /// Steps that the agent has begun and not ended.
+    pub(super) steps: Vec<String>,
+    /// The agent has said that its work is done.
+    pub(super) done: bool,
     pub(super) session_seq: u64,
     pub(super) updated_at: Time,
 }

@@ -3,6 +3,8 @@
 use ostler_domain::{
     ApprovalId, Budget, CampaignId, ConversationId, Message, MessageId, Mode, Now, SessionId, Time, Usage,
     budget::WhenUsedUp,
+    call::{Call, CallFault, StepMark},
+    denied::{Denied, DeniedKind},
     event::{
         AgentRetrying, AskKind, By, ContextCompacted, Leftover, Process, Raw, StopReason, Text, ToolCall,
         ToolResult,
@@ -167,6 +169,18 @@ fn any_exit() -> impl Strategy<Value = ExitFacts> {
     })
 }
 
+fn any_call() -> impl Strategy<Value = Result<Call, CallFault>> {
+    let mark = prop_oneof![Just(StepMark::Start), Just(StepMark::End), Just(StepMark::Fail)];
+    prop_oneof![
+        3 => ("[ab]", mark).prop_map(|(name, mark)| Ok(Call::Step { name, mark, note: String::new() })),
+        1 => any::<String>().prop_map(|text| Ok(Call::Note { text })),
+        1 => any::<String>().prop_map(|note| Ok(Call::Done { note })),
+        1 => option::of(any::<String>()).prop_map(|who| Ok(Call::Show { who })),
+        1 => any::<String>().prop_map(|name| Err(CallFault::Unknown(name))),
+        1 => any::<String>().prop_map(|why| Err(CallFault::Malformed(why))),
+    ]
+}
+
 pub(crate) fn any_input() -> impl Strategy<Value = Input> {
     prop_oneof![
         8 => any_request().prop_map(|request| Input::Request(request, By("ann".into()))),
@@ -191,6 +205,13 @@ pub(crate) fn any_input() -> impl Strategy<Value = Input> {
             usage: Usage { input: n.into(), ..Usage::default() },
             model: None,
             call,
+        })),
+        3 => (any::<u64>(), any_call()).prop_map(|(at, call)| Input::Call { at, call }),
+        1 => any::<String>().prop_map(|target| Input::Denied(Denied {
+            kind: DeniedKind::Policy,
+            target,
+            rule: "policy".to_owned(),
+            grant: None,
         })),
         1 => any_exit().prop_map(Input::Exited),
         2 => prop_oneof![Just(Watchdog::Start), Just(Watchdog::FirstOutput), Just(Watchdog::Silent), Just(Watchdog::Tool)].prop_map(Input::Watchdog),

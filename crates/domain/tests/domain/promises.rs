@@ -98,6 +98,8 @@ fn input_of_every_sort_exists() {
         | Input::Tampered { .. }
         | Input::Network(_)
         | Input::Wire(_)
+        | Input::Call { .. }
+        | Input::Denied(_)
         | Input::Exited(_)
         | Input::Watchdog(_)
         | Input::TimedOut => true,

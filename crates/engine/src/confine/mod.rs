@@ -32,6 +32,8 @@ const HOME: &str = "/home/agent";
 const USER: &str = "agent";
 /// Where the system's programs are.
 const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// Where this program is, for agents that say something of themselves with it.
+const OWN_PATH: &str = "/run/ostler";
 
 /// A sandbox, and the environment of whoever runs in it.
 pub(crate) struct Confined {
@@ -157,7 +159,7 @@ fn environment(
     variables: Vec<(String, String)>,
 ) -> Vec<(String, String)> {
     let shell = if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" };
-    let path = programs.iter().map(|dir| dir.to_string_lossy()).chain([SYSTEM_PATH.into()]);
+    let path = programs.iter().map(|dir| dir.to_string_lossy()).chain([SYSTEM_PATH.into(), OWN_PATH.into()]);
     let fixed = [
         ("PATH", path.collect::<Vec<_>>().join(":")),
         ("HOME", HOME.to_owned()),

@@ -460,6 +460,7 @@ impl Actor {
             Effect::Freeze(on) => self.freeze(on).await,
             Effect::RaiseTapeLimit(bytes) => self.raise_tape_limit(bytes).await,
             Effect::Stop(rule, by) => self.stop(rule, &by).await,
+            Effect::Answer { at, reply } => self.answer(at, reply).await,
             Effect::Continue { after } => self.shared.continue_later(self.id, after),
             // Told through the outbox of its own commit.
             Effect::Tell(_) => {}

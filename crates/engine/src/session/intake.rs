@@ -4,6 +4,8 @@ use std::path::Path;
 
 use ostler_domain::{
     Time,
+    call::Call,
+    denied::{Denied, DeniedKind},
     event::Process,
     gateway::Network,
     session::{Input, Spawn},
@@ -157,6 +159,12 @@ fn take(line: &Line<'_>, harvest: &mut Harvest) {
                     Some(Input::Spawned(Spawn { agent: Process { pid, start_time } }))
                 }
                 Ok(KeeperNote::Tampered { names }) => Some(Input::Tampered { names }),
+                Ok(KeeperNote::CallRefused { reason }) => Some(Input::Denied(Denied {
+                    kind: DeniedKind::Call,
+                    target: "session socket".to_owned(),
+                    rule: reason,
+                    grant: None,
+                })),
                 _ => None,
             };
             if let Some(input) = input {
@@ -168,7 +176,12 @@ fn take(line: &Line<'_>, harvest: &mut Harvest) {
                 harvest.input(at, Input::Network(network));
             }
         }
-        Stream::Call | Stream::Wire | Stream::Exit => {}
+        Stream::Call => {
+            harvest.output = true;
+            let call = Call::parse(line.body.bytes());
+            harvest.input(at, Input::Call { at: line.start, call });
+        }
+        Stream::Wire | Stream::Exit => {}
     }
 }
 

@@ -6,6 +6,7 @@
 use std::{future::pending, sync::atomic::Ordering, time::Duration};
 
 use ostler_domain::{
+    call::{CallLine, Reply},
     event::{By, Leftover},
     session::{self, ExitFacts, How, Input, Phase, Request, StopRequested, StopRule},
 };
@@ -278,10 +279,20 @@ impl Actor {
         self.tell_keeper(ToKeeper::Limits { tape_bytes: Some(bytes) }).await;
     }
 
+    /// Passes an answer to whoever called on the session socket. Nobody may be waiting for it any more.
+    pub(super) async fn answer(&mut self, call: u64, reply: Reply) {
+        let Ok(line) = serde_json::to_vec(&CallLine { call, reply }) else { return };
+        self.tell_keeper_with(ToKeeper::Answer { call }, &line).await;
+    }
+
     /// Says something that is said again at the next connection, if it gets lost with this one.
     async fn tell_keeper(&mut self, verb: ToKeeper) {
+        self.tell_keeper_with(verb, b"").await;
+    }
+
+    async fn tell_keeper_with(&mut self, verb: ToKeeper, body: &[u8]) {
         let Some(link) = &mut self.keeping.link else { return };
-        if link.send(&verb, b"").await.is_err() {
+        if link.send(&verb, body).await.is_err() {
             self.lose_link();
             self.keeping.retry_later();
         }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as the tests do")]
 
+mod calls;
 mod daemon;
 mod disk;
 mod ending;

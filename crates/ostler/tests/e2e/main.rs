@@ -4,6 +4,7 @@
 
 mod api;
 mod bad_input;
+mod calls;
 mod cli;
 mod clocks;
 mod control;

@@ -89,7 +89,7 @@ async fn a_keeper_of_a_later_version_is_adopted() {
     let dir = home.home.session_dir(&id);
     let lock = wait::answer("the keeper's lock", wait::PATIENCE, || KeeperLock::try_take(&dir).unwrap());
     let writer = Writer::open(&dir, 1 << 20).unwrap();
-    let listener = socket::listen(&dir).unwrap();
+    let listener = socket::listen(&dir, socket::CTL_SOCKET).unwrap();
     let playing = tokio::task::spawn_blocking(move || {
         let (stream, _) = listener.accept().unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();

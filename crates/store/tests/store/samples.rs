@@ -6,7 +6,9 @@ use ostler_domain::{
     ApprovalId, Budget, CampaignId, ConversationId, Deadline, Event, Kind, Message, MessageId, Mode, Now,
     Policy, SessionId, Time, Usage,
     budget::WhenUsedUp,
+    call::{DoneReported, StepEnded, StepStarted},
     campaign::{Campaign, Root},
+    denied::{Denied, DeniedKind},
     event::*,
     gateway::{NetDecision, Network},
     session::{
@@ -297,6 +299,21 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             failure: "connection refused".to_owned(),
         }),
         Kind::Unreadable => unreachable!("it is never stored"),
+        Kind::StepStarted => {
+            Event::StepStarted(StepStarted { name: "build".to_owned(), note: format!("{n}") })
+        }
+        Kind::StepEnded => Event::StepEnded(StepEnded {
+            name: "build".to_owned(),
+            success: n.is_multiple_of(2),
+            note: "two warnings".to_owned(),
+        }),
+        Kind::DoneReported => Event::DoneReported(DoneReported { note: format!("all {n} tests pass") }),
+        Kind::Denied => Event::Denied(Denied {
+            kind: DeniedKind::Command,
+            target: "make install".to_owned(),
+            rule: "command list".to_owned(),
+            grant: Some("ostler campaign set shop commands+=make".to_owned()),
+        }),
         Kind::TapeDamaged => Event::TapeDamaged(TapeDamaged { from: 10, to: 20 + n }),
     }
 }

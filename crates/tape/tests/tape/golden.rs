@@ -64,6 +64,7 @@ fn frames_to_a_keeper() {
     check_frame("freeze", ToKeeper::Freeze { on: true }, b"");
     check_frame("limits", ToKeeper::Limits { tape_bytes: Some(1 << 33) }, b"");
     check_frame("remask", ToKeeper::Remask { paths: vec![".env".into(), "config/prod.key".into()] }, b"");
+    check_frame("answer", ToKeeper::Answer { call: 4711 }, b"{\"call\":4711,\"ok\":{}}");
     check_frame("bye", ToKeeper::Bye {}, b"");
 }
 

@@ -134,6 +134,7 @@ impl Dice {
             StopRule::StallWatchdog,
             StopRule::Restart,
             StopRule::ProviderAuth,
+            StopRule::Done,
         ];
         Obituary {
             sentence: self.text(),

@@ -3,6 +3,7 @@
 //! Asking for what already holds is never an error: clients retry. A report that comes late describes a state
 //! that was left already, and changes nothing.
 
+mod call;
 mod ending;
 mod report;
 mod request;
@@ -56,6 +57,8 @@ pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision
         Input::Tampered { names } => draft.record(Event::Tamper(Tamper { names })),
         Input::Network(network) => draft.record(Event::Network(network)),
         Input::Wire(call) => report::used(&mut draft, UsageSource::Wire, call),
+        Input::Call { at, call } => call::decide(&mut draft, at, call),
+        Input::Denied(denied) => draft.record(Event::Denied(denied)),
         Input::TapeDamaged { from, to } => draft.record(Event::TapeDamaged(TapeDamaged { from, to })),
         Input::Exited(exit) => ending::decide(&mut draft, &exit),
         Input::Watchdog(watchdog) => draft.watchdog(watchdog),
@@ -106,6 +109,15 @@ impl Draft<'_> {
         let attempt = self.state.attempt.saturating_add(1);
         self.record(Event::SessionStarting(Starting { attempt }));
         self.effect(Effect::Spawn { attempt });
+    }
+
+    /// Ends a session whose agent has said that it is done, once nothing is open.
+    fn end_if_done(&mut self) {
+        let state = &self.state;
+        let is_at_rest = state.turn().is_none() && state.messages.is_empty() && state.background().is_empty();
+        if state.done && state.phase() == Phase::Live && is_at_rest {
+            self.stop(StopRule::Done, By::ostler());
+        }
     }
 
     /// Says the next waiting message, if the agent may be told one now.

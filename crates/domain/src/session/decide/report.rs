@@ -70,6 +70,7 @@ fn ready(draft: &mut Draft<'_>, provider_id: Option<String>, model: Option<Strin
         draft.state.created().config.timeout().map(|span| Deadline::after(&draft.context.now, span));
     draft.record(Event::SessionStarted(Started { provider_id, model, deadline }));
     draft.deliver();
+    draft.end_if_done();
 }
 
 fn turn_started(draft: &mut Draft<'_>, messages: &[MessageId]) {
@@ -114,6 +115,7 @@ fn end_with_turn(draft: &mut Draft<'_>) {
     if state.created().config.ends_with_turn && is_at_rest && state.turns > 0 {
         draft.stop(StopRule::TurnEnded, By::ostler());
     }
+    draft.end_if_done();
 }
 
 fn background(draft: &mut Draft<'_>, tasks: Vec<String>) {

@@ -1,0 +1,84 @@
+//! What the agent said on its session socket. Nothing of it is refused without an answer that says so.
+
+use super::Draft;
+use crate::{
+    Reason, Refusal,
+    call::{Call, CallFault, DoneReported, Reply, StepEnded, StepMark, StepStarted, denied},
+    denied::{Denied, DeniedKind},
+    event::{Event, Recovered},
+    limits::STEPS_OPEN,
+    session::{Effect, View},
+    text::one_line,
+};
+
+/// How much of what was asked for is recorded with its denial.
+const TARGET: usize = 100;
+
+pub(super) fn decide(draft: &mut Draft<'_>, at: u64, call: Result<Call, CallFault>) {
+    if draft.state.stall().is_some() {
+        draft.record(Event::SessionRecovered(Recovered {}));
+    }
+    let reply = match call {
+        Ok(Call::Step { name, mark, note }) => step(draft, name, mark, note),
+        Ok(Call::Note { text }) => {
+            draft.record(Event::AgentStatus(text.into()));
+            Reply::Ok {}
+        }
+        Ok(Call::Done { note }) => {
+            if !draft.state.done {
+                draft.record(Event::DoneReported(DoneReported { note }));
+                draft.end_if_done();
+            }
+            Reply::Ok {}
+        }
+        Ok(Call::Show { who }) => match who.filter(|who| !is_own(draft, who)) {
+            // Its number is the host's, and means nothing inside.
+            None => Reply::Session(Box::new(View { process: None, ..draft.state.view() })),
+            Some(who) => deny(draft, &format!("show {who}")),
+        },
+        Err(CallFault::Unknown(name)) => deny(draft, &name),
+        Err(fault @ CallFault::Malformed(_)) => Reply::Refused(fault.refusal()),
+    };
+    draft.effect(Effect::Answer { at, reply });
+}
+
+fn is_own(draft: &Draft<'_>, who: &str) -> bool {
+    let created = draft.state.created();
+    who == created.id.to_string() || who == created.id.short() || who == created.name.as_str()
+}
+
+fn deny(draft: &mut Draft<'_>, target: &str) -> Reply {
+    draft.record(Event::Denied(Denied {
+        kind: DeniedKind::Call,
+        target: one_line(target, TARGET),
+        rule: "an agent speaks for its own session only".to_owned(),
+        grant: None,
+    }));
+    Reply::Refused(denied())
+}
+
+fn step(draft: &mut Draft<'_>, name: String, mark: StepMark, note: String) -> Reply {
+    let is_open = draft.state.steps.contains(&name);
+    match (mark, is_open) {
+        // It is so already: callers may ask twice.
+        (StepMark::Start, true) => {}
+        (StepMark::Start, false) if draft.state.steps.len() >= STEPS_OPEN => {
+            return Reply::Refused(
+                Refusal::new(Reason::WrongState, format!("{STEPS_OPEN} steps are open already"))
+                    .hint("ostler step NAME end", "ends one of them"),
+            );
+        }
+        (StepMark::Start, false) => draft.record(Event::StepStarted(StepStarted { name, note })),
+        (StepMark::End | StepMark::Fail, true) => {
+            draft.record(Event::StepEnded(StepEnded { name, success: mark == StepMark::End, note }));
+        }
+        (StepMark::End | StepMark::Fail, false) => {
+            let shown = one_line(&name, TARGET);
+            return Reply::Refused(
+                Refusal::new(Reason::WrongState, format!("no step \"{shown}\" is open"))
+                    .hint(format!("ostler step {shown} start"), "begins it"),
+            );
+        }
+    }
+    Reply::Ok {}
+}

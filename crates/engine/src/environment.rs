@@ -1,0 +1,60 @@
+//! The environment of a session's agent: what it begins with, what people and providers add, and our own names last.
+
+use std::{collections::BTreeMap, path::Path};
+
+use ostler_domain::{policy::Compat, session::Created};
+
+use crate::clock::entropy;
+
+/// A session's whole environment. Nothing overrides the reserved names: they are set last.
+pub(crate) fn of_session(
+    created: &Created,
+    beginning: Vec<(String, String)>,
+    provider: Vec<(String, String)>,
+    socket: &Path,
+    token: &str,
+) -> Vec<(String, String)> {
+    let mut environment: BTreeMap<String, String> = beginning.into_iter().collect();
+    environment.extend(created.config.environment.clone());
+    environment.extend(provider);
+    let reserved = reserved(created, &socket.to_string_lossy(), token);
+    environment.extend(reserved.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    environment.into_iter().collect()
+}
+
+fn reserved(created: &Created, socket: &str, token: &str) -> Vec<(&'static str, String)> {
+    let session = created.id.to_string();
+    let campaign = created.campaign.to_string();
+    let (dir, provider) = (&created.config.working_dir, &created.config.provider);
+    let mut names = vec![
+        ("OSTLER_SESSION_ID", session.clone()),
+        ("OSTLER_CAMPAIGN", campaign.clone()),
+        ("OSTLER_CAMPAIGN_DIR", dir.clone()),
+        ("OSTLER_PROVIDER", provider.clone()),
+        ("OSTLER_SOCKET", socket.to_owned()),
+        ("OSTLER_TOKEN", token.to_owned()),
+    ];
+    names.extend(match created.policy.compat {
+        Some(Compat::Obey) => vec![
+            ("OBEY_SESSION_ID", session),
+            ("OBEY_CAMPAIGN_ID", campaign),
+            ("OBEY_CAMPAIGN_DIR", dir.clone()),
+            ("OBEY_PROVIDER", provider.clone()),
+            ("OBEY_DAEMON_SOCKET", socket.to_owned()),
+        ],
+        Some(Compat::Gastown) => vec![("GT_SESSION_UUID", session)],
+        None => Vec::new(),
+    });
+    names
+}
+
+/// 256 random bits, for nobody but one session.
+pub(crate) fn fresh_token() -> String {
+    format!("{:032x}{:032x}", entropy(), entropy())
+}
+
+/// The few variables of ours that an agent without a sandbox gets.
+pub(crate) fn unconfined() -> Vec<(String, String)> {
+    const INHERITED: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR", "TZ"];
+    INHERITED.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?))).collect()
+}

@@ -1,0 +1,231 @@
+//! The session socket as agents meet it: `ostler` inside a sandbox speaks for its own session, also while no daemon
+//! lives, and for nobody else.
+
+use std::time::Duration;
+
+use ostler_domain::{
+    Event, Recorded,
+    call::{DoneReported, StepEnded, StepStarted},
+    denied::DeniedKind,
+    session::Outcome,
+};
+use ostler_testkit::{TestHome, scenario, wait};
+use serde_json::json;
+
+use crate::OSTLER;
+
+fn shell(script: &str) -> serde_json::Value {
+    json!({"run": ["sh", "-c", script]})
+}
+
+/// What its tools printed, in order.
+fn outputs(events: &[Recorded]) -> Vec<String> {
+    let results = events.iter().filter_map(|recorded| match &recorded.event {
+        Event::AgentToolResult(result) => Some(result.output.clone()),
+        _ => None,
+    });
+    results.collect()
+}
+
+fn denied(events: &[Recorded]) -> Vec<(DeniedKind, String)> {
+    let denied = events.iter().filter_map(|recorded| match &recorded.event {
+        Event::Denied(denied) => Some((denied.kind, denied.target.clone())),
+        _ => None,
+    });
+    denied.collect()
+}
+
+#[tokio::test]
+async fn an_agent_tells_of_its_work_and_ends_it() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let script = "ostler step build start -m first && ostler note 'half way' && ostler step build end \
+                  && ostler --json show && ostler done -m 'all green' && echo && echo said";
+    let session = home.session(&client, &scenario::of(vec![shell(script)])).await;
+    let view = home.ended(&session.id.to_string()).await;
+    assert_eq!(view.outcome, Some(Outcome::Done), "{view:?}");
+    let events = home.events(&client, session.id).await;
+    let told: Vec<&Event> = events
+        .iter()
+        .map(|recorded| &recorded.event)
+        .filter(|event| {
+            matches!(
+                event,
+                Event::StepStarted(_) | Event::StepEnded(_) | Event::AgentStatus(_) | Event::DoneReported(_)
+            )
+        })
+        .collect();
+    let build = || "build".to_owned();
+    let status = ostler_domain::event::Text { text: "half way".to_owned(), subagent: None };
+    assert_eq!(
+        told,
+        [
+            &Event::StepStarted(StepStarted { name: build(), note: "first".to_owned() }),
+            &Event::AgentStatus(status),
+            &Event::StepEnded(StepEnded { name: build(), success: true, note: String::new() }),
+            &Event::DoneReported(DoneReported { note: "all green".to_owned() }),
+        ]
+    );
+    let output = outputs(&events).concat();
+    assert!(output.contains(&session.id.to_string()) && output.ends_with("said\n"), "{output}");
+    assert_eq!(view.denied, 0);
+    let socket = home.home.session_dir(&session.id).join("session.sock");
+    assert!(!socket.exists(), "the door is gone with the session");
+}
+
+#[tokio::test]
+async fn what_is_said_while_no_daemon_lives_is_recorded_once() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let gone = home.campaign_dir().join("gone");
+    let script = "until test -e gone; do sleep 0.05; done; ostler step dark start; echo $?; ostler note alone; \
+                  ostler step dark end; ostler done; echo $?";
+    let session = home.session(&client, &scenario::of(vec![shell(script)])).await;
+    home.reaches(&session.id.to_string(), "the turn", |view| view.turns == 1).await;
+    home.kill_daemon();
+    std::fs::write(&gone, "").unwrap();
+    let view = home.ended(&session.id.to_string()).await;
+    assert_eq!(view.outcome, Some(Outcome::Done), "{view:?}");
+    let client = home.client().await;
+    let events = home.events(&client, session.id).await;
+    let count = |wanted: fn(&Event) -> bool| events.iter().filter(|recorded| wanted(&recorded.event)).count();
+    assert_eq!(count(|event| matches!(event, Event::StepStarted(_))), 1);
+    assert_eq!(count(|event| matches!(event, Event::AgentStatus(_))), 1);
+    assert_eq!(count(|event| matches!(event, Event::StepEnded(_))), 1);
+    assert_eq!(count(|event| matches!(event, Event::DoneReported(_))), 1);
+    let output = outputs(&events).concat();
+    assert!(output.starts_with("0\n") && output.contains("\n0\n"), "{output}");
+}
+
+#[tokio::test]
+async fn nobody_else_is_spoken_for() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let other = home.session(&client, &scenario::of(vec![json!({"sleep_ms": 60_000})])).await;
+    let script = format!(
+        "ostler show {}; echo $?; ostler show ses_01KA0000000000000000000000; echo $?; ostler ls; echo $?; \
+         ostler stop {}; echo $?; ostler campaign set shop net.mode=open; echo $?; ostler version",
+        other.id, other.id
+    );
+    let session = home.session(&client, &scenario::of(vec![shell(&script)])).await;
+    home.reaches(&session.id.to_string(), "the turn's end", |view| view.turns == 1 && view.denied == 5).await;
+    let events = wait_for_output(&home, &client, session.id).await;
+    let output = outputs(&events).concat();
+    let (out, err): (Vec<&str>, Vec<&str>) =
+        output.lines().partition(|line| line.parse::<u8>().is_ok() || line.starts_with("ostler "));
+    assert_eq!(&out[..5], ["5"; 5], "{output}");
+    assert!(out[5].starts_with("ostler "), "{output}");
+    let complaints: Vec<_> = err.iter().filter(|line| line.starts_with("error:")).collect();
+    assert_eq!(complaints.len(), 5);
+    assert!(complaints.iter().all(|complaint| *complaint == complaints[0]), "one answer for all: {output}");
+    let wanted: Vec<_> = [
+        format!("show {}", other.id),
+        "show ses_01KA0000000000000000000000".to_owned(),
+        "ls".to_owned(),
+        "stop".to_owned(),
+        "campaign".to_owned(),
+    ]
+    .map(|target| (DeniedKind::Call, target))
+    .to_vec();
+    assert_eq!(denied(&events), wanted);
+    let other = client.session(&other.id.to_string()).await.unwrap();
+    assert_eq!(other.outcome, None, "the other one goes on");
+    let logs = home.run(&["logs", &session.id.to_string()]);
+    let logs = String::from_utf8_lossy(&logs.stdout).into_owned();
+    assert!(logs.contains("denied  call stop"), "{logs}");
+}
+
+async fn wait_for_output(
+    home: &TestHome,
+    client: &ostler_client::Client,
+    session: ostler_domain::SessionId,
+) -> Vec<Recorded> {
+    let deadline = tokio::time::Instant::now() + wait::PATIENCE;
+    loop {
+        let events = home.events(client, session).await;
+        if !outputs(&events).is_empty() {
+            return events;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "waited too long for the output");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn the_token_is_nowhere_but_in_the_sandbox() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    // Printed, told, encoded and half: the last is what a test can know it by.
+    let script = "echo \"$OSTLER_TOKEN\"; ostler note \"$OSTLER_TOKEN\"; printf %s \"$OSTLER_TOKEN\" | base64 -w0; \
+                  printf '\\n%.16s\\n' \"$OSTLER_TOKEN\"; ostler done";
+    let session = home.session(&client, &scenario::of(vec![shell(script)])).await;
+    home.ended(&session.id.to_string()).await;
+    let events = home.events(&client, session.id).await;
+    let output = outputs(&events).concat();
+    let lines: Vec<&str> = output.lines().collect();
+    assert_eq!(lines[0], "*".repeat(64), "{output}");
+    assert!(lines[1].matches('*').count() >= 84, "{output}");
+    let half = lines[2];
+    assert!(half.len() == 16 && !half.contains('*'), "{output}");
+    let found = files_with(home.home.state(), half.as_bytes());
+    // The half itself was printed; nothing longer is anywhere.
+    for (path, bytes) in found {
+        for at in memory_find(&bytes, half.as_bytes()) {
+            let next = bytes.get(at + 16).copied().unwrap_or_default();
+            assert!(!next.is_ascii_hexdigit(), "the token is in {}", path.display());
+        }
+    }
+    let taken = home.run(&["daemon", "logs"]);
+    assert!(!String::from_utf8_lossy(&taken.stdout).contains(half));
+}
+
+fn memory_find(bytes: &[u8], needle: &[u8]) -> Vec<usize> {
+    (0..bytes.len().saturating_sub(needle.len())).filter(|at| bytes[*at..].starts_with(needle)).collect()
+}
+
+fn files_with(dir: &std::path::Path, needle: &[u8]) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(files_with(&path, needle));
+        } else if let Ok(bytes) = std::fs::read(&path)
+            && !memory_find(&bytes, needle).is_empty()
+        {
+            found.push((path, bytes));
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn reserved_names_are_ours_and_compat_adds_others() {
+    let home = TestHome::started(OSTLER).await;
+    for (compat, names, not) in [
+        ("obey", "OBEY_SESSION_ID OBEY_CAMPAIGN_DIR OBEY_DAEMON_SOCKET", "GT_SESSION_UUID"),
+        ("gastown", "GT_SESSION_UUID", "OBEY_SESSION_ID"),
+        ("", "OSTLER_SESSION_ID", "GT_SESSION_UUID"),
+    ] {
+        let set = home.run(&["campaign", "set", "shop", &format!("compat={compat}")]);
+        assert!(set.status.success(), "{set:?}");
+        let client = home.client().await;
+        let script = format!(
+            "for name in OSTLER_SESSION_ID OSTLER_CAMPAIGN OSTLER_CAMPAIGN_DIR OSTLER_PROVIDER OSTLER_SOCKET \
+             OSTLER_TOKEN {names} {not}; do eval \"test -n \\\"\\$$name\\\"\" && echo $name; done; ostler done"
+        );
+        let session = home.session(&client, &scenario::of(vec![shell(&script)])).await;
+        home.ended(&session.id.to_string()).await;
+        let output = outputs(&home.events(&client, session.id).await).concat();
+        let has = |name: &str| output.lines().any(|line| line == name);
+        for name in ["OSTLER_TOKEN", "OSTLER_SOCKET", "OSTLER_CAMPAIGN"].into_iter().chain(names.split(' ')) {
+            assert!(has(name), "{name}: {output}");
+        }
+        assert!(!has(not), "{not}: {output}");
+    }
+    for name in ["OSTLER_TOKEN", "OBEY_X", "GT_SESSION_UUID", "https_proxy", "LD_PRELOAD"] {
+        let run = home.run(&["run", "-C", "shop", "-p", "script", "--env", &format!("{name}=x"), "hi"]);
+        let err = String::from_utf8_lossy(&run.stderr).into_owned();
+        assert_eq!(run.status.code(), Some(2), "{err}");
+        assert!(err.contains(name), "{err}");
+    }
+}
