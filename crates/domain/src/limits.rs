@@ -106,6 +106,11 @@ pub const MODEL_TLS_TIME: Duration = Duration::from_secs(15);
 /// long: the first probe, then as many more at the same interval.
 pub const MODEL_PROBE: Duration = Duration::from_secs(30);
 pub const MODEL_PROBES: u32 = 4;
+/// Longest event or answer that is read for its usage: some repeat everything that was said. What is longer counts from
+/// the agent's report.
+pub const METER_EVENT_BYTES: usize = 4 * 1024 * 1024;
+/// Longest name of an answer or a model.
+pub const METER_NAME_BYTES: usize = 200;
 /// How long connections that are cut at a session's end may take to be counted.
 pub const GATEWAY_CUT_TIME: Duration = Duration::from_secs(2);
 

@@ -8,13 +8,14 @@
 //! ```
 //! `rules` decides, everything else carries. One thread for each connection; what passes through the proxy is counted and
 //! not looked at, but for the first words: a proxy's request, and the name in a TLS greeting. `model` serves the
-//! provider's base URL at our own address.
+//! provider's base URL at our own address, and `meter` reads along what it takes.
 
 #![forbid(unsafe_code)]
 
 mod address;
 mod connection;
 mod hello;
+mod meter;
 mod model;
 mod report;
 mod request;

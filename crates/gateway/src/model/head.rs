@@ -47,8 +47,8 @@ pub(crate) struct Response {
     /// As the agent is told.
     pub(crate) head: Vec<u8>,
     pub(crate) body: Body,
-    /// Whether it is one of many that can be read off the wire.
-    pub(crate) is_plain: bool,
+    /// Absent where it is packed in a way that cannot be read along.
+    pub(crate) content_type: Option<String>,
 }
 
 /// Whether a head asks for something at the gateway's own address, instead of asking the proxy for somebody else's.
@@ -141,13 +141,14 @@ pub(crate) fn response(head: &[u8], method: &str) -> Result<Option<Response>, Fa
     let mut passed = format!("HTTP/1.1 {status} {reason}\r\nconnection: close\r\n").into_bytes();
     let named = named_by_connection(parsed.headers);
     let mut request_id = None;
-    let mut is_plain = true;
+    let (mut content_type, mut is_packed) = (None, false);
     for header in parsed.headers.iter() {
         let name = header.name.to_ascii_lowercase();
         let value = || String::from_utf8_lossy(header.value).trim().to_owned();
         match name.as_str() {
             "request-id" | "x-request-id" => request_id = request_id.or_else(|| Some(value())),
-            "content-encoding" => is_plain = value().eq_ignore_ascii_case("identity"),
+            "content-type" => content_type = Some(value()),
+            "content-encoding" => is_packed = !value().eq_ignore_ascii_case("identity"),
             _ => {}
         }
         if !HOP.contains(&name.as_str()) && !named.contains(&name) {
@@ -159,7 +160,8 @@ pub(crate) fn response(head: &[u8], method: &str) -> Result<Option<Response>, Fa
         ("HEAD", _) | (_, 204 | 304) => Body::Length(0),
         _ => framing(parsed.headers)?.unwrap_or(Body::UntilClose),
     };
-    Ok(Some(Response { status, request_id, head: passed, body, is_plain }))
+    let content_type = content_type.filter(|_| !is_packed);
+    Ok(Some(Response { status, request_id, head: passed, body, content_type }))
 }
 
 fn pass(head: &mut Vec<u8>, header: &httparse::Header<'_>) {
@@ -311,7 +313,8 @@ mod tests {
             "HTTP/1.1 200 OK\r\nconnection: close\r\nContent-Type: text/event-stream\r\n\
             Transfer-Encoding: chunked\r\nrequest-id: req_1\r\nx-request-id: other\r\n\r\n"
         );
-        assert_eq!((response.status, response.body, response.is_plain), (200, Body::chunked(), true));
+        assert_eq!((response.status, response.body), (200, Body::chunked()));
+        assert_eq!(response.content_type.as_deref(), Some("text/event-stream"));
         assert_eq!(response.request_id.as_deref(), Some("req_1"));
     }
 
@@ -324,8 +327,8 @@ mod tests {
         assert_eq!(body("HTTP/1.1 100 Continue\r\n\r\n", "POST"), None);
         assert!(response(b"HTTP/1.1 101 Switching\r\n\r\n", "GET").is_err());
         assert!(response(b"SSH-2.0-x\r\n\r\n", "GET").is_err());
-        let squeezed = response(b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n", "GET").unwrap().unwrap();
-        assert!(!squeezed.is_plain);
+        let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/json\r\nContent-Encoding: br\r\n\r\n";
+        assert_eq!(response(head, "GET").unwrap().unwrap().content_type, None, "packed");
     }
 
     proptest! {

@@ -23,26 +23,32 @@ use self::{
     head::{Request, Response},
     upstream::Connection,
 };
-use crate::{connection::Gateway, log};
+use crate::{
+    connection::Gateway,
+    log,
+    meter::{Found, Meter},
+};
 
 pub(crate) use self::{head::is_ours, upstream::Trust};
 
 /// What was seen of an answer.
-#[derive(Default)]
 struct Seen {
     status: u16,
     request_id: Option<String>,
     first_byte: Option<Instant>,
+    meter: Meter,
 }
 
 impl Reader for Seen {
     fn head(&mut self, response: &Response) {
         self.status = response.status;
         self.request_id.clone_from(&response.request_id);
+        self.meter.head(response.status, response.content_type.as_deref());
     }
 
-    fn content(&mut self, _bytes: &[u8]) {
+    fn content(&mut self, bytes: &[u8]) {
         self.first_byte.get_or_insert_with(Instant::now);
+        self.meter.content(bytes);
     }
 }
 
@@ -60,6 +66,8 @@ impl Gateway {
             Err(fault) => return self.refuse(client, "400 Bad Request", "invalid_request", fault),
         };
         let began = Instant::now();
+        let meter = Meter::new(&request.method, &request.path);
+        let mut seen = Seen { status: 0, request_id: None, first_byte: None, meter };
         if request.expects_continue {
             (&*client).write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
         }
@@ -68,7 +76,7 @@ impl Gateway {
             Err(error) => {
                 let why = error.to_string();
                 let outcome = Outcome::failed(&why);
-                self.tell_call(&request, &Seen::default(), &outcome, began);
+                self.tell_call(&request, seen, &outcome, began);
                 return self.unreachable(client, order, &why);
             }
         };
@@ -76,10 +84,9 @@ impl Gateway {
             Ok(exchange) => exchange,
             Err(fault) => return self.refuse(client, "400 Bad Request", "invalid_request", fault),
         };
-        let mut seen = Seen::default();
         let outcome = exchange.run(&self.stop, &mut seen);
         // Told before the agent is let go: what it costs is known before it can ask for more.
-        self.tell_call(&request, &seen, &outcome, began);
+        self.tell_call(&request, seen, &outcome, began);
         client.set_nonblocking(false)?;
         match outcome.end {
             CallEnd::Complete => self.part(client),
@@ -88,15 +95,16 @@ impl Gateway {
         }
     }
 
-    fn tell_call(&self, request: &Request, seen: &Seen, outcome: &Outcome, began: Instant) {
+    fn tell_call(&self, request: &Request, seen: Seen, outcome: &Outcome, began: Instant) {
+        let Found { id, model, usage } = seen.meter.finish();
         let call = ModelCall {
-            id: None,
-            request_id: seen.request_id.clone(),
+            id,
+            request_id: seen.request_id,
             method: request.method.clone(),
             path: request.path.clone(),
-            model: None,
+            model,
             status: seen.status,
-            usage: None,
+            usage,
             end: outcome.end,
             duration_ms: millis(began, Instant::now()),
             first_byte_ms: seen.first_byte.map(|at| millis(began, at)),

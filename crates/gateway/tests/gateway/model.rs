@@ -9,7 +9,7 @@ use std::{
 };
 
 use ostler_domain::{
-    Secret,
+    Secret, Usage,
     gateway::{CallEnd, KeyScheme, ModelOrder, NetDecision, Reach, Upstream},
 };
 use rustls::{
@@ -372,6 +372,39 @@ fn an_upstream_is_reached_over_tls_and_only_if_its_certificate_holds() {
     let said = doubting.ask("GET / HTTP/1.1\r\n\r\n");
     assert!(said.contains("502 Bad Gateway") && said.contains("UnknownIssuer"), "{said}");
     assert_eq!(doubting.call().end, CallEnd::Failed);
+}
+
+#[test]
+fn what_a_call_took_is_read_off_the_wire_as_far_as_it_came() {
+    const BEGINNING: &str = r#"data: {"type":"message_start","message":{"id":"msg_1","model":"claude-sonnet-5","usage":{"input_tokens":11,"cache_creation_input_tokens":30,"cache_read_input_tokens":20,"output_tokens":1}}}
+
+"#;
+    const END: &str = r#"data: {"type":"message_delta","usage":{"output_tokens":42}}
+
+"#;
+    let port = upstream(|mut stream| {
+        let head = head(&mut stream);
+        stream
+            .write_all(
+                b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
+            )
+            .unwrap();
+        for part in [BEGINNING, END] {
+            write!(stream, "{:x}\r\n{part}\r\n", part.len()).unwrap();
+            if head.contains("x-cut") {
+                return;
+            }
+        }
+        stream.write_all(b"0\r\n\r\n").unwrap();
+    });
+    let mut keeper = keeper(&format!("http://127.0.0.1:{port}"));
+    for (header, end, output) in [("x: y", CallEnd::Complete, 42), ("x-cut: y", CallEnd::Cut, 1)] {
+        keeper.ask(&format!("POST /v1/messages HTTP/1.1\r\n{header}\r\n\r\n"));
+        let call = keeper.call();
+        let usage = Usage { input: 11, cache_read: 20, cache_write: 30, output, reasoning: 0 };
+        assert_eq!((call.usage, call.end), (Some(usage), end));
+        assert_eq!((call.id.as_deref(), call.model.as_deref()), (Some("msg_1"), Some("claude-sonnet-5")));
+    }
 }
 
 #[test]
