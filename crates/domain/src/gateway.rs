@@ -1,9 +1,11 @@
 //! The gateway of a sandbox: what it is told, and what it tells of each connection.
 
+mod allowance;
 mod model;
 
 use serde::{Deserialize, Serialize};
 
+pub use allowance::{Allowance, Spent};
 pub use model::{CallEnd, KeyScheme, ModelCall, ModelOrder, Upstream, is_plain_path};
 
 /// The version of [`GatewayOrder`] that this program writes and understands.
@@ -45,26 +47,29 @@ impl Reach {
     }
 }
 
-/// The stream of the tape that a line of the gateway's belongs to. The keeper looks at the sign before the record, never
-/// into it.
+/// What a line of the gateway's is: a record for a stream of the tape, or something to be kept for the next gateway. The
+/// keeper looks at the sign before a record, never into it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GatewayStream {
+pub enum GatewayLine {
     Net,
     Wire,
+    /// [`Spent`], which the keeper remembers.
+    Spent,
 }
 
-impl GatewayStream {
+impl GatewayLine {
     pub const fn sign(self) -> &'static str {
         match self {
-            GatewayStream::Net => "net ",
-            GatewayStream::Wire => "wire ",
+            GatewayLine::Net => "net ",
+            GatewayLine::Wire => "wire ",
+            GatewayLine::Spent => "spent ",
         }
     }
 
-    /// The stream and the record of a line.
-    pub fn split(line: &[u8]) -> Option<(GatewayStream, &[u8])> {
-        let streams = [GatewayStream::Net, GatewayStream::Wire];
-        streams.into_iter().find_map(|stream| Some((stream, line.strip_prefix(stream.sign().as_bytes())?)))
+    /// What a line is, and what it says.
+    pub fn split(line: &[u8]) -> Option<(GatewayLine, &[u8])> {
+        let lines = [GatewayLine::Net, GatewayLine::Wire, GatewayLine::Spent];
+        lines.into_iter().find_map(|kind| Some((kind, line.strip_prefix(kind.sign().as_bytes())?)))
     }
 }
 

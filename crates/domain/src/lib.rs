@@ -21,6 +21,7 @@ pub mod limits;
 pub mod message;
 pub mod name;
 pub mod policy;
+pub mod price;
 pub mod provider;
 pub mod query;
 pub mod readiness;

@@ -109,6 +109,15 @@ pub const MODEL_PROBES: u32 = 4;
 /// Longest event or answer that is read for its usage: some repeat everything that was said. What is longer counts from
 /// the agent's report.
 pub const METER_EVENT_BYTES: usize = 4 * 1024 * 1024;
+/// Where an answer does not say what it took, this many bytes are taken for a token.
+pub const METER_BYTES_PER_TOKEN: u64 = 4;
+/// How long a call waits for more to be allowed, when a session has used up what it may. Clients give up after five or ten
+/// minutes, and then call again and again.
+pub const MODEL_HOLD: Duration = Duration::from_secs(4 * 60);
+/// And when it may ask again, as it is then told.
+pub const MODEL_RETRY_AFTER: Duration = Duration::from_secs(3_600);
+/// How often a call that waits looks whether it may go on.
+pub const MODEL_HOLD_LOOK: Duration = Duration::from_millis(200);
 /// Longest name of an answer or a model.
 pub const METER_NAME_BYTES: usize = 200;
 /// How long connections that are cut at a session's end may take to be counted.

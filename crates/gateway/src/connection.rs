@@ -18,6 +18,7 @@ use crate::{
     hello::{self, Hello},
     log,
     model::{self, Trust},
+    purse::Purse,
     report::Reporter,
     request::{self, Request},
     rules::{self, Denial, Target, Way},
@@ -30,6 +31,7 @@ pub(crate) struct Gateway {
     /// Of our own address, inside.
     pub(crate) port: u16,
     pub(crate) trust: Trust,
+    pub(crate) purse: Purse,
     pub(crate) reporter: Reporter,
     /// Hangs up when the session ends.
     pub(crate) stop: PipeReader,
@@ -173,19 +175,23 @@ impl Gateway {
     }
 
     fn answer(&self, client: &TcpStream, status: &str, text: &str) -> io::Result<()> {
-        self.reply(client, status, "text/plain; charset=utf-8", &format!("ostler: {text}\n"))
+        self.reply(
+            client,
+            status,
+            "Content-Type: text/plain; charset=utf-8\r\n",
+            &format!("ostler: {text}\n"),
+        )
     }
 
     pub(crate) fn reply(
         &self,
         mut client: &TcpStream,
         status: &str,
-        content_type: &str,
+        headers: &str,
         text: &str,
     ) -> io::Result<()> {
         let head = format!(
-            "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\
-            Connection: close\r\n\r\n",
+            "HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\nConnection: close\r\n\r\n",
             text.len()
         );
         client.write_all(&[head.as_bytes(), text.as_bytes()].concat())?;

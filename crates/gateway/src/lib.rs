@@ -17,6 +17,7 @@ mod connection;
 mod hello;
 mod meter;
 mod model;
+mod purse;
 mod report;
 mod request;
 mod rules;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use ostler_domain::{
-    gateway::{GatewayStream, ModelCall, Network},
+    gateway::{GatewayLine, ModelCall, Network, Spent},
     limits::{GATEWAY_RECORDS_BURST, GATEWAY_RECORDS_PER_SECOND},
 };
 use serde::Serialize;
@@ -30,18 +30,16 @@ impl Reporter {
     }
 
     pub(crate) fn connection(&self, network: &Network) -> io::Result<()> {
-        self.tell(GatewayStream::Net, network)
+        self.tell(line(GatewayLine::Net, network)?)
     }
 
-    pub(crate) fn call(&self, call: &ModelCall) -> io::Result<()> {
-        self.tell(GatewayStream::Wire, call)
+    /// A call, and with it what all calls have taken: the keeper hears of both or of neither.
+    pub(crate) fn call(&self, call: &ModelCall, spent: &Spent) -> io::Result<()> {
+        self.tell([line(GatewayLine::Spent, spent)?, line(GatewayLine::Wire, call)?].concat())
     }
 
-    /// Writes a record; waits its turn first.
-    fn tell(&self, stream: GatewayStream, record: &impl Serialize) -> io::Result<()> {
-        let mut line = stream.sign().as_bytes().to_vec();
-        serde_json::to_writer(&mut line, record)?;
-        line.push(b'\n');
+    /// Writes what is whole lines; waits its turn first.
+    fn tell(&self, lines: Vec<u8>) -> io::Result<()> {
         loop {
             let mut pace = self.pace();
             let now = Instant::now();
@@ -49,7 +47,7 @@ impl Reporter {
             if due <= now || pace.hurried {
                 pace.due = due + interval();
                 // Under the lock, so that lines stay whole.
-                return pace.keeper.write_all(&line);
+                return pace.keeper.write_all(&lines);
             }
             drop(pace);
             thread::sleep((due - now).min(interval()));
@@ -64,6 +62,13 @@ impl Reporter {
     fn pace(&self) -> MutexGuard<'_, Pace> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn line(kind: GatewayLine, record: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut line = kind.sign().as_bytes().to_vec();
+    serde_json::to_writer(&mut line, record)?;
+    line.push(b'\n');
+    Ok(line)
 }
 
 const fn interval() -> Duration {

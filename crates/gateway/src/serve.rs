@@ -1,7 +1,7 @@
 //! The process: takes over what the keeper gave it, accepts, and ends when it is not needed.
 
 use std::{
-    io::{self, BufRead, BufReader, ErrorKind, Read},
+    io::{self, ErrorKind, Read},
     net::{TcpListener, TcpStream},
     os::{
         fd::{AsFd, OwnedFd},
@@ -23,23 +23,25 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use rustix::fs::{Mode, OFlags};
 use rustix::stdio::{dup2_stdin, dup2_stdout, stdin, stdout};
 
-use crate::{connection::Gateway, log, model::Trust, report::Reporter, tunnel::wait};
+use crate::{connection::Gateway, log, model::Trust, purse::Purse, report::Reporter, tunnel::wait};
 
 /// Longest order: a few hundred hosts.
-const ORDER_BYTES: u64 = 1024 * 1024;
+const ORDER_BYTES: usize = 1024 * 1024;
 /// A resolver and the check of a certificate need more than the rest; pages that are not used are not there.
 const STACK_BYTES: usize = 512 * 1024;
 
 pub(crate) fn run() -> io::Result<()> {
     let (listener, keeper) = take_over()?;
-    let order = read_order(&keeper)?;
+    let mut words = Words::new(keeper.try_clone()?);
+    let order = read_order(&mut words)?;
     let idle = Duration::from_millis(order.idle_ms);
     listener.set_nonblocking(true)?;
     let (stop, stopper) = io::pipe()?;
     let gateway = Arc::new(Gateway {
-        order,
         port: listener.local_addr()?.port(),
         trust: Trust::default(),
+        purse: Purse::new(order.model.as_ref()),
+        order,
         reporter: Reporter::new(keeper.try_clone()?),
         stop,
     });
@@ -57,7 +59,7 @@ pub(crate) fn run() -> io::Result<()> {
         }
         wait(&mut fds, (count == 0).then_some(idle_at))?;
         let heard = |at: usize| fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
-        if heard(0) {
+        if heard(0) && !listen(&mut words, &gateway)? {
             break;
         }
         if heard(1) {
@@ -93,15 +95,61 @@ fn take_over() -> io::Result<(TcpListener, UnixStream)> {
     Ok((listener.into(), keeper.into()))
 }
 
-fn read_order(keeper: &UnixStream) -> io::Result<GatewayOrder> {
-    let mut line = String::new();
-    // The keeper says nothing behind it, so nothing is lost in the buffer.
-    BufReader::new(keeper.take(ORDER_BYTES)).read_line(&mut line)?;
-    let order: GatewayOrder = serde_json::from_str(&line)?;
+/// What the keeper says, line by line. Its end is the order to end.
+struct Words {
+    keeper: UnixStream,
+    text: Vec<u8>,
+}
+
+impl Words {
+    fn new(keeper: UnixStream) -> Words {
+        Words { keeper, text: Vec::new() }
+    }
+
+    /// Takes a line that is there.
+    fn line(&mut self) -> Option<Vec<u8>> {
+        let end = self.text.iter().position(|&byte| byte == b'\n')?;
+        let line = self.text.drain(..=end).collect();
+        Some(line)
+    }
+
+    /// Reads what there is, or waits for something. False at the end.
+    fn read(&mut self) -> io::Result<bool> {
+        let mut bytes = [0; 4096];
+        let count = self.keeper.read(&mut bytes)?;
+        self.text.extend_from_slice(&bytes[..count]);
+        if self.text.len() > ORDER_BYTES {
+            return Err(io::Error::new(ErrorKind::InvalidData, "the keeper says too much in one line"));
+        }
+        Ok(count > 0)
+    }
+}
+
+fn read_order(words: &mut Words) -> io::Result<GatewayOrder> {
+    let line = loop {
+        match words.line() {
+            Some(line) => break line,
+            None if !words.read()? => return Err(ErrorKind::UnexpectedEof.into()),
+            None => {}
+        }
+    };
+    let order: GatewayOrder = serde_json::from_slice(&line)?;
     if order.version != GATEWAY_VERSION {
         return Err(io::Error::new(ErrorKind::InvalidData, format!("order has version {}", order.version)));
     }
     Ok(order)
+}
+
+/// The keeper says something: how much is allowed from now on, or, by its end, that this is the end.
+fn listen(words: &mut Words, gateway: &Gateway) -> io::Result<bool> {
+    let goes_on = words.read()?;
+    while let Some(line) = words.line() {
+        match serde_json::from_slice(&line) {
+            Ok(allowance) => gateway.purse.allow(allowance),
+            Err(error) => log(format_args!("the keeper says what is no allowance: {error}")),
+        }
+    }
+    Ok(goes_on)
 }
 
 fn accept(listener: &TcpListener) -> io::Result<Option<TcpStream>> {

@@ -12,7 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use ostler_domain::gateway::{GatewayOrder, GatewayStream};
+use ostler_domain::gateway::{Allowance, GatewayLine, GatewayOrder};
 use ostler_domain::limits::{GATEWAY_RECORD_BYTES, GATEWAY_RESPAWN};
 use ostler_tape::{Record, Stream};
 use rustix::event::epoll::EventFlags;
@@ -115,6 +115,21 @@ impl Gateway {
         }
     }
 
+    /// More is allowed to the session, or less: told to the gateway there is, and to every later one.
+    pub(crate) fn allow(&mut self, allowance: Allowance) {
+        let Some(model) = self.order.as_mut().and_then(|order| order.model.as_mut()) else { return };
+        model.allowance = allowance;
+        if let Some(process) = &mut self.process {
+            let said = serde_json::to_vec(&allowance).map_err(io::Error::from).and_then(|mut line| {
+                line.push(b'\n');
+                process.stream.write_all(&line)
+            });
+            if let Err(error) = said {
+                log!("the gateway does not hear what is allowed: {error}");
+            }
+        }
+    }
+
     /// Reads what the gateway says, and tapes it.
     pub(crate) fn hear(&mut self, poller: &Poller, recorder: &mut Recorder, now: Instant) {
         let Some(process) = &mut self.process else { return };
@@ -141,10 +156,18 @@ impl Gateway {
     pub(crate) fn flush(&mut self, recorder: &mut Recorder) -> bool {
         let Some(process) = &mut self.process else { return true };
         while let Some(end) = process.text.iter().position(|&byte| byte == b'\n') {
-            let Some((stream, record)) = GatewayStream::split(&process.text[..end]) else { return false };
-            let stream = match stream {
-                GatewayStream::Net => Stream::Net,
-                GatewayStream::Wire => Stream::Wire,
+            let Some((kind, record)) = GatewayLine::split(&process.text[..end]) else { return false };
+            let stream = match kind {
+                GatewayLine::Net => Stream::Net,
+                GatewayLine::Wire => Stream::Wire,
+                GatewayLine::Spent => {
+                    let model = self.order.as_mut().and_then(|order| order.model.as_mut());
+                    if let (Some(model), Ok(spent)) = (model, serde_json::from_slice(record)) {
+                        model.spent = spent;
+                    }
+                    process.text.drain(..=end);
+                    continue;
+                }
             };
             let mut line = record.to_vec();
             for secret in self.redactor.find(&line) {

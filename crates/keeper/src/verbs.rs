@@ -63,9 +63,12 @@ impl Keeper {
                 self.calls.answer(call, &body);
                 Ok(())
             }
-            ToKeeper::Limits { tape_bytes } => {
+            ToKeeper::Limits { tape_bytes, allowance } => {
                 if let Some(tape_bytes) = tape_bytes {
                     self.intake.raise_tape_limit(tape_bytes, &mut self.recorder);
+                }
+                if let Some(allowance) = allowance {
+                    self.gateway.allow(allowance);
                 }
                 Ok(())
             }

@@ -5,6 +5,7 @@
 
 use std::marker::PhantomData;
 
+use ostler_domain::gateway::Allowance;
 use ostler_domain::limits::FRAME_BYTES;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -26,10 +27,13 @@ pub enum ToKeeper {
     Stop { by: String, rule: String, ladder: Vec<Rung> },
     /// Stops or continues the agent's whole tree.
     Freeze { on: bool },
-    /// Raises limits; what is absent stays.
+    /// Sets limits; what is absent stays.
     Limits {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tape_bytes: Option<u64>,
+        /// How far calls to the model may go, whether there is a daemon or not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        allowance: Option<Allowance>,
     },
     /// These paths below the campaign's root have changed: what is to be hidden there is covered at once.
     Remask { paths: Vec<std::path::PathBuf> },

@@ -1,10 +1,11 @@
 //! The model that a sandbox may call: one upstream, one key, and what is told of each call.
 
-use std::{fmt, net::Ipv6Addr};
+use std::{collections::BTreeMap, fmt, net::Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Usage, secret::Secret};
+use super::{Allowance, Spent};
+use crate::{Usage, limits::MODEL_HOLD, price::Price, secret::Secret};
 
 /// Where the gateway sends what an agent asks of its base URL. The operator's choice: loopback is as good as any.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,11 +19,35 @@ pub struct ModelOrder {
     /// Certificates in PEM form that are believed besides the machine's own: of a company's proxy, or of a test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authorities: Option<String>,
+    /// How far the session may go, and how far it has come: what is leased lies with the keeper between two gateways.
+    #[serde(default)]
+    pub allowance: Allowance,
+    #[serde(default)]
+    pub spent: Spent,
+    /// How long a call waits at the end of it.
+    #[serde(default = "hold_ms")]
+    pub hold_ms: u64,
+    /// The operator's own, above those that are built in.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub prices: BTreeMap<String, Price>,
+}
+
+fn hold_ms() -> u64 {
+    MODEL_HOLD.as_millis() as u64
 }
 
 impl ModelOrder {
     pub fn new(upstream: Upstream, scheme: KeyScheme, key: Option<Secret>) -> ModelOrder {
-        ModelOrder { upstream, scheme, key, authorities: None }
+        ModelOrder {
+            upstream,
+            scheme,
+            key,
+            authorities: None,
+            allowance: Allowance::default(),
+            spent: Spent::default(),
+            hold_ms: hold_ms(),
+            prices: BTreeMap::new(),
+        }
     }
 }
 
@@ -189,6 +214,8 @@ pub enum CallEnd {
     Failed,
     /// The session ended meanwhile.
     Stopped,
+    /// The session had used up what it may, and no more was allowed while the call waited.
+    Held,
 }
 
 #[cfg(test)]

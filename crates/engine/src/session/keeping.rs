@@ -276,7 +276,7 @@ impl Actor {
     }
 
     pub(super) async fn raise_tape_limit(&mut self, bytes: u64) {
-        self.tell_keeper(ToKeeper::Limits { tape_bytes: Some(bytes) }).await;
+        self.tell_keeper(ToKeeper::Limits { tape_bytes: Some(bytes), allowance: None }).await;
     }
 
     /// Passes an answer to whoever called on the session socket. Nobody may be waiting for it any more.

@@ -12,11 +12,15 @@ mod upstream;
 use std::{
     io::{self, Write},
     net::TcpStream,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
-use ostler_domain::gateway::{CallEnd, ModelCall, ModelOrder};
-use serde_json::json;
+use ostler_domain::{
+    gateway::{CallEnd, ModelCall, ModelOrder},
+    limits::{MODEL_HOLD_LOOK, MODEL_RETRY_AFTER},
+};
+use rustix::event::{PollFd, PollFlags};
+use serde_json::{Value, json};
 
 use self::{
     exchange::{Exchange, Outcome, Reader},
@@ -27,6 +31,8 @@ use crate::{
     connection::Gateway,
     log,
     meter::{Found, Meter},
+    purse::Content,
+    tunnel::wait,
 };
 
 pub(crate) use self::{head::is_ours, upstream::Trust};
@@ -36,7 +42,15 @@ struct Seen {
     status: u16,
     request_id: Option<String>,
     first_byte: Option<Instant>,
+    content_bytes: u64,
     meter: Meter,
+}
+
+enum Admission {
+    Granted,
+    /// The agent, or the session.
+    Gone,
+    Refused(String),
 }
 
 impl Reader for Seen {
@@ -48,6 +62,7 @@ impl Reader for Seen {
 
     fn content(&mut self, bytes: &[u8]) {
         self.first_byte.get_or_insert_with(Instant::now);
+        self.content_bytes += bytes.len() as u64;
         self.meter.content(bytes);
     }
 }
@@ -67,7 +82,17 @@ impl Gateway {
         };
         let began = Instant::now();
         let meter = Meter::new(&request.method, &request.path);
-        let mut seen = Seen { status: 0, request_id: None, first_byte: None, meter };
+        let mut seen = Seen { status: 0, request_id: None, first_byte: None, content_bytes: 0, meter };
+        match self.admit(client, order, &request)? {
+            Admission::Granted => {}
+            Admission::Gone => return Ok(()),
+            Admission::Refused(why) => {
+                let outcome = Outcome { end: CallEnd::Held, ..Outcome::failed(&why) };
+                seen.status = 429;
+                self.tell_call(&request, seen, &outcome, began);
+                return self.put_off(client, &why);
+            }
+        }
         if request.expects_continue {
             (&*client).write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
         }
@@ -91,11 +116,33 @@ impl Gateway {
         match outcome.end {
             CallEnd::Complete => self.part(client),
             CallEnd::Failed if !outcome.answered => self.unreachable(client, order, &outcome.failure),
-            CallEnd::Failed | CallEnd::Cut | CallEnd::Left | CallEnd::Stopped => Ok(()),
+            CallEnd::Failed | CallEnd::Cut | CallEnd::Left | CallEnd::Stopped | CallEnd::Held => Ok(()),
         }
     }
 
+    /// Lets a call begin, at once or as soon as more is allowed. Who only asks what models there are spends nothing.
+    fn admit(&self, client: &TcpStream, order: &ModelOrder, request: &Request) -> io::Result<Admission> {
+        let deadline = Instant::now() + Duration::from_millis(order.hold_ms);
+        while let Some(why) = self.purse.end().filter(|_| request.method == "POST") {
+            if Instant::now() >= deadline {
+                return Ok(Admission::Refused(why));
+            }
+            let look = deadline.min(Instant::now() + MODEL_HOLD_LOOK);
+            let mut fds = [PollFd::new(client, PollFlags::RDHUP), PollFd::new(&self.stop, PollFlags::IN)];
+            wait(&mut fds, Some(look))?;
+            if fds.iter().any(|fd| !fd.revents().is_empty()) {
+                return Ok(Admission::Gone);
+            }
+        }
+        Ok(Admission::Granted)
+    }
+
     fn tell_call(&self, request: &Request, seen: Seen, outcome: &Outcome, began: Instant) {
+        // What was refused was not thought about, and cost nothing.
+        let is_answered = (200..300).contains(&seen.status) && request.method == "POST";
+        let asked = outcome.to_server.saturating_sub(request.head.len() as u64);
+        let content = Content { asked, answered: seen.content_bytes };
+        let content = if is_answered { content } else { Content::default() };
         let Found { id, model, usage } = seen.meter.finish();
         let call = ModelCall {
             id,
@@ -112,7 +159,8 @@ impl Gateway {
             bytes_out: outcome.to_server,
             failure: outcome.failure.clone(),
         };
-        if let Err(error) = self.reporter.call(&call) {
+        let spent = self.purse.spend(&call, content);
+        if let Err(error) = self.reporter.call(&call, &spent) {
             log(format_args!("the keeper does not hear of a call: {error}"));
         }
     }
@@ -122,11 +170,23 @@ impl Gateway {
         self.refuse(client, "502 Bad Gateway", "upstream_unreachable", &text)
     }
 
-    /// In the form in which every client of a model looks for the reason.
+    /// The budget is used up, and nobody has allowed more. Clients that heed either word stop asking.
+    fn put_off(&self, client: &TcpStream, why: &str) -> io::Result<()> {
+        let headers = format!("Retry-After: {}\r\nX-Should-Retry: false\r\n", MODEL_RETRY_AFTER.as_secs());
+        let message = format!("ostler: the session's budget is used up: {why}");
+        let error = json!({"type": "rate_limit_error", "code": "budget_exceeded", "message": message});
+        self.reply_json(client, "429 Too Many Requests", &headers, error)
+    }
+
     fn refuse(&self, client: &TcpStream, status: &str, code: &str, text: &str) -> io::Result<()> {
         let message = format!("ostler: {text}");
-        let body = json!({"type": "error", "error": {"type": "api_error", "code": code, "message": message}});
-        self.reply(client, status, "application/json", &body.to_string())
+        self.reply_json(client, status, "", json!({"type": "api_error", "code": code, "message": message}))
+    }
+
+    /// In the form in which every client of a model looks for the reason.
+    fn reply_json(&self, client: &TcpStream, status: &str, headers: &str, error: Value) -> io::Result<()> {
+        let body = json!({"type": "error", "error": error}).to_string();
+        self.reply(client, status, &format!("Content-Type: application/json\r\n{headers}"), &body)
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use ostler_domain::gateway::{
-    GATEWAY_VERSION, GatewayOrder, GatewayStream, ModelCall, ModelOrder, Network, Reach,
+    Allowance, GATEWAY_VERSION, GatewayLine, GatewayOrder, ModelCall, ModelOrder, Network, Reach, Spent,
 };
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -65,21 +65,41 @@ impl Keeper {
         client
     }
 
-    fn line(&mut self, stream: GatewayStream) -> Vec<u8> {
+    fn line(&mut self, kind: GatewayLine) -> Vec<u8> {
         let mut line = String::new();
         self.records.read_line(&mut line).unwrap();
-        let split = GatewayStream::split(line.trim_end().as_bytes());
+        let split = GatewayLine::split(line.trim_end().as_bytes());
         let (found, record) = split.unwrap_or_else(|| panic!("no record: {line:?}"));
-        assert_eq!(found, stream, "{line}");
+        assert_eq!(found, kind, "{line}");
         record.to_vec()
     }
 
     pub(crate) fn record(&mut self) -> Network {
-        serde_json::from_slice(&self.line(GatewayStream::Net)).unwrap()
+        serde_json::from_slice(&self.line(GatewayLine::Net)).unwrap()
     }
 
     pub(crate) fn call(&mut self) -> ModelCall {
-        serde_json::from_slice(&self.line(GatewayStream::Wire)).unwrap()
+        let spent = serde_json::from_slice(&self.line(GatewayLine::Spent)).unwrap();
+        if let Some(model) = &mut self.order.model {
+            model.spent = spent;
+        }
+        serde_json::from_slice(&self.line(GatewayLine::Wire)).unwrap()
+    }
+
+    pub(crate) fn spent(&self) -> Spent {
+        self.order.model.as_ref().unwrap().spent
+    }
+
+    pub(crate) fn allow(&mut self, allowance: Allowance) {
+        self.order.model.as_mut().unwrap().allowance = allowance;
+        writeln!(self.records.get_mut(), "{}", serde_json::to_string(&allowance).unwrap()).unwrap();
+    }
+
+    /// The gateway there is ends, and another one begins.
+    pub(crate) fn replace(&mut self) {
+        let _ = self.gateway.kill();
+        let _ = self.gateway.wait();
+        (self.gateway, self.records) = start(&self.listener, &self.order);
     }
 }
 

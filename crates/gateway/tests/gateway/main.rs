@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as the tests do")]
 
+mod allowance;
 mod inside;
 mod keeper;
 mod model;

@@ -23,7 +23,7 @@ const KEY: &str = "sk-the-real-one";
 const AUTHORITY: &str = include_str!("tls/authority.pem");
 
 /// Somebody who answers: each connection is given to `serve`, in a thread of its own.
-fn upstream(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> u16 {
+pub(crate) fn upstream(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let serve = Arc::new(serve);
@@ -46,7 +46,7 @@ fn keeper(url: &str) -> Keeper {
 }
 
 /// Reads a head, to its empty line and no further.
-fn head(stream: &mut impl Read) -> String {
+pub(crate) fn head(stream: &mut impl Read) -> String {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let mut byte = [0];

@@ -114,7 +114,7 @@ fn the_tapes_limit_pauses_the_agent_until_it_is_raised() {
     assert!(paused.tape_end >= 100_000);
     assert!(session.notes().contains(&KeeperNote::TapeLimit { tape_bytes: 100_000 }));
     assert!(!session.text(Stream::Out).contains(&"end".to_owned()));
-    daemon.send(&ToKeeper::Limits { tape_bytes: Some(1 << 30) });
+    daemon.send(&ToKeeper::Limits { tape_bytes: Some(1 << 30), allowance: None });
     daemon.wait_for_state(|state| state.intake == Intake::Open);
     session.wait_for_line("end");
     drop(daemon);
