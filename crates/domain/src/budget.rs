@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{limits::BUDGET_WARNS_AT_PERCENT, usage::Usage};
+use crate::{gateway::Allowance, limits::BUDGET_WARNS_AT_PERCENT, usage::Usage};
 
 /// How many tokens a session may use, and what happens when they are used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +32,11 @@ pub enum Standing {
 }
 
 impl Budget {
+    /// What a gateway may let pass by itself.
+    pub fn allowance(&self) -> Allowance {
+        Allowance { tokens: Some(self.tokens), dollars: None }
+    }
+
     pub fn standing(&self, usage: &Usage) -> Standing {
         let used = u128::from(usage.budgeted());
         let most = u128::from(self.tokens);

@@ -16,6 +16,7 @@ use crate::{
     environment,
     keeper::NotStarted,
     shared::Shared,
+    upstream,
 };
 
 /// What a session is to be, as its provider is told.
@@ -47,13 +48,18 @@ impl Shared {
         let settings = self.options.providers.of(&config.provider).map_err(refused)?;
         let program = self.programs.find(provider, &settings, self.options.home_dir.as_deref());
         let program = program.await.map_err(refused)?;
-        let (mut confined, gateway) = match created.sandbox {
+        let (mut confined, mut gateway) = match created.sandbox {
             Sandbox::On => {
                 let usual = provider.usual_network();
                 self.confined(created, usual).await.map(|(confined, gateway)| (Some(confined), gateway))?
             }
             Sandbox::Off => (None, None),
         };
+        // Where there is no gateway, the agent's own settings and login are all that leads to its model.
+        if let Some(gateway) = &mut gateway {
+            gateway.model = upstream::order(provider, &settings, created).await?;
+        }
+        let has_model = gateway.as_ref().is_some_and(|gateway| gateway.model.is_some());
         let host_home = match &confined {
             Some(confined) => confined.confinement.home.source.clone(),
             None => Some(confine::home(&self.options, &created.conversation.to_string())?),
@@ -69,7 +75,7 @@ impl Shared {
             program,
             home,
             settings,
-            model_access: None,
+            model_access: has_model.then(upstream::access),
             is_confined: confined.is_some(),
         };
         let command = provider.command(&launch).map_err(|error| stage("command", error.to_string()))?;

@@ -30,6 +30,7 @@ mod sessions;
 mod shared;
 mod start;
 mod tidy;
+mod upstream;
 mod watch;
 mod who;
 

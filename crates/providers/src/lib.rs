@@ -19,6 +19,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use ostler_domain::{
     SessionId,
+    gateway::KeyScheme,
     policy::NetMode,
     provider::Settings,
     session::{AgentRequest, Approve, Begin, Report},
@@ -40,6 +41,11 @@ pub trait Provider: Send + Sync {
 
     /// Where its model is called when nobody says otherwise; none when that is not ours to say.
     fn default_base_url(&self) -> Option<&str> {
+        None
+    }
+
+    /// How its model wants to be shown the key; none when that follows from where the model is.
+    fn key_scheme(&self) -> Option<KeyScheme> {
         None
     }
 

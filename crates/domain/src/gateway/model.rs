@@ -66,6 +66,18 @@ pub enum KeyScheme {
 }
 
 impl KeyScheme {
+    /// What a host wants of whoever speaks to it. Everybody but two has it as OpenAI does.
+    pub fn usual(upstream: &Upstream) -> KeyScheme {
+        let is_of = |domain: &str| upstream.host == domain || upstream.host.ends_with(&format!(".{domain}"));
+        if is_of("anthropic.com") {
+            KeyScheme::ApiKey
+        } else if is_of("googleapis.com") && !upstream.prefix.contains("openai") {
+            KeyScheme::Google
+        } else {
+            KeyScheme::Bearer
+        }
+    }
+
     /// The header that shows a key, whole.
     pub fn header(self, key: &Secret) -> Option<(&'static str, String)> {
         let key = key.reveal();
@@ -265,6 +277,19 @@ mod tests {
             "http://[::1]80",
         ] {
             assert!(Upstream::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_host_says_how_it_is_shown_a_key() {
+        for (url, scheme) in [
+            ("https://api.anthropic.com", KeyScheme::ApiKey),
+            ("https://generativelanguage.googleapis.com", KeyScheme::Google),
+            ("https://generativelanguage.googleapis.com/v1beta/openai", KeyScheme::Bearer),
+            ("https://api.openai.com/v1", KeyScheme::Bearer),
+            ("https://notanthropic.com", KeyScheme::Bearer),
+        ] {
+            assert_eq!(KeyScheme::usual(&Upstream::parse(url).unwrap()), scheme, "{url}");
         }
     }
 

@@ -14,7 +14,7 @@ use crate::{
         Action, AgentRetrying, Answer, AskKind, By, ContextCompacted, Event, Leftover, Process, Raw,
         StopReason, Text, ToolCall, ToolResult,
     },
-    gateway::Network,
+    gateway::{Allowance, ModelCall, Network},
 };
 
 /// Time and entropy for one decision, read by the shell.
@@ -172,6 +172,14 @@ pub struct CallUsage {
     pub call: Option<String>,
 }
 
+impl CallUsage {
+    /// What the wire says of a call; none where the answer did not say what it took.
+    pub fn of(call: ModelCall) -> Option<CallUsage> {
+        let ModelCall { id, request_id, model, usage, .. } = call;
+        Some(CallUsage { usage: usage?, model, call: id.or(request_id) })
+    }
+}
+
 /// What a dialogue understood.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Report {
@@ -325,6 +333,8 @@ pub enum Effect {
     Freeze(bool),
     /// Let the tape grow to this.
     RaiseTapeLimit(u64),
+    /// Let calls to the model go as far as this.
+    Allow(Allowance),
     Stop(StopRule, By),
     /// Answer the call at this place of the tape. Repeating is harmless, and so is that nobody waits any more.
     Answer {

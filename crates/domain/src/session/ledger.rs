@@ -75,6 +75,7 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use UsageSource::{Report, Wire};
+    use proptest::{collection::vec, prelude::*};
 
     use super::*;
 
@@ -111,6 +112,39 @@ mod tests {
         };
         for order in [[0, 1, 2, 3], [1, 0, 3, 2], [0, 2, 1, 3], [2, 0, 1, 3], [1, 0, 2, 3]] {
             assert_eq!(turn(order), tokens(30, 3), "{order:?}");
+        }
+    }
+
+    proptest! {
+        /// Calls that are named by both are told in any order, as many as there may be under way at once.
+        #[test]
+        fn in_any_order_each_call_counts_once_and_from_the_wire_if_it_was_seen_there(
+            calls in vec((0..1000_u64, 0..1000_u64, 0..1000_u64, any::<bool>(), any::<bool>()), 0..LEDGER_CALLS / 2),
+            seed in any::<u64>(),
+        ) {
+            let names: Vec<String> = (0..calls.len()).map(|n| n.to_string()).collect();
+            let mut said = Vec::new();
+            let mut truth = Usage::default();
+            for ((input, reported, seen, by_report, by_wire), name) in calls.iter().zip(&names) {
+                if *by_report {
+                    said.push((Report, Some(name.as_str()), tokens(*input, *reported)));
+                }
+                if *by_wire {
+                    said.push((Wire, Some(name.as_str()), tokens(*input, (*seen).max(*reported))));
+                }
+                match (by_report, by_wire) {
+                    (_, true) => truth += tokens(*input, (*seen).max(*reported)),
+                    (true, false) => truth += tokens(*input, *reported),
+                    (false, false) => {}
+                }
+            }
+            // A shuffle that the seed decides.
+            let mut state = seed | 1;
+            for at in (1..said.len()).rev() {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                said.swap(at, (state >> 33) as usize % (at + 1));
+            }
+            prop_assert_eq!(sum(&said), truth);
         }
     }
 

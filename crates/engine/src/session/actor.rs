@@ -459,6 +459,7 @@ impl Actor {
             Effect::Spawn { attempt } => self.spawn_keeper(attempt),
             Effect::Freeze(on) => self.freeze(on).await,
             Effect::RaiseTapeLimit(bytes) => self.raise_tape_limit(bytes).await,
+            Effect::Allow(allowance) => self.allow(allowance).await,
             Effect::Stop(rule, by) => self.stop(rule, &by).await,
             Effect::Answer { at, reply } => self.answer(at, reply).await,
             Effect::Continue { after } => self.shared.continue_later(self.id, after),

@@ -7,8 +7,8 @@ use ostler_domain::{
     call::Call,
     denied::{Denied, DeniedKind},
     event::Process,
-    gateway::Network,
-    session::{Input, Spawn},
+    gateway::{ModelCall, Network},
+    session::{CallUsage, Input, Spawn},
 };
 use ostler_providers::{Dialogue, DialogueState, Heard, Provider, Say};
 use ostler_store::TapeMark;
@@ -181,7 +181,13 @@ fn take(line: &Line<'_>, harvest: &mut Harvest) {
             let call = Call::parse(line.body.bytes());
             harvest.input(at, Input::Call { at: line.start, call });
         }
-        Stream::Wire | Stream::Exit => {}
+        Stream::Wire => {
+            let call = serde_json::from_slice::<ModelCall>(line.body.bytes());
+            if let Some(used) = call.ok().and_then(CallUsage::of) {
+                harvest.input(at, Input::Wire(used));
+            }
+        }
+        Stream::Exit => {}
     }
 }
 

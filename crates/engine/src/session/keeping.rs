@@ -8,6 +8,7 @@ use std::{future::pending, sync::atomic::Ordering, time::Duration};
 use ostler_domain::{
     call::{CallLine, Reply},
     event::{By, Leftover},
+    gateway::Allowance,
     session::{self, ExitFacts, How, Input, Phase, Request, StopRequested, StopRule},
 };
 use ostler_tape::{
@@ -283,6 +284,10 @@ impl Actor {
     pub(super) async fn answer(&mut self, call: u64, reply: Reply) {
         let Ok(line) = serde_json::to_vec(&CallLine { call, reply }) else { return };
         self.tell_keeper_with(ToKeeper::Answer { call }, &line).await;
+    }
+
+    pub(super) async fn allow(&mut self, allowance: Allowance) {
+        self.tell_keeper(ToKeeper::Limits { tape_bytes: None, allowance: Some(allowance) }).await;
     }
 
     /// Says something that is said again at the next connection, if it gets lost with this one.

@@ -16,6 +16,7 @@ mod fail_closed;
 mod faults;
 mod io_errors;
 mod life;
+mod model;
 mod network;
 mod torture;
 mod versions;

@@ -73,7 +73,8 @@ pub fn effects_to_repeat(state: &State) -> Vec<Effect> {
         (Phase::Stopping, Some(stop)) => vec![Effect::Stop(stop.rule, stop.by.clone())],
         (Phase::Starting | Phase::Live, _) => {
             let raised = state.tape_bytes.map(Effect::RaiseTapeLimit);
-            raised.into_iter().chain([Effect::Freeze(state.is_frozen())]).collect()
+            let allowed = state.budget.map(|budget| Effect::Allow(budget.allowance()));
+            raised.into_iter().chain(allowed).chain([Effect::Freeze(state.is_frozen())]).collect()
         }
         (Phase::Created | Phase::Stopping | Phase::Ended, _) => Vec::new(),
     }

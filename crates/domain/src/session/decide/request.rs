@@ -151,6 +151,7 @@ fn resume(
     }
     if let Some(budget) = budget {
         draft.record(Event::BudgetChanged(BudgetChanged { budget: Some(budget), by: by.clone() }));
+        draft.effect(Effect::Allow(budget.allowance()));
     }
     if let Some(bytes) = tape_bytes {
         draft.record(Event::TapeLimitRaised(TapeLimitRaised { bytes, by: by.clone() }));

@@ -1,0 +1,218 @@
+//! The model of a session, called through its gateway: the key is outside, what a call took is recorded from the wire,
+//! and a budget holds with no daemon.
+
+use std::{
+    fs,
+    io::{Read, Write},
+    net::{TcpListener, TcpStream},
+    sync::{Arc, Mutex},
+    thread,
+    time::Duration,
+};
+
+use ostler_client::CreateSession;
+use ostler_domain::{
+    Budget, Event, Recorded, SessionId, Usage,
+    budget::WhenUsedUp,
+    event::{UsageRecorded, UsageSource},
+    session::{Attention, Outcome},
+};
+use ostler_testkit::{TestHome, scenario, wait};
+use serde_json::{Value, json};
+
+use crate::OSTLER;
+
+const KEY: &str = "sk-the-real-key-of-this-test";
+
+/// A model that answers each call with the same usage, and remembers what it was asked.
+struct Model {
+    port: u16,
+    heads: Arc<Mutex<Vec<String>>>,
+}
+
+impl Model {
+    fn start() -> Model {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let heads = Arc::new(Mutex::new(Vec::new()));
+        let remembered = heads.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let heads = remembered.clone();
+                thread::spawn(move || answer(stream.unwrap(), &heads));
+            }
+        });
+        Model { port, heads }
+    }
+
+    fn calls(&self) -> usize {
+        self.heads.lock().unwrap().len()
+    }
+}
+
+fn answer(mut stream: TcpStream, heads: &Mutex<Vec<String>>) {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        if stream.read_exact(&mut byte).is_err() {
+            return;
+        }
+        head.push(byte[0]);
+    }
+    let call = {
+        let mut heads = heads.lock().unwrap();
+        heads.push(String::from_utf8(head).unwrap());
+        heads.len()
+    };
+    let body = json!({
+        "id": format!("msg_{call}"), "model": "claude-sonnet-5",
+        "usage": {"input_tokens": 50, "cache_read_input_tokens": 7, "output_tokens": 10},
+    });
+    let body = body.to_string();
+    let _ = write!(
+        stream,
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+}
+
+/// A home whose scripted agents have a model.
+async fn home(model: &Model) -> Option<TestHome> {
+    if !std::path::Path::new("/bin/bash").exists() {
+        eprintln!("skipped: calls to the model need bash");
+        return None;
+    }
+    let home = TestHome::started(OSTLER).await;
+    let key = home.path().join("key");
+    fs::write(&key, format!("{KEY}\n")).unwrap();
+    fs::create_dir_all(home.home.config()).unwrap();
+    let config = format!(
+        "[providers.script]\nbase_url = \"http://127.0.0.1:{}/base\"\napi_key_file = \"{}\"\n",
+        model.port,
+        key.display()
+    );
+    fs::write(home.home.config_toml(), config).unwrap();
+    assert!(home.run(&["campaign", "set", "shop", "net.mode=provider"]).status.success());
+    Some(home)
+}
+
+/// One call to the model, by hand, and whatever there is to be seen of keys.
+fn call() -> Value {
+    let script = "exec 3<>/dev/tcp/127.0.0.1/${HTTPS_PROXY##*:} && \
+        printf 'POST /v1/messages HTTP/1.1\\r\\nx-api-key: dummy\\r\\nContent-Length: 2\\r\\n\\r\\n{}' >&3 && cat <&3; env";
+    json!({"run": ["bash", "-c", script]})
+}
+
+fn used(events: &[Recorded]) -> Vec<UsageRecorded> {
+    let used = events.iter().filter_map(|recorded| match &recorded.event {
+        Event::UsageRecorded(used) => Some(used.clone()),
+        _ => None,
+    });
+    used.collect()
+}
+
+fn tape(home: &TestHome, session: SessionId) -> Vec<u8> {
+    let dir = home.home.state().join("sessions").join(session.to_string());
+    let files = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+    files.filter_map(|path| fs::read(path).ok()).flatten().collect()
+}
+
+#[tokio::test]
+async fn the_key_is_outside_and_what_a_call_took_is_recorded_once_from_the_wire() {
+    let model = Model::start();
+    let Some(home) = home(&model).await else { return };
+    let client = home.client().await;
+    let mut wanted = CreateSession::new("shop", "script");
+    // Should it get inside by another way, it is blotted out.
+    fs::write(home.campaign_dir().join("found"), KEY).unwrap();
+    let leak = json!({"read": "found"});
+    // What the agent reports without a name is what the wire has seen.
+    let report = json!({"usage": {"input": 50, "cache_read": 7, "output": 10}});
+    wanted.initial_message = Some(scenario::of(vec![call(), report, leak]));
+    wanted.ends_with_turn = true;
+    let session = client.create_session(wanted).await.unwrap().id;
+    let view = home.ended(&session.to_string()).await;
+    assert_eq!(view.outcome, Some(Outcome::Done), "{view:?}");
+
+    let heads = model.heads.lock().unwrap().clone();
+    assert_eq!(heads.len(), 1, "{heads:?}");
+    assert!(heads[0].starts_with("POST /base/v1/messages HTTP/1.1\r\n"), "{heads:?}");
+    assert!(heads[0].contains(&format!("authorization: Bearer {KEY}\r\n")), "{heads:?}");
+    assert!(!heads[0].contains("dummy"), "{heads:?}");
+
+    let events = home.events(&client, session).await;
+    let usage = Usage { input: 50, cache_read: 7, output: 10, ..Usage::default() };
+    let recorded = used(&events);
+    assert_eq!(recorded.len(), 2, "{recorded:?}");
+    assert_eq!((recorded[0].source, recorded[0].usage), (UsageSource::Wire, usage));
+    assert_eq!(
+        (recorded[0].call.as_deref(), recorded[0].model.as_deref()),
+        (Some("msg_1"), Some("claude-sonnet-5"))
+    );
+    assert_eq!((recorded[1].source, recorded[1].usage), (UsageSource::Report, Usage::default()));
+    assert_eq!(recorded[1].said(), usage);
+    assert_eq!(view.usage, usage, "once, though both have told of it");
+
+    let outputs: Vec<String> = events
+        .iter()
+        .filter_map(|recorded| match &recorded.event {
+            Event::AgentToolResult(result) => Some(result.output.clone()),
+            _ => None,
+        })
+        .collect();
+    assert!(outputs[0].contains("HTTP/1.1 200 OK") && outputs[0].contains("msg_1"), "{outputs:?}");
+    assert!(!outputs[0].contains("sk-the"), "not in its environment: {outputs:?}");
+    let tape = tape(&home, session);
+    assert!(
+        !tape.is_empty() && !tape.windows(KEY.len()).any(|window| window == KEY.as_bytes()),
+        "on the tape"
+    );
+}
+
+#[tokio::test]
+async fn a_budget_holds_with_no_daemon_and_the_held_call_goes_on_when_more_is_allowed() {
+    let model = Model::start();
+    let Some(home) = home(&model).await else { return };
+    let client = home.client().await;
+    let mut wanted = CreateSession::new("shop", "script");
+    let wait_for =
+        |file: &str| json!({"run": ["bash", "-c", format!("until [ -e {file} ]; do sleep 0.02; done")]});
+    wanted.initial_message = Some(scenario::of(vec![wait_for("go"), call(), call(), call()]));
+    wanted.ends_with_turn = true;
+    wanted.budget = Some(Budget { tokens: 100, when_used_up: WhenUsedUp::Hold });
+    let session = client.create_session(wanted).await.unwrap().id;
+    home.reaches(&session.to_string(), "a tool that runs", |view| view.attention == Some(Attention::Working))
+        .await;
+
+    let keeper = home.keeper(session).unwrap();
+    home.kill_daemon();
+    fs::write(home.campaign_dir().join("go"), "").unwrap();
+    wait::until("two calls", wait::PATIENCE, || model.calls() == 2);
+    // The gateway holds the third by itself; the daemon finds that out when it is back, and holds the session.
+    let client = home.start().await;
+    let view = home
+        .reaches(&session.to_string(), "held", |view| view.attention == Some(Attention::BudgetHold))
+        .await;
+    assert_eq!(view.usage.budgeted(), 120);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(model.calls(), 2, "no third call came through");
+    assert_eq!(home.keeper(session).map(|now| now.pid), Some(keeper.pid));
+
+    let resumed = home.run(&["resume", &session.to_string(), "--budget", "1000"]);
+    assert!(resumed.status.success(), "{resumed:?}");
+    assert_eq!(home.ended(&session.to_string()).await.outcome, Some(Outcome::Done));
+    assert_eq!(model.calls(), 3);
+    assert_eq!(used(&home.events(&client, session).await).len(), 3);
+}
+
+#[tokio::test]
+async fn a_key_that_is_missing_keeps_a_session_from_starting_and_says_where_it_was_looked_for() {
+    let model = Model::start();
+    let Some(home) = home(&model).await else { return };
+    fs::remove_file(home.path().join("key")).unwrap();
+    let client = home.client().await;
+    let session = home.session(&client, "hello").await;
+    let view = home.ended(&session.id.to_string()).await;
+    assert_eq!(view.outcome, Some(Outcome::FailedStart), "{view:?}");
+    assert!(format!("{view:?}").contains("the key of script is missing"), "{view:?}");
+}
