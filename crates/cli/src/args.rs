@@ -68,6 +68,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     ("INSIDE A SESSION (said by an agent, of itself)", &["step", "note", "done"]),
     ("CAMPAIGNS", &["campaign", "sandbox"]),
+    ("MONEY", &["cost", "price", "usage"]),
     ("MACHINE", &["events", "exec", "daemon", "db", "version", "help"]),
 ];
 

@@ -31,6 +31,7 @@ pub mod session;
 pub mod text;
 pub mod time;
 pub mod usage;
+pub mod usage_audit;
 
 pub use budget::Budget;
 pub use event::{Event, Kind, Recorded};

@@ -23,6 +23,10 @@ pub(crate) fn add(
     origin: &Origin<'_>,
 ) -> rusqlite::Result<()> {
     let usage = &recorded.usage;
+    // The other source had told of this call.
+    if usage.is_zero() && recorded.said.is_some() {
+        return Ok(());
+    }
     connection
         .prepare_cached(
             "INSERT INTO usage(seq, session, campaign, provider, model, time, input, cache_read, cache_write, output, reasoning)

@@ -4,6 +4,7 @@ mod answer;
 mod attach;
 mod attack;
 mod campaign;
+mod cost;
 mod daemon;
 mod damage;
 mod db;
@@ -20,6 +21,7 @@ mod logs;
 mod ls;
 mod many;
 mod pause;
+mod price;
 mod restart;
 mod resume;
 mod run;
@@ -28,6 +30,7 @@ mod send;
 mod show;
 mod stop;
 pub(crate) mod trial;
+mod usage;
 mod userns;
 mod version;
 mod wait;
@@ -61,6 +64,12 @@ pub(crate) enum Command {
     Campaign(campaign::CampaignArgs),
     /// What confines agents: show, check, allow-userns
     Sandbox(sandbox::SandboxArgs),
+    /// What was used, and what it costs; --by session, agent, campaign, model, provider, day
+    Cost(cost::CostArgs),
+    /// What models cost: ls, set, update
+    Price(price::PriceArgs),
+    /// Where tokens are counted: audit
+    Usage(usage::UsageArgs),
     /// The log itself, for programs; -f follows
     Events(events::EventsArgs),
     /// Short for `events -f`
@@ -134,6 +143,7 @@ pub(crate) fn run(app: &App, command: Command, verb: &str) -> Result<u8, Failure
     }
     match command {
         Command::Demo(args) => crate::demo::run(app, args.keep),
+        Command::Price(args) => price::run(app, args),
         other => with_runtime(ask_the_daemon(app, other)),
     }
 }
@@ -147,6 +157,8 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Halt(args) => halt::run(app, args).await,
         Command::Campaign(args) => campaign::run(app, args).await,
         Command::Sandbox(args) => sandbox::run(app, args).await,
+        Command::Cost(args) => cost::run(app, args).await,
+        Command::Usage(args) => usage::run(app, args).await,
         Command::Events(args) => events::run(app, args).await,
         Command::Watch(args) => events::run(app, args.following()).await,
         Command::Find(args) => ls::run(app, args.of_all()).await,
@@ -157,6 +169,7 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Step(_) => Err(inside::outside("step")),
         Command::Note(_) => Err(inside::outside("note")),
         Command::Done(_) => Err(inside::outside("done")),
+        Command::Price(args) => price::run(app, args),
         Command::Demo(_) => Err(Refusal::internal("the demo has a runtime of its own").into()),
     }
 }

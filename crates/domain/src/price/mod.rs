@@ -3,11 +3,15 @@
 //! The table that is built in is `prices.json`: list prices in dollars for a million tokens, as generally known on its
 //! date. They are one number for each bucket; discounts, longer caches and dearer long contexts are a person's to set.
 
+mod book;
+
 use std::{collections::BTreeMap, sync::OnceLock};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use crate::Usage;
+
+pub use book::{PriceBook, is_model};
 
 const BUILT_IN: &str = include_str!("prices.json");
 const MILLION: u128 = 1_000_000;

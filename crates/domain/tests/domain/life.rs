@@ -5,6 +5,7 @@ use ostler_domain::{
     budget::WhenUsedUp,
     call::{Call, Reply},
     event::{AskKind, By, StopReason},
+    gateway::Allowance,
     session::{
         AgentRequest, Approve, Attention, Begin, CallUsage, Decision, Effect, ExitFacts, How, Input, Link,
         Outcome, Phase, Report, Request, Restart, RestartPolicy, State, Status, StopRule, Watchdog, create,
@@ -204,7 +205,10 @@ fn a_used_up_budget_holds_and_a_raised_one_goes_on() {
     life.request(Request::Resume { budget: Some(Budget { tokens: 5_000, ..budget }), tape_bytes: None });
     assert_eq!(
         (life.attention(), life.effects.as_slice()),
-        (Some(Attention::Working), &[Effect::Freeze(false)][..])
+        (
+            Some(Attention::Working),
+            &[Effect::Allow(Allowance { tokens: Some(5_000), dollars: None }), Effect::Freeze(false)][..]
+        )
     );
 
     let mut headless = Life::new(

@@ -153,6 +153,18 @@ async fn the_key_is_outside_and_what_a_call_took_is_recorded_once_from_the_wire(
     assert_eq!(recorded[1].said(), usage);
     assert_eq!(view.usage, usage, "once, though both have told of it");
 
+    let cost: Value =
+        serde_json::from_slice(&home.run(&["cost", "--by", "model", "-o", "json"]).stdout).unwrap();
+    // 50, 7 and 10 tokens at 2, 0.2 and 10 dollars a million.
+    assert_eq!(cost["rows"][0]["name"], "claude-sonnet-5", "{cost}");
+    assert_eq!((&cost["total"]["cost"], &cost["total"]["calls"]), (&json!("0.000201"), &json!(1)), "{cost}");
+    let audit = home.run(&["usage", "audit", &session.to_string(), "-o", "json"]);
+    let audit: Value = serde_json::from_slice(&audit.stdout).unwrap();
+    let models = audit["sessions"][0]["models"].as_array().unwrap();
+    let verdicts: Vec<_> = models.iter().map(|model| (&model["model"], &model["verdict"])).collect();
+    let is = [(&json!("claude-sonnet-5"), &json!("wire_only")), (&json!("script"), &json!("report_only"))];
+    assert_eq!(verdicts, is, "the script calls its model by another name: {audit}");
+
     let outputs: Vec<String> = events
         .iter()
         .filter_map(|recorded| match &recorded.event {

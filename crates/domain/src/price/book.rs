@@ -1,0 +1,75 @@
+//! What a person has set about prices: a table in place of the one that is built in, and prices above it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Price, Prices};
+
+/// The file `prices.json` beside `config.toml`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PriceBook {
+    /// Takes the place of the table that is built in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub table: Option<Prices>,
+    /// One by one, above every table.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub own: BTreeMap<String, Price>,
+}
+
+impl PriceBook {
+    /// The table under the prices that were set one by one.
+    pub fn table(&self) -> &Prices {
+        self.table.as_ref().unwrap_or_else(|| Prices::built_in())
+    }
+
+    /// What holds, all in all.
+    pub fn prices(&self) -> Prices {
+        self.table().with(&self.own)
+    }
+
+    /// Puts a table in the place of the one that is there. An older one than that is a mistake.
+    pub fn replace(&mut self, table: Prices) -> Result<(), String> {
+        if table.date < self.table().date {
+            return Err(format!(
+                "it is of {}, and the prices that hold are of {}",
+                table.date,
+                self.table().date
+            ));
+        }
+        if let Some(model) = table.models.keys().find(|model| !is_model(model)) {
+            return Err(format!("\"{}\" is no name of a model", crate::text::one_line(model, 80)));
+        }
+        self.table = Some(table);
+        Ok(())
+    }
+}
+
+/// Whether a text can be the name of a model.
+pub fn is_model(name: &str) -> bool {
+    (1..=200).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::price::Dollars;
+
+    #[test]
+    fn what_is_set_holds_above_a_table_and_a_table_above_what_is_built_in() {
+        let mut book = PriceBook::default();
+        assert_eq!(&book.prices(), Prices::built_in());
+        let dear = Price { input: Dollars(9), ..Price::default() };
+        let models = BTreeMap::from([("new-model".to_owned(), Price::default())]);
+        let table = Prices { version: 2, date: "2999-01-01".to_owned(), models };
+        book.replace(table.clone()).unwrap();
+        book.own.insert("new-model".to_owned(), dear);
+        assert_eq!(book.prices().find("new-model"), Some(dear));
+        assert_eq!(book.prices().find("gpt-5"), None, "the table is replaced, not added to");
+        let older = Prices { date: "2998-12-31".to_owned(), ..table };
+        assert!(book.replace(older).unwrap_err().contains("2999-01-01"));
+        let json = serde_json::to_string(&book).unwrap();
+        assert_eq!(serde_json::from_str::<PriceBook>(&json).unwrap(), book);
+    }
+}

@@ -1,0 +1,186 @@
+//! Compares the two sources of tokens, call by call where both name it: what the agent said, what the wire saw, and what
+//! was counted of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::{
+    Usage,
+    event::{UsageRecorded, UsageSource},
+};
+
+/// One model's tokens in a session, from both sides.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Compared {
+    /// Empty where nobody named one.
+    pub model: String,
+    /// What the agent reported.
+    pub report: Usage,
+    /// What the gateway read off the wire.
+    pub wire: Usage,
+    /// What is in every sum.
+    pub counted: Usage,
+    /// Calls that the wire saw.
+    pub wire_calls: u64,
+    /// Of these, calls that the agent named too.
+    pub named_by_both: u64,
+    pub verdict: Verdict,
+}
+
+/// What the difference means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Both say the same.
+    #[default]
+    Agree,
+    /// Only the agent spoke: its calls do not go through the gateway.
+    ReportOnly,
+    /// Only the wire saw calls: the agent reports none, or has not yet.
+    WireOnly,
+    /// The wire saw more.
+    WireMore,
+    /// The agent reported more.
+    ReportMore,
+    /// More in one bucket and less in another.
+    Differ,
+}
+
+impl Verdict {
+    pub const fn words(self) -> &'static str {
+        match self {
+            Verdict::Agree => "both say the same",
+            Verdict::ReportOnly => {
+                "not seen on the wire: called by the agent's own login, so counted from its report"
+            }
+            Verdict::WireOnly => "not reported by the agent, so counted from the wire",
+            Verdict::WireMore => {
+                "the wire saw more: calls that were interrupted, repeated or made beside the turn are not reported"
+            }
+            Verdict::ReportMore => {
+                "the agent reports more: calls past the gateway, or answers that did not say what they took"
+            }
+            Verdict::Differ => "the sources put tokens into different buckets",
+        }
+    }
+}
+
+/// Compares what was recorded of one session, by model. Calls without a model had the session's.
+pub fn compare<'a>(
+    recorded: impl IntoIterator<Item = &'a UsageRecorded>,
+    session_model: Option<&str>,
+) -> Vec<Compared> {
+    let mut models: BTreeMap<String, (Compared, BTreeSet<String>, BTreeSet<String>)> = BTreeMap::new();
+    for used in recorded {
+        let model = used.model.as_deref().or(session_model).unwrap_or_default();
+        let (compared, reported, seen) = models.entry(model.to_owned()).or_default();
+        let said = used.said();
+        match used.source {
+            UsageSource::Report => {
+                compared.report += said;
+                reported.extend(used.call.clone());
+            }
+            UsageSource::Wire => {
+                compared.wire += said;
+                compared.wire_calls += 1;
+                seen.extend(used.call.clone());
+            }
+        }
+        compared.counted += used.usage;
+    }
+    let rows = models.into_iter().map(|(model, (compared, reported, seen))| Compared {
+        model,
+        named_by_both: reported.intersection(&seen).count() as u64,
+        verdict: verdict(&compared),
+        ..compared
+    });
+    rows.collect()
+}
+
+fn verdict(compared: &Compared) -> Verdict {
+    let Compared { report, wire, .. } = compared;
+    if report.is_zero() && !wire.is_zero() {
+        return Verdict::WireOnly;
+    }
+    if wire.is_zero() && compared.wire_calls == 0 {
+        return if report.is_zero() { Verdict::Agree } else { Verdict::ReportOnly };
+    }
+    let buckets = [
+        (report.input, wire.input),
+        (report.cache_read, wire.cache_read),
+        (report.cache_write, wire.cache_write),
+        (report.output, wire.output),
+    ];
+    let wire_has_more = buckets.iter().any(|(report, wire)| wire > report);
+    let report_has_more = buckets.iter().any(|(report, wire)| report > wire);
+    match (wire_has_more, report_has_more) {
+        (false, false) => Verdict::Agree,
+        (true, false) => Verdict::WireMore,
+        (false, true) => Verdict::ReportMore,
+        (true, true) => Verdict::Differ,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use UsageSource::{Report, Wire};
+
+    use super::*;
+
+    fn used(
+        source: UsageSource,
+        call: Option<&str>,
+        model: Option<&str>,
+        input: u64,
+        output: u64,
+    ) -> UsageRecorded {
+        UsageRecorded {
+            usage: Usage { input, output, ..Usage::default() },
+            model: model.map(str::to_owned),
+            source,
+            call: call.map(str::to_owned),
+            said: None,
+        }
+    }
+
+    fn verdicts(recorded: &[UsageRecorded]) -> Vec<Verdict> {
+        compare(recorded, Some("m")).into_iter().map(|compared| compared.verdict).collect()
+    }
+
+    #[test]
+    fn each_difference_has_its_meaning() {
+        let wire = used(Wire, Some("a"), Some("m"), 10, 5);
+        let report = used(Report, Some("a"), None, 10, 5);
+        let more = used(Wire, Some("b"), Some("m"), 1, 1);
+        let unnamed = used(Report, None, None, 1, 0);
+        assert_eq!(verdicts(&[wire.clone(), report.clone()]), [Verdict::Agree]);
+        assert_eq!(verdicts(std::slice::from_ref(&report)), [Verdict::ReportOnly]);
+        assert_eq!(verdicts(std::slice::from_ref(&wire)), [Verdict::WireOnly]);
+        assert_eq!(verdicts(&[wire.clone(), report.clone(), more.clone()]), [Verdict::WireMore]);
+        assert_eq!(verdicts(&[wire.clone(), report.clone(), unnamed.clone()]), [Verdict::ReportMore]);
+        let other_bucket = used(Report, Some("a"), None, 11, 4);
+        assert_eq!(verdicts(&[wire.clone(), other_bucket]), [Verdict::Differ]);
+        assert_eq!(verdicts(&[]), []);
+        let row = compare(&[wire, report, more], None).into_iter().find(|row| row.model == "m").unwrap();
+        assert_eq!(
+            (row.wire_calls, row.named_by_both),
+            (2, 0),
+            "the report named no model, and there is none"
+        );
+    }
+
+    #[test]
+    fn what_was_said_is_compared_and_what_was_added_is_counted() {
+        let wire = used(Wire, Some("a"), Some("m"), 10, 5);
+        let said = Usage { input: 10, output: 5, ..Usage::default() };
+        let report = UsageRecorded {
+            usage: Usage::default(),
+            said: Some(said),
+            ..used(Report, Some("a"), None, 0, 0)
+        };
+        let rows = compare(&[wire, report], Some("m"));
+        assert_eq!((rows[0].report, rows[0].wire, rows[0].counted), (said, said, said));
+        assert_eq!((rows[0].verdict, rows[0].named_by_both), (Verdict::Agree, 1));
+    }
+}
