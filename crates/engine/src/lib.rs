@@ -20,6 +20,7 @@ mod halt;
 mod keeper;
 mod launch;
 mod link;
+mod memory;
 mod options;
 mod programs;
 mod readiness;

@@ -6,7 +6,7 @@ use ostler_domain::{
     Message, Reason, Refusal, SessionId,
     event::By,
     query::{Page, SessionFilter},
-    session::{Begin, Request, Restart, State, StopRule, View},
+    session::{Request, Restart, State, StopRule, View},
 };
 use ostler_store::{CommitError, RequestReply};
 
@@ -152,7 +152,7 @@ async fn record(
         spawned_by: before.spawned_by,
         restart_count: before.restart_count + 1,
         short_lives,
-        begin: Begin::Fresh,
+        begin: engine.shared.begin_after(old).await?,
     };
     let carried = old.undelivered().cloned().map(|message| (message, Some(before.id)));
     let messages: Vec<_> = carried.chain(message.map(|message| (message, None))).collect();

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod acp;
+pub mod claude_code;
 pub mod codex;
 mod foreign;
 pub mod openai_api;

@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::{Provider, acp, codex, openai_api, script};
+use crate::{Provider, acp, claude_code, codex, openai_api, script};
 
 /// All built-in providers, in the order in which they are listed.
 pub fn all() -> Vec<Arc<dyn Provider>> {
-    vec![Arc::new(codex::Codex), Arc::new(openai_api::OpenaiApi), Arc::new(script::Script)]
+    vec![
+        Arc::new(claude_code::ClaudeCode),
+        Arc::new(codex::Codex),
+        Arc::new(openai_api::OpenaiApi),
+        Arc::new(script::Script),
+    ]
 }
 
 /// The provider of this name. One that is configuration alone exists by its name: what it is to run is said when it is

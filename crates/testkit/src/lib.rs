@@ -13,6 +13,7 @@ pub mod fake_openai;
 pub mod home;
 pub mod numbers;
 pub mod process;
+pub mod programs;
 pub mod scenario;
 pub mod seed;
 pub mod torture;

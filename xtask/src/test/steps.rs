@@ -57,6 +57,11 @@ pub(super) const STEPS: &[Step] = &[
     Step { name: "clippy", about: "no warnings", run: clippy },
     Step { name: "docs", about: "the documentation builds without warnings", run: docs },
     Step { name: "doctests", about: "the examples in the documentation", run: doctests },
+    Step {
+        name: "programs",
+        about: "the real agent programs that tests drive are installed",
+        run: super::programs::install,
+    },
     Step { name: "tests", about: "all other tests", run: tests },
 ];
 
@@ -113,7 +118,7 @@ fn protocol() -> Verdict {
 }
 
 /// Who works on something else can go on without a tool; who checks everything cannot.
-fn missing(what: &str) -> Verdict {
+pub(super) fn missing(what: &str) -> Verdict {
     let in_ci = env::var("CI").is_ok_and(|ci| ci == "true" || ci == "1");
     if in_ci { Verdict::Failed(what.to_owned()) } else { Verdict::Skipped(what.to_owned()) }
 }

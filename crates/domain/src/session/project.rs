@@ -288,7 +288,7 @@ impl State {
                 }
                 Some(Attention::RateLimited) => self.rate_limit.as_ref().map_or_else(String::new, |limit| {
                     let until = if limit.until.is_some() { "" } else { "; until when was not said" };
-                    format!("{}{until}", one_line(&limit.what, Doing::MOST))
+                    format!("the model's server limits it: {}{until}", one_line(&limit.what, Doing::MOST))
                 }),
                 Some(Attention::Stalled) => self.stall.as_ref().map_or_else(String::new, |stall| {
                     format!("watchdog {} fired, no output since", stall.watchdog.as_str())

@@ -11,6 +11,10 @@ use crate::{
 
 /// What the policy says about a session that ends now.
 pub(super) fn plan(state: &State, outcome: Outcome, now: &Now) -> Option<Restart> {
+    // It could not find its memory. The next one is told what was said instead, so this happens once.
+    if outcome == Outcome::FailedStart && state.stop.is_none() && state.lost_context.is_some() {
+        return Some(Restart::At(Deadline::after(now, Duration::ZERO)));
+    }
     let rule = state.stop.as_ref().map(|stop| stop.rule);
     let wanted = match rule {
         // A person who asks for a new process gets one at once, whatever the policy.

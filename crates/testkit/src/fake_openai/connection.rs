@@ -13,7 +13,7 @@ use rustix::net::sockopt::set_socket_linger;
 use serde_json::{Value, json};
 
 use super::{
-    Seen, State, chat, responses,
+    Seen, State, chat, messages, responses,
     script::{Step, Wire},
 };
 
@@ -75,6 +75,7 @@ fn answer(stream: &TcpStream, state: &State, request: Request) -> io::Result<()>
     let wire = match path.as_str() {
         path if path.ends_with("/chat/completions") => Some(Wire::Chat),
         path if path.ends_with("/responses") => Some(Wire::Responses),
+        path if path.ends_with("/messages") => Some(Wire::Messages),
         _ => None,
     };
     let seen = Seen {
@@ -88,9 +89,10 @@ fn answer(stream: &TcpStream, state: &State, request: Request) -> io::Result<()>
     let number = state.see(seen);
     let (Some(wire), "POST") = (wire, request.method.as_str()) else {
         let models = json!({"object": "list", "data": [{"id": "fake-model", "object": "model"}]});
-        let (status, found) = match path.ends_with("/models") {
-            true => (200, models),
-            false => (404, json!({"error": {"message": format!("no such route {path}")}})),
+        let (status, found) = match &path {
+            path if path.ends_with("/models") => (200, models),
+            path if path.ends_with("/count_tokens") => (200, json!({"input_tokens": request.body.len() / 4})),
+            path => (404, json!({"error": {"message": format!("no such route {path}")}})),
         };
         state.amend(number, |seen| (seen.status, seen.complete) = (status, true));
         return plain(stream, status, &[], &found);
@@ -118,13 +120,18 @@ fn answer(stream: &TcpStream, state: &State, request: Request) -> io::Result<()>
         return plain(stream, status, &headers, step.fields.get("body").unwrap_or(&usual));
     }
     state.amend(number, |seen| seen.status = 200);
+    let usage = step.usage(&body);
+    if wire == Wire::Messages && body["stream"] != true {
+        state.amend(number, |seen| (seen.complete, seen.usage) = (true, Some(usage)));
+        return plain(stream, 200, &[], &messages::whole(&step, &body, usage, number));
+    }
     let cut = fails("cut").then(|| step.number("cut").unwrap_or(0));
     let mut events = Events { stream, state, step: &step, cut, sent: 0 };
     events.begin()?;
-    let usage = step.usage(&body);
     match wire {
         Wire::Chat => chat::send(&mut events, &step, &body, usage, number)?,
         Wire::Responses => responses::send(&mut events, &step, &body, usage, number)?,
+        Wire::Messages => messages::send(&mut events, &step, &body, usage, number)?,
     }
     // Before the last byte: whoever has read the answer finds it booked.
     state.amend(number, |seen| (seen.complete, seen.usage) = (true, Some(usage)));

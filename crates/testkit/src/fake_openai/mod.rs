@@ -1,11 +1,12 @@
 //! A model server on the loopback that says what the prompt tells it to: the outside world as a program.
 //!
-//! It speaks Chat Completions and the Responses API, streamed, so that real agent programs can be run against it. What
+//! It speaks Chat Completions, the Responses API and the Anthropic Messages API, streamed, so that real agent programs can be run against it. What
 //! it answers is a function of the conversation alone (see [`script`]): it survives restarts, resumes and parallel
 //! sessions.
 
 mod chat;
 mod connection;
+mod messages;
 mod responses;
 mod script;
 
@@ -71,6 +72,11 @@ impl FakeOpenai {
 
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
+    }
+
+    /// The base URL of programs that add `/v1` themselves.
+    pub fn origin(&self) -> String {
+        format!("http://{}", self.address)
     }
 
     pub fn address(&self) -> SocketAddr {

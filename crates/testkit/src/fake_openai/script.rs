@@ -9,7 +9,7 @@
 //! | `shell` | a command, or a list of them, as calls of whichever tool the request offers for it |
 //! | `write` | `{"path", "content"}`: a file, likewise |
 //! | `tools` | any calls: `[{"name", "arguments"}]` |
-//! | `usage` | `{"input", "cached", "output", "reasoning"}` |
+//! | `usage` | `{"input", "cached", "cache_write", "output", "reasoning"}` |
 //! | `chunks`, `delay_ms` | deltas of each text; time between events |
 //! | `status`, `headers`, `body` | an error instead; with `times` only the first ones |
 //! | `cut` | the connection is dropped after so many events; with `times` only the first ones; `cut_clean` ends it in order, without a last event |
@@ -24,6 +24,7 @@ use serde_json::{Map, Value, json};
 pub(super) enum Wire {
     Chat,
     Responses,
+    Messages,
 }
 
 /// One answer.
@@ -44,11 +45,14 @@ pub(super) struct Call {
 impl Step {
     pub(super) fn of(body: &Value, wire: Wire) -> Self {
         let items = match wire {
-            Wire::Chat => &body["messages"],
+            Wire::Chat | Wire::Messages => &body["messages"],
             Wire::Responses => &body["input"],
         };
         let items: &[Value] = items.as_array().map_or(&[], Vec::as_slice);
-        let last = items.iter().rposition(is_prompt);
+        // Claude Code puts words of its own around a prompt, in the same message.
+        let scripted = |item: &Value| item["role"] == "user" && text_of(&item["content"]).contains("@@fake");
+        let last = items.iter().rposition(scripted).filter(|_| wire == Wire::Messages);
+        let last = last.or_else(|| items.iter().rposition(is_prompt));
         let prompt = last.map(|at| text_of(&items[at]["content"])).unwrap_or_default();
         let after = &items[last.map_or(0, |at| at + 1)..];
         let rounds = rounds(after, wire);
@@ -88,7 +92,7 @@ impl Step {
         Usage {
             input: of("input").unwrap_or(body.to_string().len() as u64 / 4).saturating_sub(cached),
             cache_read: cached,
-            cache_write: 0,
+            cache_write: of("cache_write").unwrap_or(0),
             output: of("output").unwrap_or(words as u64 / 4 + 1),
             reasoning: of("reasoning").unwrap_or(0),
         }
@@ -103,13 +107,20 @@ impl Step {
     }
 }
 
+/// The last script of a prompt; one inside of another's texts is not its own.
 fn script(prompt: &str) -> Vec<Value> {
-    let Some((_, rest)) = prompt.split_once("@@fake") else { return Vec::new() };
-    match serde_json::Deserializer::from_str(rest).into_iter::<Value>().next() {
-        Some(Ok(Value::Array(steps))) => steps,
-        Some(Ok(step)) => vec![step],
-        _ => vec![json!({"text": "bad @@fake script"})],
+    let mut found = Vec::new();
+    let mut rest = prompt;
+    while let Some((_, after)) = rest.split_once("@@fake") {
+        let mut values = serde_json::Deserializer::from_str(after).into_iter::<Value>();
+        found = match values.next() {
+            Some(Ok(Value::Array(steps))) => steps,
+            Some(Ok(step)) => vec![step],
+            _ => vec![json!({"text": "bad @@fake script"})],
+        };
+        rest = &after[values.byte_offset()..];
     }
+    found
 }
 
 /// A prompt of a person: some agents add items of their own in the user's role, which begin with `<`.
@@ -135,7 +146,7 @@ fn rounds(items: &[Value], wire: Wire) -> usize {
     let mut inside = false;
     for item in items {
         let model = is_model(item);
-        rounds += usize::from(model && (wire == Wire::Chat || !inside));
+        rounds += usize::from(model && (wire != Wire::Responses || !inside));
         inside = model;
     }
     rounds
@@ -157,6 +168,7 @@ fn calls(step: &Map<String, Value>, offered: &[String]) -> Vec<Call> {
         |name: &str, arguments: Value| Call { name: name.to_owned(), arguments: arguments.to_string() };
     let shell = |command: &Value| match command {
         command if has("exec_command") => call("exec_command", json!({"cmd": command})),
+        command if has("Bash") => call("Bash", json!({"command": command, "description": "run it"})),
         command if has("bash") => call("bash", json!({"command": command, "description": "run it"})),
         command => call("run_command", json!({"command": command})),
     };
@@ -167,7 +179,9 @@ fn calls(step: &Map<String, Value>, offered: &[String]) -> Vec<Call> {
     };
     if let Some(file) = step.get("write") {
         let (path, content) = (&file["path"], &file["content"]);
-        calls.push(if has("write") {
+        calls.push(if has("Write") {
+            call("Write", json!({"file_path": path, "content": content}))
+        } else if has("write") {
             call("write", json!({"filePath": path, "content": content}))
         } else {
             call("write_file", json!({"path": path, "content": content}))

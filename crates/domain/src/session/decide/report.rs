@@ -38,6 +38,8 @@ pub(super) fn decide(draft: &mut Draft<'_>, report: Report) {
         Report::RateLimited { what, until } => {
             draft.record_last(Event::RateLimited(RateLimited { what, until }))
         }
+        // Some agents try again and again, and say so each time.
+        Report::AuthFailed(_) if draft.state.auth_failure.is_some() => {}
         Report::AuthFailed(text) => {
             draft.record(Event::ProviderAuthFailed(text.into()));
             draft.stop(StopRule::ProviderAuth, By::ostler());

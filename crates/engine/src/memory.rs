@@ -1,0 +1,156 @@
+//! How a new session of a conversation begins: with what its provider remembers of it, or, where that is gone, told what
+//! had been said.
+
+use std::{fs, path::Path};
+
+use ostler_domain::{
+    ConversationId, Event, Kind, Recorded, Refusal,
+    event::By,
+    query::EventFilter,
+    session::{Begin, State},
+    text::head,
+};
+use ostler_providers::{Memory, Provider};
+
+use crate::shared::Shared;
+
+/// How much of what had been said an agent without its memory is told: some hundred sentences.
+const SEED_BYTES: usize = 24 * 1024;
+/// Of one text.
+const SAID_BYTES: usize = 4 * 1024;
+/// Sessions of a conversation that are looked through, the newest.
+const SESSIONS: u32 = 8;
+/// Events of one of them.
+const EVENTS: u32 = 1_000;
+/// Files and directories that are looked at for a provider's memory, and how deep.
+const ENTRIES: usize = 20_000;
+const DEPTH: usize = 6;
+
+impl Shared {
+    /// How the session after this one begins.
+    pub(crate) async fn begin_after(&self, old: &State) -> Result<Begin, Refusal> {
+        let created = old.created();
+        let provider = self.provider(&created.config.provider)?;
+        let Some(provider_id) = old.bound_id().or(created.begin.provider_id()).map(str::to_owned) else {
+            return Ok(created.begin.clone());
+        };
+        let why = if old.bound_id().is_none() && old.lost_context().is_some() {
+            old.lost_context().map(str::to_owned)
+        } else {
+            self.gone(provider.as_ref(), created.conversation, &provider_id).await
+        };
+        match (why, old.bound_id()) {
+            (Some(why), _) => Ok(Begin::Reseed { why, seed: self.seed(created.conversation).await? }),
+            (None, Some(_)) => Ok(Begin::Resume { provider_id }),
+            // No turn was run: what was to be gone on with, or branched off, still is.
+            (None, None) => Ok(created.begin.clone()),
+        }
+    }
+
+    /// Why what the provider remembered is gone; none while it is there, or cannot be looked for.
+    async fn gone(&self, provider: &dyn Provider, conversation: ConversationId, id: &str) -> Option<String> {
+        let memory = provider.memory(id)?;
+        let home = self.options.state_dir.join("homes").join(conversation.to_string());
+        let name = provider.name().to_owned();
+        let found = tokio::task::spawn_blocking(move || has(&home, &memory)).await.unwrap_or(true);
+        (!found).then(|| format!("{name} has no record of {id} any more"))
+    }
+
+    /// What had been said, the newest of it.
+    async fn seed(&self, conversation: ConversationId) -> Result<String, Refusal> {
+        let mut said: Vec<String> = Vec::new();
+        let mut bytes = 0;
+        for view in self.store.sessions_of_conversation(conversation, SESSIONS).await? {
+            let filter = EventFilter {
+                session: Some(view.id),
+                kinds: vec![Kind::MessageAccepted, Kind::AgentCompletion],
+                ..EventFilter::default()
+            };
+            for recorded in self.store.events_before(None, &filter, EVENTS).await?.rows {
+                let Some(text) = words(&recorded) else { continue };
+                bytes += text.len();
+                if bytes > SEED_BYTES {
+                    return Ok(told(said));
+                }
+                said.push(text);
+            }
+        }
+        Ok(told(said))
+    }
+}
+
+/// The newest came first.
+fn told(mut said: Vec<String>) -> String {
+    if said.is_empty() {
+        return String::new();
+    }
+    said.reverse();
+    format!(
+        "You have worked on this before, but your record of it is lost. This is what was said, the newest last:\n\n\
+         {}\n\nThis is what is asked of you now:",
+        said.join("\n\n")
+    )
+}
+
+fn words(recorded: &Recorded) -> Option<String> {
+    match &recorded.event {
+        // A message that was handed on is told by the session that got it first.
+        Event::MessageAccepted(accepted) if accepted.moved_from.is_none() && accepted.by != By::ostler() => {
+            Some(format!("You were told: {}", head(&accepted.message.text, SAID_BYTES)))
+        }
+        Event::AgentCompletion(text) if text.subagent.is_none() => {
+            Some(format!("You said: {}", head(&text.text, SAID_BYTES)))
+        }
+        _ => None,
+    }
+}
+
+/// Whether the file is there. The home is the agent's: links in it are not followed.
+fn has(home: &Path, memory: &Memory) -> bool {
+    let mut left = ENTRIES;
+    let mut open = vec![(home.join(&memory.below), 0)];
+    while let Some((dir, depth)) = open.pop() {
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+            left = match left.checked_sub(1) {
+                Some(left) => left,
+                // Too much to look through: the provider itself will say.
+                None => return true,
+            };
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() && depth < DEPTH => open.push((entry.path(), depth + 1)),
+                Ok(kind)
+                    if kind.is_file() && entry.file_name().to_string_lossy().ends_with(&memory.name_ends) =>
+                {
+                    return true;
+                }
+                _ => {}
+            }
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_found_at_any_depth_and_through_no_link() {
+        let home = tempfile::tempdir().unwrap();
+        let memory = Memory { below: ".agent/projects".into(), name_ends: "id-1.jsonl".to_owned() };
+        assert!(!has(home.path(), &memory));
+        let dir = home.path().join(".agent/projects/-srv-shop");
+        fs::create_dir_all(&dir).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", dir.join("id-1.jsonl")).unwrap();
+        assert!(!has(home.path(), &memory));
+        fs::write(dir.join("rollout-id-1.jsonl"), "{}").unwrap();
+        assert!(has(home.path(), &memory));
+    }
+
+    #[test]
+    fn what_was_said_is_told_in_its_order() {
+        let told = told(vec!["You said: two".to_owned(), "You were told: one".to_owned()]);
+        assert!(told.contains("You were told: one\n\nYou said: two\n\n"), "{told}");
+        assert_eq!(super::told(Vec::new()), "");
+    }
+}

@@ -1,0 +1,93 @@
+//! Tools in words: what a call is about, what it would do, what came of it.
+
+use std::borrow::Cow;
+
+use ostler_domain::{event::Action, text::head};
+use serde_json::Value;
+
+/// How much of a call's input a summary shows.
+const SUMMARY_BYTES: usize = 400;
+
+/// One readable line.
+pub(super) fn summary(tool: &str, input: &Value) -> String {
+    let field = |name: &str| input.get(name).and_then(Value::as_str);
+    let said = match tool {
+        "Bash" => field("command"),
+        "Read" | "Write" | "Edit" | "MultiEdit" => field("file_path"),
+        "NotebookEdit" => field("notebook_path"),
+        "Glob" | "Grep" => field("pattern"),
+        "Agent" | "Task" => field("description"),
+        "WebFetch" => field("url"),
+        "WebSearch" => field("query"),
+        "Skill" => field("skill"),
+        _ => None,
+    };
+    let said = said.map_or_else(|| Cow::Owned(input.to_string()), Cow::Borrowed);
+    head(said.lines().next().unwrap_or_default(), SUMMARY_BYTES).to_owned()
+}
+
+/// What it would do, for rules to be about.
+pub(super) fn action(tool: &str, input: &Value) -> Action {
+    let field = |name: &str| input.get(name).and_then(Value::as_str).map(str::to_owned);
+    let paths = |name: &str| field(name).into_iter().collect::<Vec<_>>();
+    let action = match tool {
+        "Bash" => field("command").map(|command| Action::Run { command }),
+        "Write" | "Edit" | "MultiEdit" => Some(Action::Write { paths: paths("file_path") }),
+        "NotebookEdit" => Some(Action::Write { paths: paths("notebook_path") }),
+        "Read" => Some(Action::Read { paths: paths("file_path") }),
+        "Glob" | "Grep" => Some(Action::Read { paths: paths("path") }),
+        "WebFetch" => field("url").map(|url| Action::Fetch { url }),
+        _ => None,
+    };
+    action.unwrap_or_default()
+}
+
+/// A call's input as a person is to judge it.
+pub(super) fn shown(tool: &str, input: &Value) -> String {
+    match (tool, input.get("command").and_then(Value::as_str)) {
+        ("Bash", Some(command)) => command.to_owned(),
+        _ => input.to_string(),
+    }
+}
+
+/// Questions to a person, each with its choices.
+pub(super) fn questions(input: &Value) -> String {
+    let list =
+        |value: &Value, name: &str| value.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
+    let text =
+        |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let asked = list(input, "questions")
+        .iter()
+        .map(|question| {
+            let choices: Vec<String> =
+                list(question, "options").iter().map(|choice| text(choice, "label")).collect();
+            let choices =
+                if choices.is_empty() { String::new() } else { format!(" ({})", choices.join(" | ")) };
+            format!("{}{choices}", text(question, "question"))
+        })
+        .collect::<Vec<_>>();
+    asked.join("\n")
+}
+
+/// A result's text: of a string, of blocks, or of a sub-agent's report without the notice around it.
+pub(super) fn output(content: &Value, structured: &Value) -> String {
+    let is_report = structured.get("agentId").is_some();
+    let content = structured.get("content").filter(|inner| is_report && inner.is_array()).unwrap_or(content);
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let text = |block: &Value| match block.get("text").and_then(Value::as_str) {
+                Some(text) => text.to_owned(),
+                None => format!("[{}]", block.get("type").and_then(Value::as_str).unwrap_or("block")),
+            };
+            blocks.iter().map(text).collect::<Vec<_>>().join("\n")
+        }
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// The exit code that a failed command's output begins with.
+pub(super) fn exit(output: &str) -> Option<i32> {
+    output.strip_prefix("Exit code ")?.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}

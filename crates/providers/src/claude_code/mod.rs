@@ -1,0 +1,272 @@
+//! Claude Code: `claude -p` with stream-json both ways and the control protocol. Measured with 2.1.325.
+
+mod dialogue;
+
+use std::collections::BTreeMap;
+
+use ostler_domain::session::{Approve, Begin};
+use ostler_tape::frame::{Rung, RungAction};
+
+use crate::{
+    Capabilities, CommandSpec, Dialogue, DialogueState, Launch, LaunchError, Memory, ProgramSpec, Provider,
+    Say, Terms, UnknownState, UsageSource, Version,
+};
+
+pub struct ClaudeCode;
+
+/// The oldest version that was seen to speak the protocol.
+const LEAST: Version = Version(2, 1, 197);
+/// Where the program itself lies in npm's packages: the launcher beside it needs a Node, the program does not.
+const NATIVES: [&str; 4] = [
+    "@anthropic-ai/claude-code-linux-x64/claude",
+    "@anthropic-ai/claude-code-linux-arm64/claude",
+    "@anthropic-ai/claude-code-linux-x64-musl/claude",
+    "@anthropic-ai/claude-code-linux-arm64-musl/claude",
+];
+/// All of its state, below the agent's home.
+const STATE_DIR: &str = ".claude";
+/// Settings of a session, and the option that each becomes.
+const SETTINGS: [(&str, &str); 4] = [
+    ("effort", "--effort"),
+    ("max_turns", "--max-turns"),
+    ("tools", "--tools"),
+    ("disallowed_tools", "--disallowedTools"),
+];
+/// No telemetry, no update of itself, nothing that is not the model; and the events that say when it is idle.
+const ENVIRONMENT: [(&str, &str); 6] = [
+    ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+    ("DISABLE_TELEMETRY", "1"),
+    ("DISABLE_AUTOUPDATER", "1"),
+    ("DISABLE_ERROR_REPORTING", "1"),
+    ("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1"),
+    ("CLAUDE_CODE_STARTUP_FAILURE_RESULTS", "1"),
+];
+/// How long each step of the way down may take: measured at 0.3 s, 1.6 s with a tool that ignores SIGTERM.
+const RUNG_MS: u64 = 5_000;
+const SIGTERM: i32 = 15;
+
+impl Provider for ClaudeCode {
+    fn name(&self) -> &str {
+        "claude-code"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            resume: true,
+            fork: true,
+            steer: true,
+            interrupt: true,
+            approvals: true,
+            partial_output: true,
+            model_change: true,
+            usage: UsageSource::Report,
+        }
+    }
+
+    fn program(&self) -> Option<ProgramSpec> {
+        Some(ProgramSpec {
+            name: "claude".to_owned(),
+            natives: NATIVES.map(Into::into).to_vec(),
+            least: Some(LEAST),
+            install: "npm install -g @anthropic-ai/claude-code".to_owned(),
+        })
+    }
+
+    fn default_base_url(&self) -> Option<&str> {
+        Some("https://api.anthropic.com")
+    }
+
+    fn unknown_setting<'a>(&self, config: &'a BTreeMap<String, String>) -> Option<&'a str> {
+        config.keys().map(String::as_str).find(|key| !SETTINGS.iter().any(|(known, _)| known == key))
+    }
+
+    fn command(&self, launch: &Launch) -> Result<CommandSpec, LaunchError> {
+        if let Some(key) = self.unknown_setting(&launch.terms.config) {
+            return Err(LaunchError::UnknownSetting { key: key.to_owned() });
+        }
+        let program = launch.program.as_ref().ok_or(LaunchError::NoProgram)?.path.clone();
+        Ok(CommandSpec {
+            program,
+            args: arguments(launch),
+            env: environment(launch),
+            ..CommandSpec::default()
+        })
+    }
+
+    fn opening(&self, terms: &Terms) -> Vec<Say> {
+        dialogue::opening(own_id(terms), terms)
+    }
+
+    fn dialogue(&self, state: Option<&DialogueState>) -> Result<Box<dyn Dialogue>, UnknownState> {
+        Ok(Box::new(dialogue::ClaudeDialogue::restore(state)?))
+    }
+
+    /// The daemon says `end_session` first. Alone, an end of input lets an idle agent go and a busy one finish its turn,
+    /// so it is not waited for longer than the others.
+    fn stop_ladder(&self) -> Vec<Rung> {
+        [RungAction::CloseInput, RungAction::Signal(SIGTERM), RungAction::Kill]
+            .map(|action| Rung { action, wait_ms: RUNG_MS })
+            .to_vec()
+    }
+
+    fn memory(&self, provider_id: &str) -> Option<Memory> {
+        let below = std::path::Path::new(STATE_DIR).join("projects");
+        Some(Memory { below, name_ends: format!("{provider_id}.jsonl") })
+    }
+}
+
+/// The id that the dialogue will have: ours where it is new, the provider's where it goes on.
+fn own_id(terms: &Terms) -> String {
+    match &terms.begin {
+        Begin::Resume { provider_id } => provider_id.clone(),
+        Begin::Fresh | Begin::Fork { .. } | Begin::Reseed { .. } => dialogue::uuid(terms.session.bits()),
+    }
+}
+
+fn arguments(launch: &Launch) -> Vec<String> {
+    let terms = &launch.terms;
+    let mut args: Vec<String> = [
+        "-p",
+        "--output-format",
+        "stream-json",
+        "--input-format",
+        "stream-json",
+        "--verbose",
+        "--include-partial-messages",
+        "--forward-subagent-text",
+        // What a project says about hooks and servers would run code that nobody has looked at.
+        "--setting-sources",
+        "user",
+        "--strict-mcp-config",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    let mut add = |option: &str, value: &str| args.extend([option.to_owned(), value.to_owned()]);
+    match &terms.begin {
+        Begin::Fresh | Begin::Reseed { .. } => add("--session-id", &own_id(terms)),
+        Begin::Resume { provider_id } => add("--resume", provider_id),
+        Begin::Fork { provider_id } => {
+            add("--resume", provider_id);
+            add("--session-id", &own_id(terms));
+        }
+    }
+    if let Some(model) = &terms.model {
+        add("--model", model);
+    }
+    if asks(launch) {
+        add("--permission-mode", "default");
+        add("--permission-prompt-tool", "stdio");
+    } else {
+        add("--permission-mode", "bypassPermissions");
+    }
+    if let Some(instructions) = &terms.instructions {
+        add("--append-system-prompt", instructions);
+    }
+    for (key, option) in SETTINGS {
+        if let Some(value) = terms.config.get(key) {
+            add(option, value);
+        }
+    }
+    if matches!(terms.begin, Begin::Fork { .. }) {
+        args.push("--fork-session".to_owned());
+    }
+    args.extend(launch.settings.args.iter().cloned());
+    args
+}
+
+/// Whether it asks before it acts. Only a sandbox makes it safe not to.
+fn asks(launch: &Launch) -> bool {
+    !(launch.is_confined && launch.terms.approve == Approve::All)
+}
+
+fn environment(launch: &Launch) -> Vec<(String, String)> {
+    let mut env: Vec<(String, String)> =
+        ENVIRONMENT.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    let mut add = |name: &str, value: String| env.push((name.to_owned(), value));
+    add("CLAUDE_CONFIG_DIR", launch.home.join(STATE_DIR).to_string_lossy().into_owned());
+    if launch.is_confined {
+        // Inside, the program may look like root's, for which it refuses to go without asking unless told this.
+        add("IS_SANDBOX", "1".to_owned());
+        add("CLAUDE_CODE_TMPDIR", "/tmp".to_owned());
+    }
+    if let Some(access) = &launch.model_access {
+        add("ANTHROPIC_BASE_URL", access.base_url.clone());
+        add("ANTHROPIC_API_KEY", access.key.clone());
+    }
+    env
+}
+
+#[cfg(test)]
+mod tests {
+    use ostler_domain::{SessionId, Time, provider::Settings};
+
+    use super::*;
+    use crate::{FoundProgram, ModelAccess};
+
+    fn launch(begin: Begin, approve: Approve) -> Launch {
+        Launch {
+            terms: Terms {
+                session: SessionId::new(Time::from_micros(1_763_000_000_000_000), 7),
+                working_dir: "/srv/shop".into(),
+                model: Some("sonnet".to_owned()),
+                begin,
+                approve,
+                instructions: None,
+                config: [("effort".to_owned(), "high".to_owned())].into(),
+            },
+            ostler: "/run/ostler/ostler".into(),
+            program: Some(FoundProgram {
+                path: "/opt/claude".into(),
+                version: None,
+                read_only: vec![],
+                search: vec![],
+            }),
+            home: "/home/agent".into(),
+            settings: Settings { args: vec!["--debug".to_owned()], ..Settings::default() },
+            model_access: Some(ModelAccess {
+                base_url: "http://127.0.0.1:3128".to_owned(),
+                key: "no-secret".to_owned(),
+            }),
+            is_confined: true,
+        }
+    }
+
+    fn words(begin: Begin, approve: Approve) -> String {
+        ClaudeCode.command(&launch(begin, approve)).unwrap().args.join(" ")
+    }
+
+    #[test]
+    fn a_dialogue_begins_goes_on_or_branches() {
+        let id = || "5e55".to_owned();
+        let fresh = words(Begin::Fresh, Approve::Ask);
+        assert!(
+            fresh.contains("--session-id 019a7afd-1e00-4000-8000-000000000007 --model sonnet"),
+            "{fresh}"
+        );
+        assert!(fresh.ends_with("--permission-prompt-tool stdio --effort high --debug"), "{fresh}");
+        let resumed = words(Begin::Resume { provider_id: id() }, Approve::Ask);
+        assert!(resumed.contains("--resume 5e55") && !resumed.contains("--session-id"), "{resumed}");
+        let forked = words(Begin::Fork { provider_id: id() }, Approve::Ask);
+        assert!(
+            forked.contains("--resume 5e55 --session-id 019a7afd") && forked.contains("--fork-session"),
+            "{forked}"
+        );
+    }
+
+    #[test]
+    fn only_a_sandbox_lets_it_act_without_asking() {
+        assert!(words(Begin::Fresh, Approve::All).contains("--permission-mode bypassPermissions"));
+        let mut open = launch(Begin::Fresh, Approve::All);
+        open.is_confined = false;
+        let command = ClaudeCode.command(&open).unwrap();
+        assert!(command.args.join(" ").contains("--permission-mode default"));
+        assert!(!command.env.iter().any(|(name, _)| name == "IS_SANDBOX"));
+    }
+
+    #[test]
+    fn settings_that_mean_nothing_are_refused() {
+        let mut launch = launch(Begin::Fresh, Approve::Ask);
+        launch.terms.config.insert("efort".to_owned(), "high".to_owned());
+        assert_eq!(ClaudeCode.command(&launch), Err(LaunchError::UnknownSetting { key: "efort".to_owned() }));
+    }
+}

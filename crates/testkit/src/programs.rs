@@ -1,0 +1,39 @@
+//! Real agent programs: pinned in `programs.txt`, installed by `cargo xtask test` into a cache outside of the checkout.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+/// The list; `xtask` reads the same file.
+const LIST: &str = include_str!("../programs.txt");
+
+/// Where `cargo xtask test` puts them.
+pub fn cache() -> PathBuf {
+    let said = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let caches = said("XDG_CACHE_HOME").or_else(|| said("HOME").map(|home| home.join(".cache")));
+    caches.unwrap_or_else(env::temp_dir).join("ostler-test-programs")
+}
+
+/// The program of this name, where it is installed. Whoever checks everything (`CI=true`) must have it; others are told
+/// what they do not see.
+pub fn find(name: &str, who: &str) -> Option<PathBuf> {
+    let line = LIST.lines().find(|line| line.split(' ').next() == Some(name)).unwrap();
+    let [_, _, version, program] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+    let path = cache().join(format!("{name}-{version}")).join("node_modules").join(program);
+    if is_program(&path) {
+        return Some(path);
+    }
+    let missing = format!("{who} needs {name} {version}; `cargo xtask test --only programs` installs it");
+    assert!(!env::var("CI").is_ok_and(|ci| ci == "true" || ci == "1"), "{missing}");
+    #[expect(clippy::print_stderr, reason = "a test says what it skips")]
+    {
+        eprintln!("skipped: {missing}");
+    }
+    None
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
