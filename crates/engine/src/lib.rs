@@ -21,6 +21,7 @@ mod keeper;
 mod launch;
 mod link;
 mod memory;
+mod model;
 mod options;
 mod programs;
 mod readiness;

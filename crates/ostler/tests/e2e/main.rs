@@ -5,6 +5,7 @@
 mod api;
 mod bad_input;
 mod calls;
+mod claude;
 mod cli;
 mod clocks;
 mod control;

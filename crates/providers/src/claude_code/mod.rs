@@ -4,7 +4,10 @@ mod dialogue;
 
 use std::collections::BTreeMap;
 
-use ostler_domain::session::{Approve, Begin};
+use ostler_domain::{
+    gateway::KeyScheme,
+    session::{Approve, Begin},
+};
 use ostler_tape::frame::{Rung, RungAction};
 
 use crate::{
@@ -74,6 +77,10 @@ impl Provider for ClaudeCode {
 
     fn default_base_url(&self) -> Option<&str> {
         Some("https://api.anthropic.com")
+    }
+
+    fn key_scheme(&self) -> Option<KeyScheme> {
+        Some(KeyScheme::ApiKey)
     }
 
     fn unknown_setting<'a>(&self, config: &'a BTreeMap<String, String>) -> Option<&'a str> {
