@@ -9,6 +9,7 @@ const FILES: &[&str] = &[
     "ostler/v1/campaign_service.proto",
     "ostler/v1/command_service.proto",
     "ostler/v1/event_service.proto",
+    "ostler/v1/provider_service.proto",
     "ostler/v1/session_service.proto",
 ];
 

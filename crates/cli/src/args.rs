@@ -60,16 +60,16 @@ impl Cli {
 /// The groups of the help's first page. A test holds them against the tree.
 const GROUPS: &[(&str, &[&str])] = &[
     ("DAILY", &["run", "ls", "show", "logs", "attach", "send", "stop", "allow", "deny"]),
-    ("FIRST HOUR", &["demo", "doctor"]),
+    ("FIRST HOUR", &["init", "demo", "doctor"]),
     ("EMERGENCY", &["halt"]),
     (
         "SESSION (each also after the word `session`)",
         &["pause", "resume", "restart", "interrupt", "kill", "wait", "session"],
     ),
     ("INSIDE A SESSION (said by an agent, of itself)", &["step", "note", "done"]),
-    ("CAMPAIGNS", &["campaign", "sandbox"]),
+    ("CAMPAIGNS", &["campaign", "provider", "sandbox"]),
     ("MONEY", &["cost", "price", "usage"]),
-    ("MACHINE", &["events", "exec", "daemon", "db", "version", "help"]),
+    ("MACHINE", &["config", "events", "exec", "daemon", "db", "version", "help"]),
 ];
 
 fn command(version: &'static str) -> clap::Command {

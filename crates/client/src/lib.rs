@@ -40,6 +40,7 @@ mod commands;
 mod error;
 mod events;
 mod incoming;
+mod providers;
 mod session_socket;
 mod sessions;
 mod socket;

@@ -30,12 +30,38 @@ pub struct Settings {
     pub env: BTreeMap<String, String>,
 }
 
+/// One provider as this machine has it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Status {
+    pub name: String,
+    pub program: Option<String>,
+    pub version: Option<String>,
+    /// What keeps it from being started, and the command that cures that.
+    pub problem: Option<String>,
+    pub cure: Option<String>,
+    pub base_url: Option<String>,
+    /// Where its key is found, in words; never the key.
+    pub key: String,
+    pub model: Option<String>,
+    pub capabilities: Vec<String>,
+}
+
 /// Where a provider's key is found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeySource {
     Variable(String),
     File(PathBuf),
     Command(String),
+}
+
+impl std::fmt::Display for KeySource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            KeySource::Variable(name) => write!(f, "the variable {name}"),
+            KeySource::File(path) => write!(f, "the file {}", path.display()),
+            KeySource::Command(command) => write!(f, "the command \"{command}\""),
+        }
+    }
 }
 
 impl Settings {

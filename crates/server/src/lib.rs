@@ -17,7 +17,7 @@ use ostler_wire::{
     pb::{
         admin_service_server::AdminServiceServer, campaign_service_server::CampaignServiceServer,
         command_service_server::CommandServiceServer, event_service_server::EventServiceServer,
-        session_service_server::SessionServiceServer,
+        provider_service_server::ProviderServiceServer, session_service_server::SessionServiceServer,
     },
 };
 use tokio::sync::watch;
@@ -82,6 +82,7 @@ pub async fn serve(
         .add_service(service!(CampaignServiceServer))
         .add_service(service!(AdminServiceServer))
         .add_service(service!(CommandServiceServer))
+        .add_service(service!(ProviderServiceServer))
         .add_service(interceptor::InterceptedService::new(health_service, peer::check))
         .add_optional_service(reflection)
         .serve_with_incoming_shutdown(socket.incoming(), until)

@@ -18,6 +18,9 @@ pub(crate) struct AllowArgs {
     /// Approvals, or sessions that ask one thing
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
+    /// The answer to a question
+    #[arg(short, long, value_name = "ANSWER", default_value = "", hide_default_value = true)]
+    message: String,
 }
 
 #[derive(Debug, Args)]
@@ -31,7 +34,7 @@ pub(crate) struct DenyArgs {
 }
 
 pub(crate) async fn allow(app: &App, args: AllowArgs) -> Result<u8, Failure> {
-    answer(app, &args.ids, true, "").await
+    answer(app, &args.ids, true, &args.message).await
 }
 
 pub(crate) async fn deny(app: &App, args: DenyArgs) -> Result<u8, Failure> {

@@ -4,6 +4,7 @@ mod answer;
 mod attach;
 mod attack;
 mod campaign;
+mod config;
 mod cost;
 mod daemon;
 mod damage;
@@ -14,6 +15,7 @@ pub(crate) mod ended;
 mod events;
 mod exec;
 mod halt;
+mod init;
 mod inside;
 mod interrupt;
 mod kill;
@@ -22,6 +24,7 @@ mod ls;
 mod many;
 mod pause;
 mod price;
+mod provider;
 mod restart;
 mod resume;
 mod run;
@@ -53,6 +56,8 @@ pub(crate) enum Command {
     Deny(answer::DenyArgs),
     /// Three scripted agents at work, the daemon killed, nothing lost: no key, no network
     Demo(demo::DemoArgs),
+    /// The first command: what is installed, whether the sandbox works, this directory as a campaign
+    Init(init::InitArgs),
     /// Look at this machine: what works, what does not, and what cures it
     Doctor(doctor::DoctorArgs),
     /// Kill all agents at once and let none start; --freeze, --release
@@ -62,6 +67,10 @@ pub(crate) enum Command {
     SessionNoun(SessionNoun),
     /// Directories that agents may work in
     Campaign(campaign::CampaignArgs),
+    /// What config.toml says: get, set, unset
+    Config(config::ConfigArgs),
+    /// Agent programs: ls, show, test
+    Provider(provider::ProviderArgs),
     /// What confines agents: show, check, allow-userns
     Sandbox(sandbox::SandboxArgs),
     /// What was used, and what it costs; --by session, agent, campaign, model, provider, day
@@ -144,6 +153,7 @@ pub(crate) fn run(app: &App, command: Command, verb: &str) -> Result<u8, Failure
     match command {
         Command::Demo(args) => crate::demo::run(app, args.keep),
         Command::Price(args) => price::run(app, args),
+        Command::Config(args) => config::run(app, args),
         other => with_runtime(ask_the_daemon(app, other)),
     }
 }
@@ -156,6 +166,9 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Doctor(args) => doctor::run(app, args).await,
         Command::Halt(args) => halt::run(app, args).await,
         Command::Campaign(args) => campaign::run(app, args).await,
+        Command::Init(args) => init::run(app, args).await,
+        Command::Config(args) => config::run(app, args),
+        Command::Provider(args) => provider::run(app, args).await,
         Command::Sandbox(args) => sandbox::run(app, args).await,
         Command::Cost(args) => cost::run(app, args).await,
         Command::Usage(args) => usage::run(app, args).await,

@@ -28,6 +28,9 @@ pub(crate) struct SendArgs {
     who: String,
     /// What to say; - reads standard input
     text: String,
+    /// Say it into the turn that is open, where the agent can be told something there
+    #[arg(long)]
+    steer: bool,
     /// Wait for the answer and print it
     #[arg(long)]
     wait: bool,
@@ -54,7 +57,8 @@ pub(crate) async fn run(app: &App, args: SendArgs) -> Result<u8, Failure> {
     let before = client.session(&who).await?;
     // Watched before it is sent, so that no receipt is missed; the session may be one that does not exist yet.
     let mut watch = client.watch(EventFilter { kinds: kinds(), ..EventFilter::default() }, None).await?;
-    let sent = client.send_message(SendMessage { who, text, mode: Mode::Followup }).await?;
+    let mode = if args.steer { Mode::Steer } else { Mode::Followup };
+    let sent = client.send_message(SendMessage { who, text, mode }).await?;
     app.touched(&sent.session.id);
     if sent.woke {
         app.ui.remark(&woke(&before, &sent.session));

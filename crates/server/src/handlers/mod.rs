@@ -4,6 +4,7 @@ mod admin;
 mod campaign;
 mod command;
 mod event;
+mod provider;
 mod session;
 mod words;
 

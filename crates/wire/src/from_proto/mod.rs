@@ -5,6 +5,7 @@
 
 mod admin;
 mod event;
+mod provider;
 mod request;
 mod session;
 
@@ -16,7 +17,7 @@ use ostler_domain::{
     query::{Listed, Page},
 };
 
-pub use self::{admin::*, event::*, request::*, session::*};
+pub use self::{admin::*, event::*, provider::*, request::*, session::*};
 pub use crate::enums::from::{
     answer, approve, attention, desired, mode, on_budget, outcome, phase, receipt, restart_policy, severity,
     status, stop_rule, usage_by,

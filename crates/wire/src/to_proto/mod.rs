@@ -2,6 +2,7 @@
 
 mod admin;
 mod event;
+mod provider;
 mod request;
 mod session;
 
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use ostler_domain::{Time, campaign::Campaign};
 
-pub use self::{admin::*, event::*, request::*, session::*};
+pub use self::{admin::*, event::*, provider::*, request::*, session::*};
 pub use crate::enums::to::{
     answer, approve, attention, desired, mode, on_budget, outcome, phase, receipt, restart_policy, severity,
     status, stop_rule, usage_by,

@@ -122,6 +122,20 @@ impl Dice {
         Restart::At(Deadline::after(&now, Duration::ZERO))
     }
 
+    pub(crate) fn provider_status(&mut self) -> ostler_domain::provider::Status {
+        ostler_domain::provider::Status {
+            name: self.text(),
+            program: self.maybe(Self::text),
+            version: self.maybe(Self::text),
+            problem: self.maybe(Self::text),
+            cure: self.maybe(Self::text),
+            base_url: self.maybe(Self::text),
+            key: self.text(),
+            model: self.maybe(Self::text),
+            capabilities: vec![self.text(), self.text()],
+        }
+    }
+
     fn obituary(&mut self) -> Obituary {
         const RULES: &[StopRule] = &[
             StopRule::Stop,

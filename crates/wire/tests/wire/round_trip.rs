@@ -35,6 +35,12 @@ proptest! {
     }
 
     #[test]
+    fn providers(mut dice in dice()) {
+        let status = dice.provider_status();
+        prop_assert_eq!(from_proto::provider_status(bytes(&to_proto::provider_status(status.clone()))), status);
+    }
+
+    #[test]
     fn usage(mut dice in dice()) {
         let usage = dice.usage();
         prop_assert_eq!(from_proto::usage(bytes(&to_proto::usage(usage))), usage);

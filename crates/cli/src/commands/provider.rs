@@ -1,0 +1,214 @@
+//! `ostler provider`: the agent programs on this machine.
+
+use std::time::{Duration, Instant};
+
+use clap::{Args, Subcommand};
+use ostler_client::{Client, CreateSession};
+use ostler_domain::{
+    Reason, Refusal,
+    provider::Status,
+    session::{Outcome, Phase, View},
+};
+use serde::Serialize;
+
+use crate::{
+    app::{App, campaign_operand},
+    exit_code,
+    failure::Failure,
+    output::{Column, Line, Table, Tone},
+    words,
+};
+
+/// How long a program may take to say that it is ready: large ones start slowly on a busy machine.
+const READY_WITHIN: Duration = Duration::from_secs(120);
+/// How often the session is looked at meanwhile.
+const LOOK: Duration = Duration::from_millis(100);
+
+#[derive(Debug, Args)]
+pub(crate) struct ProviderArgs {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// List providers: what is installed, which version, where the key is
+    #[command(alias = "list")]
+    Ls {
+        /// Leave the heads of the columns out
+        #[arg(long)]
+        no_headers: bool,
+    },
+    /// Show one
+    #[command(alias = "get")]
+    Show {
+        /// Its name
+        name: String,
+    },
+    /// Start it in a campaign's sandbox, wait until it is ready, and end it; no model is called
+    Test {
+        /// Its name
+        name: String,
+        /// The campaign: name, id or a path in it
+        #[arg(short = 'C', long, value_name = "CAMPAIGN", default_value = ".")]
+        campaign: String,
+    },
+}
+
+#[derive(Serialize)]
+struct ProvidersForm {
+    providers: Vec<Status>,
+}
+
+#[derive(Serialize)]
+struct TestForm {
+    provider: String,
+    ok: bool,
+    ready_ms: Option<u64>,
+    session: String,
+    /// What went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+}
+
+pub(crate) async fn run(app: &App, args: ProviderArgs) -> Result<u8, Failure> {
+    let client = app.client().await?;
+    match args.verb {
+        Verb::Ls { no_headers } => list(app, client.providers().await?, !no_headers),
+        Verb::Show { name } => show(app, find(client.providers().await?, &name)?),
+        Verb::Test { name, campaign } => {
+            let status = find(client.providers().await?, &name)?;
+            test(app, &client, status, &campaign).await
+        }
+    }
+}
+
+fn find(all: Vec<Status>, name: &str) -> Result<Status, Refusal> {
+    let known: Vec<String> = all.iter().map(|status| status.name.clone()).collect();
+    all.into_iter().find(|status| status.name == name).ok_or_else(|| {
+        Refusal::new(Reason::ProviderUnknown, format!("there is no provider \"{name}\""))
+            .because(format!("there are: {}", known.join(", ")))
+            .hint("ostler provider ls", "lists them")
+    })
+}
+
+fn list(app: &App, providers: Vec<Status>, has_heads: bool) -> Result<u8, Failure> {
+    let ui = &app.ui;
+    if ui.is_json() {
+        ui.json(&ProvidersForm { providers })?;
+        return Ok(exit_code::OK);
+    }
+    if ui.is_quiet() {
+        for status in &providers {
+            ui.data(&Line::of(&status.name))?;
+        }
+        return Ok(exit_code::OK);
+    }
+    let heads = ["NAME", "VERSION", "KEY", "MODEL", "PROGRAM"].map(Column::new);
+    let mut table = Table::new(heads.to_vec()).with_heads(has_heads);
+    for status in &providers {
+        let tone = if status.problem.is_some() { Tone::Faint } else { Tone::Plain };
+        let (program, version) = match (&status.problem, &status.program) {
+            (Some(_), _) => ("not found".to_owned(), "-".to_owned()),
+            (None, Some(program)) => (
+                words::path(program, crate::app::person_home().as_deref()),
+                status.version.clone().unwrap_or_else(|| "?".to_owned()),
+            ),
+            (None, None) => ("built in".to_owned(), "-".to_owned()),
+        };
+        let model = status.model.clone().unwrap_or_else(|| "-".to_owned());
+        let cells = [&status.name, &version, &status.key, &model, &program];
+        table.row(cells.map(|text| Line::toned(tone, text)).to_vec());
+    }
+    ui.data_lines(&table.lines(ui.out_look()))?;
+    for status in &providers {
+        if let (Some(_), Some(cure)) = (&status.problem, &status.cure) {
+            ui.remark(&Line::of("  ").with(Tone::Accent, cure).faint(format!("   installs {}", status.name)));
+        }
+    }
+    Ok(exit_code::OK)
+}
+
+fn show(app: &App, status: Status) -> Result<u8, Failure> {
+    let ui = &app.ui;
+    if ui.is_json() {
+        ui.json(&status)?;
+        return Ok(exit_code::OK);
+    }
+    let said = |text: &Option<String>, otherwise: &str| text.clone().unwrap_or_else(|| otherwise.to_owned());
+    let facts = [
+        (
+            "program",
+            if status.problem.is_some() { "not found".to_owned() } else { said(&status.program, "built in") },
+        ),
+        ("version", said(&status.version, "-")),
+        ("model", said(&status.model, "its own default")),
+        ("base url", said(&status.base_url, "its own default")),
+        ("key", status.key.clone()),
+        ("can", status.capabilities.join(", ")),
+    ];
+    ui.data(&Line::new().strong(&status.name))?;
+    for (name, fact) in facts {
+        ui.data(&Line::of(format!("  {name:<10}")).plain(fact))?;
+    }
+    if let Some(problem) = &status.problem {
+        ui.data(&Line::of("  problem   ").with(Tone::Bad, problem))?;
+    }
+    if let Some(cure) = &status.cure {
+        ui.remark(&Line::of("  ").with(Tone::Accent, cure));
+    }
+    Ok(exit_code::OK)
+}
+
+async fn test(app: &App, client: &Client, status: Status, campaign: &str) -> Result<u8, Failure> {
+    if let Some(problem) = status.problem {
+        let refusal = Refusal::new(Reason::ProviderMissing, problem);
+        let cure = status.cure.unwrap_or_else(|| format!("ostler provider show {}", status.name));
+        return Err(refusal.hint(cure, "makes it startable").into());
+    }
+    let began = Instant::now();
+    let created =
+        client.create_session(CreateSession::new(campaign_operand(campaign)?, &status.name)).await?;
+    let id = created.id.to_string();
+    let mut view = created;
+    while !has_started(&view) && began.elapsed() < READY_WITHIN {
+        tokio::time::sleep(LOOK).await;
+        view = client.session(&id).await?;
+    }
+    let ready = (view.phase == Phase::Live).then(|| began.elapsed());
+    if view.outcome.is_none() {
+        client.stop_session(&id, ready.is_none()).await?;
+    }
+    let problem = match (ready, view.outcome) {
+        (Some(_), _) => None,
+        (None, Some(Outcome::FailedStart | Outcome::Crashed)) => Some(view.evidence.clone()),
+        (None, _) => Some(format!("it was not ready within {} s", READY_WITHIN.as_secs())),
+    };
+    let code = if problem.is_none() { exit_code::OK } else { exit_code::PROVIDER };
+    let ui = &app.ui;
+    if ui.is_json() {
+        let ready_ms = ready.map(|ready| u64::try_from(ready.as_millis()).unwrap_or(u64::MAX));
+        ui.json(&TestForm { provider: status.name, ok: problem.is_none(), ready_ms, session: id, problem })?;
+        return Ok(code);
+    }
+    match (ready, problem) {
+        (Some(ready), _) => ui.data(
+            &Line::toned(Tone::Good, "✓")
+                .plain(format!(" {} {}", status.name, status.version.unwrap_or_default()))
+                .faint(format!("  ready in its sandbox after {}; no model was called", words::took(ready))),
+        )?,
+        (None, problem) => {
+            ui.data(&Line::toned(Tone::Bad, "✗").plain(format!(
+                " {}  {}",
+                status.name,
+                problem.unwrap_or_default()
+            )))?;
+            ui.remark(&Line::of("  ").with(Tone::Accent, format!("ostler logs {}", view.id.short())));
+        }
+    }
+    Ok(code)
+}
+
+fn has_started(view: &View) -> bool {
+    view.phase == Phase::Live || view.outcome.is_some()
+}
