@@ -467,6 +467,7 @@ fn campaign(n: usize, seed: &mut Seed) -> Campaign {
         name,
         added: at,
         policy: Default::default(),
+        tracked_hidden: Vec::new(),
     }
 }
 

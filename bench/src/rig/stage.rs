@@ -77,7 +77,14 @@ impl Stage {
 fn campaign(at: Time, dir: &Path) -> Campaign {
     let root = Root { path: dir.display().to_string(), device: 1, inode: 1 };
     let name = "shop".parse().unwrap_or_else(|_| unreachable!("a name"));
-    Campaign { id: CampaignId::new(at, 1), name, root, added: at, policy: Default::default() }
+    Campaign {
+        id: CampaignId::new(at, 1),
+        name,
+        root,
+        added: at,
+        policy: Default::default(),
+        tracked_hidden: Vec::new(),
+    }
 }
 
 /// A session whose turn has just begun.

@@ -181,6 +181,7 @@ pub(crate) struct CampaignForm {
     path: String,
     added: String,
     policy: Vec<PolicyForm>,
+    tracked_hidden: Vec<String>,
 }
 
 /// One key of a campaign's policy, its value, and who says so.
@@ -198,6 +199,7 @@ impl CampaignForm {
             name: campaign.name.to_string(),
             path: campaign.root.path.clone(),
             added: rfc3339(campaign.added),
+            tracked_hidden: campaign.tracked_hidden.clone(),
             policy: campaign
                 .policy
                 .lines()

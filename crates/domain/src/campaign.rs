@@ -14,6 +14,10 @@ pub struct Campaign {
     pub added: Time,
     #[serde(default)]
     pub policy: Policy,
+    /// Hidden files whose content git has all the same, as they were found just now. Not a fact about the campaign that
+    /// is remembered.
+    #[serde(skip)]
+    pub tracked_hidden: Vec<String>,
 }
 
 /// Where a campaign lives on disk.

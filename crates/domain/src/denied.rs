@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::gateway::{NetDecision, Network};
+
 /// One thing that was not allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Denied {
@@ -14,6 +16,18 @@ pub struct Denied {
     /// The command that would allow it; absent when none would.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<String>,
+}
+
+impl Denied {
+    /// What a connection that the gateway did not allow is; none for one that it did.
+    pub fn of_network(network: &Network) -> Option<Self> {
+        (network.decision == NetDecision::Denied).then(|| Denied {
+            kind: DeniedKind::Network,
+            target: format!("{}:{}", network.host, network.port),
+            rule: network.rule.clone(),
+            grant: network.grant.clone(),
+        })
+    }
 }
 
 /// Where it was decided.

@@ -216,6 +216,8 @@ events! {
     Network(Network) = 92, "NETWORK";
     /// Ostler did not allow something.
     Denied(Denied) = 93, "DENIED";
+    /// Hidden files whose content git has all the same, when a session was created.
+    HiddenTracked(Tamper) = 94, "HIDDEN_TRACKED";
 }
 
 impl std::fmt::Display for Kind {

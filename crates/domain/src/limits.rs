@@ -67,6 +67,19 @@ pub const PLACEHOLDER_WAIT: Duration = Duration::from_secs(10);
 /// given twenty times its own duration, so that it never takes more than a twentieth of a core.
 pub const RESCAN: Duration = Duration::from_secs(5);
 pub const RESCAN_REST_FACTOR: u32 = 20;
+/// Directories that the daemon watches for new hidden files, in one campaign and in all. The kernel gives a user few
+/// thousands at the least; beyond, wardens look for themselves.
+pub const WATCHED_DIRECTORIES_OF_CAMPAIGN: usize = 2_048;
+pub const WATCHED_DIRECTORIES: usize = 8_192;
+/// How much of a campaign is looked through for them, and for how long.
+pub const WALK_ENTRIES: usize = 200_000;
+pub const WALK_TIME: Duration = Duration::from_secs(5);
+/// Between two tellings of a warden what has changed: the first is told at once, a flood once a second.
+pub const REMASK_PAUSE: Duration = Duration::from_secs(1);
+/// Paths that are told one by one; beyond, the whole campaign is looked through.
+pub const REMASK_PATHS: usize = 64;
+/// How much of a git index is read to see which hidden files are tracked: half a million files.
+pub const GIT_INDEX_BYTES: u64 = 64 * 1024 * 1024;
 /// How much of a protected file or directory is compared; hooks and settings are far smaller.
 pub const TAMPER_FILE_BYTES: u64 = 1024 * 1024;
 pub const TAMPER_ENTRIES: usize = 10_000;

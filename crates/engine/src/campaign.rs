@@ -6,6 +6,7 @@ use ostler_domain::{
     CampaignId, Event, Name, Policy, Reason, Refusal,
     campaign::{Campaign, Root, RootRefused, check_root},
     event::{CampaignPolicyChanged, CampaignRemoved},
+    hidden::Patterns,
     query::{Page, Scope, SessionFilter},
 };
 use ostler_store::{Commit, CommitError, Urgency};
@@ -41,7 +42,8 @@ impl Engine {
         let read = found_presets(self.shared.options.home_dir.as_deref());
         let policy = Policy { read, ..Policy::default() };
         let now = self.shared.clock.now().wall;
-        let campaign = Campaign { id: CampaignId::new(now, entropy()), name, root, added: now, policy };
+        let id = CampaignId::new(now, entropy());
+        let campaign = Campaign { id, name, root, added: now, policy, tracked_hidden: Vec::new() };
         let commit = Commit {
             urgency: Urgency::Control,
             node_events: vec![(now, Event::CampaignAdded(Box::new(campaign.clone())))],
@@ -126,6 +128,13 @@ impl Engine {
         Ok(self.shared.store.campaigns().await?)
     }
 
+    /// A campaign, with what is to be seen in its directory now.
+    pub async fn look_at_campaign(&self, who: &str) -> Result<Campaign, Refusal> {
+        let campaign = self.campaign(who).await?;
+        let tracked_hidden = tracked_hidden(&campaign.root.path, &campaign.policy).await;
+        Ok(Campaign { tracked_hidden, ..campaign })
+    }
+
     /// The campaign of a name, an id, or any path in it.
     pub async fn campaign(&self, who: &str) -> Result<Campaign, Refusal> {
         let all = self.shared.store.campaigns().await?;
@@ -199,6 +208,13 @@ impl Engine {
         self.shared.store.commit(commit).await?;
         Ok(campaign)
     }
+}
+
+/// Hidden files of a campaign that git tracks.
+pub(crate) async fn tracked_hidden(root: &str, policy: &Policy) -> Vec<String> {
+    let (root, patterns) = (root.to_owned(), Patterns::new(&policy.hide));
+    let look = move || crate::campaign_files::tracked_hidden(Path::new(&root), &patterns);
+    tokio::task::spawn_blocking(look).await.unwrap_or_default()
 }
 
 /// Looks at a path as it is now.

@@ -10,6 +10,7 @@ use ostler_domain::{
     Reason, Refusal,
     campaign::{Campaign, is_below},
     command::{self, CommandDocument, CommandRefused},
+    denied::DeniedKind,
     policy::NetMode,
     session::Sandbox,
 };
@@ -56,7 +57,12 @@ impl Engine {
             reason: decided.as_ref().err().map(|refused| refused.rule().to_owned()).unwrap_or_default(),
             policy: Some(&campaign.policy),
         });
-        decided.map_err(|refused| refusal(&refused, &campaign))?;
+        if let Err(refused) = decided {
+            let refusal = refusal(&refused, &campaign);
+            let target = ostler_domain::text::one_line(&wanted.argv.join(" "), 200);
+            self.record_denied(DeniedKind::Command, target, refused.rule(), &refusal).await;
+            return Err(refusal);
+        }
         self.shared.check_confinable().await?;
         self.document(&wanted, &campaign).await
     }

@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use ostler_domain::{
     Budget, ConversationId, Event, Message, MessageId, Mode, Name, Reason, Refusal, SessionId,
     campaign::Campaign,
-    event::{By, ConversationOpened},
+    denied::{Denied, DeniedKind},
+    event::{By, ConversationOpened, Tamper},
     limits::MESSAGE_BYTES,
     provider::Settings,
     query::{Page, Scope, SessionFilter},
@@ -16,7 +17,7 @@ use ostler_store::{Commit, CommitError, RequestReply, SessionCommit, Urgency};
 use crate::{
     Change, Engine,
     audit::{Decision, Entry},
-    campaign::check_same,
+    campaign::{check_same, tracked_hidden},
     clock::entropy,
 };
 
@@ -65,6 +66,10 @@ impl Engine {
         check_same(&campaign)?;
         let provider = self.shared.provider(&wanted.provider)?;
         check_texts(&wanted)?;
+        if let Err(refusal) = check_environment(&wanted) {
+            self.record_denied(DeniedKind::Policy, refusal.message.clone(), "environment", &refusal).await;
+            return Err(refusal);
+        }
         if let Some(key) = provider.unknown_setting(&wanted.provider_config) {
             return Err(Refusal::invalid(format!(
                 "{} has no setting \"{}\"",
@@ -122,7 +127,14 @@ impl Engine {
     ) -> Result<View, CommitError> {
         let now = self.shared.clock.now().wall;
         let (id, policy) = (created.id, created.policy.clone());
-        let events = create(created, messages, by);
+        let tracked = match created.sandbox {
+            Sandbox::On => tracked_hidden(&created.config.working_dir, &created.policy).await,
+            Sandbox::Off => Vec::new(),
+        };
+        let mut events = create(created, messages, by);
+        if !tracked.is_empty() {
+            events.push(Event::HiddenTracked(Tamper { names: tracked }));
+        }
         let state = State::replay(events.iter().map(|event| (now, event)))
             .unwrap_or_else(|| unreachable!("the first event of a session creates it"));
         let view = Arc::new(state.view());
@@ -152,6 +164,22 @@ impl Engine {
             policy: Some(&policy),
         });
         Ok(Arc::unwrap_or_clone(view))
+    }
+
+    /// Records that a person's wish was not granted by a rule of ours. The answer does not depend on it.
+    pub(crate) async fn record_denied(
+        &self,
+        kind: DeniedKind,
+        target: String,
+        rule: &str,
+        refusal: &Refusal,
+    ) {
+        let grant = refusal.hints.first().map(|hint| hint.command.clone());
+        let denied = Denied { kind, target, rule: rule.to_owned(), grant };
+        let now = self.shared.clock.now().wall;
+        if let Err(refusal) = self.record_node(now, Event::Denied(denied)).await {
+            tracing::warn!(%refusal, "a denial could not be recorded");
+        }
     }
 
     fn config(&self, wanted: &NewSession, settings: &Settings, campaign: &Campaign) -> Config {
@@ -238,6 +266,10 @@ fn check_texts(wanted: &NewSession) -> Result<(), Refusal> {
             return Err(Refusal::invalid("the prompt is empty"));
         }
     }
+    Ok(())
+}
+
+fn check_environment(wanted: &NewSession) -> Result<(), Refusal> {
     for (name, value) in &wanted.environment {
         let shown = ostler_domain::text::one_line(name, 64);
         if let Some(why) = ostler_domain::environment::refusal(name) {

@@ -7,6 +7,7 @@
 mod admin;
 mod audit;
 mod campaign;
+mod campaign_files;
 mod census;
 mod change;
 mod clock;
@@ -17,6 +18,7 @@ mod deltas;
 mod environment;
 mod fault;
 mod halt;
+mod hidden_watch;
 mod keeper;
 mod launch;
 mod link;

@@ -20,6 +20,7 @@ use crate::{
     clock::Clock,
     confine::Machine,
     deltas::Deltas,
+    hidden_watch::Watcher,
     keeper::{Program, cgroup_parent, sweep_cgroups},
     options::Options,
     programs::Programs,
@@ -41,6 +42,7 @@ pub(crate) struct Shared {
     pub(crate) shutdown: CancellationToken,
     cgroups: Option<PathBuf>,
     pub(crate) audit: Audit,
+    pub(crate) watcher: Watcher,
     /// Set when a sandbox has been seen to start.
     pub(crate) can_confine: OnceLock<()>,
     pub(crate) programs: Programs,
@@ -70,8 +72,12 @@ impl Shared {
         options: Options,
         halt: Option<Halt>,
     ) -> Self {
+        let shutdown = CancellationToken::new();
+        let (watcher, watching) = Watcher::new(shutdown.clone());
+        tokio::spawn(watching);
         Self {
             audit: Audit::below(&options.state_dir),
+            watcher,
             store,
             clock,
             program,
@@ -81,7 +87,7 @@ impl Shared {
             sessions: Sessions::default(),
             deltas: Deltas::new(),
             tasks: TaskTracker::new(),
-            shutdown: CancellationToken::new(),
+            shutdown,
             cgroups: cgroup_parent(),
             can_confine: OnceLock::new(),
             programs: Programs::default(),

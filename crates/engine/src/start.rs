@@ -91,7 +91,8 @@ impl Engine {
         }
     }
 
-    async fn record_node(&self, at: ostler_domain::Time, event: Event) -> Result<(), Refusal> {
+    /// Records something that belongs to no session.
+    pub(crate) async fn record_node(&self, at: ostler_domain::Time, event: Event) -> Result<(), Refusal> {
         let commit = Commit {
             urgency: Urgency::Control,
             node_events: vec![(at, event)],

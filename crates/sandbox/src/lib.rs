@@ -34,7 +34,6 @@ mod sources;
 mod fingerprint;
 mod git_links;
 mod masks;
-mod patterns;
 mod scan;
 mod tooling;
 

@@ -7,11 +7,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use ostler_domain::hidden::Patterns;
 use ostler_domain::limits::{MASK_LOOKS, MASK_TIME};
 use rustix::fs::{FileType, fstat};
 
 use crate::mounts::{self, NOTHING};
-use crate::patterns::Patterns;
 use crate::refusal::{OrRefuse, Refusal, Stage};
 use crate::root::{MASK_DIR, MASK_FILE};
 use crate::scan::{Found, Inode, Scan};
@@ -27,6 +27,12 @@ pub(crate) struct Masks {
     dir: OwnedFd,
     device: u64,
     linked: HashSet<Inode>,
+}
+
+/// What came of a word that something had changed.
+pub(crate) struct Changed {
+    pub(crate) covered: usize,
+    pub(crate) look_at_all: bool,
 }
 
 impl Masks {
@@ -77,19 +83,29 @@ impl Masks {
         self.cover_below(Path::new(""))
     }
 
-    /// Covers what is new at and below paths of the campaign.
-    pub(crate) fn cover_changed(&mut self, paths: &[PathBuf]) -> Result<usize, Refusal> {
-        let mut covered = 0;
+    /// Covers what is new at and below paths of the campaign. What may have other names, or be reached by another way,
+    /// takes a look at everything.
+    pub(crate) fn cover_changed(&mut self, paths: &[PathBuf]) -> Result<Changed, Refusal> {
+        let mut changed = Changed { covered: 0, look_at_all: false };
         for path in paths {
             if self.patterns.hide(path) {
-                covered += self.cover(std::slice::from_ref(path)).or_refuse(Stage::Hidden, path.display())?;
-                // A link, or a file with other names, needs a look at the others.
-                covered += self.cover_below(Path::new(""))?;
+                changed.look_at_all |= self.may_have_other_names(path);
+                let path = std::slice::from_ref(path);
+                changed.covered += self.cover(path).or_refuse(Stage::Hidden, "covering hidden files")?;
+            } else if path.as_os_str().is_empty() {
+                changed.look_at_all = true;
             } else {
-                covered += self.cover_below(path)?;
+                changed.covered += self.cover_below(path)?;
             }
         }
-        Ok(covered)
+        Ok(changed)
+    }
+
+    fn may_have_other_names(&self, path: &Path) -> bool {
+        let Ok(target) = mounts::handle_beneath(self.root.as_fd(), path) else { return false };
+        fstat(&target).is_ok_and(|found| {
+            FileType::from_raw_mode(found.st_mode) != FileType::RegularFile || found.st_nlink > 1
+        })
     }
 
     fn cover_below(&mut self, path: &Path) -> Result<usize, Refusal> {

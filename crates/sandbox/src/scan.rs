@@ -12,12 +12,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+use ostler_domain::hidden::Patterns;
 use ostler_domain::limits::{SCAN_ENTRIES, SCAN_TIME};
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, fstat, statat};
 use rustix::io::Errno;
 
 use crate::mounts::open_beneath;
-use crate::patterns::Patterns;
 use crate::refusal::{Refusal, Stage};
 
 /// A file, whatever it is called.

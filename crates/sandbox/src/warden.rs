@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use ostler_domain::confinement::Confinement;
+use ostler_domain::hidden::Patterns;
 use ostler_domain::limits::{RESCAN, RESCAN_REST_FACTOR};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Mode;
@@ -33,7 +34,6 @@ use crate::identity::{Accounts, Identity, Ids};
 use crate::init::{self, Inside};
 use crate::log::log;
 use crate::masks::Masks;
-use crate::patterns::Patterns;
 use crate::refusal::{OrRefuse, Refusal, Stage};
 use crate::sys::{self, Forked};
 use crate::tooling::Tooling;
@@ -170,19 +170,19 @@ impl House {
         let pidfd = pidfd_open(init, PidfdFlags::empty())?;
         let report = InitReport::Housed { init_pid: init.as_raw_nonzero().get() as u32 };
         let mut keeper_is_there = send_report(io::stdin(), &report).is_ok();
-        let mut look_at = Instant::now() + RESCAN;
+        let mut looks = Looks::new();
         loop {
             if !keeper_is_there {
                 let _ = pidfd_send_signal(&pidfd, Signal::KILL);
             }
-            match wait(&pidfd, keeper_is_there, look_at)? {
+            match wait(&pidfd, keeper_is_there, looks.next)? {
                 Woken::InitEnded => break,
-                Woken::KeeperSpoke => keeper_is_there = self.hear_keeper(),
+                Woken::KeeperSpoke => keeper_is_there = self.hear_keeper(&mut looks),
                 Woken::TimeToLook => {
                     let began = Instant::now();
                     say(self.masks.cover_again());
                     self.tooling.remove_links();
-                    look_at = Instant::now() + RESCAN.max(began.elapsed() * RESCAN_REST_FACTOR);
+                    looks.looked(began.elapsed());
                 }
             }
         }
@@ -193,15 +193,45 @@ impl House {
     }
 
     /// False if there is nobody to be heard.
-    fn hear_keeper(&mut self) -> bool {
+    fn hear_keeper(&mut self, looks: &mut Looks) -> bool {
         loop {
             match channel::receive_order(io::stdin()) {
-                Ok(Received::Message(WardenOrder::Remask { paths })) => say(self.masks.cover_changed(&paths)),
+                Ok(Received::Message(WardenOrder::Remask { paths })) => {
+                    let changed = self.masks.cover_changed(&paths);
+                    if changed.as_ref().is_ok_and(|changed| changed.look_at_all) {
+                        looks.hurry();
+                    }
+                    say(changed.map(|changed| changed.covered));
+                }
                 Ok(Received::NotYet | Received::Listener(_)) => return true,
                 Ok(Received::Closed) => return false,
                 Err(error) => log!("warden: an order was not understood: {error}"),
             }
         }
+    }
+}
+
+/// When to look through all of the campaign.
+struct Looks {
+    next: Instant,
+    /// Not before: a look is given so much rest, whoever asks for the next one.
+    rested: Instant,
+}
+
+impl Looks {
+    fn new() -> Looks {
+        let now = Instant::now();
+        Looks { next: now + RESCAN, rested: now }
+    }
+
+    fn looked(&mut self, took: Duration) {
+        let now = Instant::now();
+        self.rested = now + took * RESCAN_REST_FACTOR;
+        self.next = self.rested.max(now + RESCAN);
+    }
+
+    fn hurry(&mut self) {
+        self.next = self.next.min(self.rested);
     }
 }
 

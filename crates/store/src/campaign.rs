@@ -123,6 +123,7 @@ fn read(row: &Row<'_>) -> Result<CampaignRow, ReadError> {
         added: time(row, "added")?,
         policy: serde_json::from_str(row.get_ref("policy")?.as_str().map_err(rusqlite::Error::from)?)
             .map_err(|error| ReadError::Row { what: "campaign policy", text: error.to_string() })?,
+        tracked_hidden: Vec::new(),
     };
     Ok(CampaignRow { campaign, removed: time_if_any(row, "removed")? })
 }

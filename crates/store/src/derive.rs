@@ -81,6 +81,7 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::StepEnded
         | Kind::DoneReported
         | Kind::Denied
+        | Kind::HiddenTracked
         | Kind::Unreadable => false,
     }
 }

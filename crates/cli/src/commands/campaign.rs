@@ -91,6 +91,9 @@ pub(crate) async fn run(app: &App, args: CampaignArgs) -> Result<u8, Failure> {
             } else {
                 let path = words::path(&campaign.root.path, person_home().as_deref());
                 ui.data(&Line::of("campaign ").strong(campaign.name.as_str()).plain(format!("  {path}")))?;
+                if let Some(warning) = screen::campaign::tracked(&campaign) {
+                    ui.remark(&Line::new().with(Tone::Warn, format!("  {warning}")));
+                }
                 ui.remark(
                     &Line::of("  ")
                         .with(Tone::Accent, format!("ostler run -C {} \"…\"", campaign.name))

@@ -3,8 +3,12 @@
 use std::path::Path;
 
 use clap::Args;
-use ostler_client::{Home, NodeStatus};
-use ostler_domain::readiness::{Readiness, Trial};
+use ostler_client::{Client, Home, NodeStatus};
+use ostler_domain::{
+    limits::PAGE_MOST,
+    query::Page,
+    readiness::{Readiness, Trial},
+};
 use serde::Serialize;
 
 use super::trial;
@@ -13,7 +17,7 @@ use crate::{
     exit_code,
     failure::Failure,
     output::{Column, Line, Table, Tone},
-    words,
+    screen, words,
 };
 
 /// Below this much free space the store is at risk.
@@ -62,6 +66,7 @@ pub(crate) async fn run(app: &App, _: DoctorArgs) -> Result<u8, Failure> {
         Ok(client) => {
             let status = client.status().await?;
             findings.extend(daemon(app.program.version, &status));
+            findings.extend(campaigns(&client).await?);
         }
         Err(Failure::Refused(refusal)) => {
             let why = refusal.why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
@@ -107,6 +112,21 @@ fn daemon(version: &str, status: &NodeStatus) -> Vec<Finding> {
         );
     }
     findings
+}
+
+/// What is wrong with campaigns that the sandbox cannot help.
+async fn campaigns(client: &Client) -> Result<Vec<Finding>, Failure> {
+    let mut findings = Vec::new();
+    let listed = client.campaigns(Page::of(PAGE_MOST, None)).await?.rows;
+    for campaign in listed {
+        let campaign = client.campaign(&campaign.id.to_string()).await?;
+        if let Some(warning) = screen::campaign::tracked(&campaign) {
+            let first = campaign.tracked_hidden.first().cloned().unwrap_or_default();
+            let finding = Finding::new(Verdict::Warn, "hidden", format!("{}: {warning}", campaign.name));
+            findings.push(finding.fix(format!("git rm --cached {first}, and a new secret in it")));
+        }
+    }
+    Ok(findings)
 }
 
 fn sandbox(readiness: &Readiness) -> Finding {

@@ -1,7 +1,7 @@
 //! Campaigns: the list, and one of them.
 
 use ostler_client::{Campaign, Session};
-use ostler_domain::{Policy, Time, policy::Origin};
+use ostler_domain::{Policy, Time, policy::Origin, text::one_line};
 
 use super::{field, next_steps, sessions};
 use crate::{
@@ -44,6 +44,15 @@ pub(crate) fn empty() -> Vec<Line> {
     ]
 }
 
+/// Says so if hidden files are tracked by git: what is in its history is no secret.
+pub(crate) fn tracked(campaign: &Campaign) -> Option<String> {
+    let names = &campaign.tracked_hidden;
+    let is =
+        if names.len() == 1 { "is hidden, but git tracks it" } else { "are hidden, but git tracks them" };
+    let shown: Vec<String> = names.iter().map(|name| one_line(name, 80)).collect();
+    (!names.is_empty()).then(|| format!("{} {is}: agents can read the history", shown.join(", ")))
+}
+
 /// One campaign, and what runs in it.
 pub(crate) fn lines(
     campaign: &Campaign,
@@ -65,6 +74,9 @@ pub(crate) fn lines(
         field("path", Line::of(words::path(&campaign.root.path, home))),
         field("sessions", summary),
     ];
+    if let Some(warning) = tracked(campaign) {
+        lines.push(field("warning", Line::new().with(Tone::Warn, warning)));
+    }
     lines.push(Line::new());
     lines.extend(policy(&campaign.policy, look));
     let name = &campaign.name;

@@ -4,7 +4,7 @@ use ostler_domain::{
     Event,
     denied::Denied,
     event::{Answer, Raw, StopReason},
-    gateway::{NetDecision, Network},
+    gateway::Network,
     session::{Ended, Restart, Sandbox},
     text::one_line,
 };
@@ -250,6 +250,14 @@ pub(super) fn tell(event: &Event) -> Told {
             format!("files that make your own programs run code were changed: {}", tamper.names.join(", ")),
         )
         .tone(Tone::Bad),
+        Event::HiddenTracked(tracked) => Told::new(
+            "warning",
+            format!(
+                "hidden files that git tracks, so that agents can read them in its history: {}",
+                one_line(&tracked.names.join(", "), SHORT)
+            ),
+        )
+        .tone(Tone::Warn),
         Event::Network(network) => network_told(network),
         Event::Unreadable(unreadable) => {
             Told::new("damage", format!("this event cannot be read: {}", unreadable.why)).tone(Tone::Bad)
@@ -268,20 +276,15 @@ pub(super) fn tool(name: &str) -> String {
 }
 
 fn network_told(network: &Network) -> Told {
+    if let Some(denied) = Denied::of_network(network) {
+        return denied_told(&denied);
+    }
     let whom = one_line(&format!("{}:{}", network.host, network.port), SHORT);
-    match network.decision {
-        NetDecision::Denied => {
-            let grant = network.grant.as_ref().map(|grant| format!("; to allow it: {grant}"));
-            let text = format!("network {whom} (rule: {}){}", network.rule, grant.unwrap_or_default());
-            Told::new("denied", one_line(&text, 2 * SHORT)).tone(Tone::Bad)
-        }
-        NetDecision::Allowed if network.failure.is_empty() => {
-            let (to, from) = (words::bytes(network.bytes_out), words::bytes(network.bytes_in));
-            Told::new("network", format!("{whom}: {to} sent, {from} received")).faint()
-        }
-        NetDecision::Allowed => {
-            Told::new("network", one_line(&format!("{whom}: {}", network.failure), 2 * SHORT)).faint()
-        }
+    if network.failure.is_empty() {
+        let (to, from) = (words::bytes(network.bytes_out), words::bytes(network.bytes_in));
+        Told::new("network", format!("{whom}: {to} sent, {from} received")).faint()
+    } else {
+        Told::new("network", one_line(&format!("{whom}: {}", network.failure), 2 * SHORT)).faint()
     }
 }
 

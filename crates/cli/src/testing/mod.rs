@@ -148,5 +148,6 @@ pub(crate) fn campaign() -> Campaign {
         root: Root { path: "/home/ann/code/shop".to_owned(), device: 1, inode: 2 },
         added: ago(100_000),
         policy: ostler_domain::Policy::default(),
+        tracked_hidden: vec![".env".to_owned()],
     }
 }

@@ -147,6 +147,7 @@ impl CampaignService for Disk {
             root: Root { path: asked.path, device: 1, inode: 2 },
             added: Time::from_micros(3),
             policy: Default::default(),
+            tracked_hidden: Vec::new(),
         };
         Ok(Response::new(pb::AddCampaignResponse { campaign: Some(to_proto::campaign(&campaign)) }))
     }

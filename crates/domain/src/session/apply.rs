@@ -275,6 +275,7 @@ impl State {
             | Event::TapeDamaged(_)
             | Event::Tamper(_)
             | Event::Network(_)
+            | Event::HiddenTracked(_)
             | Event::Unreadable(_)
             | Event::SessionCreated(_)
             | Event::DaemonStarted(_)

@@ -17,6 +17,7 @@ mod input;
 mod ledger;
 mod obituary;
 mod project;
+mod redacted;
 mod restart;
 mod state;
 mod watchdog;

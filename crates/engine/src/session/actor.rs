@@ -49,6 +49,10 @@ pub(crate) enum Command {
         attempt: u32,
         result: Result<(), NotStarted>,
     },
+    /// Something changed at these paths of the campaign, and may have to be hidden.
+    Remask {
+        paths: Vec<PathBuf>,
+    },
     /// The daemon goes away on purpose.
     Leave(oneshot::Sender<()>),
 }
@@ -170,6 +174,7 @@ impl Actor {
         }
         self.leave().await;
         self.shared.sessions.forget(&self.id);
+        self.shared.watcher.forget(self.id).await;
         // Nobody listens there any more.
         let _ = std::fs::remove_file(self.dir.join("ctl"));
         tidy::compress(self.dir, Closed::All);
@@ -189,6 +194,7 @@ impl Actor {
         match command {
             Command::Request { request, by, done, reply } => self.requested(request, by, done, reply).await,
             Command::KeeperUp { attempt, result } => self.keeper_up(attempt, result).await,
+            Command::Remask { paths } => self.remask(paths).await,
             Command::Leave(left) => {
                 for (answer, commit) in self.commits.settle().await {
                     self.settled(answer, commit).await;

@@ -116,6 +116,7 @@ impl Actor {
                 self.decided(Input::Request(Request::StartAgain, By::ostler()), &context).await;
             }
             Err(keeper::NotStarted { stage, message }) => {
+                self.deny_start(&stage, &message).await;
                 self.exited(ExitFacts {
                     how: How::NeverStarted { stage, message },
                     oom: false,
@@ -150,6 +151,7 @@ impl Actor {
                 self.keeping.sent_input_no = state.last_input_no;
                 self.keeping.link = Some(link);
                 self.handle.attached.store(true, Ordering::Release);
+                self.be_watched_over();
                 self.keeper_state(state).await;
                 self.send_outbox().await;
                 self.repeat_effects().await;
@@ -291,7 +293,7 @@ impl Actor {
     }
 
     /// Says something that is said again at the next connection, if it gets lost with this one.
-    async fn tell_keeper(&mut self, verb: ToKeeper) {
+    pub(super) async fn tell_keeper(&mut self, verb: ToKeeper) {
         self.tell_keeper_with(verb, b"").await;
     }
 

@@ -11,6 +11,7 @@
 
 mod actor;
 mod commits;
+mod guarding;
 mod intake;
 mod keeping;
 mod timers;

@@ -54,6 +54,11 @@ fn only_listed_commands_run_and_every_decision_is_kept() {
     assert!(home.run(&["exec", "--", "sh", "-c", "touch made"]).status.success());
     assert!(home.campaign_dir().join("made").exists());
     assert_eq!(home.run(&["exec", "--", "git", "-c", "alias.x=!sh", "x"]).status.code(), Some(5));
+    let events = home.run(&["events", "--kind", "denied", "-o", "jsonl"]);
+    let (events, _) = text(&events);
+    assert!(events.contains(r#""kind":"command","target":"sh -c touch made""#), "{events}");
+    assert!(events.contains(r#""grant":"ostler campaign set shop commands+=sh""#), "{events}");
+    assert_eq!(events.lines().count(), 2, "{events}");
     let audit = std::fs::read_to_string(home.home.state().join("audit.jsonl")).unwrap();
     let lines: Vec<serde_json::Value> =
         audit.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

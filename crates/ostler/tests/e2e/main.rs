@@ -15,6 +15,7 @@ mod emergency;
 mod exec;
 mod fail_closed;
 mod faults;
+mod hidden;
 mod io_errors;
 mod life;
 mod model;

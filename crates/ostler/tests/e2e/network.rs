@@ -2,7 +2,7 @@
 
 use ostler_domain::{
     Event,
-    gateway::{NetDecision, Network},
+    denied::{Denied, DeniedKind},
     session::Outcome,
 };
 use ostler_testkit::{
@@ -14,12 +14,12 @@ use serde_json::json;
 
 use crate::OSTLER;
 
-fn networks(events: &[ostler_domain::Recorded]) -> Vec<Network> {
-    let networks = events.iter().filter_map(|recorded| match &recorded.event {
-        Event::Network(network) => Some(network.clone()),
+fn denied(events: &[ostler_domain::Recorded]) -> Vec<Denied> {
+    let denied = events.iter().filter_map(|recorded| match &recorded.event {
+        Event::Denied(denied) => Some(denied.clone()),
         _ => None,
     });
-    networks.collect()
+    denied.collect()
 }
 
 /// Asks the proxy by hand: nothing but bash is needed, and no packet leaves the machine.
@@ -58,18 +58,14 @@ async fn a_denied_connection_is_answered_and_recorded_with_its_words() {
         let view = home.ended(&created.id.to_string()).await;
         assert_eq!(view.outcome, Some(Outcome::Done));
         let events = home.events(&client, created.id).await;
-        let (host, port) = target.split_once(':').unwrap();
-        let wanted = Network {
-            host: host.to_owned(),
-            port: port.parse().unwrap(),
-            decision: NetDecision::Denied,
+        let wanted = Denied {
+            kind: DeniedKind::Network,
+            target: target.to_owned(),
             rule: rule.to_owned(),
             grant: grant.map(str::to_owned),
-            bytes_in: 0,
-            bytes_out: 0,
-            failure: String::new(),
         };
-        assert_eq!(networks(&events), [wanted]);
+        assert_eq!(denied(&events), [wanted]);
+        assert_eq!(view.denied, 1);
         let output = events.iter().find_map(|recorded| match &recorded.event {
             Event::AgentToolResult(result) => Some(result.output.clone()),
             _ => None,
@@ -95,6 +91,8 @@ async fn a_preset_without_hosts_keeps_a_session_from_starting() {
     let view = home.ended(&session.id.to_string()).await;
     assert_eq!(view.outcome, Some(Outcome::FailedStart), "{view:?}");
     assert!(format!("{view:?}").contains("[network.presets] rust"), "{view:?}");
+    let denied = denied(&home.events(&client, session.id).await);
+    assert!(matches!(&denied[..], [one] if one.kind == DeniedKind::Policy), "{denied:?}");
 }
 
 #[tokio::test]
@@ -118,7 +116,7 @@ async fn a_gateway_that_is_killed_is_followed_by_another() {
     let gateway = || home.children_of(&home.keeper(session)?).into_iter().find(is_gateway);
     let first = wait::answer("a gateway", wait::PATIENCE, gateway);
     let recorded = async {
-        while networks(&home.events(&client, session).await).is_empty() {
+        while denied(&home.events(&client, session).await).is_empty() {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
     };
@@ -127,6 +125,6 @@ async fn a_gateway_that_is_killed_is_followed_by_another() {
     std::fs::write(home.campaign_dir().join("go"), "").unwrap();
     assert_eq!(home.ended(&session.to_string()).await.outcome, Some(Outcome::Done));
     let hosts: Vec<String> =
-        networks(&home.events(&client, session).await).into_iter().map(|network| network.host).collect();
-    assert_eq!(hosts, ["first.example", "second.example"]);
+        denied(&home.events(&client, session).await).into_iter().map(|denied| denied.target).collect();
+    assert_eq!(hosts, ["first.example:443", "second.example:443"]);
 }

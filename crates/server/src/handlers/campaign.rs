@@ -19,6 +19,7 @@ impl CampaignService for Served {
         let change = change(&request, &request.get_ref().request_id)?;
         let wanted = from_proto::add_campaign(request.into_inner()).map_err(invalid)?;
         let campaign = self.engine.add_campaign(&wanted.path, wanted.name, change).await.map_err(refused)?;
+        let campaign = self.engine.look_at_campaign(&campaign.id.to_string()).await.map_err(refused)?;
         Ok(Response::new(pb::AddCampaignResponse { campaign: Some(to_proto::campaign(&campaign)) }))
     }
 
@@ -26,7 +27,7 @@ impl CampaignService for Served {
         &self,
         request: Request<pb::GetCampaignRequest>,
     ) -> Result<Response<pb::GetCampaignResponse>, Status> {
-        let campaign = self.engine.campaign(&request.get_ref().who).await.map_err(refused)?;
+        let campaign = self.engine.look_at_campaign(&request.get_ref().who).await.map_err(refused)?;
         Ok(Response::new(pb::GetCampaignResponse { campaign: Some(to_proto::campaign(&campaign)) }))
     }
 

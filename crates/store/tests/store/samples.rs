@@ -68,6 +68,7 @@ pub(crate) fn campaign(n: u64) -> Campaign {
         root: Root { path: format!("/home/ann/shop-{n}"), device: 64_769, inode: u64::MAX - n },
         added: at(n),
         policy: Policy::default(),
+        tracked_hidden: Vec::new(),
     }
 }
 
@@ -288,6 +289,7 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
         }),
         Kind::TapeLimitRaised => Event::TapeLimitRaised(TapeLimitRaised { bytes: 8 << 30, by: by() }),
         Kind::Tamper => Event::Tamper(Tamper { names: vec![".git/hooks/pre-commit".to_owned()] }),
+        Kind::HiddenTracked => Event::HiddenTracked(Tamper { names: vec![".env".to_owned()] }),
         Kind::Network => Event::Network(Network {
             host: "files.example".to_owned(),
             port: 443,

@@ -96,6 +96,11 @@ pub fn campaign(campaign: pb::Campaign) -> Result<Campaign> {
             .policy
             .iter()
             .fold(Policy::default(), |policy, setting| policy.changed_by([setting]).unwrap_or(policy)),
+        tracked_hidden: campaign
+            .tracked_hidden
+            .into_iter()
+            .map(|path| text(path, "tracked_hidden"))
+            .collect::<Result<_>>()?,
     })
 }
 

@@ -228,6 +228,7 @@ impl Dice {
             root,
             added: self.time(),
             policy: self.policy(),
+            tracked_hidden: (0..self.small() % 3).map(|_| self.text()).collect(),
         }
     }
 
@@ -242,7 +243,7 @@ impl Dice {
                 model: self.maybe(Self::text),
                 ..UsageRecorded::default()
             }),
-            2 => Event::CampaignAdded(Box::new(self.campaign())),
+            2 => Event::CampaignAdded(Box::new(Campaign { tracked_hidden: Vec::new(), ..self.campaign() })),
             _ => {
                 let (kind, body) = ("MOON_LANDED".to_owned(), self.text());
                 return Received::Unknown(UnknownEvent { seq, session, session_seq, time, kind, body });

@@ -27,7 +27,14 @@ pub(super) struct Story {
 pub(super) struct DeniedForm {
     kind: &'static str,
     target: String,
-    by: String,
+    /// Who answered a question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
+    /// What of ours decided it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grant: Option<String>,
 }
 
 impl Story {
@@ -58,9 +65,17 @@ impl Story {
                 let asked = self.questions.iter().position(|(id, _)| *id == answered.id);
                 let target = asked.map(|place| self.questions.swap_remove(place).1).unwrap_or_default();
                 if answered.answer == Answer::Denied {
-                    self.denied.push(DeniedForm { kind: "approval", target, by: answered.by.0.clone() });
+                    let by = Some(answered.by.0.clone());
+                    self.denied.push(DeniedForm { kind: "approval", target, by, rule: None, grant: None });
                 }
             }
+            Event::Denied(denied) => self.denied.push(DeniedForm {
+                kind: denied.kind.as_str(),
+                target: denied.target.clone(),
+                by: None,
+                rule: Some(denied.rule.clone()),
+                grant: denied.grant.clone(),
+            }),
             Event::TurnEnded(turn) => self.last_turn = Some(turn.stop_reason),
             Event::SessionStopped(_) | Event::SessionFailed(_) => self.ended = true,
             _ => {}

@@ -7,6 +7,7 @@ use crate::{
     denied::{Denied, DeniedKind},
     event::{Event, Recovered},
     limits::STEPS_OPEN,
+    redact::redacted,
     session::{Effect, View},
     text::one_line,
 };
@@ -19,14 +20,14 @@ pub(super) fn decide(draft: &mut Draft<'_>, at: u64, call: Result<Call, CallFaul
         draft.record(Event::SessionRecovered(Recovered {}));
     }
     let reply = match call {
-        Ok(Call::Step { name, mark, note }) => step(draft, name, mark, note),
+        Ok(Call::Step { name, mark, note }) => step(draft, redacted(name), mark, redacted(note)),
         Ok(Call::Note { text }) => {
-            draft.record(Event::AgentStatus(text.into()));
+            draft.record(Event::AgentStatus(redacted(text).into()));
             Reply::Ok {}
         }
         Ok(Call::Done { note }) => {
             if !draft.state.done {
-                draft.record(Event::DoneReported(DoneReported { note }));
+                draft.record(Event::DoneReported(DoneReported { note: redacted(note) }));
                 draft.end_if_done();
             }
             Reply::Ok {}

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     Message, Refusal, SessionId,
+    denied::Denied,
     event::{
         By, ContextReset, Event, Held, IntakeChanged, MessageAccepted, MessageMark, MessageSent, Released,
         Spawned, Stalled, Starting, Tamper, TapeDamaged, UsageSource, WatchdogFired,
@@ -55,7 +56,10 @@ pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision
         }
         Input::Intake(intake) => draft.intake(intake),
         Input::Tampered { names } => draft.record(Event::Tamper(Tamper { names })),
-        Input::Network(network) => draft.record(Event::Network(network)),
+        Input::Network(network) => draft.record(match Denied::of_network(&network) {
+            Some(denied) => Event::Denied(denied),
+            None => Event::Network(network),
+        }),
         Input::Wire(call) => report::used(&mut draft, UsageSource::Wire, call),
         Input::Call { at, call } => call::decide(&mut draft, at, call),
         Input::Denied(denied) => draft.record(Event::Denied(denied)),

@@ -17,7 +17,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, report: Report) {
     if draft.state.stall().is_some() && report != Report::Alive {
         draft.record(Event::SessionRecovered(Recovered {}));
     }
-    match report {
+    match report.redacted() {
         Report::Ready { provider_id, model } => ready(draft, provider_id, model),
         Report::TurnStarted { messages } => turn_started(draft, &messages),
         Report::TurnEnded { stop_reason } => turn_ended(draft, stop_reason),

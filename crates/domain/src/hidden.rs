@@ -1,4 +1,4 @@
-//! Which names are hidden files. Case does not matter: on some file systems it does not either.
+//! Which names are hidden files: what an agent cannot read although it is in its campaign. Case does not matter: on some file systems it does not either.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -26,22 +26,22 @@ const HIDDEN: [&str; 17] = [
 const SHOWN: [&str; 4] = [".env.example", ".env.sample", ".env.template", "*.pub"];
 
 /// The names that are hidden in one campaign.
-#[derive(Debug)]
-pub(crate) struct Patterns {
+#[derive(Debug, Clone)]
+pub struct Patterns {
     names: Vec<Vec<u8>>,
     paths: Vec<Vec<u8>>,
 }
 
 impl Patterns {
     /// The built-in names and a campaign's own. One with a slash is compared with the path below the root.
-    pub(crate) fn new(own: &[String]) -> Patterns {
+    pub fn new(own: &[String]) -> Patterns {
         let lower = |pattern: &String| pattern.trim_start_matches('/').to_ascii_lowercase().into_bytes();
         let (paths, names) = own.iter().map(lower).partition(|pattern| pattern.contains(&b'/'));
         Patterns { names, paths }
     }
 
     /// Whether the entry at `path`, below the root, is hidden.
-    pub(crate) fn hide(&self, path: &Path) -> bool {
+    pub fn hide(&self, path: &Path) -> bool {
         let Some(name) = path.file_name() else { return false };
         let name = name.as_bytes().to_ascii_lowercase();
         let is = |pattern: &&str| matches(pattern.as_bytes(), &name);

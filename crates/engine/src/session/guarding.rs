@@ -1,0 +1,48 @@
+//! The actor's part in what is kept from its agent: files that become hidden while it runs, and a start that the policy
+//! does not allow.
+
+use std::path::PathBuf;
+
+use ostler_domain::{
+    denied::{Denied, DeniedKind},
+    hidden::Patterns,
+    session::{Input, Sandbox},
+};
+use ostler_tape::ToKeeper;
+
+use super::actor::Actor;
+use crate::hidden_watch::Watched;
+
+impl Actor {
+    /// Hidden files that somebody replaces are covered again at once, not only when the warden next looks.
+    pub(super) fn be_watched_over(&self) {
+        let created = self.state.created();
+        if created.sandbox == Sandbox::On {
+            self.shared.watcher.watch(Watched {
+                session: self.id,
+                root: created.config.working_dir.clone().into(),
+                patterns: Patterns::new(&created.policy.hide),
+                commands: self.handle.commands.clone(),
+            });
+        }
+    }
+
+    pub(super) async fn remask(&mut self, paths: Vec<PathBuf>) {
+        self.tell_keeper(ToKeeper::Remask { paths }).await;
+    }
+
+    /// Records that the policy stood against a start, if it was that.
+    pub(super) async fn deny_start(&mut self, stage: &str, why: &str) {
+        if stage != "policy" {
+            return;
+        }
+        let denied = Denied {
+            kind: DeniedKind::Policy,
+            target: "start of the agent".to_owned(),
+            rule: why.to_owned(),
+            grant: None,
+        };
+        let context = self.shared.clock.moment();
+        self.decided(Input::Denied(denied), &context).await;
+    }
+}
