@@ -52,7 +52,8 @@ impl TestHome {
         home
     }
 
-    async fn begin(&self) {
+    /// Starts the daemon and registers the campaign `shop`.
+    pub async fn begin(&self) {
         let client = self.start().await;
         client
             .add_campaign(ostler_client::AddCampaign {

@@ -99,8 +99,10 @@ impl AcpDialogue {
 
 impl Dialogue for AcpDialogue {
     fn on_line(&mut self, line: &Line<'_>, heard: &mut Vec<Heard>) {
-        if line.stream == Stream::In {
-            return self.told(line, heard);
+        match (line.stream, &mut self.turn) {
+            (Stream::In, _) => return self.told(line, heard),
+            (Stream::Wire, Some(turn)) => return turn.seen_on_the_wire(),
+            _ => {}
         }
         let message = foreign::object(line).and_then(|text| serde_json::from_str::<Value>(text).ok());
         match message {
@@ -408,5 +410,6 @@ fn failure(error: &Value) -> Report {
 
 fn in_words(error: &Value) -> String {
     let message = error["message"].as_str().map_or_else(|| error.to_string(), str::to_owned);
-    one_line(&message, ERROR_BYTES)
+    let details = error["data"]["details"].as_str().map(|details| format!(": {details}")).unwrap_or_default();
+    one_line(&format!("{message}{details}"), ERROR_BYTES)
 }

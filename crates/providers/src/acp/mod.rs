@@ -14,8 +14,8 @@ use ostler_tape::{frame::Rung, launch::default_ladder};
 pub(crate) use dialogue::{AcpDialogue, opening};
 
 use crate::{
-    Capabilities, CommandSpec, Dialogue, DialogueState, Launch, LaunchError, ProgramSpec, Provider, Say,
-    Terms, UnknownState, UsageSource,
+    Capabilities, CommandSpec, Dialogue, DialogueState, HomeFile, Launch, LaunchError, ProgramSpec, Provider,
+    Say, Terms, UnknownState, UsageSource,
 };
 
 /// What any client of the protocol can count on.
@@ -30,6 +30,11 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     usage: UsageSource::Report,
 };
 
+/// A key instead of a login, no statistics, no updates.
+const GEMINI_SETTINGS: &str = r#"{"security":{"auth":{"selectedType":"gemini-api-key"}},
+"privacy":{"usageStatisticsEnabled":false},"general":{"enableAutoUpdate":false,"disableAutoUpdate":true}}
+"#;
+
 /// One agent that somebody has configured.
 pub struct Acp {
     /// With its prefix.
@@ -43,6 +48,16 @@ impl Acp {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         (!own.is_empty() && own.len() <= limits::NAME_BYTES && own.bytes().all(is_plain))
             .then(|| Self { name: name.to_owned() })
+    }
+
+    /// What an agent must find in its home, because it can be told in no other way.
+    fn home_files(&self) -> Vec<HomeFile> {
+        match self.own_name() {
+            "gemini" => {
+                vec![HomeFile { path: ".gemini/settings.json".into(), text: GEMINI_SETTINGS.to_owned() }]
+            }
+            _ => Vec::new(),
+        }
     }
 
     fn own_name(&self) -> &str {
@@ -91,10 +106,18 @@ impl Provider for Acp {
             _ => &[],
         };
         let usual = if launch.settings.args.is_empty() { usual } else { &[] };
-        let args = usual.iter().map(|word| (*word).to_owned()).chain(launch.settings.args.iter().cloned());
+        let args = usual.iter().map(|word| (*word).to_owned());
+        let args = args.chain(launch.settings.args.iter().map(|arg| filled(arg, launch)));
         let mut env = vec![("HOME".to_owned(), launch.home.to_string_lossy().into_owned())];
         env.push(("NO_COLOR".to_owned(), "1".to_owned()));
-        Ok(CommandSpec { program: program.path.clone(), args: args.collect(), env, ..CommandSpec::default() })
+        env.extend(launch.settings.env.iter().map(|(name, value)| (name.clone(), filled(value, launch))));
+        Ok(CommandSpec {
+            program: program.path.clone(),
+            args: args.collect(),
+            env,
+            home_files: self.home_files(),
+            ..CommandSpec::default()
+        })
     }
 
     fn opening(&self, terms: &Terms) -> Vec<Say> {
@@ -107,6 +130,16 @@ impl Provider for Acp {
 
     fn stop_ladder(&self) -> Vec<Rung> {
         default_ladder(limits::STOP_RUNG)
+    }
+}
+
+/// Every agent has its own way to be told where its model is: `{base_url}` and `{key}` in its arguments and variables
+/// become what the model gateway gives.
+fn filled(text: &str, launch: &Launch) -> String {
+    match (&launch.model_access, &launch.settings.base_url) {
+        (Some(access), _) => text.replace("{base_url}", &access.base_url).replace("{key}", &access.key),
+        (None, Some(base_url)) => text.replace("{base_url}", base_url),
+        (None, None) => text.to_owned(),
     }
 }
 

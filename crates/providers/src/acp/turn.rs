@@ -26,6 +26,9 @@ pub(super) struct Turn {
     tools: BTreeMap<String, Tool>,
     /// Tokens are told call by call: the sum at the end counts no more.
     is_metered: bool,
+    /// A call of this turn was read off the wire.
+    #[serde(default)]
+    is_on_the_wire: bool,
 }
 
 /// A text that comes in pieces.
@@ -62,6 +65,10 @@ impl Streaming {
 }
 
 impl Turn {
+    pub(super) fn seen_on_the_wire(&mut self) {
+        self.is_on_the_wire = true;
+    }
+
     /// Takes in a `session/update`.
     pub(super) fn update(&mut self, update: &Value, heard: &mut Vec<Heard>) {
         let message = update["messageId"].as_str();
@@ -168,7 +175,8 @@ impl Turn {
         if let Some(text) = self.text.take() {
             heard.push(Heard::Report(Report::Completion(text.into())));
         }
-        if !self.is_metered {
+        let is_counted = self.is_metered || self.is_on_the_wire && usage::is_coarse(result);
+        if !is_counted {
             heard.extend(usage::of_turn(result).into_iter().map(|call| Heard::Report(Report::Usage(call))));
         }
     }

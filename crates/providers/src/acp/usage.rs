@@ -23,6 +23,12 @@ pub(super) fn of_turn(result: &Value) -> Vec<CallUsage> {
     whole.map(|usage| CallUsage { usage, model: None, call: None }).into_iter().collect()
 }
 
+/// Whether what is said leaves open how much of the input was cached: then whoever else counts knows better.
+pub(super) fn is_coarse(result: &Value) -> bool {
+    let said = &result["_meta"]["quota"]["token_count"];
+    result.get("usage").is_none_or(Value::is_null) && !CACHED.iter().any(|name| said.get(name).is_some())
+}
+
 /// One model call of an agent of ours.
 pub(super) fn of_call(update: &Value) -> Option<CallUsage> {
     let ours = update.get("_meta")?.get("ostler")?;
@@ -31,11 +37,13 @@ pub(super) fn of_call(update: &Value) -> Option<CallUsage> {
     Some(CallUsage { usage, model: text("model"), call: text("callId") })
 }
 
+const CACHED: [&str; 3] = ["cachedReadTokens", "cachedInputTokens", "cached_tokens"];
+
 fn read(said: &Value) -> Option<Usage> {
     let of = |names: &[&str]| names.iter().find_map(|name| said.get(name)?.as_u64());
     let input = of(&["inputTokens", "input_tokens"])?;
     let output = of(&["outputTokens", "output_tokens"])?;
-    let cache_read = of(&["cachedReadTokens", "cachedInputTokens", "cached_tokens"]).unwrap_or(0);
+    let cache_read = of(&CACHED).unwrap_or(0);
     let cache_write = of(&["cachedWriteTokens", "cacheWriteInputTokens"]).unwrap_or(0);
     let reasoning = of(&["thoughtTokens", "reasoningOutputTokens"]).unwrap_or(0);
     let cached = cache_read.saturating_add(cache_write);

@@ -51,7 +51,9 @@ pub(super) fn text(launch: &Launch) -> String {
     if base_url.is_some() {
         line("model_provider = \"ostler\"".to_owned());
     }
-    line(format!("approval_policy = {}", quoted(approval_policy(terms.approve))));
+    // A thread may be `untrusted`, the file may not: each thread is told again.
+    let asks = if terms.approve == Approve::All { "never" } else { "on-request" };
+    line(format!("approval_policy = {}", quoted(asks)));
     line(format!("sandbox_mode = {}", quoted(SANDBOX)));
     line("check_for_update_on_startup = false".to_owned());
     line("web_search = \"disabled\"".to_owned());

@@ -13,7 +13,7 @@ use rustix::net::sockopt::set_socket_linger;
 use serde_json::{Value, json};
 
 use super::{
-    Seen, State, chat, messages, responses,
+    Seen, State, chat, gemini, messages, responses,
     script::{Step, Wire},
 };
 
@@ -76,6 +76,7 @@ fn answer(stream: &TcpStream, state: &State, request: Request) -> io::Result<()>
         path if path.ends_with("/chat/completions") => Some(Wire::Chat),
         path if path.ends_with("/responses") => Some(Wire::Responses),
         path if path.ends_with("/messages") => Some(Wire::Messages),
+        path if path.ends_with("enerateContent") => Some(Wire::Gemini),
         _ => None,
     };
     let seen = Seen {
@@ -91,6 +92,7 @@ fn answer(stream: &TcpStream, state: &State, request: Request) -> io::Result<()>
         let models = json!({"object": "list", "data": [{"id": "fake-model", "object": "model"}]});
         let (status, found) = match &path {
             path if path.ends_with("/models") => (200, models),
+            path if path.ends_with(":countTokens") => (200, json!({"totalTokens": request.body.len() / 4})),
             path if path.ends_with("/count_tokens") => (200, json!({"input_tokens": request.body.len() / 4})),
             path => (404, json!({"error": {"message": format!("no such route {path}")}})),
         };
@@ -125,6 +127,10 @@ fn answer(stream: &TcpStream, state: &State, request: Request) -> io::Result<()>
         state.amend(number, |seen| (seen.complete, seen.usage) = (true, Some(usage)));
         return plain(stream, 200, &[], &messages::whole(&step, &body, usage, number));
     }
+    if wire == Wire::Gemini && !path.ends_with(":streamGenerateContent") {
+        state.amend(number, |seen| (seen.complete, seen.usage) = (true, Some(usage)));
+        return plain(stream, 200, &[], &gemini::whole(&step, usage, number));
+    }
     let cut = fails("cut").then(|| step.number("cut").unwrap_or(0));
     let mut events = Events { stream, state, step: &step, cut, sent: 0 };
     events.begin()?;
@@ -132,6 +138,7 @@ fn answer(stream: &TcpStream, state: &State, request: Request) -> io::Result<()>
         Wire::Chat => chat::send(&mut events, &step, &body, usage, number)?,
         Wire::Responses => responses::send(&mut events, &step, &body, usage, number)?,
         Wire::Messages => messages::send(&mut events, &step, &body, usage, number)?,
+        Wire::Gemini => gemini::send(&mut events, &step, usage, number)?,
     }
     // Before the last byte: whoever has read the answer finds it booked.
     state.amend(number, |seen| (seen.complete, seen.usage) = (true, Some(usage)));

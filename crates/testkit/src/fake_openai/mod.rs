@@ -1,11 +1,12 @@
 //! A model server on the loopback that says what the prompt tells it to: the outside world as a program.
 //!
-//! It speaks Chat Completions, the Responses API and the Anthropic Messages API, streamed, so that real agent programs can be run against it. What
-//! it answers is a function of the conversation alone (see [`script`]): it survives restarts, resumes and parallel
+//! It speaks Chat Completions, the Responses API, the Anthropic Messages API and the Gemini API, streamed, so that real agent
+//! programs can be run against it. What it answers is a function of the conversation alone (see [`script`]): it survives restarts, resumes and parallel
 //! sessions.
 
 mod chat;
 mod connection;
+mod gemini;
 mod messages;
 mod responses;
 mod script;

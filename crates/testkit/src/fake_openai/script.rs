@@ -25,6 +25,7 @@ pub(super) enum Wire {
     Chat,
     Responses,
     Messages,
+    Gemini,
 }
 
 /// One answer.
@@ -45,13 +46,13 @@ pub(super) struct Call {
 impl Step {
     pub(super) fn of(body: &Value, wire: Wire) -> Self {
         let items = match wire {
-            Wire::Chat | Wire::Messages => &body["messages"],
-            Wire::Responses => &body["input"],
+            Wire::Chat | Wire::Messages => body["messages"].as_array().cloned().unwrap_or_default(),
+            Wire::Responses => body["input"].as_array().cloned().unwrap_or_default(),
+            Wire::Gemini => super::gemini::items(body),
         };
-        let items: &[Value] = items.as_array().map_or(&[], Vec::as_slice);
         // Claude Code puts words of its own around a prompt, in the same message.
         let scripted = |item: &Value| item["role"] == "user" && text_of(&item["content"]).contains("@@fake");
-        let last = items.iter().rposition(scripted).filter(|_| wire == Wire::Messages);
+        let last = items.iter().rposition(scripted).filter(|_| matches!(wire, Wire::Messages | Wire::Gemini));
         let last = last.or_else(|| items.iter().rposition(is_prompt));
         let prompt = last.map(|at| text_of(&items[at]["content"])).unwrap_or_default();
         let after = &items[last.map_or(0, |at| at + 1)..];
@@ -154,6 +155,10 @@ fn rounds(items: &[Value], wire: Wire) -> usize {
 
 fn offered(body: &Value) -> Vec<String> {
     let tools = body["tools"].as_array().into_iter().flatten();
+    let tools = tools.flat_map(|tool| match &tool["functionDeclarations"] {
+        Value::Array(declared) => declared.clone(),
+        _ => vec![tool.clone()],
+    });
     tools
         .filter_map(|tool| {
             let name = tool["name"].as_str().or_else(|| tool["function"]["name"].as_str());
@@ -169,6 +174,9 @@ fn calls(step: &Map<String, Value>, offered: &[String]) -> Vec<Call> {
     let shell = |command: &Value| match command {
         command if has("exec_command") => call("exec_command", json!({"cmd": command})),
         command if has("Bash") => call("Bash", json!({"command": command, "description": "run it"})),
+        command if has("run_shell_command") => {
+            call("run_shell_command", json!({"command": command, "description": "run it"}))
+        }
         command if has("bash") => call("bash", json!({"command": command, "description": "run it"})),
         command => call("run_command", json!({"command": command})),
     };

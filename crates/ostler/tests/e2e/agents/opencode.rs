@@ -1,0 +1,74 @@
+//! opencode, over the Agent Client Protocol: configuration alone.
+
+use ostler_testkit::programs;
+use serde_json::json;
+
+use super::{stage::Agent, suite};
+
+fn agent(who: &str) -> Option<Agent> {
+    let program = programs::find("opencode", who)?;
+    let config = json!({
+        "autoupdate": false, "share": "disabled", "model": "fake/fake-model", "small_model": "fake/fake-model",
+        "permission": {"bash": "ask", "edit": "ask"},
+        "provider": {"fake": {
+            "npm": "@ai-sdk/openai-compatible",
+            "options": {"baseURL": "{base_url}", "apiKey": "{key}"},
+            "models": {"fake-model": {"tool_call": true, "limit": {"context": 120_000, "output": 8192}}},
+        }},
+    });
+    Some(Agent {
+        provider: "acp:opencode",
+        model: None,
+        config: format!(
+            "program = \"{}\"\n[providers.\"acp:opencode\".env]\nOPENCODE_CONFIG_CONTENT = '{config}'\n\
+             OPENCODE_DISABLE_AUTOUPDATE = \"1\"\nOPENCODE_DISABLE_MODELS_FETCH = \"1\"\n\
+             OPENCODE_DISABLE_LSP_DOWNLOAD = \"1\"\nOPENCODE_DISABLE_DEFAULT_PLUGINS = \"1\"\n",
+            program.display()
+        ),
+        reports_all: false,
+        shows_output: true,
+        process: "opencode acp",
+    })
+}
+
+#[tokio::test]
+async fn two_turns_and_a_file() {
+    if let Some(agent) = agent("two_turns_and_a_file") {
+        suite::two_turns(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn an_approval_allowed_and_denied() {
+    if let Some(agent) = agent("an_approval_allowed_and_denied") {
+        suite::approvals(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn an_interrupt_ends_the_command() {
+    if let Some(agent) = agent("an_interrupt_ends_the_command") {
+        suite::interrupt(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn the_daemon_dies_in_mid_turn() {
+    if let Some(agent) = agent("the_daemon_dies_in_mid_turn") {
+        suite::daemon_dies(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn the_agent_dies_and_is_resumed() {
+    if let Some(agent) = agent("the_agent_dies_and_is_resumed") {
+        suite::agent_dies(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_429_and_a_500() {
+    if let Some(agent) = agent("a_429_and_a_500") {
+        suite::failures(agent).await;
+    }
+}

@@ -1,0 +1,190 @@
+//! What every agent is put through.
+
+use std::time::Duration;
+
+use ostler_domain::{
+    Event,
+    event::{StopReason, UsageSource},
+    session::{Approve, Attention, Outcome},
+};
+use ostler_testkit::{numbers, wait};
+use serde_json::json;
+
+use super::stage::{Agent, KEY, Stage, completions, results, said};
+
+/// Two turns, a tool that writes a file, and tokens that add up on both sides.
+pub(super) async fn two_turns(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let session = stage
+        .begin(Approve::All, &json!([
+            {"text": "Let me look.", "shell": "echo hi > hello.txt && cat hello.txt", "usage": {"input": 1000, "cached": 400, "output": 50}},
+            {"text": "All done.", "usage": {"input": 1200, "cached": 1000, "output": 20}},
+        ]))
+        .await;
+    stage.turns(session, 1).await;
+    stage
+        .say(session, &json!([{"text": "And again.", "usage": {"input": 1300, "cached": 1200, "output": 7}}]))
+        .await;
+    let view = stage.turns(session, 2).await;
+    assert_eq!(stage.file("hello.txt").as_deref(), Some("hi\n"));
+    let events = stage.events(session).await;
+    numbers::assert_gapless(&events, "the session");
+    assert_eq!(completions(&events), ["All done.", "And again."]);
+    let results = results(&events);
+    assert!(results.len() == 1 && results[0].success, "{results:?}");
+    if stage.agent.shows_output {
+        assert!(results[0].output.contains("hi"), "{results:?}");
+    }
+    let sent = stage.model.sent();
+    assert_eq!(view.usage, sent, "what is shown is what the server sent");
+    assert_eq!(said(&events, UsageSource::Wire), sent);
+    if stage.agent.reports_all {
+        assert_eq!(said(&events, UsageSource::Report), sent);
+    }
+    // The key is the gateway's alone.
+    assert!(stage.model.seen().iter().all(|seen| seen.headers["authorization"] == format!("Bearer {KEY}")));
+    for process in stage.home.session_processes(session) {
+        let environment = std::fs::read(format!("/proc/{}/environ", process.pid)).unwrap_or_default();
+        assert!(!String::from_utf8_lossy(&environment).contains(KEY));
+    }
+    stage.client().await.stop_session(&session.to_string(), false).await.unwrap();
+    assert_eq!(stage.home.ended(&session.to_string()).await.outcome, Some(Outcome::Stopped));
+    wait::until("nothing to be left of it", wait::PATIENCE, || {
+        stage.home.session_processes(session).is_empty()
+    });
+}
+
+/// A question allowed and one denied.
+pub(super) async fn approvals(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let session =
+        stage.begin(Approve::Ask, &json!([{"shell": "touch allowed.txt"}, {"text": "First."}])).await;
+    stage.answer(session, true).await;
+    stage.turns(session, 1).await;
+    assert!(stage.file("allowed.txt").is_some());
+    stage.say(session, &json!([{"shell": "touch denied.txt"}, {"text": "Second."}])).await;
+    stage.answer(session, false).await;
+    stage.turns(session, 2).await;
+    assert!(stage.file("denied.txt").is_none());
+    let successes: Vec<bool> =
+        results(&stage.events(session).await).iter().map(|result| result.success).collect();
+    assert_eq!(successes, [true, false]);
+}
+
+/// An interrupt ends the command that runs, and the agent goes on with the next prompt.
+pub(super) async fn interrupt(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let session = stage
+        .begin(Approve::All, &json!([{"shell": "echo started > started.txt; sleep 600"}, {"text": "never"}]))
+        .await;
+    wait::until("the command to run", Duration::from_secs(120), || stage.file("started.txt").is_some());
+    // The command may run before the agent says that it does.
+    stage.sees(session, "the call", |event| matches!(event, Event::AgentToolCall(_))).await;
+    let before = stage.home.session_processes(session).len();
+    stage.client().await.interrupt_session(&session.to_string()).await.unwrap();
+    stage.turns(session, 1).await;
+    wait::until("the command to be gone", wait::PATIENCE, || {
+        stage.home.session_processes(session).len() < before
+    });
+    stage.say(session, &json!([{"text": "Here I am."}])).await;
+    stage.turns(session, 2).await;
+    let events = stage.events(session).await;
+    let ends: Vec<_> = events
+        .iter()
+        .filter_map(|recorded| match &recorded.event {
+            Event::TurnEnded(ended) => Some(ended.stop_reason),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ends, [StopReason::Interrupted, StopReason::Completed]);
+    assert_eq!(completions(&events), ["Here I am."]);
+    // Some agents call what was interrupted a success.
+    assert_eq!(results(&events).len(), 1, "every call has one result");
+}
+
+/// The daemon dies in mid-turn; the next one finds the agent at work, and nothing is missing or doubled.
+pub(super) async fn daemon_dies(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let session = stage
+        .begin(Approve::All, &json!([
+            {"text": "Wait.", "shell": "echo 1 > one.txt; while [ ! -e go ]; do sleep 0.05; done; echo 2 > two.txt", "usage": {"input": 100, "output": 5}},
+            {"text": "Through.", "usage": {"input": 200, "output": 6}},
+        ]))
+        .await;
+    wait::until("the command to run", Duration::from_secs(120), || stage.file("one.txt").is_some());
+    let agent = stage.process(session).expect("the agent's process");
+    stage.home.kill_daemon();
+    std::fs::write(stage.home.campaign_dir().join("go"), "").unwrap();
+    wait::until("the agent to go on alone", Duration::from_secs(60), || stage.file("two.txt").is_some());
+    let view = stage.turns(session, 1).await;
+    assert!(agent.is_alive(), "it is the same process");
+    let events = stage.events(session).await;
+    numbers::assert_gapless(&events, "the session");
+    assert_eq!(completions(&events), ["Through."]);
+    assert_eq!(results(&events).len(), 1);
+    assert_eq!(view.usage, stage.model.sent());
+}
+
+/// The agent is killed; what it is told next goes on with what it knew.
+pub(super) async fn agent_dies(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let session = stage.begin(Approve::All, &json!([{"text": "The word is heron."}])).await;
+    stage.turns(session, 1).await;
+    // Some agents write down what was said a moment after they have said it.
+    wait::until("the agent to have written it down", Duration::from_secs(60), || {
+        stage.remembers("The word is heron.")
+    });
+    stage.process(session).expect("the agent's process").kill();
+    let view = stage.home.ended(&session.to_string()).await;
+    assert_eq!(view.outcome, Some(Outcome::Crashed), "{view:#?}");
+    let next = stage.say(session, &json!([{"text": "Still heron."}])).await;
+    assert_eq!(next.continues, Some(session));
+    stage.turns(next.id, 1).await;
+    let events = stage.events(next.id).await;
+    assert_eq!(completions(&events), ["Still heron."]);
+    let lost = events.iter().find_map(|recorded| match &recorded.event {
+        Event::ContextReset(reset) => Some(reset.why.clone()),
+        _ => None,
+    });
+    assert_eq!(lost, None, "it did not lose its memory");
+    let asked = stage.model.seen().last().unwrap().body.to_string();
+    assert!(asked.contains("The word is heron."), "the model is told what was said before");
+}
+
+/// A server that wants patience, and one that fails: both are waited out, and told.
+pub(super) async fn failures(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let session = stage
+        .begin(Approve::All, &json!([{"status": 429, "headers": {"retry-after": "1"}, "times": 1, "text": "after 429", "usage": {"input": 10, "output": 1}}]))
+        .await;
+    stage.turns(session, 1).await;
+    stage
+        .say(
+            session,
+            &json!([{"status": 500, "times": 1, "text": "after 500", "usage": {"input": 20, "output": 2}}]),
+        )
+        .await;
+    let view = stage.turns(session, 2).await;
+    let events = stage.events(session).await;
+    assert_eq!(completions(&events), ["after 429", "after 500"]);
+    assert_eq!(view.usage, stage.model.sent());
+    assert_eq!(view.attention, Some(Attention::Idle));
+    let statuses: Vec<u16> =
+        stage.model.seen().iter().map(|seen| seen.status).filter(|status| *status != 200).collect();
+    assert_eq!(statuses.iter().filter(|status| **status == 429).count(), 1);
+    assert_eq!(statuses.iter().filter(|status| **status == 500).count(), 1);
+}
+
+/// A key that is not accepted ends the session at once, with the reason.
+pub(super) async fn wrong_key(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let refusal = json!({"error": {"message": "Incorrect API key provided", "code": "invalid_api_key"}});
+    let session = stage.begin(Approve::All, &json!([{"status": 401, "body": refusal}])).await;
+    let view = stage.home.ended(&session.to_string()).await;
+    assert_eq!(view.outcome, Some(Outcome::FailedStart));
+    let events = stage.events(session).await;
+    let told = events.iter().any(
+        |recorded| matches!(&recorded.event, Event::ProviderAuthFailed(text) if text.text.contains("401")),
+    );
+    assert!(told, "{view:#?}");
+}
