@@ -6,8 +6,9 @@ use clap::Args;
 use ostler_client::{Client, GetUsage, reply::UsageBy};
 use ostler_domain::{
     Time, Usage,
+    limits::PAGE_MOST,
     price::{Dollars, Prices},
-    query::{Scope, SessionFilter},
+    query::{Page, Scope, SessionFilter},
 };
 use serde::Serialize;
 
@@ -169,12 +170,20 @@ async fn sums(
         client.usage(&question).await
     };
     let everything = ask(None, by.asked()).await?.rows;
+    let names = match by {
+        By::Session | By::Agent => names(client, &question.filter).await?,
+        By::Campaign | By::Model | By::Provider | By::Day => BTreeMap::new(),
+    };
     let is_chosen = |key: &str| chosen.is_empty() || chosen.iter().any(|id| id == key);
     let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
     let mut left: BTreeMap<String, (Usage, u64)> = BTreeMap::new();
     let mut order = Vec::new();
     for row in everything.into_iter().filter(|row| is_chosen(&row.key)) {
-        let name = if row.name.is_empty() { row.key.clone() } else { row.name };
+        let known = names.get(&row.key).map(|(name, short)| match by {
+            By::Agent => name.clone(),
+            _ => format!("{name} {short}"),
+        });
+        let name = known.unwrap_or_else(|| if row.name.is_empty() { row.key.clone() } else { row.name });
         sums.insert(row.key.clone(), Sum { name, ..Sum::default() });
         left.insert(row.key.clone(), (row.usage, row.calls));
         order.push(row.key);
@@ -196,6 +205,26 @@ async fn sums(
     }
     let rows = order.into_iter().filter_map(|key| sums.remove(&key));
     Ok(if by == By::Agent { by_name(rows) } else { rows.collect() })
+}
+
+/// What sessions are called, and the short form of their ids.
+async fn names(
+    client: &Client,
+    filter: &SessionFilter,
+) -> Result<BTreeMap<String, (String, String)>, Failure> {
+    let mut names = BTreeMap::new();
+    let mut page = Page::of(PAGE_MOST, None);
+    loop {
+        let listed = client.sessions(filter, page).await?;
+        let called = listed.rows.into_iter();
+        names.extend(
+            called.map(|session| (session.id.to_string(), (session.name.to_string(), session.id.short()))),
+        );
+        match listed.next_cursor {
+            Some(cursor) => page.cursor = Some(cursor),
+            None => return Ok(names),
+        }
+    }
 }
 
 fn by_name(rows: impl Iterator<Item = Sum>) -> Vec<Sum> {

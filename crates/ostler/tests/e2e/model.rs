@@ -158,6 +158,9 @@ async fn the_key_is_outside_and_what_a_call_took_is_recorded_once_from_the_wire(
     // 50, 7 and 10 tokens at 2, 0.2 and 10 dollars a million.
     assert_eq!(cost["rows"][0]["name"], "claude-sonnet-5", "{cost}");
     assert_eq!((&cost["total"]["cost"], &cost["total"]["calls"]), (&json!("0.000201"), &json!(1)), "{cost}");
+    let cost: Value =
+        serde_json::from_slice(&home.run(&["cost", "--by", "agent", "-o", "json"]).stdout).unwrap();
+    assert_eq!(cost["rows"][0]["name"], view.name.to_string(), "{cost}");
     let audit = home.run(&["usage", "audit", &session.to_string(), "-o", "json"]);
     let audit: Value = serde_json::from_slice(&audit.stdout).unwrap();
     let models = audit["sessions"][0]["models"].as_array().unwrap();
