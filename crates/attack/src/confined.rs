@@ -75,6 +75,7 @@ pub(crate) fn run(scene: &Scene, attempt: &Attempt, terminal: Option<OwnedFd>) -
         cwd: scene.scratch(""),
         cgroup_procs: None,
         confinement: Some(confinement),
+        terminal: None,
     };
     let (keeper, warden) = channel::pair()?;
     let (stdout, agents_stdout) = pipe()?;
@@ -131,7 +132,7 @@ fn await_end(keeper: &OwnedFd) -> End {
                 return End::Exited(ExitStatus::from_raw(status));
             }
             Ok(Received::Message(InitReport::NotStarted { message, .. })) => return End::Refused(message),
-            Ok(Received::Message(_) | Received::Listener(_)) => {}
+            Ok(Received::Message(_) | Received::Listener(_) | Received::Terminal(_)) => {}
             Ok(Received::NotYet) => sleep(PAUSE),
             Ok(Received::Closed) => return End::Refused("the warden ended by itself".to_owned()),
             Err(error) => return End::Refused(error.to_string()),

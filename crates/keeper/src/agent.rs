@@ -18,6 +18,8 @@ impl Keeper {
                 Ok(Received::NotYet) => return,
                 Ok(Received::Message(report)) => self.obey_init(report, now),
                 Ok(Received::Listener(listener)) => self.gateway.hold(listener),
+                // An agent has none.
+                Ok(Received::Terminal(_)) => {}
                 Ok(Received::Closed) => {
                     self.channel = None;
                     self.init_is_gone(now);

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use ostler_sandbox::channel::{AgentEnds, ExecReport, Order, receive_agent};
 use ostler_tape::launch::EXIT_REFUSED;
 use rustix::fs::Mode;
-use rustix::process::{setsid, umask};
+use rustix::process::{ioctl_tiocsctty, setsid, umask};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use signal_hook::consts::{
     SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2,
@@ -76,6 +76,9 @@ pub(crate) fn run(args: &[OsString]) -> ExitCode {
 fn become_agent(order: &Order) -> Result<Infallible, Failure> {
     // A session, and so a process group, of its own: the stop ladder signals the group.
     setsid().map_err(|errno| at("setsid")(errno.into()))?;
+    if order.terminal.is_some() {
+        ioctl_tiocsctty(io::stdin()).map_err(|errno| at("terminal")(errno.into()))?;
+    }
     std::env::set_current_dir(&order.cwd).map_err(at("cwd"))?;
     umask(AGENT_UMASK);
     restore_signals().map_err(at("signals"))?;

@@ -68,6 +68,11 @@ pub fn command(args: &[OsString]) -> ExitCode {
     command::run(args)
 }
 
+/// `ostler internal terminal-guard`: only a command with a terminal of its own starts it.
+pub fn guard_terminal() -> ExitCode {
+    command::guard_terminal()
+}
+
 /// `ostler internal init`: only a keeper starts it.
 pub fn init() -> ExitCode {
     init::run()

@@ -49,6 +49,7 @@ pub(crate) fn spawn(document: &LaunchDocument, cgroup: Option<&Cgroup>) -> io::R
         cwd: document.cwd.clone(),
         cgroup_procs: cgroup.map(Cgroup::procs),
         confinement: document.confinement.clone(),
+        terminal: None,
     };
     let mode = if document.confinement.is_some() { "warden" } else { "init" };
     let (channel, inits_end) = channel::pair()?;

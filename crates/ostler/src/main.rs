@@ -18,6 +18,7 @@ fn main() -> ExitCode {
         ["internal", "gateway"] => ostler_gateway::run(),
         ["internal", "init"] => ostler_keeper::init(),
         ["internal", "command", ..] => ostler_keeper::command(&args[3..]),
+        ["internal", "terminal-guard"] => ostler_keeper::guard_terminal(),
         ["internal", "launch", ..] => ostler_keeper::launch(&args[3..]),
         ["internal", "agent", ..] => ostler_agent::coder::run(&args[3..]),
         ["internal", "script"] => ostler_agent::script::run(),

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use ostler_domain::confinement::Confinement;
 use rustix::fs::Mode;
-use rustix::process::{setsid, umask};
+use rustix::process::{ioctl_tiocsctty, setsid, umask};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use rustix::thread::set_no_new_privs;
 use seccompiler::BpfProgram;
@@ -41,6 +41,9 @@ pub(crate) fn run(
 
     // A session, and so a process group, of its own: the stop ladder signals the group.
     setsid().or_refuse(Stage::Init, "leading a session")?;
+    if order.terminal.is_some() {
+        ioctl_tiocsctty(&stdio.stdin).or_refuse(Stage::Init, "taking the terminal")?;
+    }
     std::env::set_current_dir(&order.cwd)
         .or_refuse(Stage::Cwd, format_args!("entering {}", order.cwd.display()))?;
     umask(AGENT_UMASK);

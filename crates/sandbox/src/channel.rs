@@ -6,7 +6,7 @@
 //! ```text
 //! keeper ── order (memfd), stdin, stdout, stderr, exec status ──▶ launch, or warden
 //! keeper ◀── InitReport ── init, warden     keeper ◀── ExecReport, end of file = running ── launch, or agent
-//! keeper ── Remask ──▶ warden               keeper ◀── listener of the gateway ── warden
+//! keeper ── Remask ──▶ warden               keeper ◀── listener of the gateway, terminal ── warden
 //! ```
 
 use std::fs::File;
@@ -28,6 +28,9 @@ use serde::{Deserialize, Serialize};
 /// Longest packet; both sides cut lists of names to fit.
 const PACKET_BYTES: usize = 16 * 1024;
 const DESCRIPTORS: usize = 5;
+/// What is said beside a descriptor.
+const LISTENER: &[u8] = b"listener";
+const TERMINAL: &[u8] = b"terminal";
 
 /// What is to be executed, and in what.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +43,15 @@ pub struct Order {
     pub cgroup_procs: Option<PathBuf>,
     /// For a warden, which does nothing without.
     pub confinement: Option<Confinement>,
+    /// It is to have a terminal of its own instead of its three pipes; the near side of it is handed to the keeper.
+    #[serde(default)]
+    pub terminal: Option<TerminalSize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TerminalSize {
+    pub rows: u16,
+    pub columns: u16,
 }
 
 /// The agent's ends of its pipes, and the pipe on which is said why the agent could not be started.
@@ -98,6 +110,8 @@ pub enum Received<T> {
     Message(T),
     /// The socket inside on which the gateway is to listen.
     Listener(OwnedFd),
+    /// The near side of the terminal inside.
+    Terminal(OwnedFd),
     NotYet,
     Closed,
 }
@@ -133,8 +147,9 @@ pub fn receive_report(channel: impl AsFd) -> io::Result<Received<InitReport>> {
                 sender = credentials.pid.as_raw_nonzero().get() as u32;
             }
             RecvAncillaryMessage::ScmRights(mut fds) => {
-                if let Some(listener) = fds.next() {
-                    return Ok(Received::Listener(listener));
+                if let Some(fd) = fds.next() {
+                    let is_terminal = &packet[..len] == TERMINAL;
+                    return Ok(if is_terminal { Received::Terminal(fd) } else { Received::Listener(fd) });
                 }
             }
             _ => {}
@@ -181,7 +196,11 @@ pub(crate) fn send_tampered(channel: impl AsFd, mut names: Vec<String>) -> io::R
 }
 
 pub(crate) fn send_listener(channel: impl AsFd, listener: BorrowedFd<'_>) -> io::Result<()> {
-    send_descriptors(channel, b"listener", &[listener])
+    send_descriptors(channel, LISTENER, &[listener])
+}
+
+pub(crate) fn send_terminal(channel: impl AsFd, terminal: BorrowedFd<'_>) -> io::Result<()> {
+    send_descriptors(channel, TERMINAL, &[terminal])
 }
 
 pub fn send_agent(channel: impl AsFd, order: &Order, ends: &AgentEnds) -> io::Result<()> {
@@ -259,6 +278,7 @@ mod tests {
             cwd: "/".into(),
             cgroup_procs: None,
             confinement: None,
+            terminal: None,
         };
         send_agent(&keeper, &order, &ends).unwrap();
         let (received, received_ends) = receive_agent(&init).unwrap();

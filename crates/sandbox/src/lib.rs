@@ -17,6 +17,7 @@ mod exec_status;
 mod log;
 mod refusal;
 mod sys;
+mod terminal;
 
 mod warden;
 

@@ -78,6 +78,7 @@ fn start_true(root: &Path) -> io::Result<Option<ExecReport>> {
         cwd: path.clone(),
         cgroup_procs: None,
         confinement: Some(Confinement::new(CampaignRoot { path, device: found.dev(), inode: found.ino() })),
+        terminal: None,
     };
     let (keeper, warden) = channel::pair()?;
     let (mut exec_read, exec_status) = pipe()?;

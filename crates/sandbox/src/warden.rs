@@ -37,7 +37,7 @@ use crate::masks::Masks;
 use crate::refusal::{OrRefuse, Refusal, Stage};
 use crate::sys::{self, Forked};
 use crate::tooling::Tooling;
-use crate::{EXIT_REFUSED, limits, namespaces, net, root, sources};
+use crate::{EXIT_REFUSED, limits, namespaces, net, root, sources, terminal};
 
 pub(crate) fn run() -> ExitCode {
     let received = sys::close_inherited_descriptors().and_then(|()| receive_agent(io::stdin()));
@@ -53,11 +53,14 @@ pub(crate) fn run() -> ExitCode {
     let mut exec_status = ExecStatus::new(exec_status);
     let cgroup_procs = enter_later(&order, &mut exec_status);
     let no_sandbox = || Refusal::new(Stage::Document, "the order describes no sandbox", "");
+    let mut stdio = Stdio { stdin, stdout, stderr };
     let started = order.confinement.as_ref().ok_or_else(no_sandbox).and_then(|confinement| {
         let house = make(confinement)?;
+        if let Some(size) = order.terminal {
+            stdio = terminal::open(size, io::stdin())?;
+        }
         Ok((confinement, house, sys::fork().or_refuse(Stage::Init, "starting init")?))
     });
-    let stdio = Stdio { stdin, stdout, stderr };
     match started {
         Ok((confinement, house, Forked::Child)) => {
             drop(house);
@@ -203,7 +206,7 @@ impl House {
                     }
                     say(changed.map(|changed| changed.covered));
                 }
-                Ok(Received::NotYet | Received::Listener(_)) => return true,
+                Ok(Received::NotYet | Received::Listener(_) | Received::Terminal(_)) => return true,
                 Ok(Received::Closed) => return false,
                 Err(error) => log!("warden: an order was not understood: {error}"),
             }

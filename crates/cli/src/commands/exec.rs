@@ -25,12 +25,21 @@ pub(crate) struct ExecArgs {
     /// Run what is not on the list of commands, in the same sandbox
     #[arg(long)]
     unlisted: bool,
+    /// Give it a terminal of its own: for editors, shells and whatever draws on the screen
+    #[arg(long)]
+    tty: bool,
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
     argv: Vec<String>,
 }
 
 pub(crate) async fn run(app: &App, args: ExecArgs) -> Result<u8, Failure> {
+    if args.tty && !app.ui.terminals().stdin_is_terminal {
+        return Err(Refusal::invalid("there is no terminal to give the command one for")
+            .because("standard input is a file, a pipe or closed")
+            .hint("ostler exec -- …", "runs it with the input and output that there are")
+            .into());
+    }
     let client = app.client().await?;
     let here = absolute(".")?;
     let named =
@@ -52,7 +61,9 @@ pub(crate) async fn run(app: &App, args: ExecArgs) -> Result<u8, Failure> {
     app.ui.flush()?;
     // This process becomes the one that waits for the command: signals and the exit code are its own.
     let error = Command::new(&app.program.path)
-        .args(["internal", "command", &format!("/proc/self/fd/{}", file.as_raw_fd())])
+        .args(["internal", "command"])
+        .args(args.tty.then_some("--tty"))
+        .arg(format!("/proc/self/fd/{}", file.as_raw_fd()))
         .exec();
     Err(Refusal::internal(format!("{} cannot be run: {error}", app.program.path.display())).into())
 }

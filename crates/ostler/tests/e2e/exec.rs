@@ -125,3 +125,92 @@ fn a_path_in_no_campaign_is_refused_with_what_would_add_it() {
     assert_eq!(output.status.code(), Some(3));
     assert!(err.contains("ostler campaign add"), "{err}");
 }
+
+/// The near side of a terminal, and a command on the far side of it.
+struct OnTerminal {
+    near: std::fs::File,
+    child: Child,
+    shown: String,
+}
+
+impl OnTerminal {
+    fn start(home: &TestHome, args: &[&str]) -> OnTerminal {
+        use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let near = openpt(flags).unwrap();
+        grantpt(&near).unwrap();
+        unlockpt(&near).unwrap();
+        let far = ioctl_tiocgptpeer(&near, flags).unwrap();
+        rustix::termios::tcsetwinsize(&near, size(40, 132)).unwrap();
+        let stdio = || Stdio::from(far.try_clone().unwrap());
+        let mut command = home.command(args);
+        let child =
+            command.stdin(stdio()).stdout(stdio()).stderr(stdio()).env("TERM", "vt100").spawn().unwrap();
+        rustix::fs::fcntl_setfl(&near, rustix::fs::OFlags::NONBLOCK).unwrap();
+        OnTerminal { near: near.into(), child, shown: String::new() }
+    }
+
+    fn type_in(&mut self, keys: &str) {
+        self.near.write_all(keys.as_bytes()).unwrap();
+    }
+
+    fn until_shown(&mut self, text: &str) {
+        let (near, shown) = (&mut self.near, &mut self.shown);
+        wait::until(&format!("{text:?} on the screen"), wait::PATIENCE, || {
+            let mut bytes = [0; 4096];
+            if let Ok(len) = std::io::Read::read(near, &mut bytes) {
+                shown.push_str(&String::from_utf8_lossy(&bytes[..len]));
+            }
+            shown.contains(text)
+        });
+    }
+
+    fn is_raw(&self) -> bool {
+        let modes = rustix::termios::tcgetattr(&self.near).unwrap().local_modes;
+        !modes.contains(rustix::termios::LocalModes::ICANON)
+    }
+}
+
+fn size(rows: u16, columns: u16) -> rustix::termios::Winsize {
+    rustix::termios::Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
+}
+
+#[test]
+fn a_command_may_have_a_terminal_of_its_own() {
+    let home = shop();
+    let script = "tty; stty size; echo $TERM; trap 'echo caught' INT
+        echo ready; read line; echo \"got $line\"; read line; stty size; exit 9";
+    let mut on = OnTerminal::start(&home, &["exec", "--tty", "--unlisted", "--", "bash", "-c", script]);
+    on.until_shown("ready");
+    assert!(on.is_raw());
+    assert!(on.shown.contains("/dev/pts/0\r\n40 132\r\nvt100\r\n"), "{:?}", on.shown);
+    // Ctrl-C reaches the command, and nobody else.
+    on.type_in("\u{3}");
+    on.until_shown("caught");
+    on.type_in("words\n");
+    on.until_shown("got words");
+    let runner = Proc::of(on.child.id()).unwrap();
+    rustix::termios::tcsetwinsize(&on.near, size(20, 70)).unwrap();
+    runner.signal(Signal::WINCH);
+    on.type_in("\n");
+    on.until_shown("20 70");
+    assert_eq!(on.child.wait().unwrap().code(), Some(9));
+    assert!(!on.is_raw());
+}
+
+#[test]
+fn a_terminal_is_given_back_even_by_somebody_who_is_killed() {
+    let home = shop();
+    let mut on =
+        OnTerminal::start(&home, &["exec", "--tty", "--unlisted", "--", "sh", "-c", "echo up; sleep 1000"]);
+    on.until_shown("up");
+    assert!(on.is_raw());
+    on.child.kill().unwrap();
+    on.child.wait().unwrap();
+    wait::until("the terminal to be as it was", wait::PATIENCE, || !on.is_raw());
+
+    let refused = home.run(&["exec", "--tty", "--", "git", "status"]);
+    let (_, err) = text(&refused);
+    assert_eq!(refused.status.code(), Some(2), "{err}");
+    assert!(err.contains("no terminal"), "{err}");
+}

@@ -171,6 +171,7 @@ impl Campaign {
             cwd: self.cwd.clone().unwrap_or_else(|| self.root().to_owned()),
             cgroup_procs: self.cgroup_procs.clone(),
             confinement: Some(self.confinement.clone()),
+            terminal: None,
         };
         let ends = AgentEnds {
             stdin: stdin.into(),
@@ -265,6 +266,7 @@ impl Sandboxed {
                 Received::Message(report) => self.reports.push(report),
                 Received::Listener(listener) => self.listener = Some(listener),
                 Received::NotYet => return true,
+                Received::Terminal(_) => {}
                 Received::Closed => return false,
             }
         }

@@ -1,5 +1,9 @@
 //! `ostler internal command`: runs one command in a sandbox for whoever waits for it, and ends with it. A keeper without
-//! a tape: the caller's descriptors are the command's, but never the caller's terminal, into which it could type.
+//! a tape: the caller's descriptors are the command's, but never the caller's terminal, into which it could type. With
+//! `--tty` the command has a terminal of its own, and what happens on one is carried to the other.
+
+mod screen;
+mod terminal;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -16,23 +20,30 @@ use ostler_tape::launch::EXIT_REFUSED;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::Signal;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 
+use self::screen::Screen;
 use crate::process::Process;
 use crate::signals;
+
+pub(crate) use self::terminal::guard as guard_terminal;
 
 /// Signals that are meant for the command.
 const PASSED_ON: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 /// What a shell adds to the number of a signal that ended a command.
 const SIGNALLED: i32 = 128;
 
-/// `args`: the file that holds the document, which nobody else can open.
+/// `args`: `--tty` or not, and the file that holds the document, which nobody else can open.
 pub(crate) fn run(args: &[OsString]) -> ExitCode {
-    let ended = args
-        .first()
+    let (tty, path) = match args {
+        [tty, path] if tty == "--tty" => (true, Some(path)),
+        [path] => (false, Some(path)),
+        _ => (false, None),
+    };
+    let ended = path
         .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))
         .and_then(read_document)
-        .and_then(start)
+        .and_then(|document| start(document, tty))
         .and_then(Running::wait);
     match ended {
         Ok(code) => code,
@@ -60,21 +71,33 @@ struct Running {
     signals: Vec<(i32, UnixStream)>,
     /// What carries the command's output to a terminal.
     carriers: Vec<thread::JoinHandle<()>>,
+    /// The command's own terminal, where it has one.
+    screen: Option<Screen>,
     agent: Option<u32>,
 }
 
-fn start(document: CommandDocument) -> io::Result<Running> {
+fn start(document: CommandDocument, tty: bool) -> io::Result<Running> {
     // Before anything runs that one of them could be meant for.
-    let signals = PASSED_ON.map(|signal| Ok((signal, signals::pipe(signal)?)));
-    let signals = signals.into_iter().collect::<io::Result<Vec<_>>>()?;
+    let signals = PASSED_ON.iter().chain(tty.then_some(&SIGWINCH));
+    let signals = signals.map(|&signal| Ok((signal, signals::pipe(signal)?)));
+    let signals = signals.collect::<io::Result<Vec<_>>>()?;
     let mut carriers = Vec::new();
-    let stdin = input()?;
-    let stdout = output(io::stdout(), &mut carriers)?;
-    let stderr = output(io::stderr(), &mut carriers)?;
-    let (exec_status, exec_write) = pipe()?;
+    let mut screen = tty.then(Screen::open).transpose()?;
     let mode = if document.confinement.is_some() { "warden" } else { "init" };
-    let CommandDocument { program, args, env, cwd, confinement } = document;
-    let order = Order { program, args, env, cwd, cgroup_procs: None, confinement };
+    let CommandDocument { program, args, mut env, cwd, confinement } = document;
+    let [stdin, stdout, stderr] = match &mut screen {
+        // A warden makes a terminal where the command finds it; without one it is made here.
+        Some(screen) if confinement.is_none() => screen.far_side()?,
+        Some(_) => nothing()?,
+        None => [input()?, output(io::stdout(), &mut carriers)?, output(io::stderr(), &mut carriers)?],
+    };
+    if tty {
+        env.retain(|(name, _)| name != "TERM");
+        env.push(("TERM".to_owned(), terminal::kind()));
+    }
+    let (exec_status, exec_write) = pipe()?;
+    let terminal = tty.then(terminal::size);
+    let order = Order { program, args, env, cwd, cgroup_procs: None, confinement, terminal };
     let ends = AgentEnds { stdin, stdout, stderr, exec_status: exec_write.into() };
     let (channel, theirs) = channel::pair()?;
     channel::send_agent(&channel, &order, &ends)?;
@@ -87,7 +110,12 @@ fn start(document: CommandDocument) -> io::Result<Running> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
-    Ok(Running { child, channel, exec_status, signals, carriers, agent: None })
+    Ok(Running { child, channel, exec_status, signals, carriers, screen, agent: None })
+}
+
+fn nothing() -> io::Result<[OwnedFd; 3]> {
+    let null = || File::options().read(true).write(true).open("/dev/null").map(OwnedFd::from);
+    Ok([null()?, null()?, null()?])
 }
 
 /// The caller's input; what is typed is carried over.
@@ -126,6 +154,9 @@ impl Running {
                 Received::Message(InitReport::NotStarted { message, .. }) => {
                     return Err(io::Error::other(message));
                 }
+                Received::Terminal(near) => {
+                    self.screen.as_mut().map(|screen| screen.connect(near)).transpose()?;
+                }
                 Received::Message(_) | Received::Listener(_) => {}
                 Received::Closed => break None,
                 Received::NotYet => self.listen()?,
@@ -137,6 +168,8 @@ impl Running {
         for carrier in self.carriers {
             let _ = carrier.join();
         }
+        // Behind this the caller's terminal is as it was, and can be spoken to.
+        self.screen.map(Screen::drain).transpose()?;
         let mut said = Vec::new();
         self.exec_status.read_to_end(&mut said)?;
         let reports = said.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
@@ -151,23 +184,33 @@ impl Running {
         Ok(ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(EXIT_REFUSED)))
     }
 
-    /// Waits for a report or a signal; hands signals on.
+    /// Waits for a report, a signal or a key; hands signals and keys on.
     fn listen(&mut self) -> io::Result<()> {
+        let stdin = io::stdin();
         let mut fds = vec![PollFd::new(&self.channel, PollFlags::IN)];
         fds.extend(self.signals.iter().map(|(_, pipe)| PollFd::new(pipe, PollFlags::IN)));
+        let signals_end = fds.len();
+        let keys = self.screen.as_ref().and_then(|screen| screen.wants_keys().then_some(fds.len()));
+        fds.extend(self.screen.iter().flat_map(|screen| screen.poll_fds(&stdin)));
         match poll(&mut fds, None) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
-        let arrived: Vec<bool> = fds[1..].iter().map(|fd| !fd.revents().is_empty()).collect();
+        let is_ready = |place: usize| !fds[place].revents().is_empty();
+        let arrived: Vec<bool> = (1..signals_end).map(is_ready).collect();
+        let keys_are_waiting = keys.is_some_and(is_ready);
         drop(fds);
         for ((signal, pipe), _) in self.signals.iter_mut().zip(arrived).filter(|(_, arrived)| *arrived) {
             signals::drain(pipe);
+            if *signal == SIGWINCH {
+                self.screen.iter().for_each(Screen::resize);
+                continue;
+            }
             let known = Signal::from_named_raw(*signal);
             if let (Some(process), Some(signal)) = (self.agent.and_then(Process::find), known) {
                 process.signal(signal);
             }
         }
-        Ok(())
+        self.screen.as_mut().map_or(Ok(()), |screen| screen.carry(keys_are_waiting))
     }
 }
