@@ -73,9 +73,10 @@ pub(crate) fn run(scene: &Scene, attempt: &Attempt, terminal: Option<OwnedFd>) -
         args: vec!["internal".to_owned(), "attack".to_owned(), attempt.name.to_owned()],
         env: environment(scene)?,
         cwd: scene.scratch(""),
-        cgroup_procs: None,
+        cgroup_procs: Vec::new(),
         confinement: Some(confinement),
         terminal: None,
+        observe: false,
     };
     let (keeper, warden) = channel::pair()?;
     let (stdout, agents_stdout) = pipe()?;
@@ -132,9 +133,9 @@ fn await_end(keeper: &OwnedFd) -> End {
                 return End::Exited(ExitStatus::from_raw(status));
             }
             Ok(Received::Message(InitReport::NotStarted { message, .. })) => return End::Refused(message),
-            Ok(Received::Message(_) | Received::Listener(_) | Received::Terminal(_)) => {}
             Ok(Received::NotYet) => sleep(PAUSE),
             Ok(Received::Closed) => return End::Refused("the warden ended by itself".to_owned()),
+            Ok(_) => {}
             Err(error) => return End::Refused(error.to_string()),
         }
     }

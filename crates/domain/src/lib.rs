@@ -33,6 +33,7 @@ pub mod secret;
 pub mod session;
 pub mod text;
 pub mod time;
+pub mod trace;
 pub mod usage;
 pub mod usage_audit;
 

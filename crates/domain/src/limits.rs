@@ -55,6 +55,8 @@ pub const SCAN_ENTRIES: usize = 2_000_000;
 pub const SCAN_TIME: Duration = Duration::from_secs(30);
 /// Entries of git's directories that are looked at for links; one with more has most of them in its branches.
 pub const GIT_ENTRIES: usize = 200_000;
+/// Different things that a traced command was not given and that are written down.
+pub const TRACE_KEPT: usize = 2_000;
 /// The part of the user's inotify instances and watches that one session may have: one in so many.
 pub const INOTIFY_SHARE: u64 = 4;
 /// Looks at a campaign that others are changing before its hidden files count as not coverable.

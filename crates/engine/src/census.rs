@@ -6,7 +6,11 @@
 //!
 //! Who has a living keeper above it is no leftover: it is the same session in another home, of which ours is a copy.
 
-use std::{fs, path::Path, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use ostler_domain::{SessionId, event::Leftover};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -16,9 +20,14 @@ const ROUNDS: usize = 20;
 const BETWEEN_ROUNDS: Duration = Duration::from_millis(10);
 
 /// Ends every process of a session and says which there were. Blocks; for a blocking thread.
-pub(crate) fn end_leftovers(session: &SessionId, group: Option<&Path>) -> Vec<Leftover> {
+pub(crate) fn end_leftovers(session: &SessionId, groups: &[PathBuf]) -> Vec<Leftover> {
     let stamp = format!("OSTLER_SESSION_ID={session}");
-    let mut ended = group.map(kill_group).unwrap_or_default();
+    let mut ended: Vec<Leftover> = Vec::new();
+    for leftover in groups.iter().flat_map(|group| kill_group(group)) {
+        if !ended.contains(&leftover) {
+            ended.push(leftover);
+        }
+    }
     for _ in 0..ROUNDS {
         let found = kill_stamped(&stamp);
         if found.is_empty() {
@@ -46,9 +55,14 @@ fn kill_group(group: &Path) -> Vec<Leftover> {
             Some(Leftover { pid: pid.parse().ok()?, name: name_of(&Path::new("/proc").join(pid)) })
         })
         .collect();
-    // A frozen group dies only when it is thawed.
     let _ = fs::write(group.join("cgroup.kill"), "1");
+    // The old version has no such file.
+    members.lines().filter_map(|pid| open(pid.parse().ok()?)).for_each(|process| {
+        let _ = pidfd_send_signal(process, Signal::KILL);
+    });
+    // A frozen group dies only when it is thawed, in the old version after the signal.
     let _ = fs::write(group.join("cgroup.freeze"), "0");
+    let _ = fs::write(group.join("freezer.state"), "THAWED");
     for _ in 0..ROUNDS {
         match fs::remove_dir(group) {
             Err(error) if error.raw_os_error() == Some(rustix::io::Errno::BUSY.raw_os_error()) => {
@@ -58,6 +72,10 @@ fn kill_group(group: &Path) -> Vec<Leftover> {
         }
     }
     found
+}
+
+fn open(pid: i32) -> Option<rustix::fd::OwnedFd> {
+    pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()
 }
 
 fn name_of(proc: &Path) -> String {
@@ -133,7 +151,7 @@ mod tests {
         };
         let (ours, other) = (id(1), id(2));
         let (mut stamped, mut stranger) = (sleeper(&ours), sleeper(&other));
-        let ended = end_leftovers(&ours, None);
+        let ended = end_leftovers(&ours, &[]);
         assert_eq!(ended.iter().map(|leftover| leftover.pid).collect::<Vec<_>>(), [stamped.id()]);
         assert!(!stamped.wait().unwrap().success());
         assert!(stranger.try_wait().unwrap().is_none());

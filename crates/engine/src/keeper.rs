@@ -1,7 +1,7 @@
 //! Starting keepers: the daemon's own binary, by the posix_spawn path, with the launch document on descriptor 0.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{DirBuilder, File, OpenOptions},
     io::{self, Seek, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
@@ -19,9 +19,6 @@ use tokio::{
 
 /// How long a keeper may take to say that it is ready: it has opened a few files by then.
 const READY_WITHIN: Duration = Duration::from_secs(20);
-
-/// How old a session's group must be before somebody else than its keeper removes it.
-const CGROUP_AGE: Duration = Duration::from_secs(3_600);
 
 /// This program, held open: an upgrade on disk must not start keepers of another version.
 #[derive(Debug)]
@@ -126,35 +123,4 @@ pub(crate) fn kill(dir: &Path) -> io::Result<()> {
     let process = rustix::process::pidfd_open(listener, rustix::process::PidfdFlags::empty())?;
     rustix::process::pidfd_send_signal(&process, rustix::process::Signal::KILL)?;
     Ok(())
-}
-
-/// Removes groups that nobody is in and whose sessions ended long ago: a keeper removes its own, but one that was
-/// killed together with its home could not. The kernel lets only empty ones go.
-pub(crate) fn sweep_cgroups(parent: &Path) {
-    let Ok(entries) = fs::read_dir(parent) else { return };
-    for entry in entries.flatten() {
-        let is_old = |found: fs::Metadata| {
-            found.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age > CGROUP_AGE))
-        };
-        if entry.file_name().to_string_lossy().starts_with("ses_") && entry.metadata().is_ok_and(is_old) {
-            let _ = fs::remove_dir(entry.path());
-        }
-    }
-}
-
-/// A writable cgroup v2 directory under which sessions get groups of their own; none where there is none.
-pub(crate) fn cgroup_parent() -> Option<PathBuf> {
-    let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let below = own.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let mount = fs::read_to_string("/proc/self/mounts").ok()?.lines().find_map(|line| {
-        let mut words = line.split(' ').skip(1);
-        let place = words.next()?;
-        (words.next()? == "cgroup2").then(|| PathBuf::from(place))
-    })?;
-    let parent = mount.join(below.trim_start_matches('/')).join("ostler");
-    match DirBuilder::new().mode(0o755).create(&parent) {
-        Ok(()) => Some(parent),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Some(parent),
-        Err(_) => None,
-    }
 }

@@ -109,7 +109,8 @@ impl Shared {
         document.confinement = confinement
             .map(|confinement| confinement::Confinement { session_socket: Some(socket), ..confinement });
         document.gateway = gateway;
-        document.cgroup = self.session_cgroup(&created.id);
+        document.cgroup = self.cgroups.unified_of(&created.id);
+        document.old_cgroups = self.cgroups.old_of(&created.id);
         document.ladder = provider.stop_ladder();
         document.daemon_json = self.options.daemon_json.clone();
         document.orphan_grace_ms =

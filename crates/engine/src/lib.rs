@@ -9,6 +9,7 @@ mod audit;
 mod campaign;
 mod campaign_files;
 mod census;
+mod cgroups;
 mod change;
 mod clock;
 mod command;

@@ -17,11 +17,12 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     audit::Audit,
+    cgroups::Cgroups,
     clock::Clock,
     confine::Machine,
     deltas::Deltas,
     hidden_watch::Watcher,
-    keeper::{Program, cgroup_parent, sweep_cgroups},
+    keeper::Program,
     options::Options,
     programs::Programs,
     session::{Actor, Handle},
@@ -40,7 +41,7 @@ pub(crate) struct Shared {
     pub(crate) deltas: Deltas,
     pub(crate) tasks: TaskTracker,
     pub(crate) shutdown: CancellationToken,
-    cgroups: Option<PathBuf>,
+    pub(crate) cgroups: Cgroups,
     pub(crate) audit: Audit,
     pub(crate) watcher: Watcher,
     /// Set when a sandbox has been seen to start.
@@ -88,7 +89,7 @@ impl Shared {
             deltas: Deltas::new(),
             tasks: TaskTracker::new(),
             shutdown,
-            cgroups: cgroup_parent(),
+            cgroups: Cgroups::find(),
             can_confine: OnceLock::new(),
             programs: Programs::default(),
             naming: tokio::sync::Mutex::new(()),
@@ -106,13 +107,8 @@ impl Shared {
 
     /// Clears away what keepers of other times and homes could not.
     pub(crate) fn sweep(&self) {
-        if let Some(parent) = self.cgroups.clone() {
-            tokio::task::spawn_blocking(move || sweep_cgroups(&parent));
-        }
-    }
-
-    pub(crate) fn session_cgroup(&self, id: &SessionId) -> Option<PathBuf> {
-        self.cgroups.as_ref().map(|parent| parent.join(id.to_string()))
+        let cgroups = self.cgroups.clone();
+        tokio::task::spawn_blocking(move || cgroups.sweep());
     }
 
     /// Commits an epoch above one that a keeper has seen.

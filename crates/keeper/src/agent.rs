@@ -18,8 +18,8 @@ impl Keeper {
                 Ok(Received::NotYet) => return,
                 Ok(Received::Message(report)) => self.obey_init(report, now),
                 Ok(Received::Listener(listener)) => self.gateway.hold(listener),
-                // An agent has none.
-                Ok(Received::Terminal(_)) => {}
+                // An agent has none, and is not watched.
+                Ok(Received::Terminal(_) | Received::Observer(_)) => {}
                 Ok(Received::Closed) => {
                     self.channel = None;
                     self.init_is_gone(now);

@@ -20,7 +20,7 @@ use rustix::event::epoll::EventFlags;
 use signal_hook::consts::{SIGCHLD, SIGTERM};
 
 use crate::calls::Calls;
-use crate::cgroup::{Cgroup, MEMORY_MAX};
+use crate::cgroup::{Cgroup, Limited};
 use crate::clock::earliest;
 use crate::ctl::Ctl;
 use crate::feed::Feed;
@@ -112,18 +112,17 @@ impl Keeper {
     /// Starts the agent.
     pub(crate) fn start(ready: Ready) -> Result<Keeper, Box<StillBorn>> {
         let Ready { document, lock, exit_file, mut recorder, listener, call_listener } = ready;
-        let cgroup = document.cgroup.as_deref().and_then(|path| {
-            Cgroup::create(path)
-                .inspect_err(|error| recorder.note(&KeeperNote::NoCgroup { reason: error.to_string() }))
-                .ok()
-        });
+        let (cgroup, failed) = Cgroup::create(document.cgroup.as_deref(), &document.old_cgroups);
+        for error in failed {
+            recorder.note(&KeeperNote::NoCgroup { reason: error.to_string() });
+        }
         let limits = document.confinement.as_ref().map(|confinement| confinement.limits);
         let mut memory_bytes = limits.and_then(|limits| limits.memory_bytes);
         if let (Some(cgroup), Some(limits)) = (&cgroup, &limits) {
             let failed = cgroup.limit(limits);
-            memory_bytes = memory_bytes.filter(|_| failed.iter().any(|(file, _)| *file == MEMORY_MAX));
-            for (file, error) in failed {
-                recorder.note(&KeeperNote::NoLimit { file: file.to_owned(), reason: error.to_string() });
+            memory_bytes = memory_bytes.filter(|_| failed.iter().any(|(what, ..)| *what == Limited::Memory));
+            for (_, file, error) in failed {
+                recorder.note(&KeeperNote::NoLimit { file, reason: error.to_string() });
             }
         }
         let began = spawn(&document, cgroup.as_ref()).and_then(|spawned| {

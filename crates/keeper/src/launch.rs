@@ -45,9 +45,7 @@ pub(crate) fn run(args: &[OsString]) -> ExitCode {
     let AgentEnds { stdin, stdout, stderr, exec_status } = ends;
     // Closed by the exec that succeeds, which is how the keeper learns of it.
     let mut status = File::from(exec_status);
-    if let Some(procs) = &order.cgroup_procs
-        && let Err(error) = std::fs::write(procs, "0")
-    {
+    if let Err(error) = order.cgroup_procs.iter().try_for_each(|procs| std::fs::write(procs, "0")) {
         report(&mut status, &ExecReport::NoCgroup { reason: error.to_string() });
     }
     let stdio = || -> io::Result<()> {

@@ -47,9 +47,10 @@ pub(crate) fn spawn(document: &LaunchDocument, cgroup: Option<&Cgroup>) -> io::R
         args: document.args.clone(),
         env: document.env.clone(),
         cwd: document.cwd.clone(),
-        cgroup_procs: cgroup.map(Cgroup::procs),
+        cgroup_procs: cgroup.map(Cgroup::procs).unwrap_or_default(),
         confinement: document.confinement.clone(),
         terminal: None,
+        observe: false,
     };
     let mode = if document.confinement.is_some() { "warden" } else { "init" };
     let (channel, inits_end) = channel::pair()?;

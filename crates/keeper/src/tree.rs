@@ -82,7 +82,7 @@ impl Tree {
     }
 
     pub(crate) fn freeze(&mut self) -> io::Result<FrozenBy> {
-        let how = match &self.cgroup {
+        let how = match self.cgroup.as_ref().filter(|cgroup| cgroup.can_freeze()) {
             Some(cgroup) => {
                 cgroup.freeze(true)?;
                 FrozenBy::Cgroup

@@ -13,9 +13,9 @@ use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use rustix::thread::set_no_new_privs;
 use seccompiler::BpfProgram;
 
-use crate::channel::{InitReport, Order, send_report};
+use crate::channel::{InitReport, Order, send_observer, send_report};
 use crate::refusal::{OrRefuse, Refusal, Stage};
-use crate::{landlock, limits, seccomp, sys};
+use crate::{landlock, limits, observe, seccomp, sys};
 
 /// What keeps files of a campaign readable for the user's other programs; the keeper's own mask is private.
 const AGENT_UMASK: Mode = Mode::WGRP.union(Mode::WOTH);
@@ -48,6 +48,8 @@ pub(crate) fn run(
         .or_refuse(Stage::Cwd, format_args!("entering {}", order.cwd.display()))?;
     umask(AGENT_UMASK);
     sys::default_signals();
+    // Closed by the exec; until then it is there to hand out what tells of calls.
+    let channel = io::stdin().as_fd().try_clone_to_owned().or_refuse(Stage::Init, "keeping the channel")?;
     let connect = || -> io::Result<()> {
         dup2_stdin(&stdio.stdin)?;
         dup2_stdout(&stdio.stdout)?;
@@ -61,6 +63,10 @@ pub(crate) fn run(
     set_no_new_privs(true).or_refuse(Stage::Limits, "giving up new privileges")?;
     landlock::restrict(confinement)?;
     seccomp::restrict(filters)?;
+    if order.observe {
+        let observer = observe::begin()?;
+        send_observer(&channel, observer.as_fd()).or_refuse(Stage::Seccomp, "handing out what is watched")?;
+    }
     // `exec` also empties the signal mask and restores SIGPIPE.
     let error = Command::new(&order.program)
         .args(&order.args)

@@ -31,6 +31,7 @@ const DESCRIPTORS: usize = 5;
 /// What is said beside a descriptor.
 const LISTENER: &[u8] = b"listener";
 const TERMINAL: &[u8] = b"terminal";
+const OBSERVER: &[u8] = b"observer";
 
 /// What is to be executed, and in what.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,12 +41,16 @@ pub struct Order {
     pub args: Vec<String>,
     pub env: Vec<(String, String)>,
     pub cwd: PathBuf,
-    pub cgroup_procs: Option<PathBuf>,
+    /// Files in which it enters its groups.
+    pub cgroup_procs: Vec<PathBuf>,
     /// For a warden, which does nothing without.
     pub confinement: Option<Confinement>,
     /// It is to have a terminal of its own instead of its three pipes; the near side of it is handed to the keeper.
     #[serde(default)]
     pub terminal: Option<TerminalSize>,
+    /// What it opens, executes and connects to is told to a descriptor that is handed to the keeper.
+    #[serde(default)]
+    pub observe: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,6 +117,8 @@ pub enum Received<T> {
     Listener(OwnedFd),
     /// The near side of the terminal inside.
     Terminal(OwnedFd),
+    /// What tells of calls inside; see [`crate::observe::Observer`].
+    Observer(OwnedFd),
     NotYet,
     Closed,
 }
@@ -148,8 +155,11 @@ pub fn receive_report(channel: impl AsFd) -> io::Result<Received<InitReport>> {
             }
             RecvAncillaryMessage::ScmRights(mut fds) => {
                 if let Some(fd) = fds.next() {
-                    let is_terminal = &packet[..len] == TERMINAL;
-                    return Ok(if is_terminal { Received::Terminal(fd) } else { Received::Listener(fd) });
+                    return Ok(match &packet[..len] {
+                        TERMINAL => Received::Terminal(fd),
+                        OBSERVER => Received::Observer(fd),
+                        _ => Received::Listener(fd),
+                    });
                 }
             }
             _ => {}
@@ -197,6 +207,10 @@ pub(crate) fn send_tampered(channel: impl AsFd, mut names: Vec<String>) -> io::R
 
 pub(crate) fn send_listener(channel: impl AsFd, listener: BorrowedFd<'_>) -> io::Result<()> {
     send_descriptors(channel, LISTENER, &[listener])
+}
+
+pub(crate) fn send_observer(channel: impl AsFd, observer: BorrowedFd<'_>) -> io::Result<()> {
+    send_descriptors(channel, OBSERVER, &[observer])
 }
 
 pub(crate) fn send_terminal(channel: impl AsFd, terminal: BorrowedFd<'_>) -> io::Result<()> {
@@ -276,9 +290,10 @@ mod tests {
             args: vec!["x".repeat(300_000)],
             env: vec![("A".into(), "b".into())],
             cwd: "/".into(),
-            cgroup_procs: None,
+            cgroup_procs: Vec::new(),
             confinement: None,
             terminal: None,
+            observe: false,
         };
         send_agent(&keeper, &order, &ends).unwrap();
         let (received, received_ends) = receive_agent(&init).unwrap();

@@ -27,7 +27,7 @@ pub(crate) struct Inside<'a> {
     pub(crate) stdio: Stdio,
     pub(crate) exec_status: ExecStatus,
     /// Opened while the host's files were in reach.
-    pub(crate) cgroup_procs: Option<File>,
+    pub(crate) cgroup_procs: Vec<File>,
 }
 
 /// Never returns to the warden's code.
@@ -72,13 +72,11 @@ fn start(
     confinement: &Confinement,
     stdio: Stdio,
     exec_status: &mut ExecStatus,
-    cgroup_procs: Option<File>,
+    cgroup_procs: Vec<File>,
 ) -> Result<Pid, Refusal> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .or_refuse(Stage::Init, "binding init to the warden")?;
-    if let Some(mut procs) = cgroup_procs
-        && let Err(error) = procs.write_all(b"0")
-    {
+    if let Err(error) = cgroup_procs.into_iter().try_for_each(|mut procs| procs.write_all(b"0")) {
         exec_status.say(&ExecReport::NoCgroup { reason: error.to_string() });
     }
     namespaces::leave_cgroups()?;

@@ -43,6 +43,7 @@ mod init;
 mod agent;
 mod landlock;
 mod limits;
+pub mod observe;
 mod seccomp;
 
 mod probe;

@@ -76,9 +76,10 @@ fn start_true(root: &Path) -> io::Result<Option<ExecReport>> {
         args: Vec::new(),
         env: Vec::new(),
         cwd: path.clone(),
-        cgroup_procs: None,
+        cgroup_procs: Vec::new(),
         confinement: Some(Confinement::new(CampaignRoot { path, device: found.dev(), inode: found.ino() })),
         terminal: None,
+        observe: false,
     };
     let (keeper, warden) = channel::pair()?;
     let (mut exec_read, exec_status) = pipe()?;

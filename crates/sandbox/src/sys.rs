@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::mount::MountAttrFlags;
 use rustix::process::Pid;
@@ -121,6 +121,60 @@ pub(crate) fn landlock_abi() -> io::Result<i32> {
     let abi =
         unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0_usize, VERSION) };
     if abi >= 0 { Ok(abi as i32) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Puts a filter on this thread; what it tells of is told to the descriptor that is returned.
+pub(crate) fn install_observer(program: &[seccompiler::sock_filter]) -> io::Result<OwnedFd> {
+    let filter = libc::sock_fprog {
+        len: u16::try_from(program.len()).map_err(io::Error::other)?,
+        filter: program.as_ptr().cast_mut().cast(),
+    };
+    let install = |flags: libc::c_ulong| {
+        // SAFETY: the kernel reads `len` instructions, which have the same form in both crates, and changes none.
+        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const filter) }
+    };
+    // With the second flag a call that is being looked at is broken off by nothing but a kill. Older kernels do not
+    // know it.
+    let killable = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+    let made = match install(killable) {
+        -1 => install(libc::SECCOMP_FILTER_FLAG_NEW_LISTENER),
+        made => made,
+    };
+    let made = i32::try_from(made).map_err(io::Error::other)?;
+    if made < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just made it, and nobody else knows of it.
+    Ok(unsafe { OwnedFd::from_raw_fd(made) })
+}
+
+/// The next call that waits to be let go on.
+pub(crate) fn receive_notice(listener: BorrowedFd<'_>) -> io::Result<libc::seccomp_notif> {
+    // SAFETY: it is plain data, for which zeroes are a value, and those are what the kernel wants to find.
+    let mut notice: libc::seccomp_notif = unsafe { std::mem::zeroed() };
+    // SAFETY: this request writes one such structure.
+    let result =
+        unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut notice) };
+    if result == 0 { Ok(notice) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Whether a call still waits.
+pub(crate) fn is_notice_valid(listener: BorrowedFd<'_>, id: u64) -> bool {
+    // SAFETY: this request reads one number.
+    unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const id) == 0 }
+}
+
+pub(crate) fn let_call_go_on(listener: BorrowedFd<'_>, id: u64) -> io::Result<()> {
+    let answer = libc::seccomp_notif_resp {
+        id,
+        val: 0,
+        error: 0,
+        flags: libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
+    };
+    // SAFETY: this request reads one such structure.
+    let result =
+        unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw const answer) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Gives every signal its default effect: what was ignored would stay ignored over an exec.

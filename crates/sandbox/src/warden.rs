@@ -81,10 +81,13 @@ pub(crate) fn run() -> ExitCode {
     }
 }
 
-/// The session's group is out of reach once the host's files are, so init enters it by this descriptor.
-fn enter_later(order: &Order, exec_status: &mut ExecStatus) -> Option<File> {
-    let opened = OpenOptions::new().write(true).open(order.cgroup_procs.as_ref()?);
-    opened.map_err(|error| exec_status.say(&ExecReport::NoCgroup { reason: error.to_string() })).ok()
+/// The session's groups are out of reach once the host's files are, so init enters them by these descriptors: all of
+/// them, or none.
+fn enter_later(order: &Order, exec_status: &mut ExecStatus) -> Vec<File> {
+    let open = |path| OpenOptions::new().write(true).open(path);
+    let opened: io::Result<Vec<File>> = order.cgroup_procs.iter().map(open).collect();
+    let opened = opened.map_err(|error| exec_status.say(&ExecReport::NoCgroup { reason: error.to_string() }));
+    opened.unwrap_or_default()
 }
 
 /// Goes inside, and makes everything there except for what takes a process of the new pid namespace.
@@ -206,7 +209,9 @@ impl House {
                     }
                     say(changed.map(|changed| changed.covered));
                 }
-                Ok(Received::NotYet | Received::Listener(_) | Received::Terminal(_)) => return true,
+                Ok(Received::NotYet) => return true,
+                // Nobody sends a warden one.
+                Ok(Received::Listener(_) | Received::Terminal(_) | Received::Observer(_)) => {}
                 Ok(Received::Closed) => return false,
                 Err(error) => log!("warden: an order was not understood: {error}"),
             }

@@ -31,6 +31,9 @@ pub struct LaunchDocument {
     pub cwd: PathBuf,
     /// A cgroup v2 directory to make for init and below.
     pub cgroup: Option<PathBuf>,
+    /// Directories of cgroup v1, for what version 2 does not have on this machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub old_cgroups: Vec<OldGroup>,
     pub intake: IntakeLimits,
     /// The tape may grow to this.
     pub tape_bytes: u64,
@@ -53,6 +56,22 @@ pub struct LaunchDocument {
     /// What the gateway of the sandbox is told, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<GatewayOrder>,
+}
+
+/// A directory of one controller of cgroup v1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OldGroup {
+    pub controller: Controller,
+    pub path: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Controller {
+    Memory,
+    Pids,
+    Freezer,
 }
 
 /// What an agent may print: a burst at full speed, then a steady rate.
@@ -86,6 +105,7 @@ impl LaunchDocument {
             args: Vec::new(),
             env: Vec::new(),
             cgroup: None,
+            old_cgroups: Vec::new(),
             intake: IntakeLimits::default(),
             tape_bytes: limits::TAPE_BYTES,
             piece_bytes: limits::PIECE_BYTES,

@@ -8,7 +8,7 @@ use std::{
 };
 
 use clap::Args;
-use ostler_client::PrepareCommand;
+use ostler_client::{Client, PrepareCommand};
 use ostler_domain::Refusal;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
@@ -41,21 +41,7 @@ pub(crate) async fn run(app: &App, args: ExecArgs) -> Result<u8, Failure> {
             .into());
     }
     let client = app.client().await?;
-    let here = absolute(".")?;
-    let named =
-        args.campaign.or_else(|| std::env::var("OSTLER_CAMPAIGN").ok().filter(|name| !name.is_empty()));
-    let campaign = match named {
-        Some(typed) => campaign_operand(&typed)?,
-        None => here.clone(),
-    };
-    let document = client
-        .prepare_command(PrepareCommand {
-            campaign,
-            argv: args.argv,
-            unlisted: args.unlisted,
-            directory: Some(here),
-        })
-        .await?;
+    let document = prepare(&client, campaign(args.campaign)?, args.argv, args.unlisted).await?;
     let file = in_memory(&document)
         .map_err(|error| Refusal::internal(format!("the command's document cannot be kept: {error}")))?;
     app.ui.flush()?;
@@ -68,8 +54,28 @@ pub(crate) async fn run(app: &App, args: ExecArgs) -> Result<u8, Failure> {
     Err(Refusal::internal(format!("{} cannot be run: {error}", app.program.path.display())).into())
 }
 
+/// The campaign that is meant: the one that was typed, or that of the environment, or the one around this directory.
+pub(super) fn campaign(typed: Option<String>) -> Result<String, Failure> {
+    let named = typed.or_else(|| std::env::var("OSTLER_CAMPAIGN").ok().filter(|name| !name.is_empty()));
+    match named {
+        Some(typed) => campaign_operand(&typed),
+        None => absolute("."),
+    }
+}
+
+/// Has a command allowed, to be run in this directory.
+pub(super) async fn prepare(
+    client: &Client,
+    campaign: String,
+    argv: Vec<String>,
+    unlisted: bool,
+) -> Result<String, Failure> {
+    let directory = Some(absolute(".")?);
+    Ok(client.prepare_command(PrepareCommand { campaign, argv, unlisted, directory }).await?)
+}
+
 /// A document that nobody can change, and that stays open over the exec.
-fn in_memory(document: &str) -> std::io::Result<File> {
+pub(super) fn in_memory(document: &str) -> std::io::Result<File> {
     let mut file = File::from(memfd_create("ostler-command", MemfdFlags::ALLOW_SEALING)?);
     file.write_all(document.as_bytes())?;
     fcntl_add_seals(&file, SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE)?;

@@ -32,6 +32,7 @@ mod sandbox;
 mod send;
 mod show;
 mod stop;
+mod trace;
 pub(crate) mod trial;
 mod usage;
 mod userns;
@@ -71,7 +72,7 @@ pub(crate) enum Command {
     Config(config::ConfigArgs),
     /// Agent programs: ls, show, test
     Provider(provider::ProviderArgs),
-    /// What confines agents: show, check, allow-userns
+    /// What confines agents: show, check, trace, suggest, allow-userns
     Sandbox(sandbox::SandboxArgs),
     /// What was used, and what it costs; --by session, agent, campaign, model, provider, day
     Cost(cost::CostArgs),

@@ -8,7 +8,7 @@ use ostler_domain::{
 };
 use serde::Serialize;
 
-use super::{attack, trial, userns};
+use super::{attack, trace, trial, userns};
 use crate::{
     app::{App, campaign_operand, person_home},
     exit_code,
@@ -42,6 +42,14 @@ enum Verb {
         #[arg(value_name = "NAME", requires = "attack")]
         names: Vec<String>,
     },
+    /// Run a command, and say what it wanted that the sandbox kept back
+    Trace(trace::TraceArgs),
+    /// The smallest grants that would have let the last traced command through
+    Suggest {
+        /// Name, id or a path in it
+        #[arg(value_name = "CAMPAIGN", default_value = ".")]
+        who: String,
+    },
     /// Let this program make user namespaces, where AppArmor forbids it: installs a profile, as root
     AllowUserns(userns::AllowUsernsArgs),
 }
@@ -57,6 +65,8 @@ pub(crate) async fn run(app: &App, args: SandboxArgs) -> Result<u8, Failure> {
     match args.verb {
         Verb::AllowUserns(args) => userns::run(app, &args),
         Verb::Show { who } => show(app, &who).await,
+        Verb::Trace(args) => trace::trace(app, args).await,
+        Verb::Suggest { who } => trace::suggest(app, &who).await,
         Verb::Check { attack: true, names } => attack::run(app, &names),
         Verb::Check { .. } => check(app),
     }

@@ -9,6 +9,7 @@ pub(crate) mod row;
 pub(crate) mod session;
 pub(crate) mod sessions;
 mod tell;
+pub(crate) mod trace;
 
 use crate::output::{Line, Tone};
 

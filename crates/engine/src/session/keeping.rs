@@ -367,8 +367,8 @@ impl Actor {
 
     /// The keeper left no exit record: writes it in its place, ends what outlived it, and says what is known.
     async fn lost(&mut self, lock: KeeperLock) {
-        let (id, group) = (self.id, self.shared.session_cgroup(&self.id));
-        let leftovers = tokio::task::spawn_blocking(move || census::end_leftovers(&id, group.as_deref()))
+        let (id, groups) = (self.id, self.shared.cgroups.all_of(&self.id));
+        let leftovers = tokio::task::spawn_blocking(move || census::end_leftovers(&id, &groups))
             .await
             .unwrap_or_default();
         let reason = self.loss();

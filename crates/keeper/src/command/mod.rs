@@ -1,12 +1,14 @@
 //! `ostler internal command`: runs one command in a sandbox for whoever waits for it, and ends with it. A keeper without
 //! a tape: the caller's descriptors are the command's, but never the caller's terminal, into which it could type. With
-//! `--tty` the command has a terminal of its own, and what happens on one is carried to the other.
+//! `--tty` the command has a terminal of its own, and what happens on one is carried to the other. With `--observe` what
+//! it wanted and was not given is written down.
 
+mod observe;
 mod screen;
 mod terminal;
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, IsTerminal, PipeReader, Read, Seek, Write, pipe};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -15,13 +17,15 @@ use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::thread;
 
 use ostler_domain::command::CommandDocument;
+use ostler_domain::confinement::Confinement;
 use ostler_sandbox::channel::{self, AgentEnds, ExecReport, InitReport, Order, Received};
 use ostler_tape::launch::EXIT_REFUSED;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::process::Signal;
+use rustix::process::{Signal, set_parent_process_death_signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 
+use self::observe::Watch;
 use self::screen::Screen;
 use crate::process::Process;
 use crate::signals;
@@ -33,17 +37,28 @@ const PASSED_ON: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 /// What a shell adds to the number of a signal that ended a command.
 const SIGNALLED: i32 = 128;
 
-/// `args`: `--tty` or not, and the file that holds the document, which nobody else can open.
+/// What is asked for beside the command.
+#[derive(Debug, Default)]
+struct Wanted {
+    tty: bool,
+    /// Where to write a [`Trace`].
+    observe: Option<OsString>,
+}
+
+/// `args`: `--tty` or `--observe FILE`, and the file that holds the document, which nobody else can open.
 pub(crate) fn run(args: &[OsString]) -> ExitCode {
-    let (tty, path) = match args {
-        [tty, path] if tty == "--tty" => (true, Some(path)),
-        [path] => (false, Some(path)),
-        _ => (false, None),
+    let (wanted, path) = match args {
+        [tty, path] if tty == "--tty" => (Wanted { tty: true, observe: None }, Some(path)),
+        [observe, file, path] if observe == "--observe" => {
+            (Wanted { tty: false, observe: Some(file.clone()) }, Some(path))
+        }
+        [path] => (Wanted::default(), Some(path)),
+        _ => (Wanted::default(), None),
     };
     let ended = path
         .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))
         .and_then(read_document)
-        .and_then(|document| start(document, tty))
+        .and_then(|document| start(document, wanted))
         .and_then(Running::wait);
     match ended {
         Ok(code) => code,
@@ -73,10 +88,22 @@ struct Running {
     carriers: Vec<thread::JoinHandle<()>>,
     /// The command's own terminal, where it has one.
     screen: Option<Screen>,
+    observe: Option<Observe>,
     agent: Option<u32>,
 }
 
-fn start(document: CommandDocument, tty: bool) -> io::Result<Running> {
+/// A command is watched: where to write what was seen, in what it runs, and by whom, once it does.
+struct Observe {
+    file: OsString,
+    confinement: Confinement,
+    watch: Option<Watch>,
+}
+
+fn start(document: CommandDocument, Wanted { tty, observe }: Wanted) -> io::Result<Running> {
+    if observe.is_some() {
+        // Whoever wants to know is another process, and the command ends with it.
+        set_parent_process_death_signal(Some(Signal::TERM))?;
+    }
     // Before anything runs that one of them could be meant for.
     let signals = PASSED_ON.iter().chain(tty.then_some(&SIGWINCH));
     let signals = signals.map(|&signal| Ok((signal, signals::pipe(signal)?)));
@@ -97,7 +124,24 @@ fn start(document: CommandDocument, tty: bool) -> io::Result<Running> {
     }
     let (exec_status, exec_write) = pipe()?;
     let terminal = tty.then(terminal::size);
-    let order = Order { program, args, env, cwd, cgroup_procs: None, confinement, terminal };
+    let observe = observe
+        .map(|file| {
+            let confinement =
+                confinement.clone().ok_or_else(|| io::Error::other("there is no sandbox to watch"))?;
+            io::Result::Ok(Observe { file, confinement, watch: None })
+        })
+        .transpose()?;
+    let is_observed = observe.is_some();
+    let order = Order {
+        program,
+        args,
+        env,
+        cwd,
+        cgroup_procs: Vec::new(),
+        confinement,
+        terminal,
+        observe: is_observed,
+    };
     let ends = AgentEnds { stdin, stdout, stderr, exec_status: exec_write.into() };
     let (channel, theirs) = channel::pair()?;
     channel::send_agent(&channel, &order, &ends)?;
@@ -110,7 +154,7 @@ fn start(document: CommandDocument, tty: bool) -> io::Result<Running> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
-    Ok(Running { child, channel, exec_status, signals, carriers, screen, agent: None })
+    Ok(Running { child, channel, exec_status, signals, carriers, screen, observe, agent: None })
 }
 
 fn nothing() -> io::Result<[OwnedFd; 3]> {
@@ -157,6 +201,11 @@ impl Running {
                 Received::Terminal(near) => {
                     self.screen.as_mut().map(|screen| screen.connect(near)).transpose()?;
                 }
+                Received::Observer(listener) => {
+                    if let Some(observe) = &mut self.observe {
+                        observe.watch = Some(Watch::new(listener, observe.confinement.clone()));
+                    }
+                }
                 Received::Message(_) | Received::Listener(_) => {}
                 Received::Closed => break None,
                 Received::NotYet => self.listen()?,
@@ -180,6 +229,9 @@ impl Running {
             return Err(io::Error::other(format!("{stage}: {message}{hint}")));
         }
         let status = status.ok_or_else(|| io::Error::other("its sandbox ended without a word"))?;
+        if let Some(Observe { file, watch: Some(watch), .. }) = self.observe {
+            fs::write(file, serde_json::to_vec(&watch.into_trace())?)?;
+        }
         let code = status.code().or_else(|| status.signal().map(|signal| SIGNALLED + signal));
         Ok(ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(EXIT_REFUSED)))
     }
@@ -192,6 +244,10 @@ impl Running {
         let signals_end = fds.len();
         let keys = self.screen.as_ref().and_then(|screen| screen.wants_keys().then_some(fds.len()));
         fds.extend(self.screen.iter().flat_map(|screen| screen.poll_fds(&stdin)));
+        let watch = self.observe.as_ref().and_then(|observe| observe.watch.as_ref());
+        let observer = watch.and_then(Watch::observer);
+        let told = observer.map(|_| fds.len());
+        fds.extend(observer.map(|observer| PollFd::new(observer, PollFlags::IN)));
         match poll(&mut fds, None) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
@@ -199,7 +255,19 @@ impl Running {
         let is_ready = |place: usize| !fds[place].revents().is_empty();
         let arrived: Vec<bool> = (1..signals_end).map(is_ready).collect();
         let keys_are_waiting = keys.is_some_and(is_ready);
+        // When nobody is left who could be watched, it hangs up.
+        let is_told = told.is_some_and(|place| fds[place].revents().contains(PollFlags::IN));
+        let is_over = told.is_some_and(|place| !is_told && is_ready(place));
         drop(fds);
+        if let Some(observe) = &mut self.observe
+            && let Some(watch) = &mut observe.watch
+        {
+            if is_told {
+                watch.hear()?;
+            } else if is_over {
+                watch.close();
+            }
+        }
         for ((signal, pipe), _) in self.signals.iter_mut().zip(arrived).filter(|(_, arrived)| *arrived) {
             signals::drain(pipe);
             if *signal == SIGWINCH {

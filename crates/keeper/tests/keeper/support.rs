@@ -335,6 +335,27 @@ impl TestCgroup {
     }
 }
 
+impl TestCgroup {
+    /// A group of one controller of version 1.
+    pub(crate) fn old(controller: &str) -> Option<TestCgroup> {
+        let mounts = std::fs::read_to_string("/proc/mounts").ok()?;
+        let mount = mounts.lines().find_map(|line| {
+            let fields: Vec<&str> = line.split(' ').collect();
+            let is_it =
+                fields.get(2) == Some(&"cgroup") && fields.get(3)?.split(',').any(|one| one == controller);
+            is_it.then(|| PathBuf::from(fields[1]))
+        })?;
+        let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+        let own =
+            own.lines().find_map(|line| line.split_once(&format!(":{controller}:/")).map(|(_, own)| own))?;
+        let unique = tempfile::Builder::new().prefix("ostler-test-").tempdir().ok()?;
+        let path = mount.join(own).join(unique.path().file_name()?);
+        std::fs::create_dir(&path).ok()?;
+        std::fs::remove_dir(&path).ok()?;
+        Some(TestCgroup { path })
+    }
+}
+
 impl Drop for TestCgroup {
     fn drop(&mut self) {
         eventually("the cgroup is empty", || {

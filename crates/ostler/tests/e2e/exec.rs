@@ -214,3 +214,38 @@ fn a_terminal_is_given_back_even_by_somebody_who_is_killed() {
     assert_eq!(refused.status.code(), Some(2), "{err}");
     assert!(err.contains("no terminal"), "{err}");
 }
+
+#[test]
+fn a_traced_command_is_told_what_was_kept_back_and_what_would_give_it() {
+    let home = shop();
+    let elsewhere = home.path().canonicalize().unwrap().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::fs::write(elsewhere.join("header.h"), "int x;\n").unwrap();
+    let header = elsewhere.join("header.h").display().to_string();
+    let script = format!("cat {header} .env /no/such/file; echo out; exit 3");
+    let traced = home.run(&["sandbox", "trace", "-o", "json", "--", "sh", "-c", &script]);
+    let (out, err) = text(&traced);
+    assert_eq!(traced.status.code(), Some(3), "{err}");
+    let (said, report) = out.trim_end().split_once('\n').unwrap();
+    assert_eq!(said, "out");
+    let report: serde_json::Value = serde_json::from_str(report).unwrap();
+    let denied: Vec<(&str, &str)> = report["denied"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["target"].as_str().unwrap(), one["why"].as_str().unwrap()))
+        .collect();
+    let env = home.campaign_dir().join(".env").display().to_string();
+    assert!(denied.contains(&(&env, "hidden")), "{report}");
+    // What lies below /tmp is the sandbox's own, and tests live there where nothing else is said.
+    if !header.starts_with("/tmp/") && !header.starts_with("/var/tmp/") {
+        assert!(denied.contains(&(&header, "absent")), "{report}");
+        assert_eq!(report["suggested"][0]["setting"], format!("read+={header}"));
+    }
+    assert!(!denied.iter().any(|(target, _)| target.starts_with("/no/such")), "{report}");
+
+    let again = home.run(&["sandbox", "suggest"]);
+    let (out, err) = text(&again);
+    assert!(again.status.success() && out.contains("traced   sh -c") && out.contains("hidden"), "{out}{err}");
+    assert!(out.contains("unseen"), "{out}");
+}

@@ -169,9 +169,10 @@ impl Campaign {
             args: args.iter().map(|&arg| arg.to_owned()).collect(),
             env: self.env.clone(),
             cwd: self.cwd.clone().unwrap_or_else(|| self.root().to_owned()),
-            cgroup_procs: self.cgroup_procs.clone(),
+            cgroup_procs: self.cgroup_procs.iter().cloned().collect(),
             confinement: Some(self.confinement.clone()),
             terminal: None,
+            observe: false,
         };
         let ends = AgentEnds {
             stdin: stdin.into(),
@@ -266,7 +267,7 @@ impl Sandboxed {
                 Received::Message(report) => self.reports.push(report),
                 Received::Listener(listener) => self.listener = Some(listener),
                 Received::NotYet => return true,
-                Received::Terminal(_) => {}
+                Received::Terminal(_) | Received::Observer(_) => {}
                 Received::Closed => return false,
             }
         }
