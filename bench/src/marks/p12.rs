@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ostler_client::query::{Page, SessionFilter};
-use ostler_testkit::process::command_line;
+use ostler_testkit::{TestHome, process::command_line, scenario, wait};
 
 use super::{Bench, p8, runtime};
 use crate::{
@@ -13,6 +13,9 @@ use crate::{
 };
 
 const KEEPERS: u64 = 100;
+const GATEWAYS: usize = 10;
+/// Of each gateway.
+const CONNECTIONS: usize = 8;
 /// How long a daemon and its keepers are left alone before they are looked at.
 const REST: Duration = Duration::from_secs(3);
 
@@ -33,6 +36,7 @@ pub(super) fn measure(bench: &Bench) -> Outcome<Section> {
         })?);
     }
     let beside = runtime.block_on(beside_agents(bench))?;
+    let gateways = runtime.block_on(gateways(bench))?;
     let each = |of: fn(&Beside) -> f64| beside.iter().map(of).collect::<Vec<f64>>();
     let sample = |values: Vec<f64>| Sample::new(Unit::Megabytes, values);
     Ok(Section {
@@ -51,6 +55,11 @@ pub(super) fn measure(bench: &Bench) -> Outcome<Section> {
             Row::new("keeper alone", sample(each(|beside| beside.keeper)), Goal::Shown),
             Row::new("warden alone", sample(each(|beside| beside.warden)), Goal::Shown),
             Row::new("init alone", sample(each(|beside| beside.init)), Goal::Shown),
+            Row::new(
+                format!("gateway, Private_Dirty, {CONNECTIONS} connections open"),
+                sample(gateways),
+                Goal::AtMost(8.0),
+            ),
         ],
         notes: Vec::new(),
     })
@@ -77,6 +86,31 @@ async fn beside_agents(bench: &Bench) -> Outcome<Vec<Beside>> {
         Ok(Beside { keeper: own(keeper), warden: own(warden), init: own(init) })
     };
     home.keepers().iter().map(|(keeper, _)| beside(keeper.pid)).collect()
+}
+
+/// What gateways take that are being used.
+async fn gateways(bench: &Bench) -> Outcome<Vec<f64>> {
+    let home = TestHome::started(&bench.ostler).await;
+    if !home.run(&["campaign", "set", "shop", "net.mode=provider"]).status.success() {
+        return Err("the campaign cannot be given a gateway".into());
+    }
+    let client = home.client().await;
+    // Opened by hand, and held open without a word.
+    let script =
+        "for fd in {10..17}; do eval \"exec $fd<>/dev/tcp/127.0.0.1/${HTTPS_PROXY##*:}\"; done; sleep 60";
+    let step = serde_json::json!({"run": ["bash", "-c", script]});
+    for _ in 0..GATEWAYS {
+        home.session(&client, &scenario::of(vec![step.clone()])).await;
+    }
+    let is_gateway =
+        |pid: &u32| command_line(*pid).get(1..3) == Some(&["internal".to_owned(), "gateway".to_owned()]);
+    let running = || -> Vec<u32> {
+        let keepers = home.keepers().into_iter();
+        keepers.flat_map(|(keeper, _)| procfs::children(keeper.pid)).filter(is_gateway).collect()
+    };
+    wait::until("all gateways", wait::PATIENCE, || running().len() == GATEWAYS);
+    tokio::time::sleep(REST).await;
+    Ok(running().into_iter().map(|pid| megabytes(procfs::private_dirty(pid))).collect())
 }
 
 fn megabytes(bytes: u64) -> f64 {

@@ -6,7 +6,7 @@ use super::{Bench, p8, runtime};
 use crate::{
     Outcome,
     report::{Goal, Row, Sample, Section, Unit},
-    rig::{load::attached, procfs},
+    rig::procfs,
 };
 
 const SESSIONS: u64 = 500;
@@ -50,17 +50,8 @@ async fn once(bench: &Bench) -> Outcome<(f64, f64, f64)> {
     tokio::time::sleep(WINDOW).await;
     let idle = 100.0 * (used() - before).as_secs_f64() / began.elapsed().as_secs_f64();
 
-    home.kill_daemon();
-    let began = Instant::now();
-    let mut started = home.command(&["daemon", "run", "--background"]).spawn()?;
-    let client = loop {
-        match ostler_client::Client::connect(&home.home).await {
-            Ok(client) => break client,
-            Err(_) => tokio::time::sleep(Duration::from_micros(500)).await,
-        }
-    };
-    attached(&client, SESSIONS).await?;
-    let adopted = milliseconds(began.elapsed());
+    let (adopted, mut started) = p8::adopted_again(&home, SESSIONS).await?;
+    let adopted = milliseconds(adopted);
 
     let inits = wardens.iter().flat_map(|warden| home.children_of(warden));
     let agents: Vec<_> = inits.flat_map(|init| home.children_of(&init)).collect();

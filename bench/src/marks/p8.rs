@@ -1,7 +1,7 @@
 //! P8: how soon a daemon answers, whatever the history, and how soon it has found its agents again.
 
 use std::{
-    process::Command,
+    process::{Child, Command},
     time::{Duration, Instant},
 };
 
@@ -86,20 +86,25 @@ async fn start(bench: &Bench, home: &Home) -> Outcome<(Daemon, Duration)> {
 /// Kills a daemon that has idle agents and waits until the next one has found them all.
 async fn adopt(bench: &Bench) -> Outcome<Duration> {
     let home = idle_agents(bench, KEEPERS).await?;
+    let (took, mut started) = adopted_again(&home, KEEPERS).await?;
+    home.kill_daemon();
+    let _ = started.wait();
+    Ok(took)
+}
+
+/// Kills a home's daemon, starts another, and says how long that one took to find the agents.
+pub(super) async fn adopted_again(home: &TestHome, agents: u64) -> Outcome<(Duration, Child)> {
     home.kill_daemon();
     let began = Instant::now();
-    let mut started = home.command(&["daemon", "run", "--background"]).spawn()?;
+    let started = home.command(&["daemon", "run", "--background"]).spawn()?;
     let client = loop {
         match ostler_client::Client::connect(&home.home).await {
             Ok(client) => break client,
             Err(_) => tokio::time::sleep(Duration::from_micros(500)).await,
         }
     };
-    attached(&client, KEEPERS).await?;
-    let took = began.elapsed();
-    home.kill_daemon();
-    let _ = started.wait();
-    Ok(took)
+    attached(&client, agents).await?;
+    Ok((began.elapsed(), started))
 }
 
 /// A home with a daemon and agents that have done what they were told and wait.

@@ -4,7 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, Read, pipe};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
@@ -56,6 +57,21 @@ fn environment(scene: &Scene) -> io::Result<Vec<(String, String)>> {
     ])
 }
 
+/// What `@rust` grants, where it is in the home of whoever runs this.
+fn grant_toolchain(scene: &Scene, confinement: &mut Confinement, env: &mut Vec<(String, String)>) {
+    let place = |variable: &str, below_home: &str| {
+        let said = std::env::var_os(variable).map(PathBuf::from);
+        said.or_else(|| Some(scene.home.as_ref()?.join(below_home)))?.canonicalize().ok()
+    };
+    let programs = place("CARGO_HOME", ".cargo").map(|cargo| cargo.join("bin")).filter(|bin| bin.is_dir());
+    let (Some(programs), Some(toolchains)) = (programs, place("RUSTUP_HOME", ".rustup")) else { return };
+    for (_, value) in env.iter_mut().filter(|(name, _)| name == "PATH") {
+        *value = format!("{}:{value}", programs.display());
+    }
+    env.push(("RUSTUP_HOME".to_owned(), toolchains.display().to_string()));
+    confinement.read_only.extend([programs, toolchains]);
+}
+
 /// Runs an attempt in a sandbox. `terminal` is a terminal of the host's for those that want one.
 pub(crate) fn run(scene: &Scene, attempt: &Attempt, terminal: Option<OwnedFd>) -> io::Result<Ended> {
     let found = fs::metadata(&scene.root)?;
@@ -68,17 +84,20 @@ pub(crate) fn run(scene: &Scene, attempt: &Attempt, terminal: Option<OwnedFd>) -
     if attempt.setting == Setting::HostNetwork {
         confinement.network = Network::Host { ports: vec![22, 80, 443] };
     }
+    let mut env = environment(scene)?;
+    if attempt.setting == Setting::Control {
+        grant_toolchain(scene, &mut confinement, &mut env);
+    }
     let order = Order {
         program: PROGRAM.into(),
         args: vec!["internal".to_owned(), "attack".to_owned(), attempt.name.to_owned()],
-        env: environment(scene)?,
+        env,
         cwd: scene.scratch(""),
         cgroup_procs: Vec::new(),
         confinement: Some(confinement),
         terminal: None,
         observe: false,
     };
-    let (keeper, warden) = channel::pair()?;
     let (stdout, agents_stdout) = pipe()?;
     let (stderr, agents_stderr) = pipe()?;
     let (mut exec_read, exec_status) = pipe()?;
@@ -88,16 +107,7 @@ pub(crate) fn run(scene: &Scene, attempt: &Attempt, terminal: Option<OwnedFd>) -
         stderr: terminal.unwrap_or_else(|| agents_stderr.into()),
         exec_status: exec_status.into(),
     };
-    channel::send_agent(&keeper, &order, &ends)?;
-    drop(ends);
-    let mut warden = Command::new("/proc/self/exe")
-        .arg0("ostler")
-        .args(["internal", "warden"])
-        .env_clear()
-        .stdin(Stdio::from(warden))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
+    let (keeper, mut warden) = channel::start("warden", &order, ends)?;
     let (stdout, stderr) = (read(OwnedFd::from(stdout).into()), read(OwnedFd::from(stderr).into()));
     let mut end = await_end(&keeper);
     if attempt.setting == Setting::Lingers {
@@ -110,13 +120,10 @@ pub(crate) fn run(scene: &Scene, attempt: &Attempt, terminal: Option<OwnedFd>) -
         warden.wait()?;
         end = End::TimedOut;
     }
-    let mut reports = Vec::new();
-    exec_read.read_to_end(&mut reports)?;
-    let reports = reports.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
-    for report in reports {
-        if let ExecReport::Failed { stage, message, .. } = report {
-            end = End::Refused(format!("{stage}: {message}"));
-        }
+    let mut said = Vec::new();
+    exec_read.read_to_end(&mut said)?;
+    if let Some(ExecReport::Failed { stage, message, .. }) = channel::failed(&said) {
+        end = End::Refused(format!("{stage}: {message}"));
     }
     Ok(Ended { end, stdout: joined(stdout), stderr: joined(stderr) })
 }

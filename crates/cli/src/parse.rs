@@ -81,19 +81,7 @@ pub(crate) fn tokens(text: &str) -> Result<u64, String> {
 
 /// A size: `8GiB`, `512MiB`, `4G`.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
-    let wrong = || format!("\"{text}\" is no size; examples: 8GiB, 512MiB");
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let shift = match unit.to_ascii_lowercase().trim_start() {
-        "" | "b" => 0,
-        "k" | "kib" => 10,
-        "m" | "mib" => 20,
-        "g" | "gib" => 30,
-        "t" | "tib" => 40,
-        _ => return Err(wrong()),
-    };
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    number.checked_mul(1 << shift).filter(|bytes| *bytes > 0).ok_or_else(wrong)
+    ostler_domain::policy::size(text).ok_or_else(|| format!("\"{text}\" is no size; examples: 8GiB, 512MiB"))
 }
 
 /// A kind of event, in any case; `AGENT_` may be left out.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::confinement::Protect;
 
-pub use setting::{Setting, SettingFault, host_fault};
+pub use setting::{Setting, SettingFault, host_fault, size};
 
 /// One campaign's policy. Empty means the defaults.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -13,7 +13,9 @@ use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read, Seek, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
 
 use ostler_domain::confinement::Confinement;
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -215,6 +217,29 @@ pub(crate) fn send_observer(channel: impl AsFd, observer: BorrowedFd<'_>) -> io:
 
 pub(crate) fn send_terminal(channel: impl AsFd, terminal: BorrowedFd<'_>) -> io::Result<()> {
     send_descriptors(channel, TERMINAL, &[terminal])
+}
+
+/// Starts a warden, or with `mode` "init" whatever starts an agent without a sandbox, by the program that this process
+/// is. Returns our end of the channel.
+pub fn start(mode: &str, order: &Order, ends: AgentEnds) -> io::Result<(OwnedFd, Child)> {
+    let (ours, theirs) = pair()?;
+    send_agent(&ours, order, &ends)?;
+    drop(ends);
+    let child = Command::new("/proc/self/exe")
+        .arg0("ostler")
+        .args(["internal", mode])
+        .env_clear()
+        .stdin(Stdio::from(theirs))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    Ok((ours, child))
+}
+
+/// What was said of a start that failed, among all that was said on the exec status pipe.
+pub fn failed(said: &[u8]) -> Option<ExecReport> {
+    let reports = said.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
+    reports.into_iter().find(|report| matches!(report, ExecReport::Failed { .. }))
 }
 
 pub fn send_agent(channel: impl AsFd, order: &Order, ends: &AgentEnds) -> io::Result<()> {

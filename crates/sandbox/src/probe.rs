@@ -3,9 +3,8 @@
 use std::fs;
 use std::io::{self, Read, pipe};
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use ostler_domain::confinement::{CampaignRoot, Confinement};
@@ -81,26 +80,15 @@ fn start_true(root: &Path) -> io::Result<Option<ExecReport>> {
         terminal: None,
         observe: false,
     };
-    let (keeper, warden) = channel::pair()?;
     let (mut exec_read, exec_status) = pipe()?;
     let null = || fs::File::options().read(true).write(true).open("/dev/null").map(Into::into);
     let ends =
         AgentEnds { stdin: null()?, stdout: null()?, stderr: null()?, exec_status: exec_status.into() };
-    channel::send_agent(&keeper, &order, &ends)?;
-    drop(ends);
-    let mut warden = Command::new("/proc/self/exe")
-        .arg0("ostler")
-        .args(["internal", "warden"])
-        .env_clear()
-        .stdin(Stdio::from(warden))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
-    let mut text = Vec::new();
+    let (keeper, mut warden) = channel::start("warden", &order, ends)?;
+    let mut said = Vec::new();
     // Ends when the program is executed, or is known not to be.
-    exec_read.read_to_end(&mut text)?;
+    exec_read.read_to_end(&mut said)?;
     drop(keeper);
     warden.wait()?;
-    let reports = text.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
-    Ok(reports.into_iter().find(|report| matches!(report, ExecReport::Failed { .. })))
+    Ok(channel::failed(&said))
 }

@@ -32,6 +32,17 @@ pub(super) const ALL: &[Attempt] = &[
             other => other,
         }
     }),
+    within(Setting::Control, "control/cargo", "build and run a Rust program", |scene| {
+        let made = program(
+            "cargo",
+            &["init", "-q", "--vcs", "none", "--name", "hello", "hello"],
+            &scene.scratch(""),
+        );
+        match made {
+            Said::Got(_) => program("cargo", &["run", "-q", "--offline"], &scene.scratch("hello")),
+            other => other,
+        }
+    }),
     within(Setting::Control, "control/make", "run make", |scene| {
         let _ = std::fs::write(scene.scratch("Makefile"), "all:\n\t@echo made\n");
         program("make", &["-j4"], &scene.scratch(""))

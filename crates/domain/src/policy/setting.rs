@@ -245,10 +245,11 @@ pub fn host_fault(item: &str) -> Option<String> {
     (!fits).then(|| "a host is a name such as registry.example or *.example, without a port".to_owned())
 }
 
-fn size(text: &str) -> Option<u64> {
+/// A size in bytes: `8GiB`, `512 MiB`, `4G`; never none.
+pub fn size(text: &str) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
-    let shift = match unit.to_ascii_lowercase().as_str() {
+    let shift = match unit.to_ascii_lowercase().trim_start() {
         "" | "b" => 0,
         "k" | "kib" => 10,
         "m" | "mib" => 20,

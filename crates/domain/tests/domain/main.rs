@@ -3,5 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod any;
+mod fuzzed;
 mod life;
 mod promises;

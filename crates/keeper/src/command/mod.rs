@@ -12,8 +12,8 @@ use std::fs::{self, File};
 use std::io::{self, IsTerminal, PipeReader, Read, Seek, Write, pipe};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitCode, ExitStatus};
 use std::thread;
 
 use ostler_domain::command::CommandDocument;
@@ -143,17 +143,7 @@ fn start(document: CommandDocument, Wanted { tty, observe }: Wanted) -> io::Resu
         observe: is_observed,
     };
     let ends = AgentEnds { stdin, stdout, stderr, exec_status: exec_write.into() };
-    let (channel, theirs) = channel::pair()?;
-    channel::send_agent(&channel, &order, &ends)?;
-    drop(ends);
-    let child = Command::new("/proc/self/exe")
-        .arg0("ostler")
-        .args(["internal", mode])
-        .env_clear()
-        .stdin(Stdio::from(theirs))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
+    let (channel, child) = channel::start(mode, &order, ends)?;
     Ok(Running { child, channel, exec_status, signals, carriers, screen, observe, agent: None })
 }
 
@@ -221,10 +211,7 @@ impl Running {
         self.screen.map(Screen::drain).transpose()?;
         let mut said = Vec::new();
         self.exec_status.read_to_end(&mut said)?;
-        let reports = said.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
-        if let Some(ExecReport::Failed { stage, message, hint, .. }) =
-            reports.into_iter().find(|report| matches!(report, ExecReport::Failed { .. }))
-        {
+        if let Some(ExecReport::Failed { stage, message, hint, .. }) = channel::failed(&said) {
             let hint = if hint.is_empty() { hint } else { format!("; {hint}") };
             return Err(io::Error::other(format!("{stage}: {message}{hint}")));
         }

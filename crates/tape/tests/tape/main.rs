@@ -4,6 +4,7 @@
 
 mod append;
 mod damage;
+mod fuzzed;
 mod golden;
 mod lines;
 mod support;
