@@ -15,7 +15,9 @@ fn lines_of_both_streams_are_taped_in_order() {
     let last = session.lines().into_iter().rfind(|line| line.stream == Stream::Out).unwrap();
     assert_eq!(last.body, LineBody::Partial(b"unfinished".to_vec().into()));
     assert_eq!(exit.tape_end, session.lines().iter().map(|line| line.end).max().unwrap());
-    assert!(matches!(session.notes()[0], KeeperNote::Started { attempt: 1, .. }), "the first record");
+    // An agent that ends at once may have closed its input before its init was given the processor to say that it runs.
+    let is_start = |note: &KeeperNote| matches!(note, KeeperNote::Started { attempt: 1, .. });
+    assert!(session.notes().iter().any(is_start), "{:?}", session.notes());
     assert_eq!(session.lines()[0].start, 0);
 }
 
