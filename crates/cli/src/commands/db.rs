@@ -1,5 +1,7 @@
 //! `ostler db`: looks after the store.
 
+use std::time::{Duration, Instant};
+
 use clap::{Args, Subcommand};
 use ostler_client::{
     Incoming,
@@ -154,15 +156,18 @@ fn line(finding: &Finding) -> Line {
         .plain(&finding.message)
 }
 
-/// Shows how far work has come: on a terminal in place, else a line a step.
+/// How often a log, which is no terminal, is told how far the work has come: quick work is over before that.
+const TELL_A_LOG_EVERY: Duration = Duration::from_secs(5);
+
+/// Shows how far work has come: on a terminal in place, else a line now and then.
 struct Reporter<'a> {
     app: &'a App,
-    step: String,
+    told: Instant,
 }
 
 impl<'a> Reporter<'a> {
     fn new(app: &'a App) -> Self {
-        Self { app, step: String::new() }
+        Self { app, told: Instant::now() }
     }
 
     fn report(&mut self, progress: &Progress) {
@@ -172,11 +177,12 @@ impl<'a> Reporter<'a> {
             0 => format!("  {}", words::number(progress.done)),
             total => format!("  {} of {}", words::number(progress.done), words::number(total)),
         };
+        let line = Line::new().faint(format!("{}{far}", progress.step));
         if ui.terminals().stderr_is_terminal {
-            ui.show_meanwhile(Line::new().faint(format!("{}{far}", progress.step)));
-        } else if self.step != progress.step {
-            ui.remark(&Line::new().faint(&progress.step));
+            ui.show_meanwhile(line);
+        } else if self.told.elapsed() > TELL_A_LOG_EVERY {
+            ui.remark(&line);
+            self.told = Instant::now();
         }
-        self.step.clone_from(&progress.step);
     }
 }
