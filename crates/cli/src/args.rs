@@ -59,7 +59,7 @@ impl Cli {
 
 /// The groups of the help's first page. A test holds them against the tree.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("DAILY", &["run", "ls", "show", "logs", "attach", "send", "stop", "allow", "deny"]),
+    ("DAILY", &["run", "ls", "show", "logs", "attach", "send", "stop", "allow", "deny", "search"]),
     ("FIRST HOUR", &["init", "demo", "doctor"]),
     ("EMERGENCY", &["halt"]),
     (
@@ -69,10 +69,13 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("INSIDE A SESSION (said by an agent, of itself)", &["step", "note", "done"]),
     ("CAMPAIGNS", &["campaign", "provider", "sandbox"]),
     ("MONEY", &["cost", "price", "usage"]),
-    ("MACHINE", &["config", "events", "exec", "daemon", "db", "version", "help"]),
+    (
+        "MACHINE",
+        &["config", "events", "exec", "daemon", "db", "completion", "man", "version", "help"],
+    ),
 ];
 
-fn command(version: &'static str) -> clap::Command {
+pub(crate) fn command(version: &'static str) -> clap::Command {
     let mut command = Cli::command().version(version);
     command.build();
     let groups = groups(&command);

@@ -145,30 +145,16 @@ pub(crate) struct EventForm<'a> {
 
 impl<'a> EventForm<'a> {
     pub(crate) fn new(received: &'a Received) -> Self {
-        let (seq, session, session_seq, time, kind, body) = match received {
-            Received::Known(event) => (
-                event.seq,
-                event.session,
-                event.session_seq,
-                event.time,
-                event.event.kind().name(),
-                event.event.body(),
-            ),
-            Received::Unknown(event) => (
-                event.seq,
-                event.session,
-                event.session_seq,
-                event.time,
-                event.kind.as_str(),
-                event.body.clone(),
-            ),
+        let (session_seq, body) = match received {
+            Received::Known(event) => (event.session_seq, event.event.body()),
+            Received::Unknown(event) => (event.session_seq, event.body.clone()),
         };
         Self {
-            seq,
-            session: session.map(|id| id.to_string()),
+            seq: received.seq(),
+            session: received.session().map(|id| id.to_string()),
             session_seq,
-            time: rfc3339(time),
-            kind,
+            time: rfc3339(received.time()),
+            kind: received.kind(),
             body: RawValue::from_string(body).unwrap_or_else(|_| RawValue::NULL.to_owned()),
         }
     }

@@ -8,6 +8,7 @@
 mod app;
 mod args;
 mod commands;
+mod complete;
 mod demo;
 pub mod exit_code;
 mod failure;
@@ -38,6 +39,7 @@ pub struct Program {
 
 /// Runs the command that the arguments (the program's name first) ask for.
 pub fn main(args: impl Iterator<Item = OsString>, program: Program) -> ExitCode {
+    complete::answer_the_shell(program.version);
     let args: Vec<OsString> = args.collect();
     let terminals = Terminals::find();
     let code = match args::parse(&args, program.version) {

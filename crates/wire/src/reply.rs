@@ -106,6 +106,30 @@ impl Received {
             Received::Unknown(unknown) => unknown.seq,
         }
     }
+
+    /// The session that it is about.
+    pub fn session(&self) -> Option<SessionId> {
+        match self {
+            Received::Known(recorded) => recorded.session,
+            Received::Unknown(unknown) => unknown.session,
+        }
+    }
+
+    /// When it was recorded.
+    pub fn time(&self) -> Time {
+        match self {
+            Received::Known(recorded) => recorded.time,
+            Received::Unknown(unknown) => unknown.time,
+        }
+    }
+
+    /// The name of what sort of fact it is.
+    pub fn kind(&self) -> &str {
+        match self {
+            Received::Known(recorded) => recorded.event.kind().name(),
+            Received::Unknown(unknown) => &unknown.kind,
+        }
+    }
 }
 
 /// A piece of the log.

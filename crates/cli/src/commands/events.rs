@@ -96,11 +96,8 @@ impl<'a> Printer<'a> {
         if self.is_json {
             return ui.json(&EventForm::new(received));
         }
-        let (seq, session, time) = match received {
-            Received::Known(event) => (event.seq, event.session, event.time),
-            Received::Unknown(event) => (event.seq, event.session, event.time),
-        };
-        let who = session.map_or_else(|| "–".to_owned(), |id| id.short());
+        let (seq, time) = (received.seq(), received.time());
+        let who = received.session().map_or_else(|| "–".to_owned(), |id| id.short());
         let prefix = Line::new()
             .faint(format!("{seq:>7} {} ", words::clock(time, &self.app.zone())))
             .append(Line::toned(Tone::Accent, who).padded(6));

@@ -151,13 +151,13 @@ fn tell_all(app: &App, part: &mut Part, events: &[Received], follow: bool) -> Ve
     for (place, event) in events.iter().enumerate() {
         let deeds = part.teller.tell(event);
         if app.ui.is_json() {
-            told.push((time(event), place, Vec::new()));
+            told.push((event.time(), place, Vec::new()));
         } else {
-            told.extend(deeds.into_iter().map(|deed| (time(event), place, vec![deed])));
+            told.extend(deeds.into_iter().map(|deed| (event.time(), place, vec![deed])));
         }
     }
     if !follow && !app.ui.is_json() {
-        let last = events.last().map_or_else(words::now, time);
+        let last = events.last().map_or_else(words::now, Received::time);
         told.extend(
             part.teller.rest().into_iter().map(|deed| (last, events.len().saturating_sub(1), vec![deed])),
         );
@@ -173,7 +173,7 @@ fn print(app: &App, part: &mut Part, received: &Received) -> Result<(), Failure>
         return app.ui.json(&EventForm::new(received));
     }
     let told = part.teller.tell(received);
-    print_told(app, part, time(received), &told)
+    print_told(app, part, received.time(), &told)
 }
 
 fn print_told(app: &App, part: &Part, time: Time, told: &[Told]) -> Result<(), Failure> {
@@ -183,13 +183,6 @@ fn print_told(app: &App, part: &Part, time: Time, told: &[Told]) -> Result<(), F
         app.ui.data_lines(&deed.lines(&prefix, app.ui.out_look().width))?;
     }
     Ok(())
-}
-
-fn time(received: &Received) -> Time {
-    match received {
-        Received::Known(event) => event.time,
-        Received::Unknown(event) => event.time,
-    }
 }
 
 fn is_end(received: &Received) -> bool {

@@ -6,6 +6,7 @@ mod attack;
 mod campaign;
 mod config;
 mod cost;
+mod completion;
 mod daemon;
 mod damage;
 mod db;
@@ -21,6 +22,7 @@ mod interrupt;
 mod kill;
 mod logs;
 mod ls;
+mod man;
 mod many;
 mod pause;
 mod price;
@@ -29,6 +31,7 @@ mod restart;
 mod resume;
 mod run;
 mod sandbox;
+mod search;
 mod send;
 mod show;
 mod stop;
@@ -100,6 +103,12 @@ pub(crate) enum Command {
     Note(inside::NoteArgs),
     /// Say that the work is done: the session ends with the turn
     Done(inside::DoneArgs),
+    /// Full text over what was said and done
+    Search(search::SearchArgs),
+    /// Print the script that lets a shell complete names and ids
+    Completion(completion::CompletionArgs),
+    /// Read the manual of a command, or write all pages
+    Man(man::ManArgs),
     /// Print the version
     Version(version::VersionArgs),
 }
@@ -152,6 +161,8 @@ pub(crate) fn run(app: &App, command: Command, verb: &str) -> Result<u8, Failure
         return inside::run(app, &socket, command, verb);
     }
     match command {
+        Command::Completion(args) => completion::run(app, &args),
+        Command::Man(args) => man::run(app, &args),
         Command::Demo(args) => crate::demo::run(app, args.keep),
         Command::Price(args) => price::run(app, args),
         Command::Config(args) => config::run(app, args),
@@ -179,11 +190,14 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Exec(args) => exec::run(app, args).await,
         Command::Daemon(args) => daemon::run(app, args).await,
         Command::Db(args) => db::run(app, args).await,
+        Command::Search(args) => search::run(app, args).await,
         Command::Version(args) => version::run(app, &args),
         Command::Step(_) => Err(inside::outside("step")),
         Command::Note(_) => Err(inside::outside("note")),
         Command::Done(_) => Err(inside::outside("done")),
         Command::Price(args) => price::run(app, args),
+        Command::Completion(args) => completion::run(app, &args),
+        Command::Man(args) => man::run(app, &args),
         Command::Demo(_) => Err(Refusal::internal("the demo has a runtime of its own").into()),
     }
 }

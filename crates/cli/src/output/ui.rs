@@ -91,6 +91,11 @@ impl Ui {
         lines.iter().try_for_each(|line| self.data(line))
     }
 
+    /// Writes what is for another program as it is.
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
+        Ok(self.out.borrow_mut().write_all(bytes)?)
+    }
+
     /// Writes a text of someone else's as data, whole, with its line breaks.
     pub(crate) fn text(&self, text: &str) -> Result<(), Failure> {
         self.clear_transient();

@@ -6,6 +6,7 @@ pub(crate) mod attack;
 pub(crate) mod campaign;
 pub(crate) mod message;
 pub(crate) mod row;
+pub(crate) mod search;
 pub(crate) mod session;
 pub(crate) mod sessions;
 mod tell;

@@ -43,7 +43,7 @@ pub(crate) struct RunArgs {
     #[arg(short, long)]
     model: Option<String>,
     /// Campaign: name, id or a path in it [default: the one around this directory]
-    #[arg(short = 'C', long, env = "OSTLER_CAMPAIGN", hide_env_values = true)]
+    #[arg(short = 'C', long, value_name = "CAMPAIGN", env = "OSTLER_CAMPAIGN", hide_env_values = true)]
     campaign: Option<String>,
     /// Make this git root a campaign if it is not one yet
     #[arg(long, conflicts_with = "campaign")]

@@ -1,0 +1,115 @@
+//! `ostler man`: manual pages, made from the same tree as the help.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use clap::Args;
+use clap_mangen::Man;
+use ostler_domain::Refusal;
+
+use crate::{app::App, args, exit_code, failure::Failure, output::Line, words};
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// The command that the page is about [default: ostler itself]
+    #[arg(value_name = "COMMAND")]
+    command: Vec<String>,
+    /// Write all pages into this directory instead
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    dir: Option<PathBuf>,
+}
+
+pub(crate) fn run(app: &App, args: &ManArgs) -> Result<u8, Failure> {
+    let tree = args::command(app.program.version);
+    match &args.dir {
+        Some(dir) => {
+            let count = write_all(&tree, dir).map_err(|error| {
+                Refusal::invalid(format!("the pages cannot be written to {}", dir.display()))
+                    .because(error.to_string())
+            })?;
+            app.ui.remark(&Line::of(format!(
+                "{} in {}",
+                words::plural(count, "page", "pages"),
+                dir.display()
+            )));
+        }
+        None => {
+            let page = page(&tree, &args.command)?;
+            if !(app.ui.terminals().stdout_is_terminal && is_read_with_man(&page)) {
+                app.ui.bytes(&page)?;
+            }
+        }
+    }
+    Ok(exit_code::OK)
+}
+
+fn page(tree: &clap::Command, path: &[String]) -> Result<Vec<u8>, Failure> {
+    let mut command = tree;
+    for word in path {
+        command = command.find_subcommand(word).ok_or_else(|| {
+            Refusal::invalid(format!("there is no command \"ostler {}\"", path.join(" ")))
+                .hint("ostler help", "lists the commands")
+        })?;
+    }
+    rendered(command).map_err(|error| Refusal::internal(format!("the page cannot be made: {error}")).into())
+}
+
+fn rendered(command: &clap::Command) -> io::Result<Vec<u8>> {
+    let mut page = Vec::new();
+    Man::new(command.clone()).title(name(command)).render(&mut page)?;
+    Ok(page)
+}
+
+/// As `man` finds it: `ostler-campaign-add`.
+fn name(command: &clap::Command) -> String {
+    command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned()
+}
+
+fn write_all(tree: &clap::Command, dir: &Path) -> io::Result<u64> {
+    fs::create_dir_all(dir)?;
+    let mut written = 0;
+    let mut commands = vec![tree];
+    while let Some(command) = commands.pop() {
+        fs::write(dir.join(format!("{}.1", name(command))), rendered(command)?)?;
+        written += 1;
+        commands
+            .extend(command.get_subcommands().filter(|sub| !sub.is_hide_set() && sub.get_name() != "help"));
+    }
+    Ok(written)
+}
+
+/// Says whether somebody with a terminal could read it the usual way.
+fn is_read_with_man(page: &[u8]) -> bool {
+    use io::Write;
+    let Ok(mut man) = Command::new("man").args(["-l", "-"]).stdin(Stdio::piped()).spawn() else {
+        return false;
+    };
+    let written = man.stdin.take().map(|mut stdin| stdin.write_all(page));
+    let is_read = man.wait().is_ok_and(|status| status.success());
+    is_read && written.is_some_and(|written| written.is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_that_help_shows_has_a_page() {
+        let tree = args::command("0.0.0");
+        let dir = tempfile::tempdir().unwrap();
+        let written = write_all(&tree, dir.path()).unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count() as u64, written);
+        let page = fs::read_to_string(dir.path().join("ostler-campaign-add.1")).unwrap();
+        assert!(page.contains("ostler\\-campaign\\-add") || page.contains("ostler-campaign-add"), "{page}");
+        assert!(page.contains("SYNOPSIS") && page.contains("OPTIONS"));
+    }
+
+    #[test]
+    fn a_page_of_nothing_is_refused() {
+        assert!(page(&args::command("0.0.0"), &["levitate".to_owned()]).is_err());
+        assert!(page(&args::command("0.0.0"), &["campaign".to_owned(), "add".to_owned()]).is_ok());
+    }
+}

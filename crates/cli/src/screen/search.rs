@@ -1,0 +1,55 @@
+//! What a search found.
+
+use ostler_client::Received;
+use ostler_domain::Time;
+
+use crate::{
+    output::{Column, Line, Look, Table, Tone},
+    words,
+};
+
+/// An event that has the words, and whose it is.
+pub(crate) struct Found<'a> {
+    pub(crate) event: &'a Received,
+    pub(crate) name: &'a str,
+    pub(crate) snippet: &'a str,
+}
+
+pub(crate) fn table(found: &[Found<'_>], heads: bool, now: Time, look: &Look) -> Vec<Line> {
+    let columns = [
+        Column::new("WHEN"),
+        Column::new("ID"),
+        Column::new("AGENT"),
+        Column::new("WHAT"),
+        Column::new("TEXT").gives_way_to(20),
+    ];
+    let mut table = Table::new(columns).with_heads(heads);
+    for hit in found {
+        let id = hit.event.session().map_or_else(|| "–".to_owned(), |id| id.short());
+        table.row(vec![
+            Line::new().faint(format!("{} ago", words::span(now.since(hit.event.time())))),
+            Line::toned(Tone::Accent, id),
+            Line::new().strong(hit.name),
+            Line::of(what(hit.event)),
+            Line::of(hit.snippet),
+        ]);
+    }
+    table.lines(look)
+}
+
+/// `AGENT_COMPLETION` is `completion` here: all of them are somebody's.
+fn what(event: &Received) -> String {
+    let kind = event.kind().to_lowercase();
+    kind.strip_prefix("agent_").unwrap_or(&kind).to_owned()
+}
+
+pub(crate) fn nothing(are_there_sessions: bool) -> Vec<Line> {
+    let hint = |command: &str, effect: &str| {
+        Line::of("  ").with(Tone::Accent, command).faint(format!("   {effect}"))
+    };
+    if are_there_sessions {
+        vec![Line::of("Nothing found."), hint("ostler search 'word*'", "finds words that begin so")]
+    } else {
+        vec![Line::of("Nothing found in 0 sessions."), hint("ostler run \"…\"", "start one here")]
+    }
+}
