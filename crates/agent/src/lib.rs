@@ -2,5 +2,6 @@
 //! and know nothing of the daemon.
 #![forbid(unsafe_code)]
 
+pub mod bridge;
 pub mod coder;
 pub mod script;

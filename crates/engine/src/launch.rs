@@ -94,10 +94,11 @@ impl Shared {
             LaunchDocument::new(created.id.to_string(), attempt, dir.to_owned(), command.program);
         document.args = command.args;
         document.cwd = PathBuf::from(&config.working_dir);
-        let (confinement, environment) = match confined {
+        let (confinement, mut environment) = match confined {
             Some(Confined { confinement, environment }) => (Some(confinement), environment),
             None => (None, environment::unconfined()),
         };
+        search_first(&mut environment, launch.program.as_ref());
         let token = environment::fresh_token();
         let socket = dir.join(ostler_tape::socket::SESSION_SOCKET);
         let shown = if confinement.is_some() { Path::new(confinement::SESSION_SOCKET) } else { &socket };
@@ -151,9 +152,13 @@ fn show(confined: &mut Confined, program: Option<&FoundProgram>, command: &Comma
             confined.confinement.read_only.push(path.clone());
         }
     }
+}
+
+/// Puts the directories of what the program itself calls before all others.
+fn search_first(environment: &mut [(String, String)], program: Option<&FoundProgram>) {
     let search = program.iter().flat_map(|program| &program.search);
     let search: Vec<String> = search.map(|dir| dir.to_string_lossy().into_owned()).collect();
-    if let Some((_, path)) = confined.environment.iter_mut().find(|(name, _)| name == "PATH")
+    if let Some((_, path)) = environment.iter_mut().find(|(name, _)| name == "PATH")
         && !search.is_empty()
     {
         *path = format!("{}:{path}", search.join(":"));

@@ -146,11 +146,18 @@ fn describe(path: &Path, spec: &ProgramSpec, home: Option<&Path>) -> FoundProgra
         None => of(path.to_owned(), vec![path.to_owned()], Vec::new()),
         Some(interpreter) => {
             let package = packages.last().copied().or(path.parent()).unwrap_or(path).to_owned();
-            let runtime = look(Path::new(&interpreter), home);
+            let runtime = beside(&packages, &interpreter).or_else(|| look(Path::new(&interpreter), home));
             let search = runtime.iter().filter_map(|runtime| runtime.parent().map(Path::to_owned)).collect();
             of(path.to_owned(), [package].into_iter().chain(runtime).collect(), search)
         }
     }
+}
+
+/// What runs a script, where it was installed with it: the search path may have one that is too old for it.
+fn beside(packages: &[&Path], interpreter: &str) -> Option<PathBuf> {
+    let places = packages.iter().flat_map(|dir| [dir.join(".bin"), dir.join("../../bin")]);
+    let found = places.map(|place| place.join(interpreter)).find(|path| is_program(path));
+    found.and_then(|path| fs::canonicalize(path).ok())
 }
 
 /// The name of what runs a script: `node` for `#!/usr/bin/env node`.
@@ -227,6 +234,21 @@ mod tests {
         assert_eq!(found, fs::canonicalize(&path).ok());
         let refusal = missing("agent", &spec(), Path::new("agent"));
         assert_eq!((refusal.reason, refusal.hints.len()), (Reason::ProviderMissing, 2));
+    }
+
+    #[test]
+    fn a_script_is_run_by_what_was_installed_with_it() {
+        for (script, runtime) in [
+            ("node_modules/agent/cli.js", "node_modules/.bin/node"),
+            ("v24/lib/node_modules/agent/cli.js", "v24/bin/node"),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let root = fs::canonicalize(dir.path()).unwrap();
+            program(&root.join(script), "#!/usr/bin/env node\n");
+            program(&root.join(runtime), "\u{7f}ELF");
+            let found = describe(&root.join(script), &spec(), None);
+            assert_eq!(found.search, [root.join(runtime).parent().unwrap()]);
+        }
     }
 
     #[test]

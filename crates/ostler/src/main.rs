@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         ["internal", "terminal-guard"] => ostler_keeper::guard_terminal(),
         ["internal", "launch", ..] => ostler_keeper::launch(&args[3..]),
         ["internal", "agent", ..] => ostler_agent::coder::run(&args[3..]),
+        ["internal", "bridge", ..] => ostler_agent::bridge::run(&args[3..]),
         ["internal", "script"] => ostler_agent::script::run(),
         ["daemon", "run"] => daemon::main(daemon::Place::Foreground),
         ["daemon", "run", "--background"] => daemon::main(daemon::Place::Background),

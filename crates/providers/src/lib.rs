@@ -12,6 +12,7 @@ pub mod claude_code;
 pub mod codex;
 mod foreign;
 pub mod openai_api;
+pub mod openclaw;
 pub mod registry;
 pub mod script;
 mod version;

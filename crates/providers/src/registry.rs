@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Provider, acp, claude_code, codex, openai_api, script};
+use crate::{Provider, acp, claude_code, codex, openai_api, openclaw, script};
 
 /// All built-in providers, in the order in which they are listed.
 pub fn all() -> Vec<Arc<dyn Provider>> {
@@ -10,6 +10,7 @@ pub fn all() -> Vec<Arc<dyn Provider>> {
         Arc::new(claude_code::ClaudeCode),
         Arc::new(codex::Codex),
         Arc::new(openai_api::OpenaiApi),
+        Arc::new(openclaw::Openclaw),
         Arc::new(script::Script),
     ]
 }

@@ -5,4 +5,5 @@
 
 mod acp;
 mod codex;
+mod openclaw;
 mod recording;

@@ -43,12 +43,12 @@ impl Recording {
         for (number, record) in fs::read_to_string(path).unwrap().lines().enumerate() {
             let record: Value = serde_json::from_str(record).unwrap();
             let stream = match record["dir"].as_str() {
-                Some("C>A" | "stdin") => Stream::In,
-                Some("A>C" | "stdout") => Stream::Out,
+                Some("C>A" | "C>S" | "stdin") => Stream::In,
+                Some("A>C" | "S>C" | "stdout") => Stream::Out,
                 Some("stderr") => Stream::Err,
                 _ => continue,
             };
-            let message = &record["msg"];
+            let message = record.get("msg").or(record.get("frame")).unwrap_or(&Value::Null);
             let text = message.as_str().map_or_else(|| message.to_string(), str::to_owned);
             let input = (stream == Stream::In).then(|| {
                 inputs += 1;
@@ -59,6 +59,24 @@ impl Recording {
             lines.push(Line { stream, start, end: start + 100, time_us: 1_000_000, body, input });
         }
         Self { name: path.file_stem().unwrap().to_str().unwrap().to_owned(), provider, lines }
+    }
+
+    pub(crate) fn messages(&self) -> impl Iterator<Item = Value> {
+        self.lines.iter().filter_map(|line| serde_json::from_slice(line.body.bytes()).ok())
+    }
+
+    /// The same with every message changed, and the tags of what was said to the agent with it.
+    pub(crate) fn adapted(mut self, mut adapt: impl FnMut(&mut Value, u64) -> Option<String>) -> Self {
+        for line in &mut self.lines {
+            let Ok(mut message) = serde_json::from_slice::<Value>(line.body.bytes()) else { continue };
+            let input_no = line.input.as_ref().map_or(0, |input| input.input_no);
+            let tag = adapt(&mut message, input_no);
+            if let (Some(input), Some(tag)) = (&mut line.input, tag) {
+                input.tag = tag;
+            }
+            line.body = LineBody::Whole(message.to_string().into_bytes().into());
+        }
+        self
     }
 
     /// Everything that is heard, and the state behind every line; restored from it each time if that is wanted.
