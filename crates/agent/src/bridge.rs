@@ -255,8 +255,7 @@ fn print_frames(mut socket: WebSocket<Shared>) -> bool {
             }
             Ok(Message::Close(frame)) => {
                 let again = frame.as_ref().is_some_and(|frame| frame.code == CloseCode::Again);
-                // The answer to it goes out with the next read, which then ends.
-                let _ = socket.read();
+                let _ = socket.flush();
                 return again;
             }
             Ok(_) => {}

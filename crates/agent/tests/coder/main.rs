@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as the tests do")]
 
+mod bridge;
 mod editor;
 mod failures;
 mod turns;

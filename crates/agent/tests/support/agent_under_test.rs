@@ -1,7 +1,11 @@
-//! The agent and nothing else, for the tests of this crate.
+//! The agent and the bridge and nothing else, for the tests of this crate.
 
-use std::process::ExitCode;
+use std::{ffi::OsString, process::ExitCode};
 
 fn main() -> ExitCode {
-    ostler_agent::coder::run(&std::env::args_os().skip(1).collect::<Vec<_>>())
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    match words.split_first() {
+        Some((first, rest)) if first == "bridge" => ostler_agent::bridge::run(rest),
+        _ => ostler_agent::coder::run(&words),
+    }
 }
