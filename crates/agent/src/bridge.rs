@@ -59,7 +59,7 @@ pub fn run(words: &[OsString]) -> ExitCode {
     match carry(words) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("bridge: {error}");
+            complain(&error);
             ExitCode::from(FAILED)
         }
     }
@@ -144,7 +144,7 @@ impl Bridge {
                 Ok(News::Line(line)) => self.pass_on(line)?,
                 Ok(News::Closed { connection, again }) if connection == self.connection => {
                     if !again {
-                        eprintln!("bridge: the connection was closed");
+                        complain(&"the connection was closed");
                         let _ = self.end();
                         return Ok(ExitCode::from(FAILED));
                     }
@@ -215,7 +215,7 @@ impl Bridge {
         let Some(way_in) = &mut self.way_in else { return Ok(()) };
         // A connection that is gone says so by itself.
         if let Err(error) = way_in.send(Message::text(line)) {
-            eprintln!("bridge: a line was not taken: {error}");
+            complain(&format_args!("a line was not taken: {error}"));
         }
         Ok(())
     }
@@ -260,11 +260,16 @@ fn print_frames(mut socket: WebSocket<Shared>) -> bool {
             }
             Ok(_) => {}
             Err(error) => {
-                eprintln!("bridge: {error}");
+                complain(&error);
                 return false;
             }
         }
     }
+}
+
+/// To the tape, as what the agent itself complains of.
+fn complain(what: &dyn std::fmt::Display) {
+    let _ = writeln!(io::stderr(), "bridge: {what}");
 }
 
 fn code(status: ExitStatus) -> ExitCode {
