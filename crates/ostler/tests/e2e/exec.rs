@@ -179,7 +179,8 @@ fn size(rows: u16, columns: u16) -> rustix::termios::Winsize {
 fn a_command_may_have_a_terminal_of_its_own() {
     let home = shop();
     let script = "tty; stty size; echo $TERM; trap 'echo caught' INT
-        echo ready; read line; echo \"got $line\"; read line; stty size; exit 9";
+        echo ready; read line; echo \"got $line\"; read line
+        until [ \"$(stty size)\" = '20 70' ]; do sleep 0.02; done; stty size; exit 9";
     let mut on = OnTerminal::start(&home, &["exec", "--tty", "--unlisted", "--", "bash", "-c", script]);
     on.until_shown("ready");
     assert!(on.is_raw());
