@@ -3,8 +3,8 @@
 //! It runs inside the sandbox like everybody else's agent and speaks the Agent Client Protocol on its standard
 //! streams. The key and TLS are the gateway's, outside: this program knows plain HTTP only.
 //!
-//! [`turn`] decides and [`conversation`] remembers, both without doing anything; [`serve`] is the shell around them,
-//! with [`http`] and [`tools`] for hands. `docs/agent.md` describes settings, tools and files.
+//! `turn` decides and `conversation` remembers, both without doing anything; `serve` is the shell around them,
+//! with `http` and `tools` for hands. `docs/agent.md` describes settings, tools and files.
 
 mod acp;
 mod calling;

@@ -41,7 +41,7 @@ const SIGNALLED: i32 = 128;
 #[derive(Debug, Default)]
 struct Wanted {
     tty: bool,
-    /// Where to write a [`Trace`].
+    /// Where to write a `Trace`.
     observe: Option<OsString>,
 }
 

@@ -1,7 +1,7 @@
 //! A model server on the loopback that says what the prompt tells it to: the outside world as a program.
 //!
 //! It speaks Chat Completions, the Responses API, the Anthropic Messages API and the Gemini API, streamed, so that real agent
-//! programs can be run against it. What it answers is a function of the conversation alone (see [`script`]): it survives restarts, resumes and parallel
+//! programs can be run against it. What it answers is a function of the conversation alone (see `script`): it survives restarts, resumes and parallel
 //! sessions.
 
 mod chat;
