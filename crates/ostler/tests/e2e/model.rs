@@ -59,6 +59,11 @@ fn answer(mut stream: TcpStream, heads: &Mutex<Vec<String>>) {
         }
         head.push(byte[0]);
     }
+    // All of it: a connection closed with something unread takes along what was written.
+    let mut body = [0; 2];
+    if stream.read_exact(&mut body).is_err() {
+        return;
+    }
     let call = {
         let mut heads = heads.lock().unwrap();
         heads.push(String::from_utf8(head).unwrap());
