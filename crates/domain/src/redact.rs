@@ -313,6 +313,8 @@ mod tests {
 
         #[test]
         fn hashes_are_left_alone(hash in "[0-9a-f]{7,64}", word in "[a-z]{1,12}") {
+            // Such as `sk`, with which a hash would look like a key.
+            prop_assume!(TOKENS.iter().all(|token| token.beginning != format!("{word}-")));
             let text = format!("commit {hash} {word}-{hash} {word}/{hash}.rs");
             prop_assert_eq!(redact(&text), text.as_str());
         }
