@@ -1,0 +1,251 @@
+//! Events: recorded facts, in the past tense. The log of them is the truth; everything listed is derived.
+//!
+//! Each kind has a stable name (API, CLI) and a stable number (database), and a body whose JSON form is the
+//! stored form. Fields are only ever added, with a default; golden files pin what is stored today.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    SessionId, Time,
+    call::{DoneReported, StepEnded, StepStarted},
+    campaign::Campaign,
+    denied::Denied,
+    gateway::Network,
+    session::{Created, Ended, StopRequested},
+};
+
+mod activity;
+mod approval;
+mod life;
+mod message;
+mod node;
+mod tokens;
+mod turn;
+
+pub use activity::*;
+pub use approval::*;
+pub use life::*;
+pub use message::*;
+pub use node::*;
+pub use tokens::*;
+pub use turn::*;
+
+/// An event with its place in the log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    /// Place in the node's log: the only order.
+    pub seq: u64,
+    pub session: Option<SessionId>,
+    /// Place in the session's own sequence, from 1, without holes.
+    pub session_seq: Option<u64>,
+    pub time: Time,
+    pub event: Event,
+}
+
+/// In the place of an event that is damaged, or of a newer version's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unreadable {
+    /// The number of its kind, if that much can be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<i64>,
+    pub why: String,
+}
+
+/// A stored event whose kind or body this version does not know.
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeError {
+    #[error("event kind {0} is not known to this version")]
+    UnknownKind(u16),
+    #[error("the body does not fit the kind {kind}")]
+    Body {
+        kind: Kind,
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+macro_rules! events {
+    ($($(#[$doc:meta])* $variant:ident($body:ty) = $code:literal, $name:literal;)*) => {
+        /// One recorded fact.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Event {
+            /// Never stored: stands in a listing for an event that is in the log and cannot be read.
+            Unreadable(Unreadable),
+            $($(#[$doc])* $variant($body),)*
+        }
+
+        /// What sort of fact an event is.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Kind { Unreadable, $($(#[$doc])* $variant,)* }
+
+        impl Kind {
+            /// All that are stored.
+            pub const ALL: &'static [Kind] = &[$(Kind::$variant),*];
+
+            pub const fn name(self) -> &'static str {
+                match self { Kind::Unreadable => "UNREADABLE", $(Kind::$variant => $name,)* }
+            }
+
+            pub const fn code(self) -> u16 {
+                match self { Kind::Unreadable => 0, $(Kind::$variant => $code,)* }
+            }
+
+            pub const fn from_code(code: u16) -> Option<Kind> {
+                match code { $($code => Some(Kind::$variant),)* _ => None }
+            }
+
+            pub fn from_name(name: &str) -> Option<Kind> {
+                match name { "UNREADABLE" => Some(Kind::Unreadable), $($name => Some(Kind::$variant),)* _ => None }
+            }
+        }
+
+        impl Event {
+            pub const fn kind(&self) -> Kind {
+                match self { Event::Unreadable(_) => Kind::Unreadable, $(Event::$variant(_) => Kind::$variant,)* }
+            }
+
+            /// The stored form of the body.
+            pub fn body(&self) -> String {
+                let body = match self { Event::Unreadable(body) => serde_json::to_string(body), $(Event::$variant(body) => serde_json::to_string(body),)* };
+                // Bodies are plain structs with string keys: serializing them cannot fail.
+                body.unwrap_or_else(|_| "{}".to_owned())
+            }
+
+            /// Reads a stored body back.
+            pub fn decode(kind: Kind, body: &str) -> Result<Event, DecodeError> {
+                match kind {
+                    Kind::Unreadable => serde_json::from_str(body)
+                        .map(Event::Unreadable)
+                        .map_err(|source| DecodeError::Body { kind, source }),
+                    $(Kind::$variant => serde_json::from_str(body)
+                        .map(Event::$variant)
+                        .map_err(|source| DecodeError::Body { kind, source }),)*
+                }
+            }
+        }
+    };
+}
+
+events! {
+    // The node.
+    DaemonStarted(DaemonStarted) = 1, "DAEMON_STARTED";
+    DaemonStopped(DaemonStopped) = 2, "DAEMON_STOPPED";
+    CampaignAdded(Box<Campaign>) = 3, "CAMPAIGN_ADDED";
+    CampaignRemoved(CampaignRemoved) = 4, "CAMPAIGN_REMOVED";
+    ConversationOpened(ConversationOpened) = 5, "CONVERSATION_OPENED";
+    Halted(Halted) = 6, "HALTED";
+    HaltReleased(HaltReleased) = 7, "HALT_RELEASED";
+    CampaignPolicyChanged(Box<CampaignPolicyChanged>) = 8, "CAMPAIGN_POLICY_CHANGED";
+
+    // A session's life.
+    SessionCreated(Box<Created>) = 20, "SESSION_CREATED";
+    /// Committed before the keeper is spawned.
+    SessionStarting(Starting) = 21, "SESSION_STARTING";
+    /// The agent's process exists.
+    SessionSpawned(Spawned) = 22, "SESSION_SPAWNED";
+    /// The agent is ready for messages.
+    SessionStarted(Started) = 23, "SESSION_STARTED";
+    SessionStopRequested(StopRequested) = 24, "SESSION_STOP_REQUESTED";
+    /// Ended, and not by a failure.
+    SessionStopped(Ended) = 25, "SESSION_STOPPED";
+    /// Ended by a failure.
+    SessionFailed(Ended) = 26, "SESSION_FAILED";
+    SessionPaused(Paused) = 27, "SESSION_PAUSED";
+    SessionResumed(Resumed) = 28, "SESSION_RESUMED";
+    SessionHeld(Held) = 29, "SESSION_HELD";
+    SessionReleased(Released) = 30, "SESSION_RELEASED";
+    SessionStalled(Stalled) = 31, "SESSION_STALLED";
+    SessionRecovered(Recovered) = 32, "SESSION_RECOVERED";
+    WatchdogFired(WatchdogFired) = 33, "WATCHDOG_FIRED";
+    IntakeChanged(IntakeChanged) = 34, "INTAKE_CHANGED";
+    TapeLimitRaised(TapeLimitRaised) = 36, "TAPE_LIMIT_RAISED";
+    /// The provider's own name for the dialogue is no longer a claim: a turn was run under it.
+    ProviderBound(ProviderBound) = 37, "PROVIDER_BOUND";
+    ModelChanged(ModelChanged) = 38, "MODEL_CHANGED";
+    /// The agent no longer knows what was said before.
+    ContextReset(ContextReset) = 39, "CONTEXT_RESET";
+    /// Processes of the agent's tree that outlived it were ended.
+    LeftoversEnded(LeftoversEnded) = 35, "LEFTOVERS_ENDED";
+
+    // Turns.
+    TurnStarted(TurnStarted) = 40, "TURN_STARTED";
+    TurnEnded(TurnEnded) = 41, "TURN_ENDED";
+    InterruptRequested(InterruptRequested) = 42, "INTERRUPT_REQUESTED";
+    /// What the agent left running beside its turns; all of it.
+    BackgroundChanged(BackgroundChanged) = 43, "BACKGROUND_CHANGED";
+    ContextCompacted(ContextCompacted) = 44, "CONTEXT_COMPACTED";
+    /// A model call failed and is made again.
+    AgentRetrying(AgentRetrying) = 45, "AGENT_RETRYING";
+    RateLimited(RateLimited) = 46, "RATE_LIMITED";
+    /// The model's server does not accept the agent's key or login.
+    ProviderAuthFailed(Text) = 47, "PROVIDER_AUTH_FAILED";
+
+    // What the agent said of its own work, on the session socket.
+    StepStarted(StepStarted) = 100, "STEP_STARTED";
+    StepEnded(StepEnded) = 101, "STEP_ENDED";
+    DoneReported(DoneReported) = 102, "DONE_REPORTED";
+
+    // Activities: what the agent did.
+    AgentThinking(Text) = 50, "AGENT_THINKING";
+    AgentToolCall(ToolCall) = 51, "AGENT_TOOL_CALL";
+    AgentToolResult(ToolResult) = 52, "AGENT_TOOL_RESULT";
+    AgentCompletion(Text) = 53, "AGENT_COMPLETION";
+    AgentStatus(Text) = 54, "AGENT_STATUS";
+    AgentError(Text) = 55, "AGENT_ERROR";
+    /// A line on the agent's standard error.
+    AgentStderr(Raw) = 56, "AGENT_STDERR";
+    /// A line that is no protocol we know; the tape has it whole.
+    Opaque(Raw) = 57, "OPAQUE";
+    /// A line too long to parse.
+    Oversize(Raw) = 58, "OVERSIZE";
+    /// A last line without an end: the agent died within it.
+    Partial(Raw) = 59, "PARTIAL";
+
+    // Tokens.
+    UsageRecorded(UsageRecorded) = 60, "USAGE_RECORDED";
+    BudgetWarned(BudgetReached) = 61, "BUDGET_WARNED";
+    BudgetExceeded(BudgetReached) = 62, "BUDGET_EXCEEDED";
+    BudgetChanged(BudgetChanged) = 63, "BUDGET_CHANGED";
+
+    // Messages and their receipts.
+    MessageAccepted(MessageAccepted) = 70, "MESSAGE_ACCEPTED";
+    /// Put into the outbox: it will be written to the agent once.
+    MessageSent(MessageSent) = 71, "MESSAGE_SENT";
+    MessageDelivered(MessageMark) = 72, "MESSAGE_DELIVERED";
+    MessageSeen(MessageMark) = 73, "MESSAGE_SEEN";
+    MessageAnswered(MessageMark) = 74, "MESSAGE_ANSWERED";
+    MessageUnknown(MessageUnknown) = 75, "MESSAGE_UNKNOWN";
+
+    // Approvals.
+    ApprovalRequested(ApprovalRequested) = 80, "APPROVAL_REQUESTED";
+    ApprovalAnswered(ApprovalAnswered) = 81, "APPROVAL_ANSWERED";
+
+    // The record itself.
+    TapeDamaged(TapeDamaged) = 90, "TAPE_DAMAGED";
+    /// Files that make the host run code were changed while the agent ran.
+    Tamper(Tamper) = 91, "TAMPER";
+    /// A connection through the gateway was denied, or was allowed and has ended.
+    Network(Network) = 92, "NETWORK";
+    /// Ostler did not allow something.
+    Denied(Denied) = 93, "DENIED";
+    /// Hidden files whose content git has all the same, when a session was created.
+    HiddenTracked(Tamper) = 94, "HIDDEN_TRACKED";
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Who asked for a change: a person's login, or a part of Ostler.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct By(pub String);
+
+impl By {
+    /// Ostler itself, by one of its rules.
+    pub fn ostler() -> Self {
+        By("ostler".to_owned())
+    }
+}

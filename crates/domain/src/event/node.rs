@@ -1,0 +1,58 @@
+//! Bodies: what happened to the node and its campaigns.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ConversationId, Name, event::By, id::CampaignId, policy::Policy, time::BootId};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DaemonStarted {
+    pub version: String,
+    pub epoch: u64,
+    pub pid: u32,
+    pub boot: BootId,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DaemonStopped {
+    pub by: By,
+    pub sessions_left_running: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CampaignRemoved {
+    pub id: CampaignId,
+    pub by: By,
+}
+
+/// What a campaign's agents may do was changed; sessions that are started from now on follow it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CampaignPolicyChanged {
+    pub campaign: CampaignId,
+    /// As they were typed: `read+=@rust`.
+    pub settings: Vec<String>,
+    /// All of it, after the change.
+    pub policy: Policy,
+    pub by: By,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConversationOpened {
+    pub id: ConversationId,
+    pub campaign: CampaignId,
+    pub key: String,
+    pub name: Name,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Halted {
+    /// Agents are frozen where they stand instead of killed.
+    pub freeze: bool,
+    pub by: By,
+    #[serde(default)]
+    pub why: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HaltReleased {
+    pub by: By,
+}
