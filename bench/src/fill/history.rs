@@ -198,6 +198,7 @@ impl History {
             campaign: campaign.id,
             key: format!("adhoc:{id}"),
             name: name.clone(),
+            forked_from: None,
         };
         self.push_node(at, Event::ConversationOpened(opened));
         let created = Created {
@@ -468,7 +469,6 @@ fn campaign(n: usize, seed: &mut Seed) -> Campaign {
         added: at,
         policy: Default::default(),
         tracked_hidden: Vec::new(),
-        unwatched: None,
     }
 }
 

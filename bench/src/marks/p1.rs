@@ -11,6 +11,7 @@ use ostler_domain::{
     Event, Kind,
     event::{By, Text},
     home::Home,
+    provider::CallerKeys,
     session::{State, WatchdogLimits},
 };
 use ostler_engine::{Change, Clock, Engine, Program};
@@ -120,7 +121,7 @@ async fn take_all(home: &Home) -> Outcome<Ingested> {
     let threads = procfs::since(&before, &procfs::threads(own));
     adopting.await??;
     drop(watch);
-    engine.leave(false, Change { by: By::ostler(), request: None }).await;
+    engine.leave(false, Change { by: By::ostler(), request: None, keys: CallerKeys::default() }).await;
     let written = threads.get("ostler-write").map_or(0.0, |used| used.written as f64 / events as f64);
     Ok(Ingested { per_second: events as f64 / span.as_secs_f64(), written, span, threads })
 }

@@ -43,6 +43,7 @@ impl Stage {
                 campaign: created.campaign,
                 key: format!("adhoc:{}", created.id),
                 name: created.name,
+                forked_from: None,
             };
             [Bulk::Node(at, Event::ConversationOpened(opened)), Bulk::Session(life.events)]
         });
@@ -84,7 +85,6 @@ fn campaign(at: Time, dir: &Path) -> Campaign {
         added: at,
         policy: Default::default(),
         tracked_hidden: Vec::new(),
-        unwatched: None,
     }
 }
 

@@ -9,6 +9,7 @@ use ostler_domain::{CampaignId, SessionId, home::DaemonFile, query::Page};
 use crate::{
     Program,
     failure::Failure,
+    keys,
     last::LastSession,
     output::{Line, Ui},
     screen::sessions::CampaignNames,
@@ -35,6 +36,7 @@ impl App {
     pub(crate) async fn client(&self) -> Result<Client, Failure> {
         let home = self.home()?;
         let client = Client::connect_or_start(&home, &self.program.path).await?;
+        let client = client.with_keys(keys::of_this_process(&home));
         self.remark_other_version(&home);
         self.remark_silence(&client, &home);
         Ok(client)

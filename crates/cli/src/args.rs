@@ -64,7 +64,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("EMERGENCY", &["halt"]),
     (
         "SESSION (each also after the word `session`)",
-        &["pause", "resume", "restart", "interrupt", "kill", "wait", "session"],
+        &["pause", "resume", "restart", "interrupt", "kill", "model", "fork", "wait", "session"],
     ),
     ("INSIDE A SESSION (said by an agent, of itself)", &["step", "note", "done"]),
     ("CAMPAIGNS", &["campaign", "provider", "sandbox"]),

@@ -15,6 +15,7 @@ mod failure;
 mod filters;
 mod form;
 mod input;
+mod keys;
 mod last;
 mod output;
 mod parse;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use hyper_util::rt::TokioIo;
-use ostler_domain::home::Home;
+use ostler_domain::{home::Home, provider::CallerKeys};
 use tokio::net::UnixStream;
 use tonic::transport::{Channel, Endpoint, Uri};
 
@@ -26,6 +26,8 @@ pub struct Client {
     pub(crate) home: Arc<Home>,
     /// Set while a daemon may be started in place of one that died before it answered anything.
     pub(crate) starter: Option<Arc<Starter>>,
+    /// What goes along with whatever starts an agent.
+    pub(crate) keys: Arc<CallerKeys>,
 }
 
 /// What starts a daemon, until one has answered. Later a daemon that is gone was stopped by somebody, and stays so.
@@ -62,6 +64,14 @@ impl Client {
         Ok(Client { starter: Some(Arc::new(starter)), ..client })
     }
 
+    /// Brings keys of models along with everything that starts an agent: values of variables of this process's
+    /// environment, by their names. The daemon takes the one that the provider is configured to need, and keeps it in
+    /// memory only.
+    #[must_use]
+    pub fn with_keys(self, keys: CallerKeys) -> Client {
+        Client { keys: Arc::new(keys), ..self }
+    }
+
     /// The directories of the daemon that this is connected to.
     pub fn home(&self) -> &Home {
         &self.home
@@ -92,6 +102,11 @@ impl Client {
         };
         // The address is for HTTP's sake: the connector knows the way.
         let endpoint = Endpoint::from_static("http://ostler").timeout(CALL_LIMIT);
-        Client { channel: endpoint.connect_with_connector_lazy(connector), home, starter: None }
+        Client {
+            channel: endpoint.connect_with_connector_lazy(connector),
+            home,
+            starter: None,
+            keys: Arc::default(),
+        }
     }
 }

@@ -54,6 +54,7 @@ pub use incoming::Incoming;
 pub use ostler_domain::{
     campaign::Campaign,
     home::{Home, HomeError},
+    provider::CallerKeys,
     query,
     session::View as Session,
 };

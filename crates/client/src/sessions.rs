@@ -1,6 +1,9 @@
 //! Sessions: starting them, talking to them, ending them; their messages and their questions.
 
-use ostler_domain::query::{Listed, Page, SessionFilter};
+use ostler_domain::{
+    Name,
+    query::{Listed, Page, SessionFilter},
+};
 use ostler_wire::{
     InvalidField, REPLY_BYTES, from_proto,
     pb::{self, session_service_client::SessionServiceClient},
@@ -19,7 +22,8 @@ fn service(channel: Channel) -> SessionServiceClient<Channel> {
 impl Client {
     /// Creates a session and starts its agent. Returns when it is recorded; watch for `SESSION_STARTED`.
     pub async fn create_session(&self, request: CreateSession) -> Result<Session, Error> {
-        let request = to_proto::create_session(request, request_id());
+        let mut request = to_proto::create_session(request, request_id());
+        request.keys = to_proto::caller_keys(&self.keys);
         let answer = self.ask(async |channel| service(channel).create_session(request.clone()).await).await?;
         Ok(read(answer.session)?)
     }
@@ -52,7 +56,8 @@ impl Client {
     /// Says something to a conversation. It is durable when this returns; a conversation without a live session is
     /// woken with a new one.
     pub async fn send_message(&self, request: SendMessage) -> Result<Sent, Error> {
-        let request = to_proto::send_message(request, request_id());
+        let mut request = to_proto::send_message(request, request_id());
+        request.keys = to_proto::caller_keys(&self.keys);
         let answer = self.ask(async |channel| service(channel).send_message(request.clone()).await).await?;
         Ok(from_proto::sent(answer)?)
     }
@@ -74,7 +79,8 @@ impl Client {
 
     /// Lets a session go on that was paused or held, and raises the limit that held it.
     pub async fn resume_session(&self, request: ResumeSession) -> Result<Session, Error> {
-        let request = to_proto::resume_session(request, request_id());
+        let mut request = to_proto::resume_session(request, request_id());
+        request.keys = to_proto::caller_keys(&self.keys);
         let answer = self.ask(async |channel| service(channel).resume_session(request.clone()).await).await?;
         Ok(read(answer.session)?)
     }
@@ -90,9 +96,43 @@ impl Client {
 
     /// Replaces a session, live or ended, by a new one in the same conversation, and returns the new one.
     pub async fn restart_session(&self, who: &str) -> Result<Session, Error> {
-        let request = pb::RestartSessionRequest { request_id: request_id().to_string(), who: who.to_owned() };
+        self.restart_with_model(who, None).await
+    }
+
+    /// The same, going on with another model where one is named.
+    pub async fn restart_with_model(&self, who: &str, model: Option<&str>) -> Result<Session, Error> {
+        let request = pb::RestartSessionRequest {
+            request_id: request_id().to_string(),
+            who: who.to_owned(),
+            keys: to_proto::caller_keys(&self.keys),
+            model: model.map(str::to_owned),
+        };
         let answer =
             self.ask(async |channel| service(channel).restart_session(request.clone()).await).await?;
+        Ok(read(answer.session)?)
+    }
+
+    /// Has a session go on with another model. False beside it: from the conversation's next session on, because its agent
+    /// cannot change it while it lives.
+    pub async fn set_model(&self, who: &str, model: &str) -> Result<(Session, bool), Error> {
+        let request = pb::SetModelRequest {
+            request_id: request_id().to_string(),
+            who: who.to_owned(),
+            model: model.to_owned(),
+        };
+        let answer = self.ask(async |channel| service(channel).set_model(request.clone()).await).await?;
+        Ok((read(answer.session)?, answer.now))
+    }
+
+    /// Begins a new conversation as a copy of another one's, and returns its first session.
+    pub async fn fork_session(&self, who: &str, name: Option<&Name>) -> Result<Session, Error> {
+        let request = pb::ForkSessionRequest {
+            request_id: request_id().to_string(),
+            who: who.to_owned(),
+            name: name.map(ToString::to_string),
+            keys: to_proto::caller_keys(&self.keys),
+        };
+        let answer = self.ask(async |channel| service(channel).fork_session(request.clone()).await).await?;
         Ok(read(answer.session)?)
     }
 

@@ -219,8 +219,13 @@ pub const DELTA_BUFFER: usize = 256;
 
 /// Longest name of a campaign, agent or conversation: fits a table and a file name.
 pub const NAME_BYTES: usize = 64;
+/// Longest name of a model.
+pub const MODEL_BYTES: usize = 256;
 /// Longest prompt or message.
 pub const MESSAGE_BYTES: usize = 2 * 1024 * 1024;
+/// Keys of models that may come with a request, and the longest; tokens of single sign-on have some kilobytes.
+pub const CALLER_KEYS: usize = 32;
+pub const CALLER_KEY_BYTES: usize = 64 * 1024;
 /// Messages that may wait for one session. Far above a person's patience, far below memory.
 pub const INBOX_MESSAGES: usize = 1_000;
 

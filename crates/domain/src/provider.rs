@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::environment;
+use crate::{Secret, environment};
 
 /// The beginning of the name of a provider that is configuration alone: any agent that speaks ACP.
 pub const ACP_PREFIX: &str = "acp:";
@@ -54,6 +54,39 @@ pub enum KeySource {
     Command(String),
 }
 
+/// Keys that come with a request, by the variable that has each where the caller is. They stay in memory: no event, stored
+/// request, tape or log has them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CallerKeys(BTreeMap<String, Secret>);
+
+impl CallerKeys {
+    /// Variables that are looked at for whoever has not named one.
+    pub const USUAL: [&'static str; 2] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"];
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn get(&self, variable: &str) -> Option<&Secret> {
+        self.0.get(variable)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Secret)> {
+        self.0.iter().map(|(variable, key)| (variable.as_str(), key))
+    }
+
+    /// The one key that is needed.
+    pub fn only(&self, variable: &str) -> CallerKeys {
+        self.get(variable).map(|key| (variable.to_owned(), key.clone())).into_iter().collect()
+    }
+}
+
+impl FromIterator<(String, Secret)> for CallerKeys {
+    fn from_iter<T: IntoIterator<Item = (String, Secret)>>(keys: T) -> Self {
+        Self(keys.into_iter().collect())
+    }
+}
+
 impl std::fmt::Display for KeySource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -74,6 +107,16 @@ impl Settings {
         let variable = self.api_key_env.clone().map(KeySource::Variable);
         let file = self.api_key_file.clone().map(KeySource::File);
         variable.or(file).or_else(|| self.api_key_command.clone().map(KeySource::Command))
+    }
+
+    /// The variable that may have the key: the one that is named, or the provider's usual one where nothing is said about
+    /// the model. A key of one model's server is not shown to another.
+    pub fn key_variable<'a>(&'a self, usual: Option<&'a str>) -> Option<&'a str> {
+        match (&self.api_key_env, self.key_source(), &self.base_url) {
+            (Some(named), ..) => Some(named),
+            (None, None, None) => usual,
+            _ => None,
+        }
     }
 
     /// What makes them unusable, in words.
@@ -105,6 +148,29 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_usual_variable_counts_only_where_nothing_is_said_about_the_model() {
+        let usual = Some("OPENAI_API_KEY");
+        assert_eq!(Settings::default().key_variable(usual), usual);
+        let named = Settings { api_key_env: Some("MY_KEY".into()), ..Settings::default() };
+        assert_eq!(named.key_variable(usual), Some("MY_KEY"));
+        let elsewhere = Settings { base_url: Some("http://127.0.0.1:1".into()), ..Settings::default() };
+        assert_eq!(elsewhere.key_variable(usual), None);
+        let file = Settings { api_key_file: Some("/key".into()), ..Settings::default() };
+        assert_eq!(file.key_variable(usual), None);
+    }
+
+    #[test]
+    fn keys_of_callers_are_carried_and_not_shown() {
+        let keys: CallerKeys = [("A", "sk-1"), ("B", "sk-2")]
+            .map(|(variable, key)| (variable.to_owned(), Secret::new(key)))
+            .into_iter()
+            .collect();
+        assert_eq!(keys.only("B").iter().map(|(_, key)| key.reveal()).collect::<Vec<_>>(), ["sk-2"]);
+        assert!(keys.only("C").is_empty());
+        assert!(!format!("{keys:?} {keys:#?}").contains("sk-"));
+    }
 
     #[test]
     fn faults_are_named() {

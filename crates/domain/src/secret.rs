@@ -3,8 +3,10 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroize;
 
 /// A key or a token. It has no `Display`, and its `Debug` says only that there is one: what prints it must ask for it.
+/// Its memory is wiped when it is let go of, so that no dump has it longer than it was needed.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
@@ -17,6 +19,12 @@ impl Secret {
     /// The value itself. Look twice where it goes.
     pub fn reveal(&self) -> &str {
         &self.0
+    }
+}
+
+impl Drop for Secret {
+    fn drop(&mut self) {
+        self.0.zeroize();
     }
 }
 

@@ -43,8 +43,7 @@ impl Engine {
         let policy = Policy { read, ..Policy::default() };
         let now = self.shared.clock.now().wall;
         let id = CampaignId::new(now, entropy());
-        let campaign =
-            Campaign { id, name, root, added: now, policy, tracked_hidden: Vec::new(), unwatched: None };
+        let campaign = Campaign { id, name, root, added: now, policy, tracked_hidden: Vec::new() };
         let commit = Commit {
             urgency: Urgency::Control,
             node_events: vec![(now, Event::CampaignAdded(Box::new(campaign.clone())))],
@@ -133,8 +132,7 @@ impl Engine {
     pub async fn look_at_campaign(&self, who: &str) -> Result<Campaign, Refusal> {
         let campaign = self.campaign(who).await?;
         let tracked_hidden = tracked_hidden(&campaign.root.path, &campaign.policy).await;
-        let unwatched = self.shared.watcher.unwatched(Path::new(&campaign.root.path));
-        Ok(Campaign { tracked_hidden, unwatched, ..campaign })
+        Ok(Campaign { tracked_hidden, ..campaign })
     }
 
     /// The campaign of a name, an id, or any path in it.

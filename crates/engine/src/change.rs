@@ -1,6 +1,6 @@
 //! Changes asked for by people: who asked, and the id that makes asking twice do it once.
 
-use ostler_domain::{Reason, Refusal, RequestId, event::By};
+use ostler_domain::{Reason, Refusal, RequestId, event::By, provider::CallerKeys};
 use ostler_store::{RequestReply, Store};
 
 /// Who asks, and under which id.
@@ -8,9 +8,16 @@ use ostler_store::{RequestReply, Store};
 pub struct Change {
     pub by: By,
     pub request: Option<RequestId>,
+    /// Keys of models that came along, for the agents that this starts.
+    pub keys: CallerKeys,
 }
 
 impl Change {
+    #[must_use]
+    pub fn with_keys(self, keys: CallerKeys) -> Self {
+        Self { keys, ..self }
+    }
+
     /// What was answered when this request was done before; a refusal when it was another request.
     pub(crate) async fn done_before(
         &self,

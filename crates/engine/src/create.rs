@@ -19,6 +19,7 @@ use crate::{
     audit::{Decision, Entry},
     campaign::{check_same, tracked_hidden},
     clock::entropy,
+    upstream,
 };
 
 /// What a caller wants a session to be.
@@ -80,9 +81,15 @@ impl Engine {
         let settings = self.shared.options.providers.of(provider.name())?;
         let home = self.shared.options.home_dir.as_deref();
         self.shared.programs.find(provider.as_ref(), &settings, home).await?;
+        upstream::check_key(provider.as_ref(), &settings, &change.keys)?;
         self.shared.check_confinable().await?;
         let _naming = self.shared.naming.lock().await;
-        let name = self.name_for(&wanted).await?;
+        let slug = || wanted.prompt.as_deref().and_then(Name::slug).or_else(|| Name::slug(&wanted.provider));
+        let made = |n: u32| {
+            let slug = slug().unwrap_or_else(|| unreachable!("a provider's name is a name"));
+            if n == 1 { slug } else { slug.numbered(n) }
+        };
+        let name = self.free_name(wanted.name.as_ref(), made).await?;
         let now = self.shared.clock.now().wall;
         let id = SessionId::new(now, entropy());
         let place = Place {
@@ -101,6 +108,7 @@ impl Engine {
             campaign: campaign.id,
             key: format!("adhoc:{id}"),
             name,
+            forked_from: None,
         });
         let messages = wanted.prompt.iter().map(|text| (new_message(now, text), None)).collect();
         let done = change.done(&fingerprint, id.to_string());
@@ -110,6 +118,7 @@ impl Engine {
             Err(CommitError::RequestDone { reply, .. }) => self.session(&reply).await,
             Err(error) => Err(error.into()),
             Ok(view) => {
+                self.shared.bring_keys(id, &wanted.provider, &change.keys)?;
                 self.shared.wake(id).await?;
                 Ok(view)
             }
@@ -199,26 +208,28 @@ impl Engine {
         }
     }
 
-    /// The name asked for, or one made from the prompt; numbered when a session that has not ended has it.
-    async fn name_for(&self, wanted: &NewSession) -> Result<Name, Refusal> {
-        let slug = || wanted.prompt.as_deref().and_then(Name::slug).or_else(|| Name::slug(&wanted.provider));
-        let first = match &wanted.name {
-            Some(name) => name.clone(),
-            None => slug().unwrap_or_else(|| unreachable!("a provider's name is a name")),
-        };
+    /// The name asked for, or the first of those made, that no session has which has not ended.
+    pub(crate) async fn free_name(
+        &self,
+        asked: Option<&Name>,
+        made: impl Fn(u32) -> Name,
+    ) -> Result<Name, Refusal> {
+        if let Some(name) = asked {
+            let Some(holder) = self.holder_of(name).await? else { return Ok(name.clone()) };
+            return Err(Refusal::new(
+                Reason::NameTaken,
+                format!("{name} is the name of a session that has not ended"),
+            )
+            .because(format!("session {} is {}", holder.id.short(), holder.status.as_str()))
+            .hint(format!("ostler send {name} \"…\""), "says something to that one"));
+        }
         for n in 1..u32::MAX {
-            let name = if n == 1 { first.clone() } else { first.numbered(n) };
-            let Some(holder) = self.holder_of(&name).await? else { return Ok(name) };
-            if wanted.name.is_some() {
-                return Err(Refusal::new(
-                    Reason::NameTaken,
-                    format!("{name} is the name of a session that has not ended"),
-                )
-                .because(format!("session {} is {}", holder.id.short(), holder.status.as_str()))
-                .hint(format!("ostler send {name} \"…\""), "says something to that one"));
+            let name = made(n);
+            if self.holder_of(&name).await?.is_none() {
+                return Ok(name);
             }
         }
-        Ok(first)
+        Ok(made(1))
     }
 
     async fn holder_of(&self, name: &Name) -> Result<Option<View>, Refusal> {

@@ -57,7 +57,7 @@ impl Shared {
         };
         // Where there is no gateway, the agent's own settings and login are all that leads to its model.
         if let Some(gateway) = &mut gateway {
-            gateway.model = upstream::order(provider, &settings, created).await?;
+            gateway.model = upstream::order(provider, &settings, created, &self.keys).await?;
         }
         let has_model = gateway.as_ref().is_some_and(|gateway| gateway.model.is_some());
         let host_home = match &confined {
@@ -171,7 +171,7 @@ fn is_shown_anyway(path: &Path) -> bool {
 }
 
 /// A refusal in one line, for an obituary.
-fn in_words(refusal: &Refusal) -> String {
+pub(crate) fn in_words(refusal: &Refusal) -> String {
     let why = refusal.why.iter().map(|why| format!(": {why}"));
     let hints = refusal.hints.iter().map(|hint| format!("; try: {} ({})", hint.command, hint.effect));
     std::iter::once(refusal.message.clone()).chain(why).chain(hints).collect()

@@ -47,6 +47,23 @@ impl Shared {
         }
     }
 
+    /// How a copy of a conversation begins, whose home has been copied.
+    pub(crate) async fn begin_fork(&self, old: &State, copy: ConversationId) -> Result<Begin, Refusal> {
+        let created = old.created();
+        let provider = self.provider(&created.config.provider)?;
+        let Some(provider_id) = old.bound_id().or(created.begin.provider_id()).map(str::to_owned) else {
+            // Nothing was said yet.
+            return Ok(created.begin.clone());
+        };
+        let seed = self.seed(created.conversation).await?;
+        let why = match self.gone(provider.as_ref(), copy, &provider_id).await {
+            None if provider.tries_fork() => return Ok(Begin::Fork { provider_id, seed }),
+            None => format!("{} cannot branch off a conversation", provider.name()),
+            Some(why) => why,
+        };
+        Ok(Begin::Reseed { why, seed })
+    }
+
     /// Why what the provider remembered is gone; none while it is there, or cannot be looked for.
     async fn gone(&self, provider: &dyn Provider, conversation: ConversationId, id: &str) -> Option<String> {
         let memory = provider.memory(id)?;

@@ -67,9 +67,10 @@ impl Engine {
                 return Err(self.with_obituaries(&view, refusal).await);
             }
             let done = |successor: &View| change.done(&fingerprint, reply(successor, true));
-            let session = restart::after(self, &view, Some(message), &change.by, done).await?;
+            let session = restart::after(self, &view, Some(message), None, &change, done).await?;
             return Ok(Sent { message: id, session, woke: true });
         }
+        self.shared.bring_keys(view.id, &view.provider, &change.keys)?;
         let done = change.done(&fingerprint, reply(&view, false));
         let handle = self.shared.wake(view.id).await?.ok_or_else(|| just_ended(&view))?;
         let session = handle.request(Request::Prompt(message), change.by, done).await?;
@@ -123,6 +124,9 @@ impl Engine {
         change: Change,
     ) -> Result<View, Refusal> {
         let view = self.session(who).await?;
+        if view.outcome.is_none() {
+            self.shared.bring_keys(view.id, &view.provider, &change.keys)?;
+        }
         let when_used_up = view.budget.map(|budget| budget.when_used_up).unwrap_or_default();
         let budget = max_tokens
             .map(|tokens| Budget { tokens: if tokens == 0 { u64::MAX } else { tokens }, when_used_up });
@@ -132,6 +136,15 @@ impl Engine {
     /// Ends the turn, not the session.
     pub async fn interrupt(&self, who: &str, change: Change) -> Result<View, Refusal> {
         self.ask(who, Request::Interrupt, change).await
+    }
+
+    /// Has a session go on with another model. Says whether its agent was told: one that cannot change it while it lives
+    /// has it from the next session on.
+    pub async fn set_model(&self, who: &str, model: &str, change: Change) -> Result<(View, bool), Refusal> {
+        let view = self.session(who).await?;
+        let while_it_lives = self.shared.provider(&view.provider)?.capabilities().model_change;
+        let request = Request::Model { model: model.to_owned(), while_it_lives };
+        Ok((self.ask(&view.id.to_string(), request, change).await?, while_it_lives))
     }
 
     /// Answers an agent that asks for leave.

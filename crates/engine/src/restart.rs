@@ -5,8 +5,9 @@ use std::{sync::Arc, time::Duration};
 use ostler_domain::{
     Message, Reason, Refusal, SessionId,
     event::By,
+    provider::CallerKeys,
     query::{Page, SessionFilter},
-    session::{Request, Restart, State, StopRule, View},
+    session::{Config, Request, Restart, State, StopRule, View},
 };
 use ostler_store::{CommitError, RequestReply};
 
@@ -24,23 +25,32 @@ const GONE_WITHIN: Duration = Duration::from_secs(30);
 
 impl Engine {
     /// Replaces a session's process: ends it if it lives, and goes on in a new session of the same conversation.
-    pub async fn restart(&self, who: &str, change: Change) -> Result<View, Refusal> {
+    pub async fn restart(&self, who: &str, model: Option<String>, change: Change) -> Result<View, Refusal> {
         let view = self.session(who).await?;
-        let fingerprint = format!("restart {}", view.id);
+        let fingerprint = match &model {
+            None => format!("restart {}", view.id),
+            Some(model) => format!("restart {} {model}", view.id),
+        };
         if let Some(reply) = change.done_before(&self.shared.store, &fingerprint).await? {
             return self.session(&reply).await;
         }
         if view.outcome.is_some() {
-            return after(self, &view, None, &change.by, |new| change.done(&fingerprint, new.id.to_string()))
-                .await;
+            let done = |new: &View| change.done(&fingerprint, new.id.to_string());
+            return after(self, &view, None, model, &change, done).await;
         }
         // Before the old one is ended: what cannot go on is not stopped for it.
         check_same(&self.campaign(&view.campaign.to_string()).await?)?;
         if let Some(halt) = self.halted() {
             return Err(halt.refusal());
         }
+        // The end of the old session hands them to the new one.
+        self.shared.bring_keys(view.id, &view.provider, &change.keys)?;
         let mut published = self.shared.store.published();
         if let Some(handle) = self.shared.wake(view.id).await? {
+            if let Some(model) = model {
+                let request = Request::Model { model, while_it_lives: false };
+                handle.request(request, change.by.clone(), None).await?;
+            }
             handle.request(Request::Stop(StopRule::Restart), change.by.clone(), None).await?;
         }
         // The end of the old session schedules the new one; it is found by what it continues.
@@ -89,7 +99,8 @@ pub(crate) async fn after(
     engine: &Engine,
     old: &View,
     message: Option<Message>,
-    by: &By,
+    model: Option<String>,
+    change: &Change,
     done: impl FnOnce(&View) -> Option<RequestReply>,
 ) -> Result<View, Refusal> {
     if let Some(halt) = engine.halted() {
@@ -109,7 +120,8 @@ pub(crate) async fn after(
         .map(|loaded| loaded.state)
         .ok_or_else(|| Refusal::internal(format!("session {} cannot be read", old.id)))?;
     // A person's word ends a quarantine: the count begins anew.
-    record(engine, &state, 0, message, by, done).await
+    let next = Next { short_lives: 0, message, model };
+    record(engine, &state, next, change, done).await
 }
 
 /// Goes on with a session by its restart policy, unless it has gone on meanwhile or all agents are halted.
@@ -126,16 +138,24 @@ pub(crate) async fn go_on(shared: &Arc<Shared>, id: SessionId) -> Result<(), Ref
     let Some(loaded) = shared.store.load_session(id).await? else { return Ok(()) };
     let by_person = loaded.state.stop().is_some_and(|stop| stop.rule == StopRule::Restart);
     let short_lives = if by_person { 0 } else { loaded.state.short_lives() };
-    record(&engine, &loaded.state, short_lives, None, &By::ostler(), |_| None).await?;
+    let change = Change { by: By::ostler(), request: None, keys: CallerKeys::default() };
+    let next = Next { short_lives, message: None, model: None };
+    record(&engine, &loaded.state, next, &change, |_| None).await?;
     Ok(())
+}
+
+/// In what the new session differs from the old one.
+struct Next {
+    short_lives: u32,
+    message: Option<Message>,
+    model: Option<String>,
 }
 
 async fn record(
     engine: &Engine,
     old: &State,
-    short_lives: u32,
-    message: Option<Message>,
-    by: &By,
+    next: Next,
+    change: &Change,
     done: impl FnOnce(&View) -> Option<RequestReply>,
 ) -> Result<View, Refusal> {
     let before = old.created();
@@ -151,16 +171,20 @@ async fn record(
         chain: before.chain,
         spawned_by: before.spawned_by,
         restart_count: before.restart_count + 1,
-        short_lives,
+        short_lives: next.short_lives,
         begin: engine.shared.begin_after(old).await?,
     };
     let carried = old.undelivered().cloned().map(|message| (message, Some(before.id)));
-    let messages: Vec<_> = carried.chain(message.map(|message| (message, None))).collect();
+    let messages: Vec<_> = carried.chain(next.message.map(|message| (message, None))).collect();
     engine.shared.check_confinable().await?;
-    let created = created(&campaign, before.config.clone(), engine.shared.sandbox(), place);
+    let model = next.model.or_else(|| old.next_model().map(str::to_owned));
+    let config = Config { model, ..before.config.clone() };
+    let created = created(&campaign, config, engine.shared.sandbox(), place);
     let preview = State::new(created.clone(), now).view();
-    match engine.record_session(created, messages, Vec::new(), by, done(&preview)).await {
+    match engine.record_session(created, messages, Vec::new(), &change.by, done(&preview)).await {
         Ok(view) => {
+            engine.shared.keys.hand_on(before.id, id);
+            engine.shared.bring_keys(id, &before.config.provider, &change.keys)?;
             engine.shared.wake(id).await?;
             Ok(view)
         }

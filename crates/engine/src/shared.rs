@@ -23,6 +23,7 @@ use crate::{
     deltas::Deltas,
     hidden_watch::Watcher,
     keeper::Program,
+    keys::Keys,
     options::Options,
     programs::Programs,
     session::{Actor, Handle},
@@ -47,6 +48,7 @@ pub(crate) struct Shared {
     /// Set when a sandbox has been seen to start.
     pub(crate) can_confine: OnceLock<()>,
     pub(crate) programs: Programs,
+    pub(crate) keys: Keys,
     /// Names are chosen and conversations opened one at a time.
     pub(crate) naming: tokio::sync::Mutex<()>,
 }
@@ -92,6 +94,7 @@ impl Shared {
             cgroups: Cgroups::find(),
             can_confine: OnceLock::new(),
             programs: Programs::default(),
+            keys: Keys::default(),
             naming: tokio::sync::Mutex::new(()),
         }
     }

@@ -9,16 +9,16 @@ use std::{
 };
 
 use ostler_domain::{
-    Secret,
+    Reason, Refusal, Secret,
     gateway::{Allowance, KeyScheme, ModelOrder, Upstream},
     limits::GATEWAY_PORT,
-    provider::{KeySource, Settings},
+    provider::{CallerKeys, KeySource, Settings},
     session::Created,
 };
 use ostler_providers::{ModelAccess, Provider};
 use tokio::{io::AsyncReadExt, process::Command, time::timeout};
 
-use crate::keeper::NotStarted;
+use crate::{keeper::NotStarted, keys::Keys, launch::in_words};
 
 /// Longest key; tokens of single sign-on have some kilobytes.
 const KEY_BYTES: u64 = 64 * 1024;
@@ -33,8 +33,10 @@ pub(crate) async fn order(
     provider: &dyn Provider,
     settings: &Settings,
     created: &Created,
+    keys: &Keys,
 ) -> Result<Option<ModelOrder>, NotStarted> {
-    let source = settings.key_source();
+    let brought = |variable: &str| keys.of(created.id, variable);
+    let source = source(provider, settings, brought);
     if settings.base_url.is_none() && source.is_none() {
         return Ok(None);
     }
@@ -49,7 +51,11 @@ pub(crate) async fn order(
         .map_err(|fault| refuse(format!("providers.{name}.base_url is {url}, but {fault}")))?;
     let key = match source {
         Some(source) => {
-            Some(key(&source).await.map_err(|why| refuse(format!("the key of {name} is missing: {why}")))?)
+            let missing = |why| NotStarted {
+                stage: Reason::ProviderAuth.as_str().to_owned(),
+                message: in_words(&no_key(name, why)),
+            };
+            Some(key(&source, brought).await.map_err(missing)?)
         }
         None => None,
     };
@@ -59,25 +65,71 @@ pub(crate) async fn order(
     Ok(Some(order))
 }
 
+/// Where the key is: as configured, or in the provider's usual variable where nothing is said and somebody has it.
+fn source(
+    provider: &dyn Provider,
+    settings: &Settings,
+    brought: impl Fn(&str) -> Option<Secret>,
+) -> Option<KeySource> {
+    settings.key_source().or_else(|| {
+        let variable = settings.key_variable(provider.key_variable())?;
+        let has = brought(variable).is_some() || std::env::var_os(variable).is_some();
+        has.then(|| KeySource::Variable(variable.to_owned()))
+    })
+}
+
+/// Refuses a session whose key is in a variable that neither its caller nor this daemon has: it could only fail.
+pub(crate) fn check_key(
+    provider: &dyn Provider,
+    settings: &Settings,
+    keys: &CallerKeys,
+) -> Result<(), Refusal> {
+    match &settings.api_key_env {
+        Some(name) => {
+            variable(name, keys.get(name).cloned()).map(drop).map_err(|why| no_key(provider.name(), why))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The key of a provider cannot be had.
+fn no_key(name: &str, why: String) -> Refusal {
+    Refusal::new(Reason::ProviderAuth, format!("the key of {name} is missing"))
+        .because(why)
+        .hint(format!("ostler config get providers.{name}"), "says where it is looked for")
+        .hint(format!("ostler config set providers.{name}.api_key_file PATH"), "names a file that has it")
+}
+
 /// The model as the agent sees it.
 pub(crate) fn access() -> ModelAccess {
     ModelAccess { base_url: format!("http://127.0.0.1:{GATEWAY_PORT}"), key: NO_KEY.to_owned() }
 }
 
-async fn key(source: &KeySource) -> Result<Secret, String> {
-    let said = match source {
-        KeySource::Variable(name) => std::env::var(name).map_err(|_| {
-            format!("the daemon's environment has no {name}; start the daemon with it, or use api_key_file")
-        })?,
+async fn key(source: &KeySource, brought: impl Fn(&str) -> Option<Secret>) -> Result<Secret, String> {
+    match source {
+        KeySource::Variable(name) => variable(name, brought(name)),
         KeySource::File(path) => {
-            read(path).await.map_err(|error| format!("{} cannot be read: {error}", path.display()))?
+            let said = read(path).await;
+            usable(said.map_err(|error| format!("{} cannot be read: {error}", path.display()))?)
         }
         KeySource::Command(command) => {
-            output(command).await.map_err(|error| format!("\"{command}\" gives none: {error}"))?
+            usable(output(command).await.map_err(|error| format!("\"{command}\" gives none: {error}"))?)
         }
-    };
-    let line = said.lines().next().unwrap_or_default().trim();
-    // It becomes a part of a header.
+    }
+}
+
+/// The caller's, else the daemon's own.
+fn variable(name: &str, brought: Option<Secret>) -> Result<Secret, String> {
+    let own = || std::env::var(name).ok().map(Secret::new);
+    let found = brought.filter(|key| !key.reveal().is_empty()).or_else(own);
+    usable(found.ok_or_else(|| {
+        format!("{name} is neither in the environment of whoever asked for this nor in the daemon's")
+    })?)
+}
+
+/// The first line of what was said. It becomes a part of a header.
+fn usable(said: Secret) -> Result<Secret, String> {
+    let line = said.reveal().lines().next().unwrap_or_default().trim();
     if line.is_empty() || !line.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err("what is there is empty, or no key".to_owned());
     }
@@ -85,16 +137,17 @@ async fn key(source: &KeySource) -> Result<Secret, String> {
 }
 
 /// On a thread of its own: it may be a file of a slow disk, or none at all but a pipe.
-async fn read(path: &Path) -> io::Result<String> {
+async fn read(path: &Path) -> io::Result<Secret> {
     let path = path.to_owned();
     let read = tokio::task::spawn_blocking(move || {
         let mut text = String::new();
-        std::fs::File::open(path)?.take(KEY_BYTES).read_to_string(&mut text).map(|_| text)
+        std::fs::File::open(path)?.take(KEY_BYTES).read_to_string(&mut text)?;
+        Ok(Secret::new(text))
     });
     timeout(COMMAND_TIME, read).await.map_err(|_| io::ErrorKind::TimedOut)?.map_err(io::Error::other)?
 }
 
-async fn output(command: &str) -> Result<String, String> {
+async fn output(command: &str) -> Result<Secret, String> {
     let mut child = Command::new("/bin/sh")
         .args(["-c", command])
         .stdin(Stdio::null())
@@ -114,7 +167,7 @@ async fn output(command: &str) -> Result<String, String> {
         Err(_) => Err(format!("it takes longer than {} s", COMMAND_TIME.as_secs())),
         Ok(Err(error)) => Err(error.to_string()),
         Ok(Ok(status)) if !status.success() => Err(format!("it ended with {status}")),
-        Ok(Ok(_)) => Ok(text),
+        Ok(Ok(_)) => Ok(Secret::new(text)),
     }
 }
 
@@ -122,22 +175,34 @@ async fn output(command: &str) -> Result<String, String> {
 mod tests {
     use super::*;
 
+    #[test]
+    fn the_caller_s_variable_comes_before_the_daemon_s() {
+        // Every process has this one.
+        let own = variable("PATH", None).unwrap();
+        assert_eq!(own.reveal(), std::env::var("PATH").unwrap());
+        assert_eq!(variable("PATH", Some(Secret::new("sk-brought\n"))).unwrap().reveal(), "sk-brought");
+        assert_eq!(variable("PATH", Some(Secret::new(""))).unwrap(), own, "an empty one is none");
+    }
+
     #[tokio::test]
     async fn a_key_is_the_first_line_of_its_source_and_a_missing_one_is_said() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("key");
         std::fs::write(&file, "sk-of-a-file\nsecond line\n").unwrap();
-        assert_eq!(key(&KeySource::File(file)).await.unwrap().reveal(), "sk-of-a-file");
+        assert_eq!(key(&KeySource::File(file), |_| None).await.unwrap().reveal(), "sk-of-a-file");
         let command = |text: &str| KeySource::Command(text.to_owned());
-        assert_eq!(key(&command("echo ' sk-of-a-command '")).await.unwrap().reveal(), "sk-of-a-command");
+        assert_eq!(
+            key(&command("echo ' sk-of-a-command '"), |_| None).await.unwrap().reveal(),
+            "sk-of-a-command"
+        );
         for (source, why) in [
             (KeySource::File(dir.path().join("none")), "cannot be read"),
-            (KeySource::Variable("OSTLER_TEST_NO_SUCH_KEY".to_owned()), "has no OSTLER_TEST_NO_SUCH_KEY"),
+            (KeySource::Variable("OSTLER_TEST_NO_SUCH_KEY".to_owned()), "OSTLER_TEST_NO_SUCH_KEY is neither"),
             (command("exit 3"), "exit status: 3"),
             (command("true"), "no key"),
             (command("printf 'a\\rb'"), "no key"),
         ] {
-            let refused = key(&source).await.unwrap_err();
+            let refused = key(&source, |_| None).await.unwrap_err();
             assert!(refused.contains(why), "{refused}");
         }
     }

@@ -46,9 +46,19 @@ pub trait Provider: Send + Sync {
         None
     }
 
+    /// The variable in which people usually have the key of its default base URL.
+    fn key_variable(&self) -> Option<&str> {
+        None
+    }
+
     /// How its model wants to be shown the key; none when that follows from where the model is.
     fn key_scheme(&self) -> Option<KeyScheme> {
         None
+    }
+
+    /// Whether to try to branch off what its agent remembers. Some say only when they are asked whether they can.
+    fn tries_fork(&self) -> bool {
+        self.capabilities().fork
     }
 
     /// Settings of a session (`--config KEY=VALUE`) that mean nothing to this provider are refused when it is created.

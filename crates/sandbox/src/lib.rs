@@ -45,7 +45,6 @@ mod landlock;
 mod limits;
 pub mod observe;
 mod seccomp;
-mod set_ids;
 
 mod probe;
 

@@ -60,15 +60,20 @@ pub(super) fn initialized(version: &str) -> Value {
         "agentCapabilities": {
             "loadSession": true,
             "promptCapabilities": {"image": false, "audio": false, "embeddedContext": false},
-            "sessionCapabilities": {"resume": {}},
+            "sessionCapabilities": {"resume": {}, "fork": {}},
         },
         "authMethods": [],
     })
 }
 
-pub(super) fn opened(session: Option<&str>, model: &str) -> Value {
-    let mut result =
-        json!({"models": {"currentModelId": model, "availableModels": [{"modelId": model, "name": model}]}});
+/// The conversation's own model, and the one that this agent was started with.
+pub(super) fn opened(session: Option<&str>, model: &str, configured: &str) -> Value {
+    let is_other = configured != model;
+    let models: Vec<Value> = std::iter::once(model)
+        .chain(is_other.then_some(configured))
+        .map(|model| json!({"modelId": model, "name": model}))
+        .collect();
+    let mut result = json!({"models": {"currentModelId": model, "availableModels": models}});
     if let Some(session) = session {
         result["sessionId"] = session.into();
     }

@@ -29,25 +29,31 @@ impl Journal {
 
     /// Opens a conversation and reads what it has. A last line that was cut off is removed: it was never acted upon.
     pub(super) fn open(dir: &Path, id: &str) -> io::Result<(Self, Vec<Entry>)> {
-        if !is_plain(id) {
-            return Err(io::Error::new(io::ErrorKind::NotFound, "no such conversation"));
-        }
+        check(id)?;
         let mut file = OpenOptions::new().read(true).append(true).open(path(dir, id))?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
-        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let whole = whole(&bytes);
         if whole < bytes.len() {
             file.set_len(whole as u64)?;
             file.seek(SeekFrom::End(0))?;
         }
-        let lines = bytes[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        let entries = lines
-            .map(|line| {
-                serde_json::from_slice(line)
-                    .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
-            })
-            .collect::<io::Result<_>>()?;
+        let entries = entries(&bytes[..whole])?;
         Ok((Self { file }, entries))
+    }
+
+    fn read(dir: &Path, id: &str) -> io::Result<Vec<Entry>> {
+        check(id)?;
+        let bytes = fs::read(path(dir, id))?;
+        entries(&bytes[..whole(&bytes)])
+    }
+
+    /// A new conversation that begins with what another one has; that one is only read.
+    pub(super) fn copy(dir: &Path, from: &str, id: &str) -> io::Result<(Self, Vec<Entry>)> {
+        let entries = Self::read(dir, from)?;
+        let mut copy = Self::create(dir, id)?;
+        entries.iter().try_for_each(|entry| copy.add(entry))?;
+        Ok((copy, entries))
     }
 
     pub(super) fn add(&mut self, entry: &Entry) -> io::Result<()> {
@@ -56,6 +62,24 @@ impl Journal {
         self.file.write_all(&line)?;
         self.file.sync_data()
     }
+}
+
+fn check(id: &str) -> io::Result<()> {
+    let unknown = || io::Error::new(io::ErrorKind::NotFound, "no such conversation");
+    is_plain(id).then_some(()).ok_or_else(unknown)
+}
+
+/// How much of a file is whole lines.
+fn whole(bytes: &[u8]) -> usize {
+    bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1)
+}
+
+fn entries(bytes: &[u8]) -> io::Result<Vec<Entry>> {
+    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let read = |line: &[u8]| {
+        serde_json::from_slice(line).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    };
+    lines.map(read).collect()
 }
 
 /// Ids are ours: letters, digits and dashes. Nothing else becomes a path.
@@ -89,6 +113,18 @@ mod tests {
         assert_eq!(entries, [said("one"), said("two")]);
         journal.add(&said("three")).unwrap();
         assert_eq!(Journal::open(dir.path(), "abc").unwrap().1.len(), 3);
+    }
+
+    #[test]
+    fn a_copy_goes_its_own_way() {
+        let dir = tempfile::tempdir().unwrap();
+        Journal::create(dir.path(), "abc").unwrap().add(&said("one")).unwrap();
+        let (mut copy, entries) = Journal::copy(dir.path(), "abc", "def").unwrap();
+        assert_eq!(entries, [said("one")]);
+        copy.add(&said("two")).unwrap();
+        assert_eq!(Journal::open(dir.path(), "abc").unwrap().1, [said("one")]);
+        assert_eq!(Journal::open(dir.path(), "def").unwrap().1, [said("one"), said("two")]);
+        assert!(Journal::copy(dir.path(), "../abc", "ghi").is_err());
     }
 
     #[test]

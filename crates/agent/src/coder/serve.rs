@@ -320,31 +320,36 @@ impl Agent {
                 self.prompts.push_back((id.clone(), text.join("\n\n")));
                 Ok(())
             }
-            "session/new" | "session/load" | "session/resume" if self.is_working => {
+            "session/new" | "session/load" | "session/resume" | "session/fork" if self.is_working => {
                 acp::refuse(id, acp::INTERNAL, "a turn is running")
             }
-            "session/new" => self.open(id, params, None),
-            "session/load" => self.open(id, params, Some(true)),
-            "session/resume" => self.open(id, params, Some(false)),
+            "session/new" => self.open(id, params, Origin::Nothing),
+            "session/load" => self.open(id, params, Origin::Before { tell: true }),
+            "session/resume" => self.open(id, params, Origin::Before { tell: false }),
+            "session/fork" => self.open(id, params, Origin::Copy),
             "session/set_model" => self.set_model(id, params),
             _ => acp::refuse(id, acp::METHOD_NOT_FOUND, &format!("{method} is not known")),
         }
     }
 
-    /// Opens a conversation: a new one, or one of before, told again or not.
-    fn open(&mut self, id: &Value, params: &Value, before: Option<bool>) -> io::Result<()> {
+    /// Opens a conversation.
+    fn open(&mut self, id: &Value, params: &Value, from: Origin) -> io::Result<()> {
         let Some(root) = params["cwd"].as_str().and_then(|cwd| PathBuf::from(cwd).canonicalize().ok()) else {
             return acp::refuse(id, acp::INVALID_PARAMS, "cwd is not a directory");
         };
         let dir = Journal::dir(&self.home);
         let wanted = params["sessionId"].as_str().unwrap_or_default();
-        let opened = match before {
-            None => {
+        let opened = match from {
+            Origin::Nothing => {
                 let name = new_id();
                 Journal::create(&dir, &name).map(|journal| (name, journal, Vec::new()))
             }
-            Some(_) => {
+            Origin::Before { .. } => {
                 Journal::open(&dir, wanted).map(|(journal, entries)| (wanted.to_owned(), journal, entries))
+            }
+            Origin::Copy => {
+                let name = new_id();
+                Journal::copy(&dir, wanted, &name).map(|(journal, entries)| (name, journal, entries))
             }
         };
         let (name, mut journal, entries) = match opened {
@@ -362,11 +367,12 @@ impl Agent {
             conversation.apply(entry);
         }
         let voice = Voice { session: name.clone() };
-        if before == Some(true) {
+        if from == (Origin::Before { tell: true }) {
             voice.replay(&conversation)?;
         }
         let model = conversation.model.clone().unwrap_or_else(|| self.settings.model.clone());
-        acp::answer(id, acp::opened(before.is_none().then_some(name.as_str()), &model))?;
+        let is_new = !matches!(from, Origin::Before { .. });
+        acp::answer(id, acp::opened(is_new.then_some(name.as_str()), &model, &self.settings.model))?;
         let talk = Talk { conversation, ..Talk::default() };
         self.session = Some(Session { voice, root, journal, talk });
         Ok(())
@@ -384,6 +390,18 @@ impl Agent {
             _ => acp::refuse(id, acp::INVALID_PARAMS, "modelId is missing"),
         }
     }
+}
+
+/// What a conversation begins as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Nothing,
+    /// One of before, told again or not.
+    Before {
+        tell: bool,
+    },
+    /// A copy of one of before, which stays as it is.
+    Copy,
 }
 
 fn system_prompt(root: &std::path::Path, instructions: Option<&str>) -> String {

@@ -49,6 +49,11 @@ struct Changed {
     providers: BTreeMap<String, Settings>,
 }
 
+/// What a `config.toml` says about providers; none where it cannot be understood.
+pub(crate) fn provider_settings(text: &str) -> Option<BTreeMap<String, Settings>> {
+    toml_edit::de::from_str::<Changed>(text).ok().map(|said| said.providers)
+}
+
 pub(crate) fn run(app: &App, args: ConfigArgs) -> Result<u8, Failure> {
     let path = app.home()?.config_toml();
     let text = match fs::read_to_string(&path) {

@@ -15,6 +15,7 @@ mod doctor;
 pub(crate) mod ended;
 mod events;
 mod exec;
+mod fork;
 mod halt;
 mod init;
 mod inside;
@@ -24,6 +25,7 @@ mod logs;
 mod ls;
 mod man;
 mod many;
+mod model;
 mod pause;
 mod price;
 mod provider;
@@ -42,6 +44,7 @@ mod userns;
 mod version;
 mod wait;
 
+pub(crate) use config::provider_settings;
 pub(crate) use daemon::is_gone;
 
 use clap::{Args, Subcommand};
@@ -148,6 +151,10 @@ pub(crate) enum SessionCommand {
     Resume(resume::ResumeArgs),
     /// Replace the process; the conversation goes on
     Restart(restart::RestartArgs),
+    /// Go on with another model
+    Model(model::ModelArgs),
+    /// Begin a new conversation as a copy of another one, which stays as it is
+    Fork(fork::ForkArgs),
     /// Wait for the end; the exit code says how it ended
     Wait(wait::WaitArgs),
 }
@@ -216,6 +223,8 @@ async fn session(app: &App, verb: SessionCommand) -> Result<u8, Failure> {
         SessionCommand::Pause(args) => pause::run(app, args).await,
         SessionCommand::Resume(args) => resume::run(app, args).await,
         SessionCommand::Restart(args) => restart::run(app, args).await,
+        SessionCommand::Model(args) => model::run(app, args).await,
+        SessionCommand::Fork(args) => fork::run(app, args).await,
         SessionCommand::Wait(args) => wait::run(app, args).await,
     }
 }

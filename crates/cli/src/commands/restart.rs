@@ -9,12 +9,16 @@ use crate::{app::App, failure::Failure};
 pub(crate) struct RestartArgs {
     #[command(flatten)]
     operands: Operands,
+    /// Go on with this model
+    #[arg(short, long)]
+    model: Option<String>,
 }
 
 pub(crate) async fn run(app: &App, args: RestartArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
     let act = async |client: &ostler_client::Client, who: &str| {
-        Ok(("is the new session of this conversation".to_owned(), client.restart_session(who).await?))
+        let fresh = client.restart_with_model(who, args.model.as_deref()).await?;
+        Ok(("is the new session of this conversation".to_owned(), fresh))
     };
     many::each(app, &client, &args.operands, act).await
 }

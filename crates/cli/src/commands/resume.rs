@@ -16,6 +16,9 @@ pub(crate) struct ResumeArgs {
     /// Let the tape become this large: 8GiB
     #[arg(long, value_parser = parse::bytes, value_name = "SIZE")]
     tape: Option<u64>,
+    /// Go on with this model
+    #[arg(short, long)]
+    model: Option<String>,
 }
 
 pub(crate) async fn run(app: &App, args: ResumeArgs) -> Result<u8, Failure> {
@@ -29,10 +32,13 @@ pub(crate) async fn run(app: &App, args: ResumeArgs) -> Result<u8, Failure> {
         let session = client.session(who).await?;
         // Nobody must know a session's state to pick a verb: what has ended goes on in a new session.
         if session.outcome.is_some() {
-            let fresh = client.restart_session(who).await?;
+            let fresh = client.restart_with_model(who, args.model.as_deref()).await?;
             let is_raised = args.budget.is_some() || args.tape.is_some();
             let fresh = if is_raised { client.resume_session(raised(&fresh)).await? } else { fresh };
             return Ok(("goes on".to_owned(), fresh));
+        }
+        if let Some(model) = &args.model {
+            client.set_model(who, model).await?;
         }
         Ok(("goes on".to_owned(), client.resume_session(raised(&session)).await?))
     };

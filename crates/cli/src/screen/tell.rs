@@ -44,7 +44,10 @@ pub(super) fn tell(event: &Event) -> Told {
                 changed.by.0
             ),
         ),
-        Event::ConversationOpened(opened) => Told::new("opened", format!("conversation {}", opened.name)),
+        Event::ConversationOpened(opened) => {
+            let origin = opened.forked_from.map(|from| format!(", a fork of {}", from.short()));
+            Told::new("opened", format!("conversation {}{}", opened.name, origin.unwrap_or_default()))
+        }
         Event::Halted(halted) => {
             let what = if halted.freeze { "all agents frozen" } else { "all agents killed" };
             Told::new("halted", with_reason(format!("{what} by {}", halted.by.0), &halted.why))
@@ -121,7 +124,8 @@ pub(super) fn tell(event: &Event) -> Told {
                 .faint()
         }
         Event::ModelChanged(changed) => {
-            Told::new("model", format!("{}, asked by {}", one_line(&changed.model, 80), changed.by.0))
+            let when = if changed.at_next_session { " from the next session on" } else { "" };
+            Told::new("model", format!("{}{when}, asked by {}", one_line(&changed.model, 80), changed.by.0))
         }
         Event::ContextReset(reset) => {
             Told::new("reset", format!("the agent lost its memory: {}", one_line(&reset.why, SHORT)))

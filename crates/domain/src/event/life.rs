@@ -115,6 +115,9 @@ pub struct ProviderBound {
 pub struct ModelChanged {
     pub model: String,
     pub by: By,
+    /// The agent cannot change its model while it lives: the conversation's next session begins with this one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_next_session: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

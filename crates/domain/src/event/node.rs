@@ -41,6 +41,9 @@ pub struct ConversationOpened {
     pub campaign: CampaignId,
     pub key: String,
     pub name: Name,
+    /// The conversation of which it began as a copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ConversationId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

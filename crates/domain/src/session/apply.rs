@@ -24,6 +24,7 @@ impl State {
             provider_id: None,
             is_bound: false,
             lost_context: None,
+            chosen_model: None,
             auth_failure: None,
             model: None,
             deadline: None,
@@ -109,7 +110,12 @@ impl State {
                 self.last_activity_at = Some(at);
                 self.auth_failure = Some(crate::text::one_line(&said.text, 300));
             }
-            Event::ModelChanged(changed) => self.model = Some(changed.model.clone()),
+            Event::ModelChanged(changed) => {
+                self.chosen_model = Some(changed.model.clone());
+                if !changed.at_next_session {
+                    self.model = Some(changed.model.clone());
+                }
+            }
             Event::ContextReset(reset) => self.lost_context = Some(reset.why.clone()),
             Event::BackgroundChanged(changed) => {
                 self.last_activity_at = Some(at);

@@ -43,8 +43,12 @@ pub enum Begin {
     Fresh,
     /// Goes on with a dialogue that the provider keeps under this id.
     Resume { provider_id: String },
-    /// Goes on with a copy of it, under an id of its own.
-    Fork { provider_id: String },
+    /// Goes on with a copy of it, under an id of its own; told what had been said, should there be none to copy.
+    Fork {
+        provider_id: String,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        seed: String,
+    },
     /// The provider has lost the dialogue: it begins anew, told what had been said.
     Reseed { why: String, seed: String },
 }
@@ -57,7 +61,7 @@ impl Begin {
     /// The provider's id that this goes on with, or branches off.
     pub fn provider_id(&self) -> Option<&str> {
         match self {
-            Begin::Resume { provider_id } | Begin::Fork { provider_id } => Some(provider_id),
+            Begin::Resume { provider_id } | Begin::Fork { provider_id, .. } => Some(provider_id),
             Begin::Fresh | Begin::Reseed { .. } => None,
         }
     }

@@ -72,8 +72,11 @@ pub enum Request {
     StartAgain,
     Prompt(Message),
     Interrupt,
-    /// The agent is to go on with another model.
-    Model(String),
+    /// The agent is to go on with another model: now, if it can do that while it lives, else in the next session.
+    Model {
+        model: String,
+        while_it_lives: bool,
+    },
     Pause,
     Resume {
         budget: Option<Budget>,

@@ -197,6 +197,8 @@ pub struct State {
     pub(super) is_bound: bool,
     /// The agent could not go on with what was said before.
     pub(super) lost_context: Option<String>,
+    /// Asked for since it was created.
+    pub(super) chosen_model: Option<String>,
     /// What the model's server said when it did not accept the agent.
     pub(super) auth_failure: Option<String>,
     pub(super) model: Option<String>,
@@ -282,6 +284,11 @@ impl State {
     }
 
     /// Why the agent could not go on with what was said before.
+    /// The model that the conversation's next session begins with, where anybody has said one.
+    pub fn next_model(&self) -> Option<&str> {
+        self.chosen_model.as_deref().or(self.created.config.model.as_deref())
+    }
+
     pub fn lost_context(&self) -> Option<&str> {
         self.lost_context.as_deref()
     }

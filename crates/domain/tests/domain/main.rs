@@ -5,4 +5,5 @@
 mod any;
 mod fuzzed;
 mod life;
+mod models_and_forks;
 mod promises;

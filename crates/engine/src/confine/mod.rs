@@ -2,6 +2,7 @@
 //!
 //! The daemon only writes the document; keeper and warden build what it says, or refuse.
 
+mod copy;
 mod git;
 mod home_files;
 mod network;
@@ -21,6 +22,7 @@ use ostler_domain::{
     policy::NetMode,
 };
 
+pub(crate) use copy::copy as copy_home;
 pub(crate) use home_files::write as write_home_files;
 pub(crate) use network::gateway;
 pub(crate) use presets::found as found_presets;

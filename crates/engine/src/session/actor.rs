@@ -6,7 +6,7 @@ use ostler_domain::{
     Refusal, SessionId,
     event::By,
     limits::{ACTOR_INBOX, SNAPSHOT_EVENTS, TAPE_BATCH_BYTES},
-    session::{AgentRequest, Context, Effect, Input, Request, State, View, decide},
+    session::{AgentRequest, Context, Effect, Input, Request, Restart, State, View, decide},
 };
 use ostler_providers::{Provider, Say};
 use ostler_store::{
@@ -174,6 +174,9 @@ impl Actor {
         }
         self.leave().await;
         self.shared.sessions.forget(&self.id);
+        if !matches!(self.state.view().restart, Some(Restart::At(_))) {
+            self.shared.keys.forget(self.id);
+        }
         self.shared.watcher.forget(self.id).await;
         // Nobody listens there any more.
         let _ = std::fs::remove_file(self.dir.join("ctl"));
@@ -319,10 +322,11 @@ impl Actor {
             self.shared.deltas.publish(Delta { session: self.id, text });
         }
         // What a person waits for is not to wait for others' output.
-        let is_awaited = !draft.outbox.is_empty()
-            || !draft.effects.is_empty()
-            || draft.events.iter().any(|(_, event)| matches!(event, ostler_domain::Event::SessionStarted(_)));
-        let urgency = if is_awaited { Urgency::Control } else { Urgency::Tape };
+        let urgency = if draft.outbox.is_empty() && draft.effects.is_empty() {
+            Urgency::Tape
+        } else {
+            Urgency::Control
+        };
         self.submit(draft, urgency, harvest.taped_input, None).await;
         true
     }

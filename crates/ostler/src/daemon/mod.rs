@@ -8,7 +8,7 @@ mod log;
 
 use std::{env, path::PathBuf, process::ExitCode, time::Duration};
 
-use ostler_domain::{Reason, Refusal, event::By, home::Home};
+use ostler_domain::{Reason, Refusal, event::By, home::Home, provider::CallerKeys};
 use ostler_engine::{Change, Clock, DirLock, Engine, Options, Program, ProviderSettings, VERSION};
 use ostler_server::{ControlSocket, Served, Stop};
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -118,7 +118,9 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
     asked(stopped.clone()).await;
     let wish = stopped.borrow().clone().unwrap_or(Stop { by: By::ostler(), stop_sessions: false });
     tracing::info!(by = wish.by.0, wish.stop_sessions, "asked to stop");
-    engine.leave(wish.stop_sessions, Change { by: wish.by, request: None }).await;
+    engine
+        .leave(wish.stop_sessions, Change { by: wish.by, request: None, keys: CallerKeys::default() })
+        .await;
     // Calls that are being answered get their answer; watchers would stay for ever.
     let _ = tokio::time::timeout(LAST_ANSWERS, door).await;
     Ok(())

@@ -315,3 +315,45 @@ async fn a_refused_key_fails_at_once_with_its_reason() {
     assert!(began.elapsed() < Duration::from_secs(45), "Claude Code itself would try for minutes");
     assert!(kinds(&stage.events(session.id).await).contains(&Kind::ProviderAuthFailed));
 }
+
+#[tokio::test]
+async fn a_fork_goes_its_own_way_and_the_origin_hears_nothing_of_it() {
+    let who = "a_fork_goes_its_own_way_and_the_origin_hears_nothing_of_it";
+    let Some(stage) = Stage::set(who).await else { return };
+    let session = stage.begin(Approve::All, json!([{"text": "The word is heron."}])).await;
+    let origin = stage.turns(session.id, 1).await;
+    let fork = stage.client.fork_session(&session.id.to_string(), None).await.unwrap();
+    assert_eq!(fork.name.as_str(), format!("{}-2", origin.name));
+    stage.say(fork.id, json!([{"text": "The fork says crane.", "usage": {"input": 30, "output": 3}}])).await;
+    let forked = stage.turns(fork.id, 1).await;
+    assert_ne!(forked.provider_id, origin.provider_id);
+    let last = || stage.model.seen().last().unwrap().body.to_string();
+    assert!(last().contains("The word is heron."), "the fork knows what was said");
+    stage
+        .say(session.id, json!([{"text": "The origin says stork.", "usage": {"input": 40, "output": 4}}]))
+        .await;
+    let origin = stage.turns(session.id, 2).await;
+    assert!(last().contains("The word is heron.") && !last().contains("crane"), "the origin has not heard");
+    assert_eq!(origin.usage + forked.usage, stage.model.sent());
+    assert!(!kinds(&stage.events(fork.id).await).contains(&Kind::ContextReset));
+}
+
+#[tokio::test]
+async fn another_model_is_called_from_the_next_turn_on_and_who_asked_is_recorded() {
+    let who = "another_model_is_called_from_the_next_turn_on_and_who_asked_is_recorded";
+    let Some(stage) = Stage::set(who).await else { return };
+    let session = stage.begin(Approve::All, json!([{"text": "First."}])).await;
+    stage.turns(session.id, 1).await;
+    let changed = stage.home.run(&["model", &session.id.to_string(), "claude-opus-5"]);
+    assert!(changed.status.success(), "{changed:?}");
+    stage.say(session.id, json!([{"text": "Second."}])).await;
+    let view = stage.turns(session.id, 2).await;
+    assert_eq!(view.model.as_deref(), Some("claude-opus-5"));
+    assert_eq!(stage.model.seen().last().unwrap().body["model"], "claude-opus-5");
+    let events = stage.events(session.id).await;
+    let by = events.iter().find_map(|recorded| match &recorded.event {
+        Event::ModelChanged(changed) => Some(changed.by.0.clone()),
+        _ => None,
+    });
+    assert!(by.is_some_and(|by| !by.is_empty()));
+}

@@ -15,7 +15,7 @@ use ostler_domain::{
     Budget, Event, Recorded, SessionId, Usage,
     budget::WhenUsedUp,
     event::{UsageRecorded, UsageSource},
-    session::{Attention, Outcome},
+    session::{Attention, Outcome, Phase},
 };
 use ostler_testkit::{TestHome, scenario, wait};
 use serde_json::{Value, json};
@@ -235,4 +235,87 @@ async fn a_key_that_is_missing_keeps_a_session_from_starting_and_says_where_it_w
     let view = home.ended(&session.id.to_string()).await;
     assert_eq!(view.outcome, Some(Outcome::FailedStart), "{view:?}");
     assert!(format!("{view:?}").contains("the key of script is missing"), "{view:?}");
+}
+
+/// The variable in which callers of these tests have their key.
+const VARIABLE: &str = "OSTLER_E2E_MODEL_KEY";
+
+/// All files below a directory that have the key in them.
+fn files_with_the_key(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            found.extend(files_with_the_key(&entry.path()));
+        } else if kind.is_file()
+            && fs::read(entry.path()).unwrap().windows(KEY.len()).any(|window| window == KEY.as_bytes())
+        {
+            found.push(entry.path());
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn a_caller_s_key_goes_with_the_request_is_in_no_file_and_is_gone_with_the_daemon() {
+    let model = Model::start();
+    let Some(home) = home(&model).await else { return };
+    fs::remove_file(home.path().join("key")).unwrap();
+    let url = format!("http://127.0.0.1:{}/base", model.port);
+    fs::write(
+        home.home.config_toml(),
+        format!("[providers.script]\nbase_url = \"{url}\"\napi_key_env = \"{VARIABLE}\"\n"),
+    )
+    .unwrap();
+
+    // Nobody has it: nothing is started.
+    let refused = home.run(&["run", "-d", "hello"]);
+    let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(6), "{words}");
+    assert!(words.contains("[PROVIDER_AUTH, exit 6]") && words.contains(VARIABLE), "{words}");
+
+    // The daemon runs already, and without it.
+    let prompt = scenario::of(vec![call()]);
+    let run = ["run", "-d", "--restart", "on-failure", &prompt];
+    let started = home.command(&run).env(VARIABLE, KEY).output().unwrap();
+    assert!(started.status.success(), "{started:?}");
+    let session: SessionId = String::from_utf8(started.stdout).unwrap().trim().parse().unwrap();
+    let rests = |view: &ostler_client::Session| view.turns == 1 && view.attention == Some(Attention::Idle);
+    home.reaches(&session.to_string(), "its turn to end", rests).await;
+    let shown = format!("authorization: Bearer {KEY}\r\n");
+    assert!(model.heads.lock().unwrap()[0].contains(&shown));
+
+    // A restart of the agent has it still, from the daemon's memory.
+    home.client().await.restart_session(&session.to_string()).await.unwrap();
+    let next = home.client().await.chain(&session.to_string()).await.unwrap().pop().unwrap().id;
+    home.reaches(&next.to_string(), "it to be live", |view| view.phase == Phase::Live).await;
+
+    // The keeper holds it while daemons come and go.
+    home.kill_daemon();
+    let client = home.start().await;
+    let say = |text: String| ostler_client::SendMessage {
+        who: next.to_string(),
+        text,
+        mode: ostler_domain::Mode::Followup,
+    };
+    client.send_message(say(scenario::of(vec![call()]))).await.unwrap();
+    wait::until("a second call", wait::PATIENCE, || model.calls() == 2);
+    assert!(model.heads.lock().unwrap()[1].contains(&shown));
+
+    // An agent that is started anew by the new daemon has none: the key is nowhere.
+    for process in home.session_processes(next) {
+        process.kill();
+    }
+    assert_eq!(home.ended(&next.to_string()).await.outcome, Some(Outcome::Crashed));
+    let last = loop {
+        let chain = client.chain(&session.to_string()).await.unwrap();
+        if chain.len() > 2 {
+            break home.ended(&chain[2].id.to_string()).await;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    let sentence = last.obituary.unwrap().sentence;
+    assert_eq!(last.outcome, Some(Outcome::FailedStart));
+    assert!(sentence.contains("PROVIDER_AUTH") && sentence.contains("try: ostler config"), "{sentence}");
+    assert_eq!(files_with_the_key(home.path()), Vec::<std::path::PathBuf>::new());
 }

@@ -74,6 +74,10 @@ impl Provider for Acp {
         CAPABILITIES
     }
 
+    fn tries_fork(&self) -> bool {
+        true
+    }
+
     fn program(&self) -> Option<ProgramSpec> {
         let (natives, install): (&[&str], _) = match self.own_name() {
             "opencode" => (

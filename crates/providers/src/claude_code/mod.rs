@@ -79,6 +79,10 @@ impl Provider for ClaudeCode {
         Some("https://api.anthropic.com")
     }
 
+    fn key_variable(&self) -> Option<&str> {
+        Some("ANTHROPIC_API_KEY")
+    }
+
     fn key_scheme(&self) -> Option<KeyScheme> {
         Some(KeyScheme::ApiKey)
     }
@@ -152,7 +156,7 @@ fn arguments(launch: &Launch) -> Vec<String> {
     match &terms.begin {
         Begin::Fresh | Begin::Reseed { .. } => add("--session-id", &own_id(terms)),
         Begin::Resume { provider_id } => add("--resume", provider_id),
-        Begin::Fork { provider_id } => {
+        Begin::Fork { provider_id, .. } => {
             add("--resume", provider_id);
             add("--session-id", &own_id(terms));
         }
@@ -253,7 +257,7 @@ mod tests {
         assert!(fresh.ends_with("--permission-prompt-tool stdio --effort high --debug"), "{fresh}");
         let resumed = words(Begin::Resume { provider_id: id() }, Approve::Ask);
         assert!(resumed.contains("--resume 5e55") && !resumed.contains("--session-id"), "{resumed}");
-        let forked = words(Begin::Fork { provider_id: id() }, Approve::Ask);
+        let forked = words(Begin::Fork { provider_id: id(), seed: String::new() }, Approve::Ask);
         assert!(
             forked.contains("--resume 5e55 --session-id 019a7afd") && forked.contains("--fork-session"),
             "{forked}"

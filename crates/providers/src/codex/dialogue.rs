@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use ostler_domain::{
     MessageId,
     event::{AgentRetrying, AskKind, ContextCompacted, StopReason, ToolResult},
-    session::{AgentRequest, Begin, CallUsage, Report},
+    session::{AgentRequest, CallUsage, Report},
     text::one_line,
 };
 use ostler_tape::{Line, LineBody, Stream};
@@ -14,53 +14,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    config::{SANDBOX, approval_policy},
     item::{self, Open},
     meter::{self, Total},
+    opening::Opening,
 };
-use crate::{Dialogue, DialogueState, Heard, Say, Terms, UnknownState, foreign};
+use crate::{Dialogue, DialogueState, Heard, Say, UnknownState, foreign};
 
 const STATE_VERSION: u32 = 1;
 const METHOD_NOT_FOUND: i64 = -32601;
-const OPENING: &str = "open:";
 const ERROR_BYTES: usize = 2000;
 /// How many of each are remembered: requests without an answer, turns of this process, calls that ended.
 const REMEMBERED: usize = 64;
-/// Notifications that say nothing we want, some of them long.
-const UNWANTED: [&str; 5] = [
-    "account/rateLimits/updated",
-    "remoteControl/status/changed",
-    "thread/readState/changed",
-    "turn/diff/updated",
-    "item/commandExecution/outputDelta",
-];
-
-pub(super) fn opening(terms: &Terms) -> Vec<Say> {
-    let opening = Opening {
-        cwd: terms.working_dir.to_string_lossy().into_owned(),
-        approval: approval_policy(terms.approve).to_owned(),
-        before: terms.begin.provider_id().map(str::to_owned),
-        fork: matches!(terms.begin, Begin::Fork { .. }),
-        instructions: terms.instructions.clone(),
-    };
-    let Ok(tag) = serde_json::to_string(&opening) else { return Vec::new() };
-    let initialize = json!({"id": "open", "method": "initialize", "params": {
-        "clientInfo": {"name": "ostler", "title": "Ostler", "version": env!("CARGO_PKG_VERSION")},
-        "capabilities": {"experimentalApi": true, "requestAttestation": false, "optOutNotificationMethods": UNWANTED},
-    }});
-    Say::line(format!("{OPENING}{tag}"), &initialize).into_iter().collect()
-}
-
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-struct Opening {
-    cwd: String,
-    approval: String,
-    before: Option<String>,
-    fork: bool,
-    instructions: Option<String>,
-}
-
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct CodexDialogue {
@@ -158,8 +122,8 @@ impl CodexDialogue {
     /// Something was written to the agent.
     fn told(&mut self, line: &Line<'_>) {
         let tag = line.input.as_ref().map_or("", |input| input.tag.as_str());
-        if let Some(opening) = tag.strip_prefix(OPENING) {
-            self.opening = serde_json::from_str(opening).unwrap_or_default();
+        if let Some(opening) = Opening::of(tag) {
+            self.opening = opening;
         }
         let LineBody::Whole(bytes) = &line.body else { return };
         for message in
@@ -217,7 +181,7 @@ impl CodexDialogue {
         match (waiting, error) {
             (Waiting::Initialize, None) => {
                 heard.extend(Say::line("initialized", &json!({"method": "initialized"})).map(Heard::Say));
-                heard.extend(self.open_thread(line, self.opening.before.as_deref()));
+                heard.extend(self.opening.thread(line, self.opening.before.as_deref()));
             }
             (Waiting::Thread { .. }, None) => {
                 self.thread = result["thread"]["id"].as_str().map(str::to_owned);
@@ -228,7 +192,7 @@ impl CodexDialogue {
             (Waiting::Thread { resumed: true }, Some(error)) => {
                 // Its file is gone, or no turn was ever run in it.
                 heard.push(Heard::Report(Report::ContextReset { why: in_words(error) }));
-                heard.extend(self.open_thread(line, None));
+                heard.extend(self.opening.thread(line, None));
             }
             (Waiting::Ping, _) => heard.push(Heard::Report(Report::Alive)),
             (Waiting::Turn, Some(error)) => {
@@ -248,24 +212,6 @@ impl CodexDialogue {
             (_, Some(error)) => heard.push(Heard::Report(Report::Error(in_words(error)))),
             (Waiting::Turn | Waiting::Other, None) => {}
         }
-    }
-
-    fn open_thread(&self, line: &Line<'_>, before: Option<&str>) -> Option<Heard> {
-        let mut params =
-            json!({"cwd": self.opening.cwd, "approvalPolicy": self.opening.approval, "sandbox": SANDBOX});
-        if let Some(instructions) = &self.opening.instructions {
-            params["developerInstructions"] = instructions.as_str().into();
-        }
-        let method = match before {
-            None => "thread/start",
-            Some(before) => {
-                params["threadId"] = before.into();
-                params["excludeTurns"] = true.into();
-                if self.opening.fork { "thread/fork" } else { "thread/resume" }
-            }
-        };
-        let request = json!({"id": format!("at-{}", line.start), "method": method, "params": params});
-        Say::line(method, &request).map(Heard::Say)
     }
 
     fn notified(&mut self, method: &str, params: &Value, line: &Line<'_>, heard: &mut Vec<Heard>) {

@@ -5,6 +5,7 @@ mod config;
 mod dialogue;
 mod item;
 mod meter;
+mod opening;
 
 use ostler_domain::limits;
 use ostler_tape::frame::{Rung, RungAction};
@@ -56,6 +57,10 @@ impl Provider for Codex {
         Some("https://api.openai.com/v1")
     }
 
+    fn key_variable(&self) -> Option<&str> {
+        Some("OPENAI_API_KEY")
+    }
+
     fn command(&self, launch: &Launch) -> Result<CommandSpec, LaunchError> {
         if let Some(key) = self.unknown_setting(&launch.terms.config) {
             return Err(LaunchError::UnknownSetting { key: key.to_owned() });
@@ -88,7 +93,7 @@ impl Provider for Codex {
     }
 
     fn opening(&self, terms: &Terms) -> Vec<Say> {
-        dialogue::opening(terms)
+        opening::opening(terms)
     }
 
     fn dialogue(&self, state: Option<&DialogueState>) -> Result<Box<dyn Dialogue>, UnknownState> {

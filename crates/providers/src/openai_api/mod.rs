@@ -24,11 +24,15 @@ impl Provider for OpenaiApi {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { model_change: true, ..acp::CAPABILITIES }
+        Capabilities { model_change: true, fork: true, ..acp::CAPABILITIES }
     }
 
     fn default_base_url(&self) -> Option<&str> {
         Some("https://api.openai.com/v1")
+    }
+
+    fn key_variable(&self) -> Option<&str> {
+        Some("OPENAI_API_KEY")
     }
 
     fn unknown_setting<'a>(&self, config: &'a BTreeMap<String, String>) -> Option<&'a str> {
@@ -78,8 +82,7 @@ impl Provider for OpenaiApi {
     }
 
     fn opening(&self, terms: &Terms) -> Vec<Say> {
-        // The model is an argument of the agent's.
-        acp::opening(&Terms { model: None, ..terms.clone() })
+        acp::opening(terms)
     }
 
     fn dialogue(&self, state: Option<&DialogueState>) -> Result<Box<dyn Dialogue>, UnknownState> {

@@ -54,6 +54,10 @@ impl Provider for Openclaw {
         Some("https://api.openai.com/v1")
     }
 
+    fn key_variable(&self) -> Option<&str> {
+        Some("OPENAI_API_KEY")
+    }
+
     fn unknown_setting<'a>(&self, config: &'a BTreeMap<String, String>) -> Option<&'a str> {
         config.keys().map(String::as_str).find(|key| *key != config::API)
     }

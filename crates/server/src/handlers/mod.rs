@@ -8,7 +8,9 @@ mod provider;
 mod session;
 mod words;
 
-use ostler_domain::Refusal;
+use std::collections::BTreeMap;
+
+use ostler_domain::{Refusal, provider::CallerKeys};
 use ostler_engine::Change;
 use ostler_wire::{InvalidField, from_proto, status};
 use tonic::{Request, Status};
@@ -17,7 +19,19 @@ use crate::peer;
 
 /// Who asks for a change, and under which id.
 fn change<T>(request: &Request<T>, request_id: &str) -> Result<Change, Status> {
-    Ok(Change { by: peer::by(request), request: from_proto::request_id(request_id).map_err(invalid)? })
+    let request_id = from_proto::request_id(request_id).map_err(invalid)?;
+    Ok(Change { by: peer::by(request), request: request_id, keys: CallerKeys::default() })
+}
+
+/// The same, with the keys that came along.
+fn change_with_keys<T>(
+    request: &mut Request<T>,
+    request_id: impl Fn(&T) -> &str,
+    keys: impl Fn(&mut T) -> &mut BTreeMap<String, String>,
+) -> Result<Change, Status> {
+    let brought = std::mem::take(keys(request.get_mut()));
+    let change = change(request, request_id(request.get_ref()))?;
+    Ok(change.with_keys(from_proto::caller_keys(brought).map_err(invalid)?))
 }
 
 fn refused(refusal: Refusal) -> Status {

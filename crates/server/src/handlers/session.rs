@@ -9,7 +9,7 @@ use ostler_wire::{
 };
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{change, invalid, refused};
+use super::{change, change_with_keys, invalid, refused};
 use crate::{Served, rows};
 
 /// Answers with a session alone.
@@ -19,13 +19,20 @@ macro_rules! answer {
     };
 }
 
+/// Who asks for a change that may start an agent, under which id, and with which keys.
+macro_rules! keyed {
+    ($request:ident) => {
+        change_with_keys(&mut $request, |inner| &inner.request_id, |inner| &mut inner.keys)?
+    };
+}
+
 #[async_trait]
 impl SessionService for Served {
     async fn create_session(
         &self,
-        request: Request<pb::CreateSessionRequest>,
+        mut request: Request<pb::CreateSessionRequest>,
     ) -> Result<Response<pb::CreateSessionResponse>, Status> {
-        let change = change(&request, &request.get_ref().request_id)?;
+        let change = keyed!(request);
         let wanted = from_proto::create_session(request.into_inner()).map_err(invalid)?;
         let view = self.engine.create_session(new_session(wanted), change).await.map_err(refused)?;
         answer!(CreateSessionResponse, view)
@@ -63,9 +70,9 @@ impl SessionService for Served {
 
     async fn send_message(
         &self,
-        request: Request<pb::SendMessageRequest>,
+        mut request: Request<pb::SendMessageRequest>,
     ) -> Result<Response<pb::SendMessageResponse>, Status> {
-        let change = change(&request, &request.get_ref().request_id)?;
+        let change = keyed!(request);
         let wanted = from_proto::send_message(request.into_inner()).map_err(invalid)?;
         let sent = self.engine.send(&wanted.who, &wanted.text, wanted.mode, change).await.map_err(refused)?;
         let sent = reply::Sent {
@@ -98,9 +105,9 @@ impl SessionService for Served {
 
     async fn resume_session(
         &self,
-        request: Request<pb::ResumeSessionRequest>,
+        mut request: Request<pb::ResumeSessionRequest>,
     ) -> Result<Response<pb::ResumeSessionResponse>, Status> {
-        let change = change(&request, &request.get_ref().request_id)?;
+        let change = keyed!(request);
         let wanted = from_proto::resume_session(request.into_inner()).map_err(invalid)?;
         let view = self
             .engine
@@ -121,11 +128,33 @@ impl SessionService for Served {
 
     async fn restart_session(
         &self,
-        request: Request<pb::RestartSessionRequest>,
+        mut request: Request<pb::RestartSessionRequest>,
     ) -> Result<Response<pb::RestartSessionResponse>, Status> {
-        let change = change(&request, &request.get_ref().request_id)?;
-        let view = self.engine.restart(&request.get_ref().who, change).await.map_err(refused)?;
+        let change = keyed!(request);
+        let wanted = request.into_inner();
+        let view = self.engine.restart(&wanted.who, wanted.model, change).await.map_err(refused)?;
         answer!(RestartSessionResponse, view)
+    }
+
+    async fn set_model(
+        &self,
+        request: Request<pb::SetModelRequest>,
+    ) -> Result<Response<pb::SetModelResponse>, Status> {
+        let change = change(&request, &request.get_ref().request_id)?;
+        let wanted = request.into_inner();
+        let (view, now) = self.engine.set_model(&wanted.who, &wanted.model, change).await.map_err(refused)?;
+        Ok(Response::new(pb::SetModelResponse { session: Some(to_proto::view(&view)), now }))
+    }
+
+    async fn fork_session(
+        &self,
+        mut request: Request<pb::ForkSessionRequest>,
+    ) -> Result<Response<pb::ForkSessionResponse>, Status> {
+        let change = keyed!(request);
+        let wanted = request.into_inner();
+        let name = wanted.name.map(|name| from_proto::id(&name, "name")).transpose().map_err(invalid)?;
+        let view = self.engine.fork(&wanted.who, name, change).await.map_err(refused)?;
+        answer!(ForkSessionResponse, view)
     }
 
     async fn list_messages(

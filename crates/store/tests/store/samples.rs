@@ -69,7 +69,6 @@ pub(crate) fn campaign(n: u64) -> Campaign {
         added: at(n),
         policy: Policy::default(),
         tracked_hidden: Vec::new(),
-        unwatched: None,
     }
 }
 
@@ -157,6 +156,7 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             campaign: campaign_id(n % 3),
             key: "main".to_owned(),
             name: format!("fix-login-{n}").parse().unwrap(),
+            forked_from: None,
         }),
         Kind::Halted => Event::Halted(Halted { freeze: true, by: by(), why: "the build is red".to_owned() }),
         Kind::HaltReleased => Event::HaltReleased(HaltReleased { by: by() }),
@@ -200,7 +200,11 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
         Kind::ProviderBound => {
             Event::ProviderBound(ProviderBound { provider_id: format!("thread-{n}"), model: None })
         }
-        Kind::ModelChanged => Event::ModelChanged(ModelChanged { model: "model-8".to_owned(), by: by() }),
+        Kind::ModelChanged => Event::ModelChanged(ModelChanged {
+            model: "model-8".to_owned(),
+            by: by(),
+            at_next_session: false,
+        }),
         Kind::ContextReset => Event::ContextReset(ContextReset { why: "its file is gone".to_owned() }),
         Kind::BackgroundChanged => {
             Event::BackgroundChanged(BackgroundChanged { tasks: vec!["npm test".to_owned()] })

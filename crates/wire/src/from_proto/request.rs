@@ -1,6 +1,13 @@
 //! Requests. An enum that is not set asks for the default.
 
-use ostler_domain::{Budget, session::WatchdogLimits};
+use std::collections::BTreeMap;
+
+use ostler_domain::{
+    Budget, Secret,
+    limits::{CALLER_KEY_BYTES, CALLER_KEYS},
+    provider::CallerKeys,
+    session::WatchdogLimits,
+};
 
 use super::{Result, duration, event_filter, id, optional_id, optional_time, session_filter, text};
 use crate::{
@@ -36,6 +43,19 @@ pub fn create_session(request: pb::CreateSessionRequest) -> Result<CreateSession
         spawned_by: optional_id(request.spawned_by, "spawned_by")?,
         watchdogs: watchdogs(request.watchdogs.unwrap_or_default()).map_err(|e| e.within("watchdogs"))?,
     })
+}
+
+/// Keys that the caller brings.
+pub fn caller_keys(keys: BTreeMap<String, String>) -> Result<CallerKeys> {
+    if keys.len() > CALLER_KEYS {
+        return Err(InvalidField::new("keys", format!("at most {CALLER_KEYS} are taken")));
+    }
+    let keys = keys.into_iter().map(|(variable, key)| (variable, Secret::new(key)));
+    let keys: CallerKeys = keys.collect();
+    if keys.iter().any(|(_, key)| key.reveal().len() > CALLER_KEY_BYTES) {
+        return Err(InvalidField::new("keys", format!("a key has at most {CALLER_KEY_BYTES} bytes")));
+    }
+    Ok(keys)
 }
 
 fn watchdogs(limits: pb::WatchdogLimits) -> Result<WatchdogLimits> {

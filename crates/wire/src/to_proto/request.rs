@@ -1,8 +1,8 @@
 //! Requests. Those that change something carry the caller's request id, so that asking twice does it once.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
-use ostler_domain::{RequestId, session::WatchdogLimits};
+use ostler_domain::{RequestId, provider::CallerKeys, session::WatchdogLimits};
 
 use super::{duration, event_filter, session_filter, time};
 use crate::{
@@ -42,7 +42,13 @@ pub fn create_session(request: CreateSession, id: RequestId) -> pb::CreateSessio
         ticket: request.ticket,
         spawned_by: request.spawned_by.map(String::from),
         watchdogs: Some(watchdogs(request.watchdogs)),
+        keys: BTreeMap::new(),
     }
+}
+
+/// Keys that the caller brings, for the field of a request. What is sent is not recorded by whoever receives it.
+pub fn caller_keys(keys: &CallerKeys) -> BTreeMap<String, String> {
+    keys.iter().map(|(variable, key)| (variable.to_owned(), key.reveal().to_owned())).collect()
 }
 
 fn watchdogs(limits: WatchdogLimits) -> pb::WatchdogLimits {
@@ -62,6 +68,7 @@ pub fn send_message(request: SendMessage, id: RequestId) -> pb::SendMessageReque
         who: request.who,
         text: request.text,
         mode: to::mode(request.mode).into(),
+        keys: BTreeMap::new(),
     }
 }
 
@@ -71,6 +78,7 @@ pub fn resume_session(request: ResumeSession, id: RequestId) -> pb::ResumeSessio
         who: request.who,
         max_tokens: request.max_tokens,
         tape_bytes: request.tape_bytes,
+        keys: BTreeMap::new(),
     }
 }
 

@@ -140,8 +140,11 @@ impl Draft<'_> {
 
     /// The first message to an agent that lost its memory tells it what had been said.
     fn seeded(&self, message: Message) -> Message {
+        let is_lost = self.state.lost_context().is_some();
         match &self.state.created().begin {
-            Begin::Reseed { seed, .. } if self.state.turns == 0 && !seed.is_empty() => {
+            Begin::Reseed { seed, .. } | Begin::Fork { seed, .. }
+                if is_lost && self.state.turns == 0 && !seed.is_empty() =>
+            {
                 Message { text: format!("{seed}\n\n{}", message.text), ..message }
             }
             _ => message,

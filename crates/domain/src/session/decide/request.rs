@@ -10,7 +10,7 @@ use crate::{
         ApprovalAnswered, BudgetChanged, By, Event, InterruptRequested, MessageAccepted, ModelChanged,
         Paused, Resumed, TapeLimitRaised,
     },
-    limits::{INBOX_MESSAGES, MESSAGE_BYTES, NAME_BYTES},
+    limits::{INBOX_MESSAGES, MESSAGE_BYTES, MODEL_BYTES},
     session::{AgentRequest, Desired, Effect, Hold, Phase, Request, StopRule, input},
     time::Deadline,
 };
@@ -29,7 +29,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, request: Request, by: By) -> Result<
         }
         Request::Prompt(message) => prompt(draft, message, by)?,
         Request::Interrupt => interrupt(draft, by)?,
-        Request::Model(model) => change_model(draft, model, by)?,
+        Request::Model { model, while_it_lives } => change_model(draft, model, while_it_lives, by)?,
         Request::Pause => pause(draft, by)?,
         Request::Resume { budget, tape_bytes } => resume(draft, budget, tape_bytes, by)?,
         Request::Stop(rule) => draft.stop(rule, by),
@@ -92,21 +92,31 @@ fn interrupt(draft: &mut Draft<'_>, by: By) -> Result<(), Refusal> {
     }
 }
 
-fn change_model(draft: &mut Draft<'_>, model: String, by: By) -> Result<(), Refusal> {
+fn change_model(draft: &mut Draft<'_>, model: String, while_it_lives: bool, by: By) -> Result<(), Refusal> {
     let short = draft.state.created().id.short();
     match draft.state.phase() {
-        Phase::Ended => return Err(ended(draft, "change")),
-        Phase::Live => {}
-        Phase::Created | Phase::Starting | Phase::Stopping => {
-            return Err(Refusal::new(Reason::WrongState, format!("session {short} is not live")));
+        Phase::Ended => {
+            return Err(ended(draft, "change")
+                .hint(format!("ostler resume {short} --model {model}"), "goes on with that model"));
         }
+        Phase::Stopping => {
+            return Err(Refusal::new(Reason::WrongState, format!("session {short} is stopping")));
+        }
+        Phase::Created | Phase::Starting if while_it_lives => {
+            return Err(Refusal::new(Reason::WrongState, format!("session {short} is not ready yet"))
+                .because("its agent cannot be told anything before it is"));
+        }
+        Phase::Created | Phase::Starting | Phase::Live => {}
     }
-    if model.trim().is_empty() || model.len() > NAME_BYTES * 4 {
+    if model.trim().is_empty() || model.len() > MODEL_BYTES {
         return Err(Refusal::invalid("that is no name of a model"));
     }
-    if draft.state.model.as_deref() != Some(model.as_str()) {
-        draft.record(Event::ModelChanged(ModelChanged { model: model.clone(), by }));
-        draft.effect(Effect::Tell(AgentRequest::Model(model)));
+    if draft.state.next_model() != Some(model.as_str()) {
+        let at_next_session = !while_it_lives;
+        draft.record(Event::ModelChanged(ModelChanged { model: model.clone(), by, at_next_session }));
+        if while_it_lives {
+            draft.effect(Effect::Tell(AgentRequest::Model(model)));
+        }
     }
     Ok(())
 }

@@ -64,3 +64,17 @@ async fn a_wrong_key_fails_fast() {
         suite::wrong_key(agent).await;
     }
 }
+
+#[tokio::test]
+async fn a_fork_goes_its_own_way() {
+    if let Some(agent) = agent("a_fork_goes_its_own_way") {
+        suite::fork(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn another_model_from_the_next_session_on() {
+    if let Some(agent) = agent("another_model_from_the_next_session_on") {
+        suite::model_change(agent, false).await;
+    }
+}

@@ -47,3 +47,13 @@ async fn a_429_and_a_500() {
 async fn a_wrong_key_fails_fast() {
     suite::wrong_key(agent()).await;
 }
+
+#[tokio::test]
+async fn a_fork_goes_its_own_way() {
+    suite::fork(agent()).await;
+}
+
+#[tokio::test]
+async fn another_model_while_it_lives() {
+    suite::model_change(agent(), true).await;
+}

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ostler_domain::{
     Event,
-    event::{StopReason, UsageSource},
+    event::{By, StopReason, UsageSource},
     session::{Approve, Attention, Outcome},
 };
 use ostler_testkit::{numbers, wait};
@@ -187,4 +187,65 @@ pub(super) async fn wrong_key(agent: Agent) {
         |recorded| matches!(&recorded.event, Event::ProviderAuthFailed(text) if text.text.contains("401")),
     );
     assert!(told, "{view:#?}");
+}
+
+/// A fork knows what its origin knew, and neither hears of the other.
+pub(super) async fn fork(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let session = stage.begin(Approve::All, &json!([{"text": "The word is heron."}])).await;
+    let origin = stage.turns(session, 1).await;
+    wait::until("the agent to have written it down", Duration::from_secs(60), || {
+        stage.remembers("The word is heron.")
+    });
+    let name = "other".parse().unwrap();
+    let fork = stage.client().await.fork_session(&session.to_string(), Some(&name)).await.unwrap();
+    assert_ne!(fork.conversation, origin.conversation);
+    assert_eq!((fork.name.as_str(), fork.continues, fork.chain), ("other", None, fork.id));
+    // Both live and both go on, each its own way.
+    stage.say(fork.id, &json!([{"text": "The fork says crane."}])).await;
+    let forked = stage.turns(fork.id, 1).await;
+    assert_ne!(forked.provider_id, origin.provider_id);
+    let asked = stage.model.seen().last().unwrap().body.to_string();
+    assert!(asked.contains("The word is heron."), "the fork knows what was said");
+    stage.say(session, &json!([{"text": "The origin says stork."}])).await;
+    let origin = stage.turns(session, 2).await;
+    let asked = stage.model.seen().last().unwrap().body.to_string();
+    assert!(asked.contains("The word is heron.") && !asked.contains("crane"), "the origin has not heard");
+    let events = stage.events(fork.id).await;
+    assert_eq!(completions(&events), ["The fork says crane."]);
+    assert!(!events.iter().any(|recorded| matches!(recorded.event, Event::ContextReset(_))));
+    // What a fork used is its own alone.
+    assert_eq!(origin.usage + forked.usage, stage.model.sent());
+}
+
+/// Another model: at once where the agent can, else from the next session on, and said so.
+pub(super) async fn model_change(agent: Agent, while_it_lives: bool) {
+    let stage = Stage::new(agent).await;
+    let session = stage.begin(Approve::All, &json!([{"text": "First."}])).await;
+    stage.turns(session, 1).await;
+    let who = session.to_string();
+    let (_, now) = stage.client().await.set_model(&who, "another-model").await.unwrap();
+    assert_eq!(now, while_it_lives);
+    stage.say(session, &json!([{"text": "Second."}])).await;
+    let view = stage.turns(session, 2).await;
+    let asked = || stage.model.seen().last().unwrap().body["model"].as_str().unwrap_or_default().to_owned();
+    assert_eq!(asked() == "another-model", while_it_lives, "{}", asked());
+    assert_eq!(view.model.as_deref() == Some("another-model"), while_it_lives, "{view:#?}");
+    let changed = stage.events(session).await.into_iter().find_map(|recorded| match recorded.event {
+        Event::ModelChanged(changed) => Some(changed),
+        _ => None,
+    });
+    let changed = changed.expect("it is recorded");
+    assert!(!changed.by.0.is_empty() && changed.by != By::ostler(), "{changed:?}");
+    assert_eq!(changed.at_next_session, !while_it_lives);
+    // The next session begins with it, and a restart can name one too.
+    let next = stage.client().await.restart_session(&who).await.unwrap();
+    stage.say(next.id, &json!([{"text": "Third."}])).await;
+    stage.turns(next.id, 1).await;
+    assert_eq!(asked(), "another-model");
+    let last =
+        stage.client().await.restart_with_model(&next.id.to_string(), Some("third-model")).await.unwrap();
+    stage.say(last.id, &json!([{"text": "Fourth."}])).await;
+    stage.turns(last.id, 1).await;
+    assert_eq!(asked(), "third-model");
 }

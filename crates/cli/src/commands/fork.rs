@@ -1,0 +1,34 @@
+//! `ostler fork`: a new conversation that begins as a copy of another one.
+
+use clap::Args;
+use ostler_domain::Name;
+
+use super::many;
+use crate::{
+    app::App,
+    exit_code,
+    failure::Failure,
+    output::{Line, Tone},
+};
+
+#[derive(Debug, Args)]
+pub(crate) struct ForkArgs {
+    /// Session or conversation: name, id, part of an id, or - for the last one of this terminal
+    who: String,
+    /// Name of the new conversation [default: the other one's, numbered]
+    #[arg(long)]
+    name: Option<Name>,
+}
+
+pub(crate) async fn run(app: &App, args: ForkArgs) -> Result<u8, Failure> {
+    let client = app.client().await?;
+    let origin = client.session(&app.who(&args.who)?).await?;
+    let session = client.fork_session(&origin.id.to_string(), args.name.as_ref()).await?;
+    app.touched(&session.id);
+    many::say(app, &client, &format!("is a fork of {}, which stays as it is", origin.name), &session).await?;
+    if !app.ui.is_quiet() {
+        let send = format!("ostler send {} \"…\"", session.id.short());
+        app.ui.remark(&Line::of("  ").with(Tone::Accent, send).faint("   says something to it"));
+    }
+    Ok(exit_code::OK)
+}

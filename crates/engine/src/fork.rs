@@ -1,0 +1,98 @@
+//! A conversation that begins as a copy of another one. The copy has a home of its own, so that nobody ever writes to what
+//! the other one remembers.
+
+use ostler_domain::{
+    ConversationId, Event, Name, Refusal, SessionId,
+    event::ConversationOpened,
+    session::{Config, State, View},
+};
+use ostler_store::CommitError;
+
+use crate::{
+    Change, Engine,
+    campaign::check_same,
+    clock::entropy,
+    confine,
+    create::{Place, created},
+    shared::Shared,
+    upstream,
+};
+
+impl Engine {
+    /// Begins a new conversation with what another one knows. Its first session waits for messages.
+    pub async fn fork(&self, who: &str, name: Option<Name>, change: Change) -> Result<View, Refusal> {
+        let view = self.session(who).await?;
+        let fingerprint = format!("fork {} {name:?}", view.id);
+        if let Some(reply) = change.done_before(&self.shared.store, &fingerprint).await? {
+            return self.session(&reply).await;
+        }
+        let campaign = self.campaign(&view.campaign.to_string()).await?;
+        check_same(&campaign)?;
+        let provider = self.shared.provider(&view.provider)?;
+        let settings = self.shared.options.providers.of(&view.provider)?;
+        let home = self.shared.options.home_dir.as_deref();
+        self.shared.programs.find(provider.as_ref(), &settings, home).await?;
+        upstream::check_key(provider.as_ref(), &settings, &change.keys)?;
+        self.shared.check_confinable().await?;
+        let loaded = self.shared.store.load_session(view.id).await?;
+        let old = loaded.map(|loaded| loaded.state);
+        let old = old.ok_or_else(|| Refusal::internal(format!("session {} cannot be read", view.id)))?;
+        let before = old.created();
+        let now = self.shared.clock.now().wall;
+        let (id, conversation) = (SessionId::new(now, entropy()), ConversationId::new(now, entropy()));
+        self.shared.copy_home(&old, conversation).await?;
+        let begin = self.shared.begin_fork(&old, conversation).await?;
+        let _naming = self.shared.naming.lock().await;
+        let name = self.free_name(name.as_ref(), |n| before.name.numbered(n + 1)).await?;
+        let opened = Event::ConversationOpened(ConversationOpened {
+            id: conversation,
+            campaign: campaign.id,
+            key: format!("adhoc:{id}"),
+            name: name.clone(),
+            forked_from: Some(before.conversation),
+        });
+        let place = Place {
+            id,
+            conversation,
+            name,
+            continues: None,
+            chain: id,
+            spawned_by: None,
+            restart_count: 0,
+            short_lives: 0,
+            begin,
+        };
+        let model = old.next_model().map(str::to_owned);
+        let config = Config { model, ends_with_turn: false, ..before.config.clone() };
+        let created = created(&campaign, config, self.shared.sandbox(), place);
+        let done = change.done(&fingerprint, id.to_string());
+        match self.record_session(created, Vec::new(), vec![opened], &change.by, done).await {
+            Err(CommitError::RequestDone { reply, .. }) => self.session(&reply).await,
+            Err(error) => Err(error.into()),
+            Ok(view) => {
+                self.shared.bring_keys(id, &view.provider, &change.keys)?;
+                self.shared.wake(id).await?;
+                Ok(view)
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// Copies the home of a conversation, as it is on disk at this moment.
+    async fn copy_home(&self, old: &State, copy: ConversationId) -> Result<(), Refusal> {
+        let homes = self.options.state_dir.join("homes");
+        let (from, to) = (homes.join(old.created().conversation.to_string()), homes.join(copy.to_string()));
+        let copied = tokio::task::spawn_blocking(move || {
+            confine::copy_home(&from, &to).inspect_err(|_| {
+                // Half a home is nobody's.
+                let _ = std::fs::remove_dir_all(&to);
+            })
+        });
+        let copied = copied.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+        copied.map_err(|error| {
+            Refusal::internal(format!("the home of {} cannot be copied", old.created().name))
+                .because(error.to_string())
+        })
+    }
+}

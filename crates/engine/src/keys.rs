@@ -1,0 +1,83 @@
+//! Keys that callers brought, each for one session. Here alone: a daemon that comes after this one has none of them.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use ostler_domain::{Refusal, Secret, SessionId, provider::CallerKeys};
+
+use crate::shared::Shared;
+
+#[derive(Default)]
+pub(crate) struct Keys(Mutex<HashMap<SessionId, CallerKeys>>);
+
+impl Keys {
+    /// Has a session called by this key; a newer one takes the place of an older.
+    fn bring(&self, session: SessionId, keys: CallerKeys) {
+        if !keys.is_empty() {
+            self.held().insert(session, keys);
+        }
+    }
+
+    /// The session that goes on with another has what that one had.
+    pub(crate) fn hand_on(&self, from: SessionId, to: SessionId) {
+        let mut held = self.held();
+        if let Some(keys) = held.remove(&from) {
+            held.insert(to, keys);
+        }
+    }
+
+    pub(crate) fn of(&self, session: SessionId, variable: &str) -> Option<Secret> {
+        self.held().get(&session)?.get(variable).cloned()
+    }
+
+    pub(crate) fn forget(&self, session: SessionId) {
+        self.held().remove(&session);
+    }
+
+    fn held(&self) -> MutexGuard<'_, HashMap<SessionId, CallerKeys>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shared {
+    /// Keeps the one key of a caller's that a session of this provider needs.
+    pub(crate) fn bring_keys(
+        &self,
+        session: SessionId,
+        provider: &str,
+        keys: &CallerKeys,
+    ) -> Result<(), Refusal> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let settings = self.options.providers.of(provider)?;
+        let usual = self.provider(provider)?;
+        if let Some(variable) = settings.key_variable(usual.key_variable()) {
+            self.keys.bring(session, keys.only(variable));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ostler_domain::Time;
+
+    use super::*;
+
+    #[test]
+    fn a_key_goes_from_session_to_session_and_is_forgotten_with_the_last() {
+        let keys = Keys::default();
+        let [first, second] = [1, 2].map(|n| SessionId::new(Time::from_micros(0), n));
+        keys.bring(first, [("A".to_owned(), Secret::new("sk-1"))].into_iter().collect());
+        keys.bring(first, CallerKeys::default());
+        assert_eq!(keys.of(first, "A"), Some(Secret::new("sk-1")), "who brings none takes none away");
+        keys.hand_on(first, second);
+        assert_eq!((keys.of(first, "A"), keys.of(second, "B")), (None, None));
+        assert_eq!(keys.of(second, "A"), Some(Secret::new("sk-1")));
+        keys.forget(second);
+        assert_eq!(keys.of(second, "A"), None);
+    }
+}
