@@ -469,6 +469,7 @@ fn campaign(n: usize, seed: &mut Seed) -> Campaign {
         added: at,
         policy: Default::default(),
         tracked_hidden: Vec::new(),
+        unwatched: None,
     }
 }
 

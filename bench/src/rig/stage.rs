@@ -85,6 +85,7 @@ fn campaign(at: Time, dir: &Path) -> Campaign {
         added: at,
         policy: Default::default(),
         tracked_hidden: Vec::new(),
+        unwatched: None,
     }
 }
 

@@ -189,11 +189,7 @@ fn scratch(stage: &Stage, found: &mut Vec<String>) -> io::Result<()> {
     walk(&stage.scene.root, &mut |path, metadata| {
         let mode = metadata.mode();
         let is_new = path.starts_with(stage.scene.scratch(""));
-        // An empty one gives nobody anything, and filling it takes the bits away.
-        // Without the group's right to execute, the group's bit means nothing to the kernel.
-        let has_bits =
-            mode & 0o4000 != 0 || mode & 0o2010 == 0o2010 || (metadata.is_dir() && mode & 0o2000 != 0);
-        if has_bits && !metadata.is_symlink() && (metadata.len() > 0 || metadata.is_dir()) {
+        if mode & 0o6000 != 0 && !metadata.is_symlink() {
             found.push(format!("{} has mode {:o}", path.display(), mode & 0o7777));
         }
         if metadata.is_symlink() && path.components().any(|part| part.as_os_str() == ".git") {

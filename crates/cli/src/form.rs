@@ -168,6 +168,8 @@ pub(crate) struct CampaignForm {
     added: String,
     policy: Vec<PolicyForm>,
     tracked_hidden: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unwatched: Option<String>,
 }
 
 /// One key of a campaign's policy, its value, and who says so.
@@ -186,6 +188,7 @@ impl CampaignForm {
             path: campaign.root.path.clone(),
             added: rfc3339(campaign.added),
             tracked_hidden: campaign.tracked_hidden.clone(),
+            unwatched: campaign.unwatched.clone(),
             policy: campaign
                 .policy
                 .lines()

@@ -18,6 +18,10 @@ pub struct Campaign {
     /// is remembered.
     #[serde(skip)]
     pub tracked_hidden: Vec<String>,
+    /// Why hidden files that appear in it are not all covered at once, as it is just now. None: they are, or nobody runs
+    /// there.
+    #[serde(skip)]
+    pub unwatched: Option<String>,
 }
 
 /// Where a campaign lives on disk.

@@ -43,7 +43,8 @@ impl Engine {
         let policy = Policy { read, ..Policy::default() };
         let now = self.shared.clock.now().wall;
         let id = CampaignId::new(now, entropy());
-        let campaign = Campaign { id, name, root, added: now, policy, tracked_hidden: Vec::new() };
+        let campaign =
+            Campaign { id, name, root, added: now, policy, tracked_hidden: Vec::new(), unwatched: None };
         let commit = Commit {
             urgency: Urgency::Control,
             node_events: vec![(now, Event::CampaignAdded(Box::new(campaign.clone())))],
@@ -132,7 +133,8 @@ impl Engine {
     pub async fn look_at_campaign(&self, who: &str) -> Result<Campaign, Refusal> {
         let campaign = self.campaign(who).await?;
         let tracked_hidden = tracked_hidden(&campaign.root.path, &campaign.policy).await;
-        Ok(Campaign { tracked_hidden, ..campaign })
+        let unwatched = self.shared.watcher.unwatched(Path::new(&campaign.root.path));
+        Ok(Campaign { tracked_hidden, unwatched, ..campaign })
     }
 
     /// The campaign of a name, an id, or any path in it.

@@ -12,6 +12,7 @@ use std::{
         unix::ffi::OsStrExt,
     },
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use ostler_domain::{
@@ -60,18 +61,27 @@ enum Order {
 #[derive(Clone)]
 pub(crate) struct Watcher {
     orders: mpsc::Sender<Order>,
+    gaps: Arc<Mutex<Gaps>>,
+}
+
+/// What is not watched, and why.
+#[derive(Default)]
+struct Gaps {
+    everywhere: Option<String>,
+    campaigns: HashMap<PathBuf, String>,
 }
 
 impl Watcher {
     /// A watcher, and the work of it, which is somebody's to run.
     pub(crate) fn new(shutdown: CancellationToken) -> (Self, impl Future<Output = ()>) {
         let (orders, inbox) = mpsc::channel(ORDERS);
-        let watcher = Self { orders };
+        let watcher = Self { orders, gaps: Arc::default() };
         let own = watcher.clone();
         (watcher, async move {
             tokio::select! {
                 () = shutdown.cancelled() => {}
-                ran = own.run(inbox) => if let Err(error) = ran {
+                ran = own.clone().run(inbox) => if let Err(error) = ran {
+                    own.gaps().everywhere = Some(format!("the kernel gives no watch: {error}"));
                     tracing::warn!(%error, "hidden files are not watched; wardens look for themselves");
                 },
             }
@@ -80,6 +90,16 @@ impl Watcher {
 
     pub(crate) fn watch(&self, watched: Watched) {
         let _ = self.orders.try_send(Order::Watch(watched));
+    }
+
+    /// Why hidden files that appear below `root` are left to the wardens, if they are.
+    pub(crate) fn unwatched(&self, root: &Path) -> Option<String> {
+        let gaps = self.gaps();
+        gaps.everywhere.clone().or_else(|| gaps.campaigns.get(root).cloned())
+    }
+
+    fn gaps(&self) -> MutexGuard<'_, Gaps> {
+        self.gaps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) async fn forget(&self, session: SessionId) {
@@ -112,7 +132,8 @@ impl Watcher {
     fn walk(&self, root: &Path, from: PathBuf, patterns: Patterns) {
         let (orders, root) = (self.orders.clone(), root.to_owned());
         tokio::task::spawn_blocking(move || {
-            let dirs = campaign_files::directories(&root, &from, &patterns, WATCHED_DIRECTORIES_OF_CAMPAIGN);
+            let dirs =
+                campaign_files::directories(&root, &from, &patterns, WATCHED_DIRECTORIES_OF_CAMPAIGN + 1);
             let _ = orders.blocking_send(Order::Found { root, dirs });
         });
     }
@@ -182,6 +203,7 @@ impl Campaigns {
             .map(|(root, _)| root.clone())
             .collect();
         for root in over {
+            self.watcher.gaps().campaigns.remove(&root);
             let watches = all.remove(&root).map(|campaign| campaign.watches).unwrap_or_default();
             for watch in watches {
                 let Some(dirs) = self.dirs.get_mut(&watch) else { continue };
@@ -200,7 +222,8 @@ impl Campaigns {
             let is_full = self.dirs.len() >= WATCHED_DIRECTORIES
                 || campaign.watches.len() >= WATCHED_DIRECTORIES_OF_CAMPAIGN;
             if is_full {
-                tracing::debug!(root = %root.display(), "not all directories can be watched");
+                let why = "it has more directories than are watched".to_owned();
+                self.watcher.gaps().campaigns.insert(root.to_owned(), why);
                 return;
             }
             match add_watch(inotify, &campaign.root, &path) {
@@ -214,7 +237,8 @@ impl Campaigns {
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {
-                    tracing::debug!(root = %root.display(), %error, "a directory cannot be watched");
+                    let why = format!("a directory cannot be watched: {error}");
+                    self.watcher.gaps().campaigns.insert(root.to_owned(), why);
                     return;
                 }
             }

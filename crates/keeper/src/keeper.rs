@@ -136,6 +136,8 @@ impl Keeper {
             let sigterm = watched_signal(SIGTERM, Token::SIGTERM, &poller)?;
             let sigchld = watched_signal(SIGCHLD, Token::SIGCHLD, &poller)?;
             let dir_identity = identity(&document)?;
+            // While the sandbox is being made, and before anything can have ended in it.
+            exit_file.secure(&document.dir)?;
             Ok((spawned, poller, ctl, sigterm, sigchld, dir_identity))
         });
         let (spawned, poller, ctl, sigterm, sigchld, dir_identity) = match began {

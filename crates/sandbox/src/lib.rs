@@ -45,6 +45,7 @@ mod landlock;
 mod limits;
 pub mod observe;
 mod seccomp;
+mod set_ids;
 
 mod probe;
 

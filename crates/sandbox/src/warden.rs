@@ -7,12 +7,14 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use ostler_domain::confinement::Confinement;
 use ostler_domain::hidden::Patterns;
-use ostler_domain::limits::{RESCAN, RESCAN_REST_FACTOR};
+use ostler_domain::limits::{RESCAN, RESCAN_REST_FACTOR, TAMPER_ENTRIES};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Mode;
 use rustix::io::Errno;
@@ -37,7 +39,7 @@ use crate::masks::Masks;
 use crate::refusal::{OrRefuse, Refusal, Stage};
 use crate::sys::{self, Forked};
 use crate::tooling::Tooling;
-use crate::{EXIT_REFUSED, limits, namespaces, net, root, sources, terminal};
+use crate::{EXIT_REFUSED, limits, mounts, namespaces, net, root, set_ids, sources, terminal};
 
 pub(crate) fn run() -> ExitCode {
     let received = sys::close_inherited_descriptors().and_then(|()| receive_agent(io::stdin()));
@@ -115,7 +117,8 @@ fn make(confinement: &Confinement) -> Result<House, Refusal> {
     let mut masks = Masks::new(&confinement.root.path, Patterns::new(&confinement.hidden))?;
     let found = masks.cover_all()?;
     let tooling = Tooling::protect(&confinement.root.path, &confinement.tooling, &found.git)?;
-    Ok(House { masks, tooling })
+    let tops = std::iter::once(&confinement.root.path).chain(&confinement.writable).cloned().collect();
+    Ok(House { masks, tooling, tops, began: SystemTime::now() })
 }
 
 fn die_with_keeper() -> Result<(), Refusal> {
@@ -136,6 +139,9 @@ fn die_with_keeper() -> Result<(), Refusal> {
 struct House {
     masks: Masks,
     tooling: Tooling,
+    /// The campaign, and what else of the host's the agent may write.
+    tops: Vec<PathBuf>,
+    began: SystemTime,
 }
 
 enum Woken {
@@ -159,7 +165,8 @@ impl House {
             }
         };
         self.tooling.remove_links();
-        let names = self.tooling.changed();
+        let mut names = self.tooling.changed();
+        names.extend(self.clear_set_ids());
         if !names.is_empty()
             && let Err(error) = send_tampered(io::stdin(), names)
         {
@@ -169,6 +176,21 @@ impl House {
         // A second word on an agent whose end was told already is ignored. An init that was killed took it along.
         let _ = send_report(io::stdin(), &InitReport::Ended { status });
         if status == i32::from(EXIT_REFUSED) << 8 { ExitCode::from(EXIT_REFUSED) } else { ExitCode::SUCCESS }
+    }
+
+    /// What had bits that no file of an agent's may have; names in the campaign are below its root.
+    fn clear_set_ids(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for (number, top) in self.tops.iter().enumerate() {
+            let Ok(opened) = mounts::handle(top) else { continue };
+            for path in set_ids::clear_new(opened.as_fd(), self.began) {
+                log!("warden: {} in {} was set-id, and is not any more", path.display(), top.display());
+                let shown = if number == 0 { path } else { top.join(path) };
+                names.push(shown.display().to_string());
+            }
+        }
+        names.truncate(TAMPER_ENTRIES);
+        names
     }
 
     /// The status of init, which ends when it is killed, or by refusing.
@@ -255,7 +277,7 @@ fn say(covered: Result<usize, Refusal>) {
     }
 }
 
-fn wait(init: &impl std::os::fd::AsFd, keeper_is_there: bool, look_at: Instant) -> io::Result<Woken> {
+fn wait(init: &impl AsFd, keeper_is_there: bool, look_at: Instant) -> io::Result<Woken> {
     let channel = io::stdin();
     let timeout = look_at.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
     let timeout = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: i64::from(timeout.subsec_nanos()) };

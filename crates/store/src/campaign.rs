@@ -124,6 +124,7 @@ fn read(row: &Row<'_>) -> Result<CampaignRow, ReadError> {
         policy: serde_json::from_str(row.get_ref("policy")?.as_str().map_err(rusqlite::Error::from)?)
             .map_err(|error| ReadError::Row { what: "campaign policy", text: error.to_string() })?,
         tracked_hidden: Vec::new(),
+        unwatched: None,
     };
     Ok(CampaignRow { campaign, removed: time_if_any(row, "removed")? })
 }

@@ -138,16 +138,20 @@ pub struct ExitFile {
 }
 
 impl ExitFile {
-    /// Makes the file, or finds it. Its blocks are the session's from here on.
+    /// Makes the file, or finds it.
     pub fn prepare(dir: &Path) -> io::Result<ExitFile> {
         let file = files::open_or_create(&dir.join(EXIT_FILE))?;
         if file.metadata()?.len() < EXIT_RECORD_BYTES as u64 {
             // Zeroes that are really written: a hole would need space at the worst moment.
             file.write_all_at(&[0; EXIT_RECORD_BYTES], 0)?;
-            file.sync_all()?;
-            files::sync_dir(dir)?;
         }
         Ok(ExitFile { file })
+    }
+
+    /// Has the disk give it its blocks, which are the session's from here on, and its name in `dir`.
+    pub fn secure(&self, dir: &Path) -> io::Result<()> {
+        self.file.sync_all()?;
+        files::sync_dir(dir)
     }
 
     /// Writes the record in place; it is durable on return.

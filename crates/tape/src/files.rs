@@ -21,11 +21,22 @@ pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
 /// Puts `bytes` at `path` so that a crash leaves the old content or the new, never a mixture.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temp = path.with_extension("tmp");
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temp)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
+    write_private(&temp, bytes)?.sync_all()?;
     std::fs::rename(&temp, path)?;
     path.parent().map_or(Ok(()), sync_dir)
+}
+
+/// The same for what only living processes ask for: it does not outlast a loss of power, and neither do they.
+pub(crate) fn replace_for_now(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let temp = path.with_extension("tmp");
+    write_private(&temp, bytes)?;
+    std::fs::rename(&temp, path)
+}
+
+fn write_private(path: &Path, bytes: &[u8]) -> io::Result<File> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    Ok(file)
 }
 
 /// The file, or nothing if there is none by that name.

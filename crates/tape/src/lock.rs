@@ -30,9 +30,10 @@ impl KeeperLock {
     }
 }
 
-/// Makes `attempt` the only one whose keeper may start, durably.
+/// Makes `attempt` the only one whose keeper may start. Every start says which it is, so none has to be remembered for
+/// longer than keepers live.
 pub fn write_attempt(dir: &Path, attempt: u32) -> io::Result<()> {
-    files::replace(&dir.join(ATTEMPT_FILE), format!("{attempt}\n").as_bytes())
+    files::replace_for_now(&dir.join(ATTEMPT_FILE), format!("{attempt}\n").as_bytes())
 }
 
 /// The attempt that may start, or nothing if none was written yet.

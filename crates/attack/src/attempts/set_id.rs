@@ -65,6 +65,14 @@ fn fill(scene: &Scene, filling: impl Fn(&OwnedFd, &Path) -> io::Result<()>) -> S
     }))
 }
 
+/// It can be made inside; what counts is what is there when the session has ended.
+fn judged_outside(made: io::Result<()>) -> Said {
+    match made {
+        Ok(()) => Said::Tried("it was made".to_owned()),
+        Err(error) => Said::Blocked(error.to_string()),
+    }
+}
+
 fn number(file: &impl AsRawFd) -> u64 {
     file.as_raw_fd() as u64
 }
@@ -223,6 +231,35 @@ pub(super) const ALL: &[Attempt] = &[
             }
         },
     ),
+    usual(
+        "set-id/group-without-execute",
+        "leave a filled one that a later chmod makes executable",
+        |scene| {
+            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR;
+            let path = scene.scratch("group");
+            let made = openat2(CWD, &path, flags, Mode::from_raw_mode(0o2745), ResolveFlags::empty())
+                .map_err(io::Error::from)
+                .and_then(|file| File::from(file).write_all(PROGRAM));
+            judged_outside(made)
+        },
+    ),
+    usual("set-id/empty", "leave empty ones for somebody privileged to fill", |scene| {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR;
+        judged_outside(MODES.iter().try_for_each(|&mode| {
+            let path = scene.scratch(&format!("empty-{mode:o}"));
+            openat2(CWD, path, flags, Mode::from_raw_mode(mode), ResolveFlags::empty())?;
+            Ok(())
+        }))
+    }),
+    usual("set-id/closed-directory", "leave one in a directory that nobody may look into", |scene| {
+        let directory = scene.scratch("closed");
+        judged_outside(fs::create_dir(&directory).and_then(|()| {
+            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR;
+            let mode = Mode::from_raw_mode(0o4755);
+            openat2(CWD, directory.join("inside"), flags, mode, ResolveFlags::empty())?;
+            fs::set_permissions(&directory, fs::Permissions::from_mode(0o000))
+        }))
+    }),
     usual("set-id/capabilities", "give a file capabilities", |scene| match filled(scene) {
         Ok(path) => {
             let mut value = 0x0200_0001_u32.to_le_bytes().to_vec();

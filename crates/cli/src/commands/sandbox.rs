@@ -83,6 +83,12 @@ async fn show(app: &App, who: &str) -> Result<u8, Failure> {
     let mut lines =
         vec![Line::of("Agents in ").strong(campaign.name.as_str()).faint("   what the kernel lets them")];
     lines.extend(described(&campaign.policy, &path));
+    lines.extend(campaign.unwatched.as_ref().map(|why| {
+        field(
+            "look out",
+            Line::of(format!("hidden files that appear are covered within seconds, not at once: {why}")),
+        )
+    }));
     lines.extend(next_steps(&[
         (
             format!("ostler campaign set {} KEY+=VALUE", campaign.name),

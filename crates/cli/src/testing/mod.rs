@@ -149,5 +149,6 @@ pub(crate) fn campaign() -> Campaign {
         added: ago(100_000),
         policy: ostler_domain::Policy::default(),
         tracked_hidden: vec![".env".to_owned()],
+        unwatched: None,
     }
 }

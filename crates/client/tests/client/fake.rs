@@ -148,6 +148,7 @@ impl CampaignService for Disk {
             added: Time::from_micros(3),
             policy: Default::default(),
             tracked_hidden: Vec::new(),
+            unwatched: None,
         };
         Ok(Response::new(pb::AddCampaignResponse { campaign: Some(to_proto::campaign(&campaign)) }))
     }

@@ -322,11 +322,10 @@ impl Actor {
             self.shared.deltas.publish(Delta { session: self.id, text });
         }
         // What a person waits for is not to wait for others' output.
-        let urgency = if draft.outbox.is_empty() && draft.effects.is_empty() {
-            Urgency::Tape
-        } else {
-            Urgency::Control
-        };
+        let is_awaited = !draft.outbox.is_empty()
+            || !draft.effects.is_empty()
+            || draft.events.iter().any(|(_, event)| matches!(event, ostler_domain::Event::SessionStarted(_)));
+        let urgency = if is_awaited { Urgency::Control } else { Urgency::Tape };
         self.submit(draft, urgency, harvest.taped_input, None).await;
         true
     }

@@ -63,6 +63,25 @@ async fn a_hidden_file_that_is_replaced_is_covered_at_once() {
 }
 
 #[tokio::test]
+async fn a_campaign_with_too_many_directories_to_watch_says_so() {
+    let home = TestHome::started(OSTLER).await;
+    let camp = home.campaign_dir();
+    let said = || String::from_utf8_lossy(&home.run(&["sandbox", "show", "shop"]).stdout).into_owned();
+    let client = home.client().await;
+    let narrow = home.session(&client, &scenario::of(vec![shell("sleep 600")])).await;
+    assert!(!said().contains("covered within seconds"), "{}", said());
+    client.stop_session(&narrow.id.to_string(), true).await.unwrap();
+
+    for number in 0..=ostler_domain::limits::WATCHED_DIRECTORIES_OF_CAMPAIGN {
+        std::fs::create_dir(camp.join(format!("d{number}"))).unwrap();
+    }
+    let wide = home.session(&client, &scenario::of(vec![shell("sleep 600")])).await;
+    wait::until("the gap to be told of", wait::PATIENCE, || said().contains("covered within seconds"));
+    client.stop_session(&wide.id.to_string(), true).await.unwrap();
+    wait::until("nobody to be watched over", wait::PATIENCE, || !said().contains("covered within seconds"));
+}
+
+#[tokio::test]
 async fn a_hidden_file_that_git_tracks_is_warned_about() {
     let home = TestHome::started(OSTLER).await;
     let camp = home.campaign_dir();

@@ -69,6 +69,7 @@ pub(crate) fn campaign(n: u64) -> Campaign {
         added: at(n),
         policy: Policy::default(),
         tracked_hidden: Vec::new(),
+        unwatched: None,
     }
 }
 

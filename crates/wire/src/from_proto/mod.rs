@@ -101,6 +101,7 @@ pub fn campaign(campaign: pb::Campaign) -> Result<Campaign> {
             .into_iter()
             .map(|path| text(path, "tracked_hidden"))
             .collect::<Result<_>>()?,
+        unwatched: (!campaign.unwatched.is_empty()).then_some(campaign.unwatched),
     })
 }
 

@@ -47,5 +47,6 @@ pub fn campaign(campaign: &Campaign) -> pb::Campaign {
         added_time: Some(time(campaign.added)),
         policy: campaign.policy.settings(),
         tracked_hidden: campaign.tracked_hidden.clone(),
+        unwatched: campaign.unwatched.clone().unwrap_or_default(),
     }
 }

@@ -229,6 +229,7 @@ impl Dice {
             added: self.time(),
             policy: self.policy(),
             tracked_hidden: (0..self.small() % 3).map(|_| self.text()).collect(),
+            unwatched: self.maybe(Self::text).filter(|why| !why.is_empty()),
         }
     }
 
@@ -243,7 +244,11 @@ impl Dice {
                 model: self.maybe(Self::text),
                 ..UsageRecorded::default()
             }),
-            2 => Event::CampaignAdded(Box::new(Campaign { tracked_hidden: Vec::new(), ..self.campaign() })),
+            2 => Event::CampaignAdded(Box::new(Campaign {
+                tracked_hidden: Vec::new(),
+                unwatched: None,
+                ..self.campaign()
+            })),
             _ => {
                 let (kind, body) = ("MOON_LANDED".to_owned(), self.text());
                 return Received::Unknown(UnknownEvent { seq, session, session_seq, time, kind, body });
