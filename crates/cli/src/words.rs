@@ -121,16 +121,6 @@ pub(crate) fn path(path: &str, home: Option<&str>) -> String {
     }
 }
 
-/// Words as one argument of a shell, quoted where they must be.
-pub(crate) fn quoted(text: &str) -> String {
-    let is_bare = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=".contains(c);
-    if !text.is_empty() && text.chars().all(is_bare) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,10 +171,5 @@ mod tests {
         assert_eq!(path("/home/ann", home), "~");
         assert_eq!(path("/home/annette", home), "/home/annette");
         assert_eq!(path("/x", None), "/x");
-    }
-
-    #[test]
-    fn arguments_survive_a_shell() {
-        assert_eq!([quoted("a-b"), quoted("it's"), quoted("")], ["a-b", r"'it'\''s'", "''"]);
     }
 }

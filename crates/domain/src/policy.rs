@@ -287,16 +287,17 @@ impl Policy {
             && looseness(self.protect_tooling) <= looseness(wider.protect_tooling)
     }
 
-    /// Every key with its value and who says so, in the order of the keys.
+    /// Everything that holds and who says so, in the order of the keys. A key has two lines where the campaign adds to
+    /// what is always there.
     pub fn lines(&self) -> Vec<PolicyLine> {
         let own: BTreeMap<&'static str, String> = self.values().into_iter().collect();
-        setting::KEYS
-            .iter()
-            .map(|key| match own.get(key.name) {
-                Some(value) => PolicyLine { key: key.name, value: value.clone(), origin: Origin::Campaign },
-                None => PolicyLine { key: key.name, value: key.default.to_owned(), origin: Origin::Default },
-            })
-            .collect()
+        let line = |key: &setting::Key| {
+            let usual = PolicyLine { key: key.name, value: key.default.to_owned(), origin: Origin::Default };
+            let Some(value) = own.get(key.name) else { return vec![usual] };
+            let own = PolicyLine { key: key.name, value: value.clone(), origin: Origin::Campaign };
+            if key.is_added_to { vec![usual, own] } else { vec![own] }
+        };
+        setting::KEYS.iter().flat_map(line).collect()
     }
 
     /// What was said, as it would be typed.
@@ -404,13 +405,14 @@ mod tests {
     #[test]
     fn every_key_has_a_line_with_its_origin() {
         let lines = with(&["read+=@rust", "limits.tmp=2GiB"]).lines();
-        let line = |key| lines.iter().find(|line| line.key == key).unwrap();
+        let line = |key| lines.iter().rfind(|line| line.key == key).unwrap();
         assert_eq!((line("read").value.as_str(), line("read").origin), ("@rust", Origin::Campaign));
+        assert_eq!(lines[0].origin, Origin::Default, "what is always readable stays so, and is shown");
         assert_eq!(
             (line("limits.tmp").value.as_str(), line("limits.tmp").origin),
             ("2GiB", Origin::Campaign)
         );
         assert_eq!(line("ptrace").origin, Origin::Default);
-        assert_eq!(lines.len(), setting::KEYS.len());
+        assert_eq!(lines.len(), setting::KEYS.len() + 1);
     }
 }

@@ -19,6 +19,16 @@ fn shown(c: char) -> char {
     }
 }
 
+/// Words as one argument of a shell, quoted where they must be.
+pub fn shell_word(text: &str) -> String {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
+    if !text.is_empty() && text.chars().all(is_bare) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
 /// The text on one line, safe, cut to `most` characters with `…`.
 pub fn one_line(text: &str, most: usize) -> String {
     let mut line = String::with_capacity(text.len().min(most));
@@ -67,6 +77,11 @@ mod tests {
     fn escape_sequences_become_visible() {
         assert_eq!(visible("a\u{1b}[2Jb\u{7}\u{9b}1m\u{202e}"), "a␛[2Jb␇␛1m\u{fffd}");
         assert_eq!(visible("line\n\ttab"), "line\n\ttab");
+    }
+
+    #[test]
+    fn arguments_survive_a_shell() {
+        assert_eq!(["a-b", "it's", ""].map(shell_word), ["a-b", r"'it'\''s'", "''"]);
     }
 
     #[test]

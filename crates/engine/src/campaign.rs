@@ -160,7 +160,10 @@ impl Engine {
                 Reason::CampaignUnknown,
                 format!("{} is in no campaign", ostler_domain::text::one_line(who, 200)),
             )
-            .hint("ostler campaign add .", "agents may then read and write here"));
+            .hint(
+                format!("ostler campaign add {}", ostler_domain::text::shell_word(who)),
+                "agents may then read and write there",
+            ));
         }
         if let Some(fragment) = ostler_domain::id::Fragment::parse(who, CampaignId::PREFIX) {
             let fitting: Vec<_> =

@@ -64,7 +64,7 @@ pub(crate) fn suggested(trace: &Trace, suggestions: &[Suggestion], campaign: &Na
     let steps: Vec<(String, &str)> = suggestions
         .iter()
         .map(|one| {
-            let setting = quoted(&one.setting);
+            let setting = ostler_domain::text::shell_word(&one.setting);
             (format!("ostler campaign set {campaign} {setting}"), effect(one.lets_through))
         })
         .collect();
@@ -86,16 +86,6 @@ pub(crate) fn suggested(trace: &Trace, suggestions: &[Suggestion], campaign: &Na
         remarks.map(|(why, words)| field("no grant", Line::of(why.words()).faint(format!(": {words}")))),
     );
     lines
-}
-
-/// As a shell wants it.
-fn quoted(setting: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=@:,".contains(c);
-    if setting.chars().all(is_plain) {
-        setting.to_owned()
-    } else {
-        format!("'{}'", setting.replace('\'', r"'\''"))
-    }
 }
 
 pub(crate) fn unseen() -> Vec<Line> {

@@ -9,18 +9,24 @@ pub(super) struct Key {
     pub(super) name: &'static str,
     /// What holds when nobody says otherwise, in words.
     pub(super) default: &'static str,
+    /// What is said comes on top of the default instead of in its place.
+    pub(super) is_added_to: bool,
 }
 
 const fn key(name: &'static str, default: &'static str) -> Key {
-    Key { name, default }
+    Key { name, default, is_added_to: false }
+}
+
+const fn list(name: &'static str, default: &'static str) -> Key {
+    Key { name, default, is_added_to: true }
 }
 
 pub(super) const KEYS: &[Key] = &[
-    key("read", "the system's programs and libraries"),
-    key("write", "the campaign, a home of its own, /tmp"),
-    key("hide", ".env, keys, certificates, credentials"),
+    list("read", "the system's programs and libraries"),
+    list("write", "the campaign, a home of its own, /tmp"),
+    list("hide", ".env, keys, certificates, credentials"),
     key("env", "none of yours"),
-    key("commands", "fest camp just git"),
+    list("commands", "fest camp just git"),
     key("net.mode", "provider for sessions; none for exec and scripts"),
     key("net.allow", "nobody else"),
     key("limits.memory", "none beyond the machine's"),

@@ -182,7 +182,7 @@ async fn campaign(app: &App, client: &Client, args: &RunArgs) -> Result<Campaign
         .prompt
         .as_deref()
         .filter(|prompt| prompt.len() < 40 && *prompt != "-")
-        .map_or_else(|| "\"…\"".to_owned(), words::quoted);
+        .map_or_else(|| "\"…\"".to_owned(), ostler_domain::text::shell_word);
     let here = words::path(&here, person_home().as_deref());
     let refusal = Refusal { message: format!("{here} is in no campaign"), hints: Vec::new(), ..*refusal };
     Err(refusal
