@@ -244,6 +244,7 @@ impl History {
             provider_config: Default::default(),
             ticket: seed.chance(30).then(|| format!("gh:{}", seed.below(20_000))),
             watchdogs: WatchdogLimits::default(),
+            approval_us: ostler_domain::session::approval_limit(),
         }
     }
 

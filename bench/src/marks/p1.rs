@@ -134,6 +134,8 @@ fn options(home: &Home) -> ostler_engine::Options {
         own_dirs: Vec::new(),
         home_dir: None,
         watchdogs: WatchdogLimits::default(),
+        approval_limit: ostler_domain::limits::APPROVAL_WAITS,
+        notices: Default::default(),
         orphan_grace: None,
         tape_bytes: None,
         unconfined: true,

@@ -127,5 +127,6 @@ fn config(working_dir: &str) -> Config {
         provider_config: Default::default(),
         ticket: None,
         watchdogs: WatchdogLimits::default(),
+        approval_us: ostler_domain::session::approval_limit(),
     }
 }

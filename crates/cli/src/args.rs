@@ -59,7 +59,10 @@ impl Cli {
 
 /// The groups of the help's first page. A test holds them against the tree.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("DAILY", &["run", "ls", "show", "logs", "attach", "send", "stop", "allow", "deny", "search"]),
+    (
+        "DAILY",
+        &["run", "ls", "show", "logs", "attach", "send", "stop", "allow", "deny", "approval", "search"],
+    ),
     ("FIRST HOUR", &["init", "demo", "doctor"]),
     ("EMERGENCY", &["halt"]),
     (
@@ -67,7 +70,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         &["pause", "resume", "restart", "interrupt", "kill", "model", "fork", "wait", "session"],
     ),
     ("INSIDE A SESSION (said by an agent, of itself)", &["step", "note", "done"]),
-    ("CAMPAIGNS", &["campaign", "provider", "sandbox"]),
+    ("CAMPAIGNS", &["campaign", "provider", "policy", "sandbox"]),
     ("MONEY", &["cost", "price", "usage"]),
     ("MACHINE", &["config", "events", "exec", "daemon", "db", "completion", "man", "version", "help"]),
 ];
@@ -212,6 +215,10 @@ mod tests {
             ("ostler session list", "ostler session ls"),
             ("ostler session create x", "ostler session run x"),
             ("ostler session get x", "ostler session show x"),
+            ("ostler approvals", "ostler approval"),
+            ("ostler approvals -i", "ostler approval -i"),
+            ("ostler approval list", "ostler approval ls"),
+            ("ostler approval get x", "ostler approval show x"),
             ("ostler campaign list", "ostler campaign ls"),
             ("ostler campaign create x", "ostler campaign add x"),
             ("ostler campaign get x", "ostler campaign show x"),

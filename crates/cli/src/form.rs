@@ -3,6 +3,7 @@
 use ostler_client::{Approval, Campaign, Delivery, Received, Session, reply::NodeStatus};
 use ostler_domain::{
     Budget, Time, Usage,
+    approval::Applied,
     session::{Obituary, Restart},
 };
 use serde::Serialize;
@@ -205,8 +206,22 @@ pub(crate) struct ApprovalForm {
     session: String,
     tool: String,
     input: String,
+    /// In one line.
+    asks: String,
+    kind: ostler_domain::event::AskKind,
+    why: String,
     asked: String,
+    deadline: Option<String>,
     answer: Option<AnswerForm>,
+    /// With `allow --always`: what allows the same from now on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    always: Option<Vec<Applied>>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct ApprovalsForm {
+    pub(crate) approvals: Vec<ApprovalForm>,
+    pub(crate) next_cursor: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -215,6 +230,7 @@ struct AnswerForm {
     by: String,
     message: String,
     answered: String,
+    rules: Vec<Applied>,
 }
 
 impl ApprovalForm {
@@ -224,14 +240,24 @@ impl ApprovalForm {
             session: approval.session.to_string(),
             tool: approval.tool.clone(),
             input: approval.input.clone(),
+            asks: approval.asks.clone(),
+            kind: approval.kind,
+            why: approval.why.clone(),
             asked: rfc3339(approval.asked),
+            deadline: approval.deadline.map(rfc3339),
+            always: None,
             answer: approval.answer.as_ref().map(|answered| AnswerForm {
                 answer: answered.answer,
                 by: answered.by.0.clone(),
                 message: answered.message.clone(),
                 answered: rfc3339(answered.at),
+                rules: answered.rules.clone(),
             }),
         }
+    }
+
+    pub(crate) fn with_rules(self, rules: &[Applied]) -> Self {
+        Self { always: (!rules.is_empty()).then(|| rules.to_vec()), ..self }
     }
 }
 

@@ -22,6 +22,7 @@ mod parse;
 mod questions;
 mod screen;
 mod signals;
+mod terminal;
 #[cfg(test)]
 mod testing;
 mod words;

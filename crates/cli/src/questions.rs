@@ -2,7 +2,11 @@
 
 use std::collections::VecDeque;
 
-use ostler_domain::{ApprovalId, event::ApprovalRequested, text::visible};
+use ostler_domain::{
+    ApprovalId,
+    event::{ApprovalRequested, AskKind},
+    text::visible,
+};
 
 use crate::output::{Line, Tone};
 
@@ -20,6 +24,8 @@ pub(crate) enum Typed {
     Answer {
         id: ApprovalId,
         allow: bool,
+        /// And from now on.
+        always: bool,
         message: String,
     },
     /// The reason comes with the next line.
@@ -57,45 +63,60 @@ impl Questions {
     /// The first question, and the keys that answer it.
     pub(crate) fn lines(&self) -> Vec<Line> {
         let Some(first) = self.open.front() else { return Vec::new() };
-        let what = ostler_domain::text::one_line(&format!("{}: {}", first.tool, first.input), 200);
-        let key = |line: Line, key: &str, means: &str| {
-            line.with(Tone::Accent, format!("[{key}]")).plain(format!(" {means}  "))
-        };
-        let keys = [("a", "allow"), ("d", "deny"), ("m", "deny and say why"), ("v", "full request")];
+        let id = format!("   apr {}", first.id.short());
+        if first.kind == AskKind::Question {
+            let mut lines: Vec<Line> =
+                visible(&first.input).lines().map(|line| Line::of("          ").plain(line)).collect();
+            lines.insert(0, Line::toned(Tone::Warn, "? asks").plain("    ").plain(&first.tool).faint(id));
+            lines.push(keys(&[("your answer", ""), ("d", "none")]));
+            return lines;
+        }
+        let why = if first.why.is_empty() { String::new() } else { format!("   {}", first.why) };
         vec![
-            Line::toned(Tone::Warn, "? allow")
-                .plain("   ")
-                .plain(what)
-                .faint(format!("   apr {}", first.id.short())),
-            keys.into_iter().fold(Line::of("          "), |line, (name, means)| key(line, name, means)),
+            Line::toned(Tone::Warn, "? allow").plain("   ").plain(first.asks()).faint(why).faint(id),
+            keys(&[
+                ("a", "once"),
+                ("A", "always in this campaign"),
+                ("d", "deny"),
+                ("m", "deny and say why"),
+                ("v", "full request"),
+            ]),
         ]
     }
 
     pub(crate) fn typed(&mut self, line: &str) -> Typed {
         let Some(first) = self.open.front() else { return Typed::Other(line.to_owned()) };
+        let id = first.id;
         let answer =
-            |allow, message: &str| Typed::Answer { id: first.id, allow, message: message.to_owned() };
+            |allow, always, message: &str| Typed::Answer { id, allow, always, message: message.to_owned() };
         if self.says_why {
             self.says_why = false;
-            return answer(false, line.trim());
+            return answer(false, false, line.trim());
         }
         match line.trim() {
-            "a" | "y" | "allow" => answer(true, ""),
-            "d" | "n" | "deny" => answer(false, ""),
+            "d" | "n" | "deny" => answer(false, false, ""),
+            "v" => Typed::Show(visible(&first.input).lines().map(str::to_owned).collect()),
             "m" => {
                 self.says_why = true;
                 Typed::AskWhy
             }
-            "v" => Typed::Show(visible(&first.input).lines().map(str::to_owned).collect()),
+            "" => Typed::Other(line.to_owned()),
+            text if first.kind == AskKind::Question => answer(true, false, text),
+            "a" | "y" | "allow" => answer(true, false, ""),
+            "A" | "always" => answer(true, true, ""),
             _ => Typed::Other(line.to_owned()),
         }
     }
 }
 
+fn keys(keys: &[(&str, &str)]) -> Line {
+    keys.iter().fold(Line::of("          "), |line, (key, means)| {
+        line.with(Tone::Accent, format!("[{key}]")).plain(format!(" {means}  "))
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use ostler_domain::event::AskKind;
-
     use super::*;
     use crate::{output::Look, testing::NOW};
 
@@ -109,6 +130,8 @@ mod tests {
             kind: AskKind::Leave,
             action: Default::default(),
             subagent: None,
+            why: "no rule allows cargo add".to_owned(),
+            deadline: None,
         }
     }
 
@@ -121,7 +144,7 @@ mod tests {
         assert!(!questions.asked(&question(1)));
         assert_eq!(
             questions.typed("a"),
-            Typed::Answer { id: question(1).id, allow: true, message: String::new() }
+            Typed::Answer { id: question(1).id, allow: true, always: false, message: String::new() }
         );
         assert_eq!(questions.typed("hello"), Typed::Other("hello".to_owned()));
         assert_eq!(questions.typed("v"), Typed::Show(vec!["cargo add 1".to_owned(), "now".to_owned()]));
@@ -130,7 +153,7 @@ mod tests {
         let message = "open a branch".to_owned();
         assert_eq!(
             questions.typed(" open a branch "),
-            Typed::Answer { id: question(2).id, allow: false, message }
+            Typed::Answer { id: question(2).id, allow: false, always: false, message }
         );
         assert!(!questions.answered(question(2).id));
         assert!(questions.is_empty());
@@ -145,8 +168,30 @@ mod tests {
         questions.asked(&question(2));
         assert_eq!(
             questions.typed("d"),
-            Typed::Answer { id: question(2).id, allow: false, message: String::new() }
+            Typed::Answer { id: question(2).id, allow: false, always: false, message: String::new() }
         );
+    }
+
+    #[test]
+    fn a_large_letter_allows_always_and_a_question_takes_any_answer() {
+        let mut questions = Questions::default();
+        questions.asked(&question(1));
+        let message = String::new();
+        assert_eq!(
+            questions.typed("A"),
+            Typed::Answer { id: question(1).id, allow: true, always: true, message }
+        );
+        let mut questions = Questions::default();
+        questions.asked(&ApprovalRequested { kind: AskKind::Question, ..question(2) });
+        let message = "the blue one".to_owned();
+        assert_eq!(
+            questions.typed("the blue one\n"),
+            Typed::Answer { id: question(2).id, allow: true, always: false, message }
+        );
+        assert_eq!(questions.typed(""), Typed::Other(String::new()));
+        let look = Look::plain(None);
+        let shown: Vec<_> = questions.lines().iter().map(|line| line.show(&look)).collect();
+        insta::assert_snapshot!(shown.join("\n"));
     }
 
     #[test]

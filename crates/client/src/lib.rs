@@ -60,7 +60,7 @@ pub use ostler_domain::{
 };
 pub use ostler_wire::{InvalidField, reply, request};
 pub use ostler_wire::{
-    reply::{Approval, Delivery, EventPage, NodeStatus, Received, Sent, UnknownEvent},
+    reply::{AnswerGiven, Approval, Delivery, EventPage, NodeStatus, Received, Sent, UnknownEvent},
     request::{
         AddCampaign, AnswerApproval, CreateSession, GetUsage, ListEvents, Place, ResumeSession, SendMessage,
     },

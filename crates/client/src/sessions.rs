@@ -7,7 +7,7 @@ use ostler_domain::{
 use ostler_wire::{
     InvalidField, REPLY_BYTES, from_proto,
     pb::{self, session_service_client::SessionServiceClient},
-    reply::{Approval, Delivery, Sent},
+    reply::{AnswerGiven, Approval, Delivery, Sent},
     request::{AnswerApproval, CreateSession, ResumeSession, SendMessage},
     to_proto,
 };
@@ -167,12 +167,12 @@ impl Client {
         Ok(read_approval(answer.approval)?)
     }
 
-    /// Answers a question.
-    pub async fn answer_approval(&self, request: AnswerApproval) -> Result<Approval, Error> {
+    /// Answers a question, and says which rules allow the same from now on where that was asked for.
+    pub async fn answer_approval(&self, request: AnswerApproval) -> Result<AnswerGiven, Error> {
         let request = to_proto::answer_approval(request, request_id());
         let answer =
             self.ask(async |channel| service(channel).answer_approval(request.clone()).await).await?;
-        Ok(read_approval(answer.approval)?)
+        Ok(from_proto::answer_given(answer)?)
     }
 }
 

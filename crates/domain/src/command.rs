@@ -82,7 +82,7 @@ pub fn check(argv: &[String], policy: &Policy, unlisted: bool) -> Result<(), Com
     if name == "git" { check_git(&argv[1..]) } else { Ok(()) }
 }
 
-fn check_git(words: &[String]) -> Result<(), CommandRefused> {
+pub(crate) fn check_git(words: &[String]) -> Result<(), CommandRefused> {
     let is_wrong = |word: &&String| {
         let short_with_value =
             ["-c", "-C"].iter().any(|option| word.starts_with(option) && !word.starts_with("--"));

@@ -5,6 +5,7 @@
 //! data. The shell around it (store, engine, server) only carries things to and from here.
 #![forbid(unsafe_code)]
 
+pub mod approval;
 pub mod attack;
 pub mod budget;
 pub mod call;
@@ -22,6 +23,7 @@ pub mod id;
 pub mod limits;
 pub mod message;
 pub mod name;
+pub mod notice;
 pub mod policy;
 pub mod price;
 pub mod provider;

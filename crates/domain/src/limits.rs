@@ -245,6 +245,8 @@ pub const WATCHDOG_SILENT: Duration = Duration::from_secs(600);
 pub const WATCHDOG_TOOL: Duration = Duration::from_secs(3_600);
 /// How long each rung of the watchdog's ladder is given to help.
 pub const WATCHDOG_RUNG: Duration = Duration::from_secs(60);
+/// How long an agent waits for a person's answer: a night, and a morning. Then it is denied, and can go on.
+pub const APPROVAL_WAITS: Duration = Duration::from_secs(12 * 3_600);
 /// Restarts of a crashed agent: first pause, longest pause, and how many in a row end in quarantine.
 pub const RESTART_FIRST: Duration = Duration::from_secs(1);
 pub const RESTART_LONGEST: Duration = Duration::from_secs(300);
@@ -255,3 +257,22 @@ pub const RESTART_GOOD_LIFE: Duration = Duration::from_secs(600);
 pub const LEDGER_CALLS: usize = 64;
 /// Share of a budget at which it warns, in percent.
 pub const BUDGET_WARNS_AT_PERCENT: u64 = 80;
+
+// --- Notices ------------------------------------------------------------------------------------------------
+
+/// How long a hook may take where it does not say.
+pub const HOOK_TIME: Duration = Duration::from_secs(30);
+/// How much of what a hook prints is kept for the daemon's log.
+pub const HOOK_OUTPUT_BYTES: usize = 4 * 1024;
+/// A question in words may be answered by who looks already: others hear of it after this.
+pub const NOTICE_DWELL: Duration = Duration::from_secs(5);
+/// Older notices are not told any more: they would only be believed.
+pub const NOTICE_KEPT: Duration = Duration::from_secs(24 * 3_600);
+/// Between two tries to reach a webhook: first, and longest; doubled in between.
+pub const WEBHOOK_FIRST: Duration = Duration::from_secs(1);
+pub const WEBHOOK_LONGEST: Duration = Duration::from_secs(300);
+/// How long a webhook may take to answer, and how much of its answer is read.
+pub const WEBHOOK_TIME: Duration = Duration::from_secs(15);
+pub const WEBHOOK_ANSWER_BYTES: usize = 16 * 1024;
+/// How much of a text a notice has.
+pub const NOTICE_TEXT: usize = 400;

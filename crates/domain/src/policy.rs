@@ -46,6 +46,9 @@ pub struct Policy {
     /// Whose tools are to find themselves at home in a session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compat: Option<Compat>,
+    /// Rules that answer agents who ask for leave, in their order: `allow run cargo test *`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub approve_rule: Vec<String>,
 }
 
 /// What a session may use; unset means the default.
@@ -285,6 +288,7 @@ impl Policy {
             && at_most(ours.shm, theirs.shm)
             && self.ptrace.unwrap_or(false) <= wider.ptrace.unwrap_or(false)
             && looseness(self.protect_tooling) <= looseness(wider.protect_tooling)
+            && are_rules_within(&self.approve_rule, &wider.approve_rule)
     }
 
     /// Everything that holds and who says so, in the order of the keys. A key has two lines where the campaign adds to
@@ -309,6 +313,7 @@ impl Policy {
             ("env", &self.env),
             ("commands", &self.commands),
             ("net.allow", &self.net_allow),
+            ("approve.rule", &self.approve_rule),
         ];
         let is_list = |key: &str| lists.iter().any(|(list, _)| *list == key);
         let words = self.values().into_iter().filter(|(key, _)| !is_list(key));
@@ -345,11 +350,26 @@ impl Policy {
             self.ptrace.map(|on| ("ptrace", if on { "on" } else { "off" }.to_owned())),
             self.protect_tooling.map(|protect| ("protect_tooling", protect_word(protect).to_owned())),
             self.compat.map(|compat| ("compat", compat.as_str().to_owned())),
+            numbered(&self.approve_rule).map(|rules| ("approve.rule", rules)),
         ]
         .into_iter()
         .flatten()
         .collect()
     }
+}
+
+/// Rules with their places, by which they are taken away.
+fn numbered(rules: &[String]) -> Option<String> {
+    let numbered = rules.iter().enumerate().map(|(n, rule)| format!("{} {rule}", n + 1));
+    (!rules.is_empty()).then(|| numbered.collect::<Vec<_>>().join(" · "))
+}
+
+/// Rules decide by their order, so others are only surely no wider where nothing is allowed that was not.
+fn are_rules_within(ours: &[String], theirs: &[String]) -> bool {
+    let allows = |rule: &&String| rule.starts_with("allow");
+    ours == theirs
+        || (!ours.iter().any(|rule| allows(&rule))
+            && theirs.iter().filter(|rule| !allows(rule)).all(|rule| ours.contains(rule)))
 }
 
 fn looseness(protect: Option<Protect>) -> u8 {

@@ -23,6 +23,15 @@ impl Time {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
+    /// The moment as others read it: `2025-11-13T02:13:20.000123Z`.
+    pub fn rfc3339(self) -> String {
+        let (seconds, micros) = (self.0.div_euclid(1_000_000), self.0.rem_euclid(1_000_000));
+        let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+        let (year, month, day) = civil(days);
+        let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
+        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}Z")
+    }
+
     pub fn plus(self, span: Duration) -> Time {
         Time(self.0.saturating_add(micros(span)))
     }
@@ -30,6 +39,19 @@ impl Time {
     pub fn minus(self, span: Duration) -> Time {
         Time(self.0.saturating_sub(micros(span)))
     }
+}
+
+/// Year, month and day of a day counted from 1970, in the Gregorian calendar. Years are counted from March, so that the
+/// day that not every year has is its last.
+fn civil(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
 /// The machine's clocks at one moment, as the shell read them.
@@ -112,6 +134,20 @@ mod tests {
             wall: Time::from_micros(wall_s * 1_000_000),
             since_boot: Duration::from_secs(boot_s),
             boot: BootId(boot.into()),
+        }
+    }
+
+    #[test]
+    fn a_moment_is_written_as_others_read_it() {
+        for (micros, text) in [
+            (0, "1970-01-01T00:00:00.000000Z"),
+            (1_763_000_000_000_123, "2025-11-13T02:13:20.000123Z"),
+            (1_709_164_800_000_000, "2024-02-29T00:00:00.000000Z"),
+            (951_868_799_999_999, "2000-02-29T23:59:59.999999Z"),
+            (4_107_542_400_000_000, "2100-03-01T00:00:00.000000Z"),
+            (-1, "1969-12-31T23:59:59.999999Z"),
+        ] {
+            assert_eq!(Time::from_micros(micros).rfc3339(), text);
         }
     }
 

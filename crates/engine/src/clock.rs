@@ -36,11 +36,11 @@ impl Clock {
 
     /// A context for decisions that name nothing new.
     pub fn moment(&self) -> Context {
-        Context { now: self.now(), entropy: 0 }
+        Context { now: self.now(), entropy: 0, policy: None }
     }
 
     pub fn context(&self) -> Context {
-        Context { now: self.now(), entropy: entropy() }
+        Context { now: self.now(), entropy: entropy(), policy: None }
     }
 }
 

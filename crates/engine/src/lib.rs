@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod admin;
+mod answer;
 mod audit;
 mod campaign;
 mod campaign_files;
@@ -26,6 +27,7 @@ mod keys;
 mod launch;
 mod link;
 mod memory;
+mod notices;
 mod options;
 mod programs;
 mod provider;
@@ -44,12 +46,14 @@ mod who;
 use std::sync::Arc;
 
 pub use admin::DaemonStatus;
+pub use answer::Answer;
 pub use change::Change;
 pub use clock::Clock;
 pub use command::WantedCommand;
 pub use create::NewSession;
 pub use deltas::Delta;
 pub use keeper::Program;
+pub use notices::{NoticeSettings, Post, Poster};
 pub use options::{Options, ProviderSettings};
 pub use ostler_store::{
     ApprovalRow, ApprovalState, BackupProgress, CheckDepth, CheckReport, DirLock, Finding, Halt, MessageRow,

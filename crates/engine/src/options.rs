@@ -4,6 +4,8 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use ostler_domain::{Refusal, provider::Settings, session::WatchdogLimits};
 
+use crate::NoticeSettings;
+
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Where the record and the sessions' directories are.
@@ -14,6 +16,10 @@ pub struct Options {
     pub own_dirs: Vec<PathBuf>,
     pub home_dir: Option<PathBuf>,
     pub watchdogs: WatchdogLimits,
+    /// How long an agent's question waits for a person; then it is denied.
+    pub approval_limit: Duration,
+    /// Who is told of what happens.
+    pub notices: NoticeSettings,
     /// How long an agent may live without a daemon; absent, for ever.
     pub orphan_grace: Option<Duration>,
     pub tape_bytes: Option<u64>,

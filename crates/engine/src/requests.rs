@@ -8,8 +8,6 @@ use ostler_domain::{
     session::{Attention, Outcome, Phase, Request, Restart, StopRule, View},
 };
 
-use ostler_store::ApprovalRow;
-
 use crate::{Change, Engine, create::new_message, halt::HaltRefusal, restart};
 
 /// How long a message waits for a session that is stopping: longer than its whole ladder.
@@ -147,21 +145,7 @@ impl Engine {
         Ok((self.ask(&view.id.to_string(), request, change).await?, while_it_lives))
     }
 
-    /// Answers an agent that asks for leave.
-    pub async fn answer(
-        &self,
-        approval: &str,
-        allow: bool,
-        message: &str,
-        change: Change,
-    ) -> Result<ApprovalRow, Refusal> {
-        let row = self.approval(approval).await?;
-        let request = Request::Answer { id: row.id, allow, message: message.to_owned() };
-        self.ask(&row.session.to_string(), request, change).await?;
-        self.approval(&row.id.to_string()).await
-    }
-
-    async fn ask(&self, who: &str, request: Request, change: Change) -> Result<View, Refusal> {
+    pub(crate) async fn ask(&self, who: &str, request: Request, change: Change) -> Result<View, Refusal> {
         let fingerprint = format!("{who} {request:?}");
         if let Some(id) = change.done_before(&self.shared.store, &fingerprint).await? {
             return self.session(&id).await;

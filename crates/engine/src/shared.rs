@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use ostler_domain::{Refusal, SessionId, campaign::Campaign, session::Sandbox};
+use ostler_domain::{CampaignId, Policy, Refusal, SessionId, campaign::Campaign, session::Sandbox};
 use ostler_providers::{Provider, registry};
 use ostler_store::{Halt, ReadError, Store};
 use tokio::sync::watch;
@@ -152,6 +152,13 @@ impl Shared {
             .because(format!("this version knows: {}", known.join(", ")))
             .hint("ostler run -p script \"…\"", "uses one that is always there")
         })
+    }
+
+    /// A campaign's policy as it is now. None where it cannot be read: then no rule answers an agent, but a person.
+    pub(crate) async fn policy_of(&self, campaign: CampaignId) -> Option<Policy> {
+        let known = self.store.campaigns().await;
+        let known = known.inspect_err(|error| tracing::warn!(%campaign, %error, "its rules cannot be read"));
+        known.ok()?.into_iter().find(|known| known.id == campaign).map(|known| known.policy)
     }
 
     /// This machine, as somebody in a campaign is to see it.

@@ -17,6 +17,7 @@ mod connection;
 mod hello;
 mod meter;
 mod model;
+mod post;
 mod purse;
 mod report;
 mod request;
@@ -25,6 +26,8 @@ mod serve;
 mod tunnel;
 
 use std::{io::Write, process::ExitCode};
+
+pub use post::post;
 
 /// `ostler internal gateway`: only a keeper starts it.
 pub fn run() -> ExitCode {

@@ -16,6 +16,7 @@ pub(crate) fn approval(row: ApprovalRow) -> reply::Approval {
             by: row.by.unwrap_or_else(By::ostler),
             message: row.message.unwrap_or_default(),
             at: row.answered.unwrap_or(row.asked),
+            rules: row.rules,
         }),
     };
     reply::Approval {
@@ -23,7 +24,11 @@ pub(crate) fn approval(row: ApprovalRow) -> reply::Approval {
         session: row.session,
         tool: row.tool,
         input: row.input,
+        asks: row.asks,
+        kind: row.kind,
+        why: row.why,
         asked: row.asked,
+        deadline: row.deadline,
         answer,
     }
 }

@@ -2,7 +2,8 @@
 
 use ostler_domain::{
     ApprovalId, SessionId, Time,
-    event::{Answer, ApprovalAnswered, ApprovalRequested, By},
+    approval::Applied,
+    event::{Answer, ApprovalAnswered, ApprovalRequested, AskKind, By, Resumed},
     id::Fragment,
     limits::INLINE_BODY_BYTES,
     query::{Listed, Page},
@@ -40,6 +41,15 @@ pub struct ApprovalRow {
     pub answered: Option<Time>,
     pub by: Option<By>,
     pub message: Option<String>,
+    pub kind: AskKind,
+    /// What it asks for, in one line.
+    pub asks: String,
+    /// Why no rule answered it.
+    pub why: String,
+    /// When it is denied if nobody answers.
+    pub deadline: Option<Time>,
+    /// The rules that answered it.
+    pub rules: Vec<Applied>,
 }
 
 pub(crate) fn ask(
@@ -52,8 +62,8 @@ pub(crate) fn ask(
     let id = asked.id.to_string();
     connection
         .prepare_cached(
-            "INSERT INTO approval(seq, id, tail, session, ask, tool, input, state, asked)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'open', ?8)",
+            "INSERT INTO approval(seq, id, tail, session, ask, tool, input, state, asked, kind, asks, why, deadline)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'open', ?8, ?9, ?10, ?11, ?12)",
         )?
         .execute(params![
             signed(seq),
@@ -63,18 +73,50 @@ pub(crate) fn ask(
             asked.ask,
             asked.tool,
             head(&asked.input, INLINE_BODY_BYTES),
-            at.micros()
+            at.micros(),
+            kind_word(asked.kind),
+            asked.asks(),
+            asked.why,
+            asked.deadline.as_ref().map(|deadline| deadline.wall().micros())
         ])?;
+    Ok(())
+}
+
+/// While a session is paused its questions wait without a limit.
+pub(crate) fn pause(connection: &Connection, num: i64) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("UPDATE approval SET deadline = NULL WHERE state = 'open' AND session = ?1")?
+        .execute(params![num])?;
+    Ok(())
+}
+
+pub(crate) fn resume(connection: &Connection, resumed: &Resumed) -> rusqlite::Result<()> {
+    let mut set =
+        connection.prepare_cached("UPDATE approval SET deadline = ?2 WHERE id = ?1 AND state = 'open'")?;
+    for (id, deadline) in &resumed.approval_deadlines {
+        set.execute(params![id.to_string(), deadline.wall().micros()])?;
+    }
     Ok(())
 }
 
 pub(crate) fn answer(connection: &Connection, at: Time, answered: &ApprovalAnswered) -> rusqlite::Result<()> {
     let message = Some(&answered.message).filter(|message| !message.is_empty());
+    // Plain structs: serializing them cannot fail.
+    let rules = Some(&answered.rules).filter(|rules| !rules.is_empty());
+    let rules = rules.map(|rules| serde_json::to_string(rules).unwrap_or_default());
     connection
         .prepare_cached(
-            "UPDATE approval SET state = ?2, answered = ?3, answered_by = ?4, message = ?5 WHERE id = ?1 AND state = 'open'",
+            "UPDATE approval SET state = ?2, answered = ?3, answered_by = ?4, message = ?5, rules = ?6, deadline = NULL
+             WHERE id = ?1 AND state = 'open'",
         )?
-        .execute(params![answered.id.to_string(), word(answered.answer), at.micros(), answered.by.0, message])?;
+        .execute(params![
+            answered.id.to_string(),
+            word(answered.answer),
+            at.micros(),
+            answered.by.0,
+            message,
+            rules
+        ])?;
     Ok(())
 }
 
@@ -82,10 +124,25 @@ pub(crate) fn answer(connection: &Connection, at: Time, answered: &ApprovalAnswe
 pub(crate) fn expire(connection: &Connection, at: Time, num: i64) -> rusqlite::Result<()> {
     connection
         .prepare_cached(
-            "UPDATE approval SET state = 'expired', answered = ?2 WHERE state = 'open' AND session = ?1",
+            "UPDATE approval SET state = 'expired', answered = ?2, deadline = NULL WHERE state = 'open' AND session = ?1",
         )?
         .execute(params![num, at.micros()])?;
     Ok(())
+}
+
+const fn kind_word(kind: AskKind) -> &'static str {
+    match kind {
+        AskKind::Leave => "leave",
+        AskKind::Question => "question",
+    }
+}
+
+fn kind(word: String) -> Result<AskKind, ReadError> {
+    match word.as_str() {
+        "leave" => Ok(AskKind::Leave),
+        "question" => Ok(AskKind::Question),
+        _ => Err(ReadError::Row { what: "approval kind", text: word }),
+    }
 }
 
 const fn word(answer: Answer) -> &'static str {
@@ -150,6 +207,11 @@ fn query(
     statement.query_and_then(params, read)?.collect()
 }
 
+fn rules(text: Option<String>) -> Result<Vec<Applied>, ReadError> {
+    let Some(text) = text else { return Ok(Vec::new()) };
+    serde_json::from_str(&text).map_err(|_| ReadError::Row { what: "approval rules", text })
+}
+
 fn read(row: &Row<'_>) -> Result<ApprovalRow, ReadError> {
     Ok(ApprovalRow {
         id: parsed(row, "id", "approval id")?,
@@ -163,5 +225,10 @@ fn read(row: &Row<'_>) -> Result<ApprovalRow, ReadError> {
         answered: time_if_any(row, "answered")?,
         by: row.get::<_, Option<String>>("answered_by")?.map(By),
         message: row.get("message")?,
+        kind: kind(row.get("kind")?)?,
+        asks: row.get("asks")?,
+        why: row.get("why")?,
+        deadline: time_if_any(row, "deadline")?,
+        rules: rules(row.get("rules")?)?,
     })
 }

@@ -24,6 +24,8 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::HaltReleased
         | Kind::SessionStopped
         | Kind::SessionFailed
+        | Kind::SessionPaused
+        | Kind::SessionResumed
         | Kind::UsageRecorded
         | Kind::MessageAccepted
         | Kind::MessageSent
@@ -40,8 +42,6 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::SessionSpawned
         | Kind::SessionStarted
         | Kind::SessionStopRequested
-        | Kind::SessionPaused
-        | Kind::SessionResumed
         | Kind::SessionHeld
         | Kind::SessionReleased
         | Kind::SessionStalled
@@ -120,6 +120,8 @@ pub(crate) fn derive(
             approval::ask(connection, seq, at, asked, origin.num)
         }
         (Event::ApprovalAnswered(answered), _) => approval::answer(connection, at, answered),
+        (Event::SessionPaused(_), Some(origin)) => approval::pause(connection, origin.num),
+        (Event::SessionResumed(resumed), _) => approval::resume(connection, resumed),
         (Event::SessionStopped(_) | Event::SessionFailed(_), Some(origin)) => {
             approval::expire(connection, at, origin.num)
         }

@@ -12,6 +12,8 @@ use crate::{
 
 const NODE_ID: &str = "node_id";
 const EPOCH: &str = "epoch";
+/// Before the name of whoever works through the log.
+const CURSOR: &str = "cursor:";
 
 /// Forgotten requests that one commit clears away.
 const PRUNED_AT_ONCE: u32 = 100;
@@ -79,6 +81,19 @@ impl Store {
             Ok(epoch)
         });
         Ok(changed.await.ok_or(CommitError::Closed)?.doing("begin an epoch")?)
+    }
+
+    /// How far somebody who works through the log has come; none who has not begun.
+    pub async fn cursor(&self, whose: &'static str) -> Result<Option<u64>, ReadError> {
+        let key = format!("{CURSOR}{whose}");
+        self.read(move |reader| Ok(meta(&reader.connection, &key)?.and_then(|text| text.parse().ok()))).await
+    }
+
+    /// Remembers it, durably.
+    pub async fn set_cursor(&self, whose: &'static str, seq: u64) -> Result<(), CommitError> {
+        let key = format!("{CURSOR}{whose}");
+        let set = self.exclusively(move |writer| set_meta(writer.connection(), &key, &seq.to_string()));
+        Ok(set.await.ok_or(CommitError::Closed)?.doing("remember a place in the log")?)
     }
 
     /// The answer given to a request, if it was done.

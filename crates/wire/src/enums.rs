@@ -41,7 +41,7 @@ enums! {
     }
     desired: session::Desired => Desired { Run, Pause, Stop }
     restart_policy: session::RestartPolicy => RestartPolicy { Never, OnFailure, Always }
-    approve: session::Approve => ApproveMode { Ask, All, Nobody }
+    approve: session::Approve => ApproveMode { Ask, All, Nobody, Policy }
     stop_rule: session::StopRule => StopRule {
         Stop, Kill, Halt, TurnEnded, Timeout, Budget, StartWatchdog, StallWatchdog, Restart,
         ProviderAuth, Done,
@@ -50,6 +50,7 @@ enums! {
     mode: Mode => MessageMode { Followup, Steer }
     receipt: Receipt => Receipt { Accepted, Delivered, Seen, Answered, Unknown }
     answer: event::Answer => Answer { Allowed, Denied, Expired }
+    ask_kind: event::AskKind => AskKind { Leave, Question }
     usage_by: UsageBy => UsageBy { Day, Model, Provider, Campaign, Session, Chain, Ticket }
     severity: Severity => FindingSeverity { Note, Repairable, Damage }
 }

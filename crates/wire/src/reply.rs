@@ -2,7 +2,8 @@
 
 use ostler_domain::{
     ApprovalId, ConversationId, Message, MessageId, NodeId, Receipt, Recorded, SessionId, Time, Usage,
-    event::{Answer, By},
+    approval::Applied,
+    event::{Answer, AskKind, By},
     session::View,
 };
 
@@ -53,10 +54,27 @@ pub struct Approval {
     pub tool: String,
     /// What it would do with it.
     pub input: String,
+    /// What it asks for, in one line.
+    pub asks: String,
+    /// What it wants of a person.
+    pub kind: AskKind,
+    /// Why no rule answered it.
+    pub why: String,
     /// When it asked.
     pub asked: Time,
+    /// When it is denied if nobody answers.
+    pub deadline: Option<Time>,
     /// None while it is open.
     pub answer: Option<Answered>,
+}
+
+/// What came of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerGiven {
+    /// The question with its answer.
+    pub approval: Approval,
+    /// The rules that allow the same from now on, where that was asked for.
+    pub rules: Vec<Applied>,
 }
 
 /// How a question was answered.
@@ -70,6 +88,8 @@ pub struct Answered {
     pub message: String,
     /// When it was given.
     pub at: Time,
+    /// The rules that decided; none where a person did.
+    pub rules: Vec<Applied>,
 }
 
 /// An event as received: one that this version knows, or one that it can only pass on.

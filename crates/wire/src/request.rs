@@ -109,6 +109,8 @@ pub struct AnswerApproval {
     pub allow: bool,
     /// What the agent is told beside it; may be empty.
     pub message: String,
+    /// Whether the campaign gets rules that allow the same from now on.
+    pub always: bool,
 }
 
 /// Where in the log to begin, and which way to go.

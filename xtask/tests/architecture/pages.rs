@@ -129,8 +129,16 @@ fn all_steps_of_scenarios_are_described() {
 #[test]
 fn all_settings_are_described() {
     let source = "crates/ostler/src/daemon/config.rs";
-    let sections =
-        [("", "Config"), ("watchdog.", "Watchdogs"), ("limits.", "Limits"), ("sandbox.", "SandboxSettings")];
+    let sections = [
+        ("", "Config"),
+        ("watchdog.", "Watchdogs"),
+        ("limits.", "Limits"),
+        ("sandbox.", "SandboxSettings"),
+        ("approvals.", "Approvals"),
+    ];
+    for told in ["HookSettings", "WebhookSettings"] {
+        has_all("docs/config.md", fields(source, told).iter().map(String::as_str));
+    }
     let providers = fields("crates/domain/src/provider.rs", "Settings");
     has_all("docs/config.md", providers.iter().map(String::as_str));
     for (section, name) in sections {

@@ -1,8 +1,8 @@
 //! `ostler allow` and `ostler deny`: answers to agents that ask for leave.
 
 use clap::Args;
-use ostler_client::{AnswerApproval, Approval, Client};
-use ostler_domain::{Reason, Refusal, text::one_line};
+use ostler_client::{AnswerApproval, AnswerGiven, Client};
+use ostler_domain::{Reason, Refusal, approval::Applied};
 
 use super::many;
 use crate::{
@@ -21,6 +21,9 @@ pub(crate) struct AllowArgs {
     /// The answer to a question
     #[arg(short, long, value_name = "ANSWER", default_value = "", hide_default_value = true)]
     message: String,
+    /// And from now on: makes a rule of the campaign, and shows it
+    #[arg(long)]
+    always: bool,
 }
 
 #[derive(Debug, Args)]
@@ -34,20 +37,29 @@ pub(crate) struct DenyArgs {
 }
 
 pub(crate) async fn allow(app: &App, args: AllowArgs) -> Result<u8, Failure> {
-    answer(app, &args.ids, true, &args.message).await
+    let said = Said { allow: true, always: args.always, message: &args.message };
+    answer(app, &args.ids, said).await
 }
 
 pub(crate) async fn deny(app: &App, args: DenyArgs) -> Result<u8, Failure> {
-    answer(app, &args.ids, false, &args.message).await
+    answer(app, &args.ids, Said { allow: false, always: false, message: &args.message }).await
 }
 
-async fn answer(app: &App, ids: &[String], allow: bool, message: &str) -> Result<u8, Failure> {
+/// What is said to each of them.
+#[derive(Debug, Clone, Copy)]
+struct Said<'a> {
+    allow: bool,
+    always: bool,
+    message: &'a str,
+}
+
+async fn answer(app: &App, ids: &[String], said: Said<'_>) -> Result<u8, Failure> {
     let client = app.client().await?;
     let mut codes = Vec::new();
     for typed in ids {
-        match answer_one(app, &client, typed, allow, message).await {
-            Ok(approval) => {
-                say(app, &approval, allow)?;
+        match answer_one(app, &client, typed, said).await {
+            Ok(given) => {
+                say(app, &client, &given, said.allow).await?;
                 codes.push(exit_code::OK);
             }
             Err(failure) if ids.len() == 1 => return Err(failure),
@@ -57,14 +69,9 @@ async fn answer(app: &App, ids: &[String], allow: bool, message: &str) -> Result
     Ok(of_many(&codes))
 }
 
-async fn answer_one(
-    app: &App,
-    client: &Client,
-    typed: &str,
-    allow: bool,
-    message: &str,
-) -> Result<Approval, Failure> {
-    let request = |approval: String| AnswerApproval { approval, allow, message: message.to_owned() };
+async fn answer_one(app: &App, client: &Client, typed: &str, said: Said<'_>) -> Result<AnswerGiven, Failure> {
+    let Said { allow, always, message } = said;
+    let request = |approval: String| AnswerApproval { approval, allow, always, message: message.to_owned() };
     let unknown = if typed == "-" {
         None
     } else {
@@ -91,15 +98,51 @@ async fn answer_one(
     }
 }
 
-fn say(app: &App, approval: &Approval, allow: bool) -> Result<(), Failure> {
+async fn say(app: &App, client: &Client, given: &AnswerGiven, allow: bool) -> Result<(), Failure> {
+    let approval = &given.approval;
     if app.ui.is_json() {
-        return app.ui.json(&ApprovalForm::new(approval));
+        return app.ui.json(&ApprovalForm::new(approval).with_rules(&given.rules));
     }
     let (tone, word) = if allow { (Tone::Good, "allowed") } else { (Tone::Bad, "denied") };
-    let what = one_line(&format!("{}: {}", approval.tool, approval.input), 200);
     app.ui.data(
         &Line::toned(tone, word)
-            .plain(format!("  {what}"))
+            .plain(format!("  {}", approval.asks))
             .faint(format!("   session {}", approval.session.short())),
+    )?;
+    let (kept, undo) = kept(app, client, given).await;
+    kept.iter().try_for_each(|line| app.ui.data(line))?;
+    undo.iter().for_each(|line| app.ui.remark(line));
+    Ok(())
+}
+
+/// The rules that allow the same from now on, and how to take them away again.
+pub(super) async fn kept(app: &App, client: &Client, given: &AnswerGiven) -> (Vec<Line>, Vec<Line>) {
+    if given.rules.is_empty() {
+        return (Vec::new(), Vec::new());
+    }
+    let session = client.session(&given.approval.session.to_string()).await;
+    let campaign = match &session {
+        Ok(session) => app.campaign_name(client, &session.campaign).await,
+        Err(_) => "CAMPAIGN".to_owned(),
+    };
+    (
+        given.rules.iter().map(|rule| rule_line(rule, &campaign)).collect(),
+        undo(&given.rules, &campaign).into_iter().collect(),
     )
+}
+
+fn rule_line(rule: &Applied, campaign: &str) -> Line {
+    let number = rule.number.map_or_else(|| "built in".to_owned(), |number| format!("rule {number}"));
+    Line::of(format!("from now on in {campaign}:  ")).strong(number).plain(format!("  {}", rule.text))
+}
+
+/// From the last on, so that none moves the place of the next.
+fn undo(rules: &[Applied], campaign: &str) -> Option<Line> {
+    let mut numbers: Vec<u32> = rules.iter().filter_map(|rule| rule.number).collect();
+    numbers.sort_unstable_by(|a, b| b.cmp(a));
+    let settings: Vec<String> = numbers.iter().map(|number| format!("approve.rule-={number}")).collect();
+    (!settings.is_empty()).then(|| {
+        Line::of("undo: ")
+            .with(Tone::Accent, format!("ostler campaign set {campaign} {}", settings.join(" ")))
+    })
 }

@@ -10,6 +10,7 @@ use ostler_client::{
 use ostler_domain::{Event, Mode, Reason, Refusal};
 use tokio::time::{MissedTickBehavior, interval};
 
+use super::answer;
 use crate::{
     app::App,
     exit_code,
@@ -139,9 +140,14 @@ impl Attached<'_> {
     /// Acts on a typed line. True when the conversation goes on in another session.
     async fn typed(&mut self, line: &str) -> Result<bool, Failure> {
         match self.questions.typed(line) {
-            Typed::Answer { id, allow, message } => {
-                let answer = AnswerApproval { approval: id.to_string(), allow, message };
-                self.refused(self.client.answer_approval(answer).await.map_err(Failure::from))?;
+            Typed::Answer { id, allow, always, message } => {
+                let request = AnswerApproval { approval: id.to_string(), allow, always, message };
+                let given =
+                    self.refused(self.client.answer_approval(request).await.map_err(Failure::from))?;
+                if let Some(given) = given {
+                    let (rules, undo) = answer::kept(self.app, self.client, &given).await;
+                    rules.iter().chain(&undo).for_each(|line| self.app.ui.say(line));
+                }
             }
             Typed::AskWhy => self.app.ui.prompt(&Line::of("why not?").strong(" >")),
             Typed::Show(lines) => {

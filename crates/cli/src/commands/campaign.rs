@@ -123,12 +123,18 @@ pub(crate) async fn run(app: &App, args: CampaignArgs) -> Result<u8, Failure> {
             }
         }
         Verb::Set { who, settings } => {
-            let campaign = client.set_campaign(&campaign_operand(&who)?, typed(settings)?).await?;
+            let settings = typed(settings)?;
+            let are_rules = settings.iter().all(|setting| setting.starts_with("approve.rule"));
+            let campaign = client.set_campaign(&campaign_operand(&who)?, settings).await?;
             if ui.is_json() {
                 ui.json(&CampaignForm::new(&campaign))?;
             } else {
                 ui.data_lines(&screen::campaign::policy(&campaign.policy, ui.out_look()))?;
-                ui.remark(&Line::new().faint("for sessions started from now on"));
+                ui.remark(&Line::new().faint(if are_rules {
+                    "from now on, also for sessions that run"
+                } else {
+                    "for sessions started from now on"
+                }));
             }
         }
         Verb::Rm { who } => {

@@ -1,6 +1,7 @@
 //! The commands: one file each, with its arguments and what it does.
 
 mod answer;
+mod approval;
 mod attach;
 mod attack;
 mod campaign;
@@ -27,6 +28,7 @@ mod man;
 mod many;
 mod model;
 mod pause;
+mod policy;
 mod price;
 mod provider;
 mod restart;
@@ -61,6 +63,9 @@ pub(crate) enum Command {
     Allow(answer::AllowArgs),
     /// Do not let agents do what they ask for
     Deny(answer::DenyArgs),
+    /// What agents ask leave for: ls, show, allow, deny; -i answers one by one
+    #[command(alias = "approvals")]
+    Approval(approval::ApprovalArgs),
     /// Three scripted agents at work, the daemon killed, nothing lost: no key, no network
     Demo(demo::DemoArgs),
     /// The first command: what is installed, whether the sandbox works, this directory as a campaign
@@ -78,6 +83,8 @@ pub(crate) enum Command {
     Config(config::ConfigArgs),
     /// Agent programs: ls, show, test
     Provider(provider::ProviderArgs),
+    /// What is in force, and why a decision falls: test
+    Policy(policy::PolicyArgs),
     /// What confines agents: show, check, trace, suggest, allow-userns
     Sandbox(sandbox::SandboxArgs),
     /// What was used, and what it costs; --by session, agent, campaign, model, provider, day
@@ -182,6 +189,8 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Session(verb) | Command::SessionNoun(SessionNoun { verb }) => session(app, verb).await,
         Command::Allow(args) => answer::allow(app, args).await,
         Command::Deny(args) => answer::deny(app, args).await,
+        Command::Approval(args) => approval::run(app, args).await,
+        Command::Policy(args) => policy::run(app, args).await,
         Command::Doctor(args) => doctor::run(app, args).await,
         Command::Halt(args) => halt::run(app, args).await,
         Command::Campaign(args) => campaign::run(app, args).await,

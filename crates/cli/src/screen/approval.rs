@@ -1,13 +1,97 @@
-//! One question of an agent.
+//! Questions of agents: one, and all that wait.
+
+use std::collections::HashMap;
 
 use ostler_client::Approval;
-use ostler_domain::{Time, event::Answer, text::visible};
+use ostler_domain::{
+    SessionId, Time,
+    event::{Answer, AskKind},
+    text::{one_line, visible},
+};
 
 use super::{field, next_steps};
 use crate::{
-    output::{Line, Tone},
+    output::{Column, Line, Look, Table, Tone},
     words,
 };
+
+/// How much of a question in words the list shows.
+const QUESTION: usize = 60;
+
+/// The names of sessions whose agents ask.
+pub(crate) type Names = HashMap<SessionId, String>;
+
+fn name(names: &Names, id: &SessionId) -> String {
+    names.get(id).cloned().unwrap_or_else(|| id.short())
+}
+
+/// What agents want leave for, and what becomes of it.
+pub(crate) fn table(approvals: &[Approval], names: &Names, heads: bool, now: Time, look: &Look) -> Vec<Line> {
+    let columns = [
+        Column::new("ID"),
+        Column::new("AGENT"),
+        Column::new("ASKS").gives_way_to(30),
+        Column::new("WHY IT ASKS").goes(1),
+        Column::new("WAITS").right().goes(2),
+        Column::new("ELSE"),
+    ];
+    let mut table = Table::new(columns).with_heads(heads);
+    for approval in approvals {
+        let until = approval.answer.as_ref().map_or(now, |answered| answered.at);
+        table.row(vec![
+            Line::toned(Tone::Accent, approval.id.short()),
+            Line::new().strong(name(names, &approval.session)),
+            Line::of(&approval.asks),
+            Line::of(&approval.why),
+            Line::of(words::age(until.since(approval.asked))),
+            otherwise(approval, now),
+        ]);
+    }
+    table.lines(look)
+}
+
+/// What becomes of it when nobody answers, or has become of it.
+fn otherwise(approval: &Approval, now: Time) -> Line {
+    match (&approval.answer, approval.deadline) {
+        (Some(answered), _) => Line::of(format!("{} by {}", word(answered.answer), answered.by.0)),
+        (None, Some(deadline)) => Line::of(format!("denied in {}", words::span(deadline.since(now)))),
+        (None, None) => Line::new().faint("waits while paused"),
+    }
+}
+
+/// Agents that want an answer in words.
+pub(crate) fn also_waiting(questions: &[Approval], names: &Names) -> Vec<Line> {
+    let line = |question: &Approval| {
+        Line::of("also waiting: ")
+            .strong(name(names, &question.session))
+            .plain(format!(" asks \"{}\"", one_line(&question.input, QUESTION)))
+            .faint(" (answer: ")
+            .with(Tone::Accent, format!("ostler allow {} -m \"…\"", question.id.short()))
+            .faint(")")
+    };
+    questions.iter().map(line).collect()
+}
+
+/// What to do about them.
+pub(crate) fn next(approvals: &[Approval]) -> Option<Line> {
+    let (first, last) = (approvals.first()?.id.short(), approvals.last()?.id.short());
+    let commands = [
+        format!("ostler allow {first}"),
+        format!("ostler allow --always {first}"),
+        format!("ostler deny {last} -m \"…\""),
+        "ostler approval -i".to_owned(),
+    ];
+    Some(Line::joined(commands.map(|command| Line::toned(Tone::Accent, command))))
+}
+
+pub(crate) fn nobody(working: u64) -> Line {
+    let work = match working {
+        0 => String::new(),
+        1 => " 1 agent works.".to_owned(),
+        n => format!(" {n} agents work."),
+    };
+    Line::of(format!("Nobody is waiting for you.{work}"))
+}
 
 pub(crate) fn lines(approval: &Approval, now: Time) -> Vec<Line> {
     let id = approval.id.short();
@@ -23,6 +107,12 @@ pub(crate) fn lines(approval: &Approval, now: Time) -> Vec<Line> {
         ])),
         field("tool", Line::of(&approval.tool)),
     ];
+    if !approval.why.is_empty() {
+        lines.push(field("why", Line::of(&approval.why)));
+    }
+    if approval.answer.is_none() {
+        lines.push(field("else", otherwise(approval, now)));
+    }
     for (n, line) in visible(&approval.input).lines().enumerate() {
         lines.push(field(if n == 0 { "asks" } else { "" }, Line::of(line)));
     }
@@ -37,10 +127,18 @@ pub(crate) fn lines(approval: &Approval, now: Time) -> Vec<Line> {
             let message =
                 if answered.message.is_empty() { String::new() } else { format!(": {}", answered.message) };
             lines.push(field("answer", Line::of(format!("{when}{message}"))));
+            for rule in &answered.rules {
+                lines.push(field("", Line::of(rule.to_string())));
+            }
             lines.extend(next_steps(&[(format!("ostler show {session}"), "the session")]));
         }
+        None if approval.kind == AskKind::Question => lines.extend(next_steps(&[
+            (format!("ostler allow {id} -m \"…\""), "answers it"),
+            (format!("ostler deny {id}"), "gives no answer"),
+        ])),
         None => lines.extend(next_steps(&[
             (format!("ostler allow {id}"), "lets the agent"),
+            (format!("ostler allow --always {id}"), "and from now on, by a rule"),
             (format!("ostler deny {id} -m \"…\""), "does not, and says why"),
         ])),
     }
@@ -73,7 +171,11 @@ mod tests {
             session: SessionId::new(NOW, 8),
             tool: "run".to_owned(),
             input: "{\n  \"argv\": [\"cargo\", \"add\"]\n}".to_owned(),
+            asks: "run: cargo add governor".to_owned(),
+            kind: AskKind::Leave,
+            why: "no rule allows cargo add governor".to_owned(),
             asked: ago(180),
+            deadline: Some(NOW.plus(std::time::Duration::from_secs(43_020))),
             answer: None,
         };
         let shown = |approval: &Approval| {
@@ -82,8 +184,54 @@ mod tests {
         };
         let open = shown(&approval);
         let message = "open a branch instead".to_owned();
-        approval.answer =
-            Some(Answered { answer: Answer::Denied, by: By("ann".to_owned()), message, at: ago(60) });
+        approval.answer = Some(Answered {
+            answer: Answer::Denied,
+            by: By("ann".to_owned()),
+            message,
+            at: ago(60),
+            rules: vec![],
+        });
         insta::assert_snapshot!(format!("{open}\n\n{}", shown(&approval)));
+    }
+
+    #[test]
+    fn all_that_wait() {
+        let approval = |n: u128, asks: &str, why: &str, left: u64| Approval {
+            id: ApprovalId::new(NOW, n),
+            session: SessionId::new(NOW, n),
+            tool: "Bash".to_owned(),
+            input: asks.to_owned(),
+            asks: asks.to_owned(),
+            kind: AskKind::Leave,
+            why: why.to_owned(),
+            asked: ago(43_200 - i64::try_from(left).unwrap()),
+            deadline: Some(NOW.plus(std::time::Duration::from_secs(left))),
+            answer: None,
+        };
+        let waiting = [
+            approval(7, "run: cargo add governor", "no rule allows cargo add governor", 43_020),
+            approval(8, "run: git push origin main", "rule 4: ask run git push *", 43_180),
+            Approval {
+                deadline: None,
+                ..approval(9, "write: /etc/hosts", "outside the campaign: write /etc/hosts", 40_000)
+            },
+        ];
+        let question =
+            Approval { kind: AskKind::Question, ..approval(10, "Keep the old snapshot form?", "", 43_000) };
+        let names: Names = [
+            (waiting[0].session, "api-auth"),
+            (waiting[1].session, "migrate"),
+            (question.session, "dash-tests"),
+        ]
+        .map(|(id, name)| (id, name.to_owned()))
+        .into();
+        let look = Look::plain(None);
+        let mut lines = table(&waiting, &names, true, NOW, &look);
+        lines.extend(also_waiting(&[question], &names));
+        lines.extend(next(&waiting));
+        lines.extend([nobody(0), nobody(1), nobody(4)]);
+        let narrow = table(&waiting, &names, true, NOW, &Look::plain(Some(70)));
+        let shown: Vec<_> = lines.iter().chain(&narrow).map(|line| line.show(&look)).collect();
+        insta::assert_snapshot!(shown.join("\n"));
     }
 }

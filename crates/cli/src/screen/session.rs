@@ -37,7 +37,7 @@ pub(crate) fn facts(session: &Session, around: &Around<'_>, now: Time) -> Vec<Li
     let mut lines = vec![title(session, around, now)];
     lines.extend(state(session, now));
     for approval in around.approvals {
-        let asks = Line::of(format!("{}: {}", approval.tool, one_line(&approval.input, 200)));
+        let asks = Line::of(one_line(&approval.asks, 200));
         lines.push(field("asks", asks.faint(format!("   apr {}", approval.id.short()))));
     }
     if let Some(last) = session.obituary.as_ref().and_then(|obituary| obituary.last.as_deref()) {
@@ -253,7 +253,11 @@ mod tests {
             session: session.id,
             tool: "run".to_owned(),
             input: "cargo add governor".to_owned(),
+            asks: "run: cargo add governor".to_owned(),
+            kind: ostler_domain::event::AskKind::Leave,
+            why: "no rule allows cargo add governor".to_owned(),
             asked: testing::ago(180),
+            deadline: None,
             answer: None,
         };
         assert_snapshot!(shown(&session, &[approval]));

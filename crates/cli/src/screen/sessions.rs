@@ -118,11 +118,16 @@ pub(crate) fn summary(rows: &[Session], beside: &Beside) -> Line {
     let attention = |word: &'static str| {
         move |session: &Session| session.attention.is_some_and(|attention| attention.as_str() == word)
     };
+    let asks = |session: &Session| !session.approvals_open.is_empty();
     let need = count(&needs);
     let need_you = match rows.iter().find(|session| needs(session)) {
         Some(first) => {
             Line::toned(Tone::Warn, format!("{need} {}", if need == 1 { "needs you" } else { "need you" }))
-                .faint(format!(" (ostler show {})", first.id.short()))
+                .faint(if asks(first) {
+                    " (ostler approval -i)".to_owned()
+                } else {
+                    format!(" (ostler show {})", first.id.short())
+                })
         }
         None => Line::new(),
     };

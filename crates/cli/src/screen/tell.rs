@@ -235,17 +235,20 @@ pub(super) fn tell(event: &Event) -> Told {
             Told::new("message", text).tone(Tone::Warn)
         }
 
-        Event::ApprovalRequested(asked) => {
-            let text = format!("{}: {}", asked.tool, one_line(&asked.input, SHORT));
-            Told::new("asks", text).tone(Tone::Warn).right(format!("apr {}", asked.id.short()))
-        }
+        Event::ApprovalRequested(asked) => Told::new("asks", one_line(&asked.asks(), SHORT))
+            .tone(Tone::Warn)
+            .right(format!("apr {}", asked.id.short())),
         Event::ApprovalAnswered(answered) => {
             let (verb, tone) = match answered.answer {
                 Answer::Allowed => ("allowed", Tone::Good),
                 Answer::Denied => ("denied", Tone::Bad),
                 Answer::Expired => ("expired", Tone::Faint),
             };
-            let text = with_reason(format!("by {}", answered.by.0), &answered.message);
+            let rules: Vec<String> = answered.rules.iter().map(ToString::to_string).collect();
+            let text = match rules.is_empty() {
+                true => with_reason(format!("by {}", answered.by.0), &answered.message),
+                false => format!("by {}", rules.join("; ")),
+            };
             Told::new(verb, text).tone(tone).right(format!("apr {}", answered.id.short()))
         }
 

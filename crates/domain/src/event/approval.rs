@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{event::By, id::ApprovalId};
+use crate::{approval::Applied, event::By, id::ApprovalId, text::one_line, time::Deadline};
+
+/// How much of a request its line shows.
+const ASKS: usize = 400;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ApprovalRequested {
@@ -17,6 +20,28 @@ pub struct ApprovalRequested {
     pub action: Action,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subagent: Option<String>,
+    /// Why no rule answered it; absent where one did.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+    /// When it is denied if nobody answers; absent where nobody is waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Deadline>,
+}
+
+impl ApprovalRequested {
+    /// What it asks for, in one line: `run: cargo add governor`.
+    pub fn asks(&self) -> String {
+        let (tool, what) = match &self.action {
+            Action::Run { command } => ("run", command.clone()),
+            Action::Write { paths } if !paths.is_empty() => ("write", paths.join(", ")),
+            Action::Read { paths } if !paths.is_empty() => ("read", paths.join(", ")),
+            Action::Fetch { url } => ("fetch", url.clone()),
+            Action::Write { .. } | Action::Read { .. } | Action::Other => {
+                (self.tool.as_str(), self.input.clone())
+            }
+        };
+        one_line(&format!("{tool}: {what}"), ASKS)
+    }
 }
 
 /// What the tool would do, as far as a rule can be about it.
@@ -81,4 +106,7 @@ pub struct ApprovalAnswered {
     pub by: By,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
+    /// The rules that decided; none where a person did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Applied>,
 }

@@ -1,8 +1,11 @@
 //! Bodies: the life of a session's process.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    ApprovalId,
     event::By,
     session::{Hold, Watchdog, WatchdogRung},
     time::{BootId, Deadline},
@@ -45,6 +48,9 @@ pub struct Paused {
     /// What was left of the session's timeout: it stands still meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_left_us: Option<u64>,
+    /// And of the time that open approvals wait for an answer.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub approvals_left_us: BTreeMap<ApprovalId, u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,6 +58,9 @@ pub struct Resumed {
     pub by: By,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Deadline>,
+    /// When open approvals are denied if nobody answers.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub approval_deadlines: BTreeMap<ApprovalId, Deadline>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

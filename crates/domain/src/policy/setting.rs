@@ -1,7 +1,7 @@
 //! The grammar of `campaign set`: `KEY=V`, `KEY+=V`, `KEY-=V`, `KEY=`.
 
 use super::{Compat, NetMode, PRESETS, Policy, preset};
-use crate::{confinement::Protect, text::one_line};
+use crate::{approval::Rule, confinement::Protect, text::one_line};
 
 /// A key of a policy.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +36,7 @@ pub(super) const KEYS: &[Key] = &[
     key("ptrace", "off"),
     key("protect_tooling", "existing"),
     key("compat", "none"),
+    key("approve.rule", "its own files, its commands and git, but not git push"),
 ];
 
 /// Longest list and longest value: a policy is read by people.
@@ -132,6 +133,7 @@ impl Policy {
             }
             "ptrace" => policy.ptrace = setting.word(switch, "on, off")?,
             "protect_tooling" => policy.protect_tooling = setting.word(protect, "existing, always, off")?,
+            "approve.rule" => setting.rules(&mut policy.approve_rule)?,
             "compat" => policy.compat = setting.word(Compat::parse, "obey, gastown")?,
             _ => unreachable!("a setting has a key of the list"),
         }
@@ -176,6 +178,53 @@ impl Setting {
                 }
                 if items.len() > MOST_ITEMS {
                     return Err(SettingFault(format!("{} has at most {MOST_ITEMS} entries", self.key)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Rules have an order and spaces: one at a time, by its place when it is taken away, and `+=N RULE` before another.
+    fn rules(&self, rules: &mut Vec<String>) -> Result<(), SettingFault> {
+        let fault = |why: String| {
+            SettingFault(format!("approve.rule cannot have \"{}\": {why}", one_line(&self.value, 80)))
+        };
+        let place_of =
+            |text: &str| text.parse::<usize>().ok().filter(|place| (1..=rules.len()).contains(place));
+        match self.change {
+            Change::Unset => rules.clear(),
+            Change::Remove => {
+                let known = rules.iter().position(|rule| *rule == self.value);
+                let place = place_of(&self.value).map(|place| place - 1).or(known).ok_or_else(|| {
+                    SettingFault(format!("approve.rule does not have {}", one_line(&self.value, 80)))
+                })?;
+                rules.remove(place);
+            }
+            Change::Set | Change::Add => {
+                let first = self.value.split(' ').next().unwrap_or_default();
+                let (place, text) = match self.value.split_once(' ') {
+                    Some((_, rule)) if first.chars().all(|c| c.is_ascii_digit()) => {
+                        let place =
+                            place_of(first).ok_or_else(|| fault(format!("there is no rule {first}")))?;
+                        (Some(place - 1), rule)
+                    }
+                    _ => (None, self.value.as_str()),
+                };
+                let rule = Rule::parse(text).map_err(fault)?.to_string();
+                if self.change == Change::Set {
+                    rules.clear();
+                }
+                match (place.filter(|_| self.change == Change::Add), rules.contains(&rule)) {
+                    (Some(place), _) => {
+                        rules.insert(place, rule.clone());
+                        let mut is_first = true;
+                        rules.retain(|known| *known != rule || std::mem::take(&mut is_first));
+                    }
+                    (None, false) => rules.push(rule),
+                    (None, true) => {}
+                }
+                if rules.len() > MOST_ITEMS {
+                    return Err(SettingFault(format!("approve.rule has at most {MOST_ITEMS} entries")));
                 }
             }
         }
@@ -357,6 +406,29 @@ mod tests {
         ];
         for right in right {
             change(&Policy::default(), right).unwrap();
+        }
+    }
+
+    #[test]
+    fn rules_keep_their_order_and_go_by_their_place() {
+        let policy = change(&Policy::default(), "approve.rule+=ask run git push *").unwrap();
+        let policy = change(&policy, "approve.rule+=allow run cargo test *").unwrap();
+        let policy = change(&policy, "approve.rule+=1 allow run git push origin main").unwrap();
+        let rules = ["allow run git push origin main", "ask run git push *", "allow run cargo test *"];
+        assert_eq!(policy.approve_rule, rules);
+        assert_eq!(Policy::default().changed_by(&policy.settings()).unwrap(), policy);
+        assert_eq!(change(&policy, "approve.rule+=allow run cargo test *").unwrap(), policy);
+        let moved = change(&policy, "approve.rule+=1 allow run cargo test *").unwrap();
+        assert_eq!(moved.approve_rule[0], "allow run cargo test *");
+        assert_eq!(moved.approve_rule.len(), 3);
+        assert_eq!(change(&policy, "approve.rule-=2").unwrap().approve_rule, [rules[0], rules[2]]);
+        assert_eq!(change(&policy, "approve.rule-=ask run git push *").unwrap().approve_rule.len(), 2);
+        assert_eq!(change(&policy, "approve.rule=deny fetch x.example").unwrap().approve_rule.len(), 1);
+        assert_eq!(change(&policy, "approve.rule=").unwrap(), Policy::default());
+        for wrong in
+            ["approve.rule-=4", "approve.rule-=0", "approve.rule+=9 ask run x", "approve.rule+=may run x"]
+        {
+            assert!(change(&policy, wrong).is_err(), "{wrong}");
         }
     }
 

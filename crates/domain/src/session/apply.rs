@@ -147,12 +147,20 @@ impl State {
                 self.desired_since = at;
                 self.timeout_left_us = paused.timeout_left_us;
                 self.deadline = None;
+                for open in &mut self.approvals {
+                    open.deadline = None;
+                    open.left_us = paused.approvals_left_us.get(&open.id).copied();
+                }
             }
             Event::SessionResumed(resumed) => {
                 self.desired = Desired::Run;
                 self.desired_since = at;
                 self.deadline.clone_from(&resumed.deadline);
                 self.timeout_left_us = None;
+                for open in &mut self.approvals {
+                    open.deadline = resumed.approval_deadlines.get(&open.id).cloned();
+                    open.left_us = None;
+                }
             }
             Event::SessionHeld(held) => {
                 *self.holds.slot(held.hold) = Some(held.reason.clone());
@@ -269,6 +277,8 @@ impl State {
                     input: asked.input.clone(),
                     kind: asked.kind,
                     asked: at,
+                    deadline: asked.deadline.clone(),
+                    left_us: None,
                 });
             }
             Event::ApprovalAnswered(answered) => {

@@ -96,6 +96,14 @@ pub struct Config {
     pub ticket: Option<String>,
     #[serde(default)]
     pub watchdogs: WatchdogLimits,
+    /// How long its agent's questions wait for a person; then they are denied.
+    #[serde(default = "approval_limit")]
+    pub approval_us: u64,
+}
+
+/// How long questions wait where nobody says otherwise.
+pub fn approval_limit() -> u64 {
+    u64::try_from(limits::APPROVAL_WAITS.as_micros()).unwrap_or(u64::MAX)
 }
 
 impl Config {
@@ -134,13 +142,15 @@ impl RestartPolicy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approve {
-    /// A person: the question waits.
+    /// A person, always: the question waits.
     #[default]
     Ask,
     /// Everything is allowed; the sandbox is the boundary.
     All,
-    /// Nobody is there: denied at once, and the agent is told.
+    /// The rules; what none decides is denied at once, and the agent is told: nobody is there.
     Nobody,
+    /// The rules; what none decides waits for a person.
+    Policy,
 }
 
 /// What confines the agent. Said with every listing and event of a session.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Outcome, Watchdog};
 use crate::{
-    ApprovalId, Message, MessageId, Now, Time, Usage,
+    ApprovalId, Message, MessageId, Now, Policy, Time, Usage,
     budget::Budget,
     call::{Call, CallFault, Reply},
     denied::Denied,
@@ -22,6 +22,9 @@ use crate::{
 pub struct Context {
     pub now: Now,
     pub entropy: u128,
+    /// The campaign's policy as it is now, where an agent asks for leave: rules count from the moment they are made.
+    /// Absent, no rule answers.
+    pub policy: Option<Policy>,
 }
 
 /// Anything that may change a session.
@@ -62,6 +65,8 @@ pub enum Input {
     Watchdog(Watchdog),
     /// The session's own time limit passed.
     TimedOut,
+    /// A question may have waited too long.
+    ApprovalsDue,
 }
 
 /// A wish.

@@ -22,7 +22,7 @@ mod restart;
 mod state;
 mod watchdog;
 
-pub use config::{Approve, Begin, Config, Created, RestartPolicy, Sandbox, WatchdogLimits};
+pub use config::{Approve, Begin, Config, Created, RestartPolicy, Sandbox, WatchdogLimits, approval_limit};
 pub use decide::{create, decide, effects_to_repeat};
 pub use input::{
     AgentRequest, CallUsage, Context, Decision, Effect, ExitFacts, How, Input, Intake, Ladder, Report,

@@ -147,6 +147,12 @@ pub struct OpenApproval {
     #[serde(default)]
     pub kind: AskKind,
     pub asked: Time,
+    /// When it is denied; none while the session is paused.
+    #[serde(default)]
+    pub deadline: Option<Deadline>,
+    /// What was left of its time when the session was paused.
+    #[serde(default)]
+    pub left_us: Option<u64>,
 }
 
 /// The model's server wants fewer calls.

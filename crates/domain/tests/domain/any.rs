@@ -6,8 +6,8 @@ use ostler_domain::{
     call::{Call, CallFault, StepMark},
     denied::{Denied, DeniedKind},
     event::{
-        AgentRetrying, AskKind, By, ContextCompacted, Leftover, Process, Raw, StopReason, Text, ToolCall,
-        ToolResult,
+        Action, AgentRetrying, AskKind, By, ContextCompacted, Leftover, Process, Raw, StopReason, Text,
+        ToolCall, ToolResult,
     },
     gateway::{NetDecision, Network},
     session::{
@@ -30,6 +30,7 @@ pub(crate) fn context(step: u64) -> Context {
             boot: BootId("boot".into()),
         },
         entropy: u128::from(step),
+        policy: Some(ostler_domain::Policy::default()),
     }
 }
 
@@ -63,6 +64,7 @@ pub(crate) fn created(
             provider_config: Default::default(),
             ticket: None,
             watchdogs: WatchdogLimits::default(),
+            approval_us: ostler_domain::session::approval_limit(),
         },
         sandbox: Sandbox::Off,
         policy: Default::default(),
@@ -78,7 +80,8 @@ pub(crate) fn created(
 pub(crate) fn any_created() -> impl Strategy<Value = Created> {
     let restart =
         prop_oneof![Just(RestartPolicy::Never), Just(RestartPolicy::OnFailure), Just(RestartPolicy::Always)];
-    let approve = prop_oneof![Just(Approve::Ask), Just(Approve::All), Just(Approve::Nobody)];
+    let approve =
+        prop_oneof![Just(Approve::Ask), Just(Approve::All), Just(Approve::Nobody), Just(Approve::Policy)];
     (restart, approve, any::<bool>(), option::of(any_budget())).prop_map(|(r, a, e, b)| created(r, a, e, b))
 }
 
@@ -143,7 +146,7 @@ fn any_report() -> impl Strategy<Value = Report> {
             tool: "run".into(),
             input: "x".into(),
             kind: if is_question { AskKind::Question } else { AskKind::Leave },
-            action: Default::default(),
+            action: if n % 2 == 0 { Action::Run { command: "git status".into() } } else { Action::Other },
             subagent: None,
         }),
         1 => any::<u8>().prop_map(|n| Report::ApprovalWithdrawn { ask: n.to_string() }),
@@ -216,5 +219,6 @@ pub(crate) fn any_input() -> impl Strategy<Value = Input> {
         1 => any_exit().prop_map(Input::Exited),
         2 => prop_oneof![Just(Watchdog::Start), Just(Watchdog::FirstOutput), Just(Watchdog::Silent), Just(Watchdog::Tool)].prop_map(Input::Watchdog),
         1 => Just(Input::TimedOut),
+        1 => Just(Input::ApprovalsDue),
     ]
 }

@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod answers;
 mod any;
+mod approvals;
 mod fuzzed;
 mod life;
 mod models_and_forks;

@@ -102,6 +102,7 @@ fn input_of_every_sort_exists() {
         | Input::Denied(_)
         | Input::Exited(_)
         | Input::Watchdog(_)
+        | Input::ApprovalsDue
         | Input::TimedOut => true,
     };
     assert!(covers(&Input::TimedOut));

@@ -6,7 +6,7 @@ use ostler_domain::{
     Refusal, SessionId,
     event::By,
     limits::{ACTOR_INBOX, SNAPSHOT_EVENTS, TAPE_BATCH_BYTES},
-    session::{AgentRequest, Context, Effect, Input, Request, Restart, State, View, decide},
+    session::{AgentRequest, Context, Effect, Input, Report, Request, Restart, State, View, decide},
 };
 use ostler_providers::{Provider, Say};
 use ostler_store::{
@@ -188,6 +188,7 @@ impl Actor {
         let input = match due {
             Due::Watchdog(watchdog) => Input::Watchdog(watchdog),
             Due::TimedOut => Input::TimedOut,
+            Due::Approvals => Input::ApprovalsDue,
         };
         self.decided(input, &context).await;
         self.timers.rearm(&self.state, &context.now);
@@ -311,10 +312,11 @@ impl Actor {
                     continue;
                 }
             };
-            let mut context = Context { now: now.clone(), entropy: 0 };
+            let mut context = Context { now: now.clone(), entropy: 0, policy: None };
             context.now.wall = at;
-            if matches!(input, Input::Report(ostler_domain::session::Report::ApprovalAsked { .. })) {
+            if matches!(input, Input::Report(Report::ApprovalAsked { .. })) {
                 context.entropy = crate::clock::entropy();
+                context.policy = self.shared.policy_of(self.state.created().campaign).await;
             }
             let _ = self.feed(input, &context, &mut draft);
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ostler_domain::{
-    Now,
+    Deadline, Now,
     session::{State, Watchdog},
 };
 
@@ -29,6 +29,8 @@ struct Armed {
 pub(super) enum Due {
     Watchdog(Watchdog),
     TimedOut,
+    /// A question has waited too long.
+    Approvals,
 }
 
 impl Timers {
@@ -57,6 +59,9 @@ impl Timers {
         if state.deadline().is_some_and(|deadline| deadline.has_passed(now)) && state.stop().is_none() {
             return Some(Due::TimedOut);
         }
+        if approval_deadlines(state).any(|deadline| deadline.has_passed(now)) {
+            return Some(Due::Approvals);
+        }
         let armed = self.armed?;
         (now.since_boot.saturating_sub(armed.since) >= armed.limit).then_some(Due::Watchdog(armed.watchdog))
     }
@@ -67,6 +72,11 @@ impl Timers {
             state.deadline().filter(|_| state.stop().is_none()).map(|deadline| deadline.remaining(now));
         let watchdog =
             self.armed.map(|armed| armed.limit.saturating_sub(now.since_boot.saturating_sub(armed.since)));
-        [deadline, watchdog].into_iter().flatten().min().map(|span| span.min(LONGEST_SLEEP))
+        let approval = approval_deadlines(state).map(|deadline| deadline.remaining(now)).min();
+        [deadline, watchdog, approval].into_iter().flatten().min().map(|span| span.min(LONGEST_SLEEP))
     }
+}
+
+fn approval_deadlines(state: &State) -> impl Iterator<Item = &Deadline> {
+    state.approvals().iter().filter_map(|open| open.deadline.as_ref())
 }

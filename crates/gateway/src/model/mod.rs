@@ -35,7 +35,10 @@ use crate::{
     tunnel::wait,
 };
 
-pub(crate) use self::{head::is_ours, upstream::Trust};
+pub(crate) use self::{
+    head::is_ours,
+    upstream::{Trust, dial, greet},
+};
 
 /// What was seen of an answer.
 struct Seen {

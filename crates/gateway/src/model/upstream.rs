@@ -22,7 +22,7 @@ use rustls::{
 pub(crate) struct Trust(OnceLock<Result<Arc<ClientConfig>, String>>);
 
 impl Trust {
-    fn config(&self, authorities: Option<&str>) -> io::Result<Arc<ClientConfig>> {
+    pub(crate) fn config(&self, authorities: Option<&str>) -> io::Result<Arc<ClientConfig>> {
         let found = self.0.get_or_init(|| trust(authorities).map(Arc::new));
         found.clone().map_err(|fault| io::Error::new(ErrorKind::InvalidInput, fault))
     }
@@ -114,7 +114,7 @@ impl Connection {
 }
 
 /// Connects to the first of the host's addresses that answers.
-fn dial(upstream: &Upstream) -> io::Result<TcpStream> {
+pub(crate) fn dial(upstream: &Upstream) -> io::Result<TcpStream> {
     let found: Vec<SocketAddr> = (upstream.host.as_str(), upstream.port).to_socket_addrs()?.collect();
     let deadline = Instant::now() + GATEWAY_CONNECT_TIME;
     let mut last = io::Error::new(ErrorKind::NotFound, "the host has no address");
@@ -139,7 +139,7 @@ fn probe(tcp: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-fn greet(
+pub(crate) fn greet(
     tcp: &TcpStream,
     upstream: &Upstream,
     config: Arc<ClientConfig>,

@@ -2,7 +2,14 @@
 
 use std::{collections::BTreeMap, fs, io, path::Path, time::Duration};
 
-use ostler_domain::{Refusal, policy, provider::Settings, session::WatchdogLimits};
+use ostler_domain::{
+    Refusal,
+    limits::{APPROVAL_WAITS, HOOK_TIME},
+    notice::{Hook, Occasion, SecretPlace, Webhook},
+    policy,
+    provider::Settings,
+    session::WatchdogLimits,
+};
 use serde::{Deserialize, Deserializer, de::Error};
 
 #[derive(Debug, Default, Deserialize)]
@@ -10,11 +17,90 @@ use serde::{Deserialize, Deserializer, de::Error};
 pub(super) struct Config {
     watchdog: Watchdogs,
     limits: Limits,
+    approvals: Approvals,
     sandbox: SandboxSettings,
     network: NetworkSettings,
     providers: BTreeMap<String, Settings>,
     /// How long an agent may live without a daemon; absent, for ever.
     orphan_grace: Option<Span>,
+    hooks: Vec<HookSettings>,
+    webhook: Option<WebhookSettings>,
+}
+
+/// A program that is run on an occasion.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HookSettings {
+    on: Occasions,
+    run: Vec<String>,
+    limit: Option<Span>,
+    #[serde(default)]
+    details: bool,
+}
+
+/// An address that is told of occasions.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WebhookSettings {
+    url: String,
+    on: Option<Occasions>,
+    secret_file: Option<String>,
+    secret_env: Option<String>,
+    #[serde(default)]
+    details: bool,
+}
+
+/// `"approval"` or `["approval", "failed"]`.
+#[derive(Debug, Clone)]
+struct Occasions(Vec<Occasion>);
+
+impl<'de> Deserialize<'de> for Occasions {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Named {
+            One(String),
+            Several(Vec<String>),
+        }
+        let names = match Named::deserialize(deserializer)? {
+            Named::One(name) => vec![name],
+            Named::Several(names) => names,
+        };
+        let unknown = |name: &str| {
+            let known: Vec<_> = Occasion::ALL.iter().map(|on| on.as_str()).collect();
+            D::Error::custom(format!("\"{name}\" is none of {}", known.join(", ")))
+        };
+        let known = |name: &String| Occasion::parse(name).ok_or_else(|| unknown(name));
+        names.iter().map(known).collect::<Result<_, _>>().map(Occasions)
+    }
+}
+
+impl HookSettings {
+    fn hook(&self) -> Hook {
+        let limit = self.limit.map_or(HOOK_TIME, |Span(span)| span);
+        Hook { on: self.on.0.clone(), run: self.run.clone(), limit, details: self.details }
+    }
+}
+
+impl WebhookSettings {
+    fn webhook(&self) -> Result<Webhook, String> {
+        let secret = match (&self.secret_file, &self.secret_env) {
+            (Some(file), None) => SecretPlace::File(file.clone()),
+            (None, Some(name)) => SecretPlace::Variable(name.clone()),
+            (Some(_), Some(_)) => return Err("secret_file or secret_env, not both".to_owned()),
+            (None, None) => {
+                return Err(
+                    "secret_file or secret_env is missing: who is told must know that it is you".to_owned()
+                );
+            }
+        };
+        let on = self.on.clone().map_or_else(|| Occasion::ALL.to_vec(), |on| on.0);
+        let webhook = Webhook { url: self.url.clone(), on, secret, details: self.details };
+        match webhook.fault() {
+            Some(fault) => Err(fault),
+            None => Ok(webhook),
+        }
+    }
 }
 
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
@@ -32,6 +118,13 @@ struct Watchdogs {
 struct Limits {
     /// Bytes a session's tape may have.
     tape: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Approvals {
+    /// How long an agent's question waits for a person.
+    limit: Option<Span>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -124,7 +217,20 @@ impl Config {
 
     fn fault(&self) -> Option<String> {
         let mut faults = self.providers.iter().filter_map(|(name, settings)| Some((name, settings.fault()?)));
-        faults.next().map(|(name, fault)| format!("providers.{name}: {fault}"))
+        let provider = faults.next().map(|(name, fault)| format!("providers.{name}: {fault}"));
+        let mut hooks = self.hooks.iter().enumerate();
+        let hook =
+            hooks.find_map(|(n, hook)| Some(format!("hooks, number {}: {}", n + 1, hook.hook().fault()?)));
+        let webhook = self.webhook.as_ref().and_then(|webhook| webhook.webhook().err());
+        provider.or(hook).or(webhook.map(|fault| format!("webhook: {fault}")))
+    }
+
+    pub(super) fn hooks(&self) -> Vec<Hook> {
+        self.hooks.iter().map(HookSettings::hook).collect()
+    }
+
+    pub(super) fn webhook(&self) -> Option<Webhook> {
+        self.webhook.as_ref().and_then(|webhook| webhook.webhook().ok())
     }
 
     pub(super) fn providers(self) -> BTreeMap<String, Settings> {
@@ -144,6 +250,10 @@ impl Config {
             tool_us: micros(tool, usual.tool_us),
             rung_us: micros(rung, usual.rung_us),
         }
+    }
+
+    pub(super) fn approval_limit(&self) -> Duration {
+        self.approvals.limit.map_or(APPROVAL_WAITS, |Span(span)| span)
     }
 
     pub(super) fn orphan_grace(&self) -> Option<Duration> {
@@ -184,6 +294,30 @@ mod tests {
         assert_eq!(text(providers), Ok(()));
         assert!(text("[providers.codex]\napi_key = \"sk-1\"\n").unwrap_err().contains("unknown field"));
         assert!(text("orphan_grace = \"soon\"\n").unwrap_err().contains("no span of time"));
+    }
+
+    #[test]
+    fn whoever_is_told_is_named_plainly() {
+        let fault = |text: &str| match toml::from_str::<Config>(text) {
+            Ok(config) => config.fault(),
+            Err(error) => Some(error.to_string()),
+        };
+        let hook = "[[hooks]]\non = \"approval\"\nrun = [\"notify-send\", \"Ostler\"]\nlimit = \"5s\"\n";
+        let webhook = "[webhook]\nurl = \"https://hooks.example/x\"\non = [\"approval\", \"failed\"]\n";
+        assert_eq!(fault(&format!("{hook}{webhook}secret_env = \"X\"\n")), None);
+        let config: Config = toml::from_str(hook).unwrap();
+        assert_eq!(config.hooks()[0].limit, Duration::from_secs(5));
+        for (wrong, says) in [
+            (webhook.to_owned(), "secret_env is missing"),
+            (format!("{webhook}secret_env = \"X\"\nsecret_file = \"/x\"\n"), "not both"),
+            (hook.replace("approval", "lunch"), "none of approval"),
+            (hook.replace("notify-send", "./x"), "absolute path"),
+            (hook.replace("\"notify-send\", \"Ostler\"", ""), "a program"),
+            (hook.replace("limit", "seconds"), "unknown field"),
+            (format!("{webhook}secret_env = \"X\"\n").replace("https", "ftp"), "neither http"),
+        ] {
+            assert!(fault(&wrong).is_some_and(|fault| fault.contains(says)), "{wrong}: {:?}", fault(&wrong));
+        }
     }
 
     #[test]

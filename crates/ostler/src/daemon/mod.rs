@@ -6,10 +6,12 @@ mod config;
 mod files;
 mod log;
 
-use std::{env, path::PathBuf, process::ExitCode, time::Duration};
+use std::{env, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use ostler_domain::{Reason, Refusal, event::By, home::Home, provider::CallerKeys};
-use ostler_engine::{Change, Clock, DirLock, Engine, Options, Program, ProviderSettings, VERSION};
+use ostler_engine::{
+    Change, Clock, DirLock, Engine, NoticeSettings, Options, Post, Poster, Program, ProviderSettings, VERSION,
+};
 use ostler_server::{ControlSocket, Served, Stop};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::{
@@ -87,6 +89,14 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
         own_dirs: vec![home.state().to_owned(), home.config().to_owned(), home.run().to_owned()],
         home_dir: env::var_os("HOME").map(Into::into),
         watchdogs: config.watchdogs(),
+        approval_limit: config.approval_limit(),
+        notices: NoticeSettings {
+            hooks: config.hooks(),
+            webhook: config.webhook(),
+            post: Some(Poster(Arc::new(|post: &Post| {
+                ostler_gateway::post(&post.url, &post.headers, &post.body, post.within)
+            }))),
+        },
         orphan_grace: config.orphan_grace(),
         tape_bytes: config.tape_bytes(),
         unconfined: config.unconfined(),
@@ -113,6 +123,9 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
     tokio::spawn(stay_reachable(served, home.clone(), state_dir, on_disk, stopped.clone()));
     tokio::spawn(signals(stop));
     tokio::spawn(adopt(engine.clone()));
+    if let Err(refusal) = engine.begin_notices().await {
+        tracing::error!(%refusal, "nobody is told of what happens: neither hooks nor a webhook");
+    }
     tracing::info!(pid = std::process::id(), version = VERSION, "ready");
     log::let_go_of_starter(place);
     asked(stopped.clone()).await;

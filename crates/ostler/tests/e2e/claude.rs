@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf, time::Duration};
 use ostler_client::{AnswerApproval, Client, CreateSession, SendMessage};
 use ostler_domain::{
     Event, Kind, Mode, Recorded, SessionId, Usage,
-    event::{StopReason, UsageSource},
+    event::{Answer, StopReason, UsageSource},
     session::{Approve, Attention, Outcome, Phase, RestartPolicy, View},
 };
 use ostler_testkit::{FakeOpenai, TestHome, programs, wait};
@@ -155,6 +155,32 @@ async fn two_turns_and_a_tool_that_writes_a_file() {
 }
 
 #[tokio::test]
+async fn a_rule_answers_and_nobody_is_asked() {
+    let Some(stage) = Stage::set("a_rule_answers_and_nobody_is_asked").await else { return };
+    let rules = ["approve.rule+=deny run touch denied", "approve.rule+=allow run touch *"];
+    stage.client.set_campaign("shop", rules.map(str::to_owned).to_vec()).await.unwrap();
+    let steps = json!([
+        {"shell": "touch allowed"},
+        {"shell": "touch denied"},
+        {"write": {"path": stage.file("plan.md"), "content": "in the campaign"}},
+        {"text": "so be it"},
+    ]);
+    let session = stage.begin(Approve::Policy, steps).await;
+    stage.turns(session.id, 1).await;
+    let exist = ["allowed", "denied", "plan.md"].map(|name| stage.file(name).exists());
+    assert_eq!(exist, [true, false, true]);
+    let events = stage.events(session.id).await;
+    let answered = events.iter().filter_map(|recorded| match &recorded.event {
+        Event::ApprovalAnswered(answered) => Some((answered.answer, answered.rules[0].number)),
+        _ => None,
+    });
+    assert_eq!(
+        answered.collect::<Vec<_>>(),
+        [(Answer::Allowed, Some(2)), (Answer::Denied, Some(1)), (Answer::Allowed, None)]
+    );
+}
+
+#[tokio::test]
 async fn an_approval_is_allowed_and_another_denied() {
     let Some(stage) = Stage::set("an_approval_is_allowed_and_another_denied").await else { return };
     let steps = |name: &str| json!([{"shell": format!("touch {name}")}, {"text": "so be it"}]);
@@ -169,6 +195,7 @@ async fn an_approval_is_allowed_and_another_denied() {
         let answer = AnswerApproval {
             approval: view.approvals_open[0].to_string(),
             allow,
+            always: false,
             message: if allow { String::new() } else { "not in this house".to_owned() },
         };
         stage.client.answer_approval(answer).await.unwrap();

@@ -155,8 +155,12 @@ async fn an_approval_waits_for_a_person() {
     let view =
         home.reaches(&who, "the question", |view| view.attention == Some(Attention::WaitingApproval)).await;
     let approval = view.approvals_open[0];
-    let answer =
-        AnswerApproval { approval: approval.short(), allow: false, message: "not on a Sunday".into() };
+    let answer = AnswerApproval {
+        approval: approval.short(),
+        allow: false,
+        always: false,
+        message: "not on a Sunday".into(),
+    };
     client.answer_approval(answer.clone()).await.unwrap();
     let view = home.reaches(&who, "the turn to end", |view| view.attention == Some(Attention::Idle)).await;
     assert_eq!((view.last_completion.as_deref(), view.denied), (Some("went on"), 1));

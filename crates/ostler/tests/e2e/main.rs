@@ -4,6 +4,7 @@
 
 mod agents;
 mod api;
+mod approvals;
 mod bad_input;
 mod calls;
 mod claude;
@@ -21,6 +22,7 @@ mod io_errors;
 mod life;
 mod model;
 mod network;
+mod notices;
 mod torture;
 mod versions;
 mod words;

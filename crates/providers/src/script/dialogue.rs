@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use ostler_domain::{
     MessageId, Usage,
-    event::{AskKind, StopReason, ToolCall, ToolResult},
+    event::{Action, AskKind, StopReason, ToolCall, ToolResult},
     session::{AgentRequest, CallUsage, Report},
 };
 use ostler_tape::Line;
@@ -111,6 +111,19 @@ impl Dialogue for ScriptDialogue {
     }
 }
 
+/// What it would do, by the name of its tool.
+fn wanted(tool: &str, input: &str) -> (AskKind, Action) {
+    let text = || input.to_owned();
+    match tool {
+        "run" => (AskKind::Leave, Action::Run { command: text() }),
+        "write" => (AskKind::Leave, Action::Write { paths: vec![text()] }),
+        "read" => (AskKind::Leave, Action::Read { paths: vec![text()] }),
+        "fetch" => (AskKind::Leave, Action::Fetch { url: text() }),
+        "question" => (AskKind::Question, Action::Other),
+        _ => (AskKind::Leave, Action::Other),
+    }
+}
+
 fn meaning(said: Said<'_>) -> Heard {
     Heard::Report(match said {
         Said::Delta { text } => return Heard::Delta(text),
@@ -130,14 +143,10 @@ fn meaning(said: Said<'_>) -> Heard {
         Said::Usage(usage) => {
             Report::Usage(CallUsage { usage, model: Some("script".to_owned()), call: None })
         }
-        Said::Ask { id, tool, input } => Report::ApprovalAsked {
-            ask: id,
-            tool,
-            input,
-            kind: AskKind::Leave,
-            action: Default::default(),
-            subagent: None,
-        },
+        Said::Ask { id, tool, input } => {
+            let (kind, action) = wanted(&tool, &input);
+            Report::ApprovalAsked { ask: id, tool, input, kind, action, subagent: None }
+        }
         Said::Error { text } => Report::Error(text),
         Said::Pong {} => Report::Alive,
     })

@@ -1,7 +1,7 @@
 //! SessionService.
 
 use ostler_domain::{Receipt, query::Page, session::WatchdogLimits};
-use ostler_engine::NewSession;
+use ostler_engine::{Answer, NewSession};
 use ostler_wire::{
     from_proto,
     pb::{self, session_service_server::SessionService},
@@ -207,14 +207,10 @@ impl SessionService for Served {
     ) -> Result<Response<pb::AnswerApprovalResponse>, Status> {
         let change = change(&request, &request.get_ref().request_id)?;
         let wanted = from_proto::answer_approval(request.into_inner()).map_err(invalid)?;
-        let row = self
-            .engine
-            .answer(&wanted.approval, wanted.allow, &wanted.message, change)
-            .await
-            .map_err(refused)?;
-        Ok(Response::new(pb::AnswerApprovalResponse {
-            approval: Some(to_proto::approval(&rows::approval(row))),
-        }))
+        let answer = Answer { allow: wanted.allow, always: wanted.always, message: wanted.message.clone() };
+        let (row, rules) = self.engine.answer(&wanted.approval, answer, change).await.map_err(refused)?;
+        let given = reply::AnswerGiven { approval: rows::approval(row), rules };
+        Ok(Response::new(to_proto::answer_given(&given)))
     }
 }
 

@@ -11,7 +11,14 @@ CREATE TABLE approval(
     asked INTEGER NOT NULL,
     answered INTEGER,
     answered_by TEXT,
-    message TEXT
+    message TEXT,
+    kind TEXT NOT NULL,
+    asks TEXT NOT NULL,
+    why TEXT NOT NULL,
+    -- When it is denied if nobody answers; empty while its session is paused.
+    deadline INTEGER,
+    -- Those that answered it, as JSON.
+    rules TEXT
 ) STRICT;
 CREATE TABLE campaign(
     seq INTEGER PRIMARY KEY,

@@ -158,6 +158,16 @@ fn approvals_are_open_until_answered_or_until_the_end() {
     owner.record(&store, (1..4).map(|n| (at(n), event(Kind::ApprovalRequested, n))).collect()).unwrap();
     let open = || block_on(store.open_approvals()).unwrap().iter().map(|row| row.id).collect::<Vec<_>>();
     assert_eq!(open(), [1, 2, 3].map(approval_id));
+    let deadlines = || {
+        let open = block_on(store.open_approvals()).unwrap();
+        open.iter().map(|row| row.deadline).collect::<Vec<_>>()
+    };
+    let due = |n: u64| Some(at(n + 60));
+    assert_eq!(deadlines(), [due(1), due(2), due(3)]);
+    owner.record(&store, vec![(at(5), event(Kind::SessionPaused, 1))]).unwrap();
+    assert_eq!(deadlines(), [None, None, None]);
+    owner.record(&store, vec![(at(6), event(Kind::SessionResumed, 2))]).unwrap();
+    assert_eq!(deadlines(), [None, due(2), None]);
     owner.record(&store, vec![(at(9), event(Kind::ApprovalAnswered, 2))]).unwrap();
     assert_eq!(open(), [1, 3].map(approval_id));
     let fragment = Fragment::parse(&approval_id(2).short(), ApprovalId::PREFIX).unwrap();
@@ -171,6 +181,9 @@ fn approvals_are_open_until_answered_or_until_the_end() {
         (found[0].by.as_ref().unwrap().0.as_str(), found[0].message.as_deref()),
         ("ann", Some("not now"))
     );
+    let rules: Vec<_> = found[0].rules.iter().map(|rule| (rule.number, rule.text.as_str())).collect();
+    assert_eq!(rules, [(Some(2), "deny run rm *")]);
+    assert_eq!((found[0].asks.as_str(), found[0].deadline), ("run: rm -rf target", None));
     owner.record(&store, vec![(at(10), event(Kind::SessionStopped, 1))]).unwrap();
     assert!(open().is_empty());
 }

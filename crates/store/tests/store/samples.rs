@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use ostler_domain::{
     ApprovalId, Budget, CampaignId, ConversationId, Deadline, Event, Kind, Message, MessageId, Mode, Now,
     Policy, SessionId, Time, Usage,
+    approval::Applied,
     budget::WhenUsedUp,
     call::{DoneReported, StepEnded, StepStarted},
     campaign::{Campaign, Root},
@@ -92,6 +93,7 @@ pub(crate) fn created(n: u64) -> Created {
             provider_config: BTreeMap::from([("effort".to_owned(), "high".to_owned())]),
             ticket: n.is_multiple_of(4).then(|| format!("gh:{}", n % 8)),
             watchdogs: WatchdogLimits::default(),
+            approval_us: ostler_domain::session::approval_limit(),
         },
         sandbox: Sandbox::Off,
         policy: Default::default(),
@@ -177,8 +179,16 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
         }
         Kind::SessionStopped => Event::SessionStopped(ended(n, Outcome::Timeout)),
         Kind::SessionFailed => Event::SessionFailed(ended(n, Outcome::Crashed)),
-        Kind::SessionPaused => Event::SessionPaused(Paused { by: by(), timeout_left_us: Some(5_000_000) }),
-        Kind::SessionResumed => Event::SessionResumed(Resumed { by: by(), deadline: Some(deadline(n)) }),
+        Kind::SessionPaused => Event::SessionPaused(Paused {
+            by: by(),
+            timeout_left_us: Some(5_000_000),
+            approvals_left_us: [(approval_id(n), 7_000_000)].into(),
+        }),
+        Kind::SessionResumed => Event::SessionResumed(Resumed {
+            by: by(),
+            deadline: Some(deadline(n)),
+            approval_deadlines: [(approval_id(n), deadline(n))].into(),
+        }),
         Kind::SessionHeld => {
             Event::SessionHeld(Held { hold: Hold::Budget, reason: "1 000 000 tokens are used up".to_owned() })
         }
@@ -284,14 +294,17 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             tool: "Bash".to_owned(),
             input: "rm -rf target".to_owned(),
             kind: AskKind::Leave,
-            action: Default::default(),
+            action: Action::Run { command: "rm -rf target".to_owned() },
             subagent: None,
+            why: "no rule allows rm -rf target".to_owned(),
+            deadline: Some(deadline(n)),
         }),
         Kind::ApprovalAnswered => Event::ApprovalAnswered(ApprovalAnswered {
             id: approval_id(n),
             answer: Answer::Denied,
             by: by(),
             message: "not now".to_owned(),
+            rules: vec![Applied { number: Some(2), text: "deny run rm *".to_owned() }],
         }),
         Kind::TapeLimitRaised => Event::TapeLimitRaised(TapeLimitRaised { bytes: 8 << 30, by: by() }),
         Kind::Tamper => Event::Tamper(Tamper { names: vec![".git/hooks/pre-commit".to_owned()] }),

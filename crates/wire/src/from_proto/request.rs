@@ -95,6 +95,7 @@ pub fn answer_approval(request: pb::AnswerApprovalRequest) -> Result<AnswerAppro
         approval: text(request.approval, "approval")?,
         allow: request.allow,
         message: request.message,
+        always: request.always,
     })
 }
 

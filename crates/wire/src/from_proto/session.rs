@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ostler_domain::{
     Budget, Message, Now, Usage,
+    approval::Applied,
     event::{By, Leftover, Process},
     query::{Scope, SessionFilter},
     session::{Doing, Obituary, Restart, Sandbox, View},
@@ -13,9 +14,9 @@ use ostler_domain::{
 use super::{Result, id, optional_id, optional_time, required, required_time, text, time};
 use crate::{
     InvalidField,
-    enums::from,
+    enums::{from, or_default},
     pb,
-    reply::{Answered, Approval, Delivery, Sent},
+    reply::{AnswerGiven, Answered, Approval, Delivery, Sent},
 };
 
 pub fn view(session: pb::Session) -> Result<View> {
@@ -200,7 +201,23 @@ pub fn approval(approval: pb::Approval) -> Result<Approval> {
         input: approval.input,
         asked: required_time(approval.asked_time, "asked_time")?,
         answer: approval.answer.map(answered).transpose().map_err(|e| e.within("answer"))?,
+        asks: approval.asks,
+        why: approval.why,
+        deadline: optional_time(approval.deadline_time, "deadline_time")?,
+        kind: or_default(approval.kind, "kind", from::ask_kind)?,
     })
+}
+
+pub fn answer_given(given: pb::AnswerApprovalResponse) -> Result<AnswerGiven> {
+    let asked = required(given.approval, "approval")?;
+    Ok(AnswerGiven {
+        approval: approval(asked).map_err(|e| e.within("approval"))?,
+        rules: given.rules.into_iter().map(applied).collect(),
+    })
+}
+
+fn applied(rule: pb::AppliedRule) -> Applied {
+    Applied { number: rule.number, text: rule.text }
 }
 
 fn answered(answered: pb::ApprovalAnswer) -> Result<Answered> {
@@ -209,5 +226,6 @@ fn answered(answered: pb::ApprovalAnswer) -> Result<Answered> {
         by: By(answered.by),
         message: answered.message,
         at: required_time(answered.answered_time, "answered_time")?,
+        rules: answered.rules.into_iter().map(applied).collect(),
     })
 }

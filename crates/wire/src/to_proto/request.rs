@@ -88,6 +88,7 @@ pub fn answer_approval(request: AnswerApproval, id: RequestId) -> pb::AnswerAppr
         approval: request.approval,
         allow: request.allow,
         message: request.message,
+        always: request.always,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use ostler_domain::{
     Budget, Usage,
+    approval::Applied,
     event::{Leftover, Process},
     query::{Scope, SessionFilter},
     session::{Doing, Obituary, Restart, View},
@@ -11,7 +12,7 @@ use super::time;
 use crate::{
     enums::to,
     pb,
-    reply::{Answered, Approval, Delivery, Sent},
+    reply::{AnswerGiven, Answered, Approval, Delivery, Sent},
 };
 
 pub fn view(view: &View) -> pb::Session {
@@ -162,7 +163,22 @@ pub fn approval(approval: &Approval) -> pb::Approval {
         input: approval.input.clone(),
         asked_time: Some(time(approval.asked)),
         answer: approval.answer.as_ref().map(answered),
+        asks: approval.asks.clone(),
+        why: approval.why.clone(),
+        deadline_time: approval.deadline.map(time),
+        kind: to::ask_kind(approval.kind).into(),
     }
+}
+
+pub fn answer_given(given: &AnswerGiven) -> pb::AnswerApprovalResponse {
+    pb::AnswerApprovalResponse {
+        approval: Some(approval(&given.approval)),
+        rules: given.rules.iter().map(applied).collect(),
+    }
+}
+
+fn applied(rule: &Applied) -> pb::AppliedRule {
+    pb::AppliedRule { number: rule.number, text: rule.text.clone() }
 }
 
 fn answered(answered: &Answered) -> pb::ApprovalAnswer {
@@ -171,5 +187,6 @@ fn answered(answered: &Answered) -> pb::ApprovalAnswer {
         by: answered.by.0.clone(),
         message: answered.message.clone(),
         answered_time: Some(time(answered.at)),
+        rules: answered.rules.iter().map(applied).collect(),
     }
 }

@@ -5,9 +5,10 @@ use std::time::Duration;
 use ostler_domain::{
     ApprovalId, Budget, CampaignId, ConversationId, Event, Kind, Message, MessageId, Name, NodeId, Now,
     Policy, Recorded, SessionId, Time, Usage,
+    approval::Applied,
     budget::WhenUsedUp,
     campaign::{Campaign, Root},
-    event::{Answer, By, Leftover, Process, Text, UsageRecorded},
+    event::{Answer, AskKind, By, Leftover, Process, Text, UsageRecorded},
     query::{EventFilter, Scope, SessionFilter},
     session::{
         Approve, Attention, Desired, Doing, Obituary, Outcome, Phase, Restart, RestartPolicy, Sandbox,
@@ -312,18 +313,27 @@ impl Dice {
         }
     }
 
+    pub(crate) fn applied(&mut self) -> Applied {
+        Applied { number: self.maybe(Self::small), text: self.text() }
+    }
+
     pub(crate) fn approval(&mut self) -> Approval {
         Approval {
             id: self.approval_id(),
             session: self.session_id(),
             tool: self.text(),
             input: self.text(),
+            asks: self.text(),
+            kind: self.of(&[AskKind::Leave, AskKind::Question]),
+            why: self.text(),
+            deadline: self.maybe(Self::time),
             asked: self.time(),
             answer: self.maybe(|dice| Answered {
                 answer: dice.of(&[Answer::Allowed, Answer::Denied, Answer::Expired]),
                 by: By(dice.text()),
                 message: dice.text(),
                 at: dice.time(),
+                rules: dice.some(Self::applied),
             }),
         }
     }
@@ -383,7 +393,7 @@ impl Dice {
             budget: self.maybe(Self::budget),
             timeout: self.maybe(|dice| Duration::from_micros(dice.micros())),
             restart: self.restart_policy(),
-            approve: self.of(&[Approve::Ask, Approve::All, Approve::Nobody]),
+            approve: self.of(&[Approve::Ask, Approve::All, Approve::Nobody, Approve::Policy]),
             ends_with_turn: self.yes(),
             environment: self.some(|dice| (dice.text(), dice.text())).into_iter().collect(),
             provider_config: self.some(|dice| (dice.text(), dice.text())).into_iter().collect(),

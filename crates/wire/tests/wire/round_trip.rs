@@ -5,7 +5,7 @@ use std::time::Duration;
 use ostler_domain::{Receipt, RequestId, Time};
 use ostler_wire::{
     from_proto, pb,
-    reply::{CheckNews, DaemonStopping, Delta, EventPage, Hit, Received, Sent, UsageSums},
+    reply::{AnswerGiven, CheckNews, DaemonStopping, Delta, EventPage, Hit, Received, Sent, UsageSums},
     to_proto,
 };
 use proptest::prelude::*;
@@ -76,7 +76,9 @@ proptest! {
         let sent = Sent { message: delivery.message.id, receipt: Receipt::Accepted, session: dice.view(), woke: true };
         prop_assert_eq!(from_proto::sent(bytes(&to_proto::sent(&sent))), Ok(sent));
         let approval = dice.approval();
-        prop_assert_eq!(from_proto::approval(bytes(&to_proto::approval(&approval))), Ok(approval));
+        prop_assert_eq!(from_proto::approval(bytes(&to_proto::approval(&approval))), Ok(approval.clone()));
+        let given = AnswerGiven { approval, rules: vec![dice.applied()] };
+        prop_assert_eq!(from_proto::answer_given(bytes(&to_proto::answer_given(&given))), Ok(given));
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub(crate) struct RunArgs {
 /// Who answers an agent that asks for leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ApproveMode {
-    /// A person where one can be asked (here, or later with -d); nobody there means no
+    /// The campaign's rules, then a person where one can be asked (here, or later with -d); nobody there means no
     Policy,
     /// A person, always: the agent waits
     Ask,
@@ -144,7 +144,8 @@ fn request(app: &App, args: &RunArgs, campaign: &Campaign, prompt: Option<String
         approve: match args.approve {
             ApproveMode::All => Approve::All,
             ApproveMode::Policy if !person => Approve::Nobody,
-            ApproveMode::Ask | ApproveMode::Policy => Approve::Ask,
+            ApproveMode::Policy => Approve::Policy,
+            ApproveMode::Ask => Approve::Ask,
         },
         // Whoever detaches comes back to talk; whoever waits for the answer wants no process left behind it.
         ends_with_turn: !args.keep && !args.detach,

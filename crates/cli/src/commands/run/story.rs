@@ -221,9 +221,12 @@ mod tests {
             kind: AskKind::Leave,
             action: Default::default(),
             subagent: None,
+            why: String::new(),
+            deadline: None,
         }));
         let (answer, by) = (Answer::Denied, By("ostler".to_owned()));
-        story.take(&Event::ApprovalAnswered(ApprovalAnswered { id, answer, by, message: String::new() }));
+        let (message, rules) = (String::new(), Vec::new());
+        story.take(&Event::ApprovalAnswered(ApprovalAnswered { id, answer, by, message, rules }));
         story.take(&said("All 39 tests pass."));
         let session = testing::fleet().remove(7);
         insta::assert_snapshot!(crate::output::to_json(&story.form(&session, 0, false)));

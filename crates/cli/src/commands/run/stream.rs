@@ -7,7 +7,7 @@ use ostler_client::{AnswerApproval, Campaign, Client, Received, Session, Watched
 use ostler_domain::{Event, Reason, Refusal, session::Approve};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{header, story::Story};
+use super::{super::answer, header, story::Story};
 use crate::{
     app::App,
     exit_code,
@@ -70,7 +70,7 @@ pub(super) async fn follow(
         teller: Teller::new(),
         questions: Questions::default(),
         typed: Lines::default(),
-        waits: wanted.approve == Approve::Ask,
+        waits: matches!(wanted.approve, Approve::Ask | Approve::Policy),
         asked: None,
         menu: false,
     };
@@ -217,14 +217,24 @@ impl Stream<'_> {
             };
         }
         match self.questions.typed(&line) {
-            Typed::Answer { id, allow, message } => {
-                let answer = AnswerApproval { approval: id.to_string(), allow, message };
-                // Somebody else may have been quicker: the event that says so is on its way.
+            Typed::Answer { id, allow, always, message } => {
+                let answer = AnswerApproval { approval: id.to_string(), allow, always, message };
                 match self.client.answer_approval(answer).await.map_err(Failure::from) {
-                    Err(failure) if failure.reason() != Some(Reason::ApprovalAnswered) => {
-                        return Err(failure);
+                    Ok(given) => {
+                        let (rules, undo) = answer::kept(self.app, self.client, &given).await;
+                        rules
+                            .iter()
+                            .chain(&undo)
+                            .for_each(|line| ui.say(&Line::of("          ").append(line.clone())));
                     }
-                    _ => {}
+                    // Somebody else may have been quicker: the event that says so is on its way.
+                    Err(failure) if failure.reason() == Some(Reason::ApprovalAnswered) => {}
+                    // No rule can be made of it: it still waits.
+                    Err(Failure::Refused(refusal)) if always => {
+                        ui.say_refusal(&refusal);
+                        self.ask();
+                    }
+                    Err(failure) => return Err(failure),
                 }
             }
             Typed::AskWhy => ui.prompt(&Line::of("why not?").strong(" >")),

@@ -1,6 +1,6 @@
 //! The end of a session, which happens once.
 
-use super::{Draft, report};
+use super::{Draft, approval};
 use crate::{
     ApprovalId, MessageId,
     event::{Event, LeftoversEnded, MessageUnknown, StopReason, TurnEnded},
@@ -15,7 +15,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, exit: &ExitFacts) {
         draft.record(Event::LeftoversEnded(LeftoversEnded { processes: exit.leftovers.clone() }));
     }
     let open: Vec<ApprovalId> = draft.state.approvals().iter().map(|open| open.id).collect();
-    report::expire(draft, open);
+    approval::expire(draft, open);
     let half_told: Vec<MessageId> = draft
         .state
         .messages

@@ -3,6 +3,7 @@
 //! Asking for what already holds is never an error: clients retry. A report that comes late describes a state
 //! that was left already, and changes nothing.
 
+mod approval;
 mod call;
 mod ending;
 mod report;
@@ -67,6 +68,7 @@ pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision
         Input::Exited(exit) => ending::decide(&mut draft, &exit),
         Input::Watchdog(watchdog) => draft.watchdog(watchdog),
         Input::TimedOut => draft.stop(StopRule::Timeout, By::ostler()),
+        Input::ApprovalsDue => approval::time_out(&mut draft),
     }
     Ok(draft.decision)
 }

@@ -1,15 +1,15 @@
 //! What the agent was understood to say.
 
-use super::Draft;
+use super::{Draft, approval};
 use crate::{
     ApprovalId, MessageId,
     budget::{Standing, WhenUsedUp},
     event::{
-        Answer, ApprovalAnswered, ApprovalRequested, AskKind, BackgroundChanged, BudgetReached, By,
-        ContextReset, Event, MessageMark, ProviderBound, RateLimited, Recovered, Started, StopReason,
-        TurnEnded, TurnStarted, UsageRecorded, UsageSource,
+        ApprovalRequested, BackgroundChanged, BudgetReached, By, ContextReset, Event, MessageMark,
+        ProviderBound, RateLimited, Recovered, Started, StopReason, TurnEnded, TurnStarted, UsageRecorded,
+        UsageSource,
     },
-    session::{AgentRequest, Approve, CallUsage, Effect, Hold, Phase, Report, StopRule, state::Place},
+    session::{CallUsage, Hold, Phase, Report, StopRule, state::Place},
     time::Deadline,
 };
 
@@ -17,6 +17,8 @@ pub(super) fn decide(draft: &mut Draft<'_>, report: Report) {
     if draft.state.stall().is_some() && report != Report::Alive {
         draft.record(Event::SessionRecovered(Recovered {}));
     }
+    // What looks like a secret may hide a part of a command, so rules see it before it is blotted out.
+    let judgement = approval::judged(draft, &report);
     match report.redacted() {
         Report::Ready { provider_id, model } => ready(draft, provider_id, model),
         Report::TurnStarted { messages } => turn_started(draft, &messages),
@@ -53,12 +55,14 @@ pub(super) fn decide(draft: &mut Draft<'_>, report: Report) {
         Report::Usage(call) => used(draft, UsageSource::Report, call),
         Report::ApprovalAsked { ask, tool, input, kind, action, subagent } => {
             let id = ApprovalId::new(draft.context.now.wall, draft.context.entropy);
-            asked(draft, ApprovalRequested { id, ask, tool, input, kind, action, subagent });
+            let (why, deadline) = (String::new(), None);
+            let asked = ApprovalRequested { id, ask, tool, input, kind, action, subagent, why, deadline };
+            approval::asked(draft, asked, judgement);
         }
         Report::ApprovalWithdrawn { ask } => {
             let open: Vec<ApprovalId> =
                 draft.state.approvals().iter().filter(|open| open.ask == ask).map(|open| open.id).collect();
-            expire(draft, open);
+            approval::expire(draft, open);
         }
         Report::Alive => {}
     }
@@ -94,7 +98,7 @@ fn turn_started(draft: &mut Draft<'_>, messages: &[MessageId]) {
 fn turn_ended(draft: &mut Draft<'_>, stop_reason: StopReason) {
     let Some(turn) = draft.state.turn().map(|turn| turn.number) else { return };
     let open: Vec<ApprovalId> = draft.state.approvals().iter().map(|open| open.id).collect();
-    expire(draft, open);
+    approval::expire(draft, open);
     draft.record(Event::TurnEnded(TurnEnded { turn, stop_reason }));
     let answered: Vec<MessageId> = draft
         .state
@@ -127,17 +131,6 @@ fn background(draft: &mut Draft<'_>, tasks: Vec<String>) {
     }
 }
 
-pub(super) fn expire(draft: &mut Draft<'_>, open: Vec<ApprovalId>) {
-    for id in open {
-        draft.record(Event::ApprovalAnswered(ApprovalAnswered {
-            id,
-            answer: Answer::Expired,
-            by: By::ostler(),
-            message: String::new(),
-        }));
-    }
-}
-
 pub(super) fn used(draft: &mut Draft<'_>, source: UsageSource, said: CallUsage) {
     let usage = draft.state.ledger.clone().book(source, said.call.as_deref(), said.usage);
     let CallUsage { usage: told, model, call } = said;
@@ -161,24 +154,4 @@ pub(super) fn used(draft: &mut Draft<'_>, source: UsageSource, said: CallUsage) 
             }
         }
     }
-}
-
-fn asked(draft: &mut Draft<'_>, asked: ApprovalRequested) {
-    let (id, ask, kind) = (asked.id, asked.ask.clone(), asked.kind);
-    draft.record(Event::ApprovalRequested(asked));
-    let (allow, message) = match draft.state.created().config.approve {
-        Approve::Ask => return,
-        // Nobody but a person has an answer to a question.
-        Approve::All if kind == AskKind::Question => return,
-        Approve::All => (true, String::new()),
-        Approve::Nobody => (false, "nobody is there to answer, so this was denied".to_owned()),
-    };
-    let answer = crate::session::input::answer(allow);
-    draft.record(Event::ApprovalAnswered(ApprovalAnswered {
-        id,
-        answer,
-        by: By::ostler(),
-        message: message.clone(),
-    }));
-    draft.effect(Effect::Tell(AgentRequest::Answer { ask, allow, message }));
 }

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use super::Draft;
+use super::{Draft, approval};
 use crate::{
     Message, Reason, Refusal,
     budget::{Budget, Standing},
     event::{
-        ApprovalAnswered, BudgetChanged, By, Event, InterruptRequested, MessageAccepted, ModelChanged,
-        Paused, Resumed, TapeLimitRaised,
+        BudgetChanged, By, Event, InterruptRequested, MessageAccepted, ModelChanged, Paused, Resumed,
+        TapeLimitRaised,
     },
     limits::{INBOX_MESSAGES, MESSAGE_BYTES, MODEL_BYTES},
-    session::{AgentRequest, Desired, Effect, Hold, Phase, Request, StopRule, input},
+    session::{AgentRequest, Desired, Effect, Hold, Phase, Request, StopRule},
     time::Deadline,
 };
 
@@ -33,7 +33,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, request: Request, by: By) -> Result<
         Request::Pause => pause(draft, by)?,
         Request::Resume { budget, tape_bytes } => resume(draft, budget, tape_bytes, by)?,
         Request::Stop(rule) => draft.stop(rule, by),
-        Request::Answer { id, allow, message } => answer(draft, id, allow, message, by)?,
+        Request::Answer { id, allow, message } => approval::answer(draft, id, allow, message, by)?,
         Request::Halt { freeze } => halt(draft, freeze, by),
         Request::ReleaseHalt => {
             if draft.state.holds().halt.is_some() && !draft.state.is_ended() {
@@ -136,7 +136,8 @@ fn pause(draft: &mut Draft<'_>, by: By) -> Result<(), Refusal> {
     let was_frozen = draft.state.is_frozen();
     let left = draft.state.deadline().map(|deadline| deadline.remaining(&draft.context.now));
     let timeout_left_us = left.map(|left| u64::try_from(left.as_micros()).unwrap_or(u64::MAX));
-    draft.record(Event::SessionPaused(Paused { by, timeout_left_us }));
+    let approvals_left_us = approval::time_left(draft);
+    draft.record(Event::SessionPaused(Paused { by, timeout_left_us, approvals_left_us }));
     draft.refreeze(was_frozen);
     Ok(())
 }
@@ -188,36 +189,11 @@ fn resume(
             .state
             .timeout_left_us
             .map(|left| Deadline::after(&draft.context.now, Duration::from_micros(left)));
-        draft.record(Event::SessionResumed(Resumed { by, deadline }));
+        let approval_deadlines = approval::deadlines(draft);
+        draft.record(Event::SessionResumed(Resumed { by, deadline, approval_deadlines }));
         draft.refreeze(was_frozen);
     }
     go_on(draft);
-    Ok(())
-}
-
-fn answer(
-    draft: &mut Draft<'_>,
-    id: crate::ApprovalId,
-    allow: bool,
-    message: String,
-    by: By,
-) -> Result<(), Refusal> {
-    let Some(open) = draft.state.approvals().iter().find(|open| open.id == id) else {
-        return Err(Refusal::new(
-            Reason::ApprovalAnswered,
-            format!("approval {} no longer waits for an answer", id.short()),
-        )
-        .hint(format!("ostler show {}", id.short()), "says how it was answered"));
-    };
-    let ask = open.ask.clone();
-    draft.record(Event::ApprovalAnswered(ApprovalAnswered {
-        id,
-        answer: input::answer(allow),
-        by,
-        message: message.clone(),
-    }));
-    draft.effect(Effect::Tell(AgentRequest::Answer { ask, allow, message }));
-    draft.deliver();
     Ok(())
 }
 

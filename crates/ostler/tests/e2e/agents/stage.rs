@@ -124,7 +124,7 @@ impl Stage {
         let open = client.approvals(true, Page::of(10, None)).await.unwrap().rows.pop().unwrap();
         let message = if allow { "" } else { "not this" }.to_owned();
         client
-            .answer_approval(AnswerApproval { approval: open.id.to_string(), allow, message })
+            .answer_approval(AnswerApproval { approval: open.id.to_string(), allow, always: false, message })
             .await
             .unwrap();
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ostler_domain::{
     Event,
-    event::{By, StopReason, UsageSource},
+    event::{Answer, By, StopReason, UsageSource},
     session::{Approve, Attention, Outcome},
 };
 use ostler_testkit::{numbers, wait};
@@ -69,6 +69,29 @@ pub(super) async fn approvals(agent: Agent) {
     let successes: Vec<bool> =
         results(&stage.events(session).await).iter().map(|result| result.success).collect();
     assert_eq!(successes, [true, false]);
+}
+
+/// A rule of the campaign answers, and nobody is asked.
+pub(super) async fn rules(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let rules = ["approve.rule+=deny run touch denied.txt", "approve.rule+=allow run touch *"];
+    let client = stage.client().await;
+    client.set_campaign("shop", rules.map(str::to_owned).to_vec()).await.unwrap();
+    let session = stage
+        .begin(
+            Approve::Policy,
+            &json!([{"shell": "touch allowed.txt"}, {"shell": "touch denied.txt"}, {"text": "Done."}]),
+        )
+        .await;
+    stage.turns(session, 1).await;
+    assert!(stage.file("allowed.txt").is_some());
+    assert!(stage.file("denied.txt").is_none());
+    let events = stage.events(session).await;
+    let answered = events.iter().filter_map(|recorded| match &recorded.event {
+        Event::ApprovalAnswered(answered) => Some((answered.answer, answered.rules[0].number)),
+        _ => None,
+    });
+    assert_eq!(answered.collect::<Vec<_>>(), [(Answer::Allowed, Some(2)), (Answer::Denied, Some(1))]);
 }
 
 /// An interrupt ends the command that runs, and the agent goes on with the next prompt.

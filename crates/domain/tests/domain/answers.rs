@@ -1,0 +1,192 @@
+//! Who answers an agent that asks for leave, and until when.
+
+use std::time::Duration;
+
+use ostler_domain::{
+    Event, Policy, Refusal,
+    event::{Action, Answer, ApprovalAnswered, AskKind, By},
+    session::{
+        AgentRequest, Approve, Attention, Context, Effect, Input, Link, Report, Request, RestartPolicy,
+        Sandbox, State, create, decide,
+    },
+};
+
+use crate::any::{context, created, message, time};
+
+/// A session whose agent works, in a sandbox, and the policy of its campaign.
+struct Asking {
+    state: State,
+    policy: Option<Policy>,
+    at: u64,
+    events: Vec<Event>,
+    told: Vec<AgentRequest>,
+}
+
+impl Asking {
+    fn new(approve: Approve, rules: &[&str]) -> Self {
+        let mut first = created(RestartPolicy::Never, approve, false, None);
+        first.sandbox = Sandbox::On;
+        first.config.timeout_us = None;
+        let events = create(first, vec![(message(0), None)], &By("ann".into()));
+        let state = State::replay(events.iter().map(|event| (time(0), event))).unwrap();
+        let settings: Vec<String> = rules.iter().map(|rule| format!("approve.rule+={rule}")).collect();
+        let policy = Some(Policy::default().changed_by(&settings).unwrap());
+        let mut asking = Self { state, policy, at: 1, events: vec![], told: vec![] };
+        asking.request(Request::Start).unwrap();
+        asking.input(Input::Report(Report::Ready { provider_id: None, model: None })).unwrap();
+        asking.input(Input::InputTaped { tag: AgentRequest::Prompt(message(0)).tag() }).unwrap();
+        asking.input(Input::Report(Report::TurnStarted { messages: vec![message(0).id] })).unwrap();
+        asking
+    }
+
+    fn input(&mut self, input: Input) -> Result<(), Refusal> {
+        self.at += 1;
+        let context = Context { policy: self.policy.clone(), ..context(self.at) };
+        let decision = decide(&self.state, input, &context)?;
+        decision.events.iter().for_each(|event| self.state.apply(context.now.wall, event));
+        self.told = decision
+            .effects
+            .into_iter()
+            .filter_map(|effect| match effect {
+                Effect::Tell(told) => Some(told),
+                _ => None,
+            })
+            .collect();
+        self.events = decision.events;
+        Ok(())
+    }
+
+    fn request(&mut self, request: Request) -> Result<(), Refusal> {
+        self.input(Input::Request(request, By("ann".into())))
+    }
+
+    fn asks(&mut self, command: &str) -> &mut Self {
+        let action = Action::Run { command: command.to_owned() };
+        self.asks_for(action, AskKind::Leave)
+    }
+
+    fn asks_for(&mut self, action: Action, kind: AskKind) -> &mut Self {
+        let (ask, tool, input) = (format!("ask-{}", self.at), "Bash".to_owned(), "x".to_owned());
+        self.input(Input::Report(Report::ApprovalAsked { ask, tool, input, kind, action, subagent: None }))
+            .unwrap();
+        self
+    }
+
+    fn wait(&mut self, span: Duration) -> &mut Self {
+        // A step of the test's clock is a millisecond.
+        self.at += u64::try_from(span.as_millis()).unwrap();
+        self.input(Input::ApprovalsDue).unwrap();
+        self
+    }
+
+    fn answer(&self) -> Option<&ApprovalAnswered> {
+        self.events.iter().find_map(|event| match event {
+            Event::ApprovalAnswered(answered) => Some(answered),
+            _ => None,
+        })
+    }
+
+    fn attention(&self) -> Option<Attention> {
+        self.state.attention(Link::Attached)
+    }
+}
+
+#[test]
+fn rules_answer_first_and_are_recorded() {
+    let mut asking = Asking::new(Approve::Policy, &["deny run rm *", "allow run make *"]);
+    asking.asks("make all");
+    let answered = asking.answer().unwrap();
+    assert_eq!((answered.answer, answered.by.0.as_str()), (Answer::Allowed, "ostler"));
+    assert_eq!((answered.rules[0].number, answered.rules[0].text.as_str()), (Some(2), "allow run make *"));
+    assert!(matches!(asking.told.as_slice(), [AgentRequest::Answer { allow: true, .. }]));
+
+    asking.asks("make && rm x");
+    let answered = asking.answer().unwrap();
+    assert_eq!((answered.answer, answered.rules[0].number), (Answer::Denied, Some(1)));
+    assert!(answered.message.contains("rule 1: deny run rm *"), "{}", answered.message);
+    assert_eq!(asking.state.view().denied, 1);
+
+    asking.asks("cargo add governor");
+    assert_eq!((asking.answer(), asking.attention()), (None, Some(Attention::WaitingApproval)));
+    let [Event::ApprovalRequested(asked)] = asking.events.as_slice() else { panic!("{:?}", asking.events) };
+    assert_eq!(asked.why, "no rule allows cargo add governor");
+    assert!(asked.deadline.is_some());
+}
+
+#[test]
+fn where_nobody_is_there_rules_answer_and_the_rest_is_denied_at_once() {
+    let mut asking = Asking::new(Approve::Nobody, &["allow run make *"]);
+    assert_eq!(asking.asks("make").answer().unwrap().answer, Answer::Allowed);
+    let answered = asking.asks("reboot").answer().unwrap();
+    assert_eq!(answered.answer, Answer::Denied);
+    assert!(answered.message.contains("nobody is there") && answered.message.contains("reboot"));
+}
+
+#[test]
+fn whoever_wants_to_be_asked_is_asked_whatever_the_rules_say() {
+    let mut asking = Asking::new(Approve::Ask, &["allow run make *", "deny run rm *"]);
+    assert_eq!(asking.asks("make").answer(), None);
+    assert_eq!(asking.asks("rm x").answer(), None);
+}
+
+#[test]
+fn no_rule_answers_a_question_or_decides_without_being_read() {
+    let mut asking = Asking::new(Approve::Policy, &["allow tool Bash", "allow run make *"]);
+    assert_eq!(asking.asks_for(Action::Other, AskKind::Question).answer(), None);
+    assert_eq!(asking.attention(), Some(Attention::WaitingInput));
+    asking.policy = None;
+    assert_eq!(asking.asks("make").answer(), None);
+}
+
+#[test]
+fn a_secret_does_not_hide_what_is_run() {
+    let secret = format!("sk-ant-{}", "a1B2c3D4".repeat(8));
+    let mut asking = Asking::new(Approve::Policy, &["allow run deploy *"]);
+    asking.asks(&format!("deploy {secret}"));
+    let answered = asking.answer().unwrap();
+    assert_eq!(answered.answer, Answer::Allowed);
+    assert!(!format!("{:?}", asking.events).contains(&secret), "{:?}", asking.events);
+    asking.asks(&format!("reboot {secret}"));
+    assert!(!format!("{:?}", asking.events).contains(&secret), "{:?}", asking.events);
+}
+
+#[test]
+fn nobody_waits_for_ever() {
+    let mut asking = Asking::new(Approve::Policy, &[]);
+    asking.asks("reboot").wait(Duration::from_secs(12 * 3_600 - 60));
+    assert_eq!(asking.answer(), None);
+    asking.wait(Duration::from_secs(60));
+    let answered = asking.answer().unwrap();
+    assert_eq!((answered.answer, answered.by.0.as_str()), (Answer::Denied, "ostler"));
+    assert_eq!(answered.message, "nobody answered within 12 h, so this was denied");
+    assert!(matches!(asking.told.as_slice(), [AgentRequest::Answer { allow: false, .. }]));
+    asking.wait(Duration::from_secs(1));
+    assert_eq!(asking.events, []);
+}
+
+#[test]
+fn the_wait_stands_still_while_the_session_is_paused() {
+    let hours = |hours: u64| Duration::from_secs(hours * 3_600);
+    let mut asking = Asking::new(Approve::Ask, &[]);
+    asking.asks("reboot").wait(hours(10));
+    asking.request(Request::Pause).unwrap();
+    // Read late from the tape: it was asked before the tree stood still.
+    asking.asks("halt").wait(hours(100));
+    assert_eq!(asking.answer(), None);
+    asking.request(Request::Resume { budget: None, tape_bytes: None }).unwrap();
+    assert_eq!(asking.wait(hours(1)).answer(), None);
+    asking.wait(hours(1));
+    assert!(asking.answer().is_some());
+    assert_eq!(asking.state.approvals().len(), 1);
+    asking.wait(hours(10));
+    assert!(asking.state.approvals().is_empty());
+}
+
+#[test]
+fn an_answer_comes_before_the_limit_or_not_at_all() {
+    let mut asking = Asking::new(Approve::Policy, &[]);
+    let id = asking.asks("reboot").state.approvals()[0].id;
+    let allow = || Request::Answer { id, allow: true, message: String::new() };
+    asking.wait(Duration::from_secs(13 * 3_600));
+    assert!(asking.request(allow()).is_err());
+}

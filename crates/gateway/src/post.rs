@@ -1,0 +1,165 @@
+//! One message to an address that the machine's owner has named, and the status of its answer. Follows no redirection.
+
+use std::{
+    io::{self, ErrorKind, Read, Write},
+    net::TcpStream,
+    time::{Duration, Instant},
+};
+
+use ostler_domain::{gateway::Upstream, limits::WEBHOOK_ANSWER_BYTES};
+
+use crate::model::{Trust, dial, greet};
+
+/// Sends `body` and waits for the answer's status, both within a time. The fault is for people, and has nothing secret.
+pub fn post(url: &str, headers: &[(&str, String)], body: &[u8], within: Duration) -> Result<u16, String> {
+    let upstream = Upstream::parse(url)?;
+    let deadline = Instant::now() + within;
+    exchange(&upstream, &head(&upstream, headers, body.len()), body, deadline).map_err(|error| {
+        let is_late = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+        if is_late { "it did not answer in time".to_owned() } else { error.to_string() }
+    })
+}
+
+fn head(upstream: &Upstream, headers: &[(&str, String)], length: usize) -> String {
+    let path = if upstream.prefix.is_empty() { "/" } else { &upstream.prefix };
+    let own: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    format!(
+        "POST {path} HTTP/1.1\r\nhost: {}\r\nuser-agent: ostler\r\ncontent-length: {length}\r\nconnection: close\r\n{own}\r\n",
+        upstream.authority()
+    )
+}
+
+fn exchange(upstream: &Upstream, head: &str, body: &[u8], deadline: Instant) -> io::Result<u16> {
+    let tcp = dial(upstream)?;
+    if !upstream.tls {
+        return say(&mut Timed { stream: &tcp, tcp: &tcp, deadline }, head, body);
+    }
+    let mut tls = greet(&tcp, upstream, Trust::default().config(None)?)?;
+    let mut timed = Timed { stream: &tcp, tcp: &tcp, deadline };
+    say(&mut rustls::Stream::new(&mut *tls, &mut timed), head, body)
+}
+
+fn say(stream: &mut (impl Read + Write), head: &str, body: &[u8]) -> io::Result<u16> {
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body)?;
+    stream.flush()?;
+    let mut answer = Vec::new();
+    let mut buffer = [0; 2048];
+    loop {
+        let read = stream.read(&mut buffer)?;
+        if read == 0 {
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, "it hung up without an answer"));
+        }
+        answer.extend_from_slice(&buffer[..read]);
+        if let Some(status) = status(&answer)? {
+            return Ok(status);
+        }
+        if answer.len() > WEBHOOK_ANSWER_BYTES {
+            return Err(io::Error::new(ErrorKind::InvalidData, "its answer begins too long"));
+        }
+    }
+}
+
+fn status(answer: &[u8]) -> io::Result<Option<u16>> {
+    let mut headers = [httparse::EMPTY_HEADER; 64];
+    let mut response = httparse::Response::new(&mut headers);
+    match response.parse(answer) {
+        // What comes before the answer, such as `100 Continue`, is none.
+        Ok(httparse::Status::Complete(read)) if response.code.is_some_and(|code| code < 200) => {
+            status(&answer[read..])
+        }
+        Ok(httparse::Status::Complete(_)) => Ok(response.code),
+        Ok(httparse::Status::Partial) => Ok(None),
+        Err(error) => Err(io::Error::new(ErrorKind::InvalidData, format!("its answer is not HTTP: {error}"))),
+    }
+}
+
+/// A connection whose every wait ends with one deadline.
+struct Timed<'a> {
+    stream: &'a TcpStream,
+    tcp: &'a TcpStream,
+    deadline: Instant,
+}
+
+impl Timed<'_> {
+    fn left(&self) -> io::Result<Option<Duration>> {
+        match self.deadline.saturating_duration_since(Instant::now()) {
+            Duration::ZERO => Err(ErrorKind::TimedOut.into()),
+            left => Ok(Some(left)),
+        }
+    }
+}
+
+impl Read for Timed<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.tcp.set_read_timeout(self.left()?)?;
+        self.stream.read(bytes)
+    }
+}
+
+impl Write for Timed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.tcp.set_write_timeout(self.left()?)?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{net::TcpListener, thread};
+
+    use super::*;
+
+    /// Answers one request with these bytes, and says what it heard.
+    fn server(answer: &'static [u8]) -> (String, thread::JoinHandle<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}/hook/a", listener.local_addr().expect("an address"));
+        let heard = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a caller");
+            let mut heard = Vec::new();
+            let mut buffer = [0; 1024];
+            while !heard.ends_with(b"{}") {
+                let read = stream.read(&mut buffer).expect("a request");
+                heard.extend_from_slice(&buffer[..read]);
+            }
+            stream.write_all(answer).expect("somebody who listens");
+            // Held open: the status alone is waited for.
+            thread::sleep(Duration::from_millis(200));
+            String::from_utf8(heard).expect("text")
+        });
+        (url, heard)
+    }
+
+    #[test]
+    fn sends_it_and_hears_the_status() {
+        let (url, heard) =
+            server(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 202 Accepted\r\ncontent-length: 9\r\n\r\n");
+        let headers = [("ostler-notice", "n-1".to_owned())];
+        assert_eq!(post(&url, &headers, b"{}", Duration::from_secs(10)), Ok(202));
+        let heard = heard.join().expect("an end");
+        assert!(heard.starts_with("POST /hook/a HTTP/1.1\r\nhost: 127.0.0.1:"), "{heard}");
+        assert!(
+            heard.contains("\r\ncontent-length: 2\r\n") && heard.contains("\r\nostler-notice: n-1\r\n"),
+            "{heard}"
+        );
+    }
+
+    #[test]
+    fn says_what_went_wrong_in_time() {
+        let wrong = |answer| {
+            let (url, _heard) = server(answer);
+            post(&url, &[], b"{}", Duration::from_millis(150)).unwrap_err()
+        };
+        assert!(wrong(b"hello there\r\n\r\n").contains("not HTTP"));
+        assert_eq!(wrong(b"HTTP/1.1 200"), "it did not answer in time");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}/", listener.local_addr().expect("an address"));
+        drop(listener);
+        assert!(post(&url, &[], b"{}", Duration::from_secs(5)).unwrap_err().contains("refused"));
+        assert!(post("ftp://x", &[], b"", Duration::from_secs(1)).is_err());
+    }
+}

@@ -1,0 +1,190 @@
+//! Agents that ask for leave: rules that answer, a person who does, and nobody.
+
+use std::{fs, time::Duration};
+
+use ostler_client::{AnswerApproval, Client, CreateSession};
+use ostler_domain::{
+    Event, SessionId,
+    event::{Answer, ApprovalAnswered},
+    session::{Approve, Attention, View},
+};
+use ostler_testkit::{TestHome, scenario};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::OSTLER;
+
+fn ask(command: &str) -> Value {
+    json!({"ask": {"tool": "run", "input": command}})
+}
+
+async fn begin(client: &Client, approve: Approve, steps: Vec<Value>) -> SessionId {
+    let mut wanted = CreateSession::new("shop", "script");
+    wanted.approve = approve;
+    wanted.initial_message = Some(scenario::of(steps));
+    client.create_session(wanted).await.unwrap().id
+}
+
+fn asks(view: &View) -> bool {
+    view.attention == Some(Attention::WaitingApproval)
+}
+
+fn has_ended_its_turn(view: &View) -> bool {
+    view.turns == 1 && view.attention == Some(Attention::Idle)
+}
+
+async fn answers(home: &TestHome, session: SessionId) -> Vec<ApprovalAnswered> {
+    let events = home.events(&home.client().await, session).await;
+    let answered = events.into_iter().filter_map(|recorded| match recorded.event {
+        Event::ApprovalAnswered(answered) => Some(answered),
+        _ => None,
+    });
+    answered.collect()
+}
+
+/// What the agent says that it heard: once for each answer that reached it.
+async fn heard(home: &TestHome, session: SessionId) -> Vec<String> {
+    let events = home.events(&home.client().await, session).await;
+    let thoughts = events.into_iter().filter_map(|recorded| match recorded.event {
+        Event::AgentThinking(said) if said.text.starts_with("run was ") => Some(said.text),
+        _ => None,
+    });
+    thoughts.collect()
+}
+
+#[tokio::test]
+async fn rules_answer_first_and_a_person_may_make_one() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let rules = ["approve.rule+=deny run rm *", "approve.rule+=allow run make *"].map(str::to_owned);
+    client.set_campaign("shop", rules.to_vec()).await.unwrap();
+    let steps =
+        ["make all", "make && rm x", "git status", "cargo add governor", "cargo add governor"].map(ask);
+    let session = begin(&client, Approve::Policy, steps.to_vec()).await;
+    let who = session.to_string();
+    let view = home.reaches(&who, "the question", asks).await;
+    let open = client.approval(&view.approvals_open[0].to_string()).await.unwrap();
+    assert_eq!(
+        (open.asks.as_str(), open.why.as_str()),
+        ("run: cargo add governor", "no rule allows cargo add governor")
+    );
+    let left = open.deadline.unwrap().since(open.asked);
+    assert_eq!(left, Duration::from_secs(12 * 3_600));
+
+    // At the command line, as a person does it.
+    let shown = home.run(&["approval"]);
+    let text = String::from_utf8(shown.stdout).unwrap();
+    assert!(text.contains("WHY IT ASKS") && text.contains("run: cargo add governor"), "{text}");
+    assert!(text.contains("denied in 11h 59m"), "{text}");
+    let id = open.id.short();
+    let allowed = home.run(&["allow", "--always", &id]);
+    let text = String::from_utf8(allowed.stdout).unwrap();
+    assert!(text.contains("from now on in shop:  rule 3  allow run cargo add governor"), "{text}");
+    let undo = String::from_utf8(allowed.stderr).unwrap();
+    assert!(undo.contains("ostler campaign set shop approve.rule-=3"), "{undo}");
+
+    home.reaches(&who, "the turn to end", has_ended_its_turn).await;
+    let given: Vec<_> = answers(&home, session)
+        .await
+        .into_iter()
+        .map(|answered| {
+            (answered.answer, answered.rules.first().map(|rule| (rule.number, rule.text.clone())))
+        })
+        .collect();
+    let rule = |number, text: &str| Some((number, text.to_owned()));
+    assert_eq!(
+        given,
+        [
+            (Answer::Allowed, rule(Some(2), "allow run make *")),
+            (Answer::Denied, rule(Some(1), "deny run rm *")),
+            (Answer::Allowed, rule(None, "allow run git status *")),
+            (Answer::Allowed, None),
+            (Answer::Allowed, rule(Some(3), "allow run cargo add governor")),
+        ]
+    );
+    let log = String::from_utf8(home.run(&["logs", &who]).stdout).unwrap();
+    assert!(log.contains("rule 2: allow run make *"), "{log}");
+
+    let undone = client.set_campaign("shop", vec!["approve.rule-=3".to_owned()]).await.unwrap();
+    assert_eq!(undone.policy.approve_rule, ["deny run rm *", "allow run make *"]);
+    let tested = home.run(&["policy", "test", "approval", "run", "make; rm x", "-C", "shop"]);
+    assert_eq!(String::from_utf8(tested.stdout).unwrap().trim(), "denied  rule 1: deny run rm *");
+    let empty = home.run(&["approval"]);
+    assert!(String::from_utf8(empty.stderr).unwrap().contains("Nobody is waiting for you."));
+}
+
+#[tokio::test]
+async fn where_nobody_is_there_the_rest_is_denied_at_once() {
+    let home = TestHome::started(OSTLER).await;
+    let steps = scenario::of(vec![ask("git status"), ask("reboot"), scenario::say("went on")]);
+    // Neither a terminal nor -d.
+    let ran = home
+        .command(&["run", "-C", "shop", "-o", "json", &steps])
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    let result: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!((ran.status.code(), &result["result"]), (Some(0), &json!("went on")));
+    let session: SessionId = result["session"].as_str().unwrap().parse().unwrap();
+    let heard = heard(&home, session).await;
+    assert_eq!(heard[0], "run was allowed.");
+    assert!(heard[1].contains("nobody is there to answer") && heard[1].contains("reboot"), "{heard:?}");
+}
+
+#[tokio::test]
+async fn an_answer_given_while_the_daemon_dies_reaches_the_agent_once() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let session = begin(&client, Approve::Ask, vec![ask("make deploy"), scenario::say("went on")]).await;
+    let who = session.to_string();
+    let open = home.reaches(&who, "the question", asks).await.approvals_open[0].to_string();
+    // The keeper cannot take the answer before the daemon is dead.
+    let keeper = home.keeper(session).unwrap();
+    keeper.signal(Signal::STOP);
+    let allow = AnswerApproval { approval: open, allow: true, always: false, message: String::new() };
+    client.answer_approval(allow).await.unwrap();
+    home.kill_daemon();
+    keeper.signal(Signal::CONT);
+    home.start().await;
+    home.reaches(&who, "the turn to end", has_ended_its_turn).await;
+    assert_eq!(heard(&home, session).await, ["run was allowed."]);
+    assert_eq!(answers(&home, session).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_question_that_nobody_answers_is_denied_in_time_across_daemons() {
+    let home = TestHome::new(OSTLER);
+    fs::create_dir_all(home.home.config()).unwrap();
+    fs::write(home.home.config_toml(), "[approvals]\nlimit = \"3s\"\n").unwrap();
+    home.begin().await;
+    let client = home.client().await;
+    let session = begin(&client, Approve::Policy, vec![ask("make deploy"), scenario::say("went on")]).await;
+    let who = session.to_string();
+    home.reaches(&who, "the question", asks).await;
+    home.kill_daemon();
+    home.start().await;
+    home.reaches(&who, "the turn to end", has_ended_its_turn).await;
+    let heard = heard(&home, session).await;
+    assert_eq!(heard, ["run was denied. nobody answered within 3 s, so this was denied"]);
+    let given = answers(&home, session).await;
+    assert_eq!((given[0].answer, given[0].by.0.as_str()), (Answer::Denied, "ostler"));
+}
+
+#[tokio::test]
+async fn what_no_rule_can_mean_is_not_allowed_always() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let session = begin(&client, Approve::Policy, vec![ask("make $(cat x)"), scenario::say("went on")]).await;
+    let who = session.to_string();
+    let open = home.reaches(&who, "the question", asks).await.approvals_open[0].short();
+    let refused = home.run(&["allow", "--always", &open]);
+    let words = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(4), "{words}");
+    assert!(
+        words.contains("a command runs inside another") && words.contains(&format!("ostler allow {open}")),
+        "{words}"
+    );
+    assert!(client.campaign("shop").await.unwrap().policy.approve_rule.is_empty());
+    assert_eq!(home.run(&["approval", "allow", &open]).status.code(), Some(0));
+    home.reaches(&who, "the turn to end", has_ended_its_turn).await;
+}

@@ -1,0 +1,185 @@
+//! Somebody who is not looking is told: by a hook, by a webhook, and across the daemon's death.
+
+use std::{
+    collections::VecDeque,
+    fs,
+    io::{Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{Arc, Mutex},
+    thread,
+};
+
+use ostler_client::{AnswerApproval, Client, CreateSession};
+use ostler_domain::session::{Approve, Attention, View};
+use ostler_testkit::{TestHome, scenario, wait};
+use serde_json::{Value, json};
+
+use crate::OSTLER;
+
+/// An address that is told, and what it heard.
+struct Ear {
+    address: SocketAddr,
+    heard: Arc<Mutex<Vec<Heard>>>,
+    /// What it answers next; 204 when nothing is left.
+    statuses: Arc<Mutex<VecDeque<u16>>>,
+}
+
+#[derive(Debug, Clone)]
+struct Heard {
+    head: String,
+    body: Value,
+}
+
+impl Heard {
+    fn header(&self, name: &str) -> &str {
+        let line = self.head.lines().find_map(|line| line.strip_prefix(&format!("{name}: ")));
+        line.unwrap_or_else(|| panic!("no {name} in {}", self.head))
+    }
+}
+
+/// An address where nobody listens yet.
+fn silent() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+impl Ear {
+    fn open(address: SocketAddr, statuses: &[u16]) -> Self {
+        let listener = TcpListener::bind(address).unwrap();
+        let ear = Self {
+            address: listener.local_addr().unwrap(),
+            heard: Arc::default(),
+            statuses: Arc::new(Mutex::new(statuses.iter().copied().collect())),
+        };
+        let (heard, statuses) = (ear.heard.clone(), ear.statuses.clone());
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                if let Some(said) = read(&stream) {
+                    heard.lock().unwrap().push(said);
+                    let status = statuses.lock().unwrap().pop_front().unwrap_or(204);
+                    let _ = write!(&stream, "HTTP/1.1 {status} So\r\ncontent-length: 0\r\n\r\n");
+                }
+            }
+        });
+        ear
+    }
+
+    fn heard(&self) -> Vec<Heard> {
+        self.heard.lock().unwrap().clone()
+    }
+
+    fn wait_for(&self, count: usize) -> Vec<Heard> {
+        wait::until("the webhook to be told", wait::PATIENCE, || self.heard().len() >= count);
+        self.heard()
+    }
+}
+
+fn read(mut stream: &TcpStream) -> Option<Heard> {
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let read = stream.read(&mut buffer).ok().filter(|read| *read > 0)?;
+        bytes.extend_from_slice(&buffer[..read]);
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        let length =
+            head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok())?;
+        if body.len() >= length {
+            return Some(Heard { head: head.to_owned(), body: serde_json::from_str(body).unwrap() });
+        }
+    }
+}
+
+/// A daemon that tells this address; `HERE` in further settings is the home.
+async fn told(address: SocketAddr, more: &str) -> TestHome {
+    let home = TestHome::new(OSTLER);
+    let more = more.replace("HERE", &home.path().display().to_string());
+    fs::create_dir_all(home.home.config()).unwrap();
+    let secret = home.path().join("secret");
+    fs::write(&secret, "rosebud\n").unwrap();
+    let webhook =
+        format!("[webhook]\nurl = \"http://{address}/tell\"\nsecret_file = \"{}\"\n{more}", secret.display());
+    fs::write(home.home.config_toml(), webhook).unwrap();
+    home.begin().await;
+    home
+}
+
+async fn begin(client: &Client, steps: Vec<Value>) -> View {
+    let mut wanted = CreateSession::new("shop", "script");
+    wanted.approve = Approve::Policy;
+    wanted.name = Some("night-watch".parse().unwrap());
+    wanted.initial_message = Some(scenario::of(steps));
+    client.create_session(wanted).await.unwrap()
+}
+
+#[tokio::test]
+async fn an_approval_at_night_reaches_somebody() {
+    let ear = Ear::open("127.0.0.1:0".parse().unwrap(), &[500]);
+    let hook = "[[hooks]]\non = [\"approval\", \"failed\"]\ndetails = true\n\
+                run = [\"sh\", \"-c\", \"cat >> HERE/page; echo >> HERE/page\"]\n";
+    let home = told(ear.address, hook).await;
+    let page = home.path().join("page");
+    let client = home.client().await;
+    let ask = |input: &str| json!({"ask": {"tool": "run", "input": input}});
+    // The first is answered by a rule: nobody needs to hear of it.
+    let session = begin(&client, vec![ask("git status"), ask("make deploy"), scenario::say("went on")]).await;
+    let asks = |view: &View| view.attention == Some(Attention::WaitingApproval);
+    let open = home.reaches(&session.id.to_string(), "the question", asks).await.approvals_open[0];
+
+    let heard = ear.wait_for(2);
+    assert_eq!(heard[0].body, heard[1].body, "said again as it was");
+    let notice = &heard[1].body;
+    assert_eq!(
+        (&notice["on"], &notice["agent"], &notice["tool"]),
+        (&json!("approval"), &json!("night-watch"), &json!("run"))
+    );
+    assert_eq!((&notice["approval"], &notice["campaign"]), (&json!(open.to_string()), &json!("shop")));
+    assert!(!notice.to_string().contains("deploy"), "{notice}");
+    assert_eq!(heard[1].header("ostler-notice"), notice["id"].as_str().unwrap());
+    let signature = heard[1].header("ostler-signature");
+    let (time, code) = signature.split_once(",v1=").unwrap();
+    assert!(time.starts_with("t=") && code.len() == 64, "{signature}");
+
+    wait::until("the hook to be told", wait::PATIENCE, || {
+        fs::read_to_string(&page).is_ok_and(|text| text.ends_with("}\n"))
+    });
+    let written: Value = serde_json::from_str(&fs::read_to_string(&page).unwrap()).unwrap();
+    assert_eq!(written["id"], notice["id"]);
+    assert_eq!(written["details"]["text"], "run: make deploy");
+    assert_eq!(written["details"]["why"], "no rule allows make deploy");
+    let allow =
+        AnswerApproval { approval: open.to_string(), allow: true, always: false, message: String::new() };
+    client.answer_approval(allow).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_daemon_that_dies_before_it_could_tell_tells_later_and_once() {
+    let address = silent();
+    let home = told(address, "on = \"failed\"\n").await;
+    let client = home.client().await;
+    let fails = || vec![scenario::say("now"), json!({"exit": 3})];
+    let first = begin(&client, fails()).await;
+    home.ended(&first.id.to_string()).await;
+    home.kill_daemon();
+    let ear = Ear::open(address, &[]);
+    let client = home.start().await;
+    let heard = ear.wait_for(1);
+    assert_eq!(
+        (&heard[0].body["on"], &heard[0].body["session"]),
+        (&json!("failed"), &json!(first.id.to_string()))
+    );
+    assert!(heard[0].body["text"].as_str().unwrap().starts_with("night-watch failed (crashed)"));
+    // What was heard is not said again by the next daemon: the next notice is the second.
+    wait::until("the place to be remembered", wait::PATIENCE, || {
+        fs::read_to_string(home.home.state().join("daemon.log"))
+            .is_ok_and(|log| log.contains("the webhook was told"))
+    });
+    drop(client);
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    home.kill_daemon();
+    let client = home.start().await;
+    let second = begin(&client, fails()).await;
+    home.ended(&second.id.to_string()).await;
+    let heard = ear.wait_for(2);
+    let sessions: Vec<_> = heard.iter().map(|heard| heard.body["session"].clone()).collect();
+    assert_eq!(sessions, [json!(first.id.to_string()), json!(second.id.to_string())]);
+}
