@@ -272,7 +272,8 @@ mod tests {
             why: "no rule allows curl secret.example".to_owned(),
             deadline: waits.then(|| Deadline::after(&now, Duration::from_secs(60))),
         };
-        let (event, time) = (Event::ApprovalRequested(asked), Time::from_micros(1_763_000_000_000_123));
+        let (event, time) =
+            (Event::ApprovalRequested(Box::new(asked)), Time::from_micros(1_763_000_000_000_123));
         Recorded { seq: 12, session: None, session_seq: None, time, event }
     }
 

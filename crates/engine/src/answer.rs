@@ -70,7 +70,7 @@ impl Engine {
     /// The request as the agent made it.
     async fn asked(&self, row: &ApprovalRow) -> Result<ApprovalRequested, Refusal> {
         match self.shared.store.event(row.seq).await?.map(|recorded| recorded.event) {
-            Some(Event::ApprovalRequested(asked)) => Ok(asked),
+            Some(Event::ApprovalRequested(asked)) => Ok(*asked),
             _ => Err(Refusal::internal(format!("the record of approval {} cannot be read", row.id.short()))),
         }
     }

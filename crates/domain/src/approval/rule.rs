@@ -189,7 +189,8 @@ fn fits(pattern: &[String], rest: bool, words: &[Word], certain: bool) -> bool {
         // Who forbids a program forbids it wherever it lies; who allows one means that one.
         let is_program = n == 0 && !certain;
         let base = || word.text.rsplit('/').next().unwrap_or_default();
-        if !matches(wanted, &word.text) && !(is_program && matches(wanted, base())) {
+        let is_meant = matches(wanted, &word.text) || (is_program && matches(wanted, base()));
+        if !is_meant {
             return false;
         }
     }

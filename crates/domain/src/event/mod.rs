@@ -217,7 +217,7 @@ events! {
     MessageUnknown(MessageUnknown) = 75, "MESSAGE_UNKNOWN";
 
     // Approvals.
-    ApprovalRequested(ApprovalRequested) = 80, "APPROVAL_REQUESTED";
+    ApprovalRequested(Box<ApprovalRequested>) = 80, "APPROVAL_REQUESTED";
     ApprovalAnswered(ApprovalAnswered) = 81, "APPROVAL_ANSWERED";
 
     // The record itself.

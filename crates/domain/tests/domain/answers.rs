@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use ostler_domain::{
-    Event, Policy, Refusal,
+    Event, Kind, Policy, Refusal,
     event::{Action, Answer, ApprovalAnswered, AskKind, By},
     session::{
-        AgentRequest, Approve, Attention, Context, Effect, Input, Link, Report, Request, RestartPolicy,
-        Sandbox, State, create, decide,
+        AgentRequest, Approve, Attention, Config, Context, Effect, Input, Link, Report, Request,
+        RestartPolicy, Sandbox, State, approval_limit, create, decide,
     },
 };
 
@@ -189,4 +189,24 @@ fn an_answer_comes_before_the_limit_or_not_at_all() {
     let allow = || Request::Answer { id, allow: true, message: String::new() };
     asking.wait(Duration::from_secs(13 * 3_600));
     assert!(asking.request(allow()).is_err());
+}
+
+/// As they were stored before there were rules and a limit.
+#[test]
+fn what_was_recorded_before_is_still_read() {
+    let id = "apr_01K9XFT7G00000000000000007";
+    for (kind, body) in [
+        (Kind::ApprovalRequested, format!(r#"{{"id":"{id}","ask":"1","tool":"Bash","input":"ls"}}"#)),
+        (Kind::ApprovalAnswered, format!(r#"{{"id":"{id}","answer":"denied","by":"ann","message":"no"}}"#)),
+        (Kind::SessionPaused, r#"{"by":"ann","timeout_left_us":5000000}"#.to_owned()),
+        (Kind::SessionResumed, r#"{"by":"ann"}"#.to_owned()),
+    ] {
+        let event = Event::decode(kind, &body).unwrap();
+        assert_eq!(event.body(), body);
+    }
+    let mut config =
+        serde_json::to_value(&created(RestartPolicy::Never, Approve::Ask, false, None).config).unwrap();
+    config.as_object_mut().unwrap().remove("approval_us");
+    let config: Config = serde_json::from_value(config).unwrap();
+    assert_eq!(config.approval_us, approval_limit());
 }

@@ -22,7 +22,15 @@ pub struct Post {
 
 /// Sends something, waiting for the answer's status. Given by whoever has the network's tools; the engine has none.
 #[derive(Clone)]
-pub struct Poster(pub Arc<dyn Fn(&Post) -> Result<u16, String> + Send + Sync>);
+pub struct Poster(Arc<SendPost>);
+
+type SendPost = dyn Fn(&Post) -> Result<u16, String> + Send + Sync;
+
+impl Poster {
+    pub fn new(send: impl Fn(&Post) -> Result<u16, String> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(send))
+    }
+}
 
 impl fmt::Debug for Poster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

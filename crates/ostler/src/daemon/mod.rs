@@ -6,7 +6,7 @@ mod config;
 mod files;
 mod log;
 
-use std::{env, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+use std::{env, path::PathBuf, process::ExitCode, time::Duration};
 
 use ostler_domain::{Reason, Refusal, event::By, home::Home, provider::CallerKeys};
 use ostler_engine::{
@@ -93,9 +93,9 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
         notices: NoticeSettings {
             hooks: config.hooks(),
             webhook: config.webhook(),
-            post: Some(Poster(Arc::new(|post: &Post| {
+            post: Some(Poster::new(|post: &Post| {
                 ostler_gateway::post(&post.url, &post.headers, &post.body, post.within)
-            }))),
+            })),
         },
         orphan_grace: config.orphan_grace(),
         tape_bytes: config.tape_bytes(),

@@ -288,7 +288,7 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             id: message_id(n),
             why: "the agent ended before it".to_owned(),
         }),
-        Kind::ApprovalRequested => Event::ApprovalRequested(ApprovalRequested {
+        Kind::ApprovalRequested => Event::ApprovalRequested(Box::new(ApprovalRequested {
             id: approval_id(n),
             ask: format!("ask-{n}"),
             tool: "Bash".to_owned(),
@@ -298,7 +298,7 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             subagent: None,
             why: "no rule allows rm -rf target".to_owned(),
             deadline: Some(deadline(n)),
-        }),
+        })),
         Kind::ApprovalAnswered => Event::ApprovalAnswered(ApprovalAnswered {
             id: approval_id(n),
             answer: Answer::Denied,

@@ -213,7 +213,7 @@ mod tests {
         let mut story = Story::default();
         let id = ApprovalId::new(NOW, 1);
         let (ask, tool, input) = ("1".to_owned(), "run".to_owned(), "git push".to_owned());
-        story.take(&Event::ApprovalRequested(ApprovalRequested {
+        story.take(&Event::ApprovalRequested(Box::new(ApprovalRequested {
             id,
             ask,
             tool,
@@ -223,7 +223,7 @@ mod tests {
             subagent: None,
             why: String::new(),
             deadline: None,
-        }));
+        })));
         let (answer, by) = (Answer::Denied, By("ostler".to_owned()));
         let (message, rules) = (String::new(), Vec::new());
         story.take(&Event::ApprovalAnswered(ApprovalAnswered { id, answer, by, message, rules }));

@@ -59,7 +59,7 @@ pub(super) fn asked(draft: &mut Draft<'_>, mut asked: ApprovalRequested, judgeme
         asked.deadline = Some(Deadline::after(&draft.context.now, limit(draft)));
     }
     let (id, ask) = (asked.id, asked.ask.clone());
-    draft.record(Event::ApprovalRequested(asked));
+    draft.record(Event::ApprovalRequested(Box::new(asked)));
     if let Some((allow, message, rules)) = answer {
         record(draft, id, ask, allow, By::ostler(), message, rules);
     }
