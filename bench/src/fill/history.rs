@@ -233,9 +233,13 @@ impl History {
             model: Some(models[rank(seed, models.len() as f64)].to_owned()),
             working_dir: campaign.root.path.clone(),
             budget: match outcome {
-                Outcome::Budget => Some(Budget { tokens: 20_000, when_used_up: WhenUsedUp::Stop }),
-                _ => seed.chance(20).then_some(Budget { tokens: 50_000_000, when_used_up: WhenUsedUp::Hold }),
+                Outcome::Budget => {
+                    Some(Budget { tokens: Some(20_000), dollars: None, when_used_up: WhenUsedUp::Stop })
+                }
+                _ => seed.chance(20).then_some(Budget { tokens: Some(50_000_000), ..Budget::default() }),
             },
+            when_used_up: Default::default(),
+            billing: Default::default(),
             timeout_us: (outcome == Outcome::Timeout).then_some(1_800_000_000),
             restart: if restarts { RestartPolicy::OnFailure } else { RestartPolicy::Never },
             approve: if seed.chance(50) { Approve::All } else { Approve::Ask },

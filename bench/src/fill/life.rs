@@ -52,7 +52,12 @@ impl Life {
     /// Takes one input in. What is said to the agent is on the tape at once.
     pub(crate) fn hear(&mut self, input: Input) {
         self.entropy = self.entropy.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        let context = Context { now: self.now.clone(), entropy: self.entropy, policy: None };
+        let context = Context {
+            now: self.now.clone(),
+            entropy: self.entropy,
+            policy: None,
+            prices: Default::default(),
+        };
         let Ok(decision) = decide(&self.state, input, &context) else { return };
         for event in decision.events {
             self.record(event);

@@ -139,6 +139,7 @@ fn options(home: &Home) -> ostler_engine::Options {
         orphan_grace: None,
         tape_bytes: None,
         unconfined: true,
+        prices_json: home.config().join("prices.json"),
         providers: ostler_engine::ProviderSettings::new(|| Ok(Default::default())),
     }
 }

@@ -119,6 +119,8 @@ fn config(working_dir: &str) -> Config {
         model: None,
         working_dir: working_dir.to_owned(),
         budget: None,
+        when_used_up: Default::default(),
+        billing: Default::default(),
         timeout_us: None,
         restart: RestartPolicy::Never,
         approve: Approve::All,

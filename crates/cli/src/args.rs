@@ -292,7 +292,7 @@ mod tests {
                 "ostler lss",
                 "ostler xyzzy",
                 "ostler run --budgt 5k x",
-                "ostler run --budget 2usd x",
+                "ostler run --budget 2eur x",
                 "ostler run --approve maybe x",
                 "ostler stop",
                 "ostler ls --status GONE",

@@ -95,10 +95,13 @@ pub(crate) const fn of_reason(reason: Reason) -> u8 {
         | Reason::Halted
         | Reason::Quarantined
         | Reason::OverBudget
+        | Reason::PriceUnknown
         | Reason::InboxFull
         | Reason::RequestConflict
         | Reason::DaemonRunning => exit_code::WRONG_STATE,
-        Reason::PermissionDenied | Reason::SandboxUnavailable => exit_code::REFUSED,
+        Reason::PermissionDenied | Reason::ModelUnreachable | Reason::SandboxUnavailable => {
+            exit_code::REFUSED
+        }
         Reason::ProviderUnknown | Reason::ProviderMissing | Reason::ProviderAuth => exit_code::PROVIDER,
         Reason::DaemonUnreachable | Reason::ShuttingDown => exit_code::UNREACHABLE,
         Reason::TimedOut => exit_code::TIMED_OUT,

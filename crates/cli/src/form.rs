@@ -9,7 +9,7 @@ use ostler_domain::{
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::words::rfc3339;
+use crate::{screen::money::CostForm, words::rfc3339};
 
 /// A page of sessions.
 #[derive(Serialize)]
@@ -51,6 +51,7 @@ pub(crate) struct SessionForm {
     pid: Option<u32>,
     turns: u32,
     usage: Usage,
+    cost: CostForm,
     budget: Option<Budget>,
     messages_waiting: u32,
     approvals: Vec<String>,
@@ -118,6 +119,7 @@ impl SessionForm {
             pid: session.process.as_ref().map(|process| process.pid),
             turns: session.turns,
             usage: session.usage,
+            cost: CostForm::new(&session.cost),
             budget: session.budget,
             messages_waiting: session.messages_waiting,
             approvals: session.approvals_open.iter().map(ToString::to_string).collect(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
-use ostler_domain::{Kind, Time};
+use ostler_domain::{Kind, Time, budget::Amount};
 
 use crate::words;
 
@@ -64,19 +64,9 @@ fn moment_at(text: &str, now: Time, zone: &TimeZone) -> Result<Time, String> {
     })
 }
 
-/// An amount of tokens: `500k`, `2M`, `1200`.
-pub(crate) fn tokens(text: &str) -> Result<u64, String> {
-    let wrong = || format!("\"{text}\" is no amount of tokens; examples: 500k, 2M, 120000");
-    if text.contains("usd") || text.contains('$') {
-        return Err("budgets in money are not possible yet: give tokens, such as 500k".to_owned());
-    }
-    let (digits, unit) = match text.char_indices().next_back() {
-        Some((end, 'k' | 'K')) => (&text[..end], 1_000),
-        Some((end, 'm' | 'M')) => (&text[..end], 1_000_000),
-        _ => (text, 1),
-    };
-    let amount: u64 = digits.parse().map_err(|_| wrong())?;
-    amount.checked_mul(unit).filter(|amount| *amount > 0).ok_or_else(wrong)
+/// A budget: `2usd`, `500k`, or both with a comma between them.
+pub(crate) fn budget(text: &str) -> Result<Amount, String> {
+    Amount::parse(text)
 }
 
 /// A size: `8GiB`, `512MiB`, `4G`.
@@ -110,6 +100,8 @@ pub(crate) fn variable(text: &str) -> Result<(String, String), String> {
 
 #[cfg(test)]
 mod tests {
+    use ostler_domain::price::Dollars;
+
     use super::*;
 
     #[test]
@@ -144,11 +136,9 @@ mod tests {
 
     #[test]
     fn amounts() {
-        assert_eq!([tokens("500k"), tokens("2M"), tokens("12")], [Ok(500_000), Ok(2_000_000), Ok(12)]);
-        assert!(tokens("2usd").unwrap_err().contains("not possible yet"));
-        for text in ["", "k", "0", "-1", "1.5k", "99999999999999999M"] {
-            assert!(tokens(text).is_err(), "{text}");
-        }
+        let both = Amount { tokens: Some(500_000), dollars: Some(Dollars(2_000_000)) };
+        assert_eq!(budget("2usd,500k"), Ok(both));
+        assert!(budget("2eur").unwrap_err().contains("examples: 2usd"));
         assert_eq!([bytes("8GiB"), bytes("512"), bytes("4m")], [Ok(8 << 30), Ok(512), Ok(4 << 20)]);
         assert!(bytes("99999999999TiB").is_err());
         assert!(bytes("x").is_err());

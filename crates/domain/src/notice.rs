@@ -130,10 +130,7 @@ impl Notice {
             }
             Event::BudgetExceeded(reached) => {
                 notice.text = format!("{agent} has used up its budget: ostler show {short}");
-                Details {
-                    text: format!("{} of {} tokens used", reached.used, reached.tokens),
-                    why: String::new(),
-                }
+                Details { text: reached.reason(), why: String::new() }
             }
             _ => return None,
         };
@@ -230,6 +227,8 @@ mod tests {
             model: None,
             working_dir: "/srv/shop".to_owned(),
             budget: None,
+            when_used_up: Default::default(),
+            billing: Default::default(),
             timeout_us: None,
             restart: RestartPolicy::Never,
             approve: Approve::Policy,

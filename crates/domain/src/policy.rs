@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::confinement::Protect;
+use crate::{budget::CampaignBudget, confinement::Protect};
 
 pub use setting::{Setting, SettingFault, host_fault, size};
 
@@ -49,6 +49,9 @@ pub struct Policy {
     /// Rules that answer agents who ask for leave, in their order: `allow run cargo test *`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub approve_rule: Vec<String>,
+    /// What all its sessions together may use. No right of the sandbox's, so no policy is wider by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<CampaignBudget>,
 }
 
 /// What a session may use; unset means the default.
@@ -351,6 +354,7 @@ impl Policy {
             self.protect_tooling.map(|protect| ("protect_tooling", protect_word(protect).to_owned())),
             self.compat.map(|compat| ("compat", compat.as_str().to_owned())),
             numbered(&self.approve_rule).map(|rules| ("approve.rule", rules)),
+            self.budget.map(|budget| ("budget", budget.to_string())),
         ]
         .into_iter()
         .flatten()

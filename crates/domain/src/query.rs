@@ -2,6 +2,7 @@
 
 use crate::{
     CampaignId, ConversationId, Kind, SessionId, Time, Usage,
+    price::Dollars,
     session::{Attention, Outcome, Status},
 };
 
@@ -122,4 +123,11 @@ pub struct UsageSum {
     /// How many sessions made them.
     pub sessions: u64,
     pub usage: Usage,
+    /// What the calls that are paid for one by one cost, as far as they had a price.
+    pub cost: Dollars,
+    /// The same of those that a subscription covers.
+    pub plan: Dollars,
+    /// The tokens of calls that had no price.
+    pub unpriced: Usage,
+    pub plan_unpriced: Usage,
 }

@@ -52,10 +52,14 @@ reasons! {
     Halted = "HALTED",
     Quarantined = "QUARANTINED",
     OverBudget = "OVER_BUDGET",
+    /// A budget in dollars, and a model whose price nobody knows.
+    PriceUnknown = "PRICE_UNKNOWN",
     InboxFull = "INBOX_FULL",
     /// The same request id came with another request.
     RequestConflict = "REQUEST_CONFLICT",
     PermissionDenied = "PERMISSION_DENIED",
+    /// The campaign's network leads to no model.
+    ModelUnreachable = "MODEL_UNREACHABLE",
     /// This machine cannot confine an agent, so none is started.
     SandboxUnavailable = "SANDBOX_UNAVAILABLE",
     DiskFull = "DISK_FULL",

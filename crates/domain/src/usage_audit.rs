@@ -140,7 +140,7 @@ mod tests {
             model: model.map(str::to_owned),
             source,
             call: call.map(str::to_owned),
-            said: None,
+            ..UsageRecorded::default()
         }
     }
 

@@ -113,6 +113,7 @@ impl Engine {
             request: change.done(&fingerprint, campaign.id.to_string()),
         };
         self.shared.store.commit(commit).await?;
+        self.shared.accounts.changed(campaign.id);
         self.shared.audit.write(&Entry {
             time: now,
             actor: &change.by,

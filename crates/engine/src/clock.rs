@@ -6,7 +6,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use ostler_domain::{Now, Time, session::Context, time::BootId};
+use ostler_domain::{Now, Time, time::BootId};
 use rustix::{
     rand::{GetRandomFlags, getrandom},
     time::{ClockId, clock_gettime},
@@ -32,15 +32,6 @@ impl Clock {
 
     pub fn now(&self) -> Now {
         (self.read)()
-    }
-
-    /// A context for decisions that name nothing new.
-    pub fn moment(&self) -> Context {
-        Context { now: self.now(), entropy: 0, policy: None }
-    }
-
-    pub fn context(&self) -> Context {
-        Context { now: self.now(), entropy: entropy(), policy: None }
     }
 }
 

@@ -4,14 +4,19 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use ostler_domain::{
     Budget, ConversationId, Event, Message, MessageId, Mode, Name, Reason, Refusal, SessionId,
+    budget::{WhenUsedUp, unpriced},
     campaign::Campaign,
     denied::{Denied, DeniedKind},
     event::{By, ConversationOpened, Tamper},
     limits::MESSAGE_BYTES,
+    policy::NetMode,
     provider::Settings,
     query::{Page, Scope, SessionFilter},
-    session::{Approve, Begin, Config, Created, RestartPolicy, Sandbox, State, View, WatchdogLimits, create},
+    session::{
+        Approve, Begin, Billing, Config, Created, RestartPolicy, Sandbox, State, View, WatchdogLimits, create,
+    },
 };
+use ostler_providers::Provider;
 use ostler_store::{Commit, CommitError, RequestReply, SessionCommit, Urgency};
 
 use crate::{
@@ -32,6 +37,7 @@ pub struct NewSession {
     pub name: Option<Name>,
     pub prompt: Option<String>,
     pub budget: Option<Budget>,
+    pub when_used_up: WhenUsedUp,
     pub timeout: Option<std::time::Duration>,
     pub restart: RestartPolicy,
     pub approve: Approve,
@@ -82,6 +88,14 @@ impl Engine {
         let home = self.shared.options.home_dir.as_deref();
         self.shared.programs.find(provider.as_ref(), &settings, home).await?;
         upstream::check_key(provider.as_ref(), &settings, &change.keys)?;
+        let has_model = upstream::has_model(provider.as_ref(), &settings, &change.keys);
+        if has_model {
+            self.check_model_is_reached(&campaign, provider.as_ref())?;
+        }
+        let billing = billing(provider.as_ref(), &settings, &wanted, has_model);
+        let config = self.config(&wanted, &settings, &campaign, billing);
+        self.check_price(&campaign, &config)?;
+        self.shared.check_campaign_budget(&campaign, config.billing).await?;
         self.shared.check_confinable().await?;
         let _naming = self.shared.naming.lock().await;
         let slug = || wanted.prompt.as_deref().and_then(Name::slug).or_else(|| Name::slug(&wanted.provider));
@@ -112,8 +126,7 @@ impl Engine {
         });
         let messages = wanted.prompt.iter().map(|text| (new_message(now, text), None)).collect();
         let done = change.done(&fingerprint, id.to_string());
-        let created =
-            created(&campaign, self.config(&wanted, &settings, &campaign), self.shared.sandbox(), place);
+        let created = created(&campaign, config, self.shared.sandbox(), place);
         match self.record_session(created, messages, vec![opened], &change.by, done).await {
             Err(CommitError::RequestDone { reply, .. }) => self.session(&reply).await,
             Err(error) => Err(error.into()),
@@ -191,12 +204,20 @@ impl Engine {
         }
     }
 
-    fn config(&self, wanted: &NewSession, settings: &Settings, campaign: &Campaign) -> Config {
+    fn config(
+        &self,
+        wanted: &NewSession,
+        settings: &Settings,
+        campaign: &Campaign,
+        billing: Billing,
+    ) -> Config {
         Config {
             provider: wanted.provider.clone(),
             model: wanted.model.clone().or_else(|| settings.model.clone()),
             working_dir: campaign.root.path.clone(),
             budget: wanted.budget,
+            when_used_up: wanted.when_used_up,
+            billing,
             timeout_us: wanted.timeout.map(|span| u64::try_from(span.as_micros()).unwrap_or(u64::MAX)),
             restart: wanted.restart,
             approve: wanted.approve,
@@ -206,6 +227,49 @@ impl Engine {
             ticket: wanted.ticket.clone(),
             watchdogs: wanted.watchdogs.unwrap_or(self.shared.options.watchdogs),
             approval_us: u64::try_from(self.shared.options.approval_limit.as_micros()).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// A network without a gateway leads to no model that was configured.
+    fn check_model_is_reached(&self, campaign: &Campaign, provider: &dyn Provider) -> Result<(), Refusal> {
+        let mode = campaign.policy.net_mode.unwrap_or(provider.usual_network());
+        let has_gateway = matches!(mode, NetMode::Provider | NetMode::Open);
+        if has_gateway || self.shared.sandbox() == Sandbox::Off {
+            return Ok(());
+        }
+        let (name, provider) = (&campaign.name, provider.name());
+        Err(Refusal::new(
+            Reason::ModelUnreachable,
+            format!("an agent in {name} cannot call the model of {provider}, so nothing was started"),
+        )
+        .because(format!(
+            "net.mode is {}, which has no gateway; the key of the model is added there and nowhere else",
+            mode.as_str()
+        ))
+        .hint(
+            format!("ostler campaign set {name} net.mode=provider"),
+            "lets agents call their model, and nothing else",
+        ))
+    }
+
+    /// Dollars cannot be counted for a model whose price nobody knows.
+    fn check_price(&self, campaign: &Campaign, config: &Config) -> Result<(), Refusal> {
+        let dollars = config.budget.and_then(|budget| budget.dollars);
+        let dollars = dollars.or_else(|| campaign.policy.budget.and_then(|budget| budget.dollars));
+        if dollars.is_none() || config.billing == Billing::Plan {
+            return Ok(());
+        }
+        let prices = self.shared.prices.certain()?;
+        match config.model.as_deref().filter(|model| prices.quote(model).is_none()) {
+            None => Ok(()),
+            Some(model) => {
+                let (why, cure) = unpriced(model);
+                let message = "a budget in dollars needs a price, so nothing was started";
+                Err(Refusal::new(Reason::PriceUnknown, message)
+                    .because(why)
+                    .hint(cure, "says what a million of its tokens cost")
+                    .hint("ostler run --budget 500k \"…\"", "limits tokens instead"))
+            }
         }
     }
 
@@ -259,6 +323,14 @@ pub(crate) fn created(campaign: &Campaign, config: Config, sandbox: Sandbox, pla
         short_lives: place.short_lives,
         begin: place.begin,
     }
+}
+
+/// Who pays. Without a key of ours, some programs call their model by a subscription; one that was given a key of its
+/// own does not.
+fn billing(provider: &dyn Provider, settings: &Settings, wanted: &NewSession, has_model: bool) -> Billing {
+    let is_key = |name: &String| name.ends_with("_API_KEY") || name.ends_with("_AUTH_TOKEN");
+    let has_own_key = settings.env.keys().chain(wanted.environment.keys()).any(is_key);
+    if provider.has_plans() && !has_model && !has_own_key { Billing::Plan } else { Billing::Calls }
 }
 
 pub(crate) fn new_message(now: ostler_domain::Time, text: &str) -> Message {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ostler_domain::{
     Refusal, confinement,
-    gateway::GatewayOrder,
+    gateway::{Allowance, GatewayOrder, ModelOrder},
     policy::NetMode,
     session::{Created, Sandbox},
 };
@@ -41,6 +41,7 @@ impl Shared {
         provider: &dyn Provider,
         attempt: u32,
         dir: &Path,
+        allowance: Allowance,
     ) -> Result<LaunchDocument, NotStarted> {
         let config = &created.config;
         let stage = |stage: &str, message: String| NotStarted { stage: stage.to_owned(), message };
@@ -57,7 +58,8 @@ impl Shared {
         };
         // Where there is no gateway, the agent's own settings and login are all that leads to its model.
         if let Some(gateway) = &mut gateway {
-            gateway.model = upstream::order(provider, &settings, created, &self.keys).await?;
+            let order = upstream::order(provider, &settings, created, &self.keys).await?;
+            gateway.model = order.map(|order| self.priced(order, created, allowance));
         }
         let has_model = gateway.as_ref().is_some_and(|gateway| gateway.model.is_some());
         let host_home = match &confined {
@@ -120,6 +122,15 @@ impl Shared {
             document.tape_bytes = tape_bytes;
         }
         Ok(document)
+    }
+
+    /// A model's order with how far the session may go, and the prices by which its gateway counts.
+    fn priced(&self, order: ModelOrder, created: &Created, allowance: Allowance) -> ModelOrder {
+        let book = self.prices.current();
+        let table = book.table.iter().flat_map(|table| &table.models);
+        let prices = table.chain(&book.own).map(|(model, price)| (model.clone(), *price)).collect();
+        let model = created.config.model.clone();
+        ModelOrder { allowance, prices, has_own_table: book.table.is_some(), model, ..order }
     }
 
     /// The sandbox of a session, as its policy and this machine make it, and what its gateway is told.

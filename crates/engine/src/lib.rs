@@ -4,6 +4,7 @@
 //! that [`ostler_domain`] can decide, and keeps nothing that the store does not have, except who is connected.
 #![forbid(unsafe_code)]
 
+mod accounts;
 mod admin;
 mod answer;
 mod audit;
@@ -29,6 +30,7 @@ mod link;
 mod memory;
 mod notices;
 mod options;
+mod prices;
 mod programs;
 mod provider;
 mod readiness;
@@ -59,7 +61,7 @@ pub use ostler_store::{
     ApprovalRow, ApprovalState, BackupProgress, CheckDepth, CheckReport, DirLock, Finding, Halt, MessageRow,
     Reindexed, SearchHit, Stats,
 };
-pub use requests::Sent;
+pub use requests::{Raised, Sent};
 pub use watch::Watch;
 
 /// This version, as keepers and clients are told.

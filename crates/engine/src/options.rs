@@ -28,6 +28,8 @@ pub struct Options {
     /// The hosts of the presets of `net.allow`, by the preset's name without its sign.
     pub network_presets: BTreeMap<String, Vec<String>>,
     pub providers: ProviderSettings,
+    /// The prices that a person has set.
+    pub prices_json: PathBuf,
 }
 
 /// What people say about providers, asked anew for each session: it may be changed while a daemon runs.

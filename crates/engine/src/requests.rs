@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ostler_domain::{
     Budget, MessageId, Mode, Reason, Refusal,
+    price::Dollars,
     query::{Listed, Page, SessionFilter},
     session::{Attention, Outcome, Phase, Request, Restart, StopRule, View},
 };
@@ -12,6 +13,28 @@ use crate::{Change, Engine, create::new_message, halt::HaltRefusal, restart};
 
 /// How long a message waits for a session that is stopping: longer than its whole ladder.
 const STOPPED_WITHIN: Duration = Duration::from_secs(30);
+
+/// What a session may use from now on, that used included. Nothing at all means no limit; unset, as before.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Raised {
+    pub tokens: Option<u64>,
+    pub dollars: Option<Dollars>,
+}
+
+impl Raised {
+    /// The budget that follows; none where nothing was raised.
+    fn of(self, before: Option<Budget>) -> Option<Budget> {
+        if self.tokens.is_none() && self.dollars.is_none() {
+            return None;
+        }
+        let before = before.unwrap_or_default();
+        Some(Budget {
+            tokens: self.tokens.or(before.tokens).filter(|tokens| *tokens > 0),
+            dollars: self.dollars.or(before.dollars).filter(|dollars| *dollars > Dollars(0)),
+            ..before
+        })
+    }
+}
 
 /// What became of a message when it was accepted.
 #[derive(Debug, Clone)]
@@ -117,7 +140,7 @@ impl Engine {
     pub async fn resume(
         &self,
         who: &str,
-        max_tokens: Option<u64>,
+        raised: Raised,
         tape_bytes: Option<u64>,
         change: Change,
     ) -> Result<View, Refusal> {
@@ -125,9 +148,9 @@ impl Engine {
         if view.outcome.is_none() {
             self.shared.bring_keys(view.id, &view.provider, &change.keys)?;
         }
-        let when_used_up = view.budget.map(|budget| budget.when_used_up).unwrap_or_default();
-        let budget = max_tokens
-            .map(|tokens| Budget { tokens: if tokens == 0 { u64::MAX } else { tokens }, when_used_up });
+        // A price that was set, or a budget of the campaign's, may have ended what held it.
+        self.shared.accounts.settled(view.campaign).await;
+        let budget = raised.of(view.budget);
         self.ask(&view.id.to_string(), Request::Resume { budget, tape_bytes }, change).await
     }
 
@@ -181,7 +204,7 @@ impl Engine {
     /// An ended session hears nothing any more: what already holds is fine, the rest is refused.
     async fn ask_the_ended(&self, view: &View, request: Request) -> Result<View, Refusal> {
         let loaded = self.shared.store.load_session(view.id).await?.ok_or_else(|| just_ended(view))?;
-        let context = self.shared.clock.context();
+        let context = self.shared.context();
         let input = ostler_domain::session::Input::Request(request, ostler_domain::event::By::ostler());
         ostler_domain::session::decide(&loaded.state, input, &context).map(|_| loaded.state.view())
     }
@@ -203,9 +226,7 @@ fn check_may_wake(view: &View) -> Result<(), Refusal> {
         (Some(Restart::Quarantined { short_lives }), _) => {
             refuse(Reason::Quarantined, format!("quarantined after {short_lives} short lives in a row"))
         }
-        (_, Some(Outcome::Budget)) => {
-            refuse(Reason::OverBudget, format!("{} tokens were used", view.usage.budgeted()))
-        }
+        (_, Some(Outcome::Budget)) => refuse(Reason::OverBudget, view.evidence.clone()),
         _ => Ok(()),
     }
 }

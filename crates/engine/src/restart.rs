@@ -119,6 +119,8 @@ pub(crate) async fn after(
     let state = loaded
         .map(|loaded| loaded.state)
         .ok_or_else(|| Refusal::internal(format!("session {} cannot be read", old.id)))?;
+    let campaign = engine.campaign(&state.created().campaign.to_string()).await?;
+    engine.shared.check_campaign_budget(&campaign, state.created().config.billing).await?;
     // A person's word ends a quarantine: the count begins anew.
     let next = Next { short_lives: 0, message, model };
     record(engine, &state, next, change, done).await

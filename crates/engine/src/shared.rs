@@ -9,22 +9,28 @@ use std::{
     time::Duration,
 };
 
-use ostler_domain::{CampaignId, Policy, Refusal, SessionId, campaign::Campaign, session::Sandbox};
+use ostler_domain::{
+    CampaignId, Policy, Refusal, SessionId,
+    campaign::Campaign,
+    session::{Context, Sandbox},
+};
 use ostler_providers::{Provider, registry};
 use ostler_store::{Halt, ReadError, Store};
 use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
+    accounts::Accounts,
     audit::Audit,
     cgroups::Cgroups,
-    clock::Clock,
+    clock::{Clock, entropy},
     confine::Machine,
     deltas::Deltas,
     hidden_watch::Watcher,
     keeper::Program,
     keys::Keys,
     options::Options,
+    prices::PriceFile,
     programs::Programs,
     session::{Actor, Handle},
     sessions::Sessions,
@@ -49,6 +55,8 @@ pub(crate) struct Shared {
     pub(crate) can_confine: OnceLock<()>,
     pub(crate) programs: Programs,
     pub(crate) keys: Keys,
+    pub(crate) prices: PriceFile,
+    pub(crate) accounts: Accounts,
     /// Names are chosen and conversations opened one at a time.
     pub(crate) naming: tokio::sync::Mutex<()>,
 }
@@ -76,6 +84,7 @@ impl Shared {
         halt: Option<Halt>,
     ) -> Self {
         let shutdown = CancellationToken::new();
+        let prices = options.prices_json.clone();
         let (watcher, watching) = Watcher::new(shutdown.clone());
         tokio::spawn(watching);
         Self {
@@ -95,12 +104,23 @@ impl Shared {
             can_confine: OnceLock::new(),
             programs: Programs::default(),
             keys: Keys::default(),
+            prices: PriceFile::new(prices),
+            accounts: Accounts::default(),
             naming: tokio::sync::Mutex::new(()),
         }
     }
 
     pub(crate) fn session_dir(&self, id: &SessionId) -> PathBuf {
         self.options.state_dir.join("sessions").join(id.to_string())
+    }
+
+    /// A context for decisions that name nothing new.
+    pub(crate) fn moment(&self) -> Context {
+        Context { now: self.clock.now(), entropy: 0, policy: None, prices: self.prices.current() }
+    }
+
+    pub(crate) fn context(&self) -> Context {
+        Context { entropy: entropy(), ..self.moment() }
     }
 
     /// What confines the sessions that are created now.

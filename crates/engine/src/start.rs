@@ -53,6 +53,7 @@ impl Engine {
         let (epoch, is_recorded) = begin_epoch(&store).await?;
         let halt = store.halt().await?;
         let shared = Arc::new(Shared::new(store, epoch, clock, program, options, halt));
+        crate::accounts::keep(&shared);
         let engine = Engine { shared };
         let now = engine.shared.clock.now();
         let is_recorded = is_recorded && unless_full(engine.record_start(epoch, &now).await)?.is_some();
@@ -119,6 +120,7 @@ impl Engine {
             });
         }
         adopting.join_all().await;
+        self.shared.accounts.complete();
         self.shared.sweep();
         restart::keep_promises(&self.shared).await?;
         Ok(count)

@@ -10,7 +10,7 @@ use std::{
 
 use ostler_domain::{
     Reason, Refusal, Secret,
-    gateway::{Allowance, KeyScheme, ModelOrder, Upstream},
+    gateway::{KeyScheme, ModelOrder, Upstream},
     limits::GATEWAY_PORT,
     provider::{CallerKeys, KeySource, Settings},
     session::Created,
@@ -60,9 +60,12 @@ pub(crate) async fn order(
         None => None,
     };
     let scheme = provider.key_scheme().unwrap_or_else(|| KeyScheme::usual(&upstream));
-    let mut order = ModelOrder::new(upstream, scheme, key);
-    order.allowance = created.config.budget.map_or(Allowance::default(), |budget| budget.allowance());
-    Ok(Some(order))
+    Ok(Some(ModelOrder::new(upstream, scheme, key)))
+}
+
+/// Whether a session calls its model through its gateway: somebody says where the model is, or has its key.
+pub(crate) fn has_model(provider: &dyn Provider, settings: &Settings, keys: &CallerKeys) -> bool {
+    settings.base_url.is_some() || source(provider, settings, |name| keys.get(name).cloned()).is_some()
 }
 
 /// Where the key is: as configured, or in the provider's usual variable where nothing is said and somebody has it.

@@ -11,20 +11,33 @@ use ostler_domain::{
 };
 
 pub(crate) struct Purse {
-    prices: Prices,
+    /// The session's own, for answers that name none.
+    model: Option<String>,
     contents: Mutex<Contents>,
 }
 
 struct Contents {
+    prices: Prices,
     allowance: Allowance,
     spent: Spent,
 }
 
 impl Purse {
     pub(crate) fn new(order: Option<&ModelOrder>) -> Purse {
-        let own = order.map(|order| order.prices.clone()).unwrap_or_default();
-        let (allowance, spent) = order.map(|order| (order.allowance, order.spent)).unwrap_or_default();
-        Purse { prices: Prices::built_in().with(&own), contents: Mutex::new(Contents { allowance, spent }) }
+        let Some(order) = order else { return Purse::of(Prices::built_in().clone(), None) };
+        let mut base = Prices::built_in().clone();
+        if order.has_own_table {
+            base.models.clear();
+        }
+        let purse = Purse::of(base.with(&order.prices), order.model.clone());
+        purse.contents().spent = order.spent.clone();
+        purse.allow(order.allowance.clone());
+        purse
+    }
+
+    fn of(prices: Prices, model: Option<String>) -> Purse {
+        let (allowance, spent) = (Allowance::default(), Spent::default());
+        Purse { model, contents: Mutex::new(Contents { prices, allowance, spent }) }
     }
 
     /// Why no call may begin now; none if one may.
@@ -33,18 +46,24 @@ impl Purse {
         contents.allowance.end(&contents.spent)
     }
 
+    /// Another allowance, and with it what has become known of prices.
     pub(crate) fn allow(&self, allowance: Allowance) {
-        self.contents().allowance = allowance;
+        let mut contents = self.contents();
+        let Contents { prices, spent, .. } = &mut *contents;
+        prices.models.extend(allowance.prices.iter().map(|(model, price)| (model.clone(), *price)));
+        spent.settle(|model| prices.find(model));
+        contents.allowance = allowance;
     }
 
     /// Takes out what a call took, and says what was taken in all. An answer that did not say what it took is estimated,
     /// here and nowhere else: to count it as nothing would be the way around every allowance.
     pub(crate) fn spend(&self, call: &ModelCall, content: Content) -> Spent {
         let usage = call.usage.unwrap_or_else(|| content.estimate());
-        let price = call.model.as_deref().and_then(|model| self.prices.find(model));
+        let model = call.model.as_deref().or(self.model.as_deref());
         let mut contents = self.contents();
-        contents.spent.add(&usage, price.map(|price| price.of(&usage)));
-        contents.spent
+        let price = model.and_then(|model| contents.prices.find(model));
+        contents.spent.add(&usage, model, price.map(|price| price.of(&usage)));
+        contents.spent.clone()
     }
 
     fn contents(&self) -> MutexGuard<'_, Contents> {

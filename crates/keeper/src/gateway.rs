@@ -118,9 +118,11 @@ impl Gateway {
     /// More is allowed to the session, or less: told to the gateway there is, and to every later one.
     pub(crate) fn allow(&mut self, allowance: Allowance) {
         let Some(model) = self.order.as_mut().and_then(|order| order.model.as_mut()) else { return };
+        // A later gateway has them too, whatever is allowed by then.
+        model.prices.extend(allowance.prices.iter().map(|(name, price)| (name.clone(), *price)));
         model.allowance = allowance;
         if let Some(process) = &mut self.process {
-            let said = serde_json::to_vec(&allowance).map_err(io::Error::from).and_then(|mut line| {
+            let said = serde_json::to_vec(&model.allowance).map_err(io::Error::from).and_then(|mut line| {
                 line.push(b'\n');
                 process.stream.write_all(&line)
             });

@@ -83,6 +83,11 @@ pub trait Provider: Send + Sync {
         NetMode::Provider
     }
 
+    /// Whether its program's own login may be a subscription, which covers what its calls cost.
+    fn has_plans(&self) -> bool {
+        false
+    }
+
     /// The orderly way down, mildest first.
     fn stop_ladder(&self) -> Vec<Rung>;
 

@@ -71,6 +71,10 @@ pub(crate) fn usage(sum: UsageSum) -> reply::UsageRow {
         usage: sum.usage,
         sessions: sum.sessions,
         calls: sum.calls,
+        cost: sum.cost,
+        plan: sum.plan,
+        unpriced: sum.unpriced,
+        plan_unpriced: sum.plan_unpriced,
     }
 }
 

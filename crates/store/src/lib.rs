@@ -64,3 +64,4 @@ pub use search::SearchHit;
 pub use session::LoadedSession;
 pub use stats::Stats;
 pub use store::{Batch, Store};
+pub use usage::CampaignSpent;

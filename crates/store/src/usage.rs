@@ -1,8 +1,11 @@
 //! `usage`: one row per model call, added up on demand.
 
+use std::collections::BTreeMap;
+
 use ostler_domain::{
-    Time, Usage,
+    CampaignId, Time, Usage,
     event::UsageRecorded,
+    price::Dollars,
     query::{UsageBy, UsageFilter, UsageSum},
 };
 use rusqlite::{Connection, Row, ToSql, params};
@@ -29,8 +32,8 @@ pub(crate) fn add(
     }
     connection
         .prepare_cached(
-            "INSERT INTO usage(seq, session, campaign, provider, model, time, input, cache_read, cache_write, output, reasoning)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            "INSERT INTO usage(seq, session, campaign, provider, model, time, input, cache_read, cache_write, output, reasoning, cost, plan)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
         )?
         .execute(params![
             signed(seq),
@@ -44,6 +47,8 @@ pub(crate) fn add(
             signed(usage.cache_write),
             signed(usage.output),
             signed(usage.reasoning),
+            recorded.cost.map(|Dollars(micros)| signed(micros)),
+            recorded.plan,
         ])?;
     Ok(())
 }
@@ -56,9 +61,21 @@ impl Store {
     }
 }
 
+/// A call that does not name its model ran with the session's.
+const MODEL: &str = "coalesce(u.model, s.model, '')";
+
+/// The buckets of those calls for which a condition holds, added up. total() adds as a float: exact up to 2^53, and
+/// nonsense from an agent cannot overflow it into an error.
+fn buckets(condition: &str) -> String {
+    let bucket = |name: &str| format!("total(CASE WHEN {condition} THEN u.{name} END)");
+    ["input", "cache_read", "cache_write", "output", "reasoning"].map(bucket).join(", ")
+}
+
+/// What was paid for, and has a price; what was paid for, and has none.
+const PAID: &str = "total(CASE WHEN u.plan = 0 THEN u.cost END)";
+const UNPRICED: &str = "u.plan = 0 AND u.cost IS NULL";
+
 fn sum(connection: &Connection, filter: &UsageFilter, by: UsageBy) -> Result<Vec<UsageSum>, ReadError> {
-    // A call that does not name its model ran with the session's.
-    const MODEL: &str = "coalesce(u.model, s.model, '')";
     let mut conditions = vec!["1".to_owned()];
     let mut params: Vec<Box<dyn ToSql>> = Vec::new();
     let mut add = |condition: String, value: Box<dyn ToSql>| {
@@ -105,9 +122,10 @@ fn sum(connection: &Connection, filter: &UsageFilter, by: UsageBy) -> Result<Vec
         UsageBy::Chain => "s.chain",
         UsageBy::Ticket => "coalesce(s.ticket, '')",
     };
-    // total() adds as a float: exact up to 2^53, and nonsense from an agent cannot overflow it into an error.
+    let (all, unpriced) = (buckets("1"), buckets(UNPRICED));
+    let plan_unpriced = buckets("u.plan = 1 AND u.cost IS NULL");
     let sql = format!(
-        "SELECT {key} AS key, count(*), count(DISTINCT u.session), total(u.input), total(u.cache_read), total(u.cache_write), total(u.output), total(u.reasoning)
+        "SELECT {key} AS key, count(*), count(DISTINCT u.session), {all}, {unpriced}, {plan_unpriced}, {PAID}, total(CASE WHEN u.plan = 1 THEN u.cost END)
          FROM usage u JOIN session s ON s.num = u.session WHERE {} GROUP BY key
          ORDER BY total(u.input) + total(u.output) DESC, key",
         conditions.join(" AND ")
@@ -117,22 +135,83 @@ fn sum(connection: &Connection, filter: &UsageFilter, by: UsageBy) -> Result<Vec
 }
 
 fn read(row: &Row<'_>) -> Result<UsageSum, ReadError> {
+    Ok(UsageSum {
+        key: row.get(0)?,
+        calls: unsigned(row.get(1)?),
+        sessions: unsigned(row.get(2)?),
+        usage: usage_at(row, 3)?,
+        unpriced: usage_at(row, 8)?,
+        plan_unpriced: usage_at(row, 13)?,
+        cost: Dollars(total(row, 18)?),
+        plan: Dollars(total(row, 19)?),
+    })
+}
+
+fn usage_at(row: &Row<'_>, column: usize) -> rusqlite::Result<Usage> {
+    Ok(Usage {
+        input: total(row, column)?,
+        cache_read: total(row, column + 1)?,
+        cache_write: total(row, column + 2)?,
+        output: total(row, column + 3)?,
+        reasoning: total(row, column + 4)?,
+    })
+}
+
+fn total(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "the cast saturates, as wanted"
     )]
-    let tokens = |column: usize| row.get::<_, f64>(column).map(|sum| sum as u64);
-    Ok(UsageSum {
-        key: row.get(0)?,
-        calls: unsigned(row.get(1)?),
-        sessions: unsigned(row.get(2)?),
-        usage: Usage {
-            input: tokens(3)?,
-            cache_read: tokens(4)?,
-            cache_write: tokens(5)?,
-            output: tokens(6)?,
-            reasoning: tokens(7)?,
-        },
-    })
+    row.get::<_, f64>(column).map(|sum| sum as u64)
+}
+
+/// What a campaign's calls took, added up as budgets count it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CampaignSpent {
+    /// The last call that is in it.
+    pub last_seq: u64,
+    pub tokens: u64,
+    pub paid: Dollars,
+    /// Calls whose model had no price, by its name.
+    pub unpriced: BTreeMap<String, Usage>,
+}
+
+impl Store {
+    /// Adds to a sum what a campaign's calls since a time took, as far as the sum does not have them yet.
+    pub async fn campaign_spent(
+        &self,
+        campaign: CampaignId,
+        since: Time,
+        before: CampaignSpent,
+    ) -> Result<CampaignSpent, ReadError> {
+        self.read(move |reader| spent(&reader.connection, &campaign.to_string(), since, before)).await
+    }
+}
+
+fn spent(
+    connection: &Connection,
+    campaign: &str,
+    since: Time,
+    mut sum: CampaignSpent,
+) -> Result<CampaignSpent, ReadError> {
+    // One model a row, so that what has no price has its name.
+    let sql = format!(
+        "SELECT {MODEL} AS key, max(u.seq), total(u.input) + total(u.output), {PAID}, {}
+         FROM usage u JOIN session s ON s.num = u.session
+         WHERE u.campaign = ?1 AND u.time >= ?2 AND u.seq > ?3 GROUP BY key",
+        buckets(UNPRICED)
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(params![campaign, since.micros(), signed(sum.last_seq)])?;
+    while let Some(row) = rows.next()? {
+        sum.last_seq = sum.last_seq.max(unsigned(row.get(1)?));
+        sum.tokens = sum.tokens.saturating_add(total(row, 2)?);
+        sum.paid = Dollars(sum.paid.0.saturating_add(total(row, 3)?));
+        let unpriced = usage_at(row, 4)?;
+        if !unpriced.is_zero() {
+            *sum.unpriced.entry(row.get(0)?).or_default() += unpriced;
+        }
+    }
+    Ok(sum)
 }

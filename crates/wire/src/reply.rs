@@ -4,6 +4,7 @@ use ostler_domain::{
     ApprovalId, ConversationId, Message, MessageId, NodeId, Receipt, Recorded, SessionId, Time, Usage,
     approval::Applied,
     event::{Answer, AskKind, By},
+    price::Dollars,
     session::View,
 };
 
@@ -321,6 +322,14 @@ pub struct UsageRow {
     pub sessions: u64,
     /// How many model calls.
     pub calls: u64,
+    /// What those that are paid for one by one cost, as far as they had a price.
+    pub cost: Dollars,
+    /// The same of those that a subscription covers.
+    pub plan: Dollars,
+    /// The tokens of those that had no price.
+    pub unpriced: Usage,
+    /// The same of those that a subscription covers.
+    pub plan_unpriced: Usage,
 }
 
 /// How far a long piece of work has come.

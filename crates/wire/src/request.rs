@@ -5,6 +5,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use ostler_domain::{
     Budget, Mode, Name, SessionId, Time,
+    budget::WhenUsedUp,
+    price::Dollars,
     query::{EventFilter, SessionFilter},
     session::{Approve, RestartPolicy, WatchdogLimits},
 };
@@ -33,8 +35,10 @@ pub struct CreateSession {
     pub name: Option<Name>,
     /// What the agent is told first; without it, it starts and waits.
     pub initial_message: Option<String>,
-    /// How many tokens it may use; without one, any number.
+    /// What it may use; without one, anything.
     pub budget: Option<Budget>,
+    /// What follows when its campaign's budget is used up.
+    pub when_used_up: WhenUsedUp,
     /// How long it may live; without one, for ever.
     pub timeout: Option<Duration>,
     /// Whether a new session replaces it when it ends.
@@ -65,6 +69,7 @@ impl CreateSession {
             name: None,
             initial_message: None,
             budget: None,
+            when_used_up: WhenUsedUp::default(),
             timeout: None,
             restart: RestartPolicy::default(),
             approve: Approve::default(),
@@ -96,6 +101,8 @@ pub struct ResumeSession {
     pub who: String,
     /// Tokens it may use from now on, those used included; 0 means no limit.
     pub max_tokens: Option<u64>,
+    /// Dollars it may cost from now on, those spent included; none at all means no limit.
+    pub max_dollars: Option<Dollars>,
     /// How large its tape may become.
     pub tape_bytes: Option<u64>,
 }

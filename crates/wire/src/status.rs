@@ -39,6 +39,8 @@ pub const fn code(reason: Reason) -> Code {
         | Reason::WrongState
         | Reason::Halted
         | Reason::Quarantined
+        | Reason::PriceUnknown
+        | Reason::ModelUnreachable
         | Reason::StoreReadOnly
         | Reason::StoreNewer
         | Reason::DaemonRunning => Code::FailedPrecondition,

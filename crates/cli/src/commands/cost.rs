@@ -1,9 +1,12 @@
-//! `ostler cost`: what was used, and what that costs at the prices that hold. What has no price is said to have none.
+//! `ostler cost`: what was used, and what that cost at the price of each call. What has no price is said to have none.
 
 use std::collections::BTreeMap;
 
 use clap::Args;
-use ostler_client::{Client, GetUsage, reply::UsageBy};
+use ostler_client::{
+    Client, GetUsage,
+    reply::{UsageBy, UsageRow},
+};
 use ostler_domain::{
     Time, Usage,
     limits::PAGE_MOST,
@@ -84,6 +87,8 @@ struct Sum {
     usage: Usage,
     /// Of the part that has a price.
     cost: Dollars,
+    /// What a subscription covers, at the prices that others pay.
+    plan: Dollars,
     /// The part that has none.
     unpriced: Usage,
     /// Models of that part, where they are named.
@@ -91,9 +96,16 @@ struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, model: Option<&str>, prices: &Prices, usage: &Usage, calls: u64) {
-        self.calls += calls;
-        self.usage += *usage;
+    /// Takes in calls at the prices that they were made at.
+    fn take(&mut self, row: &UsageRow) {
+        self.calls += row.calls;
+        self.usage += row.usage;
+        self.cost = Dollars(self.cost.0.saturating_add(row.cost.0));
+        self.plan = Dollars(self.plan.0.saturating_add(row.plan.0));
+    }
+
+    /// Takes in calls that had no price, of one model: at the price that it has now.
+    fn add(&mut self, model: Option<&str>, prices: &Prices, usage: &Usage) {
         match model.and_then(|model| prices.find(model)) {
             Some(price) => self.cost = Dollars(self.cost.0.saturating_add(price.of(usage).0)),
             None if usage.is_zero() => {}
@@ -111,6 +123,7 @@ impl Sum {
         self.calls += other.calls;
         self.usage += other.usage;
         self.cost = Dollars(self.cost.0.saturating_add(other.cost.0));
+        self.plan = Dollars(self.plan.0.saturating_add(other.plan.0));
         self.unpriced += other.unpriced;
         for model in &other.unpriced_models {
             if !self.unpriced_models.contains(model) {
@@ -125,10 +138,16 @@ impl Sum {
 
     /// Never a nothing for what nobody knows.
     fn words(&self) -> Line {
-        match (self.is_known(), self.cost) {
+        let paid = match (self.is_known(), self.cost) {
+            (true, Dollars(0)) if self.plan > Dollars(0) => Line::new(),
             (true, cost) => Line::of(cost.to_string()),
             (false, Dollars(0)) => Line::toned(Tone::Warn, "unknown"),
             (false, cost) => Line::of(format!("{cost} + ")).with(Tone::Warn, "unknown"),
+        };
+        match self.plan {
+            Dollars(0) => paid,
+            plan if paid.is_empty() => Line::of(format!("~{plan}")),
+            plan => paid.plain(format!(", ~{plan}")),
         }
     }
 }
@@ -156,7 +175,7 @@ pub(crate) async fn run(app: &App, args: CostArgs) -> Result<u8, Failure> {
     show(app, args.by, &rows, &total, &prices)
 }
 
-/// One question for each model, since each has its price; what no model has named is what is left over.
+/// Each call has its cost. What had no price has the one that its model has now: one question for each model.
 async fn sums(
     client: &Client,
     question: &GetUsage,
@@ -176,31 +195,31 @@ async fn sums(
     };
     let is_chosen = |key: &str| chosen.is_empty() || chosen.iter().any(|id| id == key);
     let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
-    let mut left: BTreeMap<String, (Usage, u64)> = BTreeMap::new();
+    let mut left: BTreeMap<String, Usage> = BTreeMap::new();
     let mut order = Vec::new();
     for row in everything.into_iter().filter(|row| is_chosen(&row.key)) {
         let known = names.get(&row.key).map(|(name, short)| match by {
             By::Agent => name.clone(),
             _ => format!("{name} {short}"),
         });
-        let name = known.unwrap_or_else(|| if row.name.is_empty() { row.key.clone() } else { row.name });
-        sums.insert(row.key.clone(), Sum { name, ..Sum::default() });
-        left.insert(row.key.clone(), (row.usage, row.calls));
+        let shown = || if row.name.is_empty() { row.key.clone() } else { row.name.clone() };
+        let mut sum = Sum { name: known.unwrap_or_else(shown), ..Sum::default() };
+        sum.take(&row);
+        sums.insert(row.key.clone(), sum);
+        left.insert(row.key.clone(), row.unpriced);
         order.push(row.key);
     }
-    for model in ask(None, UsageBy::Model).await?.rows.into_iter().filter(|row| !row.key.is_empty()) {
+    let is_open = |row: &UsageRow| !row.key.is_empty() && !row.unpriced.is_zero();
+    for model in ask(None, UsageBy::Model).await?.rows.into_iter().filter(is_open) {
         for row in ask(Some(&model.key), by.asked()).await?.rows {
-            let (Some(sum), Some((usage, calls))) = (sums.get_mut(&row.key), left.get_mut(&row.key)) else {
-                continue;
-            };
-            sum.add(Some(&model.key), prices, &row.usage, row.calls);
-            *usage = usage.less(&row.usage);
-            *calls = calls.saturating_sub(row.calls);
+            let (Some(sum), Some(usage)) = (sums.get_mut(&row.key), left.get_mut(&row.key)) else { continue };
+            sum.add(Some(&model.key), prices, &row.unpriced);
+            *usage = usage.less(&row.unpriced);
         }
     }
-    for (key, (usage, calls)) in left {
+    for (key, usage) in left {
         if let Some(sum) = sums.get_mut(&key) {
-            sum.add(None, prices, &usage, calls);
+            sum.add(None, prices, &usage);
         }
     }
     let rows = order.into_iter().filter_map(|key| sums.remove(&key));
@@ -256,6 +275,8 @@ struct SumForm<'a> {
     cost: Option<Dollars>,
     /// Whether that is all of it.
     is_known: bool,
+    /// What a subscription covers, at the prices that others pay; not in `cost`.
+    plan: Dollars,
     unpriced: Usage,
     unpriced_models: &'a [String],
 }
@@ -268,6 +289,7 @@ impl<'a> From<&'a Sum> for SumForm<'a> {
             usage: sum.usage,
             cost: (sum.is_known() || sum.cost != Dollars(0)).then_some(sum.cost),
             is_known: sum.is_known(),
+            plan: sum.plan,
             unpriced: sum.unpriced,
             unpriced_models: &sum.unpriced_models,
         }
@@ -285,7 +307,8 @@ fn show(app: &App, by: By, rows: &[Sum], total: &Sum, prices: &Prices) -> Result
         return Ok(exit_code::OK);
     }
     app.ui.data_lines(&table(by, rows, total).lines(app.ui.out_look()))?;
-    let mut remark = Line::new().faint(format!("at prices of {}", prices.date));
+    let mut remark =
+        Line::new().faint(format!("each call at the price of its day; those of {} hold now", prices.date));
     if let Some(model) = total.unpriced_models.first() {
         remark = remark
             .faint(format!("; no price is known of {}. ", total.unpriced_models.join(", ")))
@@ -344,7 +367,9 @@ mod tests {
     fn sum(models: &[(Option<&str>, u64)]) -> Sum {
         let mut sum = Sum::default();
         for (model, output) in models {
-            sum.add(*model, Prices::built_in(), &Usage { output: *output, ..Usage::default() }, 1);
+            let usage = Usage { output: *output, ..Usage::default() };
+            sum.take(&UsageRow { usage, calls: 1, ..UsageRow::default() });
+            sum.add(*model, Prices::built_in(), &usage);
         }
         sum
     }
@@ -356,6 +381,9 @@ mod tests {
         assert_eq!(words(sum(&[(Some("new-model"), 5)])), "unknown");
         assert_eq!(words(sum(&[(Some("claude-sonnet-5"), 100_000), (None, 5)])), "$1.00 + unknown");
         assert_eq!(words(sum(&[(Some("new-model"), 0)])), "$0.00", "nothing was used");
+        let plan = Dollars(210_000_000);
+        assert_eq!(words(Sum { plan, ..Sum::default() }), "~$210.00", "on no bill");
+        assert_eq!(words(Sum { plan, cost: Dollars(1_000_000), ..Sum::default() }), "$1.00, ~$210.00");
         let mixed = sum(&[(Some("new-model"), 5), (Some("new-model"), 6), (None, 7)]);
         assert_eq!(mixed.unpriced_models, ["new-model"]);
         let form = SumForm::from(&mixed);

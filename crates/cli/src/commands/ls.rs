@@ -1,12 +1,21 @@
 //! `ostler ls`: sessions, those that need you first.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
 
 use clap::Args;
-use ostler_client::{Client, GetUsage, Session, query::EventFilter};
+use ostler_client::{
+    Campaign, Client, GetUsage, Session,
+    query::EventFilter,
+    reply::{UsageBy, UsageRow},
+};
 use ostler_domain::{
     SessionId,
+    budget::Period,
     limits::{PAGE_DEFAULT, PAGE_MOST},
+    price::Dollars,
     query::{Page, Scope, SessionFilter},
 };
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
@@ -19,6 +28,7 @@ use crate::{
     form::{SessionForm, SessionsForm},
     output::{Format, Line},
     screen::{
+        money::Today,
         row,
         sessions::{self, Beside, CampaignNames, ListStyle},
     },
@@ -146,11 +156,9 @@ async fn show_table(
     let now = words::now();
     let style = ListStyle { wide, heads: !args.no_headers };
     ui.data_lines(&sessions::table(&found.rows, names, style, now, ui.out_look()))?;
-    let since = Some(words::midnight(now, &app.zone()));
-    let today = GetUsage { since, limit: 1, ..GetUsage::default() };
-    let (status, usage) = tokio::join!(client.status(), client.usage(&today));
+    let (status, today) = tokio::join!(client.status(), today(app, client));
     let beside = Beside {
-        tokens_today: usage.ok().map(|sums| sums.total.usage.total()),
+        today: today.ok(),
         halted: status.ok().and_then(|status| status.halt).map(|halt| {
             format!(
                 "{} by {}: ostler halt --release",
@@ -166,6 +174,33 @@ async fn show_table(
     };
     ui.remark(&sessions::summary(&found.rows, &beside));
     Ok(())
+}
+
+/// What all sessions cost today, and of how much, where all campaigns that were at work have a budget for a day.
+async fn today(app: &App, client: &Client) -> Result<Today, Failure> {
+    let now = words::now();
+    let campaigns = client.campaigns(Page::of(PAGE_MOST, None)).await?.rows;
+    let of_day = |campaign: &Campaign| {
+        let budget = campaign.policy.budget.filter(|budget| budget.period == Period::Day)?;
+        Some((campaign.id.to_string(), budget.dollars?))
+    };
+    let budgets: BTreeMap<String, Dollars> = campaigns.iter().filter_map(of_day).collect();
+    let since = match budgets.is_empty() {
+        true => words::midnight(now, &app.zone()),
+        false => Period::Day.start(now),
+    };
+    let by = Some(UsageBy::Campaign);
+    let sums = client.usage(&GetUsage { since: Some(since), by, ..GetUsage::default() }).await?;
+    let is_paid = |row: &&UsageRow| row.cost > Dollars(0) || !row.unpriced.is_zero();
+    let all_have = sums.rows.iter().filter(is_paid).all(|row| budgets.contains_key(&row.key));
+    let total = budgets.values().fold(0_u64, |sum, budget| sum.saturating_add(budget.0));
+    Ok(Today {
+        paid: sums.total.cost,
+        plan: sums.total.plan,
+        is_unknown: !sums.total.unpriced.is_zero(),
+        budget: (all_have && !budgets.is_empty()).then_some(Dollars(total)),
+        tokens: sums.total.usage.total(),
+    })
 }
 
 async fn watch(app: &App, client: &Client, filter: &SessionFilter, args: &LsArgs) -> Result<u8, Failure> {

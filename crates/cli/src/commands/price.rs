@@ -106,7 +106,7 @@ pub(crate) fn run(app: &App, args: PriceArgs) -> Result<u8, Failure> {
         Refusal::invalid(format!("{} cannot be written", path.display())).because(error.to_string())
     })?;
     app.ui.say(&Line::toned(Tone::Good, "✓ ").plain(format!(
-        "prices of {}, {} set by hand; costs are told with them from now on, also those of the past",
+        "prices of {}, {} set by hand; they hold for calls from now on, and for those of the past that had none",
         book.table().date,
         book.own.len()
     )));

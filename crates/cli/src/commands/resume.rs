@@ -2,6 +2,7 @@
 
 use clap::Args;
 use ostler_client::{Client, ResumeSession, Session};
+use ostler_domain::budget::Amount;
 
 use super::many::{self, Operands};
 use crate::{app::App, failure::Failure, parse};
@@ -10,9 +11,9 @@ use crate::{app::App, failure::Failure, parse};
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
     operands: Operands,
-    /// Allow this many tokens in all, those used included: 500k, 2M
-    #[arg(long, value_parser = parse::tokens, value_name = "TOKENS")]
-    budget: Option<u64>,
+    /// Allow this much in all, what is used included: 5usd, 500k, or both with a comma between them
+    #[arg(long, value_parser = parse::budget, value_name = "AMOUNT")]
+    budget: Option<Amount>,
     /// Let the tape become this large: 8GiB
     #[arg(long, value_parser = parse::bytes, value_name = "SIZE")]
     tape: Option<u64>,
@@ -25,7 +26,8 @@ pub(crate) async fn run(app: &App, args: ResumeArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
     let raised = |session: &Session| ResumeSession {
         who: session.id.to_string(),
-        max_tokens: args.budget,
+        max_tokens: args.budget.and_then(|amount| amount.tokens),
+        max_dollars: args.budget.and_then(|amount| amount.dollars),
         tape_bytes: args.tape,
     };
     let act = async |client: &Client, who: &str| {

@@ -5,6 +5,7 @@ pub(crate) mod approval;
 pub(crate) mod attack;
 pub(crate) mod campaign;
 pub(crate) mod message;
+pub(crate) mod money;
 pub(crate) mod row;
 pub(crate) mod search;
 pub(crate) mod session;

@@ -3,11 +3,13 @@
 use ostler_client::{Approval, Session};
 use ostler_domain::{
     Time,
+    budget::Amount,
+    price::Dollars,
     session::{Attention, Obituary, Outcome, Restart, Status},
     text::one_line,
 };
 
-use super::{field, next_steps, row};
+use super::{field, money, next_steps, row};
 use crate::{
     output::{Line, Tone},
     words,
@@ -138,7 +140,12 @@ fn usage(session: &Session) -> Line {
     };
     let budget = match &session.budget {
         Some(budget) => {
-            format!("{} of a budget of {}", words::count(usage.budgeted()), words::count(budget.tokens))
+            let tokens = budget
+                .tokens
+                .map(|most| format!("{} of {} tokens", words::count(usage.budgeted()), words::count(most)));
+            let dollars = budget.dollars.map(|most| format!("{} of {most}", session.cost.paid));
+            let parts: Vec<String> = dollars.into_iter().chain(tokens).collect();
+            if parts.is_empty() { String::new() } else { format!("budget {}", parts.join(", ")) }
         }
         None => String::new(),
     };
@@ -148,6 +155,7 @@ fn usage(session: &Session) -> Line {
         bucket("cache write", usage.cache_write),
         bucket("output", usage.output),
         bucket("reasoning", usage.reasoning),
+        Line::of(money::long(&session.cost)),
         Line::of(budget),
     ])
 }
@@ -195,11 +203,25 @@ fn next(session: &Session, around: &Around<'_>) -> Vec<(String, &'static str)> {
             steps.push((format!("ostler logs {id}"), "what was done"));
         }
         (_, Some(Attention::BudgetHold)) => {
-            let twice = session.budget.map_or(0, |budget| budget.tokens.saturating_mul(2));
-            steps.push((
-                format!("ostler resume {id} --budget {twice}"),
-                "allows that many tokens in all, and goes on",
-            ));
+            let amount = session.budget.map(|budget| budget.amount()).unwrap_or_default();
+            let twice = Amount {
+                tokens: amount.tokens.map(|most| most.saturating_mul(2)),
+                dollars: amount.dollars.map(|most| Dollars(most.0.saturating_mul(2))),
+            };
+            match session.cost.unpriced.keys().find(|model| !model.is_empty()) {
+                _ if session.evidence.starts_with("campaign ") => steps.push((
+                    format!("ostler campaign set {} budget=AMOUNT/PERIOD", around.campaign),
+                    "allows the campaign more, as in 50usd/day; its sessions go on",
+                )),
+                Some(model) if amount.dollars.is_some() => steps.push((
+                    format!("ostler price set {model} input=DOLLARS output=DOLLARS && ostler resume {id}"),
+                    "says what a million of its tokens cost, and goes on",
+                )),
+                _ => steps.push((
+                    format!("ostler resume {id} --budget {twice}"),
+                    "allows that much in all, and goes on",
+                )),
+            }
             steps.push((format!("ostler stop {id}"), "ends it in an orderly way"));
         }
         (_, Some(Attention::Paused)) => {

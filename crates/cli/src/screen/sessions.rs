@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use ostler_client::Session;
 use ostler_domain::{CampaignId, Time, session::Status};
 
-use super::row;
+use super::{
+    money::{self, Today},
+    row,
+};
 use crate::{
     output::{Column, Line, Look, Table, Tone},
     words,
@@ -43,13 +46,14 @@ pub(crate) fn table(
         Column::new(""),
         Column::new("ID"),
         Column::new("AGENT"),
-        Column::new("CAMPAIGN").goes(2),
-        Column::new("PROVIDER").goes(1),
+        Column::new("CAMPAIGN").goes(3),
+        Column::new("PROVIDER").goes(2),
         Column::new("STATUS"),
         Column::new("SANDBOX"),
         Column::new("NOW").gives_way_to(NOW_WIDTH),
-        Column::new("AGE").right().goes(3),
-        Column::new("TOKENS").right(),
+        Column::new("AGE").right().goes(4),
+        Column::new("TOKENS").right().goes(1),
+        Column::new("COST").right(),
     ];
     if style.wide {
         columns.extend(["MODEL", "TURNS", "RESTARTS", "TICKET", "SESSION"].map(Column::new));
@@ -80,6 +84,10 @@ fn cells(session: &Session, short: &str, names: &CampaignNames, wide: bool, now:
         row::now(session, now),
         Line::of(words::age(session.ended_at.unwrap_or(now).since(session.created_at))),
         tokens,
+        match money::short(&session.cost) {
+            cost if cost.is_empty() => Line::new().faint("–"),
+            cost => Line::of(cost),
+        },
     ];
     if wide {
         let none = || "–".to_owned();
@@ -100,8 +108,8 @@ fn cells(session: &Session, short: &str, names: &CampaignNames, wide: bool, now:
 /// What the last line of a list knows beside its rows.
 #[derive(Debug, Default)]
 pub(crate) struct Beside {
-    /// Tokens of all sessions today.
-    pub(crate) tokens_today: Option<u64>,
+    /// What all sessions cost today.
+    pub(crate) today: Option<Today>,
     /// Why everything stands still.
     pub(crate) halted: Option<String>,
     /// How to see what is not shown.
@@ -131,10 +139,7 @@ pub(crate) fn summary(rows: &[Session], beside: &Beside) -> Line {
         }
         None => Line::new(),
     };
-    let today = beside
-        .tokens_today
-        .filter(|tokens| *tokens > 0)
-        .map(|tokens| format!("today {} tokens", words::count(tokens)));
+    let today = beside.today.map(|today| today.words());
     Line::joined([
         Line::toned(Tone::Bad, beside.halted.as_deref().unwrap_or_default()),
         need_you,
@@ -181,6 +186,7 @@ fn step(command: &str, effect: &str) -> Line {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
+    use ostler_domain::price::Dollars;
 
     use super::*;
     use crate::testing::{self, NOW};
@@ -238,7 +244,7 @@ mod tests {
     #[test]
     fn the_last_line_sums_up() {
         let beside = Beside {
-            tokens_today: Some(182_400),
+            today: Some(Today { paid: Dollars(7_670_000), tokens: 182_400, ..Today::default() }),
             halted: None,
             more: Some("older ones: ostler ls -a".to_owned()),
         };

@@ -3,7 +3,7 @@
 use ostler_domain::{
     Event,
     denied::Denied,
-    event::{Answer, Raw, StopReason},
+    event::{Answer, BudgetReached, Raw, StopReason},
     gateway::Network,
     session::{Ended, Restart, Sandbox},
     text::one_line,
@@ -204,13 +204,11 @@ pub(super) fn tell(event: &Event) -> Told {
             );
             Told::new("usage", text).faint()
         }
-        Event::BudgetWarned(budget) => budget_words("warning", budget.used, budget.tokens).tone(Tone::Warn),
-        Event::BudgetExceeded(budget) => budget_words("used up", budget.used, budget.tokens).tone(Tone::Bad),
+        Event::BudgetWarned(budget) => budget_words("warning", budget).tone(Tone::Warn),
+        Event::BudgetExceeded(budget) => budget_words("used up", budget).tone(Tone::Bad),
         Event::BudgetChanged(changed) => {
-            let budget = changed.budget.map_or_else(
-                || "none".to_owned(),
-                |budget| format!("{} tokens", words::count(budget.tokens)),
-            );
+            let budget =
+                changed.budget.map_or_else(|| "none".to_owned(), |budget| budget.amount().to_string());
             Told::new("budget", format!("{budget}, set by {}", changed.by.0))
         }
 
@@ -313,8 +311,9 @@ fn end(ended: &Ended) -> Told {
     Told::new(ended.outcome.as_str(), format!("{}{follows}", ended.obituary.sentence))
 }
 
-fn budget_words(what: &str, used: u64, tokens: u64) -> Told {
-    Told::new("budget", format!("{what}: {} of {} tokens", words::count(used), words::count(tokens)))
+fn budget_words(what: &str, reached: &BudgetReached) -> Told {
+    let whose = if reached.campaign.is_some() { "campaign's, " } else { "" };
+    Told::new("budget", format!("{whose}{what}: {}", reached.reason()))
 }
 
 fn with_reason(text: String, reason: &str) -> String {

@@ -4,6 +4,7 @@ use ostler_client::{Campaign, Session};
 use ostler_domain::{
     ApprovalId, Budget, CampaignId, ConversationId, SessionId, Time, Usage,
     campaign::Root,
+    price::{Cost, Dollars},
     session::{Attention, Desired, Doing, Obituary, Outcome, Phase, RestartPolicy, Sandbox, Status},
 };
 
@@ -53,6 +54,7 @@ pub(crate) fn session(n: u32, name: &str) -> Session {
             output: 22_000,
             reasoning: 0,
         },
+        cost: Cost { paid: Dollars(2_600_000), ..Cost::default() },
         budget: None,
         messages_waiting: 0,
         approvals_open: Vec::new(),
@@ -97,7 +99,11 @@ pub(crate) fn fleet() -> Vec<Session> {
             attention_since: ago(180),
             evidence: "run: cargo add governor".to_owned(),
             approvals_open: vec![ApprovalId::new(NOW, 0xabcdef)],
-            budget: Some(Budget { tokens: 500_000, when_used_up: ostler_domain::budget::WhenUsedUp::Hold }),
+            budget: Some(Budget {
+                tokens: Some(500_000),
+                dollars: Some(Dollars(5_000_000)),
+                ..Budget::default()
+            }),
             ..session(1, "api-auth")
         },
         Session {

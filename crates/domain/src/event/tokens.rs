@@ -2,7 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Usage, budget::Budget, event::By};
+use crate::{
+    Usage,
+    budget::{Amount, Budget, Period, Used},
+    event::By,
+    id::CampaignId,
+    price::Dollars,
+};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct UsageRecorded {
@@ -18,6 +24,20 @@ pub struct UsageRecorded {
     /// What the source said, where that is not what is added.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<Usage>,
+    /// What the added tokens cost at the price that held then; absent when the model had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Dollars>,
+    /// The date of the table that the price is from; absent for one that a person had set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<String>,
+    /// A subscription covers the call: its cost is on no bill.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub plan: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl UsageRecorded {
@@ -49,8 +69,38 @@ impl UsageSource {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BudgetReached {
+    /// Tokens, as budgets count them.
     pub used: u64,
-    pub tokens: u64,
+    /// How many of them there are to use; absent where only dollars are limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// What is paid so far, where dollars are limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Dollars>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dollars: Option<Dollars>,
+    /// A model without a price was called, so that nobody knows how many dollars are left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unpriced: Option<String>,
+    /// The campaign whose budget it is, and for which stretch of time; absent for a session's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub campaign: Option<CampaignId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period: Option<Period>,
+}
+
+impl BudgetReached {
+    pub fn new(amount: Amount, used: &Used) -> BudgetReached {
+        BudgetReached {
+            used: used.tokens,
+            tokens: amount.tokens,
+            spent: amount.dollars.map(|_| used.dollars),
+            dollars: amount.dollars,
+            unpriced: amount.dollars.and(used.unpriced.clone()),
+            campaign: None,
+            period: None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -30,6 +30,12 @@ pub struct ModelOrder {
     /// The operator's own, above those that are built in.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, Price>,
+    /// The operator has a table of his own: those that are built in do not hold.
+    #[serde(default)]
+    pub has_own_table: bool,
+    /// The session's model, for answers that name none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 fn hold_ms() -> u64 {
@@ -47,6 +53,8 @@ impl ModelOrder {
             spent: Spent::default(),
             hold_ms: hold_ms(),
             prices: BTreeMap::new(),
+            has_own_table: false,
+            model: None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The grammar of `campaign set`: `KEY=V`, `KEY+=V`, `KEY-=V`, `KEY=`.
 
 use super::{Compat, NetMode, PRESETS, Policy, preset};
-use crate::{approval::Rule, confinement::Protect, text::one_line};
+use crate::{approval::Rule, budget::CampaignBudget, confinement::Protect, text::one_line};
 
 /// A key of a policy.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +37,7 @@ pub(super) const KEYS: &[Key] = &[
     key("protect_tooling", "existing"),
     key("compat", "none"),
     key("approve.rule", "its own files, its commands and git, but not git push"),
+    key("budget", "none"),
 ];
 
 /// Longest list and longest value: a policy is read by people.
@@ -135,6 +136,12 @@ impl Policy {
             "protect_tooling" => policy.protect_tooling = setting.word(protect, "existing, always, off")?,
             "approve.rule" => setting.rules(&mut policy.approve_rule)?,
             "compat" => policy.compat = setting.word(Compat::parse, "obey, gastown")?,
+            "budget" => {
+                policy.budget = setting.word(
+                    CampaignBudget::parse,
+                    "dollars, tokens or both, for a day, a month or for good: 25usd/day, 50M/month, 100usd,50M/total",
+                )?
+            }
             _ => unreachable!("a setting has a key of the list"),
         }
         Ok(policy)
@@ -388,6 +395,9 @@ mod tests {
             "ptrace=maybe",
             "protect_tooling=never",
             "compat=everything",
+            "budget=lots",
+            "budget=5usd/week",
+            "budget+=5usd/day",
             "env+=HTTPS_PROXY",
             "commands+=/bin/sh",
             "colour=red",
@@ -401,6 +411,7 @@ mod tests {
             "limits.memory=8GiB",
             "ptrace=on",
             "compat=gastown",
+            "budget=25usd/day",
             "hide+=*.tfstate",
             "env+=EDITOR",
         ];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Price, Prices};
+use super::{Price, Prices, plain_name};
 
 /// The file `prices.json` beside `config.toml`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -18,7 +18,28 @@ pub struct PriceBook {
     pub own: BTreeMap<String, Price>,
 }
 
+/// A price, and where it is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quote<'a> {
+    pub price: Price,
+    /// The date of the table; absent for a price that a person has set.
+    pub table: Option<&'a str>,
+}
+
 impl PriceBook {
+    /// The price of a model, by its name or by one that means the same.
+    pub fn quote(&self, model: &str) -> Option<Quote<'_>> {
+        let table = self.table();
+        let find = |name: &str| {
+            let own = self.own.get(name).map(|price| Quote { price: *price, table: None });
+            let listed = || {
+                table.models.get(name).map(|price| Quote { price: *price, table: Some(table.date.as_str()) })
+            };
+            own.or_else(listed)
+        };
+        find(model).or_else(|| find(plain_name(model)))
+    }
+
     /// The table under the prices that were set one by one.
     pub fn table(&self) -> &Prices {
         self.table.as_ref().unwrap_or_else(|| Prices::built_in())
@@ -67,6 +88,10 @@ mod tests {
         book.own.insert("new-model".to_owned(), dear);
         assert_eq!(book.prices().find("new-model"), Some(dear));
         assert_eq!(book.prices().find("gpt-5"), None, "the table is replaced, not added to");
+        assert_eq!(book.quote("maker/new-model"), Some(Quote { price: dear, table: None }));
+        book.own.clear();
+        let listed = Quote { price: Price::default(), table: Some("2999-01-01") };
+        assert_eq!((book.quote("new-model"), book.quote("gpt-5")), (Some(listed), None));
         let older = Prices { date: "2998-12-31".to_owned(), ..table };
         assert!(book.replace(older).unwrap_err().contains("2999-01-01"));
         let json = serde_json::to_string(&book).unwrap();

@@ -4,6 +4,7 @@
 //! date. They are one number for each bucket; discounts, longer caches and dearer long contexts are a person's to set.
 
 mod book;
+mod cost;
 
 use std::{collections::BTreeMap, sync::OnceLock};
 
@@ -11,7 +12,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use crate::Usage;
 
-pub use book::{PriceBook, is_model};
+pub use book::{PriceBook, Quote, is_model};
+pub use cost::Cost;
 
 const BUILT_IN: &str = include_str!("prices.json");
 const MILLION: u128 = 1_000_000;

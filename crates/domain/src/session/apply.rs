@@ -7,6 +7,7 @@ use super::{
 use crate::{
     MessageId, Time, Usage,
     event::{Answer, Event, StopReason},
+    price::Cost,
 };
 
 impl State {
@@ -45,7 +46,9 @@ impl State {
             tape_bytes: None,
             budget,
             budget_warned: false,
+            over_budget: None,
             usage: Usage::default(),
+            cost: Cost::default(),
             ledger: Ledger::default(),
             stop: None,
             ended: None,
@@ -239,6 +242,8 @@ impl State {
             }
             Event::UsageRecorded(recorded) => {
                 self.usage += recorded.usage;
+                let model = self.model.as_deref().or(self.created.config.model.as_deref());
+                self.cost.add(recorded, model);
                 self.ledger.book(recorded.source, recorded.call.as_deref(), recorded.said());
             }
             Event::StepStarted(step) => {
@@ -285,8 +290,8 @@ impl State {
                 self.approvals.retain(|open| open.id != answered.id);
                 self.denied += u32::from(answered.answer == Answer::Denied);
             }
-            Event::BudgetExceeded(_)
-            | Event::InterruptRequested(_)
+            Event::BudgetExceeded(reached) => self.over_budget = Some(reached.sentence()),
+            Event::InterruptRequested(_)
             | Event::LeftoversEnded(_)
             | Event::TapeDamaged(_)
             | Event::Tamper(_)

@@ -4,7 +4,11 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CampaignId, ConversationId, Name, Policy, SessionId, budget::Budget, limits};
+use crate::{
+    CampaignId, ConversationId, Name, Policy, SessionId,
+    budget::{Budget, WhenUsedUp},
+    limits,
+};
 
 /// The first event of a session: everything about it that never changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -77,6 +81,12 @@ pub struct Config {
     pub working_dir: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
+    /// What follows when a budget of the campaign's is used up; the session's own says it itself.
+    #[serde(default)]
+    pub when_used_up: WhenUsedUp,
+    /// Who pays for the agent's calls.
+    #[serde(default)]
+    pub billing: Billing,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_us: Option<u64>,
     #[serde(default)]
@@ -110,6 +120,17 @@ impl Config {
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout_us.map(Duration::from_micros)
     }
+}
+
+/// Who pays for an agent's calls to its model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Billing {
+    /// Each call is paid for.
+    #[default]
+    Calls,
+    /// A subscription that the agent is logged in by covers them.
+    Plan,
 }
 
 /// Whether a new session replaces one that ended.

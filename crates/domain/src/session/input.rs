@@ -1,13 +1,13 @@
 //! What comes into [`decide`](super::decide) and what goes out of it.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Outcome, Watchdog};
 use crate::{
     ApprovalId, Message, MessageId, Now, Policy, Time, Usage,
-    budget::Budget,
+    budget::{Budget, CampaignBudget, Used},
     call::{Call, CallFault, Reply},
     denied::Denied,
     event::{
@@ -15,6 +15,7 @@ use crate::{
         StopReason, Text, ToolCall, ToolResult,
     },
     gateway::{Allowance, ModelCall, Network},
+    price::PriceBook,
 };
 
 /// Time and entropy for one decision, read by the shell.
@@ -25,6 +26,8 @@ pub struct Context {
     /// The campaign's policy as it is now, where an agent asks for leave: rules count from the moment they are made.
     /// Absent, no rule answers.
     pub policy: Option<Policy>,
+    /// The prices that hold now.
+    pub prices: Arc<PriceBook>,
 }
 
 /// Anything that may change a session.
@@ -67,6 +70,16 @@ pub enum Input {
     TimedOut,
     /// A question may have waited too long.
     ApprovalsDue,
+    /// How the campaign stands against its budget.
+    Campaign(CampaignUse),
+}
+
+/// What all sessions of a campaign have used of its budget. Without one, nothing holds its sessions.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CampaignUse {
+    pub name: String,
+    pub budget: Option<CampaignBudget>,
+    pub used: Used,
 }
 
 /// A wish.

@@ -22,11 +22,13 @@ mod restart;
 mod state;
 mod watchdog;
 
-pub use config::{Approve, Begin, Config, Created, RestartPolicy, Sandbox, WatchdogLimits, approval_limit};
+pub use config::{
+    Approve, Begin, Billing, Config, Created, RestartPolicy, Sandbox, WatchdogLimits, approval_limit,
+};
 pub use decide::{create, decide, effects_to_repeat};
 pub use input::{
-    AgentRequest, CallUsage, Context, Decision, Effect, ExitFacts, How, Input, Intake, Ladder, Report,
-    Request, Spawn, StopRequested, StopRule,
+    AgentRequest, CallUsage, CampaignUse, Context, Decision, Effect, ExitFacts, How, Input, Intake, Ladder,
+    Report, Request, Spawn, StopRequested, StopRule,
 };
 pub use ledger::Ledger;
 pub use obituary::{Ended, Obituary, Restart};

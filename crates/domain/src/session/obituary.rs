@@ -117,11 +117,10 @@ fn sentence(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
                 "Stopped because its time limit of {} passed{rung}.",
                 span(state.created.config.timeout_us)
             ),
-            StopRule::Budget => format!(
-                "Stopped because its budget of {} tokens was used up ({} used){rung}.",
-                state.budget.map_or(0, |budget| budget.tokens),
-                state.usage.budgeted()
-            ),
+            StopRule::Budget => {
+                let why = state.over_budget.as_deref().unwrap_or("its budget was used up");
+                format!("Stopped because {why}{rung}.")
+            }
             StopRule::ProviderAuth => {
                 let said = state.auth_failure.as_deref().unwrap_or("the key or login is not accepted");
                 format!("Ended by Ostler: the model's server refused the agent: {said}.")

@@ -6,6 +6,7 @@ use super::{Desired, Outcome, Phase, Restart, Sandbox, State, state::Place};
 use crate::{
     CampaignId, ConversationId, Name, SessionId, Time, Usage,
     event::{AskKind, Process, ToolCall},
+    price::Cost,
     text::one_line,
 };
 
@@ -171,6 +172,8 @@ pub struct View {
     pub doing: Option<Doing>,
     pub turns: u32,
     pub usage: Usage,
+    #[serde(default)]
+    pub cost: Cost,
     pub budget: Option<crate::Budget>,
     pub messages_waiting: u32,
     pub approvals_open: Vec<crate::ApprovalId>,
@@ -227,7 +230,7 @@ impl State {
             Attention::Detached
         } else if self.desired == Desired::Pause || self.holds.halt.is_some() || self.holds.disk.is_some() {
             Attention::Paused
-        } else if self.holds.budget.is_some() {
+        } else if self.holds.of_budget().is_some() {
             Attention::BudgetHold
         } else if self.approvals.iter().any(|open| open.kind == AskKind::Leave) {
             Attention::WaitingApproval
@@ -263,7 +266,7 @@ impl State {
 
     fn evidence(&self) -> String {
         match self.phase {
-            Phase::Created => match (&self.holds.halt, self.desired) {
+            Phase::Created => match (self.holds.halt.as_ref().or(self.holds.of_budget()), self.desired) {
                 (Some(reason), _) => reason.clone(),
                 (None, Desired::Pause) => "paused before it started".to_owned(),
                 (None, _) => "waits to be started".to_owned(),
@@ -280,7 +283,7 @@ impl State {
                     (Some(reason), _) | (None, Some(reason)) => reason.clone(),
                     (None, None) => "paused by a person".to_owned(),
                 },
-                Some(Attention::BudgetHold) => self.holds.budget.clone().unwrap_or_default(),
+                Some(Attention::BudgetHold) => self.holds.of_budget().cloned().unwrap_or_default(),
                 Some(Attention::WaitingApproval | Attention::WaitingInput) => {
                     self.approvals.first().map_or_else(String::new, |open| {
                         one_line(&format!("{}: {}", open.tool, open.input), Doing::MOST)
@@ -337,6 +340,7 @@ impl State {
             doing: self.doing.clone(),
             turns: self.turns,
             usage: self.usage,
+            cost: self.cost.clone(),
             budget: self.budget,
             messages_waiting: u32::try_from(
                 self.messages.iter().filter(|waiting| waiting.place < Place::Delivered).count(),

@@ -5,7 +5,10 @@ use serde::{Deserialize, Serialize};
 use super::{Created, Ended, Intake, Ledger, StopRequested, Watchdog, WatchdogRung, project::Doing};
 use crate::{
     ApprovalId, Budget, Message, Mode, Time, Usage,
+    budget::Used,
     event::{AskKind, Process},
+    gateway::Allowance,
+    price::{Cost, PriceBook},
     time::{BootId, Deadline},
 };
 
@@ -105,6 +108,8 @@ impl Desired {
 #[serde(rename_all = "snake_case")]
 pub enum Hold {
     Budget,
+    /// The campaign's budget is used up.
+    CampaignBudget,
     Halt,
     Disk,
 }
@@ -113,14 +118,22 @@ pub enum Hold {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Holds {
     pub budget: Option<String>,
+    #[serde(default)]
+    pub campaign_budget: Option<String>,
     pub halt: Option<String>,
     pub disk: Option<String>,
 }
 
 impl Holds {
+    /// Why a person is to look at a budget.
+    pub fn of_budget(&self) -> Option<&String> {
+        self.budget.as_ref().or(self.campaign_budget.as_ref())
+    }
+
     pub(super) fn slot(&mut self, hold: Hold) -> &mut Option<String> {
         match hold {
             Hold::Budget => &mut self.budget,
+            Hold::CampaignBudget => &mut self.campaign_budget,
             Hold::Halt => &mut self.halt,
             Hold::Disk => &mut self.disk,
         }
@@ -228,7 +241,10 @@ pub struct State {
     pub(super) tape_bytes: Option<u64>,
     pub(super) budget: Option<Budget>,
     pub(super) budget_warned: bool,
+    /// Which budget was used up, in words.
+    pub(super) over_budget: Option<String>,
     pub(super) usage: Usage,
+    pub(super) cost: Cost,
     pub(super) ledger: Ledger,
     pub(super) stop: Option<StopRequested>,
     pub(super) ended: Option<Ended>,
@@ -327,6 +343,35 @@ impl State {
         &self.usage
     }
 
+    pub fn cost(&self) -> &Cost {
+        &self.cost
+    }
+
+    pub fn budget(&self) -> Option<&Budget> {
+        self.budget.as_ref()
+    }
+
+    /// What was used, as budgets count it.
+    pub fn used(&self, prices: &PriceBook) -> Used {
+        Used::of(&self.usage, &self.cost, prices)
+    }
+
+    /// How far calls may go by the session's own budget, with the prices that were missing before.
+    pub fn allowance(&self, prices: &PriceBook) -> Allowance {
+        let known = self
+            .cost
+            .unpriced
+            .keys()
+            .filter_map(|model| prices.quote(model).map(|quote| (model.clone(), quote.price)));
+        let own = self.budget.map(|budget| budget.allowance()).unwrap_or_default();
+        Allowance { prices: known.collect(), ..own }
+    }
+
+    /// The model that calls are made with, as far as anybody has said.
+    pub fn model(&self) -> Option<&str> {
+        self.model.as_deref().or(self.created.config.model.as_deref())
+    }
+
     pub fn desired(&self) -> Desired {
         self.desired
     }
@@ -361,7 +406,7 @@ impl State {
 
     /// Says whether the process tree is to stand still.
     pub fn is_frozen(&self) -> bool {
-        self.desired == Desired::Pause || self.holds.budget.is_some() || self.holds.halt.is_some()
+        self.desired == Desired::Pause || self.holds.of_budget().is_some() || self.holds.halt.is_some()
     }
 
     /// The message to say into the turn that is open.

@@ -2,7 +2,7 @@
 
 use ostler_domain::{
     ApprovalId, Budget, CampaignId, ConversationId, Message, MessageId, Mode, Now, SessionId, Time, Usage,
-    budget::WhenUsedUp,
+    budget::{CampaignBudget, Used, WhenUsedUp},
     call::{Call, CallFault, StepMark},
     denied::{Denied, DeniedKind},
     event::{
@@ -10,9 +10,10 @@ use ostler_domain::{
         ToolCall, ToolResult,
     },
     gateway::{NetDecision, Network},
+    price::Dollars,
     session::{
-        Approve, Begin, CallUsage, Config, Context, Created, ExitFacts, How, Input, Intake, Report, Request,
-        RestartPolicy, Sandbox, Spawn, StopRule, Watchdog, WatchdogLimits,
+        Approve, Begin, Billing, CallUsage, CampaignUse, Config, Context, Created, ExitFacts, How, Input,
+        Intake, Report, Request, RestartPolicy, Sandbox, Spawn, StopRule, Watchdog, WatchdogLimits,
     },
     time::BootId,
 };
@@ -31,6 +32,7 @@ pub(crate) fn context(step: u64) -> Context {
         },
         entropy: u128::from(step),
         policy: Some(ostler_domain::Policy::default()),
+        prices: Default::default(),
     }
 }
 
@@ -56,6 +58,8 @@ pub(crate) fn created(
             model: None,
             working_dir: "/srv/shop".into(),
             budget,
+            when_used_up: WhenUsedUp::Hold,
+            billing: Billing::Calls,
             timeout_us: Some(60_000_000),
             restart,
             approve,
@@ -86,8 +90,10 @@ pub(crate) fn any_created() -> impl Strategy<Value = Created> {
 }
 
 fn any_budget() -> impl Strategy<Value = Budget> {
-    (0u64..2_000, any::<bool>()).prop_map(|(tokens, hold)| Budget {
+    let dollars = option::of((0u64..2_000).prop_map(Dollars));
+    (option::of(0u64..2_000), dollars, any::<bool>()).prop_map(|(tokens, dollars, hold)| Budget {
         tokens,
+        dollars,
         when_used_up: if hold { WhenUsedUp::Hold } else { WhenUsedUp::Stop },
     })
 }
@@ -220,5 +226,13 @@ pub(crate) fn any_input() -> impl Strategy<Value = Input> {
         2 => prop_oneof![Just(Watchdog::Start), Just(Watchdog::FirstOutput), Just(Watchdog::Silent), Just(Watchdog::Tool)].prop_map(Input::Watchdog),
         1 => Just(Input::TimedOut),
         1 => Just(Input::ApprovalsDue),
+        2 => (0u64..2_000, 0u64..2_000, any::<bool>()).prop_map(|(tokens, micros, is_known)| {
+            let unpriced = (!is_known).then(|| "new".to_owned());
+            Input::Campaign(CampaignUse {
+                name: "shop".to_owned(),
+                budget: CampaignBudget::parse(if micros % 3 == 0 { "1000" } else { "0.001usd/day" }),
+                used: Used { tokens, dollars: Dollars(micros), unpriced },
+            })
+        }),
     ]
 }

@@ -186,7 +186,7 @@ fn a_message_that_nobody_saw_is_unknown_and_one_never_written_goes_on() {
 
 #[test]
 fn a_used_up_budget_holds_and_a_raised_one_goes_on() {
-    let budget = Budget { tokens: 1_000, when_used_up: WhenUsedUp::Hold };
+    let budget = Budget { tokens: Some(1_000), dollars: None, when_used_up: WhenUsedUp::Hold };
     let use_of = |output| {
         Report::Usage(CallUsage { usage: Usage { output, ..Usage::default() }, ..CallUsage::default() })
     };
@@ -202,12 +202,18 @@ fn a_used_up_budget_holds_and_a_raised_one_goes_on() {
         life.try_input(Input::Request(Request::Resume { budget: None, tape_bytes: None }, By("ann".into())))
             .is_err()
     );
-    life.request(Request::Resume { budget: Some(Budget { tokens: 5_000, ..budget }), tape_bytes: None });
+    life.request(Request::Resume {
+        budget: Some(Budget { tokens: Some(5_000), ..budget }),
+        tape_bytes: None,
+    });
     assert_eq!(
         (life.attention(), life.effects.as_slice()),
         (
             Some(Attention::Working),
-            &[Effect::Allow(Allowance { tokens: Some(5_000), dollars: None }), Effect::Freeze(false)][..]
+            &[
+                Effect::Allow(Allowance { tokens: Some(5_000), ..Allowance::default() }),
+                Effect::Freeze(false)
+            ][..]
         )
     );
 

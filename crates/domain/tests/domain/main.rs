@@ -8,4 +8,5 @@ mod approvals;
 mod fuzzed;
 mod life;
 mod models_and_forks;
+mod money;
 mod promises;

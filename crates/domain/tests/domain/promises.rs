@@ -103,7 +103,8 @@ fn input_of_every_sort_exists() {
         | Input::Exited(_)
         | Input::Watchdog(_)
         | Input::ApprovalsDue
-        | Input::TimedOut => true,
+        | Input::TimedOut
+        | Input::Campaign(_) => true,
     };
     assert!(covers(&Input::TimedOut));
 }

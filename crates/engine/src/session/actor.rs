@@ -3,10 +3,13 @@
 use std::{collections::VecDeque, path::PathBuf, sync::Arc, time::Duration};
 
 use ostler_domain::{
-    Refusal, SessionId,
+    CampaignId, Event, Refusal, SessionId,
     event::By,
+    gateway::Allowance,
     limits::{ACTOR_INBOX, SNAPSHOT_EVENTS, TAPE_BATCH_BYTES},
-    session::{AgentRequest, Context, Effect, Input, Report, Request, Restart, State, View, decide},
+    session::{
+        AgentRequest, CampaignUse, Context, Effect, Input, Report, Request, Restart, State, View, decide,
+    },
 };
 use ostler_providers::{Provider, Say};
 use ostler_store::{
@@ -21,6 +24,7 @@ use super::{
     commits::{Commits, Draft, InFlight, Reply},
     intake::{Intake, Taken},
     keeping::Keeping,
+    spending::Spending,
     timers::{Due, Timers},
 };
 use crate::{
@@ -53,6 +57,16 @@ pub(crate) enum Command {
     Remask {
         paths: Vec<PathBuf>,
     },
+    /// Asks what the session has used.
+    Spending(oneshot::Sender<Spending>),
+    /// How far the session may go by its campaign's budget.
+    Share {
+        share: Option<Allowance>,
+        only_less: bool,
+        done: oneshot::Sender<()>,
+    },
+    /// What the campaign has used of its budget.
+    Campaign(CampaignUse),
     /// The daemon goes away on purpose.
     Leave(oneshot::Sender<()>),
 }
@@ -60,6 +74,7 @@ pub(crate) enum Command {
 /// How others reach an actor.
 #[derive(Clone)]
 pub(crate) struct Handle {
+    pub(crate) campaign: CampaignId,
     pub(crate) commands: mpsc::Sender<Command>,
     /// Whether the keeper is connected.
     pub(crate) attached: Arc<std::sync::atomic::AtomicBool>,
@@ -89,6 +104,10 @@ pub(crate) struct Actor {
     pub(super) state: State,
     pub(super) intake: Intake,
     pub(super) keeping: Keeping,
+    /// How far calls may go by the campaign's budget; none where it has none.
+    pub(super) share: Option<Allowance>,
+    /// Everything that was on the tape when this daemon found the session has been read.
+    pub(super) is_caught_up: bool,
     /// Durable, not yet read back from the tape.
     pub(super) outbox: VecDeque<OutboxRow>,
     next_input_no: u64,
@@ -113,7 +132,7 @@ impl Actor {
         loaded: LoadedSession,
         provider: Arc<dyn Provider>,
     ) -> Result<Self, Refusal> {
-        let id = loaded.state.created().id;
+        let (id, campaign) = (loaded.state.created().id, loaded.state.created().campaign);
         let dir = shared.session_dir(&id);
         let intake = open_intake(&dir, provider.as_ref(), &loaded)?;
         let (commands, inbox) = mpsc::channel(ACTOR_INBOX);
@@ -125,13 +144,15 @@ impl Actor {
             state: loaded.state,
             intake,
             keeping: Keeping::default(),
+            share: None,
+            is_caught_up: false,
             outbox: loaded.outbox.into(),
             next_input_no,
             taped_input_no: 0,
             commits: Commits::default(),
             timers: Timers::default(),
             inbox,
-            handle: Handle { commands, attached: Arc::default() },
+            handle: Handle { campaign, commands, attached: Arc::default() },
             snapshot_seq: 0,
             tidied: 0,
             not_before: None,
@@ -177,6 +198,7 @@ impl Actor {
         if !matches!(self.state.view().restart, Some(Restart::At(_))) {
             self.shared.keys.forget(self.id);
         }
+        self.shared.accounts.changed(self.handle.campaign);
         self.shared.watcher.forget(self.id).await;
         // Nobody listens there any more.
         let _ = std::fs::remove_file(self.dir.join("ctl"));
@@ -184,7 +206,7 @@ impl Actor {
     }
 
     async fn due(&mut self, due: Due) {
-        let context = self.shared.clock.context();
+        let context = self.shared.context();
         let input = match due {
             Due::Watchdog(watchdog) => Input::Watchdog(watchdog),
             Due::TimedOut => Input::TimedOut,
@@ -199,6 +221,12 @@ impl Actor {
             Command::Request { request, by, done, reply } => self.requested(request, by, done, reply).await,
             Command::KeeperUp { attempt, result } => self.keeper_up(attempt, result).await,
             Command::Remask { paths } => self.remask(paths).await,
+            Command::Spending(asked) => drop(asked.send(self.spending().await)),
+            Command::Share { share, only_less, done } => {
+                self.take_share(share, only_less).await;
+                let _ = done.send(());
+            }
+            Command::Campaign(usage) => self.campaign_used(usage).await,
             Command::Leave(left) => {
                 for (answer, commit) in self.commits.settle().await {
                     self.settled(answer, commit).await;
@@ -213,7 +241,7 @@ impl Actor {
 
     async fn requested(&mut self, request: Request, by: By, done: Option<RequestReply>, reply: Reply) {
         let mut draft = Draft::default();
-        let context = self.shared.clock.context();
+        let context = self.shared.context();
         match self.feed(Input::Request(request, by), &context, &mut draft) {
             Err(refusal) => drop(reply.send(Err(refusal))),
             // It holds already. Whoever made it so may not be durable yet, so the answer waits for that.
@@ -304,6 +332,7 @@ impl Actor {
             self.timers.progress(&now);
         }
         let mut draft = Draft::default();
+        let prices = self.shared.prices.current();
         for (at, taken) in harvest.taken {
             let input = match taken {
                 Taken::Input(input) => input,
@@ -312,7 +341,7 @@ impl Actor {
                     continue;
                 }
             };
-            let mut context = Context { now: now.clone(), entropy: 0, policy: None };
+            let mut context = Context { now: now.clone(), entropy: 0, policy: None, prices: prices.clone() };
             context.now.wall = at;
             if matches!(input, Input::Report(Report::ApprovalAsked { .. })) {
                 context.entropy = crate::clock::entropy();
@@ -353,6 +382,7 @@ impl Actor {
             self.outbox.retain(|row| row.input_no > taped);
         }
         let view = Arc::new(self.state.view());
+        let spends = draft.events.iter().any(|(_, event)| matches!(event, Event::UsageRecorded(_)));
         let expected_seq = self.state.session_seq() - draft.events.len() as u64;
         let outbox = draft.outbox.clone();
         let commit = Commit {
@@ -379,6 +409,7 @@ impl Actor {
             replies: draft.replies,
             view,
             tape_offset,
+            spends,
         });
     }
 
@@ -404,6 +435,9 @@ impl Actor {
                 self.send_outbox().await;
                 for effect in commit.effects {
                     self.carry_out(effect).await;
+                }
+                if commit.spends {
+                    self.shared.accounts.changed(self.handle.campaign);
                 }
                 if tidy::is_due(self.tidied, commit.tape_offset) {
                     self.tidied = commit.tape_offset;
@@ -469,7 +503,7 @@ impl Actor {
             Effect::Spawn { attempt } => self.spawn_keeper(attempt),
             Effect::Freeze(on) => self.freeze(on).await,
             Effect::RaiseTapeLimit(bytes) => self.raise_tape_limit(bytes).await,
-            Effect::Allow(allowance) => self.allow(allowance).await,
+            Effect::Allow(_) => self.send_allowance().await,
             Effect::Stop(rule, by) => self.stop(rule, &by).await,
             Effect::Answer { at, reply } => self.answer(at, reply).await,
             Effect::Continue { after } => self.shared.continue_later(self.id, after),

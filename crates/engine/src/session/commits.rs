@@ -36,6 +36,8 @@ pub(super) struct InFlight {
     pub(super) view: Arc<View>,
     /// How far the tape was taken in.
     pub(super) tape_offset: u64,
+    /// Whether it says what model calls took.
+    pub(super) spends: bool,
 }
 
 /// The row of commits under way.

@@ -42,7 +42,7 @@ impl Actor {
             rule: why.to_owned(),
             grant: None,
         };
-        let context = self.shared.clock.moment();
+        let context = self.shared.moment();
         self.decided(Input::Denied(denied), &context).await;
     }
 }

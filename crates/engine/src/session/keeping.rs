@@ -49,6 +49,10 @@ impl Keeping {
         self.state.as_ref().map_or(0, |state| state.tape_end)
     }
 
+    pub(super) fn is_linked(&self) -> bool {
+        self.link.is_some()
+    }
+
     pub(super) fn retry_at(&self) -> Option<Instant> {
         self.retry.map(|(at, _)| at).into_iter().chain(self.force_at).min()
     }
@@ -70,11 +74,12 @@ impl Keeping {
 impl Actor {
     /// The first look at a session: new ones are started, others are found again.
     pub(super) async fn begin(&mut self) {
+        self.join_campaign().await;
         match self.state.phase() {
             Phase::Created => {
                 // There is no keeper to be detached from.
                 self.handle.attached.store(true, Ordering::Release);
-                let context = self.shared.clock.context();
+                let context = self.shared.context();
                 let halt = self.shared.halt.borrow().clone();
                 let (request, by) = match halt {
                     Some(halt) => (Request::Halt { freeze: halt.freeze }, halt.by),
@@ -93,11 +98,13 @@ impl Actor {
         let (shared, commands) = (self.shared.clone(), self.handle.commands.clone());
         let (dir, created, provider) =
             (self.dir.clone(), self.state.created().clone(), self.provider.clone());
+        let allowance = self.allowance();
         tokio::spawn(async move {
-            let result = match shared.launch_document(&created, provider.as_ref(), attempt, &dir).await {
-                Ok(document) => keeper::spawn(&shared.program, &document).await,
-                Err(not_started) => Err(not_started),
-            };
+            let result =
+                match shared.launch_document(&created, provider.as_ref(), attempt, &dir, allowance).await {
+                    Ok(document) => keeper::spawn(&shared.program, &document).await,
+                    Err(not_started) => Err(not_started),
+                };
             let _ = commands.send(Command::KeeperUp { attempt, result }).await;
         });
     }
@@ -112,7 +119,7 @@ impl Actor {
             // The keeper of an earlier try is just giving up.
             Err(not_started) if not_started.stage == "lock" && attempt < LOCK_TRIES => {
                 tokio::time::sleep(RETRY_FIRST * attempt).await;
-                let context = self.shared.clock.context();
+                let context = self.shared.context();
                 self.decided(Input::Request(Request::StartAgain, By::ostler()), &context).await;
             }
             Err(keeper::NotStarted { stage, message }) => {
@@ -154,6 +161,9 @@ impl Actor {
                 self.be_watched_over();
                 self.keeper_state(state).await;
                 self.send_outbox().await;
+                if self.share.is_some() {
+                    self.send_allowance().await;
+                }
                 self.repeat_effects().await;
             }
             Err(LinkError::HigherEpoch(seen)) => {
@@ -229,7 +239,7 @@ impl Actor {
             }
             return;
         }
-        let context = self.shared.clock.moment();
+        let context = self.shared.moment();
         self.decided(Input::Intake(intake), &context).await;
     }
 
@@ -361,7 +371,7 @@ impl Actor {
 
     /// A keeper was to be started and none ever wrote a word. The next attempt's number keeps a late one out.
     async fn never_spawned(&mut self) {
-        let context = self.shared.clock.context();
+        let context = self.shared.context();
         self.decided(Input::Request(Request::StartAgain, By::ostler()), &context).await;
     }
 
@@ -413,7 +423,7 @@ impl Actor {
     }
 
     async fn exited(&mut self, exit: ExitFacts) {
-        let context = self.shared.clock.context();
+        let context = self.shared.context();
         self.decided(Input::Exited(exit), &context).await;
     }
 }

@@ -14,6 +14,8 @@ mod commits;
 mod guarding;
 mod intake;
 mod keeping;
+mod spending;
 mod timers;
 
 pub(crate) use actor::{Actor, Command, Handle};
+pub(crate) use spending::{Held, Spending};

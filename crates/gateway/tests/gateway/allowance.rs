@@ -1,6 +1,7 @@
 //! What a session may take of its model is held by the gateway itself.
 
 use std::{
+    collections::BTreeMap,
     io::{Read, Write},
     net::TcpStream,
     sync::atomic::{AtomicUsize, Ordering},
@@ -18,7 +19,7 @@ use crate::{
     model::{head, upstream},
 };
 
-const HUNDRED: Allowance = Allowance { tokens: Some(100), dollars: None };
+const HUNDRED: Allowance = Allowance { tokens: Some(100), dollars: None, prices: BTreeMap::new() };
 const CALL: &str = "POST /v1/messages HTTP/1.1\r\n\r\n";
 
 /// Answers each call with the same usage: 60 tokens.
@@ -70,7 +71,7 @@ fn the_call_after_the_end_waits_and_is_then_put_off() {
 
 #[test]
 fn a_call_that_waits_goes_on_when_more_is_allowed_and_goes_away_with_its_agent() {
-    let mut keeper = keeper(sixty(), Allowance { tokens: Some(0), dollars: None }, Duration::from_secs(60));
+    let mut keeper = keeper(sixty(), Allowance { tokens: Some(0), ..HUNDRED }, Duration::from_secs(60));
     let left = keeper.connect();
     (&left).write_all(CALL.as_bytes()).unwrap();
     let mut waiting = keeper.connect();
@@ -101,7 +102,7 @@ fn what_was_spent_outlives_a_gateway() {
 
 #[test]
 fn dollars_are_counted_with_ones_own_prices_and_what_has_none_ends_them() {
-    let dollars = |micros| Allowance { tokens: None, dollars: Some(Dollars(micros)) };
+    let dollars = |micros| Allowance { tokens: None, dollars: Some(Dollars(micros)), ..HUNDRED };
     // 50 and 10 tokens at 2 and 10 dollars a million.
     let mut usual = keeper(sixty(), dollars(200), Duration::ZERO);
     usual.ask(CALL);
@@ -126,9 +127,39 @@ fn dollars_are_counted_with_ones_own_prices_and_what_has_none_ends_them() {
     unknown.ask("POST /chat/completions HTTP/1.1\r\n\r\n");
     assert_eq!(unknown.call().usage, None);
     let spent = unknown.spent();
-    assert!(spent.is_unpriced && spent.tokens == 110, "what is not said is estimated: {spent:?}");
+    assert!(
+        spent.unpriced[""].budgeted() == 110 && spent.tokens == 110,
+        "what is not said is estimated: {spent:?}"
+    );
     let said = unknown.ask(CALL);
     assert!(is_refused(&said) && said.contains("a model without a price"), "{said}");
+}
+
+#[test]
+fn a_price_that_is_set_later_lets_a_held_session_go_on_and_counts_what_it_had_used() {
+    let unknown = upstream(|mut stream| {
+        head(&mut stream);
+        let body = r#"{"id":"msg_1","model":"new-model","usage":{"input_tokens":50,"output_tokens":10}}"#;
+        let length = body.len();
+        let head = format!("content-type: application/json\r\ncontent-length: {length}");
+        write!(stream, "HTTP/1.1 200 OK\r\n{head}\r\n\r\n{body}").unwrap();
+    });
+    let dollar = Allowance { tokens: None, dollars: Some(Dollars(1_000_000)), ..HUNDRED };
+    let mut keeper = keeper(unknown, dollar.clone(), Duration::ZERO);
+    assert!(keeper.ask(CALL).starts_with("HTTP/1.1 200 "));
+    keeper.call();
+    assert!(is_refused(&keeper.ask(CALL)), "nobody knows what was used");
+    keeper.call();
+    let price = Price { input: Dollars(1_000_000), output: Dollars(1_000_000), ..Price::default() };
+    let prices = BTreeMap::from([("new-model".to_owned(), price)]);
+    keeper.allow(Allowance { prices, ..dollar });
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !keeper.ask(CALL).starts_with("HTTP/1.1 200 ") {
+        assert!(Instant::now() < deadline, "the gateway does not hear of the price");
+        keeper.call();
+    }
+    keeper.call();
+    assert_eq!(keeper.spent().dollars, Dollars(120), "both calls, at the price that was set");
 }
 
 #[test]
@@ -141,7 +172,7 @@ fn only_calls_under_way_go_beyond_the_end_with_nobody_watching() {
         server.write_all(head(&mut client).as_bytes()).unwrap();
         let _ = std::io::copy(&mut server, &mut client);
     });
-    let keeper = keeper(counted, Allowance { tokens: Some(600), dollars: None }, Duration::ZERO);
+    let keeper = keeper(counted, Allowance { tokens: Some(600), ..HUNDRED }, Duration::ZERO);
     let agents: Vec<_> = (0..4)
         .map(|_| {
             let keeper = keeper.listener.local_addr().unwrap();

@@ -87,12 +87,12 @@ impl Keeper {
     }
 
     pub(crate) fn spent(&self) -> Spent {
-        self.order.model.as_ref().unwrap().spent
+        self.order.model.as_ref().unwrap().spent.clone()
     }
 
     pub(crate) fn allow(&mut self, allowance: Allowance) {
-        self.order.model.as_mut().unwrap().allowance = allowance;
         writeln!(self.records.get_mut(), "{}", serde_json::to_string(&allowance).unwrap()).unwrap();
+        self.order.model.as_mut().unwrap().allowance = allowance;
     }
 
     /// The gateway there is ends, and another one begins.

@@ -115,7 +115,7 @@ async fn a_used_up_budget_holds_until_it_is_raised() {
     let client = home.client().await;
     let step =
         json!({"repeat": 40, "every_ms": 20, "steps": [{"usage": {"output": 100}}, {"say": "tick {i}"}]});
-    let budget = Some(Budget { tokens: 1_000, when_used_up: WhenUsedUp::Hold });
+    let budget = Some(Budget { tokens: Some(1_000), dollars: None, when_used_up: WhenUsedUp::Hold });
     let id = client
         .create_session(CreateSession { budget, ..wanted(&scenario::of(vec![step.clone()])) })
         .await
@@ -128,7 +128,11 @@ async fn a_used_up_budget_holds_until_it_is_raised() {
         client.resume_session(ResumeSession { who: who.clone(), ..ResumeSession::default() }).await.is_err()
     );
     client
-        .resume_session(ResumeSession { who: who.clone(), max_tokens: Some(10_000), tape_bytes: None })
+        .resume_session(ResumeSession {
+            who: who.clone(),
+            max_tokens: Some(10_000),
+            ..ResumeSession::default()
+        })
         .await
         .unwrap();
     let done = home.reaches(&who, "the turn to end", |view| view.attention == Some(Attention::Idle)).await;
@@ -136,7 +140,7 @@ async fn a_used_up_budget_holds_until_it_is_raised() {
     let kinds: Vec<Kind> = home.events(&client, id).await.iter().map(|event| event.event.kind()).collect();
     assert!(kinds.contains(&Kind::BudgetWarned) && kinds.contains(&Kind::BudgetExceeded));
 
-    let budget = Some(Budget { tokens: 1_000, when_used_up: WhenUsedUp::Stop });
+    let budget = Some(Budget { tokens: Some(1_000), dollars: None, when_used_up: WhenUsedUp::Stop });
     let id = client
         .create_session(CreateSession { budget, ..wanted(&scenario::of(vec![step])) })
         .await

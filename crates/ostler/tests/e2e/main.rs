@@ -21,6 +21,7 @@ mod hidden;
 mod io_errors;
 mod life;
 mod model;
+mod money;
 mod network;
 mod notices;
 mod torture;

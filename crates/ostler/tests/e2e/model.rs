@@ -13,7 +13,6 @@ use std::{
 use ostler_client::CreateSession;
 use ostler_domain::{
     Budget, Event, Recorded, SessionId, Usage,
-    budget::WhenUsedUp,
     event::{UsageRecorded, UsageSource},
     session::{Attention, Outcome, Phase},
 };
@@ -25,13 +24,18 @@ use crate::OSTLER;
 const KEY: &str = "sk-the-real-key-of-this-test";
 
 /// A model that answers each call with the same usage, and remembers what it was asked.
-struct Model {
+pub(crate) struct Model {
     port: u16,
     heads: Arc<Mutex<Vec<String>>>,
 }
 
 impl Model {
-    fn start() -> Model {
+    pub(crate) fn start() -> Model {
+        Self::start_with("claude-sonnet-5")
+    }
+
+    /// One that calls itself so.
+    pub(crate) fn start_with(name: &'static str) -> Model {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let heads = Arc::new(Mutex::new(Vec::new()));
@@ -39,18 +43,18 @@ impl Model {
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let heads = remembered.clone();
-                thread::spawn(move || answer(stream.unwrap(), &heads));
+                thread::spawn(move || answer(stream.unwrap(), &heads, name));
             }
         });
         Model { port, heads }
     }
 
-    fn calls(&self) -> usize {
+    pub(crate) fn calls(&self) -> usize {
         self.heads.lock().unwrap().len()
     }
 }
 
-fn answer(mut stream: TcpStream, heads: &Mutex<Vec<String>>) {
+fn answer(mut stream: TcpStream, heads: &Mutex<Vec<String>>, name: &str) {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let mut byte = [0];
@@ -70,7 +74,7 @@ fn answer(mut stream: TcpStream, heads: &Mutex<Vec<String>>) {
         heads.len()
     };
     let body = json!({
-        "id": format!("msg_{call}"), "model": "claude-sonnet-5",
+        "id": format!("msg_{call}"), "model": name,
         "usage": {"input_tokens": 50, "cache_read_input_tokens": 7, "output_tokens": 10},
     });
     let body = body.to_string();
@@ -82,7 +86,7 @@ fn answer(mut stream: TcpStream, heads: &Mutex<Vec<String>>) {
 }
 
 /// A home whose scripted agents have a model.
-async fn home(model: &Model) -> Option<TestHome> {
+pub(crate) async fn home(model: &Model) -> Option<TestHome> {
     if !std::path::Path::new("/bin/bash").exists() {
         eprintln!("skipped: calls to the model need bash");
         return None;
@@ -102,13 +106,13 @@ async fn home(model: &Model) -> Option<TestHome> {
 }
 
 /// One call to the model, by hand, and whatever there is to be seen of keys.
-fn call() -> Value {
+pub(crate) fn call() -> Value {
     let script = "exec 3<>/dev/tcp/127.0.0.1/${HTTPS_PROXY##*:} && \
         printf 'POST /v1/messages HTTP/1.1\\r\\nx-api-key: dummy\\r\\nContent-Length: 2\\r\\n\\r\\n{}' >&3 && cat <&3; env";
     json!({"run": ["bash", "-c", script]})
 }
 
-fn used(events: &[Recorded]) -> Vec<UsageRecorded> {
+pub(crate) fn used(events: &[Recorded]) -> Vec<UsageRecorded> {
     let used = events.iter().filter_map(|recorded| match &recorded.event {
         Event::UsageRecorded(used) => Some(used.clone()),
         _ => None,
@@ -199,7 +203,7 @@ async fn a_budget_holds_with_no_daemon_and_the_held_call_goes_on_when_more_is_al
         |file: &str| json!({"run": ["bash", "-c", format!("until [ -e {file} ]; do sleep 0.02; done")]});
     wanted.initial_message = Some(scenario::of(vec![wait_for("go"), call(), call(), call()]));
     wanted.ends_with_turn = true;
-    wanted.budget = Some(Budget { tokens: 100, when_used_up: WhenUsedUp::Hold });
+    wanted.budget = Some(Budget { tokens: Some(100), ..Budget::default() });
     let session = client.create_session(wanted).await.unwrap().id;
     home.reaches(&session.to_string(), "a tool that runs", |view| view.attention == Some(Attention::Working))
         .await;

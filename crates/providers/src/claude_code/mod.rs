@@ -114,6 +114,10 @@ impl Provider for ClaudeCode {
 
     /// The daemon says `end_session` first. Alone, an end of input lets an idle agent go and a busy one finish its turn,
     /// so it is not waited for longer than the others.
+    fn has_plans(&self) -> bool {
+        true
+    }
+
     fn stop_ladder(&self) -> Vec<Rung> {
         [RungAction::CloseInput, RungAction::Signal(SIGTERM), RungAction::Kill]
             .map(|action| Rung { action, wait_ms: RUNG_MS })

@@ -100,6 +100,10 @@ impl Provider for Codex {
         Ok(Box::new(dialogue::CodexDialogue::restore(state)?))
     }
 
+    fn has_plans(&self) -> bool {
+        true
+    }
+
     fn stop_ladder(&self) -> Vec<Rung> {
         let wait_ms = RUNG_MS.min(u64::try_from(limits::STOP_RUNG.as_millis()).unwrap_or(RUNG_MS));
         [RungAction::CloseInput, RungAction::Signal(SIGTERM), RungAction::Kill]

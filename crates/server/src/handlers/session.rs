@@ -1,7 +1,7 @@
 //! SessionService.
 
 use ostler_domain::{Receipt, query::Page, session::WatchdogLimits};
-use ostler_engine::{Answer, NewSession};
+use ostler_engine::{Answer, NewSession, Raised};
 use ostler_wire::{
     from_proto,
     pb::{self, session_service_server::SessionService},
@@ -109,11 +109,9 @@ impl SessionService for Served {
     ) -> Result<Response<pb::ResumeSessionResponse>, Status> {
         let change = keyed!(request);
         let wanted = from_proto::resume_session(request.into_inner()).map_err(invalid)?;
-        let view = self
-            .engine
-            .resume(&wanted.who, wanted.max_tokens, wanted.tape_bytes, change)
-            .await
-            .map_err(refused)?;
+        let raised = Raised { tokens: wanted.max_tokens, dollars: wanted.max_dollars };
+        let view =
+            self.engine.resume(&wanted.who, raised, wanted.tape_bytes, change).await.map_err(refused)?;
         answer!(ResumeSessionResponse, view)
     }
 
@@ -223,6 +221,7 @@ fn new_session(wanted: wish::CreateSession) -> NewSession {
         name: wanted.name,
         prompt: wanted.initial_message,
         budget: wanted.budget,
+        when_used_up: wanted.when_used_up,
         timeout: wanted.timeout,
         restart: wanted.restart,
         approve: wanted.approve,

@@ -126,10 +126,15 @@ CREATE TABLE usage(
     cache_read INTEGER NOT NULL,
     cache_write INTEGER NOT NULL,
     output INTEGER NOT NULL,
-    reasoning INTEGER NOT NULL
+    reasoning INTEGER NOT NULL,
+    -- Millionths of a dollar, at the price that held then; NULL where the model had none.
+    cost INTEGER,
+    -- 1 where a subscription covers the call.
+    plan INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX usage_time ON usage(time);
 CREATE INDEX usage_session ON usage(session);
+CREATE INDEX usage_campaign ON usage(campaign, time);
 
 -- One row while all agents are halted.
 CREATE TABLE halt(

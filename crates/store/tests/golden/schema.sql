@@ -140,7 +140,11 @@ CREATE TABLE usage(
     cache_read INTEGER NOT NULL,
     cache_write INTEGER NOT NULL,
     output INTEGER NOT NULL,
-    reasoning INTEGER NOT NULL
+    reasoning INTEGER NOT NULL,
+    -- Millionths of a dollar, at the price that held then; NULL where the model had none.
+    cost INTEGER,
+    -- 1 where a subscription covers the call.
+    plan INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX approval_open ON approval(seq) WHERE state = 'open';
 CREATE INDEX approval_tail ON approval(tail);
@@ -166,5 +170,6 @@ CREATE INDEX session_provider_id ON session(provider_id) WHERE provider_id IS NO
 CREATE INDEX session_restart_due ON session(num) WHERE restart_due IS NOT NULL;
 CREATE INDEX session_tail ON session(tail);
 CREATE INDEX session_ticket ON session(ticket) WHERE ticket IS NOT NULL;
+CREATE INDEX usage_campaign ON usage(campaign, time);
 CREATE INDEX usage_session ON usage(session);
 CREATE INDEX usage_time ON usage(time);

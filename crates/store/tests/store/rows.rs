@@ -2,11 +2,12 @@
 
 use ostler_domain::{
     ApprovalId, Event, Kind, Receipt,
-    event::{Answer, MessageAccepted},
+    event::{Answer, MessageAccepted, UsageRecorded},
     id::Fragment,
+    price::Dollars,
     query::{Page, UsageBy, UsageFilter},
 };
-use ostler_store::{ApprovalState, CommitError, Store, block_on};
+use ostler_store::{ApprovalState, CampaignSpent, CommitError, Store, block_on};
 
 use crate::{
     samples::{
@@ -230,6 +231,44 @@ fn usage_adds_up_by_whatever_is_asked() {
     assert!(
         sum(UsageFilter { session: Some(session_id(99)), ..Default::default() }, UsageBy::Total).is_empty()
     );
+}
+
+#[test]
+fn costs_add_up_apart_from_what_a_plan_covers_and_from_what_has_no_price() {
+    let place = Place::new();
+    let store = place.open();
+    let mut owner = Owner::create(&store, 1);
+    let call = |model: &str, micros: Option<u64>, plan: bool| {
+        let used = UsageRecorded {
+            usage: usage(1),
+            model: Some(model.to_owned()),
+            cost: micros.map(Dollars),
+            plan,
+            ..UsageRecorded::default()
+        };
+        Event::UsageRecorded(used)
+    };
+    let calls = [
+        (at(1), call("old", Some(1), false)),
+        (at(5), call("priced", Some(100), false)),
+        (at(6), call("priced", Some(20), true)),
+        (at(7), call("unknown", None, false)),
+        (at(8), call("unknown", None, true)),
+    ];
+    owner.record(&store, calls.to_vec()).unwrap();
+    let sum = &block_on(store.usage(&UsageFilter::default(), UsageBy::Total)).unwrap()[0];
+    assert_eq!((sum.cost, sum.plan), (Dollars(101), Dollars(20)));
+    assert_eq!((sum.unpriced, sum.plan_unpriced), (usage(1), usage(1)));
+
+    let spent = |before| block_on(store.campaign_spent(campaign_id(1), at(2), before)).unwrap();
+    let first = spent(CampaignSpent::default());
+    assert_eq!((first.paid, first.tokens), (Dollars(100), usage(1).budgeted() * 4), "since the time");
+    assert_eq!(first.unpriced, [("unknown".to_owned(), usage(1))].into());
+    assert_eq!(spent(first.clone()), first, "nothing counts twice");
+    owner.record(&store, vec![(at(9), call("priced", Some(5), false))]).unwrap();
+    assert_eq!(spent(first).paid, Dollars(105), "only what is new is added");
+    let other = block_on(store.campaign_spent(campaign_id(2), at(0), CampaignSpent::default())).unwrap();
+    assert_eq!(other, CampaignSpent::default());
 }
 
 #[test]

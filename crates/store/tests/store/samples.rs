@@ -6,15 +6,16 @@ use ostler_domain::{
     ApprovalId, Budget, CampaignId, ConversationId, Deadline, Event, Kind, Message, MessageId, Mode, Now,
     Policy, SessionId, Time, Usage,
     approval::Applied,
-    budget::WhenUsedUp,
+    budget::{Period, WhenUsedUp},
     call::{DoneReported, StepEnded, StepStarted},
     campaign::{Campaign, Root},
     denied::{Denied, DeniedKind},
     event::*,
     gateway::{NetDecision, Network},
+    price::Dollars,
     session::{
-        Approve, Begin, Config, Created, Ended, Hold, Obituary, Outcome, Restart, RestartPolicy, Sandbox,
-        StopRequested, StopRule, Watchdog, WatchdogLimits, WatchdogRung,
+        Approve, Begin, Billing, Config, Created, Ended, Hold, Obituary, Outcome, Restart, RestartPolicy,
+        Sandbox, StopRequested, StopRule, Watchdog, WatchdogLimits, WatchdogRung,
     },
     time::BootId,
 };
@@ -84,7 +85,9 @@ pub(crate) fn created(n: u64) -> Created {
             provider: ["claude-code", "codex", "script"][(n % 3) as usize].to_owned(),
             model: Some(format!("model-{}", n % 2)),
             working_dir: format!("/home/ann/shop-{}", n % 3),
-            budget: Some(Budget { tokens: 1_000_000, when_used_up: WhenUsedUp::Stop }),
+            budget: Some(Budget { tokens: Some(1_000_000), dollars: None, when_used_up: WhenUsedUp::Stop }),
+            when_used_up: WhenUsedUp::Stop,
+            billing: Billing::Plan,
             timeout_us: Some(3_600_000_000),
             restart: RestartPolicy::OnFailure,
             approve: Approve::All,
@@ -137,7 +140,15 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
     };
     let raw = || Raw { text: "{\"odd\":".to_owned(), bytes: 7, at: 4_096 + n };
     let mark = || MessageMark { id: message_id(n), turn: Some(3) };
-    let reached = || BudgetReached { used: 800_000 + n, tokens: 1_000_000 };
+    let reached = || BudgetReached {
+        used: 1_600_000 + n,
+        tokens: Some(2_000_000),
+        spent: Some(Dollars(4_000_000)),
+        dollars: Some(Dollars(5_000_000)),
+        unpriced: Some("model-9".to_owned()),
+        campaign: Some(campaign_id(1)),
+        period: Some(Period::Day),
+    };
     match kind {
         Kind::DaemonStarted => Event::DaemonStarted(DaemonStarted {
             version: "0.1.0".to_owned(),
@@ -263,11 +274,18 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             source: UsageSource::Wire,
             call: Some(format!("msg_{n}")),
             said: Some(usage(n + 1)),
+            cost: (n % 3 == 1).then_some(Dollars(n * 1_000 + 7)),
+            prices: Some("2026-11-16".to_owned()),
+            plan: n % 4 == 1,
         }),
         Kind::BudgetWarned => Event::BudgetWarned(reached()),
         Kind::BudgetExceeded => Event::BudgetExceeded(reached()),
         Kind::BudgetChanged => Event::BudgetChanged(BudgetChanged {
-            budget: Some(Budget { tokens: 2_000_000, when_used_up: WhenUsedUp::Hold }),
+            budget: Some(Budget {
+                tokens: Some(2_000_000),
+                dollars: Some(Dollars(5_000_000)),
+                when_used_up: WhenUsedUp::Hold,
+            }),
             by: by(),
         }),
         Kind::MessageAccepted => Event::MessageAccepted(MessageAccepted {

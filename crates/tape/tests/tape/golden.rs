@@ -65,7 +65,8 @@ fn frames_to_a_keeper() {
     check_frame("stop", ToKeeper::Stop { by: "ada".into(), rule: "session stop".into(), ladder }, b"");
     check_frame("freeze", ToKeeper::Freeze { on: true }, b"");
     check_frame("limits", ToKeeper::Limits { tape_bytes: Some(1 << 33), allowance: None }, b"");
-    let allowance = Allowance { tokens: Some(1_000), dollars: Some(Dollars(2_500_000)) };
+    let allowance =
+        Allowance { tokens: Some(1_000), dollars: Some(Dollars(2_500_000)), ..Allowance::default() };
     check_frame("allowance", ToKeeper::Limits { tape_bytes: None, allowance: Some(allowance) }, b"");
     check_frame("remask", ToKeeper::Remask { paths: vec![".env".into(), "config/prod.key".into()] }, b"");
     check_frame("answer", ToKeeper::Answer { call: 4711 }, b"{\"call\":4711,\"ok\":{}}");

@@ -1,6 +1,6 @@
 //! The daemon and its store.
 
-use ostler_domain::event::By;
+use ostler_domain::{event::By, price::Dollars};
 
 use super::{Result, id, required, required_time, usage};
 use crate::{
@@ -66,6 +66,10 @@ pub fn usage_row(row: pb::UsageRow) -> Result<UsageRow> {
         usage: usage(required(row.usage, "usage")?),
         sessions: row.sessions,
         calls: row.calls,
+        cost: Dollars(row.micro_usd),
+        plan: Dollars(row.plan_micro_usd),
+        unpriced: row.unpriced.map(usage).unwrap_or_default(),
+        plan_unpriced: row.plan_unpriced.map(usage).unwrap_or_default(),
     })
 }
 

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use ostler_domain::{
     Budget, Secret,
+    budget::Amount,
     limits::{CALLER_KEY_BYTES, CALLER_KEYS},
+    price::Dollars,
     provider::CallerKeys,
     session::WatchdogLimits,
 };
@@ -25,7 +27,11 @@ pub fn add_campaign(request: pb::AddCampaignRequest) -> Result<AddCampaign> {
 
 pub fn create_session(request: pb::CreateSessionRequest) -> Result<CreateSession> {
     let when_used_up = or_default(request.on_budget, "on_budget", from::on_budget)?;
-    let budget = (request.max_tokens > 0).then_some(Budget { tokens: request.max_tokens, when_used_up });
+    let amount = Amount {
+        tokens: (request.max_tokens > 0).then_some(request.max_tokens),
+        dollars: request.max_micro_usd.map(Dollars),
+    };
+    let budget = (amount != Amount::default()).then(|| Budget::new(amount, when_used_up));
     Ok(CreateSession {
         campaign: text(request.campaign, "campaign")?,
         provider: text(request.provider, "provider")?,
@@ -33,6 +39,7 @@ pub fn create_session(request: pb::CreateSessionRequest) -> Result<CreateSession
         name: request.name.map(|name| id(&name, "name")).transpose()?,
         initial_message: request.initial_message,
         budget,
+        when_used_up,
         timeout: request.timeout.map(|span| duration(span, "timeout")).transpose()?,
         restart: or_default(request.restart_policy, "restart_policy", from::restart_policy)?,
         approve: or_default(request.approve, "approve", from::approve)?,
@@ -86,6 +93,7 @@ pub fn resume_session(request: pb::ResumeSessionRequest) -> Result<ResumeSession
     Ok(ResumeSession {
         who: text(request.who, "who")?,
         max_tokens: request.max_tokens,
+        max_dollars: request.max_micro_usd.map(Dollars),
         tape_bytes: request.tape_bytes,
     })
 }

@@ -6,6 +6,7 @@ use ostler_domain::{
     Budget, Message, Now, Usage,
     approval::Applied,
     event::{By, Leftover, Process},
+    price::{Cost, Dollars},
     query::{Scope, SessionFilter},
     session::{Doing, Obituary, Restart, Sandbox, View},
     time::{BootId, Deadline},
@@ -49,6 +50,7 @@ pub fn view(session: pb::Session) -> Result<View> {
         doing: session.doing.map(doing).transpose().map_err(|e| e.within("doing"))?,
         turns: session.turns,
         usage: usage(required(session.usage, "usage")?),
+        cost: session.cost.map(cost).unwrap_or_default(),
         budget: session.budget.map(budget).transpose().map_err(|e| e.within("budget"))?,
         messages_waiting: session.messages_waiting,
         approvals_open: session
@@ -73,7 +75,24 @@ pub fn usage(usage: pb::Usage) -> Usage {
 }
 
 pub fn budget(budget: pb::Budget) -> Result<Budget> {
-    Ok(Budget { tokens: budget.max_tokens, when_used_up: from::on_budget(budget.on_budget, "on_budget")? })
+    Ok(Budget {
+        tokens: (budget.max_tokens > 0).then_some(budget.max_tokens),
+        dollars: budget.max_micro_usd.map(Dollars),
+        when_used_up: from::on_budget(budget.on_budget, "on_budget")?,
+    })
+}
+
+pub fn cost(cost: pb::Cost) -> Cost {
+    Cost {
+        paid: Dollars(cost.micro_usd),
+        plan: Dollars(cost.plan_micro_usd),
+        unpriced: cost
+            .unpriced
+            .into_iter()
+            .map(|of| (of.model, of.usage.map(usage).unwrap_or_default()))
+            .collect(),
+        plan_unpriced: cost.plan_unpriced.map(usage).unwrap_or_default(),
+    }
 }
 
 pub fn obituary(obituary: pb::Obituary) -> Result<Obituary> {

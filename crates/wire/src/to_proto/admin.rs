@@ -63,6 +63,10 @@ pub fn usage_row(row: &UsageRow) -> pb::UsageRow {
         usage: Some(usage(row.usage)),
         sessions: row.sessions,
         calls: row.calls,
+        micro_usd: row.cost.0,
+        plan_micro_usd: row.plan.0,
+        unpriced: Some(usage(row.unpriced)),
+        plan_unpriced: Some(usage(row.plan_unpriced)),
     }
 }
 

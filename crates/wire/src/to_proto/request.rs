@@ -22,8 +22,7 @@ pub fn add_campaign(request: AddCampaign, id: RequestId) -> pb::AddCampaignReque
 }
 
 pub fn create_session(request: CreateSession, id: RequestId) -> pb::CreateSessionRequest {
-    let on_budget =
-        request.budget.map_or(pb::OnBudget::Unspecified, |budget| to::on_budget(budget.when_used_up));
+    let when_used_up = request.budget.map_or(request.when_used_up, |budget| budget.when_used_up);
     pb::CreateSessionRequest {
         request_id: id.to_string(),
         campaign: request.campaign,
@@ -31,8 +30,9 @@ pub fn create_session(request: CreateSession, id: RequestId) -> pb::CreateSessio
         model: request.model,
         name: request.name.map(String::from),
         initial_message: request.initial_message,
-        max_tokens: request.budget.map_or(0, |budget| budget.tokens),
-        on_budget: on_budget.into(),
+        max_tokens: request.budget.and_then(|budget| budget.tokens).unwrap_or(0),
+        max_micro_usd: request.budget.and_then(|budget| budget.dollars).map(|dollars| dollars.0),
+        on_budget: to::on_budget(when_used_up).into(),
         timeout: request.timeout.map(duration),
         restart_policy: to::restart_policy(request.restart).into(),
         approve: to::approve(request.approve).into(),
@@ -77,6 +77,7 @@ pub fn resume_session(request: ResumeSession, id: RequestId) -> pb::ResumeSessio
         request_id: id.to_string(),
         who: request.who,
         max_tokens: request.max_tokens,
+        max_micro_usd: request.max_dollars.map(|dollars| dollars.0),
         tape_bytes: request.tape_bytes,
         keys: BTreeMap::new(),
     }

@@ -4,6 +4,7 @@ use ostler_domain::{
     Budget, Usage,
     approval::Applied,
     event::{Leftover, Process},
+    price::Cost,
     query::{Scope, SessionFilter},
     session::{Doing, Obituary, Restart, View},
 };
@@ -45,6 +46,7 @@ pub fn view(view: &View) -> pb::Session {
         doing: view.doing.as_ref().map(doing),
         turns: view.turns,
         usage: Some(usage(view.usage)),
+        cost: Some(cost(&view.cost)),
         budget: view.budget.map(budget),
         messages_waiting: view.messages_waiting,
         open_approval_ids: view.approvals_open.iter().map(ToString::to_string).collect(),
@@ -65,7 +67,24 @@ pub fn usage(usage: Usage) -> pb::Usage {
 }
 
 pub fn budget(budget: Budget) -> pb::Budget {
-    pb::Budget { max_tokens: budget.tokens, on_budget: to::on_budget(budget.when_used_up).into() }
+    pb::Budget {
+        max_tokens: budget.tokens.unwrap_or(0),
+        on_budget: to::on_budget(budget.when_used_up).into(),
+        max_micro_usd: budget.dollars.map(|dollars| dollars.0),
+    }
+}
+
+pub fn cost(cost: &Cost) -> pb::Cost {
+    pb::Cost {
+        micro_usd: cost.paid.0,
+        plan_micro_usd: cost.plan.0,
+        unpriced: cost
+            .unpriced
+            .iter()
+            .map(|(model, tokens)| pb::UnpricedUsage { model: model.clone(), usage: Some(usage(*tokens)) })
+            .collect(),
+        plan_unpriced: Some(usage(cost.plan_unpriced)),
+    }
 }
 
 pub fn obituary(obituary: &Obituary) -> pb::Obituary {

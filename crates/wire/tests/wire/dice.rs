@@ -9,6 +9,7 @@ use ostler_domain::{
     budget::WhenUsedUp,
     campaign::{Campaign, Root},
     event::{Answer, AskKind, By, Leftover, Process, Text, UsageRecorded},
+    price::{Cost, Dollars},
     query::{EventFilter, Scope, SessionFilter},
     session::{
         Approve, Attention, Desired, Doing, Obituary, Outcome, Phase, Restart, RestartPolicy, Sandbox,
@@ -110,8 +111,18 @@ impl Dice {
         Usage { input, cache_read, cache_write, output, reasoning }
     }
 
+    fn cost(&mut self) -> Cost {
+        let (paid, plan) = (Dollars(self.number()), Dollars(self.number()));
+        let unpriced = self.maybe(|dice| (dice.text(), dice.usage())).into_iter().collect();
+        Cost { paid, plan, unpriced, plan_unpriced: self.usage() }
+    }
+
     fn budget(&mut self) -> Budget {
-        Budget { tokens: self.number().max(1), when_used_up: self.of(&[WhenUsedUp::Hold, WhenUsedUp::Stop]) }
+        Budget {
+            tokens: self.maybe(|dice| dice.number().max(1)),
+            dollars: Some(Dollars(self.number())),
+            when_used_up: self.of(&[WhenUsedUp::Hold, WhenUsedUp::Stop]),
+        }
     }
 
     fn restart(&mut self) -> Restart {
@@ -193,6 +204,7 @@ impl Dice {
             doing: self.maybe(|dice| Doing { text: dice.text(), since: dice.time() }),
             turns: self.small(),
             usage: self.usage(),
+            cost: self.cost(),
             budget: self.maybe(Self::budget),
             messages_waiting: self.small(),
             approvals_open: self.some(Self::approval_id),
@@ -367,7 +379,17 @@ impl Dice {
 
     pub(crate) fn usage_row(&mut self) -> UsageRow {
         let (key, name) = (self.text(), self.text());
-        UsageRow { key, name, usage: self.usage(), sessions: self.number(), calls: self.number() }
+        UsageRow {
+            key,
+            name,
+            usage: self.usage(),
+            sessions: self.number(),
+            calls: self.number(),
+            cost: Dollars(self.number()),
+            plan: Dollars(self.number()),
+            unpriced: self.usage(),
+            plan_unpriced: self.usage(),
+        }
     }
 
     pub(crate) fn progress(&mut self) -> Progress {
@@ -384,13 +406,17 @@ impl Dice {
     }
 
     pub(crate) fn create_session(&mut self) -> CreateSession {
+        let budget = self.maybe(Self::budget);
+        let when_used_up = self.of(&[WhenUsedUp::Hold, WhenUsedUp::Stop]);
         CreateSession {
             campaign: self.text(),
             provider: self.text(),
             model: self.maybe(Self::text),
             name: self.maybe(Self::name),
             initial_message: self.maybe(Self::text),
-            budget: self.maybe(Self::budget),
+            budget,
+            // They travel as one.
+            when_used_up: budget.map_or(when_used_up, |budget| budget.when_used_up),
             timeout: self.maybe(|dice| Duration::from_micros(dice.micros())),
             restart: self.restart_policy(),
             approve: self.of(&[Approve::Ask, Approve::All, Approve::Nobody, Approve::Policy]),
@@ -417,6 +443,7 @@ impl Dice {
         ResumeSession {
             who: self.text(),
             max_tokens: self.maybe(Self::number),
+            max_dollars: self.maybe(|dice| Dollars(dice.number())),
             tape_bytes: self.maybe(Self::number),
         }
     }

@@ -38,7 +38,9 @@ fn a_session_without_a_part_names_it() {
     check("updated_time", |session| {
         session.updated_time = Some(prost_types::Timestamp { seconds: 1, nanos: -1 })
     });
-    check("budget.on_budget", |session| session.budget = Some(pb::Budget { max_tokens: 1, on_budget: 0 }));
+    check("budget.on_budget", |session| {
+        session.budget = Some(pb::Budget { max_tokens: 1, on_budget: 0, max_micro_usd: None })
+    });
     check("restart.plan", |session| session.restart = Some(pb::RestartPlan { plan: None }));
 }
 

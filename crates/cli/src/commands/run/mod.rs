@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use ostler_client::{AddCampaign, Campaign, Client, CreateSession, Session};
 use ostler_domain::{
     Budget, Name, Reason, Refusal,
-    budget::WhenUsedUp,
+    budget::{Amount, WhenUsedUp},
     session::{Approve, RestartPolicy},
 };
 
@@ -60,9 +60,9 @@ pub(crate) struct RunArgs {
     /// Who answers the agent's questions
     #[arg(long, value_enum, default_value_t = ApproveMode::Policy)]
     approve: ApproveMode,
-    /// Tokens (input and output) it may use: 500k, 2M
-    #[arg(long, value_parser = parse::tokens, value_name = "TOKENS")]
-    budget: Option<u64>,
+    /// What it may use: 2usd, 500k (tokens of input and output), or both: 2usd,500k
+    #[arg(long, value_parser = parse::budget, value_name = "AMOUNT")]
+    budget: Option<Amount>,
     /// How long the session may live: 30m
     #[arg(long, value_parser = parse::time_limit, value_name = "SPAN")]
     timeout: Option<Duration>,
@@ -131,14 +131,13 @@ async fn refuse_while_halted(client: &Client) -> Result<(), Failure> {
 
 fn request(app: &App, args: &RunArgs, campaign: &Campaign, prompt: Option<String>) -> CreateSession {
     let person = args.detach || app.ui.has_person();
+    let when_used_up = if person { WhenUsedUp::Hold } else { WhenUsedUp::Stop };
     CreateSession {
         model: args.model.clone(),
         name: args.name.clone(),
         initial_message: prompt,
-        budget: args.budget.map(|tokens| Budget {
-            tokens,
-            when_used_up: if person { WhenUsedUp::Hold } else { WhenUsedUp::Stop },
-        }),
+        budget: args.budget.map(|amount| Budget::new(amount, when_used_up)),
+        when_used_up,
         timeout: args.timeout,
         restart: args.restart,
         approve: match args.approve {

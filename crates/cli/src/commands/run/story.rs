@@ -3,12 +3,12 @@
 use ostler_client::Session;
 use ostler_domain::{
     Event, Usage,
-    event::{Answer, StopReason},
+    event::{Answer, StopReason, UsageSource},
     session::Outcome,
 };
 use serde::Serialize;
 
-use crate::{exit_code, failure::of_outcome, signals::Asked};
+use crate::{exit_code, failure::of_outcome, screen::money::CostForm, signals::Asked};
 
 /// A run so far.
 #[derive(Debug, Default)]
@@ -21,6 +21,8 @@ pub(super) struct Story {
     denied: Vec<DeniedForm>,
     last_turn: Option<StopReason>,
     ended: bool,
+    /// Tokens were read off the wire.
+    has_wire: bool,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -76,6 +78,7 @@ impl Story {
                 rule: Some(denied.rule.clone()),
                 grant: denied.grant.clone(),
             }),
+            Event::UsageRecorded(used) => self.has_wire |= used.source == UsageSource::Wire,
             Event::TurnEnded(turn) => self.last_turn = Some(turn.stop_reason),
             Event::SessionStopped(_) | Event::SessionFailed(_) => self.ended = true,
             _ => {}
@@ -127,13 +130,24 @@ impl Story {
             result: self.answer(),
             turns: session.turns,
             usage: session.usage,
-            cost: None,
+            cost: (!session.usage.is_zero()).then(|| RunCost {
+                cost: CostForm::new(&session.cost),
+                source: if self.has_wire { "wire" } else { "report" },
+            }),
             denied: &self.denied,
             duration_ms: u64::try_from(until.since(session.created_at).as_millis()).unwrap_or(u64::MAX),
             obituary: session.obituary.as_ref().map(|obituary| obituary.sentence.as_str()),
             sandbox: session.sandbox.as_str(),
         }
     }
+}
+
+/// What a run cost, and who told of its tokens.
+#[derive(Serialize)]
+struct RunCost {
+    #[serde(flatten)]
+    cost: CostForm,
+    source: &'static str,
 }
 
 /// `ostler.run/1`
@@ -149,8 +163,8 @@ pub(super) struct ResultForm<'a> {
     result: Option<&'a str>,
     turns: u32,
     usage: Usage,
-    /// Tokens have no price here yet.
-    cost: Option<()>,
+    /// None where no model was called.
+    cost: Option<RunCost>,
     denied: &'a [DeniedForm],
     duration_ms: u64,
     obituary: Option<&'a str>,

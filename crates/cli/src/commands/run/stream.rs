@@ -16,7 +16,10 @@ use crate::{
     input::Lines,
     output::{Format, Line, Tone, Ui},
     questions::{Questions, Typed},
-    screen::activity::{Teller, Told},
+    screen::{
+        activity::{Teller, Told},
+        money,
+    },
     signals::{Asked, Signals},
     words,
 };
@@ -282,7 +285,11 @@ impl Stream<'_> {
         let (tone, sign) = if code == exit_code::OK { (Tone::Good, "✓") } else { (Tone::Bad, "✗") };
         let tokens = match session.usage.total() {
             0 => Line::new(),
-            total => Line::of(format!("{} tokens", words::count(total))),
+            total => {
+                let cost = money::short(&session.cost);
+                let space = if cost.is_empty() { "" } else { " " };
+                Line::of(format!("{} tokens{space}{cost}", words::count(total)))
+            }
         };
         let denied = match self.story.denied() {
             0 => Line::new(),

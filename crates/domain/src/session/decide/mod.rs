@@ -6,6 +6,7 @@
 mod approval;
 mod call;
 mod ending;
+mod money;
 mod report;
 mod request;
 
@@ -61,7 +62,7 @@ pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision
             Some(denied) => Event::Denied(denied),
             None => Event::Network(network),
         }),
-        Input::Wire(call) => report::used(&mut draft, UsageSource::Wire, call),
+        Input::Wire(call) => money::used(&mut draft, UsageSource::Wire, call),
         Input::Call { at, call } => call::decide(&mut draft, at, call),
         Input::Denied(denied) => draft.record(Event::Denied(denied)),
         Input::TapeDamaged { from, to } => draft.record(Event::TapeDamaged(TapeDamaged { from, to })),
@@ -69,6 +70,7 @@ pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision
         Input::Watchdog(watchdog) => draft.watchdog(watchdog),
         Input::TimedOut => draft.stop(StopRule::Timeout, By::ostler()),
         Input::ApprovalsDue => approval::time_out(&mut draft),
+        Input::Campaign(campaign) => money::campaign(&mut draft, &campaign),
     }
     Ok(draft.decision)
 }

@@ -1,15 +1,13 @@
 //! What the agent was understood to say.
 
-use super::{Draft, approval};
+use super::{Draft, approval, money};
 use crate::{
     ApprovalId, MessageId,
-    budget::{Standing, WhenUsedUp},
     event::{
-        ApprovalRequested, BackgroundChanged, BudgetReached, By, ContextReset, Event, MessageMark,
-        ProviderBound, RateLimited, Recovered, Started, StopReason, TurnEnded, TurnStarted, UsageRecorded,
-        UsageSource,
+        ApprovalRequested, BackgroundChanged, By, ContextReset, Event, MessageMark, ProviderBound,
+        RateLimited, Recovered, Started, StopReason, TurnEnded, TurnStarted, UsageSource,
     },
-    session::{CallUsage, Hold, Phase, Report, StopRule, state::Place},
+    session::{Phase, Report, StopRule, state::Place},
     time::Deadline,
 };
 
@@ -52,7 +50,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, report: Report) {
         Report::Opaque(raw) => draft.record_last(Event::Opaque(raw)),
         Report::Oversize(raw) => draft.record_last(Event::Oversize(raw)),
         Report::Partial(raw) => draft.record_last(Event::Partial(raw)),
-        Report::Usage(call) => used(draft, UsageSource::Report, call),
+        Report::Usage(call) => money::used(draft, UsageSource::Report, call),
         Report::ApprovalAsked { ask, tool, input, kind, action, subagent } => {
             let id = ApprovalId::new(draft.context.now.wall, draft.context.entropy);
             let (why, deadline) = (String::new(), None);
@@ -128,30 +126,5 @@ fn background(draft: &mut Draft<'_>, tasks: Vec<String>) {
     if draft.state.background() != tasks {
         draft.record(Event::BackgroundChanged(BackgroundChanged { tasks }));
         end_with_turn(draft);
-    }
-}
-
-pub(super) fn used(draft: &mut Draft<'_>, source: UsageSource, said: CallUsage) {
-    let usage = draft.state.ledger.clone().book(source, said.call.as_deref(), said.usage);
-    let CallUsage { usage: told, model, call } = said;
-    let said = (told != usage).then_some(told);
-    draft.record(Event::UsageRecorded(UsageRecorded { usage, model, source, call, said }));
-    let Some(budget) = draft.state.budget else { return };
-    let used = draft.state.usage().budgeted();
-    let reached = BudgetReached { used, tokens: budget.tokens };
-    match budget.standing(draft.state.usage()) {
-        Standing::Within => {}
-        Standing::Warned if draft.state.budget_warned => {}
-        Standing::Warned => draft.record(Event::BudgetWarned(reached)),
-        Standing::UsedUp if draft.state.holds().budget.is_some() || draft.state.phase() != Phase::Live => {}
-        Standing::UsedUp => {
-            draft.record(Event::BudgetExceeded(reached));
-            match budget.when_used_up {
-                WhenUsedUp::Hold => {
-                    draft.hold(Hold::Budget, format!("{used} of {} tokens used", budget.tokens))
-                }
-                WhenUsedUp::Stop => draft.stop(StopRule::Budget, By::ostler()),
-            }
-        }
     }
 }

@@ -5,12 +5,13 @@ use std::time::Duration;
 use super::{Draft, approval};
 use crate::{
     Message, Reason, Refusal,
-    budget::{Budget, Standing},
+    budget::{Amount, Budget, Standing, unpriced},
     event::{
         BudgetChanged, By, Event, InterruptRequested, MessageAccepted, ModelChanged, Paused, Resumed,
         TapeLimitRaised,
     },
     limits::{INBOX_MESSAGES, MESSAGE_BYTES, MODEL_BYTES},
+    price::Dollars,
     session::{AgentRequest, Desired, Effect, Hold, Phase, Request, StopRule},
     time::Deadline,
 };
@@ -46,7 +47,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, request: Request, by: By) -> Result<
 }
 
 /// After something that held the session is gone: start it, or say what waits.
-fn go_on(draft: &mut Draft<'_>) {
+pub(super) fn go_on(draft: &mut Draft<'_>) {
     match draft.state.phase() {
         Phase::Created => draft.start(),
         _ => draft.deliver(),
@@ -162,24 +163,26 @@ fn resume(
     }
     if let Some(budget) = budget {
         draft.record(Event::BudgetChanged(BudgetChanged { budget: Some(budget), by: by.clone() }));
-        draft.effect(Effect::Allow(budget.allowance()));
+    }
+    if budget.is_some() || draft.state.holds().budget.is_some() {
+        draft.effect(Effect::Allow(draft.state.allowance(&draft.context.prices)));
     }
     if let Some(bytes) = tape_bytes {
         draft.record(Event::TapeLimitRaised(TapeLimitRaised { bytes, by: by.clone() }));
         draft.effect(Effect::RaiseTapeLimit(bytes));
     }
+    if let Some(why) = &draft.state.holds().campaign_budget {
+        let campaign = draft.state.created().campaign.short();
+        return Err(Refusal::new(Reason::OverBudget, "the campaign's budget holds this session")
+            .because(why.clone())
+            .hint(
+                format!("ostler campaign set {campaign} budget=AMOUNT/PERIOD"),
+                "raises it, and lets its sessions go on",
+            ));
+    }
     if draft.state.holds().budget.is_some() {
-        let used_up =
-            draft.state.budget.is_some_and(|budget| budget.standing(draft.state.usage()) == Standing::UsedUp);
-        if used_up {
-            let short = draft.state.created().id.short();
-            let used = draft.state.usage().budgeted();
-            return Err(Refusal::new(Reason::OverBudget, format!("session {short} has used up its budget"))
-                .because(format!("{used} tokens used"))
-                .hint(
-                    format!("ostler resume {short} --budget {}", used.saturating_mul(2)),
-                    "raises the budget and goes on",
-                ));
+        if let Some(refusal) = over_budget(draft) {
+            return Err(refusal);
         }
         draft.release(Hold::Budget);
     }
@@ -195,6 +198,40 @@ fn resume(
     }
     go_on(draft);
     Ok(())
+}
+
+/// Why a session cannot go on with its budget as it is.
+fn over_budget(draft: &Draft<'_>) -> Option<Refusal> {
+    let budget = draft.state.budget?;
+    let used = draft.state.used(&draft.context.prices);
+    let short = draft.state.created().id.short();
+    let refuse = |message: String| Refusal::new(Reason::OverBudget, message);
+    match budget.standing(&used) {
+        Standing::Within | Standing::Warned => None,
+        Standing::UsedUp => {
+            let twice = Amount {
+                tokens: budget
+                    .tokens
+                    .filter(|most| used.tokens >= *most)
+                    .map(|_| used.tokens.saturating_mul(2)),
+                dollars: budget
+                    .dollars
+                    .filter(|most| used.dollars >= *most)
+                    .map(|_| Dollars(used.dollars.0.saturating_mul(2))),
+            };
+            let refusal = refuse(format!("session {short} has used up its budget"));
+            Some(
+                refusal
+                    .because(budget.amount().told(&used))
+                    .hint(format!("ostler resume {short} --budget {twice}"), "raises the budget and goes on"),
+            )
+        }
+        Standing::Unpriced(model) => {
+            let (why, cure) = unpriced(&model);
+            let refusal = refuse(format!("nobody knows how much of its budget session {short} has used"));
+            Some(refusal.because(why).hint(cure, "says what its tokens cost; then resume it"))
+        }
+    }
 }
 
 fn halt(draft: &mut Draft<'_>, freeze: bool, by: By) {

@@ -1,0 +1,122 @@
+//! Money: `$3.18`, `~$0.21` for what a subscription covers, `?` for what nobody knows.
+
+use ostler_domain::{
+    Usage,
+    price::{Cost, Dollars},
+};
+use serde::Serialize;
+
+/// In a column. Empty where nothing was used.
+pub(crate) fn short(cost: &Cost) -> String {
+    let is_unknown = !cost.unpriced.is_empty();
+    let paid = match (cost.paid, is_unknown) {
+        (Dollars(0), true) => "?".to_owned(),
+        (Dollars(0), false) => String::new(),
+        (paid, true) => format!("{paid}+?"),
+        (paid, false) => paid.to_string(),
+    };
+    let plan = match (cost.plan, cost.plan_unpriced.is_zero()) {
+        (Dollars(0), true) => String::new(),
+        (Dollars(0), false) => "~?".to_owned(),
+        (plan, true) => format!("~{plan}"),
+        (plan, false) => format!("~{plan}+?"),
+    };
+    [paid, plan].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// In a sentence: what is unknown has its cure beside it.
+pub(crate) fn long(cost: &Cost) -> String {
+    match cost.unpriced.keys().find(|model| !model.is_empty()) {
+        Some(model) => format!("{}, no price of {model} (ostler price set)", short(cost)),
+        None => short(cost),
+    }
+}
+
+/// `today $7.67 of $25.00, ~$0.21 on plan`
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Today {
+    pub(crate) paid: Dollars,
+    pub(crate) plan: Dollars,
+    /// Some of it has no price.
+    pub(crate) is_unknown: bool,
+    /// What all campaigns that were at work may cost a day, and by which day that is counted.
+    pub(crate) budget: Option<Dollars>,
+    pub(crate) tokens: u64,
+}
+
+impl Today {
+    pub(crate) fn words(&self) -> String {
+        if self.tokens == 0 && self.budget.is_none() {
+            return String::new();
+        }
+        let day = if self.budget.is_some() { "today (UTC)" } else { "today" };
+        let paid = match (self.paid, self.is_unknown) {
+            (Dollars(0), true) => "cost unknown".to_owned(),
+            (paid, true) => format!("{paid} + unknown"),
+            (paid, false) => paid.to_string(),
+        };
+        let of = self.budget.map(|budget| format!(" of {budget}")).unwrap_or_default();
+        let plan = match self.plan {
+            Dollars(0) => String::new(),
+            plan => format!(", ~{plan} on plan"),
+        };
+        format!("{day} {paid}{of}{plan}")
+    }
+}
+
+/// A cost, as programs read it.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct CostForm {
+    /// Of the part that has a price; null where none has.
+    amount: Option<Dollars>,
+    currency: &'static str,
+    /// Whether that is all of it.
+    is_known: bool,
+    /// What a subscription covers, at the prices that others pay.
+    plan: Dollars,
+    unpriced: Usage,
+    unpriced_models: Vec<String>,
+}
+
+impl CostForm {
+    pub(crate) fn new(cost: &Cost) -> CostForm {
+        let is_known = cost.unpriced.is_empty();
+        CostForm {
+            amount: (is_known || cost.paid != Dollars(0)).then_some(cost.paid),
+            currency: "USD",
+            is_known,
+            plan: cost.plan,
+            unpriced: cost.unpriced.values().fold(Usage::default(), |sum, usage| sum + *usage),
+            unpriced_models: cost.unpriced.keys().filter(|model| !model.is_empty()).cloned().collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_unknown_is_never_nothing() {
+        let tokens = Usage { output: 5, ..Usage::default() };
+        let known = Cost { paid: Dollars(3_180_000), ..Cost::default() };
+        let unpriced = [("new-model".to_owned(), tokens)].into();
+        let unknown = Cost { unpriced, ..Cost::default() };
+        let both = Cost { paid: known.paid, ..unknown.clone() };
+        let plan = Cost { plan: Dollars(210_000), ..Cost::default() };
+        let said = [&Cost::default(), &known, &unknown, &both, &plan].map(short);
+        assert_eq!(said, ["", "$3.18", "?", "$3.18+?", "~$0.2100"]);
+        assert_eq!(long(&both), "$3.18+?, no price of new-model (ostler price set)");
+        assert_eq!((CostForm::new(&unknown).amount, CostForm::new(&both).is_known), (None, false));
+    }
+
+    #[test]
+    fn a_day_is_told_with_its_budget_and_what_a_plan_covers() {
+        let today = Today { paid: Dollars(7_670_000), tokens: 9, ..Today::default() };
+        assert_eq!(today.words(), "today $7.67");
+        let whole = Today { budget: Some(Dollars(25_000_000)), plan: Dollars(2_100_000), ..today };
+        assert_eq!(whole.words(), "today (UTC) $7.67 of $25.00, ~$2.10 on plan");
+        assert_eq!(Today { is_unknown: true, paid: Dollars(0), ..today }.words(), "today cost unknown");
+        assert_eq!(Today::default().words(), "");
+    }
+}

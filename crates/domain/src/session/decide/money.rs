@@ -1,0 +1,117 @@
+//! What the agent's calls took, and the budgets that this counts against: the session's own and the campaign's.
+
+use super::{Draft, request};
+use crate::{
+    Usage,
+    budget::{Amount, Standing, Used, WhenUsedUp, unpriced},
+    event::{BudgetReached, By, Event, UsageRecorded, UsageSource},
+    session::{Billing, CallUsage, CampaignUse, Hold, Phase, StopRule},
+};
+
+pub(super) fn used(draft: &mut Draft<'_>, source: UsageSource, said: CallUsage) {
+    let usage = draft.state.ledger.clone().book(source, said.call.as_deref(), said.usage);
+    let recorded = priced(draft, source, said, usage);
+    draft.record(Event::UsageRecorded(recorded));
+    check(draft);
+}
+
+/// The call at the price that holds now: what it cost is told with it, and does not change with later prices.
+fn priced(draft: &Draft<'_>, source: UsageSource, said: CallUsage, usage: Usage) -> UsageRecorded {
+    let CallUsage { usage: told, model, call } = said;
+    let prices = &draft.context.prices;
+    let quote = model.as_deref().or(draft.state.model()).and_then(|model| prices.quote(model));
+    let quote = quote.filter(|_| !usage.is_zero());
+    UsageRecorded {
+        cost: quote.map(|quote| quote.price.of(&usage)),
+        prices: quote.and_then(|quote| quote.table).map(str::to_owned),
+        plan: draft.state.created().config.billing == Billing::Plan,
+        said: (told != usage).then_some(told),
+        usage,
+        model,
+        source,
+        call,
+    }
+}
+
+/// Looks at the session's own budget.
+fn check(draft: &mut Draft<'_>) {
+    let Some(budget) = draft.state.budget else { return };
+    let used = draft.state.used(&draft.context.prices);
+    let reached = BudgetReached::new(budget.amount(), &used);
+    match budget.standing(&used) {
+        Standing::Within => {}
+        Standing::Warned if draft.state.budget_warned => {}
+        Standing::Warned => draft.record(Event::BudgetWarned(reached)),
+        Standing::UsedUp | Standing::Unpriced(_)
+            if draft.state.holds().budget.is_some() || draft.state.phase() != Phase::Live => {}
+        Standing::UsedUp | Standing::Unpriced(_) => {
+            let reason = reached.reason();
+            draft.record(Event::BudgetExceeded(reached));
+            match budget.when_used_up {
+                WhenUsedUp::Hold => draft.hold(Hold::Budget, reason),
+                WhenUsedUp::Stop => draft.stop(StopRule::Budget, By::ostler()),
+            }
+        }
+    }
+}
+
+/// The campaign's use of its budget is known anew: its sessions are held, or go on.
+pub(super) fn campaign(draft: &mut Draft<'_>, campaign: &CampaignUse) {
+    let config = &draft.state.created().config;
+    let when_used_up = config.when_used_up;
+    let amount = campaign.budget.map(|budget| budget.amount()).unwrap_or_default();
+    // What a subscription covers is in no budget of dollars.
+    let dollars = amount.dollars.filter(|_| config.billing == Billing::Calls);
+    let amount = Amount { dollars, ..amount };
+    let is_held = draft.state.holds().campaign_budget.is_some();
+    match amount.standing(&campaign.used) {
+        Standing::Within | Standing::Warned if is_held => {
+            draft.release(Hold::CampaignBudget);
+            request::go_on(draft);
+        }
+        Standing::Within | Standing::Warned => {}
+        Standing::UsedUp | Standing::Unpriced(_) if is_held || draft.state.phase() > Phase::Live => {}
+        Standing::UsedUp | Standing::Unpriced(_) => {
+            let reached = BudgetReached {
+                campaign: Some(draft.state.created().campaign),
+                period: campaign.budget.map(|budget| budget.period),
+                ..BudgetReached::new(amount, &campaign.used)
+            };
+            let reason = format!("campaign {}: {}", campaign.name, reached.reason());
+            draft.record(Event::BudgetExceeded(reached));
+            match when_used_up {
+                WhenUsedUp::Hold => draft.hold(Hold::CampaignBudget, reason),
+                WhenUsedUp::Stop => draft.stop(StopRule::Budget, By::ostler()),
+            }
+        }
+    }
+}
+
+impl BudgetReached {
+    fn amount(&self) -> Amount {
+        Amount { tokens: self.tokens, dollars: self.dollars }
+    }
+
+    /// What is used of it, or why nobody knows that; with the cure.
+    pub fn reason(&self) -> String {
+        let period = self.period.map(|period| format!(" {}", period.words())).unwrap_or_default();
+        let used = Used { tokens: self.used, dollars: self.spent.unwrap_or_default(), unpriced: None };
+        match (&self.unpriced, self.dollars) {
+            (Some(model), Some(most)) if self.amount().standing(&used) != Standing::UsedUp => {
+                let (why, cure) = unpriced(model);
+                format!("{why}, so nobody knows how much of {most} is used{period}: {cure}")
+            }
+            _ => format!("{}{period}", self.amount().told(&used)),
+        }
+    }
+
+    /// For an obituary, after "because".
+    pub fn sentence(&self) -> String {
+        let whose = if self.campaign.is_some() { "its campaign's" } else { "its" };
+        let of = self.amount();
+        match &self.unpriced {
+            Some(_) => self.reason(),
+            None => format!("{whose} budget of {of} was used up ({})", self.reason()),
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Budgets in dollars, a session's own and its campaign's.
+
+use std::sync::Arc;
+
+use ostler_domain::{
+    Budget, Event, Kind, Reason, Usage,
+    budget::{CampaignBudget, Used, WhenUsedUp},
+    event::{By, UsageRecorded},
+    price::{Dollars, Price, PriceBook},
+    session::{
+        Approve, Attention, Billing, CallUsage, CampaignUse, Created, Effect, Input, Link, Outcome, Phase,
+        Report, Request, RestartPolicy, State, create, decide,
+    },
+};
+
+use crate::any::{context, created, message, time};
+
+const CENT: u64 = 10_000;
+
+struct Purse {
+    state: State,
+    events: Vec<Event>,
+    effects: Vec<Effect>,
+    prices: PriceBook,
+    step: u64,
+}
+
+impl Purse {
+    fn of(created: Created) -> Purse {
+        let events = create(created, vec![(message(0), None)], &By("ann".into()));
+        let state = State::replay(events.iter().map(|event| (time(0), event))).unwrap();
+        Purse { state, events: Vec::new(), effects: Vec::new(), prices: PriceBook::default(), step: 0 }
+    }
+
+    /// At work, with a budget of so many cents.
+    fn with(cents: u64, when_used_up: WhenUsedUp) -> Purse {
+        let dollars = Some(Dollars(cents * CENT));
+        let budget = Budget { tokens: None, dollars, when_used_up };
+        let mut purse = Purse::of(created(RestartPolicy::Never, Approve::Ask, false, Some(budget)));
+        purse.work();
+        purse
+    }
+
+    fn work(&mut self) {
+        self.request(Request::Start).unwrap();
+        self.input(Input::Report(Report::Ready { provider_id: None, model: None })).unwrap();
+        self.input(Input::Report(Report::TurnStarted { messages: vec![message(0).id] })).unwrap();
+    }
+
+    fn input(&mut self, input: Input) -> Result<(), Reason> {
+        self.step += 1;
+        let mut context = context(self.step);
+        context.prices = Arc::new(self.prices.clone());
+        let decision = decide(&self.state, input, &context).map_err(|refusal| refusal.reason)?;
+        for event in &decision.events {
+            self.state.apply(context.now.wall, event);
+        }
+        self.events.extend(decision.events);
+        self.effects = decision.effects;
+        Ok(())
+    }
+
+    fn request(&mut self, request: Request) -> Result<(), Reason> {
+        self.input(Input::Request(request, By("ann".into())))
+    }
+
+    /// A call that costs so many cents: claude-sonnet-5 takes 10 dollars for a million tokens of output.
+    fn call(&mut self, model: &str, cents: u64) {
+        let usage = Usage { output: cents * 1_000, ..Usage::default() };
+        let call = CallUsage { usage, model: Some(model.to_owned()), call: None };
+        self.input(Input::Wire(call)).unwrap();
+    }
+
+    fn count(&self, kind: Kind) -> usize {
+        self.events.iter().filter(|event| event.kind() == kind).count()
+    }
+
+    fn last_usage(&self) -> &UsageRecorded {
+        let used = self.events.iter().rev().find_map(|event| match event {
+            Event::UsageRecorded(used) => Some(used),
+            _ => None,
+        });
+        used.unwrap()
+    }
+
+    fn attention(&self) -> Option<Attention> {
+        self.state.attention(Link::Attached)
+    }
+
+    fn campaign(&mut self, text: &str, cents: u64) {
+        let used = Used { tokens: 0, dollars: Dollars(cents * CENT), unpriced: None };
+        let budget = CampaignBudget::parse(text);
+        self.input(Input::Campaign(CampaignUse { name: "shop".to_owned(), budget, used })).unwrap();
+    }
+}
+
+fn resume(cents: u64) -> Request {
+    let dollars = Some(Dollars(cents * CENT));
+    Request::Resume { budget: Some(Budget { dollars, ..Budget::default() }), tape_bytes: None }
+}
+
+#[test]
+fn dollars_warn_once_hold_and_go_on_when_more_is_allowed() {
+    let mut purse = Purse::with(100, WhenUsedUp::Hold);
+    purse.call("claude-sonnet-5", 85);
+    purse.call("claude-sonnet-5", 5);
+    assert_eq!(purse.count(Kind::BudgetWarned), 1);
+    let used = purse.last_usage();
+    assert_eq!((used.cost, used.plan), (Some(Dollars(5 * CENT)), false));
+    assert!(used.prices.is_some(), "the table's date is told with it");
+    purse.call("claude-sonnet-5", 20);
+    assert_eq!(purse.attention(), Some(Attention::BudgetHold));
+    assert!(purse.state.view().evidence.contains("$1.10 of $1.00 used"), "{}", purse.state.view().evidence);
+    assert_eq!(purse.effects, [Effect::Freeze(true)]);
+    assert_eq!(purse.request(resume(105)), Err(Reason::OverBudget), "that is not enough");
+    purse.request(resume(500)).unwrap();
+    assert_eq!(purse.attention(), Some(Attention::Working));
+    let allowed = purse.effects.iter().any(
+        |effect| matches!(effect, Effect::Allow(allowance) if allowance.dollars == Some(Dollars(500 * CENT))),
+    );
+    assert!(allowed, "{:?}", purse.effects);
+}
+
+#[test]
+fn without_a_person_dollars_end_the_session() {
+    let mut purse = Purse::with(100, WhenUsedUp::Stop);
+    purse.call("claude-sonnet-5", 100);
+    assert_eq!(purse.state.phase(), Phase::Stopping);
+    let how = ostler_domain::session::How::Signaled { signal: 15 };
+    let exit = ostler_domain::session::ExitFacts {
+        how,
+        oom: false,
+        leftovers: Vec::new(),
+        asked: None,
+        wish: None,
+        rung: None,
+    };
+    purse.input(Input::Exited(exit)).unwrap();
+    assert_eq!(purse.state.outcome(), Some(Outcome::Budget));
+    let sentence = purse.state.view().evidence;
+    assert_eq!(sentence, "Stopped because its budget of 1usd was used up ($1.00 of $1.00 used).");
+}
+
+#[test]
+fn a_model_without_a_price_holds_until_it_has_one_and_is_never_counted_as_nothing() {
+    let mut purse = Purse::with(100, WhenUsedUp::Hold);
+    purse.call("new-model", 10);
+    assert_eq!(purse.attention(), Some(Attention::BudgetHold));
+    let evidence = purse.state.view().evidence;
+    assert!(evidence.contains("ostler price set new-model input=DOLLARS"), "{evidence}");
+    assert_eq!(purse.last_usage().cost, None);
+    assert_eq!(purse.request(resume(900)), Err(Reason::OverBudget), "more dollars do not help");
+    let price = Price { output: Dollars(10_000_000), ..Price::default() };
+    purse.prices.own.insert("new-model".to_owned(), price);
+    purse.request(resume(100)).unwrap();
+    assert_eq!(purse.attention(), Some(Attention::Working));
+    let told = purse.effects.iter().find_map(|effect| match effect {
+        Effect::Allow(allowance) => allowance.prices.get("new-model").copied(),
+        _ => None,
+    });
+    assert_eq!(told, Some(price), "its gateway hears of the price");
+    assert_eq!(purse.state.used(&purse.prices).dollars, Dollars(10 * CENT), "what was used before counts");
+    purse.call("new-model", 95);
+    assert_eq!(purse.attention(), Some(Attention::BudgetHold));
+    assert_eq!(purse.last_usage().prices, None, "a person set the price");
+}
+
+#[test]
+fn a_later_price_does_not_change_what_a_call_cost() {
+    let mut purse = Purse::with(100, WhenUsedUp::Hold);
+    purse.call("claude-sonnet-5", 50);
+    purse.prices.own.insert("claude-sonnet-5".to_owned(), Price { output: Dollars(1), ..Price::default() });
+    assert_eq!(purse.state.used(&purse.prices).dollars, Dollars(50 * CENT));
+}
+
+#[test]
+fn what_a_plan_covers_is_told_and_in_no_budget_of_dollars() {
+    let budget = Budget { dollars: Some(Dollars(CENT)), ..Budget::default() };
+    let mut plan = created(RestartPolicy::Never, Approve::Ask, false, Some(budget));
+    plan.config.billing = Billing::Plan;
+    let mut purse = Purse::of(plan);
+    purse.work();
+    purse.call("claude-sonnet-5", 500);
+    purse.call("new-model", 500);
+    assert!(purse.last_usage().plan);
+    assert_eq!(purse.attention(), Some(Attention::Working));
+    assert_eq!((purse.state.cost().paid, purse.state.cost().plan), (Dollars(0), Dollars(500 * CENT)));
+    purse.campaign("1usd/day", 500);
+    assert_eq!(purse.attention(), Some(Attention::Working), "nor in the campaign's");
+}
+
+#[test]
+fn a_campaign_s_budget_holds_its_sessions_and_lets_them_go_on() {
+    let mut purse = Purse::of(created(RestartPolicy::Never, Approve::Ask, false, None));
+    purse.work();
+    purse.campaign("1usd/day", 99);
+    assert_eq!(purse.attention(), Some(Attention::Working));
+    purse.campaign("1usd/day", 120);
+    purse.campaign("1usd/day", 130);
+    assert_eq!((purse.attention(), purse.count(Kind::BudgetExceeded)), (Some(Attention::BudgetHold), 1));
+    assert_eq!(
+        purse.state.view().evidence,
+        "campaign shop: $1.20 of $1.00 used today (UTC)",
+        "as it was when it was held"
+    );
+    assert_eq!(purse.request(resume(900)), Err(Reason::OverBudget), "the session's own would not help");
+    // The next day, or more was allowed.
+    purse.campaign("1usd/day", 0);
+    assert_eq!(
+        (purse.attention(), purse.effects.as_slice()),
+        (Some(Attention::Working), &[Effect::Freeze(false)][..])
+    );
+
+    let mut headless = created(RestartPolicy::Never, Approve::Ask, false, None);
+    headless.config.when_used_up = WhenUsedUp::Stop;
+    let mut headless = Purse::of(headless);
+    headless.work();
+    headless.campaign("1usd/day", 120);
+    assert_eq!(headless.state.phase(), Phase::Stopping);
+}
+
+#[test]
+fn a_session_of_a_used_up_campaign_waits_to_be_started() {
+    let mut purse = Purse::of(created(RestartPolicy::Never, Approve::Ask, false, None));
+    purse.campaign("1usd/day", 120);
+    purse.request(Request::Start).unwrap();
+    assert_eq!(purse.state.phase(), Phase::Created);
+    assert!(purse.state.view().evidence.contains("campaign shop"), "{}", purse.state.view().evidence);
+    purse.campaign("5usd/day", 120);
+    assert_eq!(purse.state.phase(), Phase::Starting);
+}

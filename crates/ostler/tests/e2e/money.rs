@@ -1,0 +1,215 @@
+//! Budgets in dollars, of sessions and of campaigns, held by gateways with and without a daemon.
+
+use std::{fs, time::Duration};
+
+use ostler_client::{Client, CreateSession, ListEvents, Place, query::EventFilter};
+use ostler_domain::{
+    Budget, Event, Kind, Reason, SessionId,
+    budget::WhenUsedUp,
+    price::Dollars,
+    session::{Attention, Outcome, View},
+};
+use ostler_testkit::{TestHome, scenario, wait};
+use serde_json::{Value, json};
+
+use crate::model::{Model, call, home, used};
+
+/// 50, 7 and 10 tokens at 2, 0.2 and 10 dollars a million.
+const CALL: Dollars = Dollars(201);
+
+fn waits_for(file: &str) -> Value {
+    json!({"run": ["bash", "-c", format!("until [ -e {file} ]; do sleep 0.02; done")]})
+}
+
+async fn begin(client: &Client, steps: Vec<Value>, dollars: Option<u64>, when_used_up: WhenUsedUp) -> View {
+    let mut wanted = CreateSession::new("shop", "script");
+    wanted.initial_message = Some(scenario::of(steps));
+    wanted.ends_with_turn = true;
+    wanted.when_used_up = when_used_up;
+    wanted.budget =
+        dollars.map(|micros| Budget { tokens: None, dollars: Some(Dollars(micros)), when_used_up });
+    client.create_session(wanted).await.unwrap()
+}
+
+fn set(home: &TestHome, budget: &str) {
+    let set = home.run(&["campaign", "set", "shop", &format!("budget={budget}")]);
+    assert!(set.status.success(), "{set:?}");
+}
+
+async fn held(home: &TestHome, id: SessionId) -> View {
+    let is_held = |view: &View| view.attention == Some(Attention::BudgetHold);
+    home.reaches(&id.to_string(), "a budget that holds", is_held).await
+}
+
+#[tokio::test]
+async fn dollars_hold_with_no_daemon_and_the_held_call_goes_on_when_more_is_allowed() {
+    let model = Model::start();
+    let Some(home) = home(&model).await else { return };
+    let client = home.client().await;
+    let steps = vec![waits_for("go"), call(), call(), call()];
+    let id = begin(&client, steps, Some(400), WhenUsedUp::Hold).await.id;
+    home.reaches(&id.to_string(), "a tool that runs", |view| view.attention == Some(Attention::Working))
+        .await;
+    home.kill_daemon();
+    fs::write(home.campaign_dir().join("go"), "").unwrap();
+    wait::until("two calls", wait::PATIENCE, || model.calls() == 2);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(model.calls(), 2, "the gateway holds the third by itself");
+    let client = home.start().await;
+    let view = held(&home, id).await;
+    assert_eq!(view.cost.paid, Dollars(2 * CALL.0));
+    assert!(view.evidence.contains("$0.0004 of $0.0004 used"), "{}", view.evidence);
+    let costs: Vec<_> = used(&home.events(&client, id).await).iter().map(|used| used.cost).collect();
+    assert_eq!(costs, [Some(CALL), Some(CALL)], "what a call cost is recorded with it");
+    let resumed = home.run(&["resume", &id.to_string(), "--budget", "1usd"]);
+    assert!(resumed.status.success(), "{resumed:?}");
+    assert_eq!(home.ended(&id.to_string()).await.outcome, Some(Outcome::Done));
+    assert_eq!(model.calls(), 3);
+
+    // Another price changes nothing about what was paid.
+    let priced = home.run(&["price", "set", "claude-sonnet-5", "input=1000", "output=1000"]);
+    assert!(priced.status.success(), "{priced:?}");
+    let cost: Value = serde_json::from_slice(&home.run(&["cost", "-o", "json"]).stdout).unwrap();
+    assert_eq!(cost["total"]["cost"], "0.000603", "{cost}");
+    let listed = String::from_utf8(home.run(&["ls", "-a"]).stdout).unwrap();
+    assert!(listed.contains("COST") && listed.contains("$0.0006"), "{listed}");
+}
+
+#[tokio::test]
+async fn without_a_person_dollars_end_the_run_with_exit_11() {
+    let model = Model::start();
+    let Some(home) = home(&model).await else { return };
+    let prompt = scenario::of(vec![call(), call(), call()]);
+    let run = home.run(&["run", "-p", "script", "--budget", "0.0004usd", "-o", "json", &prompt]);
+    assert_eq!(run.status.code(), Some(11), "{run:?}");
+    let told: Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!((&told["outcome"], &told["cost"]["amount"]), (&json!("budget"), &json!("0.000402")), "{told}");
+    assert_eq!(told["cost"]["source"], "wire", "{told}");
+    assert!(told["obituary"].as_str().unwrap().contains("budget of 0.0004usd was used up"), "{told}");
+    assert_eq!(model.calls(), 2);
+    let id = told["session"].as_str().unwrap();
+    let sent = home.run(&["send", id, "go on"]);
+    assert_eq!(sent.status.code(), Some(4), "{sent:?}");
+}
+
+#[tokio::test]
+async fn a_campaign_s_dollars_are_shared_by_its_sessions_and_hold_with_no_daemon() {
+    let model = Model::start();
+    let Some(home) = home(&model).await else { return };
+    // Ten calls.
+    set(&home, "0.00201usd/day");
+    let client = home.client().await;
+    let steps = || {
+        let calls = (0..12).map(|_| call());
+        std::iter::once(waits_for("go")).chain(calls).collect::<Vec<_>>()
+    };
+    let first = begin(&client, steps(), None, WhenUsedUp::Hold).await.id;
+    let second = begin(&client, steps(), None, WhenUsedUp::Hold).await.id;
+    for id in [first, second] {
+        home.reaches(&id.to_string(), "a tool that runs", |view| {
+            view.attention == Some(Attention::Working) && view.doing.is_some()
+        })
+        .await;
+    }
+    // Their shares have been given out by now.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    home.kill_daemon();
+    fs::write(home.campaign_dir().join("go"), "").unwrap();
+    wait::until("ten calls", wait::PATIENCE, || model.calls() >= 10);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!((10..=11).contains(&model.calls()), "each share ends within one call: {}", model.calls());
+    let client = home.start().await;
+    let views = [held(&home, first).await, held(&home, second).await];
+    for view in &views {
+        assert!(view.evidence.contains("campaign shop: "), "{}", view.evidence);
+        assert!(view.evidence.contains("used today (UTC)"), "{}", view.evidence);
+    }
+    let calls = model.calls();
+    assert!(calls <= 11, "{calls}");
+
+    // Nothing new is started, and the cure is said.
+    let mut wanted = CreateSession::new("shop", "script");
+    wanted.initial_message = Some(scenario::of(vec![call()]));
+    let refused = client.create_session(wanted).await.unwrap_err();
+    assert_eq!(refused.to_refusal().reason, Reason::OverBudget, "{refused}");
+    let run = home.run(&["run", "-p", "script", "hello"]);
+    let said = String::from_utf8_lossy(&run.stderr).into_owned();
+    assert_eq!(run.status.code(), Some(4), "{said}");
+    assert!(said.contains("ostler campaign set shop budget=AMOUNT/day"), "{said}");
+    let resumed = home.run(&["resume", &first.to_string(), "--budget", "5usd"]);
+    assert_eq!(resumed.status.code(), Some(4), "the session's own budget is not what holds it: {resumed:?}");
+
+    let kinds = vec![Kind::BudgetWarned];
+    let filter = EventFilter { kinds, ..EventFilter::default() };
+    let warned = client.events(&ListEvents { filter, from: Place::After(0), limit: 100 }).await.unwrap();
+    let warned = warned.events;
+    assert_eq!(warned.len(), 1, "once: {warned:?}");
+
+    set(&home, "5usd/day");
+    for id in [first, second] {
+        assert_eq!(home.ended(&id.to_string()).await.outcome, Some(Outcome::Done));
+    }
+    assert_eq!(model.calls(), 24);
+    let listed = home.run(&["ls", "-a"]);
+    let said = String::from_utf8_lossy(&listed.stderr).into_owned();
+    assert!(said.contains("today (UTC) $0.0048 of $5.00"), "{said}");
+}
+
+#[tokio::test]
+async fn a_campaign_s_used_up_budget_ends_what_nobody_watches() {
+    let model = Model::start();
+    let Some(home) = home(&model).await else { return };
+    set(&home, "100");
+    let client = home.client().await;
+    let steps = vec![call(), call(), call(), waits_for("never")];
+    let id = begin(&client, steps, None, WhenUsedUp::Stop).await.id;
+    let view = home.ended(&id.to_string()).await;
+    assert_eq!(view.outcome, Some(Outcome::Budget), "{view:?}");
+    assert!(view.evidence.contains("its campaign's budget of 100 was used up"), "{}", view.evidence);
+    assert_eq!(model.calls(), 2);
+}
+
+#[tokio::test]
+async fn a_model_without_a_price_is_refused_or_held_until_it_has_one() {
+    let model = Model::start_with("new-model");
+    let Some(home) = home(&model).await else { return };
+    let named = home.run(&["run", "-p", "script", "-m", "new-model", "--budget", "2usd", "hello"]);
+    let said = String::from_utf8_lossy(&named.stderr).into_owned();
+    assert_eq!(named.status.code(), Some(4), "{said}");
+    assert!(said.contains("PRICE_UNKNOWN") && said.contains("ostler price set new-model input="), "{said}");
+    assert_eq!(model.calls(), 0);
+
+    // One that nobody named beforehand is seen at its first call.
+    let client = home.client().await;
+    let id = begin(&client, vec![call(), call()], Some(1_000_000), WhenUsedUp::Hold).await.id;
+    let view = held(&home, id).await;
+    assert!(view.evidence.contains("ostler price set new-model"), "{}", view.evidence);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(model.calls(), 1, "the gateway holds what it cannot count");
+    let resumed = home.run(&["resume", &id.to_string(), "--budget", "5usd"]);
+    assert_eq!(resumed.status.code(), Some(4), "more dollars do not help: {resumed:?}");
+    assert!(home.run(&["price", "set", "new-model", "input=1", "output=1"]).status.success());
+    let resumed = home.run(&["resume", &id.to_string()]);
+    assert!(resumed.status.success(), "{resumed:?}");
+    let view = home.ended(&id.to_string()).await;
+    assert_eq!((view.outcome, model.calls()), (Some(Outcome::Done), 2));
+    let events = home.events(&client, id).await;
+    assert!(events.iter().any(|recorded| {
+        matches!(&recorded.event, Event::BudgetExceeded(reached) if reached.unpriced.as_deref() == Some("new-model"))
+    }));
+    let cost: Value = serde_json::from_slice(&home.run(&["cost", "-o", "json"]).stdout).unwrap();
+    assert_eq!(cost["total"]["is_known"], true, "what had no price has one now: {cost}");
+}
+
+#[tokio::test]
+async fn a_network_that_leads_to_no_model_is_refused() {
+    let model = Model::start();
+    let Some(home) = home(&model).await else { return };
+    for mode in ["none", "host"] {
+        assert!(home.run(&["campaign", "set", "shop", &format!("net.mode={mode}")]).status.success());
+        let run = home.run(&["run", "-p", "script", "hello"]);
+        let said = String::from_utf8_lossy(&run.stderr).into_owned();
+        assert_eq!(run.status.code(), Some(5), "{said}");
+        assert!(said.contains("MODEL_UNREACHABLE") && said.contains("net.mode=provider"), "{said}");
+    }
+}
