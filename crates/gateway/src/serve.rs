@@ -45,6 +45,8 @@ pub(crate) fn run() -> io::Result<()> {
         reporter: Reporter::new(keeper.try_clone()?),
         stop,
     });
+    // What came together with the order makes no further sound.
+    heed(&mut words, &gateway);
     let active = Arc::new(Active { count: AtomicUsize::new(0), ended: eventfd(0, flags())? });
     let mut idle_at = Instant::now() + idle;
     loop {
@@ -143,13 +145,17 @@ fn read_order(words: &mut Words) -> io::Result<GatewayOrder> {
 /// The keeper says something: how much is allowed from now on, or, by its end, that this is the end.
 fn listen(words: &mut Words, gateway: &Gateway) -> io::Result<bool> {
     let goes_on = words.read()?;
+    heed(words, gateway);
+    Ok(goes_on)
+}
+
+fn heed(words: &mut Words, gateway: &Gateway) {
     while let Some(line) = words.line() {
         match serde_json::from_slice(&line) {
             Ok(allowance) => gateway.purse.allow(allowance),
             Err(error) => log(format_args!("the keeper says what is no allowance: {error}")),
         }
     }
-    Ok(goes_on)
 }
 
 fn accept(listener: &TcpListener) -> io::Result<Option<TcpStream>> {

@@ -89,6 +89,14 @@ fn a_call_that_waits_goes_on_when_more_is_allowed_and_goes_away_with_its_agent()
 }
 
 #[test]
+fn an_allowance_that_comes_right_behind_the_order_is_heard() {
+    let mut keeper = keeper(sixty(), Allowance { tokens: Some(0), ..HUNDRED }, Duration::ZERO);
+    keeper.allow(HUNDRED);
+    assert!(keeper.ask(CALL).starts_with("HTTP/1.1 200 "));
+    keeper.call();
+}
+
+#[test]
 fn what_was_spent_outlives_a_gateway() {
     let mut keeper = keeper(sixty(), HUNDRED, Duration::ZERO);
     for _ in 0..2 {
