@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use ostler_domain::confinement::Confinement;
-use rustix::fs::Mode;
+use rustix::fs::{FileType, Mode, fstat};
 use rustix::process::{ioctl_tiocsctty, setsid, umask};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use rustix::thread::set_no_new_privs;
@@ -50,6 +50,7 @@ pub(crate) fn run(
     sys::default_signals();
     // Closed by the exec; until then it is there to hand out what tells of calls.
     let channel = io::stdin().as_fd().try_clone_to_owned().or_refuse(Stage::Init, "keeping the channel")?;
+    refuse_foreign(stdio)?;
     let connect = || -> io::Result<()> {
         dup2_stdin(&stdio.stdin)?;
         dup2_stdout(&stdio.stdout)?;
@@ -74,6 +75,19 @@ pub(crate) fn run(
         .envs(order.env.iter().map(|(name, value)| (name, value)))
         .exec();
     Err(error).or_refuse(Stage::Exec, order.program.display())
+}
+
+/// Pipes and terminals were made for the agent. With a directory, a file or a socket of the host's it would have more
+/// than what can be read and written there: a way to walk, a mode to change, somebody else to connect to.
+fn refuse_foreign(Stdio { stdin, stdout, stderr }: &Stdio) -> Result<(), Refusal> {
+    for stream in [stdin, stdout, stderr] {
+        let found = fstat(stream).or_refuse(Stage::Init, "looking at the agent's streams")?;
+        if !matches!(FileType::from_raw_mode(found.st_mode), FileType::Fifo | FileType::CharacterDevice) {
+            return Err(io::Error::from(io::ErrorKind::PermissionDenied))
+                .or_refuse(Stage::Init, "handing in a stream that is no pipe and no terminal");
+        }
+    }
+    Ok(())
 }
 
 /// Field 22 of our own line in `/proc`, which is the same inside and outside.

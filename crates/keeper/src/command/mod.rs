@@ -1,20 +1,20 @@
 //! `ostler internal command`: runs one command in a sandbox for whoever waits for it, and ends with it. A keeper without
-//! a tape: the caller's descriptors are the command's, but never the caller's terminal, into which it could type. With
-//! `--tty` the command has a terminal of its own, and what happens on one is carried to the other. With `--observe` what
-//! it wanted and was not given is written down.
+//! a tape: nothing of the caller's goes in, its input and output are carried over. With `--tty` the command has a terminal
+//! of its own, and what happens on one is carried to the other. With `--observe` what it wanted and was not given is
+//! written down.
 
+mod carry;
 mod observe;
 mod screen;
 mod terminal;
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, IsTerminal, PipeReader, Read, Seek, Write, pipe};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, PipeReader, Read, Seek, Write, pipe};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitCode, ExitStatus};
-use std::thread;
 
 use ostler_domain::command::CommandDocument;
 use ostler_domain::confinement::Confinement;
@@ -25,6 +25,7 @@ use rustix::io::Errno;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 
+use self::carry::Carriers;
 use self::observe::Watch;
 use self::screen::Screen;
 use crate::process::Process;
@@ -84,8 +85,7 @@ struct Running {
     channel: OwnedFd,
     exec_status: PipeReader,
     signals: Vec<(i32, UnixStream)>,
-    /// What carries the command's output to a terminal.
-    carriers: Vec<thread::JoinHandle<()>>,
+    carriers: Carriers,
     /// The command's own terminal, where it has one.
     screen: Option<Screen>,
     observe: Option<Observe>,
@@ -108,15 +108,14 @@ fn start(document: CommandDocument, Wanted { tty, observe }: Wanted) -> io::Resu
     let signals = PASSED_ON.iter().chain(tty.then_some(&SIGWINCH));
     let signals = signals.map(|&signal| Ok((signal, signals::pipe(signal)?)));
     let signals = signals.collect::<io::Result<Vec<_>>>()?;
-    let mut carriers = Vec::new();
     let mut screen = tty.then(Screen::open).transpose()?;
     let mode = if document.confinement.is_some() { "warden" } else { "init" };
     let CommandDocument { program, args, mut env, cwd, confinement } = document;
-    let [stdin, stdout, stderr] = match &mut screen {
+    let ([stdin, stdout, stderr], carriers) = match &mut screen {
         // A warden makes a terminal where the command finds it; without one it is made here.
-        Some(screen) if confinement.is_none() => screen.far_side()?,
-        Some(_) => nothing()?,
-        None => [input()?, output(io::stdout(), &mut carriers)?, output(io::stderr(), &mut carriers)?],
+        Some(screen) if confinement.is_none() => (screen.far_side()?, Carriers::none()?),
+        Some(_) => (nothing()?, Carriers::none()?),
+        None => carry::begin()?,
     };
     if tty {
         env.retain(|(name, _)| name != "TERM");
@@ -152,33 +151,6 @@ fn nothing() -> io::Result<[OwnedFd; 3]> {
     Ok([null()?, null()?, null()?])
 }
 
-/// The caller's input; what is typed is carried over.
-fn input() -> io::Result<OwnedFd> {
-    if !io::stdin().is_terminal() {
-        return io::stdin().as_fd().try_clone_to_owned();
-    }
-    let (read, mut write) = pipe()?;
-    // Ends with this process: nobody else waits for what is typed.
-    thread::spawn(move || io::copy(&mut io::stdin().lock(), &mut write));
-    Ok(read.into())
-}
-
-/// The caller's output; what goes to a terminal is carried over.
-fn output(
-    ours: impl AsFd + IsTerminal + Write + Send + 'static,
-    carriers: &mut Vec<thread::JoinHandle<()>>,
-) -> io::Result<OwnedFd> {
-    if !ours.is_terminal() {
-        return ours.as_fd().try_clone_to_owned();
-    }
-    let (mut read, write) = pipe()?;
-    let mut ours = ours;
-    carriers.push(thread::spawn(move || {
-        let _ = io::copy(&mut read, &mut ours);
-    }));
-    Ok(write.into())
-}
-
 impl Running {
     fn wait(mut self) -> io::Result<ExitCode> {
         let status = loop {
@@ -204,9 +176,10 @@ impl Running {
         // The warden ends with us and takes along what the command has left.
         drop(self.channel);
         let _ = self.child.wait();
-        for carrier in self.carriers {
-            let _ = carrier.join();
+        if let Some(signal) = until_carried(&self.carriers, &self.signals)? {
+            return Ok(exit_code(SIGNALLED + signal));
         }
+        let carried = self.carriers.finish();
         // Behind this the caller's terminal is as it was, and can be spoken to.
         self.screen.map(Screen::drain).transpose()?;
         let mut said = Vec::new();
@@ -219,8 +192,12 @@ impl Running {
         if let Some(Observe { file, watch: Some(watch), .. }) = self.observe {
             fs::write(file, serde_json::to_vec(&watch.into_trace())?)?;
         }
+        if let Err(error) = carried {
+            let _ = writeln!(io::stderr(), "ostler: the command's output could not be written: {error}");
+            return Ok(ExitCode::FAILURE);
+        }
         let code = status.code().or_else(|| status.signal().map(|signal| SIGNALLED + signal));
-        Ok(ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(EXIT_REFUSED)))
+        Ok(code.map_or(ExitCode::from(EXIT_REFUSED), exit_code))
     }
 
     /// Waits for a report, a signal or a key; hands signals and keys on.
@@ -267,5 +244,29 @@ impl Running {
             }
         }
         self.screen.as_mut().map_or(Ok(()), |screen| screen.carry(keys_are_waiting))
+    }
+}
+
+fn exit_code(code: i32) -> ExitCode {
+    ExitCode::from(u8::try_from(code).unwrap_or(EXIT_REFUSED))
+}
+
+/// Waits until the caller has everything that an ended command has said, or has sent us away with a signal.
+fn until_carried(carriers: &Carriers, signals: &[(i32, UnixStream)]) -> io::Result<Option<i32>> {
+    loop {
+        let mut fds = vec![PollFd::new(carriers.over(), PollFlags::IN)];
+        fds.extend(signals.iter().map(|(_, pipe)| PollFd::new(pipe, PollFlags::IN)));
+        match poll(&mut fds, None) {
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(errno) => return Err(errno.into()),
+        }
+        if !fds[0].revents().is_empty() {
+            return Ok(None);
+        }
+        let arrived = fds[1..].iter().position(|fd| !fd.revents().is_empty());
+        if let Some((signal, _)) = arrived.map(|place| &signals[place]) {
+            return Ok(Some(*signal));
+        }
     }
 }

@@ -15,6 +15,7 @@ mod copies;
 mod crash;
 mod emergency;
 mod exec;
+mod exec_streams;
 mod fail_closed;
 mod faults;
 mod hidden;

@@ -84,3 +84,18 @@ fn what_is_missing_is_named() {
         assert_eq!(ended.status.code(), Some(126));
     });
 }
+
+#[test]
+fn a_stream_that_is_more_than_a_pipe_is_not_handed_in() {
+    each_way(|way| {
+        let mut campaign = Campaign::new(way);
+        for foreign in [campaign.outside().to_owned(), campaign.write("input", "words")] {
+            campaign.foreign_stdin = Some(foreign);
+            let (stage, message, _) = refusal(&campaign);
+            assert_eq!(stage, "init");
+            assert!(message.contains("no pipe and no terminal"), "{message}");
+        }
+        campaign.foreign_stdin = Some("/dev/null".into());
+        campaign.run("true");
+    });
+}

@@ -67,6 +67,8 @@ pub(crate) struct Campaign {
     pub(crate) env: Vec<(String, String)>,
     pub(crate) cwd: Option<PathBuf>,
     pub(crate) cgroup_procs: Option<PathBuf>,
+    /// Handed in as standard input, as a keeper never would.
+    pub(crate) foreign_stdin: Option<PathBuf>,
 }
 
 impl Campaign {
@@ -87,6 +89,7 @@ impl Campaign {
             ],
             cwd: None,
             cgroup_procs: None,
+            foreign_stdin: None,
         };
         campaign.give(campaign.root());
         campaign
@@ -174,8 +177,9 @@ impl Campaign {
             terminal: None,
             observe: false,
         };
+        let foreign = self.foreign_stdin.as_ref().map(|path| fs::File::open(path).unwrap().into());
         let ends = AgentEnds {
-            stdin: stdin.into(),
+            stdin: foreign.unwrap_or_else(|| stdin.into()),
             stdout: stdout.into(),
             stderr: stderr.into(),
             exec_status: exec_write.into(),
