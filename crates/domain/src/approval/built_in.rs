@@ -117,7 +117,7 @@ fn runs(part: &Part, policy: &Policy, place: &Place<'_>) -> Option<String> {
         },
         "git" => {
             let verb = words.first().filter(|word| !word.is_open).map(|word| word.text.as_str())?;
-            let names_program = |word: &Word| GIT_OPTIONS.iter().any(|option| word.text.starts_with(option));
+            let names_program = |word: &Word| programs::is_option(&word.text, GIT_OPTIONS);
             let is_plain = GIT.contains(&verb) && !words.iter().any(names_program);
             (is_plain && programs::may_be_covered(&part.words, 2)).then(|| format!("allow run git {verb} *"))
         }

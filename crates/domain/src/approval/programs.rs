@@ -5,12 +5,74 @@ use super::command_line::Word;
 
 /// Programs whose words are another command, or change what the shell does with the next one.
 const WRAPPERS: &[&str] = &[
-    ".", "alias", "bind", "builtin", "busybox", "chroot", "chrt", "command", "complete", "coproc", "declare",
-    "doas", "enable", "env", "eval", "exec", "export", "flock", "gdb", "hash", "ionice", "let", "local",
-    "ltrace", "mapfile", "nice", "nohup", "nsenter", "parallel", "readonly", "script", "set", "setsid",
-    "shopt", "source", "ssh", "stdbuf", "strace", "su", "sudo", "taskset", "timeout", "toybox", "trap",
-    "typeset", "unset", "unshare", "watch", "xargs",
+    ".",
+    "alias",
+    "at",
+    "batch",
+    "bind",
+    "builtin",
+    "busybox",
+    "bwrap",
+    "chroot",
+    "chrt",
+    "command",
+    "complete",
+    "coproc",
+    "declare",
+    "direnv",
+    "doas",
+    "enable",
+    "entr",
+    "env",
+    "eval",
+    "exec",
+    "expect",
+    "export",
+    "fakeroot",
+    "flock",
+    "gdb",
+    "hash",
+    "ionice",
+    "let",
+    "local",
+    "ltrace",
+    "mapfile",
+    "nice",
+    "nohup",
+    "nsenter",
+    "parallel",
+    "perf",
+    "pkexec",
+    "proot",
+    "readonly",
+    "runuser",
+    "screen",
+    "script",
+    "set",
+    "setsid",
+    "shopt",
+    "source",
+    "ssh",
+    "stdbuf",
+    "strace",
+    "su",
+    "sudo",
+    "systemd-run",
+    "taskset",
+    "timeout",
+    "tmux",
+    "toybox",
+    "trap",
+    "typeset",
+    "unbuffer",
+    "unset",
+    "unshare",
+    "valgrind",
+    "watch",
+    "xargs",
 ];
+/// Programs that fetch or find another one by its name, which has to be written out.
+const LAUNCHERS: &[&str] = &["bunx", "npx", "pipx", "pnpx", "uvx"];
 /// Programs that run a file of code, or code itself.
 const INTERPRETERS: &[&str] = &[
     "ash",
@@ -60,12 +122,15 @@ const OPTIONS: &[(&str, &[&str])] = &[
     (
         "tar",
         &[
+            "-F",
             "-I",
-            "--use-compress-program",
-            "--to-command",
             "--checkpoint-action",
-            "--rsh-command",
+            "--info-script",
+            "--new-volume-script",
             "--rmt-command",
+            "--rsh-command",
+            "--to-command",
+            "--use-compress-program",
         ],
     ),
 ];
@@ -80,14 +145,36 @@ pub(super) fn may_be_covered(words: &[Word], written: usize) -> bool {
     if is(INTERPRETERS) {
         return names_a_script(words, written);
     }
+    if is(LAUNCHERS) {
+        return written >= 2 && !words[1].text.starts_with('-');
+    }
+    let further = || words.iter().skip(written);
     if program == "git" {
         let texts: Vec<String> = words[1..].iter().map(|word| word.text.clone()).collect();
-        return crate::command::check_git(&texts).is_ok();
+        return crate::command::check_git(&texts).is_ok() && !further().any(may_become_an_option);
     }
-    let dangerous =
-        OPTIONS.iter().find(|(known, _)| *known == program).map_or(&[][..], |(_, options)| options);
-    let is_dangerous = |word: &Word| dangerous.iter().any(|option| word.text.starts_with(option));
-    !words.iter().skip(written).any(is_dangerous)
+    let Some((_, dangerous)) = OPTIONS.iter().find(|(known, _)| *known == program) else { return true };
+    // `tar xIf …` has its options without a dash.
+    let bundle = words.get(1).filter(|_| program == "tar" && written < 2);
+    let is_bundled = bundle.is_some_and(|word| word.text.contains(['F', 'I']));
+    let is_dangerous = |word: &Word| is_option(&word.text, dangerous) || may_become_an_option(word);
+    !is_bundled && !further().any(is_dangerous)
+}
+
+/// Whether a word is one of these options, also in one word with others, with its value, or cut short as programs allow.
+pub(super) fn is_option(word: &str, options: &[&str]) -> bool {
+    let name = word.split('=').next().unwrap_or_default();
+    options.iter().any(|option| match option.strip_prefix('-') {
+        Some(letter) if letter.len() == 1 => {
+            word.starts_with('-') && !word.starts_with("--") && word.contains(letter)
+        }
+        _ => word.starts_with(option) || (name.len() > "--e".len() && option.starts_with(name)),
+    })
+}
+
+/// A variable may become several words, a pattern the name of a file that an agent has made.
+fn may_become_an_option(word: &Word) -> bool {
+    word.is_open && (word.text.contains('$') || word.text.starts_with(['*', '?', '[', '{', '-']))
 }
 
 /// An interpreter is told a script by its name, or a module that was written out; never code, nor to read it.

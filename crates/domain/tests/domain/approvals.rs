@@ -37,6 +37,7 @@ fn a_rule_covers_what_it_says() {
         "allow run find *",
         "allow run grep *",
         "allow run bash *",
+        "allow run npx eslint *",
     ]);
     for command in [
         "cargo test",
@@ -52,6 +53,9 @@ fn a_rule_covers_what_it_says() {
         "./gradlew build",
         "find . -name '*.rs'",
         "bash scripts/x.sh",
+        "npx eslint src --fix",
+        "git add src/*.rs",
+        "grep x *.rs",
         "cd src && cargo test",
         "git status; git diff --stat",
     ] {
@@ -86,7 +90,7 @@ fn no_first_word_covers_what_runs_something_else() {
     let names = [
         "cargo", "git", "echo", "cat", "sh", "bash", "python", "python3", "node", "perl", "awk", "sed",
         "env", "xargs", "find", "sudo", "timeout", "ssh", "tar", "eval", "source", "ls", "test", "true",
-        "cp", "tee", "deno", "rg",
+        "cp", "tee", "deno", "rg", "npx", "uvx", "tmux",
     ];
     let rules: Vec<String> = names.iter().map(|name| format!("allow run {name} *")).collect();
     let policy = policy(&rules.iter().map(String::as_str).collect::<Vec<_>>());
@@ -191,6 +195,20 @@ fn no_first_word_covers_what_runs_something_else() {
         "rg --pre reboot x",
         "tar -xf a --to-command=reboot",
         "tar -I reboot -xf a",
+        "tar -xIreboot -f a",
+        "tar xIf reboot a",
+        "tar xf a --to-comm=reboot",
+        "tar xf a --info-script=reboot",
+        "rg x *",
+        "rg x $X",
+        "rg x [a]*",
+        "find . {-delete,x}",
+        "git add *",
+        "git log $X",
+        "npx evil",
+        "npx -c reboot",
+        "uvx evil",
+        "tmux new reboot",
         "tar --checkpoint-action=exec=reboot -cf a b",
         "git -c alias.x=!reboot x",
         "git -c core.pager=reboot log",
@@ -261,6 +279,10 @@ fn what_a_campaign_has_goes_without_a_question_in_a_sandbox() {
         run("git x"),
         run("git diff --output=/tmp/x"),
         run("git grep -Oreboot x"),
+        run("git grep -iOreboot x"),
+        run("git log --outpu=/tmp/x"),
+        run("git rebase --exe reboot main"),
+        run("git add *"),
         run("git $X"),
         run("cd .. && cargo test"),
         run("cd"),

@@ -12,7 +12,7 @@ use ostler_testkit::{TestHome, scenario};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::OSTLER;
+use crate::{OSTLER, exec::OnTerminal};
 
 fn ask(command: &str) -> Value {
     json!({"ask": {"tool": "run", "input": command}})
@@ -187,4 +187,84 @@ async fn what_no_rule_can_mean_is_not_allowed_always() {
     assert!(client.campaign("shop").await.unwrap().policy.approve_rule.is_empty());
     assert_eq!(home.run(&["approval", "allow", &open]).status.code(), Some(0));
     home.reaches(&who, "the turn to end", has_ended_its_turn).await;
+}
+
+#[tokio::test]
+async fn one_key_each_answers_those_that_wait() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let steps = ["make one", "make two", "make $(three)", "make four"].map(ask);
+    let session = begin(&client, Approve::Policy, steps.to_vec()).await;
+    let who = session.to_string();
+    home.reaches(&who, "the question", asks).await;
+    let mut person = OnTerminal::start(&home, &["approval", "-i"]);
+    person.until_shown("run: make one");
+    person.type_in("A");
+    person.until_shown("from now on in shop:  rule 1  allow run make one");
+    person.until_shown("approve.rule-=1");
+    // The walk looks once more for what came meanwhile, and ends when nothing waits.
+    person.child.wait().unwrap();
+    home.reaches(&who, "the next question", asks).await;
+    let mut person = OnTerminal::start(&home, &["approvals", "-i"]);
+    person.until_shown("run: make two");
+    person.type_in("v");
+    person.until_shown("make two\r\n");
+    person.type_in("m");
+    person.until_shown("why not?");
+    person.type_in("not on a Sunday\n");
+    person.until_shown("denied");
+    person.child.wait().unwrap();
+    home.reaches(&who, "the third question", asks).await;
+    let mut person = OnTerminal::start(&home, &["approval", "-i"]);
+    person.until_shown("run: make $(three)");
+    // No rule can be made of it; another key may do.
+    person.type_in("A");
+    person.until_shown("a command runs inside another");
+    person.type_in("a");
+    person.until_shown("allowed");
+    person.child.wait().unwrap();
+    home.reaches(&who, "the fourth question", asks).await;
+    let mut person = OnTerminal::start(&home, &["approval", "-i"]);
+    person.until_shown("run: make four");
+    person.type_in("q");
+    assert!(person.child.wait().unwrap().success());
+    let given: Vec<_> =
+        answers(&home, session).await.into_iter().map(|given| (given.answer, given.message)).collect();
+    let (allowed, denied) = (Answer::Allowed, Answer::Denied);
+    let no = String::new;
+    assert_eq!(given, [(allowed, no()), (denied, "not on a Sunday".to_owned()), (allowed, no())]);
+    // Without a terminal nobody can be asked.
+    assert_eq!(home.run(&["approval", "-i"]).status.code(), Some(2));
+}
+
+#[tokio::test]
+async fn whoever_runs_and_whoever_attaches_answers_inline() {
+    let home = TestHome::started(OSTLER).await;
+    let question = json!({"ask": {"tool": "question", "input": "red or blue?"}});
+    let steps = scenario::of(vec![
+        ask("make one"),
+        ask("make one"),
+        question,
+        ask("make two"),
+        scenario::say("went on"),
+    ]);
+    let mut person = OnTerminal::start(&home, &["run", "-C", "shop", "--name", "builder", "--keep", &steps]);
+    person.until_shown("? allow   run: make one");
+    person.type_in("A\n");
+    person.until_shown("from now on in shop:  rule 1  allow run make one");
+    person.until_shown("rule 1: allow run make one");
+    person.until_shown("red or blue?");
+    person.type_in("blue\n");
+    person.until_shown("question was allowed. blue");
+    person.until_shown("? allow   run: make two");
+    let mut other = OnTerminal::start(&home, &["attach", "builder"]);
+    other.until_shown("? allow   run: make two");
+    other.type_in("m\n");
+    other.until_shown("why not?");
+    other.type_in("one is enough\n");
+    other.until_shown("run was denied. one is enough");
+    person.until_shown("went on");
+    let _ = other.child.kill();
+    let _ = other.child.wait();
+    assert!(person.child.wait().unwrap().success(), "{}", person.shown);
 }

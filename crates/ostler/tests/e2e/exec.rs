@@ -127,14 +127,14 @@ fn a_path_in_no_campaign_is_refused_with_what_would_add_it() {
 }
 
 /// The near side of a terminal, and a command on the far side of it.
-struct OnTerminal {
+pub(crate) struct OnTerminal {
     near: std::fs::File,
-    child: Child,
-    shown: String,
+    pub(crate) child: Child,
+    pub(crate) shown: String,
 }
 
 impl OnTerminal {
-    fn start(home: &TestHome, args: &[&str]) -> OnTerminal {
+    pub(crate) fn start(home: &TestHome, args: &[&str]) -> OnTerminal {
         use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let near = openpt(flags).unwrap();
@@ -144,17 +144,23 @@ impl OnTerminal {
         rustix::termios::tcsetwinsize(&near, size(40, 132)).unwrap();
         let stdio = || Stdio::from(far.try_clone().unwrap());
         let mut command = home.command(args);
-        let child =
-            command.stdin(stdio()).stdout(stdio()).stderr(stdio()).env("TERM", "vt100").spawn().unwrap();
+        let child = command
+            .stdin(stdio())
+            .stdout(stdio())
+            .stderr(stdio())
+            .env("TERM", "vt100")
+            .env("NO_COLOR", "1")
+            .spawn()
+            .unwrap();
         rustix::fs::fcntl_setfl(&near, rustix::fs::OFlags::NONBLOCK).unwrap();
         OnTerminal { near: near.into(), child, shown: String::new() }
     }
 
-    fn type_in(&mut self, keys: &str) {
+    pub(crate) fn type_in(&mut self, keys: &str) {
         self.near.write_all(keys.as_bytes()).unwrap();
     }
 
-    fn until_shown(&mut self, text: &str) {
+    pub(crate) fn until_shown(&mut self, text: &str) {
         let (near, shown) = (&mut self.near, &mut self.shown);
         wait::until(&format!("{text:?} on the screen"), wait::PATIENCE, || {
             let mut bytes = [0; 4096];

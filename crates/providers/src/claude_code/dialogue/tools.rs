@@ -35,7 +35,10 @@ pub(super) fn action(tool: &str, input: &Value) -> Action {
         "Write" | "Edit" | "MultiEdit" => Some(Action::Write { paths: paths("file_path") }),
         "NotebookEdit" => Some(Action::Write { paths: paths("notebook_path") }),
         "Read" => Some(Action::Read { paths: paths("file_path") }),
-        "Glob" | "Grep" => Some(Action::Read { paths: paths("path") }),
+        // Where it says no place, it searches where it works.
+        "Glob" | "Grep" => {
+            Some(Action::Read { paths: vec![field("path").unwrap_or_else(|| ".".to_owned())] })
+        }
         "WebFetch" => field("url").map(|url| Action::Fetch { url }),
         _ => None,
     };
