@@ -129,7 +129,8 @@ impl Notice {
                 Details { text: one_line(&ended.obituary.sentence, NOTICE_TEXT), why: String::new() }
             }
             Event::BudgetExceeded(reached) => {
-                notice.text = format!("{agent} has used up its budget: ostler show {short}");
+                let whose = if reached.campaign.is_some() { "its campaign's" } else { "its" };
+                notice.text = format!("{agent} has used up {whose} budget: ostler show {short}");
                 Details { text: reached.reason(), why: String::new() }
             }
             _ => return None,

@@ -114,6 +114,9 @@ fn looked_at(policy: &Policy, place: &Place<'_>, tool: &str, action: &Action) ->
 fn items(action: &Action) -> Vec<Item> {
     const NO_PATH: Item = Item::Unclear("it does not say which files");
     let items: Vec<Item> = match action {
+        Action::Run { command } if command.is_empty() => {
+            vec![Item::Unclear("it does not say what it would run")]
+        }
         Action::Run { command } => match command_line::parts(command) {
             Err(command_line::Unclear(why)) => vec![Item::Unclear(why)],
             Ok(parts) => parts.into_iter().flat_map(opened).collect(),

@@ -32,13 +32,15 @@ impl ApprovalRequested {
     /// What it asks for, in one line: `run: cargo add governor`.
     pub fn asks(&self) -> String {
         let (tool, what) = match &self.action {
-            Action::Run { command } => ("run", command.clone()),
+            Action::Run { command } if !command.is_empty() => ("run", command.clone()),
             Action::Write { paths } if !paths.is_empty() => ("write", paths.join(", ")),
             Action::Read { paths } if !paths.is_empty() => ("read", paths.join(", ")),
-            Action::Fetch { url } => ("fetch", url.clone()),
-            Action::Write { .. } | Action::Read { .. } | Action::Other => {
-                (self.tool.as_str(), self.input.clone())
-            }
+            Action::Fetch { url } if !url.is_empty() => ("fetch", url.clone()),
+            Action::Run { .. }
+            | Action::Write { .. }
+            | Action::Read { .. }
+            | Action::Fetch { .. }
+            | Action::Other => (self.tool.as_str(), self.input.clone()),
         };
         one_line(&format!("{tool}: {what}"), ASKS)
     }

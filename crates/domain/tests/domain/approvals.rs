@@ -311,6 +311,9 @@ fn what_a_campaign_has_goes_without_a_question_in_a_sandbox() {
         fetch("file:///etc/passwd"),
         fetch("static.crates.example"),
         Action::Other,
+        // Who does not say what it would do.
+        run(""),
+        fetch(""),
     ] {
         let judged = judge(&policy, &SHOP, "T", &action);
         assert_eq!(judged.verdict, Verdict::Ask, "{action:?}: {}", judged.why);

@@ -94,13 +94,12 @@ impl Tool {
             let named = said(&["path", "filePath", "file_path", "filepath", "absolute_path"]);
             named.map_or_else(|| self.paths.clone(), |path| vec![path])
         };
+        // What is not said is no reason to know a tool by its name alone: then nothing but a person can answer.
         match self.kind.as_deref() {
-            Some("execute") => {
-                said(&["command", "cmd"]).map_or(Action::Other, |command| Action::Run { command })
-            }
-            Some("edit" | "delete" | "move") if !paths().is_empty() => Action::Write { paths: paths() },
-            Some("read") if !paths().is_empty() => Action::Read { paths: paths() },
-            Some("fetch") => said(&["url"]).map_or(Action::Other, |url| Action::Fetch { url }),
+            Some("execute") => Action::Run { command: said(&["command", "cmd"]).unwrap_or_default() },
+            Some("edit" | "delete" | "move") => Action::Write { paths: paths() },
+            Some("read") => Action::Read { paths: paths() },
+            Some("fetch") => Action::Fetch { url: said(&["url"]).unwrap_or_default() },
             _ => Action::Other,
         }
     }

@@ -24,6 +24,11 @@ async fn an_approval_allowed_and_denied() {
 }
 
 #[tokio::test]
+async fn a_rule_answers() {
+    suite::rules(agent()).await;
+}
+
+#[tokio::test]
 async fn an_interrupt_ends_the_command() {
     suite::interrupt(agent()).await;
 }

@@ -46,6 +46,13 @@ async fn an_approval_allowed_and_denied() {
 }
 
 #[tokio::test]
+async fn a_rule_answers() {
+    if let Some(agent) = agent("a_rule_answers") {
+        suite::rules(agent).await;
+    }
+}
+
+#[tokio::test]
 async fn an_interrupt_ends_the_command() {
     if let Some(agent) = agent("an_interrupt_ends_the_command") {
         suite::interrupt(agent).await;

@@ -30,8 +30,9 @@ pub(super) fn summary(tool: &str, input: &Value) -> String {
 pub(super) fn action(tool: &str, input: &Value) -> Action {
     let field = |name: &str| input.get(name).and_then(Value::as_str).map(str::to_owned);
     let paths = |name: &str| field(name).into_iter().collect::<Vec<_>>();
+    // What is not said is no reason to know a tool by its name alone: then nothing but a person can answer.
     let action = match tool {
-        "Bash" => field("command").map(|command| Action::Run { command }),
+        "Bash" => Some(Action::Run { command: field("command").unwrap_or_default() }),
         "Write" | "Edit" | "MultiEdit" => Some(Action::Write { paths: paths("file_path") }),
         "NotebookEdit" => Some(Action::Write { paths: paths("notebook_path") }),
         "Read" => Some(Action::Read { paths: paths("file_path") }),
@@ -39,7 +40,7 @@ pub(super) fn action(tool: &str, input: &Value) -> Action {
         "Glob" | "Grep" => {
             Some(Action::Read { paths: vec![field("path").unwrap_or_else(|| ".".to_owned())] })
         }
-        "WebFetch" => field("url").map(|url| Action::Fetch { url }),
+        "WebFetch" => Some(Action::Fetch { url: field("url").unwrap_or_default() }),
         _ => None,
     };
     action.unwrap_or_default()
@@ -93,4 +94,34 @@ pub(super) fn output(content: &Value, structured: &Value) -> String {
 /// The exit code that a failed command's output begins with.
 pub(super) fn exit(output: &str) -> Option<i32> {
     output.strip_prefix("Exit code ")?.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn rules_can_be_about_what_a_tool_would_do() {
+        let paths = |path: &str| vec![path.to_owned()];
+        for (tool, input, expected) in [
+            ("Bash", json!({"command": "ls; rm x"}), Action::Run { command: "ls; rm x".to_owned() }),
+            ("Edit", json!({"file_path": "/a"}), Action::Write { paths: paths("/a") }),
+            ("Read", json!({"file_path": "/a"}), Action::Read { paths: paths("/a") }),
+            ("Grep", json!({"pattern": "x", "path": "/a"}), Action::Read { paths: paths("/a") }),
+            ("Grep", json!({"pattern": "x"}), Action::Read { paths: paths(".") }),
+            (
+                "WebFetch",
+                json!({"url": "https://x.example"}),
+                Action::Fetch { url: "https://x.example".to_owned() },
+            ),
+            // Without its command or file no rule is about it.
+            ("Bash", json!({}), Action::Run { command: String::new() }),
+            ("Write", json!({}), Action::Write { paths: Vec::new() }),
+            ("mcp__a__b", json!({"command": "ls"}), Action::Other),
+        ] {
+            assert_eq!(action(tool, &input), expected, "{tool} {input}");
+        }
+    }
 }
