@@ -16,6 +16,7 @@ pub mod denied;
 pub mod environment;
 pub mod event;
 pub mod gateway;
+pub mod git_config;
 pub mod git_index;
 pub mod hidden;
 pub mod home;

@@ -53,6 +53,12 @@ pub const MEMORY_LOOK: Duration = Duration::from_secs(1);
 /// A campaign with more entries, or one that takes longer to look through, cannot be searched for hidden files.
 pub const SCAN_ENTRIES: usize = 2_000_000;
 pub const SCAN_TIME: Duration = Duration::from_secs(30);
+/// Hidden files of one campaign. Each takes a mount, of which the kernel gives a sandbox a hundred thousand.
+pub const MASKS: usize = 20_000;
+/// Below a directory with a longer path nothing can be looked for: a path has at most 4096 bytes.
+pub const SCAN_PATH_BYTES: usize = 3_584;
+/// Looks for hidden files that may fail one after the other before the agent is stopped.
+pub const FAILED_LOOKS: u32 = 2;
 /// Entries of git's directories that are looked at for links; one with more has most of them in its branches.
 pub const GIT_ENTRIES: usize = 200_000;
 /// Different things that a traced command was not given and that are written down.

@@ -5,8 +5,8 @@ use std::process::ExitStatus;
 use std::time::Instant;
 
 use ostler_sandbox::channel::{self, ExecReport, InitReport, Received};
-use ostler_tape::frame::AgentProcess;
-use ostler_tape::{How, KeeperNote};
+use ostler_tape::frame::{AgentProcess, Rung, RungAction};
+use ostler_tape::{AskedStop, How, KeeperNote};
 
 use crate::keeper::{Keeper, Stage};
 use crate::log::log;
@@ -38,6 +38,10 @@ impl Keeper {
             InitReport::Housed { init_pid } => self.tree.set_pid_one(init_pid),
             // The channel has put the agent's number into it.
             InitReport::StartedInside { .. } => {}
+            InitReport::Breached { why } => {
+                let asked = AskedStop { by: "warden".to_owned(), rule: why };
+                self.stop(asked, vec![Rung { action: RungAction::Kill, wait_ms: 0 }], now);
+            }
             InitReport::Tampered { names } => self.recorder.note(&KeeperNote::Tampered { names }),
             InitReport::Started { pid, start_time } => {
                 self.tree.set_agent(AgentProcess { pid, start_time });

@@ -84,6 +84,8 @@ pub enum InitReport {
     NotStarted { errno: Option<i32>, message: String },
     /// The agent ended; a status as wait(2) gives it.
     Ended { status: i32 },
+    /// A warden's, before it ends the agent: what is to be hidden may be seen.
+    Breached { why: String },
     /// A warden's, when all is over: files that make the host run code are not what they were.
     Tampered { names: Vec<String> },
 }

@@ -16,6 +16,7 @@ mod cure;
 mod exec_status;
 mod log;
 mod refusal;
+mod repositories;
 mod sys;
 mod terminal;
 

@@ -3,13 +3,14 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use ostler_domain::hidden::Patterns;
-use ostler_domain::limits::{MASK_LOOKS, MASK_TIME};
+use ostler_domain::limits::{MASK_LOOKS, MASK_TIME, MASKS};
 use rustix::fs::{FileType, fstat};
+use rustix::process::geteuid;
 
 use crate::mounts::{self, NOTHING};
 use crate::refusal::{OrRefuse, Refusal, Stage};
@@ -27,6 +28,14 @@ pub(crate) struct Masks {
     dir: OwnedFd,
     device: u64,
     linked: HashSet<Inode>,
+    /// Masks that were put in place, some of them over files that are gone since.
+    placed: usize,
+    breach: Option<String>,
+}
+
+fn owner(root: BorrowedFd<'_>, path: &Path) -> Option<u32> {
+    let found = mounts::handle_beneath(root, path).and_then(|handle| Ok(fstat(handle)?));
+    found.ok().map(|found| found.st_uid)
 }
 
 /// What came of a word that something had changed.
@@ -51,6 +60,8 @@ impl Masks {
             dir: open(Path::new(MASK_DIR))?,
             device,
             linked: HashSet::new(),
+            placed: 0,
+            breach: None,
         })
     }
 
@@ -61,7 +72,8 @@ impl Masks {
         let mut found = self.look(Path::new(""))?;
         let mut clean_looks = 0;
         for _ in 0..MASK_LOOKS {
-            let covered = self.cover(&found.hidden).or_refuse(Stage::Hidden, "covering hidden files")?;
+            let covered = self.cover_found(&found)?;
+            self.breach = None;
             clean_looks = if covered == 0 && found.is_whole { clean_looks + 1 } else { 0 };
             if clean_looks == 2 {
                 return Ok(found);
@@ -112,13 +124,39 @@ impl Masks {
         let mut covered = 0;
         for _ in 0..LOOKS_IN_PASSING {
             let found = self.look(path)?;
-            let new = self.cover(&found.hidden).or_refuse(Stage::Hidden, "covering hidden files")?;
+            let new = self.cover_found(&found)?;
             covered += new;
             if new == 0 && found.is_whole {
                 break;
             }
         }
         Ok(covered)
+    }
+
+    /// Covers what a look has found.
+    fn cover_found(&mut self, found: &Found) -> Result<usize, Refusal> {
+        let covering = |covered: io::Result<usize>| covered.or_refuse(Stage::Hidden, "covering hidden files");
+        let mut covered = covering(self.cover(&found.hidden))?;
+        for path in &found.closed {
+            let is_agents = owner(self.root.as_fd(), path) == Some(geteuid().as_raw());
+            let new = covering(self.cover(std::slice::from_ref(path)))?;
+            if new > 0 && is_agents {
+                // Who has closed it may have it open, and see through that what appears in it.
+                self.breach =
+                    Some(format!("{} was closed to those who look for hidden files", path.display()));
+            }
+            covered += new;
+        }
+        Ok(covered)
+    }
+
+    /// Why what is hidden may be seen all the same, since the agent runs.
+    pub(crate) fn breach(&self) -> Option<&str> {
+        self.breach.as_deref()
+    }
+
+    pub(crate) fn look_at_git(&mut self) -> Result<Vec<PathBuf>, Refusal> {
+        Ok(self.look(Path::new(""))?.git)
     }
 
     fn look(&mut self, from: &Path) -> Result<Found, Refusal> {
@@ -132,7 +170,7 @@ impl Masks {
     }
 
     /// Covers those that are open, and returns how many were.
-    fn cover(&self, paths: &[PathBuf]) -> io::Result<usize> {
+    fn cover(&mut self, paths: &[PathBuf]) -> io::Result<usize> {
         let mut covered = 0;
         for path in paths {
             // What vanished is not there to be read; what became a link is found by the next look.
@@ -142,9 +180,17 @@ impl Masks {
             if found.st_dev == self.device || kind.is_symlink() {
                 continue;
             }
+            if self.placed >= MASKS {
+                let why = format!("there are more than {MASKS} of them");
+                self.breach = Some(format!("hidden files cannot be covered: {why}"));
+                return Err(io::Error::other(why));
+            }
             let mask = if kind.is_dir() { &self.dir } else { &self.file };
             match mounts::bind(mask, target, NOTHING) {
-                Ok(()) => covered += 1,
+                Ok(()) => {
+                    covered += 1;
+                    self.placed += 1;
+                }
                 // Deleted between the look and the mount.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),

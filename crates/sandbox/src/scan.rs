@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use ostler_domain::hidden::Patterns;
-use ostler_domain::limits::{SCAN_ENTRIES, SCAN_TIME};
+use ostler_domain::limits::{SCAN_ENTRIES, SCAN_PATH_BYTES, SCAN_TIME};
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, fstat, statat};
 use rustix::io::Errno;
 
@@ -27,8 +27,11 @@ pub(crate) type Inode = (u64, u64);
 pub(crate) struct Found {
     /// Paths below the root that are to be covered, or are.
     pub(crate) hidden: Vec<PathBuf>,
-    /// `.git`, directory or file.
+    /// `.git`, directory, file or link.
     pub(crate) git: Vec<PathBuf>,
+    /// Directories that cannot be looked into. Who is inside may have ways that we have not: they are to be covered as
+    /// a whole.
+    pub(crate) closed: Vec<PathBuf>,
     /// Nothing was moved during the look, so nothing was missed.
     pub(crate) is_whole: bool,
 }
@@ -53,6 +56,7 @@ impl Scan<'_> {
             let mut second = Walk::new(self);
             second.all(from, |walk, dir, path, kind| walk.by_inode(dir, path, kind, linked))?;
             walk.found.hidden.append(&mut second.found.hidden);
+            walk.found.closed.append(&mut second.found.closed);
             walk.something_moved |= second.something_moved;
             walk.visits.append(&mut second.visits);
         }
@@ -142,8 +146,10 @@ impl<'a> Walk<'a> {
         while let Some(path) = waiting.pop() {
             let dir = match open_beneath(self.scan.root, &path, DIRECTORY) {
                 Ok(dir) => dir,
-                // Closed to the agent as well, and not for it to open.
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => continue,
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied && path != from => {
+                    self.found.closed.push(path);
+                    continue;
+                }
                 Err(error) if is_gone(&error) => {
                     self.something_moved = true;
                     continue;
@@ -173,7 +179,9 @@ impl<'a> Walk<'a> {
                     kind => kind,
                 };
                 if visit(self, &dir, &below, kind) && kind.is_dir() {
-                    waiting.push(below);
+                    let is_too_deep = below.as_os_str().len() > SCAN_PATH_BYTES;
+                    let list = if is_too_deep { &mut self.found.hidden } else { &mut waiting };
+                    list.push(below);
                 }
             }
         }
@@ -223,10 +231,7 @@ impl<'a> Walk<'a> {
             return false;
         }
         if path.file_name().is_some_and(|name| name == ".git") {
-            // A link cannot be protected. The campaign's own must be; of others, whoever made one can make another.
-            if !kind.is_symlink() || path == ".git" {
-                self.found.git.push(path.to_owned());
-            }
+            self.found.git.push(path.to_owned());
             // Branches and objects may have any name.
             return false;
         }

@@ -19,6 +19,7 @@ use crate::git_links::GitLinks;
 use crate::log::log;
 use crate::mounts::{self, READ_ONLY, WRITABLE};
 use crate::refusal::{OrRefuse, Refusal, Stage};
+use crate::repositories::{self, Repositories};
 
 /// In the campaign's root: settings of editors and agents, which run commands when the directory is opened.
 const TOP: [(&str, Placeholder); 8] = [
@@ -35,9 +36,9 @@ const TOP: [(&str, Placeholder); 8] = [
 /// In each `.git`.
 const IN_GIT: [(&str, Placeholder); 5] = [
     ("config", Placeholder::File("")),
-    ("hooks", Placeholder::Directory),
+    (HOOKS, Placeholder::Directory),
     ("info/attributes", Placeholder::File("")),
-    ("config.worktree", Placeholder::File("")),
+    (CONFIG_WORKTREE, Placeholder::File("")),
     ("modules", Placeholder::Directory),
 ];
 
@@ -47,7 +48,9 @@ const COMMONDIR_TEXT: &str = ".\n";
 
 /// In each directory of `.git/worktrees`, which belongs to a work tree that may be outside.
 const WORKTREES: &str = "worktrees";
-const IN_WORKTREE: [&str; 3] = [COMMONDIR, "gitdir", "config.worktree"];
+const IN_WORKTREE: [&str; 3] = [COMMONDIR, "gitdir", CONFIG_WORKTREE];
+const CONFIG_WORKTREE: &str = "config.worktree";
+const HOOKS: &str = "hooks";
 
 #[derive(Debug, Clone, Copy)]
 enum Placeholder {
@@ -59,15 +62,19 @@ pub(crate) struct Tooling {
     root: OwnedFd,
     root_path: PathBuf,
     before: BTreeMap<PathBuf, Option<Fingerprint>>,
-    commondirs: Vec<Commondir>,
+    made: Vec<Made>,
     links: GitLinks,
-    /// Links that were removed.
+    /// Every `.git` that was there.
+    repositories: BTreeSet<PathBuf>,
+    /// Links that were removed, or put back.
     removed: BTreeSet<PathBuf>,
 }
 
-/// A `commondir` that a warden has made. All sessions of a campaign hold a lock on it; the last one removes it.
-struct Commondir {
+/// What a warden has made so that nobody inside can. All sessions of a campaign hold a lock on it; the last one removes
+/// it.
+struct Made {
     path: PathBuf,
+    placeholder: Placeholder,
     lock: OwnedFd,
 }
 
@@ -83,31 +90,43 @@ impl Tooling {
             root,
             root_path: root_path.to_owned(),
             before: BTreeMap::new(),
-            commondirs: Vec::new(),
+            made: Vec::new(),
             links: GitLinks::default(),
+            repositories: git.iter().cloned().collect(),
             removed: BTreeSet::new(),
         };
         let is_excepted = |path: &Path| settings.except.iter().any(|except| path.starts_with(except));
         let mut names: Vec<(PathBuf, Option<Placeholder>)> =
             TOP.map(|(name, placeholder)| (name.into(), Some(placeholder))).to_vec();
-        let mut pinned = Vec::new();
-        for path in git.iter().filter(|path| !is_excepted(path)) {
-            if !tooling.is_directory(path) {
-                names.push((path.clone(), None));
-                continue;
-            }
-            pinned.push(path.clone());
+        let repositories = Repositories::behind(tooling.root.as_fd(), root_path, git);
+        let mut pinned = repositories.directories.clone();
+        pinned.retain(|path| !is_excepted(path));
+        names.extend(repositories.files.into_iter().map(|path| (path, None)));
+        let mut absent = Vec::new();
+        for path in &pinned {
             names.extend(IN_GIT.map(|(name, placeholder)| (path.join(name), Some(placeholder))));
             names.push((path.join(COMMONDIR), None));
-            for worktree in tooling.entries(&path.join(WORKTREES)) {
+            let worktrees = tooling.entries(&path.join(WORKTREES));
+            for worktree in &worktrees {
                 names.extend(IN_WORKTREE.map(|name| (worktree.join(name), None)));
             }
-            if settings.protect != Protect::Off && !is_excepted(&path.join(COMMONDIR)) {
-                let commondir = tooling.commondir(&path.join(COMMONDIR));
-                tooling
-                    .commondirs
-                    .extend(commondir.or_refuse(Stage::Tooling, path.join(COMMONDIR).display())?);
+            absent.push((path.join(COMMONDIR), Placeholder::File(COMMONDIR_TEXT)));
+            absent.push((path.join(HOOKS), Placeholder::Directory));
+            let named = repositories::named_by(tooling.root.as_fd(), root_path, path);
+            if named.has_worktree_config {
+                let all = worktrees.iter().chain([path]).map(|git| git.join(CONFIG_WORKTREE));
+                absent.extend(all.map(|name| (name, Placeholder::File(""))));
             }
+            // These may be files of somebody's, even if they are empty: only where there are none.
+            let hooks = named.hooks.iter().map(|name| (name.clone(), Placeholder::Directory));
+            let includes = named.includes.iter().map(|name| (name.clone(), Placeholder::File("")));
+            absent.extend(hooks.chain(includes).filter(|(name, _)| !tooling.is_there(name)));
+            names.extend(named.hooks.into_iter().chain(named.includes).map(|name| (name, None)));
+        }
+        absent.retain(|(name, _)| settings.protect != Protect::Off && !is_excepted(name));
+        for (name, placeholder) in absent {
+            let made = tooling.make(&name, placeholder).or_refuse(Stage::Tooling, name.display())?;
+            tooling.made.extend(made);
         }
         names.retain(|(name, _)| !is_excepted(name));
         if settings.protect == Protect::Always {
@@ -122,7 +141,7 @@ impl Tooling {
             tooling.before.insert(name.clone(), fingerprint(tooling.root.as_fd(), name));
         }
         if settings.protect != Protect::Off {
-            tooling.links = GitLinks::find(tooling.root.as_fd(), pinned.clone());
+            tooling.links = GitLinks::find(tooling.root.as_fd(), pinned.clone(), repositories.links);
             tooling.make_read_only(pinned)?;
         }
         Ok(tooling)
@@ -131,20 +150,16 @@ impl Tooling {
     fn make_read_only(&self, mut pinned: Vec<PathBuf>) -> Result<(), Refusal> {
         let existing: Vec<&PathBuf> =
             self.before.iter().filter(|(_, found)| found.is_some()).map(|(name, _)| name).collect();
-        // Those above, or another would be put in their place.
-        let nested = self.before.keys().chain(&pinned).filter(|name| name.ends_with(".git"));
-        let above: Vec<PathBuf> =
-            nested.flat_map(|git| git.ancestors().skip(1)).map(Path::to_owned).collect();
-        // The directories between, from the outermost on.
-        let git = pinned.clone();
-        pinned.extend(above.into_iter().filter(|above| !above.as_os_str().is_empty()));
-        for name in &existing {
-            let between = name
-                .ancestors()
-                .skip(1)
-                .filter(|above| git.iter().any(|git| above.starts_with(git) && *above != git.as_path()));
-            pinned.extend(between.map(Path::to_owned));
-        }
+        // Those above, or another would be put in their place; from the outermost on.
+        let above: Vec<PathBuf> = existing
+            .iter()
+            .copied()
+            .chain(&pinned)
+            .flat_map(|name| name.ancestors().skip(1))
+            .filter(|above| !above.as_os_str().is_empty())
+            .map(Path::to_owned)
+            .collect();
+        pinned.extend(above);
         pinned.sort();
         pinned.dedup();
         for path in &pinned {
@@ -169,16 +184,16 @@ impl Tooling {
     }
 
     /// Makes sure that there is one, and locks it if it is of our making.
-    fn commondir(&self, path: &Path) -> io::Result<Option<Commondir>> {
+    fn make(&self, path: &Path, placeholder: Placeholder) -> io::Result<Option<Made>> {
         loop {
-            match self.fill(path, Placeholder::File(COMMONDIR_TEXT)) {
+            match self.fill(path, placeholder) {
                 // Where we may not make one, the agent may not either.
                 Err(error) if is_closed(&error) => return Ok(None),
                 filled => filled?,
             }
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
             let Ok(lock) = mounts::open_beneath(self.root.as_fd(), path, flags) else { return Ok(None) };
-            if !has_our_text(&lock) {
+            if !placeholder.is(&lock) {
                 return Ok(None);
             }
             lock_shared(&lock)?;
@@ -186,13 +201,17 @@ impl Tooling {
             let there =
                 mounts::handle_beneath(self.root.as_fd(), path).and_then(|there| Ok(fstat(there)?.st_ino));
             if there.is_ok_and(|inode| fstat(&lock).is_ok_and(|ours| ours.st_ino == inode)) {
-                return Ok(Some(Commondir { path: path.to_owned(), lock }));
+                return Ok(Some(Made { path: path.to_owned(), placeholder, lock }));
             }
         }
     }
 
+    fn is_there(&self, path: &Path) -> bool {
+        mounts::handle_beneath(self.root.as_fd(), path).is_ok()
+    }
+
     fn fill(&self, path: &Path, placeholder: Placeholder) -> io::Result<()> {
-        if mounts::handle_beneath(self.root.as_fd(), path).is_ok() {
+        if self.is_there(path) {
             return Ok(());
         }
         let (parent, name) = (path.parent().unwrap_or(Path::new("")), path.file_name().unwrap_or_default());
@@ -216,11 +235,6 @@ impl Tooling {
         }
     }
 
-    fn is_directory(&self, path: &Path) -> bool {
-        let found = mounts::handle_beneath(self.root.as_fd(), path).and_then(|handle| Ok(fstat(handle)?));
-        found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_dir())
-    }
-
     fn entries(&self, path: &Path) -> Vec<PathBuf> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
         let Ok(dir) = mounts::open_beneath(self.root.as_fd(), path, flags) else { return Vec::new() };
@@ -229,10 +243,10 @@ impl Tooling {
         names.filter(|name| name != "." && name != "..").map(|name| path.join(name)).collect()
     }
 
-    /// Takes away links that git on the host would write through.
-    pub(crate) fn remove_links(&mut self) {
-        for link in self.links.remove_new(self.root.as_fd()) {
-            log!("warden: removed {}, a link that git on the host would follow", link.display());
+    /// Takes away links that git on the host would write through, and puts back those by which it finds repositories.
+    pub(crate) fn put_right(&mut self) {
+        for link in self.links.put_right(self.root.as_fd()) {
+            log!("warden: put right {}, a link that git on the host would follow", link.display());
             if self.removed.len() < TAMPER_ENTRIES {
                 self.removed.insert(link);
             }
@@ -248,17 +262,34 @@ impl Tooling {
         changed.chain(&self.removed).map(|name| name.display().to_string()).collect()
     }
 
+    /// Repositories that were not there: their configuration is whatever their maker wanted, and git on the host obeys
+    /// it, also from the one around them.
+    pub(crate) fn new_repositories(&self, found: &[PathBuf]) -> Vec<String> {
+        let new = found.iter().filter(|path| !self.repositories.contains(*path));
+        // A work tree of a known one obeys that one's configuration.
+        let obeys_known = |path: &&PathBuf| {
+            let behind = Repositories::behind(self.root.as_fd(), &self.root_path, std::slice::from_ref(path));
+            let is_known = |dir: &PathBuf| self.links.git().iter().any(|git| dir.starts_with(git));
+            !behind.directories.is_empty() && behind.directories.iter().all(is_known)
+        };
+        new.filter(|path| !obeys_known(path)).map(|path| path.display().to_string()).collect()
+    }
+
     /// Removes what was made for a time, unless another session still needs it.
     pub(crate) fn clean_up(self) {
-        for Commondir { path, lock } in &self.commondirs {
-            if flock(lock, FlockOperation::NonBlockingLockExclusive).is_err() || !has_our_text(lock) {
+        // What lies in another was made later.
+        for Made { path, placeholder, lock } in self.made.iter().rev() {
+            if flock(lock, FlockOperation::NonBlockingLockExclusive).is_err() || !placeholder.is(lock) {
                 continue;
             }
             let path = self.root_path.join(path);
             // It is a mount point of ours, and nobody is left inside.
             let removed = unmount(&path, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW)
                 .map_err(io::Error::from)
-                .and_then(|()| std::fs::remove_file(&path));
+                .and_then(|()| match placeholder {
+                    Placeholder::File(_) => std::fs::remove_file(&path),
+                    Placeholder::Directory => std::fs::remove_dir(&path),
+                });
             if let Err(error) = removed {
                 log!("warden: {} stays: {error}", path.display());
             }
@@ -282,7 +313,24 @@ fn is_closed(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
-fn has_our_text(file: &OwnedFd) -> bool {
-    let mut text = [0; COMMONDIR_TEXT.len() + 1];
-    rustix::io::pread(file, &mut text, 0).is_ok_and(|len| &text[..len] == COMMONDIR_TEXT.as_bytes())
+impl Placeholder {
+    /// Whether this is one, or something that somebody has put there for a use.
+    fn is(self, opened: &OwnedFd) -> bool {
+        match self {
+            Placeholder::Directory => rustix::fs::Dir::read_from(opened)
+                .is_ok_and(|mut dir| dir.all(|entry| entry.is_ok_and(|entry| is_dot(entry.file_name())))),
+            Placeholder::File(text) => {
+                let mut found = [0; COMMONDIR_TEXT.len() + 1];
+                let is_file =
+                    fstat(opened).is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_file());
+                is_file
+                    && rustix::io::pread(opened, &mut found, 0)
+                        .is_ok_and(|len| &found[..len] == text.as_bytes())
+            }
+        }
+    }
+}
+
+fn is_dot(name: &std::ffi::CStr) -> bool {
+    name == c"." || name == c".."
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use ostler_domain::confinement::Confinement;
 use ostler_domain::hidden::Patterns;
-use ostler_domain::limits::{RESCAN, RESCAN_REST_FACTOR, TAMPER_ENTRIES};
+use ostler_domain::limits::{FAILED_LOOKS, RESCAN, RESCAN_REST_FACTOR, TAMPER_ENTRIES};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Mode;
 use rustix::io::Errno;
@@ -117,7 +117,9 @@ fn make(confinement: &Confinement) -> Result<House, Refusal> {
     let mut masks = Masks::new(&confinement.root.path, Patterns::new(&confinement.hidden))?;
     let found = masks.cover_all()?;
     let tooling = Tooling::protect(&confinement.root.path, &confinement.tooling, &found.git)?;
-    let tops = std::iter::once(&confinement.root.path).chain(&confinement.writable).cloned().collect();
+    let home = confinement.home.source.as_ref().map(|_| &confinement.home.inside);
+    let tops =
+        std::iter::once(&confinement.root.path).chain(&confinement.writable).chain(home).cloned().collect();
     Ok(House { masks, tooling, tops, began: SystemTime::now() })
 }
 
@@ -164,8 +166,12 @@ impl House {
                 return ExitCode::FAILURE;
             }
         };
-        self.tooling.remove_links();
+        self.tooling.put_right();
         let mut names = self.tooling.changed();
+        match self.masks.look_at_git() {
+            Ok(found) => names.extend(self.tooling.new_repositories(&found)),
+            Err(refusal) => log!("warden: {refusal}"),
+        }
         names.extend(self.clear_set_ids());
         if !names.is_empty()
             && let Err(error) = send_tampered(io::stdin(), names)
@@ -200,6 +206,12 @@ impl House {
         let mut keeper_is_there = send_report(io::stdin(), &report).is_ok();
         let mut looks = Looks::new();
         loop {
+            if let Some(why) = self.masks.breach().map(str::to_owned).or_else(|| looks.breach()) {
+                log!("warden: {why}: the agent is ended");
+                let _ = send_report(io::stdin(), &InitReport::Breached { why });
+                let _ = pidfd_send_signal(&pidfd, Signal::KILL);
+                break;
+            }
             if !keeper_is_there {
                 let _ = pidfd_send_signal(&pidfd, Signal::KILL);
             }
@@ -208,8 +220,10 @@ impl House {
                 Woken::KeeperSpoke => keeper_is_there = self.hear_keeper(&mut looks),
                 Woken::TimeToLook => {
                     let began = Instant::now();
-                    say(self.masks.cover_again());
-                    self.tooling.remove_links();
+                    let covered = self.masks.cover_again();
+                    looks.succeeded(covered.is_ok());
+                    say(covered);
+                    self.tooling.put_right();
                     looks.looked(began.elapsed());
                 }
             }
@@ -246,12 +260,22 @@ struct Looks {
     next: Instant,
     /// Not before: a look is given so much rest, whoever asks for the next one.
     rested: Instant,
+    /// One after the other.
+    failed: u32,
 }
 
 impl Looks {
     fn new() -> Looks {
         let now = Instant::now();
-        Looks { next: now + RESCAN, rested: now }
+        Looks { next: now + RESCAN, rested: now, failed: 0 }
+    }
+
+    fn succeeded(&mut self, it_did: bool) {
+        self.failed = if it_did { 0 } else { self.failed + 1 };
+    }
+
+    fn breach(&self) -> Option<String> {
+        (self.failed >= FAILED_LOOKS).then(|| "hidden files cannot be looked for any more".to_owned())
     }
 
     fn looked(&mut self, took: Duration) {

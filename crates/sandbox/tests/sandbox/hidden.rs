@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::time::Instant;
 
-use ostler_domain::limits::RESCAN;
-use ostler_sandbox::channel::send_remask;
+use ostler_domain::limits::{MASKS, RESCAN};
+use ostler_sandbox::channel::{InitReport, send_remask};
 
-use crate::support::{Campaign, each_way};
+use crate::support::{Campaign, USER, Way, each_way, we_are_root};
 
 const SECRET: &str = "hunter2";
 
@@ -133,4 +133,86 @@ fn a_warden_that_is_told_covers_at_once() {
             assert!(began.elapsed() < RESCAN, "{told}");
         }
     });
+}
+
+/// A directory of the campaign's owner, with a group of which the sandbox knows nothing: there a warden's capabilities
+/// count for nothing.
+fn shared(campaign: &Campaign, mode: u32) -> bool {
+    if !we_are_root() {
+        eprintln!("skipped: only root can give a directory to another group");
+        return false;
+    }
+    campaign.write("shared/.env", SECRET);
+    let (dir, owner) = (campaign.path("shared"), fs::metadata(campaign.root()).unwrap());
+    let uid = std::os::unix::fs::MetadataExt::uid(&owner);
+    chown(&dir, Some(uid), Some(USER + 7)).unwrap();
+    fs::set_permissions(&dir, fs::Permissions::from_mode(mode)).unwrap();
+    true
+}
+
+#[test]
+fn a_directory_that_cannot_be_looked_into_is_covered_as_a_whole() {
+    each_way(|way| {
+        let campaign = Campaign::new(way);
+        if !shared(&campaign, 0o311) {
+            return;
+        }
+        campaign.all_fail(&[
+            "cat shared/.env",
+            "chmod 700 shared && cat shared/.env",
+            "cd shared && cat .env",
+        ]);
+        assert_eq!(fs::read_to_string(campaign.path("shared/.env")).unwrap(), SECRET);
+    });
+}
+
+#[test]
+fn who_closes_a_directory_to_the_warden_is_ended() {
+    each_way(|way| {
+        let campaign = Campaign::new(way);
+        if !shared(&campaign, 0o775) {
+            return;
+        }
+        let mut inside =
+            campaign.start("cat shared/.env 2>/dev/null; cd shared; chmod 311 . && echo closed; sleep 60");
+        assert_eq!(inside.line(), "closed");
+        let is_breach = |report: &InitReport| matches!(report, InitReport::Breached { .. }).then_some(());
+        inside.report("the breach to be told of", is_breach);
+        assert!(!inside.end().status.success());
+    });
+}
+
+#[test]
+fn a_tree_too_deep_to_look_through_is_covered_and_hides_nothing() {
+    each_way(|way| {
+        let campaign = Campaign::new(way);
+        campaign.write("sub/.env", "old");
+        let deeper = "d=$(printf %0200d 1); i=0; while [ $i -lt 30 ]; do mkdir $d && cd $d || exit 1; i=$((i+1)); done";
+        let script = format!(
+            "({deeper}); echo ready; read go; while cat sub/.env >/dev/null 2>&1; do sleep 0.01; done; echo covered"
+        );
+        let mut inside = campaign.start(&script);
+        assert_eq!(inside.line(), "ready");
+        campaign.replace("sub/.env", SECRET);
+        inside.say("go");
+        assert_eq!(inside.line(), "covered");
+        assert!(inside.end().status.success());
+        // And the next session starts.
+        campaign.all_fail(&["cat sub/.env"]);
+    });
+}
+
+#[test]
+fn who_makes_more_hidden_files_than_can_be_covered_is_ended() {
+    let campaign = Campaign::new(Way::User);
+    let flood = format!("seq {} | sed 's/$/.pem/' | xargs touch; echo done; sleep 60", MASKS + 1);
+    let mut inside = campaign.start(&flood);
+    assert_eq!(inside.line(), "done");
+    inside.report("the breach to be told of", |report| {
+        matches!(report, InitReport::Breached { .. }).then_some(())
+    });
+    assert!(!inside.end().status.success());
+    // And the next session says why it does not start.
+    let refused = campaign.start("true").end();
+    assert!(!refused.status.success(), "{refused:?}");
 }

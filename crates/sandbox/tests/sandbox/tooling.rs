@@ -167,7 +167,7 @@ fn links_that_git_on_the_host_would_follow_are_removed_and_told() {
         campaign.write("victim", "mine\n");
         let script = "rm -f .git/COMMIT_EDITMSG; ln -s ../victim .git/COMMIT_EDITMSG
             mkdir -p sub/.git; ln -s ../victim .git/logs/new; ln -s victim link";
-        assert_eq!(tampered(&campaign, script), [".git/COMMIT_EDITMSG", ".git/logs/new"]);
+        assert_eq!(tampered(&campaign, script), [".git/COMMIT_EDITMSG", ".git/logs/new", "sub/.git"]);
         assert!(campaign.path("link").is_symlink(), "the campaign's own are nobody's concern");
         campaign.run_outside(&format!("{GIT} commit -q --allow-empty -m second"));
         assert_eq!(fs::read_to_string(campaign.path("victim")).unwrap(), "mine\n");
@@ -182,5 +182,67 @@ fn a_directory_above_a_nested_repository_stays_where_it_is() {
             .run_outside(&format!("mkdir -p n/b/c; cd n/b/c; {GIT} init -q; echo x >.env; echo y >plain"));
         campaign.all_fail(&["mv n/b/c n/b/d", "mv n/b n/x", "mv n x", "cat n/b/c/.env"]);
         campaign.run("set -e; mv n/b/c/plain n/plain; mv n/plain n/b/c/plain; echo z >>n/b/c/plain");
+    });
+}
+
+#[test]
+fn a_repository_that_is_elsewhere_is_protected_there() {
+    each_way(|way| {
+        let Some(campaign) = repository(way) else { return };
+        campaign.run_outside(&format!(
+            "mkdir deep; {GIT} init -q --separate-git-dir=$PWD/deep/sep fileproj; {GIT} init -q real; mv real/.git realgit
+             mkdir linkproj; ln -s ../realgit linkproj/.git"
+        ));
+        campaign.all_fail(&[
+            "echo x >>deep/sep/config",
+            "echo x >deep/sep/hooks/pre-commit",
+            "mv deep deeper",
+            "mv deep/sep deep/s",
+            "echo x >fileproj/.git",
+            "mv fileproj f",
+            "echo x >>realgit/config",
+            "mv realgit r",
+        ]);
+        let work = format!(
+            "cd linkproj && echo a >a && {GIT} add a && {GIT} commit -qm one && {GIT} log --format=%s"
+        );
+        assert_eq!(campaign.run(&work), "one");
+        let evil =
+            "rm linkproj/.git; mkdir -p linkproj/.git/hooks; mkdir evil; ln -s ../evil x; mkdir -p new/.git";
+        let mut names = tampered(&campaign, evil);
+        names.sort_unstable();
+        assert_eq!(names, ["linkproj/.git", "new/.git"]);
+        assert_eq!(
+            fs::read_link(campaign.path("linkproj/.git")).unwrap(),
+            std::path::Path::new("../realgit")
+        );
+    });
+}
+
+#[test]
+fn what_a_configuration_brings_in_is_protected_too() {
+    each_way(|way| {
+        let Some(campaign) = repository(way) else { return };
+        campaign.write("tools/more.conf", "[user]\nname=x\n");
+        campaign.write(".githooks/pre-commit", "#!/bin/sh\n");
+        campaign.run_outside(&format!(
+            "rm -r .git/hooks; {GIT} config core.hooksPath .githooks; {GIT} config extensions.worktreeConfig true
+             {GIT} config include.path ../tools/more.conf; {GIT} config --add include.path ../later.conf"
+        ));
+        campaign.all_fail(&[
+            "echo x >>.githooks/pre-commit",
+            "echo x >.githooks/post-commit",
+            "mv .githooks h",
+            "echo x >>tools/more.conf",
+            "mv tools t",
+            "echo x >later.conf",
+            "echo x >.git/config.worktree",
+            "mkdir .git/hooks",
+            "echo x >.git/hooks/pre-commit",
+        ]);
+        assert_eq!(campaign.run(&format!("echo b >b; {GIT} add b; {GIT} log --format=%s")), "first");
+        for placeholder in ["later.conf", ".git/config.worktree", ".git/hooks", ".git/commondir"] {
+            assert!(!campaign.path(placeholder).exists(), "{placeholder} is removed by the last session");
+        }
     });
 }
