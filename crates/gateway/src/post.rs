@@ -12,9 +12,21 @@ use crate::model::{Trust, dial, greet};
 
 /// Sends `body` and waits for the answer's status, both within a time. The fault is for people, and has nothing secret.
 pub fn post(url: &str, headers: &[(&str, String)], body: &[u8], within: Duration) -> Result<u16, String> {
+    post_trusting(url, headers, body, within, None)
+}
+
+/// [`post`], believing these authorities besides the machine's own.
+fn post_trusting(
+    url: &str,
+    headers: &[(&str, String)],
+    body: &[u8],
+    within: Duration,
+    authorities: Option<&str>,
+) -> Result<u16, String> {
     let upstream = Upstream::parse(url)?;
     let deadline = Instant::now() + within;
-    exchange(&upstream, &head(&upstream, headers, body.len()), body, deadline).map_err(|error| {
+    let head = head(&upstream, headers, body.len());
+    exchange(&upstream, &head, body, deadline, authorities).map_err(|error| {
         let is_late = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
         if is_late { "it did not answer in time".to_owned() } else { error.to_string() }
     })
@@ -29,12 +41,18 @@ fn head(upstream: &Upstream, headers: &[(&str, String)], length: usize) -> Strin
     )
 }
 
-fn exchange(upstream: &Upstream, head: &str, body: &[u8], deadline: Instant) -> io::Result<u16> {
+fn exchange(
+    upstream: &Upstream,
+    head: &str,
+    body: &[u8],
+    deadline: Instant,
+    authorities: Option<&str>,
+) -> io::Result<u16> {
     let tcp = dial(upstream)?;
     if !upstream.tls {
         return say(&mut Timed { stream: &tcp, tcp: &tcp, deadline }, head, body);
     }
-    let mut tls = greet(&tcp, upstream, Trust::default().config(None)?)?;
+    let mut tls = greet(&tcp, upstream, Trust::default().config(authorities)?)?;
     let mut timed = Timed { stream: &tcp, tcp: &tcp, deadline };
     say(&mut rustls::Stream::new(&mut *tls, &mut timed), head, body)
 }
@@ -110,9 +128,50 @@ impl Write for Timed<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::{net::TcpListener, thread};
+    use std::{net::TcpListener, sync::Arc, thread};
+
+    use rustls::{
+        ServerConfig, ServerConnection, StreamOwned,
+        pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+    };
 
     use super::*;
+
+    const AUTHORITY: &str = include_str!("../tests/gateway/tls/authority.pem");
+    const CERTIFICATE: &[u8] = include_bytes!("../tests/gateway/tls/server.pem");
+    const KEY: &[u8] = include_bytes!("../tests/gateway/tls/server.key");
+
+    #[test]
+    fn speaks_tls_and_believes_nobody_unknown() {
+        let certificate = CertificateDer::from_pem_slice(CERTIFICATE).expect("a certificate");
+        let key = PrivateKeyDer::from_pem_slice(KEY).expect("a key");
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_no_client_auth();
+        let config = Arc::new(config.with_single_cert(vec![certificate], key).expect("a pair"));
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("https://localhost:{}/hook", listener.local_addr().expect("an address").port());
+        thread::spawn(move || {
+            for tcp in listener.incoming().flatten() {
+                let server = ServerConnection::new(config.clone()).expect("a connection");
+                let mut stream = StreamOwned::new(server, tcp);
+                let mut heard = Vec::new();
+                let mut buffer = [0; 1024];
+                while !heard.ends_with(b"{}") {
+                    match stream.read(&mut buffer) {
+                        Ok(read) if read > 0 => heard.extend_from_slice(&buffer[..read]),
+                        _ => break,
+                    }
+                }
+                let _ = stream.write_all(b"HTTP/1.1 204 So\r\n\r\n");
+            }
+        });
+        let within = Duration::from_secs(10);
+        assert_eq!(post_trusting(&url, &[], b"{}", within, Some(AUTHORITY)), Ok(204));
+        assert!(post(&url, &[], b"{}", within).unwrap_err().contains("certificate"));
+    }
 
     /// Answers one request with these bytes, and says what it heard.
     fn server(answer: &'static [u8]) -> (String, thread::JoinHandle<String>) {
