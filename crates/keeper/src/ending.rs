@@ -93,7 +93,7 @@ impl Keeper {
             how,
             asked: self.ladder.as_ref().map(|ladder| ladder.asked().clone()),
             rung: self.ladder.as_ref().and_then(|ladder| ladder.taken()).map(|rung| rung.to_string()),
-            oom: self.tree.had_oom_kill(),
+            oom: self.took_too_much || self.tree.had_oom_kill(),
             leftovers,
             untaped_bytes,
             tape_end: self.recorder.end(),

@@ -61,6 +61,8 @@ pub(crate) struct Keeper {
     pub(crate) kill_again_at: Option<Instant>,
     /// Absent where nothing is limited, or the cgroup sees to it.
     pub(crate) memory: Option<MemoryWatch>,
+    /// By our own sum, and was ended for it.
+    pub(crate) took_too_much: bool,
     pub(crate) link: Link,
     pub(crate) channel: Option<OwnedFd>,
     pub(crate) gateway: Gateway,
@@ -163,6 +165,7 @@ impl Keeper {
             ladder: None,
             kill_again_at: None,
             memory: memory_bytes.map(|bytes| MemoryWatch::new(bytes, now)),
+            took_too_much: false,
             link: Link::new(document.orphan_grace_ms.map(Duration::from_millis), now),
             channel: Some(channel),
             gateway: Gateway::new(document.gateway.clone(), Redactor::of(&document)),

@@ -45,14 +45,6 @@ impl Process {
         ProcessName { pid: self.pid, name: self.name.clone() }
     }
 
-    /// Memory that it shares with nobody.
-    pub(crate) fn own_memory_bytes(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
-        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-        kib.unwrap_or(0) * 1024
-    }
-
     /// Signals this process, unless it is gone and its number belongs to another.
     pub(crate) fn signal(&self, signal: Signal) {
         let Some(pidfd) = self.open() else { return };

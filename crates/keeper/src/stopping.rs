@@ -42,6 +42,7 @@ impl Keeper {
         let Some(bytes) = watch.excess(&self.tree, now) else { return };
         let limit_bytes = watch.limit_bytes();
         self.memory = None;
+        self.took_too_much = true;
         self.recorder.note(&KeeperNote::MemoryLimit { bytes, limit_bytes });
         let asked = AskedStop { by: "keeper".to_owned(), rule: "memory limit".to_owned() };
         self.stop(asked, vec![Rung { action: RungAction::Kill, wait_ms: 0 }], now);

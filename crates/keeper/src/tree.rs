@@ -154,8 +154,9 @@ impl Tree {
         self.alive().iter().map(Process::name).collect()
     }
 
-    pub(crate) fn memory_bytes(&self) -> u64 {
-        self.alive().iter().map(Process::own_memory_bytes).sum()
+    /// The numbers of everything that lives.
+    pub(crate) fn pids(&self) -> Vec<u32> {
+        self.alive().iter().map(|process| process.pid).collect()
     }
 
     /// Everything of the tree that lives; nothing does behind a pid 1 that has ended.

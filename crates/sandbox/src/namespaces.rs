@@ -4,12 +4,13 @@ use std::fs::{self, File};
 use std::io::{Read, Write, pipe};
 use std::os::fd::OwnedFd;
 
+use ostler_domain::confinement::Confinement;
 use ostler_domain::limits::INOTIFY_SHARE;
 use rustix::mount::{MountPropagationFlags, mount_change};
 use rustix::process::{WaitOptions, waitpid};
 use rustix::thread::UnshareFlags;
 
-use crate::identity::{Identity, disk_map};
+use crate::identity::{Identity, Ids, disk_map};
 use crate::refusal::{OrRefuse, Refusal, Stage};
 use crate::sys::{self, Forked};
 
@@ -21,26 +22,42 @@ pub(crate) fn leave_mounts() -> Result<(), Refusal> {
 
 /// Leaves the host. Processes that are started from now on are in a new pid namespace; this one never is, so it goes
 /// on knowing the numbers of the outside.
-pub(crate) fn leave_host(identity: &Identity, private_network: bool) -> Result<(), Refusal> {
-    let mut namespaces = UnshareFlags::NEWUSER
-        | UnshareFlags::NEWNS
-        | UnshareFlags::NEWPID
-        | UnshareFlags::NEWIPC
-        | UnshareFlags::NEWUTS;
-    if private_network {
+pub(crate) fn leave_host(identity: &Identity, confinement: &Confinement) -> Result<(), Refusal> {
+    // Only root of a user namespace sets the limits of what belongs to it, and inside nobody is root. So there is one
+    // around, with nobody in it, for the limits alone.
+    sys::unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWIPC)
+        .or_refuse(Stage::Namespaces, "leaving the host's user and ipc namespaces")?;
+    map(Ids { uid: 0, gid: 0 }, identity.outside)?;
+    share_memory(confinement.limits.shm_bytes);
+
+    let mut namespaces =
+        UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWPID | UnshareFlags::NEWUTS;
+    if confinement.network.is_private() {
         namespaces |= UnshareFlags::NEWNET;
     }
     sys::unshare(namespaces).or_refuse(Stage::Namespaces, "leaving the host's namespaces")?;
-    let Identity { outside, inside, .. } = identity;
-    let map = |file: &str, text: String| {
+    map(identity.inside, Ids { uid: 0, gid: 0 })?;
+    share_watches();
+    keep_mounts_to_ourselves()
+}
+
+/// Who we are in the user namespace that we are in now, and who that is in the one around.
+fn map(inside: Ids, outside: Ids) -> Result<(), Refusal> {
+    let write = |file: &str, text: String| {
         fs::write(format!("/proc/self/{file}"), text)
             .or_refuse(Stage::Namespaces, format_args!("writing {file}"))
     };
-    map("setgroups", "deny".to_owned())?;
-    map("uid_map", format!("{} {} 1", inside.uid, outside.uid))?;
-    map("gid_map", format!("{} {} 1", inside.gid, outside.gid))?;
-    share_watches();
-    keep_mounts_to_ourselves()
+    write("setgroups", "deny".to_owned())?;
+    write("uid_map", format!("{} {} 1", inside.uid, outside.uid))?;
+    write("gid_map", format!("{} {} 1", inside.gid, outside.gid))
+}
+
+/// System V's shared memory belongs to no process and is in no file system: it has as much as `/dev/shm`. Before Linux
+/// 6.9 only the host's root can say so.
+fn share_memory(bytes: u64) {
+    for (name, most) in [("shmall", bytes / rustix::param::page_size() as u64), ("shmmax", bytes)] {
+        let _ = fs::write(format!("/proc/sys/kernel/{name}"), most.to_string());
+    }
 }
 
 /// What watches files counts against the user whatever namespace it is in: without a limit of its own, an agent could

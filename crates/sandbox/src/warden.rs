@@ -106,7 +106,7 @@ fn make(confinement: &Confinement) -> Result<House, Refusal> {
         sources::stage(&sources, confinement, &identity)?;
         identity.assume()?;
     }
-    namespaces::leave_host(&identity, confinement.network.is_private())?;
+    namespaces::leave_host(&identity, confinement)?;
     // A change of user undoes it, and this was the last one.
     die_with_keeper()?;
     net::set_up(confinement, io::stdin())?;

@@ -23,6 +23,11 @@ fn fill(path: &str, too_much: usize) -> Said {
     Said::Got(format!("{too_much} MiB"))
 }
 
+fn is_before(release: &str, wanted: (u32, u32)) -> bool {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) < wanted
+}
+
 pub(super) const ALL: &[Attempt] = &[
     usual("resources/tasks", "have more tasks than the limit", |_| {
         const TOO_MANY: usize = 600;
@@ -41,6 +46,21 @@ pub(super) const ALL: &[Attempt] = &[
     usual("resources/tmp", "fill /tmp beyond its limit", |_| fill("/tmp/much", 40)),
     usual("resources/var-tmp", "fill /var/tmp beyond its limit", |_| fill("/var/tmp/much", 40)),
     usual("resources/shared-memory", "fill /dev/shm beyond its limit", |_| fill("/dev/shm/much", 12)),
+    usual("resources/system-v-memory", "keep memory that belongs to no process", |_| {
+        let flags = u64::from((libc::IPC_CREAT | 0o600) as u32);
+        let key = libc::IPC_PRIVATE as u64;
+        for segments in 0..12 {
+            if let Err(error) = plain(libc::SYS_shmget, &[key, MIB as u64, flags]) {
+                return Said::Blocked(format!("{error} after {segments} MiB"));
+            }
+        }
+        match std::fs::read_to_string("/proc/sys/kernel/osrelease") {
+            Ok(release) if is_before(&release, (6, 9)) => {
+                Said::Untried("this kernel lets only the host's root limit it".to_owned())
+            }
+            _ => Said::Got("12 MiB".to_owned()),
+        }
+    }),
     usual("resources/home", "fill a home in memory beyond its limit", |_| fill("/home/agent/much", 40)),
     usual("resources/file-size", "make a file larger than the limit", |scene| {
         // It is all hole, and takes no room on the disk.

@@ -92,7 +92,7 @@ fn state(session: &Session, now: Time) -> Vec<Line> {
         Line::of(obituary.exit_code.map(|code| format!("exit code {code}")).unwrap_or_default()),
         Line::of(obituary.signal.map(|signal| format!("signal {signal}")).unwrap_or_default()),
         Line::of(asked_by(obituary)),
-        Line::of(if obituary.oom { "the kernel's memory killer was at work" } else { "" }),
+        Line::of(if obituary.oom { "it had more memory than it may" } else { "" }),
         Line::of(match obituary.leftovers.as_slice() {
             [] => String::new(),
             left => {

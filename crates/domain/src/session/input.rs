@@ -297,7 +297,7 @@ impl Intake {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExitFacts {
     pub how: How,
-    /// The kernel's memory killer was at work.
+    /// It had more memory than it may: the kernel or its keeper ended it for that.
     #[serde(default)]
     pub oom: bool,
     /// What of the tree was still running when the agent ended.

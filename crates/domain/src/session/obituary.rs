@@ -97,7 +97,8 @@ pub(super) fn write(state: &State, exit: &ExitFacts, outcome: Outcome) -> Obitua
 
 fn sentence(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
     if outcome == Outcome::Oom {
-        return "The kernel ended the agent: its processes used more memory than they may.".to_owned();
+        let who = if exit.asked.is_some() { "Ostler" } else { "The kernel" };
+        return format!("{who} ended the agent: its processes used more memory than they may.");
     }
     let rung = exit.rung.as_deref().map(|rung| format!(" ({rung})")).unwrap_or_default();
     if let Some(stop) = wished(state, exit) {

@@ -201,11 +201,34 @@ fn a_session_that_takes_too_much_memory_is_ended() {
     let exit = session.end();
     assert_eq!(exit.how, How::Signaled { signal: 9, core: false });
     assert_eq!(exit.asked.unwrap().rule, "memory limit");
+    assert!(exit.oom, "not somebody who asked for it");
     let noted = session.notes().into_iter().find_map(|note| match note {
         KeeperNote::MemoryLimit { bytes, limit_bytes } => Some((bytes, limit_bytes)),
         _ => None,
     });
     assert!(noted.is_some_and(|(bytes, limit)| bytes > LIMIT && limit == LIMIT), "{noted:?}");
+}
+
+/// None of it belongs to a process: it is in files without a name, one open and one only mapped.
+#[test]
+fn memory_that_hides_in_nameless_files_counts() {
+    const LIMIT: u64 = 64 << 20;
+    let open = "import os, time
+f = os.memfd_create('x')
+for _ in range(100): os.write(f, b'x' * (1 << 20))
+time.sleep(1000)";
+    let mapped = "import os, mmap, time
+f = os.memfd_create('x'); os.ftruncate(f, 100 << 20)
+m = mmap.mmap(f, 100 << 20); os.close(f)
+for n in range(100): m[n << 20:(n + 1) << 20] = b'x' * (1 << 20)
+time.sleep(1000)";
+    for script in [open, mapped] {
+        let mut session = Session::confined(&format!("exec python3 -c \"{script}\""))
+            .with(|document| document.confinement.as_mut().unwrap().limits.memory_bytes = Some(LIMIT))
+            .start();
+        let exit = session.end();
+        assert!(exit.oom, "{exit:?}: {:?}", session.text(ostler_tape::Stream::Err));
+    }
 }
 
 #[test]
