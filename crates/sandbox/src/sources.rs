@@ -86,10 +86,11 @@ pub(crate) fn stage(
         let copy = mounts::copy(&handle)
             .or_refuse(Stage::Mounts, format_args!("copying the mount of {}", source.path.display()))?;
         let is_mapped = match source.shown {
-            Shown::Root => identity.owns_roots_files,
+            // What may be written is root's on disk, as the campaign is, or the agent could not write it.
+            Shown::Root | Shown::Writable => identity.owns_roots_files,
             // The daemon's own files, in both cases.
             Shown::Home | Shown::Socket => true,
-            Shown::ReadOnly | Shown::Writable => false,
+            Shown::ReadOnly => false,
         };
         if is_mapped {
             sys::set_mount_id_map(&copy, map.as_fd())

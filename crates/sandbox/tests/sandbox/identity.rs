@@ -58,6 +58,22 @@ fn files_of_others_keep_their_owners() {
 }
 
 #[test]
+fn what_may_be_written_beside_a_campaign_of_root_s_is_root_s_too() {
+    if !we_are_root() {
+        eprintln!("skipped: only root has files of root's");
+        return;
+    }
+    let mut campaign = Campaign::new(Way::RootOnRoots);
+    let store = campaign.outside().join("store");
+    fs::create_dir(&store).unwrap();
+    fs::write(store.join("old"), "old").unwrap();
+    campaign.confinement.writable = vec![store.clone()];
+    campaign.run(&format!("cd {}; echo more >>old; echo new >new; mkdir below", store.display()));
+    assert_eq!(fs::read_to_string(store.join("old")).unwrap(), "oldmore\n");
+    assert_eq!(fs::metadata(store.join("new")).unwrap().uid(), 0);
+}
+
+#[test]
 fn two_sessions_of_a_root_daemon_are_two_users() {
     if !we_are_root() {
         eprintln!("skipped: only a root daemon throws uids away");
