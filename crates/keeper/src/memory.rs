@@ -92,8 +92,8 @@ fn add_open_files(pid: u32, files: &mut NamelessFiles) {
     const BLOCK_BYTES: u64 = 512;
     let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()) {
-        let is_nameless =
-            fs::read_link(&path).is_ok_and(|target| target.as_os_str().as_encoded_bytes().ends_with(NAMELESS.as_bytes()));
+        let is_nameless = fs::read_link(&path)
+            .is_ok_and(|target| target.as_os_str().as_encoded_bytes().ends_with(NAMELESS.as_bytes()));
         // Others may be on a server that does not answer.
         if !is_nameless || !is_in_memory(&path) {
             continue;
