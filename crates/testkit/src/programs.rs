@@ -19,7 +19,7 @@ pub fn cache() -> PathBuf {
 /// what they do not see.
 pub fn find(name: &str, who: &str) -> Option<PathBuf> {
     let line = LIST.lines().find(|line| line.split(' ').next() == Some(name)).unwrap();
-    let [_, _, version, program] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+    let [_, _, version, program, ..] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
     let path = cache().join(format!("{name}-{version}")).join("node_modules").join(program);
     if is_program(&path) {
         return Some(path);

@@ -20,15 +20,16 @@ pub(super) fn install() -> Verdict {
         return Verdict::Failed(format!("{LIST} cannot be read"));
     };
     for line in list.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        let [name, package, version, program] = line.split(' ').collect::<Vec<_>>()[..] else {
-            return Verdict::Failed(format!("{LIST}: \"{line}\" has not four words"));
+        let words: Vec<&str> = line.split(' ').collect();
+        let ([name, package, version, program] | [name, package, version, program, _]) = words[..] else {
+            return Verdict::Failed(format!("{LIST}: \"{line}\" has neither four words nor five"));
         };
         let place = cache().join(format!("{name}-{version}"));
         if place.join("node_modules").join(program).is_file() {
             continue;
         }
         println!("installing {package}@{version} into {}", place.display());
-        if let Err(why) = fetch(&place, package, version) {
+        if let Err(why) = fetch(&place, &format!("{package}@{version}"), words.get(4).copied()) {
             return missing(&format!("{name} cannot be installed: {why}"));
         }
     }
@@ -36,19 +37,24 @@ pub(super) fn install() -> Verdict {
 }
 
 /// Into a directory beside its place, so that an installation that was cut short is never taken for one.
-fn fetch(place: &Path, package: &str, version: &str) -> Result<(), String> {
+fn fetch(place: &Path, package: &str, runtime: Option<&str>) -> Result<(), String> {
     let half = place.with_extension("half");
     let _ = fs::remove_dir_all(&half);
     fs::create_dir_all(&half).map_err(|error| error.to_string())?;
-    let mut install = Command::new("npm");
     // Nothing of a package is run to install it.
-    install.args(["install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]);
-    install.arg(&half).arg(format!("{package}@{version}")).current_dir(&half);
-    match install.status() {
-        Ok(status) if status.success() => {
-            let _ = fs::remove_dir_all(place);
-            fs::rename(&half, place).map_err(|error| error.to_string())
-        }
+    let quiet = ["--no-save", "--no-audit", "--no-fund", "--ignore-scripts"];
+    npm(&half, &[&["install"][..], &quiet, &[package], runtime.as_slice()].concat())?;
+    if let Some(runtime) = runtime {
+        // Except of what runs it: its script puts the program into its place.
+        npm(&half, &["rebuild", runtime.split('@').next().unwrap_or(runtime)])?;
+    }
+    let _ = fs::remove_dir_all(place);
+    fs::rename(&half, place).map_err(|error| error.to_string())
+}
+
+fn npm(place: &Path, words: &[&str]) -> Result<(), String> {
+    match Command::new("npm").args(words).arg("--prefix").arg(place).current_dir(place).status() {
+        Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("npm ended with {status}")),
         Err(error) => Err(error.to_string()),
     }

@@ -177,6 +177,7 @@ fn calls(step: &Map<String, Value>, offered: &[String]) -> Vec<Call> {
         command if has("run_shell_command") => {
             call("run_shell_command", json!({"command": command, "description": "run it"}))
         }
+        command if has("exec") => call("exec", json!({"command": command})),
         command if has("bash") => call("bash", json!({"command": command, "description": "run it"})),
         command => call("run_command", json!({"command": command})),
     };

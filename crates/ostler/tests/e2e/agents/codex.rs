@@ -10,6 +10,7 @@ fn agent(who: &str) -> Option<Agent> {
         provider: "codex",
         model: Some("gpt-5.5"),
         config: format!("program = \"{}\"", program.display()),
+        settings: &[],
         reports_all: true,
         shows_output: true,
         process: "codex app-server",

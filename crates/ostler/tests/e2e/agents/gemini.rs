@@ -16,6 +16,7 @@ fn agent(who: &str) -> Option<Agent> {
              GEMINI_API_KEY = \"{{key}}\"\nGEMINI_CLI_NO_RELAUNCH = \"true\"\n",
             program.display()
         ),
+        settings: &[],
         reports_all: false,
         shows_output: false,
         process: "gemini.js --acp",

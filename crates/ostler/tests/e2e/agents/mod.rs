@@ -3,6 +3,7 @@
 mod codex;
 mod gemini;
 mod openai_api;
+mod openclaw;
 mod opencode;
 mod stage;
 mod suite;

@@ -7,6 +7,7 @@ fn agent() -> Agent {
         provider: "openai-api",
         model: Some("fake-model"),
         config: String::new(),
+        settings: &[],
         reports_all: true,
         shows_output: true,
         process: "internal agent",
@@ -61,4 +62,19 @@ async fn a_fork_goes_its_own_way() {
 #[tokio::test]
 async fn another_model_while_it_lives() {
     suite::model_change(agent(), true).await;
+}
+
+/// The same over the Responses API.
+fn over_responses() -> Agent {
+    Agent { settings: &[("wire", "responses")], ..agent() }
+}
+
+#[tokio::test]
+async fn two_turns_and_a_file_over_responses() {
+    suite::two_turns(over_responses()).await;
+}
+
+#[tokio::test]
+async fn a_429_and_a_500_over_responses() {
+    suite::failures(over_responses()).await;
 }

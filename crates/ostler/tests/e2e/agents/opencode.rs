@@ -25,6 +25,7 @@ fn agent(who: &str) -> Option<Agent> {
              OPENCODE_DISABLE_LSP_DOWNLOAD = \"1\"\nOPENCODE_DISABLE_DEFAULT_PLUGINS = \"1\"\n",
             program.display()
         ),
+        settings: &[],
         reports_all: false,
         shows_output: true,
         process: "opencode acp",

@@ -25,6 +25,8 @@ pub(super) struct Agent {
     pub(super) model: Option<&'static str>,
     /// Its section of `config.toml`, without where the model is.
     pub(super) config: String,
+    /// The session's own settings of it.
+    pub(super) settings: &'static [(&'static str, &'static str)],
     /// Whether its reports name all tokens that its model calls took.
     pub(super) reports_all: bool,
     /// Whether it tells what its commands printed.
@@ -61,6 +63,9 @@ impl Stage {
         let mut wanted = CreateSession::new("shop", self.agent.provider);
         wanted.model = self.agent.model.map(str::to_owned);
         wanted.approve = approve;
+        let settings = self.agent.settings.iter();
+        wanted.provider_config =
+            settings.map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         wanted.initial_message = Some(script(steps));
         self.client().await.create_session(wanted).await.unwrap().id
     }

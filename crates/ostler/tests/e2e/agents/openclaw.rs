@@ -1,0 +1,119 @@
+//! OpenClaw. Its gateway takes half a minute to start, so that one session is put through all that others have a session
+//! each for.
+
+use std::time::Duration;
+
+use ostler_domain::{
+    Event,
+    event::{StopReason, UsageSource},
+    session::{Approve, Outcome},
+};
+use ostler_testkit::{numbers, programs, wait};
+use serde_json::json;
+
+use super::stage::{Agent, KEY, Stage, completions, results, said};
+
+fn agent(who: &str) -> Option<Agent> {
+    let program = programs::find("openclaw", who)?;
+    Some(Agent {
+        provider: "openclaw",
+        model: Some("fake-model"),
+        config: format!("program = \"{}\"", program.display()),
+        settings: &[],
+        reports_all: true,
+        shows_output: true,
+        process: "openclaw",
+    })
+}
+
+/// A file, two turns, an interrupt, a server that fails, a daemon that dies, and in the end the agent itself.
+#[tokio::test]
+async fn a_whole_life_and_the_one_after() {
+    let Some(agent) = agent("a_whole_life_and_the_one_after") else { return };
+    let stage = Stage::new(agent).await;
+    let session = stage
+        .begin(Approve::All, &json!([
+            {"text": "Let me look.", "shell": "echo hi > hello.txt && cat hello.txt", "usage": {"input": 1000, "cached": 400, "output": 50}},
+            {"text": "All done.", "usage": {"input": 1200, "cached": 1000, "output": 20}},
+        ]))
+        .await;
+    stage.turns(session, 1).await;
+    assert_eq!(stage.file("hello.txt").as_deref(), Some("hi\n"));
+    stage
+        .say(
+            session,
+            &json!([{"text": "The word is heron.", "usage": {"input": 1300, "cached": 1200, "output": 7}}]),
+        )
+        .await;
+    let view = stage.turns(session, 2).await;
+    let events = stage.events(session).await;
+    numbers::assert_gapless(&events, "the session");
+    assert_eq!(completions(&events), ["Let me look.", "All done.", "The word is heron."]);
+    assert!(results(&events).iter().all(|result| result.success && result.output.contains("hi")));
+    let sent = stage.model.sent();
+    assert_eq!(view.usage, sent, "what is shown is what the server sent");
+    assert_eq!(said(&events, UsageSource::Wire), sent);
+    assert_eq!(said(&events, UsageSource::Report), sent);
+    assert!(stage.model.seen().iter().all(|seen| seen.headers["authorization"] == format!("Bearer {KEY}")));
+
+    // A server that wants patience, and one that fails.
+    stage
+        .say(
+            session,
+            &json!([{"status": 429, "headers": {"retry-after": "1"}, "times": 1, "text": "after 429"}]),
+        )
+        .await;
+    stage.turns(session, 3).await;
+    stage.say(session, &json!([{"status": 500, "times": 1, "text": "after 500"}])).await;
+    stage.turns(session, 4).await;
+    let told = completions(&stage.events(session).await);
+    assert_eq!(told[3..], ["after 429", "after 500"]);
+
+    // An interrupt ends the command that runs.
+    stage.say(session, &json!([{"shell": "echo started > started.txt; sleep 600"}, {"text": "never"}])).await;
+    wait::until("the command to run", Duration::from_secs(120), || stage.file("started.txt").is_some());
+    stage.client().await.interrupt_session(&session.to_string()).await.unwrap();
+    stage.turns(session, 5).await;
+    let last_end = stage.events(session).await.iter().rev().find_map(|recorded| match &recorded.event {
+        Event::TurnEnded(ended) => Some(ended.stop_reason),
+        _ => None,
+    });
+    assert_eq!(last_end, Some(StopReason::Interrupted));
+
+    // The daemon dies in mid-turn, and the next one finds the agent at work.
+    let wait_for_go = "echo 1 > one.txt; while [ ! -e go ]; do sleep 0.05; done; echo 2 > two.txt";
+    stage.say(session, &json!([{"text": "Wait.", "shell": wait_for_go}, {"text": "Through."}])).await;
+    wait::until("the command to run", Duration::from_secs(120), || stage.file("one.txt").is_some());
+    let process = stage.process(session).expect("the agent's process");
+    stage.home.kill_daemon();
+    std::fs::write(stage.home.campaign_dir().join("go"), "").unwrap();
+    wait::until("the agent to go on alone", Duration::from_secs(60), || stage.file("two.txt").is_some());
+    stage.turns(session, 6).await;
+    assert!(process.is_alive(), "it is the same process");
+    let events = stage.events(session).await;
+    numbers::assert_gapless(&events, "the session");
+    assert_eq!(completions(&events).last().map(String::as_str), Some("Through."));
+
+    // The agent dies; the next session knows what was said.
+    process.kill();
+    let view = stage.home.ended(&session.to_string()).await;
+    assert_eq!(view.outcome, Some(Outcome::Crashed), "{view:#?}");
+    let next = stage.say(session, &json!([{"text": "Still heron."}])).await;
+    assert_eq!(next.continues, Some(session));
+    stage.turns(next.id, 1).await;
+    assert_eq!(completions(&stage.events(next.id).await), ["Still heron."]);
+    let asked = stage.model.seen().last().unwrap().body.to_string();
+    assert!(asked.contains("The word is heron."), "the model is told what was said before");
+    stage.client().await.stop_session(&next.id.to_string(), false).await.unwrap();
+    stage.home.ended(&next.id.to_string()).await;
+    wait::until("nothing to be left of it", wait::PATIENCE, || {
+        stage.home.session_processes(next.id).is_empty()
+    });
+}
+
+#[tokio::test]
+async fn an_approval_allowed_and_denied() {
+    if let Some(agent) = agent("an_approval_allowed_and_denied") {
+        super::suite::approvals(agent).await;
+    }
+}
