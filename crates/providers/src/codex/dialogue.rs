@@ -53,8 +53,14 @@ pub(super) struct CodexDialogue {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 enum Waiting {
     Initialize,
-    Thread { resumed: bool },
+    Thread {
+        resumed: bool,
+    },
     Turn,
+    /// Words for the turn that was open when they were written.
+    Steer {
+        input: Value,
+    },
     Ping,
     Other,
 }
@@ -135,9 +141,13 @@ impl CodexDialogue {
                         "initialize" => Waiting::Initialize,
                         "thread/start" => Waiting::Thread { resumed: false },
                         "thread/resume" | "thread/fork" => Waiting::Thread { resumed: true },
-                        "turn/start" | "turn/steer" => {
+                        "turn/start" => {
                             self.prompts.extend(AgentRequest::prompted(tag));
                             Waiting::Turn
+                        }
+                        "turn/steer" => {
+                            self.prompts.extend(AgentRequest::prompted(tag));
+                            Waiting::Steer { input: message["params"]["input"].clone() }
                         }
                         "_ostler/ping" => Waiting::Ping,
                         _ => Waiting::Other,
@@ -195,7 +205,14 @@ impl CodexDialogue {
                 heard.extend(self.opening.thread(line, None));
             }
             (Waiting::Ping, _) => heard.push(Heard::Report(Report::Alive)),
-            (Waiting::Turn, Some(error)) => {
+            // The turn ended a moment before: what was to go into it begins one of its own.
+            (Waiting::Steer { input }, Some(_)) if self.turn.is_none() => {
+                let params = json!({"threadId": self.thread, "input": input});
+                let again =
+                    json!({"id": format!("at-{}", line.start), "method": "turn/start", "params": params});
+                heard.extend(Say::line("steer-again", &again).map(Heard::Say));
+            }
+            (Waiting::Turn | Waiting::Steer { .. }, Some(error)) => {
                 heard.push(Heard::Report(Report::Error(in_words(error))));
                 if self.turn.is_none() {
                     // The prompt was taken and came to nothing: a turn that failed at once.
@@ -204,13 +221,15 @@ impl CodexDialogue {
                     heard.push(Heard::Report(Report::TurnEnded { stop_reason: StopReason::Error }));
                 }
             }
-            (Waiting::Turn, None) if self.turn.is_some() && !self.prompts.is_empty() => {
+            (Waiting::Turn | Waiting::Steer { .. }, None)
+                if self.turn.is_some() && !self.prompts.is_empty() =>
+            {
                 // It went into the turn that is open.
                 let messages = std::mem::take(&mut self.prompts);
                 heard.push(Heard::Report(Report::TurnStarted { messages }));
             }
             (_, Some(error)) => heard.push(Heard::Report(Report::Error(in_words(error)))),
-            (Waiting::Turn | Waiting::Other, None) => {}
+            (Waiting::Turn | Waiting::Steer { .. } | Waiting::Other, None) => {}
         }
     }
 

@@ -4,13 +4,15 @@ use ostler_domain::{
     Message, MessageId,
     event::StopReason,
     message::Mode,
-    session::{AgentRequest, Approve, Begin, Report},
+    session::{AgentRequest, Begin, Report},
 };
-use ostler_providers::{Dialogue, Heard, Terms, registry};
-use ostler_tape::{InputMark, Line, LineBody, Stream};
+use ostler_providers::registry;
 use serde_json::{Value, json};
 
-use crate::recording::{all, pin};
+use crate::{
+    recording::{all, pin},
+    scene::Scene,
+};
 
 #[test]
 fn recordings_come_to_what_they_came_to() {
@@ -27,72 +29,9 @@ fn a_state_of_another_version_is_not_read() {
     }
 }
 
-/// Lines as the tape would have them, and what comes of them.
-struct Scene {
-    dialogue: Box<dyn Dialogue>,
-    heard: Vec<Heard>,
-    at: u64,
-    inputs: u64,
-}
-
 impl Scene {
     fn open(begin: Begin) -> Self {
-        let provider = registry::find("acp:any").unwrap();
-        let terms = Terms {
-            session: "ses_00000000000000000000000001".parse().unwrap(),
-            working_dir: "/campaign".into(),
-            model: None,
-            begin,
-            approve: Approve::Ask,
-            instructions: None,
-            config: Default::default(),
-        };
-        let mut scene = Self { dialogue: provider.dialogue(None).unwrap(), heard: vec![], at: 0, inputs: 0 };
-        for say in provider.opening(&terms) {
-            scene.told(&say.tag, &say.bytes);
-        }
-        scene
-    }
-
-    fn line(&mut self, stream: Stream, bytes: &[u8], input: Option<InputMark>) {
-        self.at += 100;
-        let body = LineBody::Whole(bytes.to_vec().into());
-        let line = Line { stream, start: self.at, end: self.at + 1, time_us: 0, body, input };
-        self.dialogue.on_line(&line, &mut self.heard);
-    }
-
-    fn told(&mut self, tag: &str, bytes: &[u8]) {
-        self.inputs += 1;
-        let mark = InputMark { input_no: self.inputs, tag: tag.to_owned() };
-        self.line(Stream::In, bytes, Some(mark));
-    }
-
-    /// Asks something of the agent; gives the first line of it.
-    fn ask(&mut self, request: &AgentRequest) -> Option<Value> {
-        let bytes = self.dialogue.on_request(request, self.inputs + 1)?;
-        self.told(&request.tag(), &bytes);
-        serde_json::from_slice(bytes.split(|byte| *byte == b'\n').next().unwrap()).ok()
-    }
-
-    /// The agent prints something; what the dialogue answers by itself is written, and given.
-    fn said(&mut self, message: &Value) -> Vec<Value> {
-        let before = self.heard.len();
-        self.line(Stream::Out, message.to_string().as_bytes(), None);
-        let says = self.heard[before..].iter().filter_map(|heard| match heard {
-            Heard::Say(say) => Some(say.clone()),
-            _ => None,
-        });
-        let says: Vec<_> = says.collect();
-        says.iter().for_each(|say| self.told(&say.tag, &say.bytes));
-        says.iter().map(|say| serde_json::from_slice(&say.bytes).unwrap()).collect()
-    }
-
-    fn reports(&self) -> Vec<&Report> {
-        let reports = self.heard.iter().filter_map(|heard| match heard {
-            Heard::Report(report) => Some(report),
-            _ => None,
-        });
-        reports.collect()
+        Self::of("acp:any", begin)
     }
 
     fn ready(&mut self) {

@@ -7,3 +7,4 @@ mod acp;
 mod codex;
 mod openclaw;
 mod recording;
+mod scene;
