@@ -4,6 +4,7 @@ use ostler_domain::provider::Status;
 use ostler_wire::{
     from_proto,
     pb::{self, provider_service_client::ProviderServiceClient as Service},
+    reply::LoginPlan,
 };
 
 use crate::{Client, Error};
@@ -11,8 +12,18 @@ use crate::{Client, Error};
 impl Client {
     /// All providers as the daemon's machine has them.
     pub async fn providers(&self) -> Result<Vec<Status>, Error> {
-        let request = pb::ListProvidersRequest {};
-        let answer = self.ask(async |channel| Service::new(channel).list_providers(request).await).await?;
+        let variables = self.keys.iter().map(|(variable, _)| variable.to_owned()).collect();
+        let request = pb::ListProvidersRequest { variables };
+        let answer =
+            self.ask(async |channel| Service::new(channel).list_providers(request.clone()).await).await?;
         Ok(answer.providers.into_iter().map(from_proto::provider_status).collect())
+    }
+
+    /// Makes ready for a login of a provider's program, which the caller then runs on a terminal.
+    pub async fn prepare_login(&self, provider: &str) -> Result<LoginPlan, Error> {
+        let request = pb::PrepareLoginRequest { provider: provider.to_owned() };
+        let answer =
+            self.ask(async |channel| Service::new(channel).prepare_login(request.clone()).await).await?;
+        Ok(from_proto::login_plan(answer))
     }
 }

@@ -10,6 +10,9 @@ use crate::{Secret, environment};
 /// The beginning of the name of a provider that is configuration alone: any agent that speaks ACP.
 pub const ACP_PREFIX: &str = "acp:";
 
+/// What [`Status::key`] says of a program that has neither.
+pub const NOT_LOGGED_IN: &str = "not logged in";
+
 /// One provider's settings; nothing said means the provider's own defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

@@ -88,7 +88,9 @@ impl Engine {
         let home = self.shared.options.home_dir.as_deref();
         self.shared.programs.find(provider.as_ref(), &settings, home).await?;
         upstream::check_key(provider.as_ref(), &settings, &change.keys)?;
-        let has_model = upstream::has_model(provider.as_ref(), &settings, &change.keys);
+        let has_model = self.shared.has_model(provider.as_ref(), &settings, &change.keys);
+        let told = &wanted.environment;
+        self.shared.check_login(provider.as_ref(), &settings, has_model, told, &campaign.policy)?;
         if has_model {
             self.check_model_is_reached(&campaign, provider.as_ref())?;
         }

@@ -26,6 +26,10 @@ impl Engine {
         if let Some(reply) = change.done_before(&self.shared.store, &fingerprint).await? {
             return self.session(&reply).await;
         }
+        let loaded = self.shared.store.load_session(view.id).await?;
+        let old = loaded.map(|loaded| loaded.state);
+        let old = old.ok_or_else(|| Refusal::internal(format!("session {} cannot be read", view.id)))?;
+        let before = old.created();
         let campaign = self.campaign(&view.campaign.to_string()).await?;
         check_same(&campaign)?;
         let provider = self.shared.provider(&view.provider)?;
@@ -33,11 +37,11 @@ impl Engine {
         let home = self.shared.options.home_dir.as_deref();
         self.shared.programs.find(provider.as_ref(), &settings, home).await?;
         upstream::check_key(provider.as_ref(), &settings, &change.keys)?;
+        let has_model = self.shared.has_model(provider.as_ref(), &settings, &change.keys);
+        let told = &before.config.environment;
+        self.shared.check_login(provider.as_ref(), &settings, has_model, told, &campaign.policy)?;
+        self.shared.check_campaign_budget(&campaign, before.config.billing).await?;
         self.shared.check_confinable().await?;
-        let loaded = self.shared.store.load_session(view.id).await?;
-        let old = loaded.map(|loaded| loaded.state);
-        let old = old.ok_or_else(|| Refusal::internal(format!("session {} cannot be read", view.id)))?;
-        let before = old.created();
         let now = self.shared.clock.now().wall;
         let (id, conversation) = (SessionId::new(now, entropy()), ConversationId::new(now, entropy()));
         self.shared.copy_home(&old, conversation).await?;

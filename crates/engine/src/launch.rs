@@ -8,7 +8,7 @@ use ostler_domain::{
     policy::NetMode,
     session::{Created, Sandbox},
 };
-use ostler_providers::{CommandSpec, FoundProgram, Launch, Provider, Terms};
+use ostler_providers::{CommandSpec, FoundProgram, HomeFile, Launch, Provider, Terms};
 use ostler_tape::LaunchDocument;
 
 use crate::{
@@ -58,9 +58,20 @@ impl Shared {
         };
         // Where there is no gateway, the agent's own settings and login are all that leads to its model.
         if let Some(gateway) = &mut gateway {
-            let order = upstream::order(provider, &settings, created, &self.keys).await?;
+            let is_logged_in = self.login(provider).is_some();
+            let order = upstream::order(provider, &settings, created, &self.keys, is_logged_in).await?;
             gateway.model = order.map(|order| self.priced(order, created, allowance));
         }
+        let lent = match (&mut gateway, &program) {
+            (Some(gateway), Some(program)) if gateway.model.is_none() => {
+                let lent = self.lend(provider, program).await;
+                if let (Some(_), Some(spec)) = (&lent, provider.login()) {
+                    gateway.allow.extend(spec.hosts.iter().map(|host| (*host).to_owned()));
+                }
+                lent
+            }
+            _ => None,
+        };
         let has_model = gateway.as_ref().is_some_and(|gateway| gateway.model.is_some());
         let host_home = match &confined {
             Some(confined) => confined.confinement.home.source.clone(),
@@ -80,7 +91,10 @@ impl Shared {
             model_access: has_model.then(upstream::access),
             is_confined: confined.is_some(),
         };
-        let command = provider.command(&launch).map_err(|error| stage("command", error.to_string()))?;
+        let mut command = provider.command(&launch).map_err(|error| stage("command", error.to_string()))?;
+        if let (Some(lent), Some(spec)) = (&lent, provider.login()) {
+            command.home_files.push(HomeFile { path: spec.path(), text: lent.text.clone() });
+        }
         if let Some(host_home) = host_home.filter(|_| !command.home_files.is_empty()) {
             confine::write_home_files(&host_home, &command.home_files)
                 .map_err(|error| stage("home", format!("the agent's home cannot be written to: {error}")))?;
@@ -107,6 +121,7 @@ impl Shared {
         let settings = launch.settings.env.clone().into_iter();
         let beginning = environment.into_iter().chain(settings).collect();
         document.env = environment::of_session(created, beginning, command.env, shown, &token);
+        document.secrets.extend(lent.into_iter().flat_map(|lent| lent.secrets));
         document.secrets.push(token.clone());
         document.token = Some(token);
         document.confinement = confinement

@@ -27,6 +27,7 @@ mod keeper;
 mod keys;
 mod launch;
 mod link;
+mod logins;
 mod memory;
 mod notices;
 mod options;
@@ -55,6 +56,7 @@ pub use command::WantedCommand;
 pub use create::NewSession;
 pub use deltas::Delta;
 pub use keeper::Program;
+pub use logins::LoginPlan;
 pub use notices::{NoticeSettings, Post, Poster};
 pub use options::{Options, ProviderSettings};
 pub use ostler_store::{

@@ -57,6 +57,8 @@ pub(crate) struct Shared {
     pub(crate) keys: Keys,
     pub(crate) prices: PriceFile,
     pub(crate) accounts: Accounts,
+    /// Logins are renewed one at a time.
+    pub(crate) renewing: tokio::sync::Mutex<()>,
     /// Names are chosen and conversations opened one at a time.
     pub(crate) naming: tokio::sync::Mutex<()>,
 }
@@ -106,6 +108,7 @@ impl Shared {
             keys: Keys::default(),
             prices: PriceFile::new(prices),
             accounts: Accounts::default(),
+            renewing: tokio::sync::Mutex::new(()),
             naming: tokio::sync::Mutex::new(()),
         }
     }

@@ -34,9 +34,10 @@ pub(crate) async fn order(
     settings: &Settings,
     created: &Created,
     keys: &Keys,
+    is_logged_in: bool,
 ) -> Result<Option<ModelOrder>, NotStarted> {
     let brought = |variable: &str| keys.of(created.id, variable);
-    let source = source(provider, settings, brought);
+    let source = source(provider, settings, brought, is_logged_in);
     if settings.base_url.is_none() && source.is_none() {
         return Ok(None);
     }
@@ -64,8 +65,14 @@ pub(crate) async fn order(
 }
 
 /// Whether a session calls its model through its gateway: somebody says where the model is, or has its key.
-pub(crate) fn has_model(provider: &dyn Provider, settings: &Settings, keys: &CallerKeys) -> bool {
-    settings.base_url.is_some() || source(provider, settings, |name| keys.get(name).cloned()).is_some()
+pub(crate) fn has_model(
+    provider: &dyn Provider,
+    settings: &Settings,
+    keys: &CallerKeys,
+    is_logged_in: bool,
+) -> bool {
+    let brought = |name: &str| keys.get(name).cloned();
+    settings.base_url.is_some() || source(provider, settings, brought, is_logged_in).is_some()
 }
 
 /// Where the key is: as configured, or in the provider's usual variable where nothing is said and somebody has it.
@@ -73,8 +80,13 @@ fn source(
     provider: &dyn Provider,
     settings: &Settings,
     brought: impl Fn(&str) -> Option<Secret>,
+    is_logged_in: bool,
 ) -> Option<KeySource> {
     settings.key_source().or_else(|| {
+        // Whoever logged in wants to pay by that, whatever happens to be in somebody's environment.
+        if is_logged_in {
+            return None;
+        }
         let variable = settings.key_variable(provider.key_variable())?;
         let has = brought(variable).is_some() || std::env::var_os(variable).is_some();
         has.then(|| KeySource::Variable(variable.to_owned()))

@@ -11,6 +11,7 @@ pub mod acp;
 pub mod claude_code;
 pub mod codex;
 mod foreign;
+mod login;
 pub mod openai_api;
 pub mod openclaw;
 pub mod registry;
@@ -28,6 +29,7 @@ use ostler_domain::{
 };
 use ostler_tape::{Line, frame::Rung};
 
+pub use login::{Lent, LoginSpec, Refresh};
 pub use version::Version;
 
 /// A kind of agent program.
@@ -48,6 +50,11 @@ pub trait Provider: Send + Sync {
 
     /// The variable in which people usually have the key of its default base URL.
     fn key_variable(&self) -> Option<&str> {
+        None
+    }
+
+    /// How its program logs in by itself; none when it cannot, or not in a way that sessions can be lent.
+    fn login(&self) -> Option<&LoginSpec> {
         None
     }
 

@@ -1,5 +1,7 @@
 //! Answers of the daemon for which the core has no type: what is known only to the shell around it, and pages.
 
+use std::collections::BTreeMap;
+
 use ostler_domain::{
     ApprovalId, ConversationId, Message, MessageId, NodeId, Receipt, Recorded, SessionId, Time, Usage,
     approval::Applied,
@@ -372,4 +374,17 @@ pub enum Severity {
     Repairable,
     /// The record itself is damaged.
     Damage,
+}
+
+/// How to have a provider's program log in.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LoginPlan {
+    /// The program.
+    pub program: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Variables to be set for it.
+    pub environment: BTreeMap<String, String>,
+    /// Where the login is when it is done.
+    pub file: String,
 }

@@ -56,13 +56,7 @@ pub(crate) fn provider_settings(text: &str) -> Option<BTreeMap<String, Settings>
 
 pub(crate) fn run(app: &App, args: ConfigArgs) -> Result<u8, Failure> {
     let path = app.home()?.config_toml();
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(unusable(&path, &error.to_string()).into()),
-    };
-    let mut document: DocumentMut =
-        text.parse().map_err(|error: toml_edit::TomlError| unusable(&path, &error.to_string()))?;
+    let mut document = read(&path)?;
     let done = match args.verb {
         Verb::Get { key } => return get(app, &document, key.as_deref()),
         Verb::Set { key, value } => {
@@ -74,12 +68,35 @@ pub(crate) fn run(app: &App, args: ConfigArgs) -> Result<u8, Failure> {
             format!("{key} is unset")
         }
     };
-    check(&document)?;
-    write(&path, &document.to_string()).map_err(|error| unusable(&path, &error.to_string()))?;
+    keep(&path, &document)?;
     if !app.ui.is_quiet() {
         app.ui.remark(&Line::of(done).faint("   holds from the next session on"));
     }
     Ok(exit_code::OK)
+}
+
+/// Sets several settings of providers, all of them or none.
+pub(crate) fn set_all(app: &App, settings: impl Iterator<Item = (String, String)>) -> Result<(), Failure> {
+    let path = app.home()?.config_toml();
+    let mut document = read(&path)?;
+    for (key, value) in settings {
+        set(&mut document, &key, &value)?;
+    }
+    Ok(keep(&path, &document)?)
+}
+
+fn read(path: &Path) -> Result<DocumentMut, Refusal> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(unusable(path, &error.to_string())),
+    };
+    text.parse().map_err(|error: toml_edit::TomlError| unusable(path, &error.to_string()))
+}
+
+fn keep(path: &Path, document: &DocumentMut) -> Result<(), Refusal> {
+    check(document)?;
+    write(path, &document.to_string()).map_err(|error| unusable(path, &error.to_string()))
 }
 
 fn unusable(path: &Path, why: &str) -> Refusal {

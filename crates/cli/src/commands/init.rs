@@ -2,7 +2,10 @@
 
 use clap::Args;
 use ostler_client::AddCampaign;
-use ostler_domain::{provider::Status, readiness::Trial};
+use ostler_domain::{
+    provider::{NOT_LOGGED_IN, Status},
+    readiness::Trial,
+};
 use serde::Serialize;
 
 use super::trial;
@@ -89,7 +92,7 @@ pub(crate) async fn run(app: &App, args: InitArgs) -> Result<u8, Failure> {
         }
         for status in providers.iter().filter(|status| needs_key(status)) {
             let text = format!(
-                "{} has no key yet: ostler config set providers.{0}.api_key_env VARIABLE",
+                "{} is not logged in: ostler provider login {0}, or ostler config set providers.{0}.api_key_env VARIABLE",
                 status.name
             );
             say("key", Tone::Warn, &text);
@@ -118,7 +121,7 @@ fn usable(providers: &[Status]) -> Option<&Status> {
 }
 
 fn needs_key(status: &Status) -> bool {
-    status.problem.is_none() && status.program.is_some() && status.key == "its own login"
+    status.problem.is_none() && status.program.is_some() && status.key == NOT_LOGGED_IN
 }
 
 #[cfg(test)]
@@ -139,15 +142,15 @@ mod tests {
     #[test]
     fn what_can_be_used_is_offered() {
         let all = [
-            status("claude-code", "its own login", None),
+            status("claude-code", NOT_LOGGED_IN, None),
             status("codex", "the variable OPENAI_API_KEY", None),
-            status("openclaw", "its own login", Some("not found")),
+            status("openclaw", NOT_LOGGED_IN, Some("not found")),
         ];
         assert_eq!(usable(&all).map(|status| status.name.as_str()), Some("codex"));
         assert!(usable(&all[..1]).is_none());
         assert_eq!(
             found(&all),
-            "claude-code 2.1.325 (its own login), codex 2.1.325 (the variable OPENAI_API_KEY) · not found: openclaw"
+            "claude-code 2.1.325 (not logged in), codex 2.1.325 (the variable OPENAI_API_KEY) · not found: openclaw"
         );
     }
 }

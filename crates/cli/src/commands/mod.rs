@@ -81,7 +81,7 @@ pub(crate) enum Command {
     Campaign(campaign::CampaignArgs),
     /// What config.toml says: get, set, unset
     Config(config::ConfigArgs),
-    /// Agent programs: ls, show, test
+    /// Agent programs: ls, show, test, login, add
     Provider(provider::ProviderArgs),
     /// What is in force, and why a decision falls: test
     Policy(policy::PolicyArgs),

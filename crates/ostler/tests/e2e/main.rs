@@ -21,6 +21,7 @@ mod faults;
 mod hidden;
 mod io_errors;
 mod life;
+mod login;
 mod model;
 mod money;
 mod network;

@@ -1,6 +1,7 @@
 //! Claude Code: `claude -p` with stream-json both ways and the control protocol. Measured with 2.1.325.
 
 mod dialogue;
+mod login;
 
 use std::collections::BTreeMap;
 
@@ -11,8 +12,8 @@ use ostler_domain::{
 use ostler_tape::frame::{Rung, RungAction};
 
 use crate::{
-    Capabilities, CommandSpec, Dialogue, DialogueState, Launch, LaunchError, Memory, ProgramSpec, Provider,
-    Say, Terms, UnknownState, UsageSource, Version,
+    Capabilities, CommandSpec, Dialogue, DialogueState, Launch, LaunchError, LoginSpec, Memory, ProgramSpec,
+    Provider, Say, Terms, UnknownState, UsageSource, Version,
 };
 
 pub struct ClaudeCode;
@@ -77,6 +78,10 @@ impl Provider for ClaudeCode {
 
     fn default_base_url(&self) -> Option<&str> {
         Some("https://api.anthropic.com")
+    }
+
+    fn login(&self) -> Option<&LoginSpec> {
+        Some(&login::LOGIN)
     }
 
     fn key_variable(&self) -> Option<&str> {

@@ -4,6 +4,7 @@
 mod config;
 mod dialogue;
 mod item;
+mod login;
 mod meter;
 mod opening;
 
@@ -11,8 +12,8 @@ use ostler_domain::limits;
 use ostler_tape::frame::{Rung, RungAction};
 
 use crate::{
-    Capabilities, CommandSpec, Dialogue, DialogueState, HomeFile, Launch, LaunchError, Memory, ProgramSpec,
-    Provider, Say, Terms, UnknownState, UsageSource, Version,
+    Capabilities, CommandSpec, Dialogue, DialogueState, HomeFile, Launch, LaunchError, LoginSpec, Memory,
+    ProgramSpec, Provider, Say, Terms, UnknownState, UsageSource, Version,
 };
 
 pub struct Codex;
@@ -55,6 +56,10 @@ impl Provider for Codex {
 
     fn default_base_url(&self) -> Option<&str> {
         Some("https://api.openai.com/v1")
+    }
+
+    fn login(&self) -> Option<&LoginSpec> {
+        Some(&login::LOGIN)
     }
 
     fn key_variable(&self) -> Option<&str> {

@@ -2,9 +2,14 @@
 
 use ostler_domain::provider::Status;
 
-use crate::pb;
+use crate::{pb, reply::LoginPlan};
 
 pub fn provider_status(status: Status) -> pb::ProviderStatus {
     let Status { name, program, version, problem, cure, base_url, key, model, capabilities } = status;
     pb::ProviderStatus { name, program, version, problem, cure, base_url, key, model, capabilities }
+}
+
+pub fn login_plan(plan: LoginPlan) -> pb::PrepareLoginResponse {
+    let LoginPlan { program, args, environment, file } = plan;
+    pb::PrepareLoginResponse { program, args, environment, file }
 }

@@ -72,6 +72,9 @@ pub(crate) struct RunArgs {
     /// Set an environment variable of the agent
     #[arg(long, value_parser = parse::variable, value_name = "NAME=VALUE")]
     env: Vec<(String, String)>,
+    /// Set one of the provider's own settings for this session; docs/providers.md names them
+    #[arg(long, value_parser = parse::variable, value_name = "KEY=VALUE")]
+    config: Vec<(String, String)>,
     /// The work it belongs to: gh:shop#412
     #[arg(long)]
     ticket: Option<String>,
@@ -149,6 +152,7 @@ fn request(app: &App, args: &RunArgs, campaign: &Campaign, prompt: Option<String
         // Whoever detaches comes back to talk; whoever waits for the answer wants no process left behind it.
         ends_with_turn: !args.keep && !args.detach,
         environment: args.env.iter().cloned().collect(),
+        provider_config: args.config.iter().cloned().collect(),
         ticket: args.ticket.clone(),
         ..CreateSession::new(campaign.id.to_string(), &args.provider)
     }

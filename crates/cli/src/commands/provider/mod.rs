@@ -1,5 +1,8 @@
 //! `ostler provider`: the agent programs on this machine.
 
+mod add;
+mod login;
+
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
@@ -53,6 +56,10 @@ enum Verb {
         #[arg(short = 'C', long, value_name = "CAMPAIGN", default_value = ".")]
         campaign: String,
     },
+    /// Have its program log in, once for all sessions; or take over a login that exists (--from)
+    Login(login::LoginArgs),
+    /// Configure an agent that speaks the Agent Client Protocol: acp:NAME --program P -- ARGS
+    Add(add::AddArgs),
 }
 
 #[derive(Serialize)]
@@ -72,8 +79,13 @@ struct TestForm {
 }
 
 pub(crate) async fn run(app: &App, args: ProviderArgs) -> Result<u8, Failure> {
+    if let Verb::Add(args) = args.verb {
+        return add::run(app, args);
+    }
     let client = app.client().await?;
     match args.verb {
+        Verb::Add(args) => add::run(app, args),
+        Verb::Login(args) => login::run(app, &client, args).await,
         Verb::Ls { no_headers } => list(app, client.providers().await?, !no_headers),
         Verb::Show { name } => show(app, find(client.providers().await?, &name)?),
         Verb::Test { name, campaign } => {
@@ -146,6 +158,7 @@ fn show(app: &App, status: Status) -> Result<u8, Failure> {
         ("base url", said(&status.base_url, "its own default")),
         ("key", status.key.clone()),
         ("can", status.capabilities.join(", ")),
+        ("models", models(app, &status.name)?),
     ];
     ui.data(&Line::new().strong(&status.name))?;
     for (name, fact) in facts {
@@ -158,6 +171,19 @@ fn show(app: &App, status: Status) -> Result<u8, Failure> {
         ui.remark(&Line::of("  ").with(Tone::Accent, cure));
     }
     Ok(exit_code::OK)
+}
+
+/// The models that the price table knows of a provider's maker. The program itself may know others.
+fn models(app: &App, provider: &str) -> Result<String, Failure> {
+    let families: &[&str] = match provider {
+        "claude-code" => &["claude"],
+        "codex" => &["gpt", "codex"],
+        _ => return Ok("whatever its model's server has".to_owned()),
+    };
+    let prices = super::price::prices(app)?;
+    let names = prices.models.keys().filter(|name| families.iter().any(|family| name.starts_with(family)));
+    let names: Vec<&str> = names.map(String::as_str).collect();
+    Ok(format!("{} (by the price table; any other name is passed on)", names.join(", ")))
 }
 
 async fn test(app: &App, client: &Client, status: Status, campaign: &str) -> Result<u8, Failure> {

@@ -1,0 +1,63 @@
+//! `ostler provider add`: an agent that speaks ACP, as configuration.
+
+use clap::Args;
+use ostler_domain::{Refusal, provider::ACP_PREFIX};
+
+use crate::{
+    app::App,
+    commands::config,
+    exit_code,
+    failure::Failure,
+    output::{Line, Tone},
+    parse,
+};
+
+#[derive(Debug, Args)]
+pub(super) struct AddArgs {
+    /// acp:NAME
+    name: String,
+    /// Its program: a path, or a name on the search path
+    #[arg(long, value_name = "PROGRAM")]
+    program: String,
+    /// Where its model is called
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+    /// The variable that has its key
+    #[arg(long, value_name = "VARIABLE")]
+    api_key_env: Option<String>,
+    /// The model of sessions that name none
+    #[arg(short, long)]
+    model: Option<String>,
+    /// Set an environment variable of the agent; {base_url} and {key} become the model gateway's
+    #[arg(long, value_parser = parse::variable, value_name = "NAME=VALUE")]
+    env: Vec<(String, String)>,
+    /// Its arguments; {base_url} and {key} likewise
+    #[arg(last = true)]
+    args: Vec<String>,
+}
+
+pub(super) fn run(app: &App, args: AddArgs) -> Result<u8, Failure> {
+    let own = args.name.strip_prefix(ACP_PREFIX).unwrap_or_default();
+    if own.is_empty() || !own.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)) {
+        return Err(Refusal::invalid(format!("\"{}\" is no name of such a provider", args.name))
+            .because(
+                "agents that speak the Agent Client Protocol are added, as acp:NAME; the others are built in",
+            )
+            .hint("ostler provider ls", "lists them")
+            .into());
+    }
+    let list = serde_json::to_string(&args.args).unwrap_or_default();
+    let mut settings = vec![("program".to_owned(), args.program)];
+    settings.extend((!args.args.is_empty()).then(|| ("args".to_owned(), list)));
+    settings.extend(args.base_url.map(|url| ("base_url".to_owned(), url)));
+    settings.extend(args.api_key_env.map(|variable| ("api_key_env".to_owned(), variable)));
+    settings.extend(args.model.map(|model| ("model".to_owned(), model)));
+    settings.extend(args.env.into_iter().map(|(name, value)| (format!("env.{name}"), value)));
+    let settings = settings.into_iter().map(|(key, value)| (format!("providers.{}.{key}", args.name), value));
+    config::set_all(app, settings)?;
+    if !app.ui.is_quiet() {
+        let test = format!("ostler provider test {}", args.name);
+        app.ui.remark(&Line::of(format!("{} is configured   ", args.name)).with(Tone::Accent, test));
+    }
+    Ok(exit_code::OK)
+}

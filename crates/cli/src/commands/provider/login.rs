@@ -1,0 +1,95 @@
+//! `ostler provider login`: the program's own login, in a home of Ostler's that no agent sees; or one that exists already.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use clap::Args;
+use ostler_client::{CallerKeys, Client};
+use ostler_domain::{Reason, Refusal, provider::NOT_LOGGED_IN};
+
+use crate::{
+    app::App,
+    exit_code,
+    failure::Failure,
+    output::{Line, Tone},
+};
+
+#[derive(Debug, Args)]
+pub(super) struct LoginArgs {
+    /// Its name
+    name: String,
+    /// Take over the login of this directory or file, such as ~/.claude, instead: only that one file is copied
+    #[arg(long, value_name = "PATH")]
+    from: Option<PathBuf>,
+}
+
+pub(super) async fn run(app: &App, client: &Client, args: LoginArgs) -> Result<u8, Failure> {
+    let plan = client.prepare_login(&args.name).await?;
+    let file = Path::new(&plan.file);
+    match &args.from {
+        Some(from) => take_over(from, file)?,
+        None if !app.ui.has_person() => {
+            return Err(Refusal::invalid("a login is done on a terminal")
+                .hint(format!("ostler provider login {} --from DIR", args.name), "takes over one that exists")
+                .into());
+        }
+        None => {
+            let mut program = Command::new(&plan.program);
+            program.args(&plan.args).envs(&plan.environment);
+            // It would take a key for the login that is wanted.
+            for variable in CallerKeys::USUAL {
+                program.env_remove(variable);
+            }
+            let ended = program.status();
+            let ended =
+                ended.map_err(|error| missing(&args.name, &format!("it cannot be started: {error}")))?;
+            if !ended.success() {
+                return Err(missing(&args.name, &format!("its login ended with {ended}")).into());
+            }
+        }
+    }
+    let known = client.providers().await?.into_iter().find(|status| status.name == args.name);
+    match known {
+        Some(status) if file.is_file() && status.key != NOT_LOGGED_IN => {
+            if app.ui.is_json() {
+                app.ui.json(&status)?;
+            } else if !app.ui.is_quiet() {
+                let test = format!("ostler provider test {}", args.name);
+                let line = Line::toned(Tone::Good, "✓").plain(format!(" {} is logged in", args.name));
+                app.ui.data(&line.faint(format!("   sessions without a key use {}", status.key)))?;
+                app.ui.remark(&Line::of("  ").with(Tone::Accent, test));
+            }
+            Ok(exit_code::OK)
+        }
+        _ => Err(missing(&args.name, &format!("{} has no login in it", plan.file)).into()),
+    }
+}
+
+fn missing(name: &str, why: &str) -> Refusal {
+    Refusal::new(Reason::ProviderAuth, format!("{name} is not logged in"))
+        .because(why)
+        .hint(format!("ostler provider login {name}"), "tries again")
+}
+
+/// Copies the one file, private from its first byte, whole or not at all.
+fn take_over(from: &Path, file: &Path) -> Result<(), Refusal> {
+    let name = file.file_name().unwrap_or_default();
+    let from = if from.is_dir() { from.join(name) } else { from.to_owned() };
+    let copy = || -> io::Result<()> {
+        let login = fs::read(&from)?;
+        let half = file.with_extension("half");
+        let mut copy = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&half)?;
+        copy.write_all(&login)?;
+        copy.sync_all()?;
+        fs::rename(half, file)
+    };
+    copy().map_err(|error| {
+        Refusal::new(Reason::ProviderAuth, format!("the login cannot be taken over: {error}"))
+            .because(format!("it was looked for in {}", from.display()))
+    })
+}

@@ -1,0 +1,247 @@
+//! Logins of agents' programs. Each is kept once, in a home of Ostler's own that no session ever sees, and is renewed there
+//! and nowhere else, one at a time. Sessions are lent what calls the model, without what renews it: so none of them can log
+//! the others out. See ADR 19.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, DirBuilder},
+    io,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+
+use ostler_domain::{
+    Policy, Reason, Refusal, Time,
+    provider::{CallerKeys, Settings},
+};
+use ostler_providers::{FoundProgram, Lent, LoginSpec, Provider};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    process::{Child, Command},
+    time::timeout,
+};
+
+use crate::{Engine, shared::Shared, upstream};
+
+/// A login that ends sooner than this is renewed before a session is lent it.
+const RENEW_BEFORE: Duration = Duration::from_secs(60 * 60);
+/// How long a program may take to renew its login.
+const RENEW_WITHIN: Duration = Duration::from_secs(60);
+/// Longest file of a login.
+const FILE_BYTES: u64 = 1 << 20;
+
+/// How to have a program log in.
+#[derive(Debug, Clone)]
+pub struct LoginPlan {
+    pub program: String,
+    pub args: Vec<String>,
+    pub environment: BTreeMap<String, String>,
+    /// Where the login is when it is done.
+    pub file: String,
+}
+
+impl Engine {
+    /// Makes the home of a provider's login, and says what to run in it.
+    pub async fn prepare_login(&self, name: &str) -> Result<LoginPlan, Refusal> {
+        let provider = self.shared.provider(name)?;
+        let Some(spec) = provider.login() else {
+            return Err(Refusal::invalid(format!("{name} has no login that Ostler could keep"))
+                .hint(format!("ostler config set providers.{name}.api_key_env VARIABLE"), "names its key"));
+        };
+        let settings = self.shared.options.providers.of(name)?;
+        let home_dir = self.shared.options.home_dir.as_deref();
+        let program = self.shared.programs.find(provider.as_ref(), &settings, home_dir).await?;
+        let program = program.ok_or_else(|| Refusal::internal("a login without a program"))?;
+        let home = self.shared.login_home(name);
+        let unusable =
+            |error: io::Error| Refusal::internal(format!("{} cannot be made: {error}", home.display()));
+        DirBuilder::new().recursive(true).mode(0o700).create(home.join(spec.state.1)).map_err(unusable)?;
+        let file = home.join(spec.path()).to_string_lossy().into_owned();
+        Ok(LoginPlan {
+            environment: environment(spec, &home, &program).into_iter().collect(),
+            program: program.path.to_string_lossy().into_owned(),
+            args: spec.words.iter().map(|word| (*word).to_owned()).collect(),
+            file,
+        })
+    }
+}
+
+impl Shared {
+    fn login_home(&self, provider: &str) -> PathBuf {
+        self.options.state_dir.join("credentials").join(provider)
+    }
+
+    /// What is there of a provider's login now.
+    pub(crate) fn login(&self, provider: &dyn Provider) -> Option<Lent> {
+        let spec = provider.login()?;
+        spec.lent(&read(&self.login_home(provider.name()).join(spec.path())).ok()?)
+    }
+
+    /// What a session that begins now is lent, renewed if it is about to end. One that cannot be renewed is lent as it is:
+    /// the model's server has the last word.
+    pub(crate) async fn lend(&self, provider: &dyn Provider, program: &FoundProgram) -> Option<Lent> {
+        let _one_at_a_time = self.renewing.lock().await;
+        let login = self.login(provider)?;
+        let spec = provider.login()?;
+        let now = self.clock.now().wall;
+        if !ends_soon(&login, now) {
+            return Some(login);
+        }
+        let home = self.login_home(provider.name());
+        match timeout(RENEW_WITHIN, renew(spec, &home, program)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(provider = provider.name(), %error, "the login is not renewed"),
+            Err(_) => tracing::warn!(provider = provider.name(), "the login is not renewed in time"),
+        }
+        Some(self.login(provider).unwrap_or(login))
+    }
+
+    /// Whether a session that is asked for with these keys calls its model through its gateway.
+    pub(crate) fn has_model(&self, provider: &dyn Provider, settings: &Settings, keys: &CallerKeys) -> bool {
+        upstream::has_model(provider, settings, keys, self.login(provider).is_some())
+    }
+
+    /// Refuses a session whose program would find neither a key nor a login.
+    pub(crate) fn check_login(
+        &self,
+        provider: &dyn Provider,
+        settings: &Settings,
+        has_model: bool,
+        told: &BTreeMap<String, String>,
+        policy: &Policy,
+    ) -> Result<(), Refusal> {
+        let Some(spec) = provider.login() else { return Ok(()) };
+        let is_told = |variable: &&str| {
+            settings.env.contains_key(*variable)
+                || told.contains_key(*variable)
+                || policy.env.iter().any(|name| name == variable)
+        };
+        let has_way = has_model || spec.variables.iter().any(is_told);
+        if has_way || self.options.unconfined || self.login(provider).is_some() {
+            return Ok(());
+        }
+        let name = provider.name();
+        let usual = provider.key_variable().unwrap_or("a variable");
+        Err(Refusal::new(Reason::ProviderAuth, format!("{name} is not logged in"))
+            .because(format!("there is no login of it here, and {usual} is not set"))
+            .hint(
+                format!("ostler provider login {name}"),
+                "runs its own login, or takes over one of yours (--from)",
+            )
+            .hint(format!("ostler config set providers.{name}.api_key_env VARIABLE"), "names the key to use"))
+    }
+}
+
+fn ends_soon(login: &Lent, now: Time) -> bool {
+    let soon = now.micros() / 1_000_000 + i64::try_from(RENEW_BEFORE.as_secs()).unwrap_or(i64::MAX);
+    login.expires.is_some_and(|expires| expires < soon)
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    use std::io::Read;
+    let mut text = String::new();
+    fs::File::open(path)?.take(FILE_BYTES).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// The program's own things are below this home and nowhere else.
+fn environment(spec: &LoginSpec, home: &Path, program: &FoundProgram) -> Vec<(String, String)> {
+    let text = |path: PathBuf| path.to_string_lossy().into_owned();
+    let (variable, state) = spec.state;
+    let mut environment =
+        vec![("HOME".to_owned(), text(home.to_owned())), (variable.to_owned(), text(home.join(state)))];
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    let search = program.search.iter().cloned().chain(std::env::split_paths(&search));
+    if let Some(path) = std::env::join_paths(search).ok().and_then(|path| path.into_string().ok()) {
+        environment.push(("PATH".to_owned(), path));
+    }
+    environment
+}
+
+/// Has the program renew its login where that is kept.
+async fn renew(spec: &LoginSpec, home: &Path, program: &FoundProgram) -> io::Result<()> {
+    let mut child = Command::new(&program.path)
+        .args(spec.refresh.words)
+        .envs(environment(spec, home, program))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .current_dir(home)
+        .kill_on_drop(true)
+        .spawn()?;
+    told(&mut child, spec).await?;
+    // Closed input ends whoever still waits for more of it.
+    drop(child.stdin.take());
+    child.wait().await.map(drop)
+}
+
+/// Tells it what it is told, and reads what it says until it is done.
+async fn told(child: &mut Child, spec: &LoginSpec) -> io::Result<()> {
+    if let Some(stdin) = &mut child.stdin {
+        for line in spec.refresh.input {
+            stdin.write_all(line.as_bytes()).await?;
+            stdin.write_all(b"\n").await?;
+        }
+        stdin.flush().await?;
+    }
+    if spec.refresh.done.is_none() {
+        drop(child.stdin.take());
+    }
+    let Some(stdout) = child.stdout.take() else { return Ok(()) };
+    let mut lines = BufReader::new(stdout).lines();
+    while let Some(line) = lines.next_line().await? {
+        if spec.refresh.done.is_some_and(|done| line.contains(done)) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// A program that renews its login by writing its file anew, and waits for words where it is to be told some.
+    fn program(dir: &Path, script: &str) -> FoundProgram {
+        let path = dir.join("agent");
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        FoundProgram { path, version: None, read_only: Vec::new(), search: Vec::new() }
+    }
+
+    const SPEC: LoginSpec = LoginSpec {
+        words: &[],
+        state: ("AGENT_DIR", ".agent"),
+        file: "login.json",
+        hosts: &[],
+        variables: &[],
+        refresh: ostler_providers::Refresh { words: &["renew"], input: &["please"], done: Some("done") },
+        lend: |_| None,
+    };
+
+    #[tokio::test]
+    async fn a_program_renews_its_login_where_that_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join(".agent")).unwrap();
+        let told = program(
+            dir.path(),
+            "read word; echo \"$1 $word $HOME\" > $AGENT_DIR/login.json; echo is done; exec cat > /dev/null",
+        );
+        renew(&SPEC, dir.path(), &told).await.unwrap();
+        let login = fs::read_to_string(dir.path().join(".agent/login.json")).unwrap();
+        assert_eq!(login, format!("renew please {}\n", dir.path().display()));
+    }
+
+    #[test]
+    fn a_login_is_renewed_an_hour_before_its_end() {
+        let login = |expires| Lent { text: String::new(), secrets: Vec::new(), expires };
+        let now = Time::from_micros(1_700_000_000_000_000);
+        assert!(!ends_soon(&login(None), now));
+        assert!(!ends_soon(&login(Some(1_700_003_601)), now));
+        assert!(ends_soon(&login(Some(1_700_003_599)), now) && ends_soon(&login(Some(1_600_000_000)), now));
+    }
+}
