@@ -72,7 +72,10 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("INSIDE A SESSION (said by an agent, of itself)", &["step", "note", "done"]),
     ("CAMPAIGNS", &["campaign", "provider", "policy", "sandbox"]),
     ("MONEY", &["cost", "price", "usage"]),
-    ("MACHINE", &["config", "events", "exec", "daemon", "db", "completion", "man", "version", "help"]),
+    (
+        "MACHINE",
+        &["config", "events", "exec", "daemon", "service", "db", "completion", "man", "version", "help"],
+    ),
 ];
 
 pub(crate) fn command(version: &'static str) -> clap::Command {

@@ -169,6 +169,9 @@ pub struct DaemonFile {
     /// The state directory it serves: a copy of that directory, with this file in it, is not served by anybody.
     #[serde(default)]
     pub state: PathBuf,
+    /// A service manager holds the socket: to have a daemon again, connect to it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_service: bool,
 }
 
 #[cfg(test)]

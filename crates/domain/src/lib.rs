@@ -33,6 +33,7 @@ pub mod readiness;
 pub mod redact;
 pub mod refusal;
 pub mod secret;
+pub mod service;
 pub mod session;
 pub mod text;
 pub mod time;

@@ -8,13 +8,15 @@ use std::{
     time::Duration,
 };
 
-use ostler_domain::SessionId;
+use ostler_domain::{SessionId, service::DAEMON_GROUP};
 use ostler_tape::launch::{Controller, OldGroup};
 
 /// How old a session's group must be before somebody else than its keeper removes it.
 const SWEEP_AGE: Duration = Duration::from_secs(3_600);
 /// The directory of ours below our own group.
 const OURS: &str = "ostler";
+/// The directory of keepers, beside it.
+const KEEPERS: &str = "keepers";
 
 /// Directories below which sessions get groups; empty where there are none that we may write.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,19 +25,23 @@ pub(crate) struct Cgroups {
     unified: Option<PathBuf>,
     /// Of version 1, for what version 2 does not have here.
     old: Vec<OldGroup>,
+    /// Where a service manager leaves us groups beside the daemon's own: the one for keepers.
+    keepers: Option<PathBuf>,
 }
 
 impl Cgroups {
     /// Finds them, and makes ours below our own group.
     pub(crate) fn find() -> Cgroups {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-        let Cgroups { unified, old } = places(&read("/proc/self/cgroup"), &read("/proc/self/mounts"));
+        let Cgroups { unified, old, keepers } =
+            places(&read("/proc/self/cgroup"), &read("/proc/self/mounts"));
         let unified = unified.filter(|place| is_ours(place));
+        let keepers = keepers.filter(|place| is_ours(place));
+        if let Some(unit) = keepers.as_deref().and_then(Path::parent) {
+            offer(unit);
+        }
         if let Some(place) = &unified {
-            // What is not delegated to us stays where it is.
-            for controller in ["+memory", "+pids"] {
-                let _ = fs::write(place.join("cgroup.subtree_control"), controller);
-            }
+            offer(place);
         }
         let offered =
             unified.as_ref().map(|place| read(&place.join("cgroup.subtree_control").to_string_lossy()));
@@ -47,7 +53,16 @@ impl Cgroups {
             }
         };
         let old = old.into_iter().filter(|group| !has(group.controller) && is_ours(&group.path)).collect();
-        Cgroups { unified, old }
+        Cgroups { unified, old, keepers }
+    }
+
+    /// Puts a keeper where no restart of the daemon's unit looks for processes to end.
+    pub(crate) fn take_in_keeper(&self, pid: u32) {
+        if let Some(keepers) = &self.keepers
+            && let Err(error) = fs::write(keepers.join("cgroup.procs"), pid.to_string())
+        {
+            tracing::warn!(pid, %error, "the keeper stays in the daemon's group");
+        }
     }
 
     pub(crate) fn unified_of(&self, session: &SessionId) -> Option<PathBuf> {
@@ -74,6 +89,13 @@ impl Cgroups {
     /// killed together with its home could not. The kernel lets only empty ones go.
     pub(crate) fn sweep(&self) {
         self.unified.iter().chain(self.old.iter().map(|group| &group.path)).for_each(|parent| sweep(parent));
+    }
+}
+
+/// Lets groups below have limits. What is not delegated to us stays where it is.
+fn offer(place: &Path) {
+    for controller in ["+memory", "+pids"] {
+        let _ = fs::write(place.join("cgroup.subtree_control"), controller);
     }
 }
 
@@ -117,11 +139,19 @@ fn places(own: &str, mounts: &str) -> Cgroups {
             wanted(kind, options).then(|| PathBuf::from(place))
         })
     };
-    let below = |mount: PathBuf, own: &str| mount.join(own.trim_start_matches('/')).join(OURS);
-    let unified = own
-        .lines()
-        .find_map(|line| line.strip_prefix("0::"))
-        .and_then(|own| Some(below(mounted(&|kind, _| kind == "cgroup2")?, own)));
+    // A service manager starts the daemon in a group below its unit's, so that there may be others beside it.
+    let beside =
+        |own: &str| own.strip_suffix(DAEMON_GROUP).and_then(|unit| unit.strip_suffix('/')).map(str::to_owned);
+    let below = |mount: PathBuf, own: &str| {
+        let own = beside(own).unwrap_or_else(|| own.to_owned());
+        mount.join(own.trim_start_matches('/')).join(OURS)
+    };
+    let own_unified = own.lines().find_map(|line| line.strip_prefix("0::"));
+    let unified = own_unified.and_then(|own| Some(below(mounted(&|kind, _| kind == "cgroup2")?, own)));
+    let keepers = unified
+        .as_ref()
+        .filter(|_| own_unified.and_then(beside).is_some())
+        .map(|sessions| sessions.with_file_name(KEEPERS));
     let old =
         [Controller::Memory, Controller::Pids, Controller::Freezer].into_iter().filter_map(|controller| {
             let is_it = |list: &str| list.split(',').any(|one| one == name(controller));
@@ -133,7 +163,7 @@ fn places(own: &str, mounts: &str) -> Cgroups {
             let mount = mounted(&|kind, options| kind == "cgroup" && is_it(options))?;
             Some(OldGroup { controller, path: below(mount, own) })
         });
-    Cgroups { unified, old: old.collect() }
+    Cgroups { unified, old: old.collect(), keepers }
 }
 
 #[cfg(test)]
@@ -148,7 +178,12 @@ mod tests {
     fn groups_are_found_on_machines_of_each_kind() {
         let new = places("0::/user.slice/a.service\n", "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n");
         assert_eq!(new.unified, Some("/sys/fs/cgroup/user.slice/a.service/ostler".into()));
-        assert!(new.old.is_empty());
+        assert!(new.old.is_empty() && new.keepers.is_none());
+
+        let service =
+            places("0::/user.slice/ostler.service/daemon\n", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n");
+        assert_eq!(service.unified, Some("/sys/fs/cgroup/user.slice/ostler.service/ostler".into()));
+        assert_eq!(service.keepers, Some("/sys/fs/cgroup/user.slice/ostler.service/keepers".into()));
 
         let own = "9:name=systemd:/s\n6:freezer:/\n4:memory:/api/x\n3:cpu,cpuacct:/\n2:pids:/p\n0::/u\n";
         let mounts = "tmpfs /sys/fs/cgroup tmpfs rw 0 0\n\

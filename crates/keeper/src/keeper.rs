@@ -338,10 +338,11 @@ impl Keeper {
 
     fn start_daemon(&mut self) {
         match spawn_daemon(&self.document.daemon_json) {
-            Ok(daemon) => {
+            Ok(Some(daemon)) => {
                 log!("no daemon: started one, pid {}", daemon.id());
                 self.daemons.push(daemon);
             }
+            Ok(None) => log!("no daemon: asked for one at its socket"),
             Err(error) => log!("no daemon, and none could be started: {error}"),
         }
     }

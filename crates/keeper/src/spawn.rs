@@ -5,11 +5,13 @@ use std::fs::File;
 use std::io::{self, PipeReader, Read, pipe};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use ostler_sandbox::channel::{self, AgentEnds, ExecReport, Order};
 use ostler_tape::LaunchDocument;
-use rustix::io::ioctl_fionbio;
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 use crate::cgroup::Cgroup;
 use crate::log::log;
@@ -98,14 +100,32 @@ impl ExecStatus {
     }
 }
 
+/// Connects, and has nothing to say. A queue that is full is somebody's who will come to it.
+fn knock(path: &Path) -> io::Result<()> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    match connect(&socket, &SocketAddrUnix::new(path)?) {
+        Ok(()) | Err(Errno::AGAIN) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
 /// Starts the daemon that `daemon.json` names: the installed program, never this keeper's own, older image. Its
-/// lock makes one too many harmless.
-pub(crate) fn spawn_daemon(daemon_json: &std::path::Path) -> io::Result<Child> {
+/// lock makes one too many harmless. Where a service manager holds the socket, it starts the daemon for whoever
+/// connects, and there is no child of ours.
+pub(crate) fn spawn_daemon(daemon_json: &Path) -> io::Result<Option<Child>> {
     #[derive(serde::Deserialize)]
     struct DaemonJson {
         program: std::path::PathBuf,
+        #[serde(default)]
+        socket: std::path::PathBuf,
+        #[serde(default)]
+        is_service: bool,
     }
-    let DaemonJson { program } = serde_json::from_reader(File::open(daemon_json)?)?;
+    let DaemonJson { program, socket, is_service } = serde_json::from_reader(File::open(daemon_json)?)?;
+    if is_service && knock(&socket).is_ok() {
+        return Ok(None);
+    }
     Command::new(program)
         .args(["daemon", "run", "--background"])
         .stdin(Stdio::null())
@@ -113,4 +133,5 @@ pub(crate) fn spawn_daemon(daemon_json: &std::path::Path) -> io::Result<Child> {
         .stderr(Stdio::null())
         .process_group(0)
         .spawn()
+        .map(Some)
 }

@@ -31,10 +31,11 @@ pub enum SocketError {
     },
 }
 
-/// A listening control socket. Its file goes with it.
+/// A listening control socket.
 pub struct ControlSocket {
     listener: UnixListener,
-    path: PathBuf,
+    /// Its file, which goes with it; none where somebody else holds the socket.
+    path: Option<PathBuf>,
 }
 
 impl ControlSocket {
@@ -53,7 +54,14 @@ impl ControlSocket {
         }
         let listener = bind_private(dir, path).map_err(fail)?;
         listener.set_nonblocking(true).map_err(fail)?;
-        Ok(Self { listener: UnixListener::from_std(listener).map_err(fail)?, path: path.to_owned() })
+        Ok(Self { listener: UnixListener::from_std(listener).map_err(fail)?, path: Some(path.to_owned()) })
+    }
+
+    /// Takes over a socket that a service manager made, and keeps when this process has ended.
+    pub fn inherited(listener: StdListener, path: &Path) -> Result<Self, SocketError> {
+        let fail = |source| SocketError::Io { path: path.to_owned(), source };
+        listener.set_nonblocking(true).map_err(fail)?;
+        Ok(Self { listener: UnixListener::from_std(listener).map_err(fail)?, path: None })
     }
 
     pub(crate) fn incoming(self) -> impl Stream<Item = io::Result<Connection>> {
@@ -82,7 +90,9 @@ fn libc_directory() -> i32 {
 
 impl Drop for ControlSocket {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+        if let Some(path) = &self.path {
+            let _ = fs::remove_file(path);
+        }
     }
 }
 

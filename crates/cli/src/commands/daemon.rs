@@ -157,7 +157,7 @@ async fn stop(app: &App, stop_sessions: bool) -> Result<(), Failure> {
     app.ui.data(&Line::of(format!("daemon {} stopped{left}", stopping.pid)))
 }
 
-async fn wait_until_gone(pid: u32) -> Result<(), Failure> {
+pub(crate) async fn wait_until_gone(pid: u32) -> Result<(), Failure> {
     let deadline = Instant::now() + ENDS_WITHIN;
     while !is_gone(pid) {
         if Instant::now() >= deadline {

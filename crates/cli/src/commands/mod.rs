@@ -37,6 +37,7 @@ mod run;
 mod sandbox;
 mod search;
 mod send;
+mod service;
 mod show;
 mod stop;
 mod trace;
@@ -105,6 +106,8 @@ pub(crate) enum Command {
     Exec(exec::ExecArgs),
     /// The daemon: start, stop, restart, status, logs, run
     Daemon(daemon::DaemonArgs),
+    /// The daemon as a service of systemd: install, uninstall, status
+    Service(service::ServiceArgs),
     /// The store: check, reindex, backup
     Db(db::DbArgs),
     /// Say that a part of the work begins, ends or fails
@@ -206,6 +209,7 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Exec(args) => exec::run(app, args).await,
         Command::Daemon(args) => daemon::run(app, args).await,
         Command::Db(args) => db::run(app, args).await,
+        Command::Service(args) => service::run(app, args).await,
         Command::Search(args) => search::run(app, args).await,
         Command::Version(args) => version::run(app, &args),
         Command::Step(_) => Err(inside::outside("step")),

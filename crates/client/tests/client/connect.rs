@@ -45,6 +45,7 @@ async fn daemon_json_decides_where_to_look() {
         program: "/bin/true".into(),
         socket,
         state: home.state().to_owned(),
+        is_service: false,
     };
     std::fs::create_dir_all(home.state()).unwrap();
     std::fs::write(home.daemon_json(), serde_json::to_vec(&said).unwrap()).unwrap();

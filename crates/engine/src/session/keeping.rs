@@ -102,7 +102,7 @@ impl Actor {
         tokio::spawn(async move {
             let result =
                 match shared.launch_document(&created, provider.as_ref(), attempt, &dir, allowance).await {
-                    Ok(document) => keeper::spawn(&shared.program, &document).await,
+                    Ok(document) => keeper::spawn(&shared.program, &document, &shared.cgroups).await,
                     Err(not_started) => Err(not_started),
                 };
             let _ = commands.send(Command::KeeperUp { attempt, result }).await;

@@ -41,7 +41,7 @@ impl Identity {
 }
 
 /// Says in `daemon.json` who serves and where: clients and keepers read it.
-pub(super) fn announce(home: &Home, program: &Path, socket: &Path) -> Result<(), Refusal> {
+pub(super) fn announce(home: &Home, program: &Path, socket: &Path, is_service: bool) -> Result<(), Refusal> {
     let path = home.daemon_json();
     let file = DaemonFile {
         pid: std::process::id(),
@@ -50,6 +50,7 @@ pub(super) fn announce(home: &Home, program: &Path, socket: &Path) -> Result<(),
         program: program.to_owned(),
         socket: socket.to_owned(),
         state: home.state().to_owned(),
+        is_service,
     };
     let text = serde_json::to_vec(&file).map_err(|error| Refusal::internal(error.to_string()))?;
     replace(&path, &text).map_err(|error| refusal(&path, "written", &error))

@@ -5,6 +5,7 @@
 mod config;
 mod files;
 mod log;
+mod systemd;
 
 use std::{env, path::PathBuf, process::ExitCode, time::Duration};
 
@@ -108,10 +109,16 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
         prices_json: home.config().join("prices.json"),
     };
     let engine = Engine::start(options, clock, program).await?;
-    let path = home.control_socket();
-    let socket = ControlSocket::bind(&path).map_err(|error| Refusal::internal(chain(&error)))?;
+    let held = systemd::listener()?;
+    let is_service = held.is_some();
+    let path = held.as_ref().and_then(systemd::path_of).unwrap_or_else(|| home.control_socket());
+    let socket = match held {
+        Some(listener) => ControlSocket::inherited(listener, &path),
+        None => ControlSocket::bind(&path),
+    };
+    let socket = socket.map_err(|error| Refusal::internal(chain(&error)))?;
     let (stop, stopped) = watch::channel(None);
-    match files::announce(&home, &on_disk, &path) {
+    match files::announce(&home, &on_disk, &path, is_service) {
         // The last daemon's file names the same socket; `stay_reachable` writes this one's as soon as there is room.
         Err(refusal) if refusal.reason == Reason::DiskFull => tracing::error!(%refusal, "not announced yet"),
         announced => announced?,
@@ -121,16 +128,21 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
     // Answers at once; what lives is found meanwhile, and shown as detached until it is.
     let door = tokio::spawn(ostler_server::serve(served.clone(), socket, asked(stopped.clone())));
     let state_dir = files::Identity::of(home.state())?;
-    tokio::spawn(stay_reachable(served, home.clone(), state_dir, on_disk, stopped.clone()));
+    let announced = Announced { program: on_disk, socket: path, is_service };
+    tokio::spawn(stay_reachable(served, home.clone(), state_dir, announced, stopped.clone()));
     tokio::spawn(signals(stop));
+    let manager = systemd::Manager::new();
+    tokio::spawn(manager.clone().give_signs_of_life(engine.clone()));
     tokio::spawn(adopt(engine.clone()));
     if let Err(refusal) = engine.begin_notices().await {
         tracing::error!(%refusal, "nobody is told of what happens: neither hooks nor a webhook");
     }
     tracing::info!(pid = std::process::id(), version = VERSION, "ready");
+    manager.say_ready();
     log::let_go_of_starter(place);
     asked(stopped.clone()).await;
     let wish = stopped.borrow().clone().unwrap_or(Stop { by: By::ostler(), stop_sessions: false });
+    manager.say_ending();
     tracing::info!(by = wish.by.0, wish.stop_sessions, "asked to stop");
     engine
         .leave(wish.stop_sessions, Change { by: wish.by, request: None, keys: CallerKeys::default() })
@@ -145,6 +157,13 @@ async fn asked(mut stopped: watch::Receiver<Option<Stop>>) {
     let _ = stopped.wait_for(Option::is_some).await;
 }
 
+/// What `daemon.json` says of this daemon.
+struct Announced {
+    program: PathBuf,
+    socket: PathBuf,
+    is_service: bool,
+}
+
 /// Somebody, or something that tidies up, may remove the socket or `daemon.json`: without them nobody could reach a
 /// daemon that lives and holds the lock. They are made anew. A state directory that was removed, or put aside for
 /// another, takes its daemon along: nothing it could still record would ever be found again, and the keepers end for
@@ -153,10 +172,10 @@ async fn stay_reachable(
     served: Served,
     home: Home,
     state_dir: files::Identity,
-    program: PathBuf,
+    announced: Announced,
     stopped: watch::Receiver<Option<Stop>>,
 ) {
-    let path = home.control_socket();
+    let Announced { program, socket: path, is_service } = announced;
     loop {
         tokio::select! {
             () = tokio::time::sleep(LOOK_FOR_SOCKET) => {}
@@ -181,7 +200,7 @@ async fn stay_reachable(
             }
         }
         if !files::is_announced(&home)
-            && let Err(refusal) = files::announce(&home, &program, &path)
+            && let Err(refusal) = files::announce(&home, &program, &path, is_service)
         {
             tracing::warn!(%refusal, "daemon.json is not this daemon's and cannot be written");
         }

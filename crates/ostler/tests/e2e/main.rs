@@ -26,6 +26,7 @@ mod model;
 mod money;
 mod network;
 mod notices;
+mod service;
 mod torture;
 mod versions;
 mod words;

@@ -1,0 +1,352 @@
+//! `ostler service`: the daemon as a service of systemd, so that it is there after a reboot and agents outlive its
+//! restarts.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use clap::{Args, Subcommand};
+use ostler_domain::{
+    Reason, Refusal,
+    home::Home,
+    service::{SERVICE, SOCKET, Scope, Service, Unwritable},
+};
+use serde::Serialize;
+
+use super::daemon::wait_until_gone;
+use crate::{
+    app::App,
+    exit_code,
+    failure::Failure,
+    output::{Line, Tone},
+    screen::{field, next_steps},
+};
+
+/// Where systemd says that it runs.
+const RUNS: &str = "/run/systemd/system";
+const LINGERS: &str = "/var/lib/systemd/linger";
+
+#[derive(Debug, Args)]
+pub(crate) struct ServiceArgs {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Have systemd start the daemon, and hold its socket
+    Install {
+        #[command(flatten)]
+        whose: Whose,
+        /// Print the units and install nothing
+        #[arg(long)]
+        print: bool,
+        /// Write the units below this directory, and start nothing
+        #[arg(long, value_name = "DIR")]
+        root: Option<PathBuf>,
+    },
+    /// Take the units away; the daemon ends, agents go on
+    Uninstall {
+        #[command(flatten)]
+        whose: Whose,
+        /// Take them away below this directory, and stop nothing
+        #[arg(long, value_name = "DIR")]
+        root: Option<PathBuf>,
+    },
+    /// Whether it is installed, for which program, and runs
+    Status {
+        #[command(flatten)]
+        whose: Whose,
+    },
+}
+
+#[derive(Debug, Clone, Args)]
+struct Whose {
+    /// The machine's service manager instead of your own; needs root
+    #[arg(long, requires = "user")]
+    system: bool,
+    /// With --system: the user whose agents it looks after
+    #[arg(long, value_name = "NAME", requires = "system")]
+    user: Option<String>,
+}
+
+/// A service, and where its units are.
+struct Place {
+    service: Service,
+    dir: PathBuf,
+}
+
+#[derive(Serialize)]
+struct StatusForm {
+    scope: &'static str,
+    installed: bool,
+    /// Its units say what they would say if they were installed now.
+    current: bool,
+    units: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    active: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lingers: Option<bool>,
+}
+
+pub(crate) async fn run(app: &App, args: ServiceArgs) -> Result<u8, Failure> {
+    match args.verb {
+        Verb::Install { whose, print: true, root } => {
+            let Place { service, dir } = place(app, whose, root.as_deref())?;
+            for (name, text) in texts(&service)? {
+                app.ui.data(&Line::new().faint(format!("# {}", dir.join(name).display())))?;
+                text.lines().try_for_each(|line| app.ui.data(&Line::of(line)))?;
+            }
+            Ok(exit_code::OK)
+        }
+        Verb::Install { whose, root, .. } => install(app, whose, root.as_deref()).await,
+        Verb::Uninstall { whose, root } => uninstall(app, whose, root.as_deref()),
+        Verb::Status { whose } => status(app, whose),
+    }
+}
+
+async fn install(app: &App, whose: Whose, root: Option<&Path>) -> Result<u8, Failure> {
+    let Place { service, dir } = place(app, whose, root)?;
+    let written = |error: std::io::Error| unwritable(&dir, &error);
+    fs::create_dir_all(&dir).map_err(written)?;
+    for (name, text) in texts(&service)? {
+        fs::write(dir.join(name), text).map_err(written)?;
+        app.ui.data(&Line::of("installed ").strong(dir.join(name).display().to_string()))?;
+    }
+    if root.is_some() {
+        return Ok(exit_code::OK);
+    }
+    if !Path::new(RUNS).exists() {
+        let command = enable(&service.scope);
+        app.ui
+            .remark(&Line::toned(Tone::Warn, "! systemd does not run here; where it does: ").plain(command));
+        return Ok(exit_code::OK);
+    }
+    // The socket is to be systemd's, and one daemon at a time has the record.
+    if service.scope == Scope::User
+        && let Ok(client) = app.running_client().await
+    {
+        wait_until_gone(client.stop_daemon(false).await?.pid).await?;
+    }
+    systemctl(&service.scope, &["daemon-reload"])?;
+    systemctl(&service.scope, &["enable", "--now", SOCKET, SERVICE])?;
+    app.ui.remark(&Line::toned(Tone::Good, "✓ ").plain("runs, and starts with ").plain(
+        match &service.scope {
+            Scope::User => "your login",
+            Scope::System { .. } => "the machine",
+        },
+    ));
+    if lingers(&service.scope) == Some(false) {
+        let steps = [(
+            "loginctl enable-linger".to_owned(),
+            "agents and daemon outlive your login, and start at boot",
+        )];
+        app.ui.data_lines(&next_steps(&steps))?;
+    }
+    Ok(exit_code::OK)
+}
+
+fn uninstall(app: &App, whose: Whose, root: Option<&Path>) -> Result<u8, Failure> {
+    let Place { service, dir } = place(app, whose, root)?;
+    let there: Vec<PathBuf> =
+        [SOCKET, SERVICE].iter().map(|name| dir.join(name)).filter(|path| path.exists()).collect();
+    if there.is_empty() {
+        // Asking for what already holds is no failure: scripts ask twice.
+        app.ui.data(&Line::of("no service is installed"))?;
+        return Ok(exit_code::OK);
+    }
+    let runs = root.is_none() && Path::new(RUNS).exists();
+    if runs {
+        systemctl(&service.scope, &["disable", "--now", SOCKET, SERVICE])?;
+    }
+    for path in there {
+        fs::remove_file(&path).map_err(|error| unwritable(&dir, &error))?;
+        app.ui.data(&Line::of("removed ").strong(path.display().to_string()))?;
+    }
+    if runs {
+        systemctl(&service.scope, &["daemon-reload"])?;
+        app.ui.remark(&Line::new().faint("agents go on; the next command starts a daemon"));
+    }
+    Ok(exit_code::OK)
+}
+
+fn status(app: &App, whose: Whose) -> Result<u8, Failure> {
+    let Place { service, dir } = place(app, whose, None)?;
+    let texts = texts(&service)?;
+    let found: Vec<Option<String>> =
+        texts.iter().map(|(name, _)| fs::read_to_string(dir.join(name)).ok()).collect();
+    let installed = found.iter().all(Option::is_some);
+    let form = StatusForm {
+        scope: service.scope.as_str(),
+        installed,
+        current: texts.iter().zip(&found).all(|((_, text), found)| found.as_ref() == Some(text)),
+        units: texts.iter().map(|(name, _)| dir.join(name).display().to_string()).collect(),
+        active: Path::new(RUNS).exists().then(|| active(&service.scope)),
+        lingers: lingers(&service.scope),
+    };
+    if app.ui.is_json() {
+        app.ui.json(&form)?;
+        return Ok(exit_code::OK);
+    }
+    app.ui.data_lines(&lines(&form))?;
+    Ok(exit_code::OK)
+}
+
+fn lines(form: &StatusForm) -> Vec<Line> {
+    let whose = if form.scope == "user" { "yours" } else { "the machine's" };
+    if !form.installed {
+        let mut lines = vec![Line::of("No service is installed: any command starts the daemon.")];
+        lines.extend(next_steps(&[(
+            "ostler service install".to_owned(),
+            "has systemd start it, and hold its socket",
+        )]));
+        return lines;
+    }
+    let state = match form.active.as_deref() {
+        Some("active") => Line::toned(Tone::Good, "active"),
+        Some(other) => Line::toned(Tone::Warn, other),
+        None => Line::toned(Tone::Warn, "systemd does not run here"),
+    };
+    let mut lines = vec![field("service", state.plain(format!(" · {whose}")))];
+    lines.extend(form.units.iter().map(|unit| field("unit", Line::of(unit))));
+    let mut steps = Vec::new();
+    if !form.current {
+        lines.push(field("differs", Line::of("the units are of another program or version")));
+        steps.push(("ostler service install".to_owned(), "writes them anew"));
+    }
+    if form.lingers == Some(false) {
+        lines.push(field("logout", Line::of("lingering is off: agents may end when you log out")));
+        steps.push(("loginctl enable-linger".to_owned(), "lets them go on"));
+    }
+    lines.extend(next_steps(&steps));
+    lines
+}
+
+fn place(app: &App, whose: Whose, root: Option<&Path>) -> Result<Place, Failure> {
+    let program = app.program.path.canonicalize().unwrap_or_else(|_| app.program.path.clone());
+    let (scope, home, dir) = match whose.user {
+        Some(user) if whose.system => {
+            let home = Home::resolve(home_of(&user)?)?;
+            (Scope::System { user }, home, PathBuf::from("/etc/systemd/system"))
+        }
+        _ => {
+            let home = app.home()?;
+            let dir = home.config().parent().filter(|_| std::env::var_os("OSTLER_HOME").is_none());
+            let dir = dir.map_or_else(users_config, |config| Ok(config.to_owned()))?.join("systemd/user");
+            (Scope::User, home, dir)
+        }
+    };
+    let variables = match &scope {
+        // It has a home, and what follows from that.
+        Scope::System { .. } => Vec::new(),
+        // Its own service manager says where what lives as long as the login is.
+        Scope::User => {
+            let own = home.variables().into_iter().filter(|(name, _)| *name != "XDG_RUNTIME_DIR");
+            own.map(|(name, path)| (name.to_owned(), path.to_owned())).collect()
+        }
+    };
+    let service = Service { scope, program, socket: home.control_socket(), variables };
+    let dir = match root {
+        Some(root) => root.join(dir.strip_prefix("/").unwrap_or(&dir)),
+        None => dir,
+    };
+    Ok(Place { service, dir })
+}
+
+fn users_config() -> Result<PathBuf, Failure> {
+    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    set("XDG_CONFIG_HOME")
+        .or_else(|| set("HOME").map(|home| home.join(".config")))
+        .ok_or_else(|| Failure::usage("neither XDG_CONFIG_HOME nor HOME is set"))
+}
+
+/// The variables of a user who is not logged in: only where his home is.
+fn home_of(user: &str) -> Result<impl Fn(&str) -> Option<String> + use<>, Failure> {
+    let unknown = || {
+        let refusal =
+            Refusal::new(Reason::InvalidArgument, format!("there is no user {user:?} on this machine"));
+        refusal.hint(format!("sudo useradd --create-home {user}"), "makes one")
+    };
+    let asked = Command::new("getent").args(["passwd", "--", user]).output();
+    let text = asked.ok().filter(|asked| asked.status.success()).map(|asked| asked.stdout);
+    let text = text.and_then(|text| String::from_utf8(text).ok()).ok_or_else(unknown)?;
+    let home = text.trim().split(':').nth(5).map(str::to_owned).ok_or_else(unknown)?;
+    Ok(move |name: &str| (name == "HOME").then(|| home.clone()))
+}
+
+fn texts(service: &Service) -> Result<[(&'static str, String); 2], Failure> {
+    let odd = |error: Unwritable| Failure::usage(error.to_string());
+    Ok([(SOCKET, service.socket_unit().map_err(odd)?), (SERVICE, service.unit().map_err(odd)?)])
+}
+
+fn manager(scope: &Scope) -> &'static [&'static str] {
+    match scope {
+        Scope::User => &["--user"],
+        Scope::System { .. } => &[],
+    }
+}
+
+fn enable(scope: &Scope) -> String {
+    let words = ["systemctl"].into_iter().chain(manager(scope).iter().copied());
+    words.chain(["enable", "--now", SOCKET, SERVICE]).collect::<Vec<_>>().join(" ")
+}
+
+fn systemctl(scope: &Scope, args: &[&str]) -> Result<(), Failure> {
+    let ran = Command::new("systemctl").args(manager(scope)).args(args).output();
+    let why = match ran {
+        Ok(ran) if ran.status.success() => return Ok(()),
+        Ok(ran) => String::from_utf8_lossy(&ran.stderr).trim().to_owned(),
+        Err(error) => format!("systemctl cannot be run: {error}"),
+    };
+    let message = format!("systemctl {} did not work", args.join(" "));
+    Err(Refusal::new(Reason::Internal, message)
+        .because(why)
+        .hint("ostler service status", "says how it is")
+        .into())
+}
+
+fn active(scope: &Scope) -> String {
+    let asked = Command::new("systemctl").args(manager(scope)).args(["is-active", SERVICE]).output();
+    let said =
+        asked.map(|asked| String::from_utf8_lossy(&asked.stdout).trim().to_owned()).unwrap_or_default();
+    if said.is_empty() { "unknown".to_owned() } else { said }
+}
+
+/// Whether the user's services outlive the login; of no concern to the machine's.
+fn lingers(scope: &Scope) -> Option<bool> {
+    if *scope != Scope::User || !Path::new(RUNS).exists() {
+        return None;
+    }
+    let user = std::env::var("USER").ok().filter(|user| !user.is_empty() && !user.contains('/'))?;
+    Some(Path::new(LINGERS).join(user).exists())
+}
+
+fn unwritable(dir: &Path, error: &std::io::Error) -> Failure {
+    let refusal =
+        Refusal::new(Reason::PermissionDenied, format!("the units in {} cannot be written", dir.display()));
+    refusal
+        .because(error.to_string())
+        .hint("sudo ostler service install --system --user NAME", "does it as root")
+        .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    #[test]
+    fn the_units_are_pinned() {
+        let service = Service {
+            scope: Scope::System { user: "agents".to_owned() },
+            program: "/usr/bin/ostler".into(),
+            socket: "/home/agents/.local/state/ostler/control.sock".into(),
+            variables: Vec::new(),
+        };
+        let [(_, socket), (_, unit)] = texts(&service).unwrap_or_else(|error| panic!("{error:?}"));
+        assert_snapshot!(format!("{socket}\n{unit}"));
+    }
+}
