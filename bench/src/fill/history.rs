@@ -248,6 +248,7 @@ impl History {
             provider_config: Default::default(),
             ticket: seed.chance(30).then(|| format!("gh:{}", seed.below(20_000))),
             watchdogs: WatchdogLimits::default(),
+            resumes_after_limit: true,
             approval_us: ostler_domain::session::approval_limit(),
         }
     }

@@ -134,6 +134,7 @@ fn options(home: &Home) -> ostler_engine::Options {
         own_dirs: Vec::new(),
         home_dir: None,
         watchdogs: WatchdogLimits::default(),
+        resumes_after_limit: true,
         approval_limit: ostler_domain::limits::APPROVAL_WAITS,
         notices: Default::default(),
         orphan_grace: None,

@@ -129,6 +129,7 @@ fn config(working_dir: &str) -> Config {
         provider_config: Default::default(),
         ticket: None,
         watchdogs: WatchdogLimits::default(),
+        resumes_after_limit: true,
         approval_us: ostler_domain::session::approval_limit(),
     }
 }

@@ -249,6 +249,8 @@ pub const WATCHDOG_FIRST_OUTPUT: Duration = Duration::from_secs(120);
 pub const WATCHDOG_SILENT: Duration = Duration::from_secs(600);
 /// One tool call.
 pub const WATCHDOG_TOOL: Duration = Duration::from_secs(3_600);
+/// Model calls that fail and are made again, from the first that failed. Agents give up by themselves within minutes.
+pub const WATCHDOG_RETRIES: Duration = Duration::from_secs(600);
 /// How long each rung of the watchdog's ladder is given to help.
 pub const WATCHDOG_RUNG: Duration = Duration::from_secs(60);
 /// How long an agent waits for a person's answer: a night, and a morning. Then it is denied, and can go on.

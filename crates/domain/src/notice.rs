@@ -238,6 +238,7 @@ mod tests {
             provider_config: Default::default(),
             ticket: None,
             watchdogs: Default::default(),
+            resumes_after_limit: true,
             approval_us: approval_limit(),
         };
         let created = Created {

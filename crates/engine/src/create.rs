@@ -228,6 +228,7 @@ impl Engine {
             provider_config: wanted.provider_config.clone(),
             ticket: wanted.ticket.clone(),
             watchdogs: wanted.watchdogs.unwrap_or(self.shared.options.watchdogs),
+            resumes_after_limit: self.shared.options.resumes_after_limit,
             approval_us: u64::try_from(self.shared.options.approval_limit.as_micros()).unwrap_or(u64::MAX),
         }
     }

@@ -16,6 +16,8 @@ pub struct Options {
     pub own_dirs: Vec<PathBuf>,
     pub home_dir: Option<PathBuf>,
     pub watchdogs: WatchdogLimits,
+    /// Whether a turn that failed of a rate limit goes on when the limit ends.
+    pub resumes_after_limit: bool,
     /// How long an agent's question waits for a person; then it is denied.
     pub approval_limit: Duration,
     /// Who is told of what happens.

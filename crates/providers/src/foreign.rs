@@ -59,6 +59,30 @@ fn is_deeper_than(json: &[u8], most: usize) -> bool {
     false
 }
 
+/// An agent's error in words. That a conversation no longer fits its model is said in as many ways as there are servers;
+/// here it is said in one.
+pub(crate) fn error_words(said: &str) -> String {
+    const FULL: &str = "the conversation no longer fits into the model's context";
+    let lower = said.to_lowercase();
+    let signs = [
+        "context_length",
+        "context length",
+        "context window",
+        "context size",
+        "contextwindow",
+        "maximum context",
+        "context limit",
+        "prompt is too long",
+        "input is too long",
+        "exceeds the maximum number of tokens",
+    ];
+    if signs.iter().any(|sign| lower.contains(sign)) && !said.contains(FULL) {
+        format!("{FULL}: {said}")
+    } else {
+        said.to_owned()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -186,6 +186,16 @@ impl TestHome {
         process::with_variable("OSTLER_SESSION_ID", &session.to_string())
     }
 
+    /// Everything that is left of a session: processes that carry its name in their environment or are in a cgroup of
+    /// its name, and its keeper.
+    pub fn census(&self, session: SessionId) -> Vec<String> {
+        let name = session.to_string();
+        let mut left = self.session_processes(session);
+        left.extend(process::in_cgroup(&name));
+        left.extend(self.keeper(session));
+        left.iter().map(|one| format!("{} {}", one.pid, process::command_line(one.pid).join(" "))).collect()
+    }
+
     /// The keeper of a session.
     pub fn keeper(&self, session: SessionId) -> Option<Proc> {
         self.keepers()

@@ -60,6 +60,18 @@ pub fn with_variable(name: &str, value: &str) -> Vec<Proc> {
     .collect()
 }
 
+/// All processes in a cgroup whose path has this in it.
+pub fn in_cgroup(name: &str) -> Vec<Proc> {
+    let pids =
+        fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(|pid: &u32| {
+        fs::read_to_string(format!("/proc/{pid}/cgroup")).is_ok_and(|groups| groups.contains(name))
+    })
+    .filter_map(Proc::of)
+    .filter(Proc::is_alive)
+    .collect()
+}
+
 /// The words of a process's command line.
 pub fn command_line(pid: u32) -> Vec<String> {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

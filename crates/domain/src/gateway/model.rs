@@ -218,6 +218,9 @@ pub struct ModelCall {
     /// Why there was no answer, or not all of one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub failure: String,
+    /// How long the server asks to be left alone, where it said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
 }
 
 /// How a call to the model ended.

@@ -37,6 +37,8 @@ impl State {
             approvals: Vec::new(),
             background: Vec::new(),
             rate_limit: None,
+            failing_since: None,
+            failed_of_limit: false,
             desired: Desired::Run,
             desired_since: at,
             holds: Holds::default(),
@@ -189,6 +191,8 @@ impl State {
             Event::TurnStarted(turn) => {
                 self.turns = turn.turn;
                 self.rate_limit = None;
+                self.failing_since = None;
+                self.failed_of_limit = false;
                 self.turn = Some(OpenTurn {
                     number: turn.turn,
                     started: at,
@@ -200,6 +204,8 @@ impl State {
             Event::TurnEnded(ended) => {
                 self.turn = None;
                 self.stall = None;
+                self.failing_since = None;
+                self.failed_of_limit = ended.stop_reason == StopReason::Error && self.rate_limit.is_some();
                 // A turn that failed of a limit does not end the limit.
                 if ended.stop_reason != StopReason::Error {
                     self.rate_limit = None;
@@ -219,6 +225,7 @@ impl State {
             Event::AgentToolResult(result) => {
                 self.last_activity_at = Some(at);
                 self.rate_limit = None;
+                self.failing_since = None;
                 if let Some(turn) = &mut self.turn {
                     turn.open_tools.retain(|id| *id != result.tool_id);
                 }
@@ -229,9 +236,13 @@ impl State {
                     self.last_completion = Some(text.text.clone());
                 }
             }
+            Event::AgentRetrying(_) => {
+                self.last_activity_at = Some(at);
+                self.failing_since.get_or_insert(at);
+                self.mark_output();
+            }
             Event::AgentStatus(_)
             | Event::AgentError(_)
-            | Event::AgentRetrying(_)
             | Event::ContextCompacted(_)
             | Event::AgentStderr(_)
             | Event::Opaque(_)
@@ -318,6 +329,7 @@ impl State {
     fn did(&mut self, at: Time, doing: Doing) {
         self.last_activity_at = Some(at);
         self.rate_limit = None;
+        self.failing_since = None;
         self.doing = Some(doing);
         self.mark_output();
     }

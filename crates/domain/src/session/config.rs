@@ -106,6 +106,9 @@ pub struct Config {
     pub ticket: Option<String>,
     #[serde(default)]
     pub watchdogs: WatchdogLimits,
+    /// A turn that failed of a rate limit goes on when the limit ends, where somebody said when that is.
+    #[serde(default = "yes")]
+    pub resumes_after_limit: bool,
     /// How long its agent's questions wait for a person; then they are denied.
     #[serde(default = "approval_limit")]
     pub approval_us: u64,
@@ -114,6 +117,10 @@ pub struct Config {
 /// How long questions wait where nobody says otherwise.
 pub fn approval_limit() -> u64 {
     u64::try_from(limits::APPROVAL_WAITS.as_micros()).unwrap_or(u64::MAX)
+}
+
+const fn yes() -> bool {
+    true
 }
 
 impl Config {
@@ -200,6 +207,7 @@ pub struct WatchdogLimits {
     pub first_output_us: u64,
     pub silent_us: u64,
     pub tool_us: u64,
+    pub retries_us: u64,
     pub rung_us: u64,
 }
 
@@ -211,6 +219,7 @@ impl Default for WatchdogLimits {
             first_output_us: micros(limits::WATCHDOG_FIRST_OUTPUT),
             silent_us: micros(limits::WATCHDOG_SILENT),
             tool_us: micros(limits::WATCHDOG_TOOL),
+            retries_us: micros(limits::WATCHDOG_RETRIES),
             rung_us: micros(limits::WATCHDOG_RUNG),
         }
     }

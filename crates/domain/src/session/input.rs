@@ -14,7 +14,7 @@ use crate::{
         Action, AgentRetrying, Answer, AskKind, By, ContextCompacted, Event, Leftover, Process, Raw,
         StopReason, Text, ToolCall, ToolResult,
     },
-    gateway::{Allowance, ModelCall, Network},
+    gateway::{Allowance, CallEnd, ModelCall, Network},
     price::PriceBook,
 };
 
@@ -52,6 +52,8 @@ pub enum Input {
     Network(Network),
     /// The model gateway read the tokens of a call off the wire.
     Wire(CallUsage),
+    /// The model's server did not answer a call, as the gateway saw it.
+    Refused(Refused),
     /// The agent called on its session socket. `at` is the call's place on the tape, by which it is answered.
     Call {
         at: u64,
@@ -72,6 +74,43 @@ pub enum Input {
     ApprovalsDue,
     /// How the campaign stands against its budget.
     Campaign(CampaignUse),
+    /// The moment has come at which a rate limit ends.
+    LimitEnded,
+}
+
+/// A call that came to nothing. Some agents say so, some do not; the wire has it for all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// 0 where there was no answer at all.
+    pub status: u16,
+    /// How long the server asks to be left alone; absent where it did not say.
+    pub retry_after_ms: Option<u64>,
+    /// Why there was no answer, where there was none.
+    pub failure: String,
+}
+
+impl Refused {
+    /// What the wire says of a call that was not answered as it should; none for one that was, that only looked
+    /// around, or whose end was ours.
+    pub fn of(call: &ModelCall) -> Option<Refused> {
+        let is_ours = matches!(call.end, CallEnd::Held | CallEnd::Left | CallEnd::Stopped);
+        let is_answered = (200..400).contains(&call.status) && call.end == CallEnd::Complete;
+        let refused = || Refused {
+            status: if (200..400).contains(&call.status) { 0 } else { call.status },
+            retry_after_ms: call.retry_after_ms,
+            failure: call.failure.clone(),
+        };
+        (call.method == "POST" && !is_ours && !is_answered).then(refused)
+    }
+
+    /// In a few words.
+    pub fn words(&self) -> String {
+        match (self.status, self.failure.as_str()) {
+            (0, "") => "the model's server did not answer".to_owned(),
+            (0, failure) => format!("the model's server did not answer: {failure}"),
+            (status, _) => format!("the model's server answered {status}"),
+        }
+    }
 }
 
 /// What all sessions of a campaign have used of its budget. Without one, nothing holds its sessions.

@@ -28,7 +28,7 @@ pub use config::{
 pub use decide::{create, decide, effects_to_repeat};
 pub use input::{
     AgentRequest, CallUsage, CampaignUse, Context, Decision, Effect, ExitFacts, How, Input, Intake, Ladder,
-    Report, Request, Spawn, StopRequested, StopRule,
+    Refused, Report, Request, Spawn, StopRequested, StopRule,
 };
 pub use ledger::Ledger;
 pub use obituary::{Ended, Obituary, Restart};

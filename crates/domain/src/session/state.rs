@@ -231,6 +231,10 @@ pub struct State {
     /// What the agent left running beside its turns.
     pub(super) background: Vec<String>,
     pub(super) rate_limit: Option<RateLimit>,
+    /// Since when every model call of the turn has failed.
+    pub(super) failing_since: Option<Time>,
+    /// The last turn failed of a rate limit.
+    pub(super) failed_of_limit: bool,
     pub(super) desired: Desired,
     pub(super) desired_since: Time,
     pub(super) holds: Holds,
@@ -402,6 +406,22 @@ impl State {
     /// Short lives in a row up to the end of this one: 0 when this one was long enough to be good.
     pub fn short_lives(&self) -> u32 {
         super::restart::short_lives(self, self.updated_at)
+    }
+
+    /// When the session goes on by itself: its turn failed of a rate limit whose end was said.
+    pub fn limit_ends(&self) -> Option<Time> {
+        let until = self.rate_limit.as_ref()?.until?;
+        self.waits_for_limit().then_some(until)
+    }
+
+    pub(super) fn waits_for_limit(&self) -> bool {
+        self.phase == Phase::Live
+            && self.turn.is_none()
+            && self.failed_of_limit
+            // Whoever has said something meanwhile has it go on.
+            && self.messages.is_empty()
+            && self.created.config.resumes_after_limit
+            && self.rate_limit.as_ref().is_some_and(|limit| limit.until.is_some())
     }
 
     /// Says whether the process tree is to stand still.

@@ -18,15 +18,23 @@ pub enum Watchdog {
     Silent,
     /// To finish a tool call.
     Tool,
+    /// To make a model call that does not fail.
+    Retries,
 }
 
 impl Watchdog {
+    /// Whether any output is the progress that it waits for. Who tries again and again says so each time.
+    pub const fn heeds_output(self) -> bool {
+        !matches!(self, Watchdog::Retries)
+    }
+
     pub const fn as_str(self) -> &'static str {
         match self {
             Watchdog::Start => "start",
             Watchdog::FirstOutput => "first_output",
             Watchdog::Silent => "silent",
             Watchdog::Tool => "tool",
+            Watchdog::Retries => "retries",
         }
     }
 }
@@ -61,6 +69,7 @@ impl State {
                 match self.stall() {
                     Some(stall) if stall.rung == WatchdogRung::Park => None,
                     Some(stall) => of(stall.watchdog, limits.rung_us),
+                    None if self.failing_since.is_some() => of(Watchdog::Retries, limits.retries_us),
                     None if !turn.said_something => of(Watchdog::FirstOutput, limits.first_output_us),
                     None if !turn.open_tools.is_empty() => of(Watchdog::Tool, limits.tool_us),
                     None => of(Watchdog::Silent, limits.silent_us),

@@ -13,7 +13,7 @@ use ostler_domain::{
     price::Dollars,
     session::{
         Approve, Begin, Billing, CallUsage, CampaignUse, Config, Context, Created, ExitFacts, How, Input,
-        Intake, Report, Request, RestartPolicy, Sandbox, Spawn, StopRule, Watchdog, WatchdogLimits,
+        Intake, Refused, Report, Request, RestartPolicy, Sandbox, Spawn, StopRule, Watchdog, WatchdogLimits,
     },
     time::BootId,
 };
@@ -68,6 +68,7 @@ pub(crate) fn created(
             provider_config: Default::default(),
             ticket: None,
             watchdogs: WatchdogLimits::default(),
+            resumes_after_limit: true,
             approval_us: ostler_domain::session::approval_limit(),
         },
         sandbox: Sandbox::Off,
@@ -223,8 +224,12 @@ pub(crate) fn any_input() -> impl Strategy<Value = Input> {
             grant: None,
         })),
         1 => any_exit().prop_map(Input::Exited),
-        2 => prop_oneof![Just(Watchdog::Start), Just(Watchdog::FirstOutput), Just(Watchdog::Silent), Just(Watchdog::Tool)].prop_map(Input::Watchdog),
+        2 => prop_oneof![Just(Watchdog::Start), Just(Watchdog::FirstOutput), Just(Watchdog::Silent), Just(Watchdog::Tool), Just(Watchdog::Retries)].prop_map(Input::Watchdog),
         1 => Just(Input::TimedOut),
+        1 => Just(Input::LimitEnded),
+        2 => (prop_oneof![Just(0_u16), Just(400), Just(401), Just(429), Just(500)], option::of(0_u64..9_000)).prop_map(
+            |(status, retry_after_ms)| Input::Refused(Refused { status, retry_after_ms, failure: String::new() })
+        ),
         1 => Just(Input::ApprovalsDue),
         2 => (0u64..2_000, 0u64..2_000, any::<bool>()).prop_map(|(tokens, micros, is_known)| {
             let unpriced = (!is_known).then(|| "new".to_owned());

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use ostler_domain::{
     Budget, Event, Kind, Reason, Usage,
     budget::{CampaignBudget, Used, WhenUsedUp},
-    event::{By, UsageRecorded},
+    event::{By, StopReason, UsageRecorded},
     price::{Dollars, Price, PriceBook},
     session::{
         Approve, Attention, Billing, CallUsage, CampaignUse, Created, Effect, Input, Link, Outcome, Phase,
-        Report, Request, RestartPolicy, State, create, decide,
+        Refused, Report, Request, RestartPolicy, State, create, decide,
     },
 };
 
@@ -228,4 +228,22 @@ fn a_session_of_a_used_up_campaign_waits_to_be_started() {
     assert!(purse.state.view().evidence.contains("campaign shop"), "{}", purse.state.view().evidence);
     purse.campaign("5usd/day", 120);
     assert_eq!(purse.state.phase(), Phase::Starting);
+}
+
+#[test]
+fn a_turn_that_failed_of_a_limit_is_told_once_to_go_on() {
+    let mut purse = Purse::of(created(RestartPolicy::Never, Approve::Ask, false, None));
+    purse.work();
+    let refused = Refused { status: 429, retry_after_ms: Some(1), failure: String::new() };
+    purse.input(Input::Refused(refused.clone())).unwrap();
+    purse.input(Input::Refused(refused)).unwrap();
+    assert_eq!(purse.count(Kind::RateLimited), 1, "it is known already");
+    assert_eq!(purse.state.limit_ends(), None, "the agent may try again by itself");
+    purse.input(Input::Report(Report::TurnEnded { stop_reason: StopReason::Error })).unwrap();
+    assert!(purse.state.limit_ends().is_some());
+    for _ in 0..3 {
+        purse.input(Input::LimitEnded).unwrap();
+    }
+    assert_eq!(purse.count(Kind::MessageAccepted), 1, "once");
+    assert_eq!(purse.state.limit_ends(), None);
 }

@@ -104,6 +104,8 @@ fn input_of_every_sort_exists() {
         | Input::Watchdog(_)
         | Input::ApprovalsDue
         | Input::TimedOut
+        | Input::Refused(_)
+        | Input::LimitEnded
         | Input::Campaign(_) => true,
     };
     assert!(covers(&Input::TimedOut));

@@ -210,6 +210,7 @@ impl Actor {
         let input = match due {
             Due::Watchdog(watchdog) => Input::Watchdog(watchdog),
             Due::TimedOut => Input::TimedOut,
+            Due::LimitEnded => Input::LimitEnded,
             Due::Approvals => Input::ApprovalsDue,
         };
         self.decided(input, &context).await;

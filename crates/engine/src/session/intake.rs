@@ -8,7 +8,7 @@ use ostler_domain::{
     denied::{Denied, DeniedKind},
     event::Process,
     gateway::{ModelCall, Network},
-    session::{CallUsage, Input, Spawn},
+    session::{CallUsage, Input, Refused, Spawn},
 };
 use ostler_providers::{Dialogue, DialogueState, Heard, Provider, Say};
 use ostler_store::TapeMark;
@@ -182,8 +182,11 @@ fn take(line: &Line<'_>, harvest: &mut Harvest) {
             harvest.input(at, Input::Call { at: line.start, call });
         }
         Stream::Wire => {
-            let call = serde_json::from_slice::<ModelCall>(line.body.bytes());
-            if let Some(used) = call.ok().and_then(CallUsage::of) {
+            let Ok(call) = serde_json::from_slice::<ModelCall>(line.body.bytes()) else { return };
+            if let Some(refused) = Refused::of(&call) {
+                harvest.input(at, Input::Refused(refused));
+            }
+            if let Some(used) = CallUsage::of(call) {
                 harvest.input(at, Input::Wire(used));
             }
         }

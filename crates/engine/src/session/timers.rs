@@ -31,12 +31,13 @@ pub(super) enum Due {
     TimedOut,
     /// A question has waited too long.
     Approvals,
+    LimitEnded,
 }
 
 impl Timers {
     /// Takes a sign of progress into account.
     pub(super) fn progress(&mut self, now: &Now) {
-        if let Some(armed) = &mut self.armed {
+        if let Some(armed) = self.armed.as_mut().filter(|armed| armed.watchdog.heeds_output()) {
             armed.since = now.since_boot;
         }
     }
@@ -62,6 +63,9 @@ impl Timers {
         if approval_deadlines(state).any(|deadline| deadline.has_passed(now)) {
             return Some(Due::Approvals);
         }
+        if state.limit_ends().is_some_and(|until| until <= now.wall) && !state.is_frozen() {
+            return Some(Due::LimitEnded);
+        }
         let armed = self.armed?;
         (now.since_boot.saturating_sub(armed.since) >= armed.limit).then_some(Due::Watchdog(armed.watchdog))
     }
@@ -73,7 +77,8 @@ impl Timers {
         let watchdog =
             self.armed.map(|armed| armed.limit.saturating_sub(now.since_boot.saturating_sub(armed.since)));
         let approval = approval_deadlines(state).map(|deadline| deadline.remaining(now)).min();
-        [deadline, watchdog, approval].into_iter().flatten().min().map(|span| span.min(LONGEST_SLEEP))
+        let limit = state.limit_ends().map(|until| until.since(now.wall)).filter(|_| !state.is_frozen());
+        [deadline, watchdog, approval, limit].into_iter().flatten().min().map(|span| span.min(LONGEST_SLEEP))
     }
 }
 

@@ -44,6 +44,8 @@ pub(crate) struct Request {
 pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) request_id: Option<String>,
+    /// How long the server asks to be left alone.
+    pub(crate) retry_after_ms: Option<u64>,
     /// As the agent is told.
     pub(crate) head: Vec<u8>,
     pub(crate) body: Body,
@@ -141,11 +143,14 @@ pub(crate) fn response(head: &[u8], method: &str) -> Result<Option<Response>, Fa
     let mut passed = format!("HTTP/1.1 {status} {reason}\r\nconnection: close\r\n").into_bytes();
     let named = named_by_connection(parsed.headers);
     let mut request_id = None;
+    let mut retry_after_ms = None;
     let (mut content_type, mut is_packed) = (None, false);
     for header in parsed.headers.iter() {
         let name = header.name.to_ascii_lowercase();
         let value = || String::from_utf8_lossy(header.value).trim().to_owned();
         match name.as_str() {
+            "retry-after-ms" => retry_after_ms = millis(&value(), 1.0).or(retry_after_ms),
+            "retry-after" => retry_after_ms = retry_after_ms.or_else(|| millis(&value(), 1_000.0)),
             "request-id" | "x-request-id" => request_id = request_id.or_else(|| Some(value())),
             "content-type" => content_type = Some(value()),
             "content-encoding" => is_packed = !value().eq_ignore_ascii_case("identity"),
@@ -161,7 +166,7 @@ pub(crate) fn response(head: &[u8], method: &str) -> Result<Option<Response>, Fa
         _ => framing(parsed.headers)?.unwrap_or(Body::UntilClose),
     };
     let content_type = content_type.filter(|_| !is_packed);
-    Ok(Some(Response { status, request_id, head: passed, body, content_type }))
+    Ok(Some(Response { status, request_id, retry_after_ms, head: passed, body, content_type }))
 }
 
 fn pass(head: &mut Vec<u8>, header: &httparse::Header<'_>) {
@@ -204,6 +209,17 @@ fn framing(headers: &[httparse::Header<'_>]) -> Result<Option<Body>, Fault> {
         }
     }
     Ok(body)
+}
+
+/// A span that a server says as a number. Dates are for people who wait for hours, and clocks that agree.
+fn millis(value: &str, unit: f64) -> Option<u64> {
+    let span = value.trim().parse::<f64>().ok().filter(|span| span.is_finite() && *span >= 0.0)? * unit;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the cast saturates, as wanted"
+    )]
+    Some(span as u64)
 }
 
 /// A query without `key=`, which is where some clients put their key.

@@ -44,6 +44,7 @@ pub(crate) use self::{
 struct Seen {
     status: u16,
     request_id: Option<String>,
+    retry_after_ms: Option<u64>,
     first_byte: Option<Instant>,
     content_bytes: u64,
     meter: Meter,
@@ -60,6 +61,7 @@ impl Reader for Seen {
     fn head(&mut self, response: &Response) {
         self.status = response.status;
         self.request_id.clone_from(&response.request_id);
+        self.retry_after_ms = response.retry_after_ms;
         self.meter.head(response.status, response.content_type.as_deref());
     }
 
@@ -85,7 +87,14 @@ impl Gateway {
         };
         let began = Instant::now();
         let meter = Meter::new(&request.method, &request.path);
-        let mut seen = Seen { status: 0, request_id: None, first_byte: None, content_bytes: 0, meter };
+        let mut seen = Seen {
+            status: 0,
+            request_id: None,
+            retry_after_ms: None,
+            first_byte: None,
+            content_bytes: 0,
+            meter,
+        };
         match self.admit(client, order, &request)? {
             Admission::Granted => {}
             Admission::Gone => return Ok(()),
@@ -161,6 +170,7 @@ impl Gateway {
             bytes_in: outcome.to_client,
             bytes_out: outcome.to_server,
             failure: outcome.failure.clone(),
+            retry_after_ms: seen.retry_after_ms,
         };
         let spent = self.purse.spend(&call, content);
         if let Err(error) = self.reporter.call(&call, &spent) {

@@ -110,6 +110,7 @@ struct Watchdogs {
     first_output: Option<Span>,
     silent: Option<Span>,
     tool: Option<Span>,
+    retries: Option<Span>,
     rung: Option<Span>,
 }
 
@@ -118,6 +119,8 @@ struct Watchdogs {
 struct Limits {
     /// Bytes a session's tape may have.
     tape: Option<u64>,
+    /// Whether a turn that failed of the model's rate limit goes on when that ends.
+    resume_after_rate_limit: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -242,12 +245,13 @@ impl Config {
         let micros = |span: Option<Span>, usual| {
             span.map_or(usual, |Span(span)| u64::try_from(span.as_micros()).unwrap_or(u64::MAX))
         };
-        let Watchdogs { start, first_output, silent, tool, rung } = self.watchdog;
+        let Watchdogs { start, first_output, silent, tool, retries, rung } = self.watchdog;
         WatchdogLimits {
             start_us: micros(start, usual.start_us),
             first_output_us: micros(first_output, usual.first_output_us),
             silent_us: micros(silent, usual.silent_us),
             tool_us: micros(tool, usual.tool_us),
+            retries_us: micros(retries, usual.retries_us),
             rung_us: micros(rung, usual.rung_us),
         }
     }
@@ -269,6 +273,10 @@ impl Config {
         presets
             .map(|(name, hosts)| (name.0.clone(), hosts.iter().map(|host| host.0.clone()).collect()))
             .collect()
+    }
+
+    pub(super) fn resumes_after_limit(&self) -> bool {
+        self.limits.resume_after_rate_limit.unwrap_or(true)
     }
 
     pub(super) fn tape_bytes(&self) -> Option<u64> {

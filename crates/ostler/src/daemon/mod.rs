@@ -90,6 +90,7 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
         own_dirs: vec![home.state().to_owned(), home.config().to_owned(), home.run().to_owned()],
         home_dir: env::var_os("HOME").map(Into::into),
         watchdogs: config.watchdogs(),
+        resumes_after_limit: config.resumes_after_limit(),
         approval_limit: config.approval_limit(),
         notices: NoticeSettings {
             hooks: config.hooks(),

@@ -227,7 +227,7 @@ impl AcpDialogue {
             }
             (Some(method), None) => {
                 if let Some(turn) = &mut self.turn {
-                    turn.own(method, &message["params"], line.time_us, heard);
+                    turn.own(method, &message["params"], heard);
                 }
             }
             (None, Some(id)) => {
@@ -404,7 +404,7 @@ fn failure(error: &Value) -> Report {
     if error["code"] == LOGIN_REQUIRED {
         Report::AuthFailed(in_words(error))
     } else {
-        Report::Error(in_words(error))
+        Report::Error(foreign::error_words(&in_words(error)))
     }
 }
 

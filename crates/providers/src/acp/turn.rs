@@ -135,7 +135,7 @@ impl Turn {
     }
 
     /// What only agents of ours say.
-    pub(super) fn own(&mut self, method: &str, params: &Value, time_us: i64, heard: &mut Vec<Heard>) {
+    pub(super) fn own(&mut self, method: &str, params: &Value, heard: &mut Vec<Heard>) {
         let why = params["reason"].as_str().unwrap_or_default().to_owned();
         match method {
             "_ostler/withdrawn" => {
@@ -146,11 +146,8 @@ impl Turn {
             "_ostler/waiting" => {
                 let after_ms = params["retryAfterMs"].as_u64();
                 if params["rateLimit"] == true {
-                    let until = after_ms.map(|ms| {
-                        let micros = i64::try_from(ms.saturating_mul(1000)).unwrap_or(i64::MAX);
-                        ostler_domain::Time::from_micros(time_us.saturating_add(micros))
-                    });
-                    heard.push(Heard::Report(Report::RateLimited { what: why.clone(), until }));
+                    // How long it waits is its own affair; what the server said of the limit's end is on the wire.
+                    heard.push(Heard::Report(Report::RateLimited { what: why.clone(), until: None }));
                 }
                 let retrying = AgentRetrying { why, attempt: 0, most: OWN_TRIES, after_ms };
                 heard.push(Heard::Report(Report::Retrying(retrying)));

@@ -453,7 +453,9 @@ fn failed(params: &Value, heard: &mut Vec<Heard>) {
         let (attempt, most) = tries(message);
         Report::Retrying(AgentRetrying { why, attempt, most, after_ms: None })
     } else {
-        Report::Error(one_line(message, ERROR_BYTES))
+        let is_full = error["codexErrorInfo"] == "contextWindowExceeded";
+        let said = if is_full { format!("context window exceeded: {message}") } else { message.to_owned() };
+        Report::Error(foreign::error_words(&one_line(&said, ERROR_BYTES)))
     }));
 }
 

@@ -96,6 +96,7 @@ pub(crate) fn created(n: u64) -> Created {
             provider_config: BTreeMap::from([("effort".to_owned(), "high".to_owned())]),
             ticket: n.is_multiple_of(4).then(|| format!("gh:{}", n % 8)),
             watchdogs: WatchdogLimits::default(),
+            resumes_after_limit: true,
             approval_us: ostler_domain::session::approval_limit(),
         },
         sandbox: Sandbox::Off,

@@ -77,6 +77,7 @@ fn watchdogs(limits: pb::WatchdogLimits) -> Result<WatchdogLimits> {
         first_output_us: micros(limits.first_output, "first_output", default.first_output_us)?,
         silent_us: micros(limits.silent, "silent", default.silent_us)?,
         tool_us: micros(limits.tool, "tool", default.tool_us)?,
+        retries_us: micros(limits.retries, "retries", default.retries_us)?,
         rung_us: micros(limits.rung, "rung", default.rung_us)?,
     })
 }

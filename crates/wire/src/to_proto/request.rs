@@ -58,6 +58,7 @@ fn watchdogs(limits: WatchdogLimits) -> pb::WatchdogLimits {
         first_output: span(limits.first_output_us),
         silent: span(limits.silent_us),
         tool: span(limits.tool_us),
+        retries: span(limits.retries_us),
         rung: span(limits.rung_us),
     }
 }

@@ -430,6 +430,7 @@ impl Dice {
                 first_output_us: self.micros(),
                 silent_us: self.micros(),
                 tool_us: self.micros(),
+                retries_us: self.micros(),
                 rung_us: self.micros(),
             },
         }

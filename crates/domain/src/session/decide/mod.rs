@@ -7,6 +7,7 @@ mod approval;
 mod call;
 mod ending;
 mod money;
+mod refusal;
 mod report;
 mod request;
 
@@ -63,6 +64,8 @@ pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision
             None => Event::Network(network),
         }),
         Input::Wire(call) => money::used(&mut draft, UsageSource::Wire, call),
+        Input::Refused(refused) => refusal::decide(&mut draft, &refused),
+        Input::LimitEnded => refusal::limit_ended(&mut draft),
         Input::Call { at, call } => call::decide(&mut draft, at, call),
         Input::Denied(denied) => draft.record(Event::Denied(denied)),
         Input::TapeDamaged { from, to } => draft.record(Event::TapeDamaged(TapeDamaged { from, to })),
@@ -232,7 +235,12 @@ impl Draft<'_> {
         let fired = |rung| Event::WatchdogFired(WatchdogFired { watchdog, rung });
         match self.state.stall().map(|stall| stall.rung) {
             None => {
-                let evidence = format!("nothing was heard for longer than the {} limit", watchdog.as_str());
+                let evidence = match watchdog {
+                    Watchdog::Retries => {
+                        "every model call has failed for longer than the retries limit".to_owned()
+                    }
+                    _ => format!("nothing was heard for longer than the {} limit", watchdog.as_str()),
+                };
                 self.record(Event::SessionStalled(Stalled { watchdog, evidence }));
                 self.record(fired(WatchdogRung::Nudge));
                 self.effect(Effect::Tell(AgentRequest::Nudge));

@@ -1,18 +1,18 @@
 //! What the agent was understood to say.
 
-use super::{Draft, approval, money};
+use super::{Draft, approval, money, refusal};
 use crate::{
     ApprovalId, MessageId,
     event::{
-        ApprovalRequested, BackgroundChanged, By, ContextReset, Event, MessageMark, ProviderBound,
-        RateLimited, Recovered, Started, StopReason, TurnEnded, TurnStarted, UsageSource,
+        ApprovalRequested, BackgroundChanged, By, ContextReset, Event, MessageMark, ProviderBound, Recovered,
+        Started, StopReason, TurnEnded, TurnStarted, UsageSource,
     },
     session::{Phase, Report, StopRule, state::Place},
     time::Deadline,
 };
 
 pub(super) fn decide(draft: &mut Draft<'_>, report: Report) {
-    if draft.state.stall().is_some() && report != Report::Alive {
+    if refusal::recovers(draft, &report) {
         draft.record(Event::SessionRecovered(Recovered {}));
     }
     // What looks like a secret may hide a part of a command, so rules see it before it is blotted out.
@@ -35,9 +35,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, report: Report) {
         Report::Status(text) => draft.record_last(Event::AgentStatus(text.into())),
         Report::Error(text) => draft.record_last(Event::AgentError(text.into())),
         Report::Retrying(retrying) => draft.record_last(Event::AgentRetrying(retrying)),
-        Report::RateLimited { what, until } => {
-            draft.record_last(Event::RateLimited(RateLimited { what, until }))
-        }
+        Report::RateLimited { what, until } => refusal::limited(draft, what, until),
         // Some agents try again and again, and say so each time.
         Report::AuthFailed(_) if draft.state.auth_failure.is_some() => {}
         Report::AuthFailed(text) => {
@@ -116,7 +114,9 @@ fn turn_ended(draft: &mut Draft<'_>, stop_reason: StopReason) {
 fn end_with_turn(draft: &mut Draft<'_>) {
     let state = &draft.state;
     let is_at_rest = state.turn().is_none() && state.messages.is_empty() && state.background().is_empty();
-    if state.created().config.ends_with_turn && is_at_rest && state.turns > 0 {
+    // One whose turn failed of a limit goes on when that ends.
+    let is_over = is_at_rest && !state.waits_for_limit();
+    if state.created().config.ends_with_turn && is_over && state.turns > 0 {
         draft.stop(StopRule::TurnEnded, By::ostler());
     }
     draft.end_if_done();

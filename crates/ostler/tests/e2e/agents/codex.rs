@@ -2,7 +2,7 @@
 
 use ostler_testkit::programs;
 
-use super::{stage::Agent, suite};
+use super::{census, limits, stage::Agent, suite};
 
 fn agent(who: &str) -> Option<Agent> {
     let program = programs::find("codex", who)?;
@@ -11,6 +11,7 @@ fn agent(who: &str) -> Option<Agent> {
         model: Some("gpt-5.5"),
         config: format!("program = \"{}\"", program.display()),
         settings: &[],
+        adds_version: false,
         reports_all: true,
         shows_output: true,
         process: "codex app-server",
@@ -84,5 +85,54 @@ async fn a_fork_goes_its_own_way() {
 async fn another_model_from_the_next_session_on() {
     if let Some(agent) = agent("another_model_from_the_next_session_on") {
         suite::model_change(agent, false).await;
+    }
+}
+
+#[tokio::test]
+async fn a_silent_stream_is_interrupted() {
+    if let Some(agent) = agent("a_silent_stream_is_interrupted") {
+        limits::silent_stream(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn endless_retries_are_interrupted() {
+    if let Some(agent) = agent("endless_retries_are_interrupted") {
+        limits::endless_retries(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_hangs_is_ended() {
+    if let Some(agent) = agent("a_tool_that_hangs_is_ended") {
+        limits::hung_tool(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_rate_limit_is_told_as_it_was_said() {
+    if let Some(agent) = agent("a_rate_limit_is_told_as_it_was_said") {
+        limits::rate_limits(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_full_context_is_called_that() {
+    if let Some(agent) = agent("a_full_context_is_called_that") {
+        limits::context_full(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_refused_key_ends_it_at_once() {
+    if let Some(agent) = agent("a_refused_key_ends_it_at_once") {
+        limits::refused_key(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_left_after_any_end() {
+    if let Some(agent) = agent("nobody_is_left_after_any_end") {
+        census::nobody_is_left(agent).await;
     }
 }

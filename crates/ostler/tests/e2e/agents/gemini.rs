@@ -3,7 +3,7 @@
 
 use ostler_testkit::programs;
 
-use super::{stage::Agent, suite};
+use super::{census, limits, stage::Agent, suite};
 
 fn agent(who: &str) -> Option<Agent> {
     let program = programs::find("gemini", who)?;
@@ -17,6 +17,7 @@ fn agent(who: &str) -> Option<Agent> {
             program.display()
         ),
         settings: &[],
+        adds_version: false,
         reports_all: false,
         shows_output: false,
         process: "gemini.js --acp",
@@ -55,5 +56,54 @@ async fn the_daemon_dies_in_mid_turn() {
 async fn a_429_and_a_500() {
     if let Some(agent) = agent("a_429_and_a_500") {
         suite::failures(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_silent_stream_is_interrupted() {
+    if let Some(agent) = agent("a_silent_stream_is_interrupted") {
+        limits::silent_stream(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn endless_retries_are_interrupted() {
+    if let Some(agent) = agent("endless_retries_are_interrupted") {
+        limits::endless_retries(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_hangs_is_ended() {
+    if let Some(agent) = agent("a_tool_that_hangs_is_ended") {
+        limits::hung_tool(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_rate_limit_is_told_as_it_was_said() {
+    if let Some(agent) = agent("a_rate_limit_is_told_as_it_was_said") {
+        limits::rate_limits(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_full_context_is_called_that() {
+    if let Some(agent) = agent("a_full_context_is_called_that") {
+        limits::context_full(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_refused_key_ends_it_at_once() {
+    if let Some(agent) = agent("a_refused_key_ends_it_at_once") {
+        limits::refused_key(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_left_after_any_end() {
+    if let Some(agent) = agent("nobody_is_left_after_any_end") {
+        census::nobody_is_left(agent).await;
     }
 }

@@ -1,7 +1,10 @@
 //! Real agent programs in the sandbox, with a model server of the testkit behind the model gateway.
 
+mod census;
+mod claude;
 mod codex;
 mod gemini;
+mod limits;
 mod openai_api;
 mod openclaw;
 mod opencode;

@@ -1,6 +1,6 @@
 //! The agent of our own.
 
-use super::{stage::Agent, suite};
+use super::{census, limits, stage::Agent, suite};
 
 fn agent() -> Agent {
     Agent {
@@ -8,6 +8,7 @@ fn agent() -> Agent {
         model: Some("fake-model"),
         config: String::new(),
         settings: &[],
+        adds_version: false,
         reports_all: true,
         shows_output: true,
         process: "internal agent",
@@ -77,4 +78,49 @@ async fn two_turns_and_a_file_over_responses() {
 #[tokio::test]
 async fn a_429_and_a_500_over_responses() {
     suite::failures(over_responses()).await;
+}
+
+#[tokio::test]
+async fn a_silent_stream_is_interrupted() {
+    limits::silent_stream(agent()).await;
+}
+
+#[tokio::test]
+async fn endless_retries_are_interrupted() {
+    limits::endless_retries(agent()).await;
+}
+
+#[tokio::test]
+async fn a_tool_that_hangs_is_ended() {
+    limits::hung_tool(agent()).await;
+}
+
+#[tokio::test]
+async fn a_rate_limit_is_told_as_it_was_said() {
+    limits::rate_limits(agent()).await;
+}
+
+#[tokio::test]
+async fn a_full_context_is_called_that() {
+    limits::context_full(agent()).await;
+}
+
+#[tokio::test]
+async fn a_refused_key_ends_it_at_once() {
+    limits::refused_key(agent()).await;
+}
+
+#[tokio::test]
+async fn nobody_is_left_after_any_end() {
+    census::nobody_is_left(agent()).await;
+}
+
+#[tokio::test]
+async fn a_turn_that_failed_of_a_limit_goes_on_when_it_ends() {
+    limits::timed_resume(agent(), true).await;
+}
+
+#[tokio::test]
+async fn and_does_not_where_that_is_switched_off() {
+    limits::timed_resume(agent(), false).await;
 }

@@ -20,6 +20,7 @@ fn agent(who: &str) -> Option<Agent> {
         model: Some("fake-model"),
         config: format!("program = \"{}\"", program.display()),
         settings: &[],
+        adds_version: false,
         reports_all: true,
         shows_output: true,
         process: "openclaw",

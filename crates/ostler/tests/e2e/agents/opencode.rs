@@ -1,9 +1,10 @@
-//! opencode, over the Agent Client Protocol: configuration alone.
+//! opencode, over the Agent Client Protocol: configuration alone. Not put to the test yet: a
+//! tool that hangs, which is found and not interrupted, a context that is full, and the census.
 
 use ostler_testkit::programs;
 use serde_json::json;
 
-use super::{stage::Agent, suite};
+use super::{limits, stage::Agent, suite};
 
 fn agent(who: &str) -> Option<Agent> {
     let program = programs::find("opencode", who)?;
@@ -26,6 +27,7 @@ fn agent(who: &str) -> Option<Agent> {
             program.display()
         ),
         settings: &[],
+        adds_version: false,
         reports_all: false,
         shows_output: true,
         process: "opencode acp",
@@ -78,5 +80,33 @@ async fn the_agent_dies_and_is_resumed() {
 async fn a_429_and_a_500() {
     if let Some(agent) = agent("a_429_and_a_500") {
         suite::failures(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_silent_stream_is_interrupted() {
+    if let Some(agent) = agent("a_silent_stream_is_interrupted") {
+        limits::silent_stream(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn endless_retries_are_interrupted() {
+    if let Some(agent) = agent("endless_retries_are_interrupted") {
+        limits::endless_retries(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_rate_limit_is_told_as_it_was_said() {
+    if let Some(agent) = agent("a_rate_limit_is_told_as_it_was_said") {
+        limits::rate_limits(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_refused_key_ends_it_at_once() {
+    if let Some(agent) = agent("a_refused_key_ends_it_at_once") {
+        limits::refused_key(agent).await;
     }
 }

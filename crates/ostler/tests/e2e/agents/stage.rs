@@ -27,6 +27,8 @@ pub(super) struct Agent {
     pub(super) config: String,
     /// The session's own settings of it.
     pub(super) settings: &'static [(&'static str, &'static str)],
+    /// Whether it adds the version to the path of its base URL by itself.
+    pub(super) adds_version: bool,
     /// Whether its reports name all tokens that its model calls took.
     pub(super) reports_all: bool,
     /// Whether it tells what its commands printed.
@@ -43,14 +45,19 @@ pub(super) struct Stage {
 
 impl Stage {
     pub(super) async fn new(agent: Agent) -> Self {
+        Self::with(agent, "").await
+    }
+
+    /// With more in the machine's configuration.
+    pub(super) async fn with(agent: Agent, more: &str) -> Self {
         let (home, model) = (TestHome::new(OSTLER), FakeOpenai::start());
         fs::create_dir_all(home.home.config()).unwrap();
         let key = home.path().join("key");
         fs::write(&key, format!("{KEY}\n")).unwrap();
         let config = format!(
-            "[providers.\"{}\"]\nbase_url = \"{}\"\napi_key_file = \"{}\"\n{}\n",
+            "{more}[providers.\"{}\"]\nbase_url = \"{}\"\napi_key_file = \"{}\"\n{}\n",
             agent.provider,
-            model.base_url(),
+            if agent.adds_version { model.origin() } else { model.base_url() },
             key.display(),
             agent.config
         );
@@ -60,6 +67,15 @@ impl Stage {
     }
 
     pub(super) async fn begin(&self, approve: Approve, steps: &Value) -> SessionId {
+        self.begin_with(approve, steps, |_| {}).await
+    }
+
+    pub(super) async fn begin_with(
+        &self,
+        approve: Approve,
+        steps: &Value,
+        more: impl FnOnce(&mut CreateSession),
+    ) -> SessionId {
         let mut wanted = CreateSession::new("shop", self.agent.provider);
         wanted.model = self.agent.model.map(str::to_owned);
         wanted.approve = approve;
@@ -67,6 +83,7 @@ impl Stage {
         wanted.provider_config =
             settings.map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         wanted.initial_message = Some(script(steps));
+        more(&mut wanted);
         self.client().await.create_session(wanted).await.unwrap().id
     }
 
@@ -132,6 +149,12 @@ impl Stage {
             .answer_approval(AnswerApproval { approval: open.id.to_string(), allow, always: false, message })
             .await
             .unwrap();
+    }
+
+    /// The command lines of all processes of a session.
+    pub(super) fn commands(&self, session: SessionId) -> Vec<String> {
+        let processes = self.home.session_processes(session);
+        processes.iter().map(|process| command_line(process.pid).join(" ")).collect()
     }
 
     /// The agent's own process, not what it started.

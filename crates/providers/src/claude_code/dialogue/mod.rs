@@ -130,7 +130,7 @@ impl Dialogue for ClaudeDialogue {
         }
         let said = foreign::object(line).and_then(|text| serde_json::from_str::<Said>(text).ok());
         match said {
-            Some(said) => self.state.hear(said, Time::from_micros(line.time_us), line, heard),
+            Some(said) => self.state.hear(said, line, heard),
             None => heard.extend(foreign::unread(line).map(Heard::Report)),
         }
     }
@@ -159,7 +159,7 @@ impl State {
         }
     }
 
-    fn hear(&mut self, said: Said, at: Time, line: &Line<'_>, heard: &mut Vec<Heard>) {
+    fn hear(&mut self, said: Said, line: &Line<'_>, heard: &mut Vec<Heard>) {
         match said {
             Said::ControlResponse { response } => self.answered(response, heard),
             Said::ControlRequest { request_id, request } => self.asked(request_id, request, heard),
@@ -167,7 +167,7 @@ impl State {
                 self.questions.retain(|question| question.ask != request_id);
                 report(heard, Report::ApprovalWithdrawn { ask: request_id });
             }
-            Said::System(system) => self.system(*system, at, line, heard),
+            Said::System(system) => self.system(*system, line, heard),
             Said::CommandLifecycle { command_uuid, state } => {
                 if state == "started" {
                     self.begin_turn(std::slice::from_ref(&command_uuid), heard);
@@ -248,7 +248,7 @@ impl State {
         }
     }
 
-    fn system(&mut self, system: System, at: Time, line: &Line<'_>, heard: &mut Vec<Heard>) {
+    fn system(&mut self, system: System, line: &Line<'_>, heard: &mut Vec<Heard>) {
         match system.subtype.as_str() {
             "init" => {
                 self.begin_turn(&[], heard);
@@ -285,7 +285,7 @@ impl State {
                 let unknown = ContextCompacted { automatic: false, before: None, after: None };
                 report(heard, Report::Compacted(compacted.unwrap_or(unknown)));
             }
-            "api_retry" => retry(system, at, heard),
+            "api_retry" => retry(system, heard),
             "permission_denied" => {
                 let tool = system.tool_name.unwrap_or_default();
                 let why = system.message.unwrap_or_default();
@@ -424,7 +424,7 @@ impl State {
                 let said = if text.is_empty() { result.errors.join("; ") } else { text };
                 let said = if said.is_empty() { result.subtype } else { said };
                 let status = result.api_error_status.map(|status| format!("{status}: ")).unwrap_or_default();
-                report(heard, Report::Error(format!("{status}{said}")));
+                report(heard, Report::Error(foreign::error_words(&format!("{status}{said}"))));
             }
             StopReason::Completed | StopReason::Interrupted | StopReason::ProcessEnded => {}
         }
@@ -489,7 +489,7 @@ fn failed(assistant: &Assistant, is_limited: bool, heard: &mut Vec<Heard>) {
     }
 }
 
-fn retry(system: System, at: Time, heard: &mut Vec<Heard>) {
+fn retry(system: System, heard: &mut Vec<Heard>) {
     let error = system.error.unwrap_or_else(|| "failed".to_owned());
     let why = match system.error_status {
         Some(status) => format!("{status} {error}"),
@@ -505,8 +505,8 @@ fn retry(system: System, at: Time, heard: &mut Vec<Heard>) {
         // It would be tried for minutes, and refused each time.
         ("authentication_failed", _) | (_, Some(401)) => report(heard, Report::AuthFailed(why)),
         ("rate_limit", _) | (_, Some(429)) => {
-            let until = after_ms.map(|delay| at.plus(std::time::Duration::from_millis(delay)));
-            report(heard, Report::RateLimited { what: why, until });
+            // How long it waits is its own affair; what the server said of the limit's end is on the wire.
+            report(heard, Report::RateLimited { what: why, until: None });
         }
         _ => report(
             heard,

@@ -1,0 +1,92 @@
+//! After every way to end a session no process of it is left: not the agent, not what it started, not its keeper.
+
+use std::time::Duration;
+
+use ostler_domain::{
+    Budget, SessionId,
+    budget::WhenUsedUp,
+    session::{Approve, Outcome},
+};
+use ostler_testkit::wait;
+use serde_json::{Value, json};
+
+use super::stage::{Agent, Stage};
+
+/// A command that starts another in a session of its own, as daemons do, and waits.
+fn steps() -> Value {
+    let command = "setsid sleep 7654 & touch begun-$OSTLER_SESSION_ID; sleep 7653";
+    json!([{"text": "Wait.", "shell": command, "usage": {"input": 10, "output": 5}}, {"text": "Never."}])
+}
+
+pub(super) async fn nobody_is_left(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    for (how, outcome) in [
+        ("stop", Outcome::Stopped),
+        ("stop --now", Outcome::Killed),
+        ("kill", Outcome::Killed),
+        ("interrupt", Outcome::Stopped),
+        ("timeout", Outcome::Timeout),
+        ("budget", Outcome::Budget),
+        ("crash", Outcome::Crashed),
+        ("daemon killed", Outcome::Stopped),
+        ("halt", Outcome::Killed),
+    ] {
+        let session = begin(&stage, how).await;
+        let began = format!("begun-{session}");
+        // A budget may end it before its tool runs.
+        if how != "budget" {
+            wait::until("the command to run", Duration::from_secs(120), || stage.file(&began).is_some());
+        }
+        end(&stage, session, how);
+        let view = stage.home.ended(&session.to_string()).await;
+        assert_eq!(view.outcome, Some(outcome), "{how}: {}", view.evidence);
+        let look = || stage.home.census(session);
+        let deadline = std::time::Instant::now() + Duration::from_secs(20);
+        while !look().is_empty() {
+            assert!(std::time::Instant::now() < deadline, "after {how} there is still: {:?}", look());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+async fn begin(stage: &Stage, how: &str) -> SessionId {
+    stage
+        .begin_with(Approve::All, &steps(), |wanted| {
+            if how == "timeout" {
+                // From when it is ready.
+                wanted.timeout = Some(Duration::from_secs(8));
+            }
+            if how == "budget" {
+                let when_used_up = WhenUsedUp::Stop;
+                wanted.budget = Some(Budget { tokens: Some(1), dollars: None, when_used_up });
+            }
+        })
+        .await
+}
+
+fn end(stage: &Stage, session: SessionId, how: &str) {
+    let id = session.to_string();
+    let run = |args: &[&str]| {
+        let ran = stage.home.run(args);
+        assert!(ran.status.success(), "{how}: {ran:?}");
+    };
+    match how {
+        "stop" => run(&["stop", &id]),
+        "stop --now" => run(&["stop", "--now", &id]),
+        "kill" => run(&["kill", &id]),
+        "interrupt" => {
+            run(&["interrupt", &id]);
+            run(&["stop", &id]);
+        }
+        "crash" => drop(stage.process(session).expect("the agent's process").kill()),
+        "daemon killed" => {
+            stage.home.kill_daemon();
+            // The keeper and this command both start one, and the slower of the two is refused.
+            wait::until("the next daemon to stop it", Duration::from_secs(60), || {
+                stage.home.run(&["stop", &id]).status.success()
+            });
+        }
+        "halt" => run(&["halt"]),
+        _ => {}
+    }
+}

@@ -1,0 +1,175 @@
+//! What a model's server may do to an agent: say nothing, fail for ever, want patience, refuse its key, have no room. And
+//! what an agent's own tool may do: never end.
+
+use std::time::{Duration, Instant};
+
+use ostler_domain::{
+    Event, Recorded, SessionId, Time,
+    event::StopReason,
+    session::{Approve, Attention, Outcome, View, Watchdog, WatchdogRung},
+};
+use ostler_testkit::wait;
+use serde_json::{Value, json};
+
+use super::stage::{Agent, Stage, completions};
+
+const SECOND: u64 = 1_000_000;
+
+/// A stream that opens and says nothing: the turn is interrupted, and the session goes on.
+pub(super) async fn silent_stream(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let session = stage
+        .begin_with(Approve::All, &json!([{"text": "never said", "hang": 0}]), |wanted| {
+            wanted.watchdogs.first_output_us = 3 * SECOND;
+            wanted.watchdogs.silent_us = 3 * SECOND;
+            wanted.watchdogs.rung_us = SECOND;
+        })
+        .await;
+    interrupted(&stage, session, &[Watchdog::FirstOutput, Watchdog::Silent]).await;
+    stage.say(session, &json!([{"text": "Still here."}])).await;
+    stage.turns(session, 2).await;
+    assert_eq!(completions(&stage.events(session).await), ["Still here."]);
+}
+
+/// A server that fails for ever: agents say so each time, and that is no progress.
+pub(super) async fn endless_retries(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let session = stage
+        .begin_with(Approve::All, &json!([{"status": 500}]), |wanted| {
+            wanted.watchdogs.retries_us = 2 * SECOND;
+            wanted.watchdogs.rung_us = SECOND;
+        })
+        .await;
+    stalls(&stage, session, &[Watchdog::Retries]).await;
+    ends_turn(&stage, session).await;
+    let events = stage.events(session).await;
+    let tried = events.iter().any(|recorded| matches!(&recorded.event, Event::AgentRetrying(_)));
+    assert!(tried, "that calls fail is told");
+}
+
+/// A command that never ends is ended with its turn.
+pub(super) async fn hung_tool(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let steps = json!([{"text": "Wait.", "shell": "touch begun; sleep 6543"}, {"text": "Never."}]);
+    let session = stage
+        .begin_with(Approve::All, &steps, |wanted| {
+            wanted.watchdogs.tool_us = 3 * SECOND;
+            wanted.watchdogs.rung_us = SECOND;
+        })
+        .await;
+    wait::until("the command to run", Duration::from_secs(120), || stage.file("begun").is_some());
+    interrupted(&stage, session, &[Watchdog::Tool]).await;
+    wait::until("the command to be gone", Duration::from_secs(30), || {
+        !stage.commands(session).iter().any(|command| command.contains("6543"))
+    });
+}
+
+/// A limit is shown with the end that the server said, or with the word that it said none.
+pub(super) async fn rate_limits(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let said = json!([{"status": 429, "headers": {"retry-after": "3"}, "times": 1, "text": "after it"}]);
+    let before = Instant::now();
+    let session = stage.begin(Approve::All, &said).await;
+    stage.turns(session, 1).await;
+    let limits = limits(&stage.events(session).await);
+    // The agent may have told of it first; the wire then says more.
+    let (at, until) = *limits.last().expect("the limit is told");
+    let span = until.expect("the server said when it ends").since(at);
+    assert!(
+        span <= Duration::from_secs(3) && span > Duration::from_secs(1),
+        "{span:?} {:?}",
+        before.elapsed()
+    );
+    let known = limits.len();
+    stage.say(session, &json!([{"status": 429, "times": 1, "text": "after that"}])).await;
+    // Some agents try again by themselves, some give up.
+    stage.reaches(session, "a second turn that has ended", |view| view.turns == 2 && is_at_rest(view)).await;
+    let limits = self::limits(&stage.events(session).await);
+    assert!(limits.len() > known, "{limits:?}");
+    assert!(limits[known..].iter().all(|(_, until)| until.is_none()), "nobody said: {limits:?}");
+}
+
+/// A conversation that no longer fits is called that, whatever the server and the agent call it.
+pub(super) async fn context_full(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let message = "This model's maximum context length is 128000 tokens. However, your messages resulted in \
+        250000 tokens: prompt is too long";
+    let body = json!({"type": "error", "error":
+        {"message": message, "type": "invalid_request_error", "code": "context_length_exceeded", "status": "INVALID_ARGUMENT"}});
+    let session = stage.begin(Approve::All, &json!([{"status": 400, "body": body}])).await;
+    stage
+        .sees(session, "an error that says what is full", |event| {
+            matches!(event, Event::AgentError(error) if error.text.contains("no longer fits into the model's context"))
+        })
+        .await;
+    ends_turn(&stage, session).await;
+}
+
+/// A key that is not accepted ends the session at once, also where the agent itself would try for minutes.
+pub(super) async fn refused_key(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let refusal = json!({"error": {"message": "Incorrect API key provided", "code": "invalid_api_key"}});
+    let session = stage.begin(Approve::All, &json!([{"status": 401, "body": refusal}])).await;
+    let view = stage.home.ended(&session.to_string()).await;
+    assert_eq!(view.outcome, Some(Outcome::FailedStart), "{view:#?}");
+    assert!(view.evidence.contains("401"), "{}", view.evidence);
+    let asked = stage.model.seen().iter().filter(|seen| seen.status == 401).count();
+    assert!(asked <= 4, "it was not asked again and again: {asked}");
+}
+
+/// A turn that failed of a limit goes on when the limit ends, unless that is switched off.
+pub(super) async fn timed_resume(agent: Agent, is_on: bool) {
+    let stage = match is_on {
+        true => Stage::new(agent).await,
+        false => Stage::with(agent, "[limits]\nresume_after_rate_limit = false\n").await,
+    };
+    let session = stage.begin(Approve::All, &limited(1)).await;
+    let failed =
+        |event: &Event| matches!(event, Event::TurnEnded(ended) if ended.stop_reason == StopReason::Error);
+    stage.sees(session, "a turn that failed of the limit", failed).await;
+    if is_on {
+        let view = stage.turns(session, 2).await;
+        let said = view.last_completion.unwrap_or_default();
+        assert!(said.contains("rate limit has ended"), "it was told to go on: {said}");
+    } else {
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        let view = stage.reaches(session, "the row", |_| true).await;
+        assert_eq!((view.turns, view.attention), (1, Some(Attention::RateLimited)), "{view:#?}");
+        assert!(view.evidence.contains("429"), "{}", view.evidence);
+    }
+}
+
+fn is_at_rest(view: &View) -> bool {
+    matches!(view.attention, Some(Attention::Idle | Attention::RateLimited)) && view.doing.is_none()
+}
+
+fn limited(seconds: u32) -> Value {
+    json!([{"status": 429, "headers": {"retry-after": seconds.to_string()}}])
+}
+
+/// Waits until a watchdog has found the session stalled.
+async fn stalls(stage: &Stage, session: SessionId, watchdogs: &[Watchdog]) {
+    let is_it = |event: &Event| matches!(event, Event::SessionStalled(stalled) if watchdogs.contains(&stalled.watchdog));
+    stage.sees(session, "a session that is found stalled", is_it).await;
+}
+
+/// The same, and until its turn was interrupted for it.
+async fn interrupted(stage: &Stage, session: SessionId, watchdogs: &[Watchdog]) {
+    stalls(stage, session, watchdogs).await;
+    let interrupts =
+        |event: &Event| matches!(event, Event::WatchdogFired(fired) if fired.rung == WatchdogRung::Interrupt);
+    stage.sees(session, "an interrupt by the watchdog", interrupts).await;
+    ends_turn(stage, session).await;
+}
+
+async fn ends_turn(stage: &Stage, session: SessionId) {
+    stage.sees(session, "the end of the turn", |event| matches!(event, Event::TurnEnded(_))).await;
+}
+
+fn limits(events: &[Recorded]) -> Vec<(Time, Option<Time>)> {
+    let limits = events.iter().filter_map(|recorded| match &recorded.event {
+        Event::RateLimited(limited) => Some((recorded.time, limited.until)),
+        _ => None,
+    });
+    limits.collect()
+}
