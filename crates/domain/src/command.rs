@@ -1,11 +1,15 @@
 //! Which commands `ostler exec` runs for whoever asks. This is policy and record, never the boundary: `git` and `just`
 //! run whatever a campaign says, and the sandbox is what holds them.
 
+mod git;
+
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{confinement::Confinement, policy::Policy, text::one_line};
+
+pub(crate) use git::check as check_git;
 
 /// A command that was allowed, fully resolved: what the caller's own process starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,19 +25,6 @@ pub struct CommandDocument {
 /// Commands that everybody may run.
 pub const LISTED: &[&str] = &["fest", "camp", "just", "git"];
 
-/// Options of git by which a caller would choose what git runs or where it works.
-const GIT_OPTIONS: &[&str] = &[
-    "-c",
-    "--config-env",
-    "--exec-path",
-    "--git-dir",
-    "--work-tree",
-    "-C",
-    "--upload-pack",
-    "--receive-pack",
-];
-/// Addresses that name a program instead of a place.
-const GIT_PROGRAMS: &str = "ext::";
 /// Longest command line.
 const MOST_WORDS: usize = 1_000;
 
@@ -50,6 +41,8 @@ pub enum CommandRefused {
     Unlisted(String),
     #[error("git is not run with {0}: it would say what git runs, or where")]
     GitOption(String),
+    #[error("git is not run with {0}, which runs other programs")]
+    GitVerb(String),
 }
 
 impl CommandRefused {
@@ -59,7 +52,7 @@ impl CommandRefused {
             CommandRefused::Empty | CommandRefused::Malformed => "command line",
             CommandRefused::Path(_) => "command name",
             CommandRefused::Unlisted(_) => "command list",
-            CommandRefused::GitOption(_) => "git options",
+            CommandRefused::GitOption(_) | CommandRefused::GitVerb(_) => "git options",
         }
     }
 }
@@ -80,27 +73,6 @@ pub fn check(argv: &[String], policy: &Policy, unlisted: bool) -> Result<(), Com
         return Err(CommandRefused::Unlisted(one_line(name, 80)));
     }
     if name == "git" { check_git(&argv[1..]) } else { Ok(()) }
-}
-
-pub(crate) fn check_git(words: &[String]) -> Result<(), CommandRefused> {
-    let is_wrong = |word: &&String| {
-        let short_with_value =
-            ["-c", "-C"].iter().any(|option| word.starts_with(option) && !word.starts_with("--"));
-        let name = word.split('=').next().unwrap_or_default();
-        // Also what git would take for the whole: it knows options by their beginnings.
-        let is_beginning = name.starts_with("--")
-            && name.len() > "--e".len()
-            && GIT_OPTIONS.iter().any(|option| option.starts_with(name));
-        short_with_value || is_beginning || word.contains(GIT_PROGRAMS)
-    };
-    // Before the verb these are git's own; `commit -C HEAD` and `grep -c` behind it are the verb's.
-    let verb_at = words.iter().position(|word| !word.starts_with('-')).unwrap_or(words.len());
-    let own = words[..verb_at].iter().find(is_wrong);
-    let long = |word: &&String| (word.starts_with("--") || word.contains(GIT_PROGRAMS)) && is_wrong(word);
-    match own.or_else(|| words[verb_at..].iter().find(long)) {
-        Some(word) => Err(CommandRefused::GitOption(one_line(word, 80))),
-        None => Ok(()),
-    }
 }
 
 #[cfg(test)]
@@ -127,27 +99,6 @@ mod tests {
         }
         for line in ["", "sh -c ls", "/usr/bin/git status", "./git status", "gitt status"] {
             assert!(check(line).is_err(), "{line}");
-        }
-    }
-
-    #[test]
-    fn nobody_tells_git_what_to_run() {
-        for line in [
-            "git -c alias.x=!sh x",
-            "git -calias.x=!sh x",
-            "git --config-env=a=B status",
-            "git --exec-path=/tmp status",
-            "git --git-dir=/etc status",
-            "git --work-tree /etc status",
-            "git -C /etc status",
-            "git -C/etc status",
-            "git fetch --upload-pack=/tmp/x",
-            "git fetch --upload-pa /tmp/x",
-            "git push --receive-pack=x",
-            "git clone ext::sh",
-            "git --exec-pa=/tmp status",
-        ] {
-            assert!(matches!(check(line), Err(CommandRefused::GitOption(_))), "{line}");
         }
     }
 
