@@ -362,8 +362,8 @@ fn check_environment(wanted: &NewSession) -> Result<(), Refusal> {
         if let Some(why) = ostler_domain::environment::refusal(name) {
             return Err(Refusal::invalid(format!("the variable \"{shown}\" cannot be set: {why}")));
         }
-        if value.contains('\0') {
-            return Err(Refusal::invalid(format!("the value of {shown} is not text")));
+        if let Some(why) = ostler_domain::environment::value_refusal(value) {
+            return Err(Refusal::invalid(format!("the value of {shown} is not text: {why}")));
         }
     }
     Ok(())
