@@ -80,14 +80,15 @@ impl Engine {
             .confine(&campaign.policy, net_mode, &campaign.root, &format!("exec-{}", campaign.id))
             .map_err(|not_started| Refusal::new(Reason::SandboxUnavailable, not_started.message))?;
         let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_str());
-        let program = find_program(&wanted.argv[0], path.unwrap_or_default(), &campaign.root.path)?;
+        let cwd = directory(wanted, campaign);
+        let program = find_program(&wanted.argv[0], path.unwrap_or_default(), &campaign.root.path, &cwd)?;
         environment.push(("OSTLER_CAMPAIGN".to_owned(), campaign.id.to_string()));
         environment.push(("OSTLER_CAMPAIGN_DIR".to_owned(), campaign.root.path.clone()));
         Ok(CommandDocument {
             program,
             args: wanted.argv[1..].to_vec(),
             env: environment,
-            cwd: directory(wanted, campaign)?,
+            cwd,
             confinement: (self.shared.sandbox() == Sandbox::On).then_some(confinement),
         })
     }
@@ -100,7 +101,7 @@ fn refusal(refused: &CommandRefused, campaign: &Campaign) -> Refusal {
         CommandRefused::Unlisted(name) => refusal
             .hint(format!("ostler campaign set {} commands+={name}", campaign.name), "puts it on the list")
             .hint("ostler exec --unlisted -- …", "runs it once, in the same sandbox"),
-        CommandRefused::GitOption(_) | CommandRefused::Path(_) => {
+        CommandRefused::GitOption(_) | CommandRefused::GitVerb(_) | CommandRefused::Path(_) => {
             refusal.hint("ostler exec --unlisted -- …", "runs it once, in the same sandbox")
         }
         CommandRefused::Empty | CommandRefused::Malformed => refusal,
@@ -108,9 +109,10 @@ fn refusal(refused: &CommandRefused, campaign: &Campaign) -> Refusal {
 }
 
 /// The program of a name, never one that the campaign itself brings along: an agent could have written it.
-fn find_program(name: &str, path: &str, root: &str) -> Result<PathBuf, Refusal> {
+fn find_program(name: &str, path: &str, root: &str, cwd: &Path) -> Result<PathBuf, Refusal> {
     let candidates: Vec<PathBuf> = if name.contains('/') {
-        vec![PathBuf::from(name)]
+        // As a shell there would look for it.
+        vec![cwd.join(name)]
     } else {
         path.split(':').map(|dir| Path::new(dir).join(name)).collect()
     };
@@ -121,15 +123,23 @@ fn find_program(name: &str, path: &str, root: &str) -> Result<PathBuf, Refusal> 
     };
     let found = candidates.into_iter().find(|path| path.is_file() && (name.contains('/') || !is_own(path)));
     found.ok_or_else(|| {
-        Refusal::invalid(format!("there is no program \"{}\" here", ostler_domain::text::one_line(name, 80)))
-            .because("programs are looked for in the system's directories and in the campaign's toolchains")
+        let shown = ostler_domain::text::one_line(name, 80);
+        if name.contains('/') {
+            Refusal::invalid(format!("there is no program \"{shown}\""))
+                .because(format!("the command would start in {}", cwd.display()))
+        } else {
+            Refusal::invalid(format!("there is no program \"{shown}\" here")).because(
+                "programs are looked for in the system's directories and in the campaign's toolchains",
+            )
+        }
     })
 }
 
-fn directory(wanted: &WantedCommand, campaign: &Campaign) -> Result<PathBuf, Refusal> {
+/// Where the command starts.
+fn directory(wanted: &WantedCommand, campaign: &Campaign) -> PathBuf {
     let root = &campaign.root.path;
-    let Some(directory) = &wanted.directory else { return Ok(root.into()) };
+    let Some(directory) = &wanted.directory else { return root.into() };
     let canonical = fs::canonicalize(directory).unwrap_or_else(|_| directory.into());
     let text = canonical.to_string_lossy();
-    Ok(if text == *root || is_below(&text, root) { canonical.clone() } else { root.into() })
+    if text == *root || is_below(&text, root) { canonical } else { root.into() }
 }

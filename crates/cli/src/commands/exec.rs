@@ -4,6 +4,7 @@ use std::{
     fs::File,
     io::Write,
     os::{fd::AsRawFd, unix::process::CommandExt},
+    path::Path,
     process::Command,
 };
 
@@ -63,14 +64,14 @@ pub(super) fn campaign(typed: Option<String>) -> Result<String, Failure> {
     }
 }
 
-/// Has a command allowed, to be run in this directory.
+/// Has a command allowed. It runs in the directory that names the campaign, or else in this one.
 pub(super) async fn prepare(
     client: &Client,
     campaign: String,
     argv: Vec<String>,
     unlisted: bool,
 ) -> Result<String, Failure> {
-    let directory = Some(absolute(".")?);
+    let directory = Some(if Path::new(&campaign).is_absolute() { campaign.clone() } else { absolute(".")? });
     Ok(client.prepare_command(PrepareCommand { campaign, argv, unlisted, directory }).await?)
 }
 

@@ -46,9 +46,12 @@ enum Verb {
     Trace(trace::TraceArgs),
     /// The smallest grants that would have let the last traced command through
     Suggest {
-        /// Name, id or a path in it
-        #[arg(value_name = "CAMPAIGN", default_value = ".")]
-        who: String,
+        /// Name, id or a path in it [default: the one around this directory]
+        #[arg(value_name = "CAMPAIGN")]
+        who: Option<String>,
+        /// The same, as `trace` takes it
+        #[arg(short = 'C', long, value_name = "CAMPAIGN", conflicts_with = "who")]
+        campaign: Option<String>,
     },
     /// Let this program make user namespaces, where AppArmor forbids it: installs a profile, as root
     AllowUserns(userns::AllowUsernsArgs),
@@ -66,7 +69,7 @@ pub(crate) async fn run(app: &App, args: SandboxArgs) -> Result<u8, Failure> {
         Verb::AllowUserns(args) => userns::run(app, &args),
         Verb::Show { who } => show(app, &who).await,
         Verb::Trace(args) => trace::trace(app, args).await,
-        Verb::Suggest { who } => trace::suggest(app, &who).await,
+        Verb::Suggest { who, campaign } => trace::suggest(app, who.or(campaign)).await,
         Verb::Check { attack: true, names } => attack::run(app, &names),
         Verb::Check { .. } => check(app),
     }

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use super::exec;
 use crate::{
-    app::{App, campaign_operand, person_home},
+    app::{App, person_home},
     exit_code,
     failure::Failure,
     output::Line,
@@ -59,7 +59,7 @@ struct TraceForm<'a> {
     #[serde(flatten)]
     kept: &'a Kept,
     suggested: Vec<Suggestion>,
-    unseen: [&'static str; 4],
+    unseen: [&'static str; 5],
 }
 
 fn form<'a>(campaign: &Campaign, kept: &'a Kept) -> TraceForm<'a> {
@@ -105,8 +105,8 @@ pub(crate) async fn trace(app: &App, args: TraceArgs) -> Result<u8, Failure> {
 }
 
 /// Says what would have let the campaign's last traced command through.
-pub(crate) async fn suggest(app: &App, who: &str) -> Result<u8, Failure> {
-    let campaign = app.client().await?.campaign(&campaign_operand(who)?).await?;
+pub(crate) async fn suggest(app: &App, who: Option<String>) -> Result<u8, Failure> {
+    let campaign = app.client().await?.campaign(&exec::campaign(who)?).await?;
     let found = fs::read(place(&app.home()?, campaign.id)).ok();
     let kept: Kept = found.and_then(|json| serde_json::from_slice(&json).ok()).ok_or_else(|| {
         Refusal::new(Reason::WrongState, format!("no command was traced in {} yet", campaign.name)).hint(

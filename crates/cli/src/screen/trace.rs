@@ -12,10 +12,11 @@ use crate::{
 };
 
 /// What nobody told us, said with every report: silence is no proof.
-pub(crate) const UNSEEN: [&str; 4] = [
+pub(crate) const UNSEEN: [&str; 5] = [
     "what is asked for through a proxy: the session's NETWORK events have it (ostler logs)",
     "which names were looked up, and which host is behind an address",
     "what is looked for in $HOME: that is the agent's own directory, not yours",
+    "what is looked for in /tmp and /var/tmp: inside they are empty at first and the agent's own, whatever yours hold",
     "/proc, /sys and /dev, changes of files that are open already, and calls that are refused whatever they are for",
 ];
 

@@ -126,6 +126,29 @@ fn a_path_in_no_campaign_is_refused_with_what_would_add_it() {
     assert!(err.contains("ostler campaign add"), "{err}");
 }
 
+#[test]
+fn a_command_starts_where_its_campaign_was_named() {
+    let home = shop();
+    let sub = home.campaign_dir().join("sub");
+    std::fs::create_dir(&sub).unwrap();
+    std::fs::write(sub.join("x.sh"), "#!/bin/sh\npwd\n").unwrap();
+    std::fs::set_permissions(sub.join("x.sh"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let elsewhere = home.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let (sub, at) = (sub.canonicalize().unwrap(), sub.to_str().unwrap().to_owned());
+    let run = |words: &[&str]| home.command(words).current_dir(&elsewhere).output().unwrap();
+    let there = run(&["exec", "-C", &at, "--unlisted", "--", "./x.sh"]);
+    let (out, err) = text(&there);
+    assert_eq!(out.trim_end(), sub.to_str().unwrap(), "{err}");
+    let from_root = run(&["exec", "-C", "shop", "--unlisted", "--", "sub/x.sh"]);
+    let (out, err) = text(&from_root);
+    assert_eq!(out.trim_end(), sub.parent().unwrap().to_str().unwrap(), "{err}");
+    let nowhere = run(&["exec", "-C", "shop", "--unlisted", "--", "./x.sh"]);
+    let (_, err) = text(&nowhere);
+    assert_eq!(nowhere.status.code(), Some(2), "{err}");
+    assert!(err.contains("would start in"), "{err}");
+}
+
 /// The near side of a terminal, and a command on the far side of it.
 pub(crate) struct OnTerminal {
     near: std::fs::File,
@@ -252,6 +275,8 @@ fn a_traced_command_is_told_what_was_kept_back_and_what_would_give_it() {
     assert!(!denied.iter().any(|(target, _)| target.starts_with("/no/such")), "{report}");
 
     let again = home.run(&["sandbox", "suggest"]);
+    let named = home.run(&["sandbox", "suggest", "-C", "shop"]);
+    assert_eq!(text(&named), text(&again));
     let (out, err) = text(&again);
     assert!(again.status.success() && out.contains("traced   sh -c") && out.contains("hidden"), "{out}{err}");
     assert!(out.contains("unseen"), "{out}");
