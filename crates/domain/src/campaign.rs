@@ -48,6 +48,8 @@ pub enum RootRefused {
     InsideState { path: String, outside: String },
     #[error("{path} holds the campaign {name}")]
     HoldsCampaign { path: String, name: Name },
+    #[error("{path} lies in the campaign {name}, whose agents read and write it")]
+    InsideCampaign { path: String, name: Name },
 }
 
 /// Directories that belong to the machine. Each of them and everything directly below it is refused, except
@@ -87,10 +89,15 @@ pub fn check_root(
             return Err(RootRefused::InsideState { path: owned(), outside: dir.clone() });
         }
     }
-    match others.iter().find(|other| is_below(&other.root.path, path)) {
-        Some(other) => Err(RootRefused::HoldsCampaign { path: owned(), name: other.name.clone() }),
-        None => Ok(()),
+    for Campaign { name, root, .. } in others {
+        if is_below(&root.path, path) {
+            return Err(RootRefused::HoldsCampaign { path: owned(), name: name.clone() });
+        }
+        if is_below(path, &root.path) {
+            return Err(RootRefused::InsideCampaign { path: owned(), name: name.clone() });
+        }
     }
+    Ok(())
 }
 
 /// Says whether `path` lies strictly below `parent`, both canonical.

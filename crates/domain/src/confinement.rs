@@ -175,11 +175,7 @@ impl Confinement {
             }
         }
         // What the sandbox makes anew, and what holds everybody's files, is not shown even to be read.
-        const NEVER_WHOLE: [&str; 11] =
-            ["/", "/boot", "/dev", "/etc", "/home", "/proc", "/root", "/run", "/sys", "/tmp", "/var"];
-        if let Some(path) =
-            self.read_only.iter().find(|path| NEVER_WHOLE.iter().any(|whole| *path == Path::new(whole)))
-        {
+        if let Some(path) = self.read_only.iter().find(|path| is_never_shown(path)) {
             return Some(format!("{} cannot be shown as a whole", path.display()));
         }
         // A part of the system that an agent may write is a part of the host.
@@ -200,8 +196,16 @@ fn path_fault(path: &Path) -> Option<String> {
         .then(|| format!("{} is not canonical", path.display()))
 }
 
+/// What holds everybody's files, and what the sandbox makes anew: sockets and processes are there.
+pub(crate) fn is_never_shown(path: &Path) -> bool {
+    const WHOLE: [&str; 7] = ["/", "/boot", "/etc", "/home", "/root", "/tmp", "/var"];
+    const BELOW_TOO: [&str; 4] = ["/dev", "/proc", "/run", "/sys"];
+    WHOLE.iter().any(|whole| path == Path::new(whole))
+        || BELOW_TOO.iter().any(|system| path.starts_with(system))
+}
+
 /// The root of the file system, what the sandbox makes anew, and what it shows of the host.
-fn is_of_the_system(path: &Path) -> bool {
+pub(crate) fn is_of_the_system(path: &Path) -> bool {
     const WHOLE: [&str; 10] =
         ["/", "/home", "/root", "/mnt", "/media", "/opt", "/srv", "/tmp", "/var", "/var/tmp"];
     const BELOW_TOO: [&str; 13] = [

@@ -3,6 +3,7 @@
 //! Only `ostler campaign set` changes it, recorded as an event. Nothing is ever read from a file inside a campaign: an
 //! agent could write it.
 
+pub mod grant;
 mod setting;
 
 use std::collections::BTreeMap;

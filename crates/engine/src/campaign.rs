@@ -7,6 +7,7 @@ use ostler_domain::{
     campaign::{Campaign, Root, RootRefused, check_root},
     event::{CampaignPolicyChanged, CampaignRemoved},
     hidden::Patterns,
+    policy::grant::Grant,
     query::{Page, Scope, SessionFilter},
 };
 use ostler_store::{Commit, CommitError, Urgency};
@@ -52,7 +53,10 @@ impl Engine {
             request: change.done(&format!("add_campaign {path}"), campaign.id.to_string()),
         };
         match self.shared.store.commit(commit).await {
-            Ok(_) => Ok(campaign),
+            Ok(_) => {
+                self.note(&change, "campaign.add", &campaign, campaign.root.path.clone());
+                Ok(campaign)
+            }
             Err(CommitError::RequestDone { reply, .. }) => self.campaign(&reply).await,
             Err(error) => Err(error.into()),
         }
@@ -75,9 +79,17 @@ impl Engine {
                         "registers one project; agents may then read and write all of it",
                     )
                 }
-                RootRefused::HoldsState { .. }
-                | RootRefused::InsideState { .. }
-                | RootRefused::HoldsCampaign { .. } => refusal,
+                RootRefused::InsideCampaign { name, .. } => {
+                    refusal.hint(format!("ostler run -C {name} \"…\""), "starts a session in that one").hint(
+                        format!("ostler campaign rm {name}"),
+                        "forgets that one, and then this one can be added",
+                    )
+                }
+                RootRefused::HoldsCampaign { name, .. } => refusal.hint(
+                    format!("ostler campaign rm {name}"),
+                    "forgets that one, and then this one can be added",
+                ),
+                RootRefused::HoldsState { .. } | RootRefused::InsideState { .. } => refusal,
             }
         })
     }
@@ -95,10 +107,12 @@ impl Engine {
         }
         let _naming = self.shared.naming.lock().await;
         let mut campaign = self.campaign(who).await?;
+        let before = campaign.policy.clone();
         campaign.policy = campaign.policy.changed_by(settings).map_err(|fault| {
             Refusal::invalid(fault.to_string())
                 .hint(format!("ostler campaign show {}", campaign.name), "shows all keys and their values")
         })?;
+        self.check_grants(&before, &campaign).await?;
         let changed = CampaignPolicyChanged {
             campaign: campaign.id,
             settings: settings.to_vec(),
@@ -114,16 +128,49 @@ impl Engine {
         };
         self.shared.store.commit(commit).await?;
         self.shared.accounts.changed(campaign.id);
+        self.note(&change, "campaign.set", &campaign, settings.join(" "));
+        Ok(campaign)
+    }
+
+    /// Refuses what a policy newly grants and nobody is to be given. What was granted before is looked at when a session
+    /// starts: it may have gone since, and that is no reason to refuse another setting.
+    async fn check_grants(&self, before: &Policy, campaign: &Campaign) -> Result<(), Refusal> {
+        let machine = self.shared.machine(campaign).await?;
+        let after = &campaign.policy;
+        let granted = [
+            ("read", Grant::Read, &before.read, &after.read),
+            ("write", Grant::Write, &before.write, &after.write),
+        ];
+        for (key, grant, before, after) in granted {
+            let new = after.iter().filter(|path| !path.starts_with('@') && !before.contains(path));
+            for path in new {
+                let Err(why) = machine.granted(path, grant, &campaign.root.path) else { continue };
+                let shown = ostler_domain::text::one_line(path, 200);
+                let refusal = Refusal::invalid(format!("{shown} cannot be granted: {why}"));
+                return Err(if Path::new(path).exists() {
+                    refusal.hint(
+                        format!("ostler campaign set {} {key}+=DIR", campaign.name),
+                        "grants a directory of nobody else's",
+                    )
+                } else {
+                    refusal.hint(format!("mkdir -p {}", ostler_domain::text::shell_word(path)), "makes it")
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Who changed what about a campaign.
+    fn note(&self, change: &Change, action: &'static str, campaign: &Campaign, what: String) {
         self.shared.audit.write(&Entry {
-            time: now,
+            time: self.shared.clock.now().wall,
             actor: &change.by,
-            action: "campaign.set",
-            object: format!("{}: {}", campaign.name, settings.join(" ")),
+            action,
+            object: format!("{}: {what}", campaign.name),
             decision: Decision::Allowed,
             reason: String::new(),
             policy: Some(&campaign.policy),
         });
-        Ok(campaign)
     }
 
     pub async fn campaigns(&self) -> Result<Vec<Campaign>, Refusal> {
@@ -212,6 +259,7 @@ impl Engine {
             request: change.done(&fingerprint, serde_json::to_string(&campaign).unwrap_or_default()),
         };
         self.shared.store.commit(commit).await?;
+        self.note(&change, "campaign.rm", &campaign, campaign.root.path.clone());
         Ok(campaign)
     }
 }

@@ -120,6 +120,10 @@ pub(crate) async fn run(app: &App, args: CampaignArgs) -> Result<u8, Failure> {
                     words::now(),
                     ui.out_look(),
                 ))?;
+                let all = client.campaigns(Page::of(PAGE_MOST, None)).await?.rows;
+                for warning in screen::campaign::nested(&campaign, &all) {
+                    ui.remark(&Line::new().with(Tone::Warn, warning));
+                }
             }
         }
         Verb::Set { who, settings } => {

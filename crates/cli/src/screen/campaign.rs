@@ -1,7 +1,7 @@
 //! Campaigns: the list, and one of them.
 
 use ostler_client::{Campaign, Session};
-use ostler_domain::{Policy, Time, policy::Origin, text::one_line};
+use ostler_domain::{Policy, Time, campaign::is_below, policy::Origin, text::one_line};
 
 use super::{field, next_steps, sessions};
 use crate::{
@@ -51,6 +51,27 @@ pub(crate) fn tracked(campaign: &Campaign) -> Option<String> {
         if names.len() == 1 { "is hidden, but git tracks it" } else { "are hidden, but git tracks them" };
     let shown: Vec<String> = names.iter().map(|name| one_line(name, 80)).collect();
     (!names.is_empty()).then(|| format!("{} {is}: agents can read the history", shown.join(", ")))
+}
+
+/// Says so of campaigns within each other, which were registered when that was let pass: to the outer one's agents the
+/// inner one's files are their own.
+pub(crate) fn nested(campaign: &Campaign, all: &[Campaign]) -> Vec<String> {
+    let root = &campaign.root.path;
+    let said = |other: &Campaign| {
+        let name = &other.name;
+        if is_below(root, &other.root.path) {
+            Some(format!(
+                "it lies in the campaign {name}, whose agents read and write it: ostler campaign rm one of them"
+            ))
+        } else if is_below(&other.root.path, root) {
+            Some(format!(
+                "the campaign {name} lies in it, and its agents read and write that: ostler campaign rm one of them"
+            ))
+        } else {
+            None
+        }
+    };
+    all.iter().filter_map(said).collect()
 }
 
 /// One campaign, and what runs in it.
@@ -117,5 +138,16 @@ mod tests {
         assert_snapshot!(shown(table(&[testing::campaign()], true, home, NOW, &look)));
         assert_snapshot!(shown(lines(&testing::campaign(), &testing::fleet()[..3], home, NOW, &look)));
         assert_snapshot!(shown(empty()));
+    }
+
+    #[test]
+    fn campaigns_within_each_other_are_warned_of() {
+        let outer = testing::campaign();
+        let mut inner = outer.clone();
+        inner.root.path.push_str("/packages/a");
+        let all = [outer.clone(), inner.clone()];
+        assert!(nested(&outer, &all)[0].contains("lies in it"));
+        assert!(nested(&inner, &all)[0].contains("it lies in"));
+        assert!(nested(&outer, &all[..1]).is_empty());
     }
 }

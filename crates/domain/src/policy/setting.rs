@@ -126,11 +126,18 @@ impl Policy {
             "commands" => setting.list(&mut policy.commands, check_command)?,
             "net.allow" => setting.list(&mut policy.net_allow, check_host)?,
             "net.mode" => policy.net_mode = setting.word(NetMode::parse, "none, provider, open, host")?,
-            "limits.memory" => policy.limits.memory = setting.word(size, "a size such as 8GiB")?,
-            "limits.tmp" => policy.limits.tmp = setting.word(size, "a size such as 2GiB")?,
-            "limits.shm" => policy.limits.shm = setting.word(size, "a size such as 256MiB")?,
+            "limits.memory" => {
+                let size = |text: &str| size(text).filter(|bytes| *bytes >= LEAST_MEMORY);
+                policy.limits.memory = setting.word(size, "a size such as 8GiB, at least 64MiB")?
+            }
+            "limits.tmp" => {
+                policy.limits.tmp = setting.word(room, "a size such as 2GiB, at least 1MiB, at most 1TiB")?
+            }
+            "limits.shm" => {
+                policy.limits.shm = setting.word(room, "a size such as 256MiB, at least 1MiB, at most 1TiB")?
+            }
             "limits.pids" => {
-                policy.limits.pids = setting.word(count, "a number of processes, such as 512")?
+                policy.limits.pids = setting.word(count, "a number of processes from 8 to 100000")?
             }
             "ptrace" => policy.ptrace = setting.word(switch, "on, off")?,
             "protect_tooling" => policy.protect_tooling = setting.word(protect, "existing, always, off")?,
@@ -281,11 +288,6 @@ fn check_pattern(item: &str) -> Result<(), String> {
 
 /// A variable that a person may hand on to agents.
 pub(crate) fn check_variable(name: &str) -> Result<(), String> {
-    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if !is_name {
-        return Err("that is no name of a variable".to_owned());
-    }
     crate::environment::refusal(name).map_or(Ok(()), Err)
 }
 
@@ -329,8 +331,17 @@ pub(super) fn size_text(bytes: u64) -> String {
     whole.map_or_else(|| format!("{bytes}B"), |(shift, unit)| format!("{}{unit}", bytes >> shift))
 }
 
+/// No agent starts with less.
+const LEAST_MEMORY: u64 = 64 << 20;
+
+/// The size of a file system in memory.
+fn room(text: &str) -> Option<u64> {
+    size(text).filter(|bytes| (1 << 20..=1 << 40).contains(bytes))
+}
+
+/// An agent and the commands that it runs are several; more than this no machine has.
 fn count(text: &str) -> Option<u64> {
-    text.parse().ok().filter(|count| *count > 0)
+    text.parse().ok().filter(|count| (8..=100_000).contains(count))
 }
 
 fn switch(text: &str) -> Option<bool> {
@@ -391,6 +402,14 @@ mod tests {
             "net.allow+=a..b",
             "limits.memory=lots",
             "limits.memory=0",
+            "limits.memory=1B",
+            "limits.memory=63MiB",
+            "limits.tmp=1KiB",
+            "limits.shm=2TiB",
+            "limits.pids=1",
+            "limits.pids=99999999999",
+            "env+=PATH",
+            "env+=HOME",
             "limits.pids=-1",
             "ptrace=maybe",
             "protect_tooling=never",

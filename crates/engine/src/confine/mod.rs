@@ -4,6 +4,7 @@
 
 mod copy;
 mod git;
+mod grants;
 mod home_files;
 mod network;
 mod presets;
@@ -17,9 +18,9 @@ use std::{
 
 use ostler_domain::{
     Policy,
-    campaign::{Root, is_below},
+    campaign::Root,
     confinement::{CampaignRoot, Confinement, HomeDirectory, Limits, Tooling},
-    policy::NetMode,
+    policy::{NetMode, grant::Grant},
 };
 
 pub(crate) use copy::copy as copy_home;
@@ -64,6 +65,12 @@ impl Machine<'_> {
         whose: &str,
     ) -> Result<Confined, NotStarted> {
         let home = home(self.options, whose)?;
+        let granted = |path: &str, grant| {
+            self.granted(path, grant, &root.path).map_err(|why| NotStarted {
+                stage: "policy".to_owned(),
+                message: format!("the policy grants {path}, but {why}"),
+            })
+        };
         let mut read_only = Vec::new();
         let mut programs = Vec::new();
         let mut variables = Vec::new();
@@ -75,11 +82,11 @@ impl Machine<'_> {
                     programs.extend(granted.programs);
                     variables.extend(granted.variables);
                 }
-                None => read_only.push(self.granted(name)?),
+                None => read_only.push(granted(name, Grant::Read)?),
             }
         }
-        let writable =
-            policy.write.iter().map(|path| self.granted(path)).collect::<Result<Vec<_>, NotStarted>>()?;
+        let writable = policy.write.iter().map(|path| granted(path, Grant::Write));
+        let writable = writable.collect::<Result<Vec<_>, NotStarted>>()?;
         let path = CampaignRoot { path: (&root.path).into(), device: root.device, inode: root.inode };
         let mut confinement = Confinement::new(path);
         confinement.home = HomeDirectory { inside: HOME.into(), source: Some(home) };
@@ -95,35 +102,6 @@ impl Machine<'_> {
         confinement.limits = limits(policy);
         confinement.ptrace = policy.ptrace.unwrap_or(false);
         Ok(Confined { confinement, environment: environment(policy, &programs, variables) })
-    }
-
-    /// A path that a policy grants, as it is now.
-    fn granted(&self, path: &str) -> Result<PathBuf, NotStarted> {
-        let refuse = |message: String| NotStarted { stage: "policy".to_owned(), message };
-        let canonical = fs::canonicalize(path)
-            .map_err(|error| refuse(format!("{path}, which the policy grants: {error}")))?;
-        match self.refusal(&canonical) {
-            Some(why) => Err(refuse(format!("the policy grants {path}, but {why}"))),
-            None => Ok(canonical),
-        }
-    }
-
-    /// Why a directory is nobody's to be given; none when it may be.
-    pub(crate) fn refusal(&self, canonical: &Path) -> Option<String> {
-        let text = canonical.to_string_lossy();
-        let holds = |inner: &str| inner == text || is_below(inner, &text);
-        let owned = |dir: &PathBuf| {
-            fs::canonicalize(dir).unwrap_or_else(|_| dir.clone()).to_string_lossy().into_owned()
-        };
-        let mut own = self.options.own_dirs.iter().map(owned);
-        if let Some(own) = own.find(|own| holds(own) || is_below(&text, own)) {
-            return Some(format!("Ostler's own files are there ({own})"));
-        }
-        if self.options.home_dir.as_ref().map(owned).is_some_and(|home| holds(&home)) {
-            return Some("it holds a whole home directory".to_owned());
-        }
-        let root = self.other_roots.iter().find(|root| holds(root))?;
-        Some(format!("it holds another campaign ({root})"))
     }
 }
 
@@ -172,7 +150,9 @@ fn environment(
         ("TERM", "dumb".to_owned()),
         ("LANG", std::env::var("LANG").unwrap_or_else(|_| "C.UTF-8".to_owned())),
     ];
-    let named = ["TZ".to_owned()].into_iter().chain(policy.env.iter().cloned());
+    // What was let through before it was known for what it does is not handed on either.
+    let asked = policy.env.iter().filter(|name| ostler_domain::environment::refusal(name).is_none());
+    let named = ["TZ".to_owned()].into_iter().chain(asked.cloned());
     let inherited = named.filter_map(|name| std::env::var(&name).ok().map(|value| (name, value)));
     fixed
         .map(|(name, value)| (name.to_owned(), value))

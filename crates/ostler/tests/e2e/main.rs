@@ -18,6 +18,7 @@ mod exec;
 mod exec_streams;
 mod fail_closed;
 mod faults;
+mod grants;
 mod hidden;
 mod io_errors;
 mod life;
