@@ -47,8 +47,9 @@ const TOKENS: &[Token] = &[
 /// Headers whose value is a credential, in small letters.
 const HEADERS: &[&str] = &["authorization", "x-api-key", "x-goog-api-key"];
 const SCHEMES: &[&str] = &["bearer ", "basic ", "token "];
-/// Shorter ones are examples.
+/// Shorter ones are examples; a header that is there for nothing else has people's own words too.
 const CREDENTIAL_BYTES: usize = 8;
+const KEY_BYTES: usize = 6;
 /// How far apart the parts of one secret may be.
 const NEAR: usize = 256;
 
@@ -122,12 +123,19 @@ fn key(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     (fits && !(token.like_a_word && is_prose(secret))).then_some((from, to))
 }
 
-/// Words joined by dashes have few digits and one letter case.
+/// Longer than the words that names are made of, and than names.
+const LONG_WORD: usize = 20;
+const LONG_NAME: usize = 40;
+
+/// Words joined by dashes are short, have few digits and one letter case.
 fn is_prose(secret: &[u8]) -> bool {
+    if secret.split(|byte| matches!(byte, b'-' | b'_')).any(|word| word.len() >= LONG_WORD) {
+        return false;
+    }
     let count = |fits: fn(&u8) -> bool| secret.iter().filter(|byte| fits(byte)).count();
     let digits = count(u8::is_ascii_digit);
     let mixed = count(u8::is_ascii_uppercase) > 1 && count(u8::is_ascii_lowercase) > 1;
-    digits < 3 && !(mixed && digits > 0)
+    digits < 3 && !(mixed && (digits > 0 || secret.len() >= LONG_NAME))
 }
 
 /// Three parts in base64, the first of which begins an object.
@@ -161,9 +169,10 @@ fn header(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let to = run(bytes, from, is_credential);
     let value = &bytes[from..to];
     let has = |fits: fn(&u8) -> bool| value.iter().any(fits);
-    let mixed = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
-    let is_secret = has(u8::is_ascii_digit) || (mixed && scheme == Some(&"basic "));
-    (value.len() >= CREDENTIAL_BYTES && is_secret).then_some((from, to))
+    // Behind a scheme stands a credential, or a word in capitals that is to be replaced by one.
+    let is_secret = has(u8::is_ascii_digit) || (scheme.is_some() && has(u8::is_ascii_lowercase));
+    let least = if *name == "authorization" { CREDENTIAL_BYTES } else { KEY_BYTES };
+    (value.len() >= least && is_secret).then_some((from, to))
 }
 
 /// The body of a private key; its first and last line say that there was one.
@@ -225,6 +234,12 @@ mod tests {
         for (text, wanted) in [
             ("key sk-ant-api03-R2D2c3po99887766 ok", "key sk-[redacted] ok"),
             ("sk-proj-abcDEF123456ghiJKL7890", "sk-[redacted]"),
+            ("sk-proj-abcdefghijklmnopqrstuvwxyzabcdef", "sk-[redacted]"),
+            ("sk-abcdefghijklmnopqrstuvwxyzabcdefghijklmnop", "sk-[redacted]"),
+            ("sk-proj-AbCdEfGhIj-KlMnOpQrSt-UvWxYzAbCd-EfGhIjKlMn", "sk-[redacted]"),
+            ("glpat-abcdefghijklmnopqrst", "glpat-[redacted]"),
+            ("Authorization: Bearer abcdefgh", "Authorization: Bearer [redacted]"),
+            ("x-api-key: hunter2", "x-api-key: [redacted]"),
             (GH, "ghp_[redacted]"),
             ("(AKIAIOSFODNN7EXAMPLE)", "(AKIA[redacted])"),
             ("t=xoxb-123456789012-abcDEF", "t=xoxb-[redacted]"),
