@@ -48,12 +48,17 @@ pub(crate) fn permit(order: &GatewayOrder, target: &Target) -> Result<String, De
         (Way::Tunnel, HTTP) => return Err(Denial::of("no tunnels to port 80, only plain requests")),
         _ => return Err(Denial::of("only port 443, and port 80 for hosts of net.allow")),
     }
+    // No list helps to reach these.
+    let address = target.host.parse::<IpAddr>().ok();
+    if let Some(why) = address.and_then(address::refusal) {
+        return Err(Denial::of(format!("it is {why}")));
+    }
     let listed = order.allow.iter().find(|pattern| matches(pattern, &target.host));
     if let Some(pattern) = listed {
         return Ok(format!("net.allow {pattern}"));
     }
     let grant = || {
-        let fits = host_fault(&target.host).is_none();
+        let fits = host_fault(&target.host).is_none() && is_public_name(&target.host);
         fits.then(|| format!("ostler campaign set {} net.allow+={}", order.campaign, target.host))
     };
     if order.reach == Reach::Provider {
@@ -62,11 +67,17 @@ pub(crate) fn permit(order: &GatewayOrder, target: &Target) -> Result<String, De
     if target.way == Way::Plain {
         return Err(Denial { rule: "port 80 only for hosts of net.allow".to_owned(), grant: grant() });
     }
-    // Names without a dot are somebody's own: the resolver would put a domain behind them.
-    if target.host.parse::<IpAddr>().is_err() && !target.host.contains('.') {
+    if address.is_none() && !is_public_name(&target.host) {
         return Err(Denial::of("not a public name"));
     }
     Ok(order.reach.rule().to_owned())
+}
+
+/// Names without a dot are somebody's own: the resolver would put a domain behind them. So are these endings, by decree.
+fn is_public_name(host: &str) -> bool {
+    const OWN: [&str; 4] = [".localhost", ".local", ".internal", ".localdomain"];
+    let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+    host.contains('.') && !OWN.iter().any(|ending| host.ends_with(ending))
 }
 
 /// After the name was looked up, in every mode: the addresses that may be connected to.
@@ -155,6 +166,12 @@ mod tests {
         assert_eq!(denial.grant.as_deref(), Some("ostler campaign set shop net.allow+=evil.example"));
         let denial = permit(&provider, &tunnel("2606:2800::1", 443)).unwrap_err();
         assert_eq!(denial.grant, None, "a list has no such addresses");
+        for nobody_helps in
+            ["127.0.0.1", "10.0.0.7", "169.254.169.254", "::1", "localhost", "db", "x.localhost"]
+        {
+            let denial = permit(&provider, &tunnel(nobody_helps, 443)).unwrap_err();
+            assert_eq!(denial.grant, None, "{nobody_helps}");
+        }
     }
 
     #[test]
