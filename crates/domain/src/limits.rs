@@ -152,6 +152,10 @@ pub const CALL_BYTES: usize = 64 * 1024;
 pub const CALL_TEXT_BYTES: usize = 16 * 1024;
 /// Connections of one session at a time; more wait to be accepted.
 pub const CALL_CONNECTIONS: usize = 16;
+/// So many denials of one session are in the audit log; all of them are events.
+pub const AUDITED_DENIALS: u32 = 1_000;
+/// A connection that has not shown the session's token by then makes room for another.
+pub const CALL_TOKEN_TIME: Duration = Duration::from_secs(5);
 /// Calls of one session: a burst, then a steady rate. An agent that calls faster waits for its answers.
 pub const CALLS_BURST: u64 = 64;
 pub const CALLS_PER_SECOND: u64 = 8;

@@ -10,7 +10,8 @@ use std::time::Instant;
 
 use ostler_domain::call::{CallLine, Reply};
 use ostler_domain::limits::{
-    CALL_BYTES, CALL_CONNECTIONS, CALL_WAITING_BYTES, CALLS_BURST, CALLS_PER_SECOND, CALLS_WAITING,
+    CALL_BYTES, CALL_CONNECTIONS, CALL_TOKEN_TIME, CALL_WAITING_BYTES, CALLS_BURST, CALLS_PER_SECOND,
+    CALLS_WAITING,
 };
 use ostler_domain::{Reason, Refusal};
 use ostler_tape::launch::IntakeLimits;
@@ -49,6 +50,7 @@ struct Door {
 #[derive(Debug)]
 struct Connection {
     stream: UnixStream,
+    opened: Instant,
     /// Whether it has shown the token.
     is_known: bool,
     /// Read, and not on the tape.
@@ -90,6 +92,7 @@ impl Calls {
     /// Watches exactly what may be read or written now.
     pub(crate) fn settle(&mut self, poller: &Poller, may_tape: bool, now: Instant) -> io::Result<()> {
         let may_read = may_tape && self.bucket.allowance(now) > 0;
+        self.connections.retain(|_, connection| connection.silent_until().is_none_or(|until| now < until));
         if let Some(door) = &mut self.door {
             let wanted = may_read && self.connections.len() < CALL_CONNECTIONS;
             if wanted != door.is_watched {
@@ -108,7 +111,9 @@ impl Calls {
     }
 
     pub(crate) fn wake_at(&self) -> Option<Instant> {
-        self.door.as_ref().and_then(|_| self.bucket.wake_at())
+        self.door.as_ref()?;
+        let silent = self.connections.values().filter_map(Connection::silent_until).min();
+        [self.bucket.wake_at(), silent].into_iter().flatten().min()
     }
 
     pub(crate) fn accept(&mut self) {
@@ -171,6 +176,7 @@ impl Connection {
     fn new(stream: UnixStream) -> Connection {
         Connection {
             stream,
+            opened: Instant::now(),
             is_known: false,
             text: Vec::new(),
             waiting: Vec::new(),
@@ -232,6 +238,12 @@ impl Connection {
             self.waiting.clear();
             self.is_ending = true;
         }
+    }
+
+    /// How long it may stay without having shown the token. A line that waits for us is its word.
+    fn silent_until(&self) -> Option<Instant> {
+        let is_silent = !self.is_known && !self.is_ending && !self.text.contains(&b'\n');
+        is_silent.then(|| self.opened + CALL_TOKEN_TIME)
     }
 
     fn is_over(&self) -> bool {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use ostler_domain::Reason;
 use ostler_domain::call::{CallLine, Reply};
-use ostler_domain::limits::{CALL_BYTES, CALL_CONNECTIONS, CALLS_BURST};
+use ostler_domain::limits::{CALL_BYTES, CALL_CONNECTIONS, CALL_TOKEN_TIME, CALLS_BURST};
 use ostler_tape::frame::Phase;
 use ostler_tape::{KeeperNote, Stream, ToKeeper, socket};
 
@@ -205,4 +205,18 @@ print(f.readline(), end=\"\")'"
     assert_eq!(session.text(Stream::Call), ["inside"], "{:?}", session.text(Stream::Err));
     let out = session.text(Stream::Out);
     assert!(out[0].contains(r#""taped":{"daemon":false}"#), "{out:?}");
+}
+
+/// Whoever holds all connections and says nothing keeps nobody else from calling for long.
+#[test]
+fn who_does_not_show_the_token_in_time_makes_room() {
+    let session = session(WAIT).start();
+    session.wait_for_line("ready");
+    let began = Instant::now();
+    let silent: Vec<Caller> = (0..CALL_CONNECTIONS).map(|_| Caller::silent(&session)).collect();
+    let mut known = Caller::new(&session);
+    known.say(r#"{"note":{"text":"hi"}}"#);
+    assert!(matches!(known.reply(), Reply::Taped { .. }));
+    assert!(began.elapsed() < CALL_TOKEN_TIME * 4, "{:?}", began.elapsed());
+    drop(silent);
 }
