@@ -9,9 +9,11 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use ostler_domain::{Policy, Time, event::By};
+use ostler_domain::{Policy, Time};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+use crate::Change;
 
 /// A line's hash before there is a line.
 const BEGINNING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -24,11 +26,38 @@ pub(crate) enum Decision {
     Denied,
 }
 
+/// By which way somebody came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Door {
+    /// The control socket: a person.
+    Control,
+    /// A session: its agent.
+    Session,
+    /// Nobody came: Ostler's own doing.
+    None,
+}
+
+/// Who it was.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Who<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) pid: Option<u32>,
+    pub(crate) door: Door,
+}
+
+impl<'a> Who<'a> {
+    pub(crate) fn of(change: &'a Change) -> Self {
+        let door = if change.pid.is_some() { Door::Control } else { Door::None };
+        Self { name: &change.by.0, pid: change.pid, door }
+    }
+}
+
 /// One decision.
 #[derive(Debug)]
 pub(crate) struct Entry<'a> {
     pub(crate) time: Time,
-    pub(crate) actor: &'a By,
+    pub(crate) actor: Who<'a>,
     /// `session.start`, `campaign.set`, `command`, `halt`, …
     pub(crate) action: &'static str,
     pub(crate) object: String,
@@ -42,6 +71,10 @@ pub(crate) struct Entry<'a> {
 struct Written {
     time_us: i64,
     actor: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pid: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    door: Option<Door>,
     action: String,
     object: String,
     decision: Decision,
@@ -83,7 +116,9 @@ impl Audit {
         };
         let written = Written {
             time_us: entry.time.micros(),
-            actor: entry.actor.0.clone(),
+            actor: entry.actor.name.to_owned(),
+            pid: entry.actor.pid,
+            door: Some(entry.actor.door),
             action: entry.action.to_owned(),
             object: entry.object.clone(),
             decision: entry.decision,
@@ -142,12 +177,12 @@ fn first_broken(path: &Path) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn entry(by: &By, object: &str) -> impl Fn(&Audit) {
-        let (by, object) = (by.clone(), object.to_owned());
+    fn entry(object: &str) -> impl Fn(&Audit) {
+        let object = object.to_owned();
         move |audit| {
             audit.write(&Entry {
                 time: Time::from_micros(7),
-                actor: &by,
+                actor: Who { name: "ann", pid: Some(7), door: Door::Control },
                 action: "command",
                 object: object.clone(),
                 decision: Decision::Denied,
@@ -160,11 +195,10 @@ mod tests {
     #[test]
     fn a_line_that_was_changed_or_cut_out_shows() {
         let dir = tempfile::tempdir().unwrap();
-        let by = By("ann".to_owned());
         for round in 0..2 {
             // The chain goes on over a restart.
             let audit = Audit::below(dir.path());
-            (0..3).for_each(|n| entry(&by, &format!("{round}.{n}"))(&audit));
+            (0..3).for_each(|n| entry(&format!("{round}.{n}"))(&audit));
         }
         let path = dir.path().join("audit.jsonl");
         assert_eq!(first_broken(&path), None);

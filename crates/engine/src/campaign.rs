@@ -14,7 +14,7 @@ use ostler_store::{Commit, CommitError, Urgency};
 
 use crate::{
     Change, Engine,
-    audit::{Decision, Entry},
+    audit::{Decision, Entry, Who},
     clock::entropy,
     confine::found_presets,
 };
@@ -164,7 +164,7 @@ impl Engine {
     fn note(&self, change: &Change, action: &'static str, campaign: &Campaign, what: String) {
         self.shared.audit.write(&Entry {
             time: self.shared.clock.now().wall,
-            actor: &change.by,
+            actor: Who::of(change),
             action,
             object: format!("{}: {what}", campaign.name),
             decision: Decision::Allowed,

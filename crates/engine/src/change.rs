@@ -7,6 +7,8 @@ use ostler_store::{RequestReply, Store};
 #[derive(Debug, Clone)]
 pub struct Change {
     pub by: By,
+    /// The process that asked, where one did.
+    pub pid: Option<u32>,
     pub request: Option<RequestId>,
     /// Keys of models that came along, for the agents that this starts.
     pub keys: CallerKeys,

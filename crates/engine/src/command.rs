@@ -17,7 +17,7 @@ use ostler_domain::{
 
 use crate::{
     Change, Engine,
-    audit::{Decision, Entry},
+    audit::{Decision, Entry, Who},
     campaign::check_same,
     confine::Confined,
 };
@@ -46,7 +46,7 @@ impl Engine {
         let decided = command::check(&wanted.argv, &campaign.policy, wanted.unlisted);
         self.shared.audit.write(&Entry {
             time: self.shared.clock.now().wall,
-            actor: &change.by,
+            actor: Who::of(&change),
             action: if wanted.unlisted { "command.unlisted" } else { "command" },
             object: format!(
                 "{}: {}",

@@ -7,7 +7,7 @@ use ostler_domain::{
     budget::{WhenUsedUp, unpriced},
     campaign::Campaign,
     denied::{Denied, DeniedKind},
-    event::{By, ConversationOpened, Tamper},
+    event::{ConversationOpened, Tamper},
     limits::MESSAGE_BYTES,
     policy::NetMode,
     provider::Settings,
@@ -21,7 +21,7 @@ use ostler_store::{Commit, CommitError, RequestReply, SessionCommit, Urgency};
 
 use crate::{
     Change, Engine,
-    audit::{Decision, Entry},
+    audit::{Decision, Entry, Who},
     campaign::{check_same, tracked_hidden},
     clock::entropy,
     upstream,
@@ -74,6 +74,15 @@ impl Engine {
         let provider = self.shared.provider(&wanted.provider)?;
         check_texts(&wanted)?;
         if let Err(refusal) = check_environment(&wanted) {
+            self.shared.audit.write(&Entry {
+                time: self.shared.clock.now().wall,
+                actor: Who::of(&change),
+                action: "session.create",
+                object: campaign.name.to_string(),
+                decision: Decision::Denied,
+                reason: refusal.message.clone(),
+                policy: Some(&campaign.policy),
+            });
             self.record_denied(DeniedKind::Policy, refusal.message.clone(), "environment", &refusal).await;
             return Err(refusal);
         }
@@ -129,7 +138,7 @@ impl Engine {
         let messages = wanted.prompt.iter().map(|text| (new_message(now, text), None)).collect();
         let done = change.done(&fingerprint, id.to_string());
         let created = created(&campaign, config, self.shared.sandbox(), place);
-        match self.record_session(created, messages, vec![opened], &change.by, done).await {
+        match self.record_session(created, messages, vec![opened], &change, done).await {
             Err(CommitError::RequestDone { reply, .. }) => self.session(&reply).await,
             Err(error) => Err(error.into()),
             Ok(view) => {
@@ -146,7 +155,7 @@ impl Engine {
         created: Created,
         messages: Vec<(Message, Option<SessionId>)>,
         node_events: Vec<Event>,
-        by: &By,
+        change: &Change,
         request: Option<RequestReply>,
     ) -> Result<View, CommitError> {
         let now = self.shared.clock.now().wall;
@@ -155,7 +164,7 @@ impl Engine {
             Sandbox::On => tracked_hidden(&created.config.working_dir, &created.policy).await,
             Sandbox::Off => Vec::new(),
         };
-        let mut events = create(created, messages, by);
+        let mut events = create(created, messages, &change.by);
         if !tracked.is_empty() {
             events.push(Event::HiddenTracked(Tamper { names: tracked }));
         }
@@ -180,7 +189,7 @@ impl Engine {
         self.shared.store.commit(commit).await?;
         self.shared.audit.write(&Entry {
             time: now,
-            actor: by,
+            actor: Who::of(change),
             action: "session.create",
             object: format!("{id} {} {}", view.name, view.provider),
             decision: Decision::Allowed,

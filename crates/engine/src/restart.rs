@@ -140,7 +140,7 @@ pub(crate) async fn go_on(shared: &Arc<Shared>, id: SessionId) -> Result<(), Ref
     let Some(loaded) = shared.store.load_session(id).await? else { return Ok(()) };
     let by_person = loaded.state.stop().is_some_and(|stop| stop.rule == StopRule::Restart);
     let short_lives = if by_person { 0 } else { loaded.state.short_lives() };
-    let change = Change { by: By::ostler(), request: None, keys: CallerKeys::default() };
+    let change = Change { by: By::ostler(), pid: None, request: None, keys: CallerKeys::default() };
     let next = Next { short_lives, message: None, model: None };
     record(&engine, &loaded.state, next, &change, |_| None).await?;
     Ok(())
@@ -183,7 +183,7 @@ async fn record(
     let config = Config { model, ..before.config.clone() };
     let created = created(&campaign, config, engine.shared.sandbox(), place);
     let preview = State::new(created.clone(), now).view();
-    match engine.record_session(created, messages, Vec::new(), &change.by, done(&preview)).await {
+    match engine.record_session(created, messages, Vec::new(), &change, done(&preview)).await {
         Ok(view) => {
             engine.shared.keys.hand_on(before.id, id);
             engine.shared.bring_keys(id, &before.config.provider, &change.keys)?;

@@ -13,20 +13,22 @@ use tonic::{Request, Status};
 #[derive(Debug, Clone)]
 pub(crate) struct Peer {
     uid: Option<u32>,
+    pid: Option<u32>,
     allowed: Result<(), &'static str>,
 }
 
 impl Peer {
     pub(crate) fn of(stream: &UnixStream) -> Self {
         let Ok(credentials) = stream.peer_cred() else {
-            return Self { uid: None, allowed: Err("the kernel does not say who it is") };
+            return Self { uid: None, pid: None, allowed: Err("the kernel does not say who it is") };
         };
         let allowed = match credentials.pid() {
             _ if credentials.uid() != geteuid().as_raw() => Err("it belongs to another user"),
             Some(pid) => same_user_namespace(pid),
             None => Err("its process is not visible from here"),
         };
-        Self { uid: Some(credentials.uid()), allowed }
+        let pid = credentials.pid().and_then(|pid| u32::try_from(pid).ok());
+        Self { uid: Some(credentials.uid()), pid, allowed }
     }
 }
 
@@ -61,6 +63,11 @@ pub(crate) fn check(request: Request<()>) -> Result<Request<()>, Status> {
 pub(crate) fn by<T>(request: &Request<T>) -> By {
     let uid = request.extensions().get::<Peer>().and_then(|peer| peer.uid);
     By(uid.map_or_else(|| "unknown".to_owned(), |uid| login(uid).unwrap_or_else(|| format!("uid {uid}"))))
+}
+
+/// The process that made the connection.
+pub(crate) fn pid<T>(request: &Request<T>) -> Option<u32> {
+    request.extensions().get::<Peer>().and_then(|peer| peer.pid)
 }
 
 fn login(uid: u32) -> Option<String> {

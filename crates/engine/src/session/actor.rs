@@ -22,6 +22,7 @@ use tokio::{
 
 use super::{
     commits::{Commits, Draft, InFlight, Reply},
+    guarding::denied_in,
     intake::{Intake, Taken},
     keeping::Keeping,
     spending::Spending,
@@ -384,6 +385,7 @@ impl Actor {
         }
         let view = Arc::new(self.state.view());
         let spends = draft.events.iter().any(|(_, event)| matches!(event, Event::UsageRecorded(_)));
+        let denied = denied_in(&draft.events);
         let expected_seq = self.state.session_seq() - draft.events.len() as u64;
         let outbox = draft.outbox.clone();
         let commit = Commit {
@@ -411,6 +413,7 @@ impl Actor {
             view,
             tape_offset,
             spends,
+            denied,
         });
     }
 
@@ -437,6 +440,7 @@ impl Actor {
                 for effect in commit.effects {
                     self.carry_out(effect).await;
                 }
+                self.audit_denied(&commit.denied);
                 if commit.spends {
                     self.shared.accounts.changed(self.handle.campaign);
                 }

@@ -4,6 +4,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use ostler_domain::{
     Event, Refusal, Time,
+    denied::Denied,
     session::{Effect, View},
 };
 use ostler_store::{CommitError, Committed, OutboxRow};
@@ -38,6 +39,8 @@ pub(super) struct InFlight {
     pub(super) tape_offset: u64,
     /// Whether it says what model calls took.
     pub(super) spends: bool,
+    /// What a rule of ours did not let the agent do.
+    pub(super) denied: Vec<Denied>,
 }
 
 /// The row of commits under way.

@@ -146,7 +146,10 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
     manager.say_ending();
     tracing::info!(by = wish.by.0, wish.stop_sessions, "asked to stop");
     engine
-        .leave(wish.stop_sessions, Change { by: wish.by, request: None, keys: CallerKeys::default() })
+        .leave(
+            wish.stop_sessions,
+            Change { by: wish.by, pid: None, request: None, keys: CallerKeys::default() },
+        )
         .await;
     // Calls that are being answered get their answer; watchers would stay for ever.
     let _ = tokio::time::timeout(LAST_ANSWERS, door).await;

@@ -66,6 +66,10 @@ async fn a_denied_connection_is_answered_and_recorded_with_its_words() {
         };
         assert_eq!(denied(&events), [wanted]);
         assert_eq!(view.denied, 1);
+        let audit = std::fs::read_to_string(home.home.state().join("audit.jsonl")).unwrap();
+        let door = |door: &str| audit.contains(&format!(r#""door":"{door}""#));
+        assert!(audit.contains(r#""object":"network "#) && door("session") && door("control"), "{audit}");
+        assert!(audit.contains(r#""pid":"#), "{audit}");
         let output = events.iter().find_map(|recorded| match &recorded.event {
             Event::AgentToolResult(result) => Some(result.output.clone()),
             _ => None,

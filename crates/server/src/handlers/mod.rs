@@ -20,7 +20,12 @@ use crate::peer;
 /// Who asks for a change, and under which id.
 fn change<T>(request: &Request<T>, request_id: &str) -> Result<Change, Status> {
     let request_id = from_proto::request_id(request_id).map_err(invalid)?;
-    Ok(Change { by: peer::by(request), request: request_id, keys: CallerKeys::default() })
+    Ok(Change {
+        by: peer::by(request),
+        pid: peer::pid(request),
+        request: request_id,
+        keys: CallerKeys::default(),
+    })
 }
 
 /// The same, with the keys that came along.
