@@ -121,7 +121,9 @@ async fn take_all(home: &Home) -> Outcome<Ingested> {
     let threads = procfs::since(&before, &procfs::threads(own));
     adopting.await??;
     drop(watch);
-    engine.leave(false, Change { by: By::ostler(), request: None, keys: CallerKeys::default() }).await;
+    engine
+        .leave(false, Change { by: By::ostler(), pid: None, request: None, keys: CallerKeys::default() })
+        .await;
     let written = threads.get("ostler-write").map_or(0.0, |used| used.written as f64 / events as f64);
     Ok(Ingested { per_second: events as f64 / span.as_secs_f64(), written, span, threads })
 }

@@ -183,7 +183,7 @@ async fn record(
     let config = Config { model, ..before.config.clone() };
     let created = created(&campaign, config, engine.shared.sandbox(), place);
     let preview = State::new(created.clone(), now).view();
-    match engine.record_session(created, messages, Vec::new(), &change, done(&preview)).await {
+    match engine.record_session(created, messages, Vec::new(), change, done(&preview)).await {
         Ok(view) => {
             engine.shared.keys.hand_on(before.id, id);
             engine.shared.bring_keys(id, &before.config.provider, &change.keys)?;
