@@ -7,13 +7,14 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use ostler_domain::confinement::Confinement;
-use rustix::fs::{FileType, Mode, fstat};
+use rustix::fs::{FileType, Gid, Mode, Uid, fchown, fstat};
 use rustix::process::{ioctl_tiocsctty, setsid, umask};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use rustix::thread::set_no_new_privs;
 use seccompiler::BpfProgram;
 
 use crate::channel::{InitReport, Order, send_observer, send_report};
+use crate::identity::Ids;
 use crate::refusal::{OrRefuse, Refusal, Stage};
 use crate::{landlock, limits, observe, seccomp, sys};
 
@@ -26,6 +27,22 @@ pub(crate) struct Stdio {
     pub(crate) stdin: OwnedFd,
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,
+}
+
+impl Stdio {
+    /// Programs open their own streams by name, `/dev/stderr`, for which these must be theirs.
+    pub(crate) fn give_to(&self, Ids { uid, gid }: Ids) -> Result<(), Refusal> {
+        let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+        for stream in [&self.stdin, &self.stdout, &self.stderr] {
+            // Only pipes: whatever else it is has an owner of its own.
+            let is_pipe = fstat(stream).is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_fifo());
+            if is_pipe {
+                fchown(stream, Some(uid), Some(gid))
+                    .or_refuse(Stage::Identity, "giving the agent its streams")?;
+            }
+        }
+        Ok(())
+    }
 }
 
 pub(crate) fn run(

@@ -57,7 +57,7 @@ pub(crate) fn run() -> ExitCode {
     let no_sandbox = || Refusal::new(Stage::Document, "the order describes no sandbox", "");
     let mut stdio = Stdio { stdin, stdout, stderr };
     let started = order.confinement.as_ref().ok_or_else(no_sandbox).and_then(|confinement| {
-        let house = make(confinement)?;
+        let house = make(confinement, &stdio)?;
         if let Some(size) = order.terminal {
             stdio = terminal::open(size, io::stdin())?;
         }
@@ -93,7 +93,7 @@ fn enter_later(order: &Order, exec_status: &mut ExecStatus) -> Vec<File> {
 }
 
 /// Goes inside, and makes everything there except for what takes a process of the new pid namespace.
-fn make(confinement: &Confinement) -> Result<House, Refusal> {
+fn make(confinement: &Confinement, stdio: &Stdio) -> Result<House, Refusal> {
     if let Some(fault) = confinement.fault() {
         return Err(Refusal::new(Stage::Document, fault, "daemon and keeper must be the same program"));
     }
@@ -104,6 +104,7 @@ fn make(confinement: &Confinement) -> Result<House, Refusal> {
     let sources = sources::of(confinement);
     if identity.daemon_is_root {
         sources::stage(&sources, confinement, &identity)?;
+        stdio.give_to(identity.outside)?;
         identity.assume()?;
     }
     namespaces::leave_host(&identity, confinement)?;

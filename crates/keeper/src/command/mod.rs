@@ -28,6 +28,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 use self::carry::Carriers;
 use self::observe::Watch;
 use self::screen::Screen;
+use crate::log::log;
 use crate::process::Process;
 use crate::signals;
 
@@ -168,6 +169,7 @@ impl Running {
                         observe.watch = Some(Watch::new(listener, observe.confinement.clone()));
                     }
                 }
+                Received::Message(InitReport::Breached { why }) => log!("the command is ended: {why}"),
                 Received::Message(_) | Received::Listener(_) => {}
                 Received::Closed => break None,
                 Received::NotYet => self.listen()?,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 
-use crate::support::{Campaign, each_way};
+use crate::support::{Campaign, Way, each_way, we_are_root};
 
 #[test]
 fn a_program_runs_and_its_end_is_told() {
@@ -37,6 +37,18 @@ fn there_are_three_descriptors_and_no_terminal() {
         // The fourth is the listing itself.
         assert_eq!(campaign.run("ls /proc/self/fd | tr '\\n' ' '"), "0 1 2 3");
         assert_eq!(campaign.run("echo x 2>/dev/null >/dev/tty || echo none"), "none");
+    });
+}
+
+#[test]
+fn a_programs_own_streams_can_be_opened_by_name() {
+    each_way(|way| {
+        if way == Way::User && we_are_root() {
+            // The streams are made by this test: they are root's, as no user's keeper would make them.
+            return;
+        }
+        let campaign = Campaign::new(way);
+        assert_eq!(campaign.run("echo out >/dev/stdout; echo err | tee /dev/stderr >/dev/null"), "out");
     });
 }
 
