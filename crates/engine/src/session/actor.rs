@@ -3,26 +3,23 @@
 use std::{collections::VecDeque, path::PathBuf, sync::Arc, time::Duration};
 
 use ostler_domain::{
-    CampaignId, Event, Refusal, SessionId,
+    CampaignId, Refusal, SessionId,
     event::By,
     gateway::Allowance,
-    limits::{ACTOR_INBOX, SNAPSHOT_EVENTS, TAPE_BATCH_BYTES},
+    limits::{ACTOR_INBOX, TAPE_BATCH_BYTES},
     session::{
         AgentRequest, CampaignUse, Context, Effect, Input, Report, Request, Restart, State, View, decide,
     },
 };
 use ostler_providers::{Provider, Say};
-use ostler_store::{
-    Commit, CommitError, Committed, LoadedSession, OutboxRow, RequestReply, SessionCommit, Urgency,
-};
+use ostler_store::{LoadedSession, OutboxRow, RequestReply, Urgency};
 use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, sleep_until},
 };
 
 use super::{
-    commits::{Commits, Draft, InFlight, Reply},
-    guarding::denied_in,
+    commits::{Commits, Draft, Reply},
     intake::{Intake, Taken},
     keeping::Keeping,
     spending::Spending,
@@ -39,7 +36,7 @@ use crate::{
 /// Tape commits under way at once: one becoming durable while the next is read.
 const TAPE_COMMITS: usize = 2;
 /// Pause before an actor whose commit failed begins again.
-const AFTER_FAILURE: Duration = Duration::from_secs(1);
+pub(super) const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// What an actor is asked.
 pub(crate) enum Command {
@@ -111,17 +108,17 @@ pub(crate) struct Actor {
     pub(super) is_caught_up: bool,
     /// Durable, not yet read back from the tape.
     pub(super) outbox: VecDeque<OutboxRow>,
-    next_input_no: u64,
+    pub(super) next_input_no: u64,
     /// The last input whose record was taken in.
     pub(super) taped_input_no: u64,
-    commits: Commits,
-    timers: Timers,
-    inbox: mpsc::Receiver<Command>,
+    pub(super) commits: Commits,
+    pub(super) timers: Timers,
+    pub(super) inbox: mpsc::Receiver<Command>,
     pub(super) handle: Handle,
     /// The event at which the state was last kept.
-    snapshot_seq: u64,
+    pub(super) snapshot_seq: u64,
     /// Up to here closed segments were compressed.
-    tidied: u64,
+    pub(super) tidied: u64,
     /// No tape is read before this moment: the last commit failed.
     pub(super) not_before: Option<Instant>,
 }
@@ -372,138 +369,7 @@ impl Actor {
         }
     }
 
-    async fn submit(
-        &mut self,
-        draft: Draft,
-        urgency: Urgency,
-        taped_input: Option<u64>,
-        done: Option<RequestReply>,
-    ) {
-        if let Some(taped) = taped_input {
-            self.taped_input_no = taped;
-            self.outbox.retain(|row| row.input_no > taped);
-        }
-        let view = Arc::new(self.state.view());
-        let spends = draft.events.iter().any(|(_, event)| matches!(event, Event::UsageRecorded(_)));
-        let denied = denied_in(&draft.events);
-        let expected_seq = self.state.session_seq() - draft.events.len() as u64;
-        let outbox = draft.outbox.clone();
-        let commit = Commit {
-            urgency,
-            node_events: Vec::new(),
-            session: Some(SessionCommit {
-                id: self.id,
-                expected_seq,
-                events: draft.events,
-                view: Arc::clone(&view),
-                tape: Some(self.intake.mark()),
-                outbox: draft.outbox,
-                outbox_done: taped_input,
-                snapshot: self.snapshot_if_due(),
-            }),
-            request: done,
-        };
-        let answer = self.shared.store.submit(commit).await;
-        let tape_offset = self.intake.offset();
-        self.commits.push(InFlight {
-            answer,
-            outbox,
-            effects: draft.effects,
-            replies: draft.replies,
-            view,
-            tape_offset,
-            spends,
-            denied,
-        });
-    }
-
-    /// The state, when so much has happened since the last one that the next start would feel it.
-    fn snapshot_if_due(&mut self) -> Option<String> {
-        let seq = self.state.session_seq();
-        if seq < self.snapshot_seq + SNAPSHOT_EVENTS || self.state.is_ended() {
-            return None;
-        }
-        self.snapshot_seq = seq;
-        Some(self.state.snapshot())
-    }
-
-    /// A commit was answered: what follows from it may happen now.
-    async fn settled(&mut self, answer: Result<Committed, CommitError>, commit: InFlight) {
-        match answer {
-            Ok(_) => {
-                crate::fault::point("before-effects");
-                for reply in commit.replies {
-                    let _ = reply.send(Ok(View::clone(&commit.view)));
-                }
-                self.outbox.extend(commit.outbox);
-                self.send_outbox().await;
-                for effect in commit.effects {
-                    self.carry_out(effect).await;
-                }
-                self.audit_denied(&commit.denied);
-                if commit.spends {
-                    self.shared.accounts.changed(self.handle.campaign);
-                }
-                if tidy::is_due(self.tidied, commit.tape_offset) {
-                    self.tidied = commit.tape_offset;
-                    tidy::compress(self.dir.clone(), Closed::Before(commit.tape_offset));
-                }
-            }
-            Err(error) => self.begin_again(error, commit).await,
-        }
-    }
-
-    /// A commit failed: nothing of it is true. Forgets what was thought and goes on from the store.
-    async fn begin_again(&mut self, error: CommitError, failed: InFlight) {
-        tracing::warn!(session = %self.id, %error, "a commit failed; going on from the record");
-        let mut waiting = failed.replies;
-        let mut effects = failed.effects;
-        for (_, commit) in self.commits.settle().await {
-            waiting.extend(commit.replies);
-            effects.extend(commit.effects);
-        }
-        let done_all_the_same = self.end_all_the_same(effects).await;
-        for reply in waiting {
-            let refusal = Refusal::from(error.clone());
-            let _ = reply.send(Err(if done_all_the_same {
-                refusal.because(
-                    "the agent is being ended or frozen all the same; it is recorded when that is possible",
-                )
-            } else {
-                refusal
-            }));
-        }
-        self.not_before = Some(Instant::now() + AFTER_FAILURE);
-        match self.shared.store.load_session(self.id).await {
-            Ok(Some(loaded)) => match open_intake(&self.dir, self.provider.as_ref(), &loaded) {
-                Ok(intake) => {
-                    self.next_input_no = loaded.last_input_no + 1;
-                    self.state = loaded.state;
-                    self.outbox = loaded.outbox.into();
-                    self.intake = intake;
-                    self.repeat_effects().await;
-                }
-                Err(refusal) => tracing::error!(session = %self.id, %refusal, "the tape cannot be opened"),
-            },
-            Ok(None) => tracing::error!(session = %self.id, "the session is not in the record"),
-            Err(error) => tracing::error!(session = %self.id, %error, "the record cannot be read"),
-        }
-    }
-
-    /// A disk that is full must not keep an agent alive: whoever asked for its end or its stillness gets it, and
-    /// the keeper's exit record says so later.
-    async fn end_all_the_same(&mut self, effects: Vec<Effect>) -> bool {
-        let mut done = false;
-        for effect in effects {
-            if matches!(effect, Effect::Stop(..) | Effect::Freeze(true)) {
-                self.carry_out(effect).await;
-                done = true;
-            }
-        }
-        done
-    }
-
-    async fn carry_out(&mut self, effect: Effect) {
+    pub(super) async fn carry_out(&mut self, effect: Effect) {
         match effect {
             Effect::Spawn { attempt } => self.spawn_keeper(attempt),
             Effect::Freeze(on) => self.freeze(on).await,
@@ -532,7 +398,7 @@ impl Actor {
     }
 }
 
-fn open_intake(
+pub(super) fn open_intake(
     dir: &std::path::Path,
     provider: &dyn Provider,
     loaded: &LoadedSession,

@@ -14,6 +14,7 @@ mod commits;
 mod guarding;
 mod intake;
 mod keeping;
+mod settling;
 mod spending;
 mod timers;
 

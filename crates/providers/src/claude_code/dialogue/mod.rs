@@ -7,11 +7,12 @@
 mod said;
 mod told;
 mod tools;
+mod turns;
 mod usage;
 
 use ostler_domain::{
-    MessageId, Time,
-    event::{Action, AgentRetrying, AskKind, ContextCompacted, StopReason, Text, ToolCall, ToolResult},
+    MessageId,
+    event::{Action, AgentRetrying, AskKind, ContextCompacted, Text, ToolCall, ToolResult},
     session::{AgentRequest, Begin, Report},
     text::one_line,
 };
@@ -20,10 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::{
-    said::{
-        Assistant, Block, Content, Delta, RateLimitInfo, Request, Response, Said, StreamEvent, System,
-        TurnResult, User,
-    },
+    said::{Assistant, Block, Content, Delta, Request, Response, Said, StreamEvent, System, User},
     usage::Meter,
 };
 use crate::{Dialogue, DialogueState, Heard, Say, Terms, UnknownState, foreign};
@@ -358,90 +356,6 @@ impl State {
                 ),
                 Block::Text { .. } | Block::Thinking { .. } | Block::ToolResult { .. } | Block::Other => {}
             }
-        }
-    }
-
-    /// The limits of a subscription.
-    fn limited(&mut self, info: &RateLimitInfo, heard: &mut Vec<Heard>) {
-        let what = format!("{} limit", info.limit.replace('_', " "));
-        #[expect(clippy::cast_possible_truncation, reason = "seconds since 1970")]
-        let until = info.resets_at.map(|seconds| Time::from_micros((seconds * 1e6) as i64));
-        match (info.status.as_str(), info.utilization) {
-            ("rejected", _) => {
-                if let Some(turn) = &mut self.turn {
-                    turn.is_limited = until.is_some();
-                }
-                report(heard, Report::RateLimited { what, until });
-            }
-            ("allowed_warning", Some(used)) => {
-                report(heard, Report::Status(format!("{what}: {:.0} % used", used * 100.0)));
-            }
-            _ => {}
-        }
-    }
-
-    /// A turn begins, or a prompt is folded into the one that is open.
-    fn begin_turn(&mut self, uuids: &[String], heard: &mut Vec<Heard>) {
-        let is_new = self.turn.is_none();
-        let turn = self.turn.get_or_insert_default();
-        let is_named = |id: &&MessageId| uuids.contains(&told::message_uuid(**id)) && !turn.seen.contains(id);
-        let messages: Vec<MessageId> = self.prompts.iter().filter(is_named).copied().collect();
-        turn.seen.extend(&messages);
-        if is_new || !messages.is_empty() {
-            report(heard, Report::TurnStarted { messages });
-        }
-        if std::mem::take(&mut self.awaits_report) {
-            self.report_background(heard);
-        }
-    }
-
-    fn end_turn(&mut self, result: TurnResult, heard: &mut Vec<Heard>) {
-        if !self.is_ready && self.turn.is_none() && result.is_error {
-            return self.never_began(&result, heard);
-        }
-        let named =
-            result.user_message_uuids.clone().or_else(|| Some(vec![result.user_message_uuid.clone()?]));
-        // Older versions name nothing: what was delivered before is answered by this.
-        let named = named.unwrap_or_else(|| self.prompts.iter().map(|id| told::message_uuid(*id)).collect());
-        self.begin_turn(&named, heard);
-        for call in self.meter.settle(&result, self.opened.is_resumed) {
-            report(heard, Report::Usage(call));
-        }
-        let turn = self.turn.take().unwrap_or_default();
-        self.prompts.retain(|id| !turn.seen.contains(id));
-        let text = result.result.unwrap_or_default();
-        let reason = result.terminal_reason.as_deref().unwrap_or_default();
-        let stop_reason = match (result.is_error, reason.starts_with("aborted")) {
-            (false, _) => StopReason::Completed,
-            (true, true) => StopReason::Interrupted,
-            (true, false) => StopReason::Error,
-        };
-        match stop_reason {
-            StopReason::Completed if !turn.has_spoken && !text.is_empty() => {
-                report(heard, Report::Completion(text.into()));
-            }
-            StopReason::Error => {
-                let said = if text.is_empty() { result.errors.join("; ") } else { text };
-                let said = if said.is_empty() { result.subtype } else { said };
-                let status = result.api_error_status.map(|status| format!("{status}: ")).unwrap_or_default();
-                report(heard, Report::Error(foreign::error_words(&format!("{status}{said}"))));
-            }
-            StopReason::Completed | StopReason::Interrupted | StopReason::ProcessEnded => {}
-        }
-        report(heard, Report::TurnEnded { stop_reason });
-    }
-
-    /// It says why it does not start, and ends.
-    fn never_began(&mut self, result: &TurnResult, heard: &mut Vec<Heard>) {
-        let said = if result.errors.is_empty() {
-            result.result.clone().unwrap_or_default()
-        } else {
-            result.errors.join("; ")
-        };
-        if said.contains("No conversation found") {
-            report(heard, Report::ContextReset { why: said });
-        } else {
-            report(heard, Report::Error(said));
         }
     }
 }
