@@ -309,6 +309,7 @@ pub(crate) struct StatusForm {
     store: StoreForm,
     last_seq: u64,
     schema_version: u32,
+    memory_held_by: String,
 }
 
 #[derive(Serialize)]
@@ -349,6 +350,7 @@ impl StatusForm {
             },
             last_seq: status.last_seq,
             schema_version: status.schema_version,
+            memory_held_by: status.memory_held_by.clone(),
         }
     }
 }

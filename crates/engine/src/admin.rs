@@ -20,6 +20,8 @@ pub struct DaemonStatus {
     pub epoch: u64,
     pub sessions: u64,
     pub sessions_attached: u64,
+    /// What holds sessions to their memory limit.
+    pub memory_held_by: &'static str,
     pub halt: Option<Halt>,
     pub stats: Stats,
     pub schema_version: u32,
@@ -35,6 +37,7 @@ impl Engine {
             epoch: self.shared.epoch.current(),
             sessions,
             sessions_attached,
+            memory_held_by: self.shared.cgroups.memory_held_by(),
             halt: self.halted(),
             stats: self.shared.store.stats().await?,
             schema_version: ostler_store::SCHEMA_VERSION,

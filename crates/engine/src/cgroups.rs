@@ -56,6 +56,18 @@ impl Cgroups {
         Cgroups { unified, old, keepers }
     }
 
+    /// Who ends a session that takes more memory than it may.
+    pub(crate) fn memory_held_by(&self) -> &'static str {
+        if self.old.iter().any(|group| group.controller == Controller::Memory) {
+            return "cgroup v1";
+        }
+        let offers = |place: &PathBuf| {
+            let offered = fs::read_to_string(place.join("cgroup.subtree_control")).unwrap_or_default();
+            offered.split_whitespace().any(|one| one == name(Controller::Memory))
+        };
+        if self.unified.as_ref().is_some_and(offers) { "cgroup v2" } else { "keeper" }
+    }
+
     /// Puts a keeper where no restart of the daemon's unit looks for processes to end.
     pub(crate) fn take_in_keeper(&self, pid: u32) {
         if let Some(keepers) = &self.keepers

@@ -210,6 +210,9 @@ pub struct NodeStatus {
     pub last_seq: u64,
     /// The version of the store's form.
     pub schema_version: u32,
+    /// What holds sessions to their memory limit: `cgroup v2`, `cgroup v1` or `keeper`. Empty: an older daemon does not
+    /// say.
+    pub memory_held_by: String,
 }
 
 /// A halt in force.

@@ -286,6 +286,7 @@ mod tests {
             store: StoreSizes { database_bytes: 1 << 30, search_bytes: 1 << 20 },
             last_seq: 12_345,
             schema_version: 1,
+            memory_held_by: "cgroup v2".to_owned(),
         }
     }
 

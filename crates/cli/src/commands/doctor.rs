@@ -104,6 +104,16 @@ fn daemon(version: &str, status: &NodeStatus) -> Vec<Finding> {
         Finding::new(Verdict::Warn, "keepers", format!("{attached} of {} answer", status.live_sessions))
             .fix("ostler ls --attention detached")
     });
+    let held = match status.memory_held_by.as_str() {
+        "" => None,
+        "keeper" => {
+            Some("the keeper adds up what a session takes, once a second, and ends it above its limit")
+        }
+        _ => Some("the kernel holds sessions to their limits"),
+    };
+    findings.extend(
+        held.map(|held| Finding::new(Verdict::Ok, "memory", format!("{held} ({})", status.memory_held_by))),
+    );
     if let Some(halt) = &status.halt {
         let word = if halt.freeze { "frozen" } else { "halted" };
         findings.push(

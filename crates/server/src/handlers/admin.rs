@@ -52,6 +52,7 @@ impl AdminService for Served {
             },
             last_seq: status.stats.events,
             schema_version: status.schema_version,
+            memory_held_by: status.memory_held_by.to_owned(),
         };
         Ok(Response::new(to_proto::node_status(&status)))
     }

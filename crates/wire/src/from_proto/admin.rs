@@ -21,6 +21,7 @@ pub fn node_status(status: pb::GetStatusResponse) -> Result<NodeStatus> {
         started: required_time(status.started_time, "started_time")?,
         state_dir: status.state_dir,
         live_sessions: status.live_sessions,
+        memory_held_by: status.memory_held_by,
         detached_sessions: status.detached_sessions,
         halt: status.halt.map(halt_state).transpose().map_err(|e| e.within("halt"))?,
         store: store_sizes(required(status.store, "store")?),

@@ -19,6 +19,7 @@ pub fn node_status(status: &NodeStatus) -> pb::GetStatusResponse {
         started_time: Some(time(status.started)),
         state_dir: status.state_dir.clone(),
         live_sessions: status.live_sessions,
+        memory_held_by: status.memory_held_by.clone(),
         detached_sessions: status.detached_sessions,
         halt: status.halt.as_ref().map(halt_state),
         store: Some(store_sizes(status.store)),

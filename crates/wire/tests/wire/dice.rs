@@ -369,6 +369,7 @@ impl Dice {
             started: self.time(),
             state_dir: self.text(),
             live_sessions: self.number(),
+            memory_held_by: self.text(),
             detached_sessions: self.number(),
             halt: self.maybe(Self::halt_state),
             store: StoreSizes { database_bytes, search_bytes },
