@@ -83,8 +83,21 @@ impl Engine {
         Ok(told.iter().filter(|view| view.phase != Phase::Stopping).count() as u64)
     }
 
+    /// A daemon that has just started does not know all its sessions yet, and whoever stops everything means them too.
+    async fn wake_all(&self) {
+        let unended = self.shared.store.unended_sessions().await;
+        let unended = unended.inspect_err(|error| tracing::warn!(%error, "only known sessions are reached"));
+        let mut waking = JoinSet::new();
+        for id in unended.unwrap_or_default() {
+            let shared = self.shared.clone();
+            waking.spawn(async move { shared.wake(id).await });
+        }
+        waking.join_all().await;
+    }
+
     /// Asks every session at once, waits for all of them, and gives the rows of those that heard it.
     pub(crate) async fn tell_all(&self, request: impl Fn() -> Request, change: &Change) -> Vec<View> {
+        self.wake_all().await;
         let mut asked = JoinSet::new();
         for (_, handle) in self.shared.sessions.all() {
             let (request, by) = (request(), change.by.clone());

@@ -105,8 +105,8 @@ fn unusable(path: &Path, why: &str) -> Refusal {
 
 fn get(app: &App, document: &DocumentMut, key: Option<&str>) -> Result<u8, Failure> {
     let mut item = document.as_item();
-    for part in key.iter().flat_map(|key| key.split('.')) {
-        item = item.get(part).ok_or_else(|| {
+    for part in key.map(words).transpose()?.unwrap_or_default() {
+        item = item.get(&part).ok_or_else(|| {
             Refusal::new(
                 ostler_domain::Reason::InvalidArgument,
                 format!("{} is not set", key.unwrap_or_default()),
@@ -116,6 +116,7 @@ fn get(app: &App, document: &DocumentMut, key: Option<&str>) -> Result<u8, Failu
     }
     let text = match item.as_str() {
         Some(text) => text.to_owned(),
+        None if key.is_none() => document.to_string().trim().to_owned(),
         None => item.to_string().trim().to_owned(),
     };
     if app.ui.is_json() {
@@ -126,10 +127,20 @@ fn get(app: &App, document: &DocumentMut, key: Option<&str>) -> Result<u8, Failu
     Ok(exit_code::OK)
 }
 
-/// `providers`, the provider's name, and the rest of the key.
-fn parts(key: &str) -> Result<(&str, Vec<&str>), Refusal> {
-    let mut parts = key.split('.');
-    match (parts.next(), parts.next().filter(|name| !name.is_empty())) {
+/// The words of a key; one that has quotes is read as the file's own are.
+fn words(key: &str) -> Result<Vec<String>, Refusal> {
+    if !key.contains(['"', '\'']) {
+        return Ok(key.split('.').map(str::to_owned).collect());
+    }
+    let parsed = toml_edit::Key::parse(key)
+        .map_err(|error| Refusal::invalid(format!("{key} is no key")).because(error.to_string()))?;
+    Ok(parsed.iter().map(|word| word.get().to_owned()).collect())
+}
+
+/// The provider's name, and the rest of the key.
+fn parts(key: &str) -> Result<(String, Vec<String>), Refusal> {
+    let mut parts = words(key)?.into_iter();
+    match (parts.next().as_deref(), parts.next().filter(|name| !name.is_empty())) {
         (Some("providers"), Some(name)) => Ok((name, parts.collect())),
         _ => Err(Refusal::invalid(format!("\"{key}\" is no setting of a provider"))
             .because("this command changes providers.NAME.KEY; everything else is changed in the file itself")
@@ -139,6 +150,7 @@ fn parts(key: &str) -> Result<(&str, Vec<&str>), Refusal> {
 
 fn set(document: &mut DocumentMut, key: &str, text: &str) -> Result<(), Refusal> {
     let (name, rest) = parts(key)?;
+    let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
     let is_known = match rest.as_slice() {
         ["env", variable] => !variable.is_empty(),
         [field] => *field != "env" && Settings::KEYS.contains(field),
@@ -149,7 +161,7 @@ fn set(document: &mut DocumentMut, key: &str, text: &str) -> Result<(), Refusal>
             .because(format!("there are: {}", Settings::KEYS.join(", "))));
     }
     let mut table = document.entry("providers").or_insert_with(implicit);
-    for part in std::iter::once(&name).chain(&rest[..rest.len() - 1]) {
+    for part in std::iter::once(name.as_str()).chain(rest[..rest.len() - 1].iter().copied()) {
         let below =
             table.as_table_like_mut().ok_or_else(|| Refusal::invalid(format!("{part} is in no section")))?;
         table = below.entry(part).or_insert_with(|| Item::Table(Table::new()));
@@ -175,11 +187,11 @@ fn implicit() -> Item {
 
 fn unset(document: &mut DocumentMut, key: &str) -> Result<(), Refusal> {
     let (name, rest) = parts(key)?;
-    let mut path = vec!["providers", name];
+    let mut path = vec!["providers".to_owned(), name];
     path.extend(rest);
     let last = path.pop().unwrap_or_default();
     let mut item = document.as_item_mut();
-    for part in path {
+    for part in &path {
         item = match item.get_mut(part) {
             Some(below) => below,
             // It is not set already.
@@ -187,7 +199,7 @@ fn unset(document: &mut DocumentMut, key: &str) -> Result<(), Refusal> {
         };
     }
     if let Some(table) = item.as_table_like_mut() {
-        table.remove(last);
+        table.remove(&last);
     }
     Ok(())
 }
@@ -232,6 +244,7 @@ mod tests {
         let after = changed(before, "providers.codex.base_url", "http://127.0.0.1:1").unwrap();
         assert_eq!(after, format!("{before}base_url = \"http://127.0.0.1:1\"\n"));
         let other = changed(before, "providers.acp:opencode.args", "[\"acp\"]").unwrap();
+        assert_eq!(changed(before, "providers.\"acp:opencode\".args", "[\"acp\"]").unwrap(), other);
         assert_eq!(other, format!("{before}\n[providers.\"acp:opencode\"]\nargs = [\"acp\"]\n"));
         assert_eq!(
             changed("", "providers.claude-code.model", "5").unwrap(),

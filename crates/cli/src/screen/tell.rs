@@ -5,7 +5,7 @@ use ostler_domain::{
     denied::Denied,
     event::{Answer, BudgetReached, Raw, StopReason},
     gateway::Network,
-    session::{Ended, Restart, Sandbox},
+    session::{Ended, Hold, Restart, Sandbox},
     text::one_line,
 };
 
@@ -77,9 +77,18 @@ pub(super) fn tell(event: &Event) -> Told {
         Event::SessionPaused(paused) => Told::new("paused", format!("by {}", paused.by.0)).tone(Tone::Warn),
         Event::SessionResumed(resumed) => Told::new("resumed", format!("by {}", resumed.by.0)),
         Event::SessionHeld(held) => Told::new("held", &held.reason).tone(Tone::Warn),
-        Event::SessionReleased(released) => {
-            Told::new("released", format!("the {:?} hold is over", released.hold).to_lowercase())
-        }
+        Event::SessionReleased(released) => Told::new(
+            "released",
+            format!(
+                "the hold for {} is over",
+                match released.hold {
+                    Hold::Budget => "the budget",
+                    Hold::CampaignBudget => "the campaign's budget",
+                    Hold::Halt => "the halt",
+                    Hold::Disk => "the disk",
+                }
+            ),
+        ),
         Event::SessionStalled(stalled) => {
             Told::new("stalled", format!("watchdog {}: {}", stalled.watchdog.as_str(), stalled.evidence))
                 .tone(Tone::Warn)

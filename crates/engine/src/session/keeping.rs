@@ -87,7 +87,17 @@ impl Actor {
                 };
                 self.decided(Input::Request(request, by), &context).await;
             }
-            Phase::Starting | Phase::Live | Phase::Stopping => self.find_keeper().await,
+            Phase::Starting | Phase::Live => {
+                // Whoever halted everything meant those too that were not found yet.
+                let halt = self.shared.halt.borrow().clone();
+                if let Some(halt) = halt.filter(|_| self.state.holds().halt.is_none()) {
+                    let context = self.shared.context();
+                    let request = Request::Halt { freeze: halt.freeze };
+                    self.decided(Input::Request(request, halt.by), &context).await;
+                }
+                self.find_keeper().await;
+            }
+            Phase::Stopping => self.find_keeper().await,
             Phase::Ended => {}
         }
     }

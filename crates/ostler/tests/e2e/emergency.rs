@@ -219,3 +219,20 @@ async fn a_name_that_is_another_s_id_is_not_guessed() {
     let refused = client.session(&first.id.short()).await.unwrap_err();
     assert_eq!(refused.to_refusal().reason, Reason::Ambiguous);
 }
+
+#[tokio::test]
+async fn a_halt_reaches_those_whom_a_new_daemon_has_not_found_yet() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let mut sessions = Vec::new();
+    for _ in 0..12 {
+        sessions.push(at_work(&home, &client).await);
+    }
+    home.kill_daemon();
+    let client = Client::connect_or_start(&home.home, home.program()).await.unwrap();
+    client.halt(false, "fire").await.unwrap();
+    for session in sessions {
+        assert_eq!(home.ended(&session.to_string()).await.outcome, Some(Outcome::Killed));
+        assert!(home.session_processes(session).is_empty());
+    }
+}
