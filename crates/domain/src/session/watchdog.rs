@@ -66,14 +66,17 @@ impl State {
             Phase::Starting => of(Watchdog::Start, limits.start_us),
             Phase::Live => {
                 let turn = self.turn()?;
-                match self.stall() {
-                    Some(stall) if stall.rung == WatchdogRung::Park => None,
-                    Some(stall) => of(stall.watchdog, limits.rung_us),
-                    None if self.failing_since.is_some() => of(Watchdog::Retries, limits.retries_us),
-                    None if !turn.said_something => of(Watchdog::FirstOutput, limits.first_output_us),
-                    None if !turn.open_tools.is_empty() => of(Watchdog::Tool, limits.tool_us),
-                    None => of(Watchdog::Silent, limits.silent_us),
-                }
+                let (watchdog, micros) = match self.stall() {
+                    Some(stall) if stall.rung == WatchdogRung::Park => return None,
+                    Some(stall) => return of(stall.watchdog, limits.rung_us),
+                    None if self.failing_since.is_some() => (Watchdog::Retries, limits.retries_us),
+                    None if !turn.said_something => (Watchdog::FirstOutput, limits.first_output_us),
+                    None if !turn.open_tools.is_empty() => (Watchdog::Tool, limits.tool_us),
+                    None => (Watchdog::Silent, limits.silent_us),
+                };
+                // An agent that waits for the end of a limit, which was said, does what it should.
+                let limit = self.rate_limit().and_then(|limit| Some(limit.until?.since(limit.since)));
+                Some((watchdog, Duration::from_micros(micros) + limit.unwrap_or_default()))
             }
             Phase::Created | Phase::Stopping | Phase::Ended => None,
         }

@@ -247,3 +247,14 @@ fn a_turn_that_failed_of_a_limit_is_told_once_to_go_on() {
     assert_eq!(purse.count(Kind::MessageAccepted), 1, "once");
     assert_eq!(purse.state.limit_ends(), None);
 }
+
+#[test]
+fn a_watchdog_gives_an_agent_the_time_that_a_limit_takes() {
+    let patience = |retry_after_ms| {
+        let mut purse = Purse::of(created(RestartPolicy::Never, Approve::Ask, false, None));
+        purse.work();
+        purse.input(Input::Refused(Refused { status: 429, retry_after_ms, failure: String::new() })).unwrap();
+        purse.state.watchdog().unwrap().1
+    };
+    assert_eq!(patience(Some(60_000)), patience(None) + std::time::Duration::from_secs(60));
+}
