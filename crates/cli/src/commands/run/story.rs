@@ -20,6 +20,8 @@ pub(super) struct Story {
     questions: Vec<(ostler_domain::ApprovalId, String)>,
     denied: Vec<DeniedForm>,
     last_turn: Option<StopReason>,
+    /// What the agent last said had gone wrong.
+    error: Option<String>,
     ended: bool,
     /// Tokens were read off the wire.
     has_wire: bool,
@@ -79,6 +81,7 @@ impl Story {
                 grant: denied.grant.clone(),
             }),
             Event::UsageRecorded(used) => self.has_wire |= used.source == UsageSource::Wire,
+            Event::AgentError(said) | Event::ProviderAuthFailed(said) => self.error = Some(said.text.clone()),
             Event::TurnEnded(turn) => self.last_turn = Some(turn.stop_reason),
             Event::SessionStopped(_) | Event::SessionFailed(_) => self.ended = true,
             _ => {}
@@ -127,6 +130,8 @@ impl Story {
             name: session.name.as_str(),
             outcome: session.outcome.map(Outcome::as_str),
             exit,
+            last_turn: self.last_turn,
+            error: self.error.as_deref().filter(|_| exit != exit_code::OK),
             result: self.answer(),
             turns: session.turns,
             usage: session.usage,
@@ -160,6 +165,11 @@ pub(super) struct ResultForm<'a> {
     name: &'a str,
     outcome: Option<&'static str>,
     exit: u8,
+    /// How the last turn ended: a session may end as it should after one that did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_turn: Option<StopReason>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
     result: Option<&'a str>,
     turns: u32,
     usage: Usage,
@@ -187,6 +197,17 @@ mod tests {
 
     fn turn(stop_reason: StopReason) -> Event {
         Event::TurnEnded(TurnEnded { turn: 1, stop_reason })
+    }
+
+    #[test]
+    fn a_turn_that_failed_says_why() {
+        let mut story = Story::default();
+        story.take(&Event::AgentError(Text::from("400 no such model".to_owned())));
+        story.take(&turn(StopReason::Error));
+        let session = testing::fleet().remove(7);
+        let form = |exit| crate::output::to_json(&story.form(&session, exit, false));
+        assert!(form(10).contains(r#""last_turn":"error","error":"400 no such model""#), "{}", form(10));
+        assert!(!form(0).contains("no such model"));
     }
 
     #[test]
