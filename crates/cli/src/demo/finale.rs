@@ -166,8 +166,8 @@ pub(super) fn say_next(ui: &Ui) -> Result<(), Failure> {
     ui.data(&Line::new())?;
     let steps = [
         ("cd your-project", ""),
-        ("ostler campaign add .", "agents may then work in it"),
-        ("ostler run \"hello\"", "the scripted agent answers; real ones come with their providers"),
+        ("ostler init", "finds your agents, tries the sandbox, makes this directory a campaign"),
+        ("ostler run \"…\"", "starts one of them; -p names which"),
         ("ostler ls", "who runs, who needs you"),
     ];
     for (n, (command, effect)) in steps.into_iter().enumerate() {
