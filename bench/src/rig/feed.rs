@@ -225,6 +225,7 @@ impl Kept {
             agent: None,
             frozen: None,
             intake: Intake::Open,
+            gone: false,
         }
     }
 

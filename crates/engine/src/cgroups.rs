@@ -68,13 +68,9 @@ impl Cgroups {
         if self.unified.as_ref().is_some_and(offers) { "cgroup v2" } else { "keeper" }
     }
 
-    /// Puts a keeper where no restart of the daemon's unit looks for processes to end.
-    pub(crate) fn take_in_keeper(&self, pid: u32) {
-        if let Some(keepers) = &self.keepers
-            && let Err(error) = fs::write(keepers.join("cgroup.procs"), pid.to_string())
-        {
-            tracing::warn!(pid, %error, "the keeper stays in the daemon's group");
-        }
+    /// Where no restart of the daemon's unit looks for processes to end.
+    pub(crate) fn of_keepers(&self) -> Option<PathBuf> {
+        self.keepers.clone()
     }
 
     pub(crate) fn unified_of(&self, session: &SessionId) -> Option<PathBuf> {

@@ -55,7 +55,7 @@ impl Engine {
     async fn until_dead(&self, told: &[View]) -> u64 {
         let dying: Vec<SessionId> =
             told.iter().filter(|view| view.phase == Phase::Stopping).map(|view| view.id).collect();
-        let alive = || dying.iter().filter(|id| self.shared.sessions.get(id).is_some()).count();
+        let alive = || dying.iter().filter(|id| self.shared.sessions.has_agent(id)).count();
         let deadline = Instant::now() + DEAD_WITHIN;
         while alive() > 0 && Instant::now() < deadline {
             tokio::time::sleep(Duration::from_millis(5)).await;

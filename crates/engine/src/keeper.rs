@@ -17,8 +17,6 @@ use tokio::{
     time::timeout,
 };
 
-use crate::cgroups::Cgroups;
-
 /// How long a keeper may take to say that it is ready: it has opened a few files by then.
 const READY_WITHIN: Duration = Duration::from_secs(20);
 
@@ -71,11 +69,7 @@ pub(crate) fn make_dir(dir: &Path) -> io::Result<()> {
 }
 
 /// Starts a keeper and waits until it holds its lock and listens.
-pub(crate) async fn spawn(
-    program: &Program,
-    document: &LaunchDocument,
-    cgroups: &Cgroups,
-) -> Result<(), NotStarted> {
+pub(crate) async fn spawn(program: &Program, document: &LaunchDocument) -> Result<(), NotStarted> {
     let log = OpenOptions::new()
         .create(true)
         .append(true)
@@ -91,9 +85,6 @@ pub(crate) async fn spawn(
         .current_dir("/")
         .spawn()
         .map_err(|error| NotStarted::at("spawn", format!("the keeper cannot be started: {error}")))?;
-    if let Some(pid) = child.id() {
-        cgroups.take_in_keeper(pid);
-    }
     let status = child.stdout.take();
     // Reaps it whenever it ends; the lock, not this child, says whether it lives.
     tokio::spawn(async move { child.wait().await });

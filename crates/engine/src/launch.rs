@@ -128,6 +128,7 @@ impl Shared {
             .map(|confinement| confinement::Confinement { session_socket: Some(socket), ..confinement });
         document.gateway = gateway;
         document.cgroup = self.cgroups.unified_of(&created.id);
+        document.keepers_cgroup = self.cgroups.of_keepers();
         document.old_cgroups = self.cgroups.old_of(&created.id);
         document.ladder = provider.stop_ladder();
         document.daemon_json = self.options.daemon_json.clone();

@@ -42,6 +42,11 @@ impl Sessions {
         self.lock().get(id).is_some_and(|handle| handle.attached.load(Ordering::Acquire))
     }
 
+    /// Whether something of its agent may still run.
+    pub(crate) fn has_agent(&self, id: &SessionId) -> bool {
+        self.lock().get(id).is_some_and(|handle| !handle.gone.load(Ordering::Acquire))
+    }
+
     /// How many there are, and how many of them have their keeper connected.
     pub(crate) fn count(&self) -> (u64, u64) {
         let handles = self.lock();

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ostler_domain::limits::DRAIN_AFTER_EXIT;
+use ostler_domain::limits::{DRAIN_AFTER_EXIT, SCAN_TIME};
 use ostler_tape::{ExitRecord, How, KeeperNote, WrittenBy, socket};
 
 use crate::clock::wall_us;
@@ -13,6 +13,8 @@ use crate::log::log;
 const SETTLE: Duration = Duration::from_millis(20);
 /// How long the end waits for killed processes to go. Only the kernel can keep one longer.
 const CLEAR_LIMIT: Duration = Duration::from_secs(5);
+/// How long it waits for the last words of a warden, which looks through all of the campaign first, and of a gateway.
+const WORDS_LIMIT: Duration = SCAN_TIME.saturating_mul(2);
 /// How long a keeper with nothing left to do stays for its daemon to read the news.
 const LINGER: Duration = Duration::from_secs(2);
 
@@ -36,9 +38,7 @@ impl Keeper {
                 if self.tree.is_empty() { self.clear(how, now) } else { Stage::Draining { how, until } }
             }
             Stage::Draining { how, until } if now >= until => self.clear(how, now),
-            Stage::Clearing { how, leftovers, until }
-                if now >= until || (self.kill_again_at.is_none() && !self.somebody_has_a_word_left()) =>
-            {
+            Stage::Clearing { how, leftovers, since } if now >= self.cleared_by(since) => {
                 self.kill_again_at = None;
                 self.finish(how, leftovers);
                 Stage::Ended { until: now + LINGER }
@@ -59,10 +59,30 @@ impl Keeper {
         self.kill_tree(now);
         self.gateway.close(&self.poller);
         self.close_calls();
-        // Comes round at once if there was nothing to kill.
-        let is_over = self.kill_again_at.is_none() && !self.somebody_has_a_word_left();
-        let until = if is_over { now } else { now + CLEAR_LIMIT };
-        Stage::Clearing { how, leftovers, until }
+        Stage::Clearing { how, leftovers, since: now }
+    }
+
+    /// At once if there was nothing to kill and nobody to be heard.
+    pub(crate) fn cleared_by(&self, since: Instant) -> Instant {
+        if self.kill_again_at.is_some() {
+            since + CLEAR_LIMIT
+        } else if self.somebody_has_a_word_left() {
+            since + WORDS_LIMIT
+        } else {
+            since
+        }
+    }
+
+    /// Whoever halts everything waits for this, and not for what wardens find afterwards.
+    pub(crate) fn is_agent_gone(&self) -> bool {
+        match &self.stage {
+            // Nobody waits for it, and looking takes the kernel's time.
+            Stage::Starting | Stage::Running | Stage::Draining { .. } if self.ladder.is_none() => false,
+            Stage::Starting | Stage::Running | Stage::Draining { .. } => self.tree.has_ended(),
+            Stage::Clearing { .. } => self.kill_again_at.is_none(),
+            Stage::Ended { .. } => true,
+            Stage::Abandoned => false,
+        }
     }
 
     /// Nobody is left to call, and whoever found the token later finds nobody.

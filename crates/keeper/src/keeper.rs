@@ -92,7 +92,7 @@ pub(crate) enum Stage {
     Clearing {
         how: How,
         leftovers: Vec<ProcessName>,
-        until: Instant,
+        since: Instant,
     },
     /// The exit record is written.
     Ended {
@@ -303,9 +303,8 @@ impl Keeper {
             self.calls.wake_at(),
             self.memory.as_ref().filter(|_| self.has_agent()).map(MemoryWatch::wake_at),
             match &self.stage {
-                Stage::Draining { until, .. } | Stage::Clearing { until, .. } | Stage::Ended { until } => {
-                    Some(*until)
-                }
+                Stage::Draining { until, .. } | Stage::Ended { until } => Some(*until),
+                Stage::Clearing { since, .. } => Some(self.cleared_by(*since)),
                 Stage::Starting | Stage::Running | Stage::Abandoned => None,
             },
         ])
@@ -333,6 +332,7 @@ impl Keeper {
             agent: self.tree.agent(),
             frozen: self.tree.frozen(),
             intake: self.intake.state(&self.recorder),
+            gone: self.is_agent_gone(),
         }
     }
 

@@ -77,6 +77,11 @@ fn prepare() -> Result<Ready, Refusal> {
     lead_a_session().map_err(Refusal::io("setsid", "start the keeper without a process group of its own"))?;
     std::env::set_current_dir("/").map_err(Refusal::io("cwd", ""))?;
     report_foreign_descriptors();
+    if let Some(group) = &document.keepers_cgroup
+        && let Err(error) = std::fs::write(group.join("cgroup.procs"), "0")
+    {
+        log!("the keeper stays in the daemon's group: {error}");
+    }
 
     let dir = document.dir.as_path();
     let lock = KeeperLock::try_take(dir)

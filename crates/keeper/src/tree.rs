@@ -146,6 +146,12 @@ impl Tree {
         alive.is_empty() && !populated
     }
 
+    /// For good: what is inside a sandbox ends with its init.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.pid_one.as_ref().is_some_and(has_ended)
+            && !self.cgroup.as_ref().is_some_and(Cgroup::is_populated)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.alive().is_empty()
     }

@@ -20,7 +20,7 @@ use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, getegid, geteuid, pidfd_open, pidfd_send_signal,
-    set_parent_process_death_signal, umask, waitpid,
+    set_parent_process_death_signal, setpriority_process, umask, waitpid,
 };
 use rustix::system::sethostname;
 use rustix::thread::set_no_new_privs;
@@ -40,6 +40,9 @@ use crate::refusal::{OrRefuse, Refusal, Stage};
 use crate::sys::{self, Forked};
 use crate::tooling::Tooling;
 use crate::{EXIT_REFUSED, limits, mounts, namespaces, net, root, set_ids, sources, terminal};
+
+/// How nice a warden is once its agent is gone.
+const LEISURELY: i32 = 10;
 
 pub(crate) fn run() -> ExitCode {
     let received = sys::close_inherited_descriptors().and_then(|()| receive_agent(io::stdin()));
@@ -167,6 +170,8 @@ impl House {
                 return ExitCode::FAILURE;
             }
         };
+        // Whoever halts everything wants agents dead first: hundreds of wardens that look around would be in the way.
+        let _ = setpriority_process(None, LEISURELY);
         self.tooling.put_right();
         let mut names = self.tooling.changed();
         match self.masks.look_at_git() {

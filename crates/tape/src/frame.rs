@@ -106,6 +106,9 @@ pub struct KeeperState {
     pub frozen: Option<FrozenBy>,
     #[serde(default)]
     pub intake: Intake,
+    /// Nothing of the agent's is left running. What is still to be said of it comes with its exit record.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gone: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -31,6 +31,9 @@ pub struct LaunchDocument {
     pub cwd: PathBuf,
     /// A cgroup v2 directory to make for init and below.
     pub cgroup: Option<PathBuf>,
+    /// A cgroup v2 directory that the keeper itself moves to, before it starts anybody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keepers_cgroup: Option<PathBuf>,
     /// Directories of cgroup v1, for what version 2 does not have on this machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub old_cgroups: Vec<OldGroup>,
@@ -105,6 +108,7 @@ impl LaunchDocument {
             args: Vec::new(),
             env: Vec::new(),
             cgroup: None,
+            keepers_cgroup: None,
             old_cgroups: Vec::new(),
             intake: IntakeLimits::default(),
             tape_bytes: limits::TAPE_BYTES,

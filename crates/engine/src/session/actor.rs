@@ -76,6 +76,8 @@ pub(crate) struct Handle {
     pub(crate) commands: mpsc::Sender<Command>,
     /// Whether the keeper is connected.
     pub(crate) attached: Arc<std::sync::atomic::AtomicBool>,
+    /// Nothing of its agent is left running, although its end may still be to be recorded.
+    pub(crate) gone: Arc<std::sync::atomic::AtomicBool>,
 }
 
 impl Handle {
@@ -150,7 +152,7 @@ impl Actor {
             commits: Commits::default(),
             timers: Timers::default(),
             inbox,
-            handle: Handle { campaign, commands, attached: Arc::default() },
+            handle: Handle { campaign, commands, attached: Arc::default(), gone: Arc::default() },
             snapshot_seq: 0,
             tidied: 0,
             not_before: None,

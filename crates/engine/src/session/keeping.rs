@@ -9,6 +9,7 @@ use ostler_domain::{
     call::{CallLine, Reply},
     event::{By, Leftover},
     gateway::Allowance,
+    limits::SCAN_TIME,
     session::{self, ExitFacts, How, Input, Phase, Request, StopRequested, StopRule},
 };
 use ostler_tape::{
@@ -28,6 +29,9 @@ const RETRY_FIRST: Duration = Duration::from_millis(5);
 const RETRY_LONGEST: Duration = Duration::from_secs(1);
 /// How much longer than its ladder a keeper may take to end its agent.
 const FORCE_AFTER: Duration = Duration::from_millis(700);
+/// And how much longer than that, once nothing of it is left: its warden looks through all of the campaign for what it
+/// left behind, and who kills the keeper kills the warden.
+const FORCE_AFTER_GONE: Duration = SCAN_TIME.saturating_mul(3);
 /// Tries to start a keeper whose lock another one, just ending, still held.
 const LOCK_TRIES: u32 = 20;
 
@@ -112,7 +116,7 @@ impl Actor {
         tokio::spawn(async move {
             let result =
                 match shared.launch_document(&created, provider.as_ref(), attempt, &dir, allowance).await {
-                    Ok(document) => keeper::spawn(&shared.program, &document, &shared.cgroups).await,
+                    Ok(document) => keeper::spawn(&shared.program, &document).await,
                     Err(not_started) => Err(not_started),
                 };
             let _ = commands.send(Command::KeeperUp { attempt, result }).await;
@@ -238,6 +242,10 @@ impl Actor {
             ostler_tape::frame::Intake::DiskFull => session::Intake::DiskFull,
             ostler_tape::frame::Intake::TapeLimit => session::Intake::TapeLimit,
         };
+        self.handle.gone.store(state.gone, Ordering::Release);
+        if state.gone && self.keeping.force_at.is_some() {
+            self.keeping.force_at = Some(Instant::now() + FORCE_AFTER_GONE);
+        }
         self.keeping.state = Some(state);
         if exited {
             if !self.take_all().await {
@@ -280,7 +288,10 @@ impl Actor {
             session::Ladder::AtOnce => vec![Rung { action: RungAction::Kill, wait_ms: 0 }],
         };
         let patience: u64 = ladder.iter().map(|rung| rung.wait_ms).sum();
-        self.keeping.force_at = Some(Instant::now() + Duration::from_millis(patience) + FORCE_AFTER);
+        let is_gone = self.keeping.state.as_ref().is_some_and(|state| state.gone);
+        let patience = Duration::from_millis(patience);
+        let force_after = if is_gone { FORCE_AFTER_GONE } else { patience + FORCE_AFTER };
+        self.keeping.force_at = Some(Instant::now() + force_after);
         self.tell_keeper(ToKeeper::Stop { by: by.0.clone(), rule: word_of(rule), ladder }).await;
     }
 

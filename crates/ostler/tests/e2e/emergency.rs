@@ -236,3 +236,31 @@ async fn a_halt_reaches_those_whom_a_new_daemon_has_not_found_yet() {
         assert!(home.session_processes(session).is_empty());
     }
 }
+
+#[tokio::test]
+async fn a_warden_that_takes_its_time_has_the_last_word_and_holds_up_no_halt() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let script =
+        json!({"run": ["sh", "-c", "mkdir -p vendor/.git/hooks; touch vendor/.git/config; exec sleep 300"]});
+    let id = home.session(&client, &scenario::of(vec![script])).await.id;
+    let config = home.campaign_dir().join("vendor/.git/config");
+    wait::until("the repository", wait::PATIENCE, || config.exists());
+    let keeper = home.keeper(id).unwrap();
+    let [warden] = &home.children_of(&keeper)[..] else { panic!("a keeper has one child") };
+    warden.signal(Signal::STOP);
+    assert_eq!(client.halt(false, "").await.unwrap().sessions, 1, "its agent is dead");
+    assert!(home.session_processes(id).is_empty());
+    // Longer than a keeper has for ending its agent.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    client.stop_session(&id.to_string(), true).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    warden.signal(Signal::CONT);
+    assert_eq!(home.ended(&id.to_string()).await.outcome, Some(Outcome::Killed));
+    let events = home.events(&client, id).await;
+    let names = events.iter().find_map(|recorded| match &recorded.event {
+        Event::Tamper(tamper) => Some(tamper.names.clone()),
+        _ => None,
+    });
+    assert_eq!(names, Some(vec!["vendor/.git".to_owned()]), "what the warden had to say is lost");
+}

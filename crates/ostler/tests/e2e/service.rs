@@ -238,8 +238,7 @@ async fn a_restart_of_the_unit_ends_the_daemon_alone() {
     home.reaches(&id, "the first completion", |view| view.last_completion.is_some()).await;
     let keeper = home.keeper(session.id).unwrap();
     assert!(unit.members("keepers").contains(&keeper.pid));
-    // Who was forked before the keeper was moved stays, and is nobody's main process.
-    assert!(unit.members("daemon").contains(&daemon.id()));
+    assert_eq!(unit.members("daemon"), [daemon.id()]);
     let inside: Vec<u32> = home.session_processes(session.id).iter().map(|process| process.pid).collect();
     let in_group = unit.members(&format!("ostler/{id}"));
     assert!(!inside.is_empty() && inside.iter().all(|pid| in_group.contains(pid)), "{inside:?} {in_group:?}");

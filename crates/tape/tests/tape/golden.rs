@@ -51,6 +51,7 @@ fn state() -> KeeperState {
         agent: Some(AgentProcess { pid: 43, start_time: 1234 }),
         frozen: Some(FrozenBy::Cgroup),
         intake: Intake::Throttled,
+        gone: false,
     }
 }
 
