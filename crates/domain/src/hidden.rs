@@ -46,16 +46,18 @@ impl Patterns {
         let name = name.as_bytes().to_ascii_lowercase();
         let is = |pattern: &&str| matches(pattern.as_bytes(), &name);
         // What a campaign names is hidden even if it looks like a sample.
-        if self.names.iter().any(|pattern| matches(pattern, &name)) {
-            return true;
+        self.names.iter().any(|pattern| matches(pattern, &name))
+            || self.hide_place(path)
+            || (HIDDEN.iter().any(is) && !SHOWN.iter().any(is))
+    }
+
+    /// Whether it is hidden for where it is: elsewhere it might not be.
+    pub fn hide_place(&self, path: &Path) -> bool {
+        if self.paths.is_empty() {
+            return false;
         }
-        if !self.paths.is_empty() {
-            let path = path.as_os_str().as_bytes().to_ascii_lowercase();
-            if self.paths.iter().any(|pattern| matches(pattern, &path)) {
-                return true;
-            }
-        }
-        HIDDEN.iter().any(is) && !SHOWN.iter().any(is)
+        let path = path.as_os_str().as_bytes().to_ascii_lowercase();
+        self.paths.iter().any(|pattern| matches(pattern, &path))
     }
 }
 

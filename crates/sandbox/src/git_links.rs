@@ -9,19 +9,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use ostler_domain::limits::GIT_ENTRIES;
-use rustix::fs::{
-    AtFlags, Dir, FileType, OFlags, RenameFlags, readlinkat, renameat_with, statat, symlinkat, unlinkat,
-};
-use rustix::io::Errno;
+use rustix::fs::{AtFlags, Dir, FileType, OFlags, statat, unlinkat};
 
+use crate::links::put_back;
 use crate::log::log;
 use crate::mounts::open_beneath;
 
 /// Named by what is in them, and written under names that nobody else chooses.
 const OBJECTS: &str = "objects";
-
-/// How often what was put in a link's place is set aside before it is left where it is.
-const SET_ASIDE: usize = 1_000;
 
 /// The links below git's directories, as they were found.
 #[derive(Debug, Default)]
@@ -29,7 +24,7 @@ pub(crate) struct GitLinks {
     /// Directories of git's below the root.
     git: Vec<PathBuf>,
     known: BTreeSet<PathBuf>,
-    /// Each `.git` that is a link, and where it leads: nothing can be mounted on one.
+    /// Links that lead to repositories and to what they run, and what they say.
     repositories: BTreeMap<PathBuf, PathBuf>,
 }
 
@@ -99,32 +94,6 @@ fn links(root: BorrowedFd<'_>, git: &[PathBuf]) -> Vec<PathBuf> {
     found
 }
 
-/// Whether the link did not lead to `target`, and does again. What was put in its place is set aside beside it.
-fn put_back(root: BorrowedFd<'_>, path: &Path, target: &Path) -> bool {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return false };
-    let Ok(dir) = open_beneath(root, parent, flags) else { return false };
-    if readlinkat(&dir, name, Vec::new()).is_ok_and(|found| found.as_bytes() == target.as_os_str().as_bytes())
-    {
-        return false;
-    }
-    for number in 0..SET_ASIDE {
-        let aside = format!(".git-put-aside-{number}");
-        match renameat_with(&dir, name, &dir, aside.as_str(), RenameFlags::NOREPLACE) {
-            Ok(()) | Err(Errno::NOENT) => break,
-            Err(Errno::EXIST) => {}
-            Err(errno) => {
-                log!("warden: {} cannot be put back: {errno}", path.display());
-                return true;
-            }
-        }
-    }
-    if let Err(errno) = symlinkat(target, &dir, name) {
-        log!("warden: {} cannot be put back: {errno}", path.display());
-    }
-    true
-}
-
 fn remove(root: BorrowedFd<'_>, path: &Path) -> bool {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return false };
@@ -168,28 +137,5 @@ mod tests {
         assert_eq!(removed, new.map(PathBuf::from));
         assert!(at(".git/refs").is_symlink() && at("sub/link").is_symlink() && at(".git/index").is_file());
         assert!(new.iter().all(|name| !at(name).is_symlink()));
-    }
-
-    #[test]
-    fn a_link_to_a_repository_is_put_back_whatever_stands_there() {
-        let dir = tempfile::tempdir().unwrap();
-        let link = dir.path().join("sub/.git");
-        fs::create_dir(dir.path().join("sub")).unwrap();
-        symlink("../real", &link).unwrap();
-        let root = fs::File::open(dir.path()).unwrap();
-        let repositories = BTreeMap::from([("sub/.git".into(), "../real".into())]);
-        let links = GitLinks::find(root.as_fd(), Vec::new(), repositories);
-        assert!(links.put_right(root.as_fd()).is_empty());
-        let changes: [&dyn Fn(); 4] = [
-            &|| fs::remove_file(&link).unwrap(),
-            &|| fs::remove_file(&link).and_then(|()| symlink("../other", &link)).unwrap(),
-            &|| fs::remove_file(&link).and_then(|()| fs::create_dir(&link)).unwrap(),
-            &|| fs::remove_file(&link).and_then(|()| fs::write(&link, "gitdir: ../other")).unwrap(),
-        ];
-        for change in changes {
-            change();
-            assert_eq!(links.put_right(root.as_fd()), [PathBuf::from("sub/.git")]);
-            assert_eq!(fs::read_link(&link).unwrap(), PathBuf::from("../real"));
-        }
     }
 }

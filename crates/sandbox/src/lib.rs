@@ -44,6 +44,7 @@ mod init;
 mod agent;
 mod landlock;
 mod limits;
+mod links;
 pub mod observe;
 mod seccomp;
 mod set_ids;

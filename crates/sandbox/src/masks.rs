@@ -1,7 +1,7 @@
 //! Covers hidden files, so that inside they can be neither read, renamed, linked nor deleted; and covers them again when
 //! somebody outside has replaced them.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,8 @@ use ostler_domain::limits::{MASK_LOOKS, MASK_TIME, MASKS};
 use rustix::fs::{FileType, fstat};
 use rustix::process::geteuid;
 
-use crate::mounts::{self, NOTHING};
+use crate::links;
+use crate::mounts::{self, NOTHING, WRITABLE};
 use crate::refusal::{OrRefuse, Refusal, Stage};
 use crate::root::{MASK_DIR, MASK_FILE};
 use crate::scan::{Found, Inode, Scan};
@@ -28,6 +29,10 @@ pub(crate) struct Masks {
     dir: OwnedFd,
     device: u64,
     linked: HashSet<Inode>,
+    /// Directories that are mount points, so that nobody moves what is in them.
+    fixed: HashSet<PathBuf>,
+    /// Links with hidden names, as they were when the agent was started, and what they said.
+    links: BTreeMap<PathBuf, PathBuf>,
     /// Masks that were put in place, some of them over files that are gone since.
     placed: usize,
     breach: Option<String>,
@@ -60,6 +65,8 @@ impl Masks {
             dir: open(Path::new(MASK_DIR))?,
             device,
             linked: HashSet::new(),
+            fixed: HashSet::new(),
+            links: BTreeMap::new(),
             placed: 0,
             breach: None,
         })
@@ -76,6 +83,7 @@ impl Masks {
             self.breach = None;
             clean_looks = if covered == 0 && found.is_whole { clean_looks + 1 } else { 0 };
             if clean_looks == 2 {
+                self.links = found.links.clone();
                 return Ok(found);
             }
             if began.elapsed() > MASK_TIME {
@@ -133,8 +141,35 @@ impl Masks {
         Ok(covered)
     }
 
+    /// Puts back links with hidden names, by which the next sandbox finds what they lead to; and says which.
+    pub(crate) fn put_links_back(&self) -> Vec<PathBuf> {
+        let changed = self.links.iter().filter(|(path, said)| links::put_back(self.root.as_fd(), path, said));
+        changed.map(|(path, _)| path.clone()).collect()
+    }
+
+    /// Makes each directory above a mount point, from the outermost on.
+    fn fix(&mut self, path: &Path) -> io::Result<()> {
+        let mut above: Vec<&Path> =
+            path.ancestors().skip(1).filter(|above| *above != Path::new("")).collect();
+        above.reverse();
+        for dir in above {
+            if self.fixed.contains(dir) {
+                continue;
+            }
+            // What vanished holds nothing any more.
+            let Ok(handle) = mounts::handle_beneath(self.root.as_fd(), dir) else { return Ok(()) };
+            mounts::bind(&handle, &handle, WRITABLE)?;
+            self.fixed.insert(dir.to_owned());
+        }
+        Ok(())
+    }
+
     /// Covers what a look has found.
     fn cover_found(&mut self, found: &Found) -> Result<usize, Refusal> {
+        for path in &found.placed {
+            self.fix(path)
+                .or_refuse(Stage::Hidden, format_args!("keeping {} in its place", path.display()))?;
+        }
         let covering = |covered: io::Result<usize>| covered.or_refuse(Stage::Hidden, "covering hidden files");
         let mut covered = covering(self.cover(&found.hidden))?;
         for path in &found.closed {

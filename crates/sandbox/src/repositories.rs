@@ -1,135 +1,161 @@
-//! Where git's directories are: in a `.git`, or where one that is a file or a link says, and what their configuration
-//! brings in from elsewhere in the campaign.
+//! Where git's directories are: in a `.git`, or where one that is a file or a link says, or bare ones; and what their
+//! configuration brings in from elsewhere in the campaign.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::os::fd::BorrowedFd;
-use std::os::unix::ffi::OsStringExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use ostler_domain::git_config::{self, directory_named_by};
 use ostler_domain::limits::TAMPER_FILE_BYTES;
-use rustix::fs::{FileType, OFlags, fstat, readlinkat};
+use rustix::fs::{FileType, OFlags, fstat};
 
+use crate::links::follow;
 use crate::mounts::{handle_beneath, open_beneath};
+
+/// Names another directory as the one with the configuration.
+pub(crate) const COMMONDIR: &str = "commondir";
+/// In a directory of git's: those of its further work trees, which may be outside.
+pub(crate) const WORKTREES: &str = "worktrees";
+/// What a work tree has of its own, if the configuration says so.
+pub(crate) const CONFIG_WORKTREE: &str = "config.worktree";
 
 /// Everything below the campaign's root.
 #[derive(Debug, Default)]
 pub(crate) struct Repositories {
-    pub(crate) directories: Vec<PathBuf>,
+    pub(crate) directories: BTreeSet<PathBuf>,
     pub(crate) files: Vec<PathBuf>,
-    /// And what they say.
+    /// On the way to them, and what they say.
     pub(crate) links: BTreeMap<PathBuf, PathBuf>,
+    /// Where the work trees of each directory are.
+    work_trees: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
 }
 
-/// Paths below the campaign's root that a configuration brings in.
+/// What a configuration brings in, below the campaign's root.
 #[derive(Debug, Default)]
 pub(crate) struct Named {
-    pub(crate) hooks: Vec<PathBuf>,
-    pub(crate) includes: Vec<PathBuf>,
+    pub(crate) hooks: BTreeSet<PathBuf>,
+    pub(crate) includes: BTreeSet<PathBuf>,
+    pub(crate) links: BTreeMap<PathBuf, PathBuf>,
     pub(crate) has_worktree_config: bool,
 }
 
+/// The campaign as it is looked at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) root: BorrowedFd<'a>,
+    pub(crate) path: &'a Path,
+}
+
 impl Repositories {
-    /// What is behind each `.git`.
-    pub(crate) fn behind(root: BorrowedFd<'_>, root_path: &Path, git: &[PathBuf]) -> Repositories {
+    /// What is behind each `.git`, and each bare one.
+    pub(crate) fn behind(place: Place<'_>, git: &[PathBuf]) -> Repositories {
         let mut found = Repositories::default();
         for path in git {
             let around = path.parent().unwrap_or(Path::new(""));
-            match kind(root, path) {
-                Some(FileType::Directory) => found.directories.push(path.clone()),
+            match place.kind(path) {
+                Some(FileType::Directory) => found.add(place, path.clone(), around),
                 // The campaign's own cannot be put back in time: it is refused.
                 Some(FileType::Symlink) if path != Path::new(".git") => {
-                    let Some(target) = link(root, path) else { continue };
-                    found.directories.extend(directory(root, root_path, around, &target));
-                    found.links.insert(path.clone(), target);
+                    found.add_behind(place, Path::new(""), path, around);
                 }
                 Some(_) => {
-                    let text = text(root, path).unwrap_or_default();
-                    let target = directory_named_by(&text).map(Path::new);
-                    found.directories.extend(target.and_then(|to| directory(root, root_path, around, to)));
+                    let text = place.text(path).unwrap_or_default();
+                    if let Some(to) = directory_named_by(&text) {
+                        found.add_behind(place, around, Path::new(to), around);
+                    }
                     found.files.push(path.clone());
                 }
                 None => {}
             }
         }
-        found.directories.sort_unstable();
-        found.directories.dedup();
         found
     }
-}
 
-/// What the configuration in this directory of git's names. Hooks are looked for from the work tree, which is the
-/// directory around a `.git`, and may be anywhere for others: then from both.
-pub(crate) fn named_by(root: BorrowedFd<'_>, root_path: &Path, git: &Path) -> Named {
-    let config = text(root, &git.join("config")).unwrap_or_default();
-    let git_config::Named { hooks, includes, has_worktree_config } = git_config::named(&config);
-    let around = git.parent().unwrap_or(Path::new(""));
-    let below = |from: &Path, name: &String| below_root(root_path, from, Path::new(name));
-    Named {
-        hooks: hooks.iter().filter_map(|name| below(around, name)).collect(),
-        includes: includes.iter().filter_map(|name| below(git, name)).collect(),
-        has_worktree_config,
+    fn add_behind(&mut self, place: Place<'_>, from: &Path, to: &Path, around: &Path) {
+        let Some(led) = follow(place.root, place.path, from, to) else { return };
+        self.links.extend(led.by);
+        if place.kind(&led.to).is_some_and(FileType::is_dir) {
+            self.add(place, led.to, around);
+        }
     }
-}
 
-/// The directory that a path leads to, if it is one of the campaign's.
-fn directory(root: BorrowedFd<'_>, root_path: &Path, from: &Path, to: &Path) -> Option<PathBuf> {
-    let path = below_root(root_path, from, to)?;
-    kind(root, &path)?.is_dir().then_some(path)
-}
+    fn add(&mut self, place: Place<'_>, directory: PathBuf, around: &Path) {
+        // A work tree beside the first one obeys the configuration of that one.
+        let shared = place.shared(&directory);
+        for git in shared.into_iter().chain([directory.clone()]) {
+            self.work_trees.entry(git).or_default().insert(around.to_owned());
+        }
+        self.directories.insert(directory);
+    }
 
-/// A path, as seen from a directory below the root, as one below the root itself; none if it leads out of it or to it.
-fn below_root(root_path: &Path, from: &Path, to: &Path) -> Option<PathBuf> {
-    let whole = root_path.join(from).join(to);
-    let mut plain = PathBuf::new();
-    for component in whole.components() {
-        match component {
-            Component::ParentDir => {
-                plain.pop();
+    /// What the configuration of one of the directories names, and what is brought in by that in turn. A relative path
+    /// to hooks is looked for from each of its work trees, and from itself, in case it is bare.
+    pub(crate) fn named_by(&self, place: Place<'_>, git: &Path) -> Named {
+        let mut named = Named::default();
+        let bases: BTreeSet<&Path> =
+            self.work_trees.get(git).into_iter().flatten().map(PathBuf::as_path).chain([git]).collect();
+        let own = place.entries(&git.join(WORKTREES)).into_iter().map(|tree| tree.join(CONFIG_WORKTREE));
+        let mut waiting: Vec<PathBuf> = own.chain([git.join(CONFIG_WORKTREE), git.join("config")]).collect();
+        let mut read = BTreeSet::new();
+        while let Some(config) = waiting.pop() {
+            if !read.insert(config.clone()) {
+                continue;
             }
-            Component::CurDir => {}
-            other => plain.push(other),
+            let found = git_config::named(&place.text(&config).unwrap_or_default());
+            named.has_worktree_config |= found.has_worktree_config;
+            for (name, base) in found.hooks.iter().flat_map(|name| bases.iter().map(move |base| (name, base)))
+            {
+                let Some(led) = place.follow(base, name) else { continue };
+                named.links.extend(led.by);
+                named.hooks.insert(led.to);
+            }
+            let beside = config.parent().unwrap_or(Path::new(""));
+            for led in found.includes.iter().filter_map(|name| place.follow(beside, name)) {
+                named.links.extend(led.by);
+                named.includes.insert(led.to.clone());
+                waiting.push(led.to);
+            }
         }
+        named
     }
-    let below = plain.strip_prefix(root_path).ok()?;
-    (!below.as_os_str().is_empty()).then(|| below.to_owned())
 }
 
-fn kind(root: BorrowedFd<'_>, path: &Path) -> Option<FileType> {
-    let found = handle_beneath(root, path).and_then(|handle| Ok(fstat(handle)?)).ok()?;
-    Some(FileType::from_raw_mode(found.st_mode))
-}
-
-fn link(root: BorrowedFd<'_>, path: &Path) -> Option<PathBuf> {
-    let handle = handle_beneath(root, path).ok()?;
-    let target = readlinkat(&handle, "", Vec::new()).ok()?;
-    Some(std::ffi::OsString::from_vec(target.into_bytes()).into())
-}
-
-/// The beginning of a regular file; nobody is waited for.
-fn text(root: BorrowedFd<'_>, path: &Path) -> Option<String> {
-    let file = open_beneath(root, path, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK).ok()?;
-    if !FileType::from_raw_mode(fstat(&file).ok()?.st_mode).is_file() {
-        return None;
+impl Place<'_> {
+    fn follow(&self, from: &Path, name: &str) -> Option<crate::links::Led> {
+        // In a home, or beside the program: in no campaign.
+        let is_elsewhere = name.is_empty() || name.starts_with('~') || name.starts_with("%(prefix)");
+        if is_elsewhere { None } else { follow(self.root, self.path, from, Path::new(name)) }
     }
-    let mut bytes = Vec::new();
-    std::fs::File::from(file).take(TAMPER_FILE_BYTES).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+    /// The directory whose configuration this one shares, if there is another.
+    pub(crate) fn shared(&self, directory: &Path) -> Option<PathBuf> {
+        let text = self.text(&directory.join(COMMONDIR))?;
+        self.follow(directory, text.trim()).map(|led| led.to).filter(|shared| shared != directory)
+    }
 
-    #[test]
-    fn paths_lead_into_the_campaign_or_nowhere() {
-        let below = |from: &str, to: &str| below_root(Path::new("/camp"), Path::new(from), Path::new(to));
-        assert_eq!(below("sub", "../sep"), Some("sep".into()));
-        assert_eq!(below("sub", "/camp/sep/./x"), Some("sep/x".into()));
-        assert_eq!(below("", ".githooks"), Some(".githooks".into()));
-        for outside in ["..", "../..", "/etc", "../../camp2/x", "/camp"] {
-            assert_eq!(below("sub", outside), None, "{outside}");
+    pub(crate) fn kind(&self, path: &Path) -> Option<FileType> {
+        let found = handle_beneath(self.root, path).and_then(|handle| Ok(fstat(handle)?)).ok()?;
+        Some(FileType::from_raw_mode(found.st_mode))
+    }
+
+    pub(crate) fn entries(&self, path: &Path) -> Vec<PathBuf> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+        let Ok(dir) = open_beneath(self.root, path, flags) else { return Vec::new() };
+        let entries = rustix::fs::Dir::new(dir).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| Some(entry.file_name().to_str().ok()?.to_owned()));
+        names.filter(|name| name != "." && name != "..").map(|name| path.join(name)).collect()
+    }
+
+    /// The beginning of a regular file; nobody is waited for.
+    fn text(&self, path: &Path) -> Option<String> {
+        let file =
+            open_beneath(self.root, path, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK).ok()?;
+        if !FileType::from_raw_mode(fstat(&file).ok()?.st_mode).is_file() {
+            return None;
         }
+        let mut bytes = Vec::new();
+        std::fs::File::from(file).take(TAMPER_FILE_BYTES).read_to_end(&mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 }

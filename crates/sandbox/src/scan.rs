@@ -4,9 +4,9 @@
 //! directory that is moved from where we have yet to look to where we have been is not seen: so when all is seen, each
 //! directory is asked whether it is still there and still holds the same ones, and if not, the look does not count.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -14,9 +14,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use ostler_domain::hidden::Patterns;
 use ostler_domain::limits::{SCAN_ENTRIES, SCAN_PATH_BYTES, SCAN_TIME};
-use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, fstat, statat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, statat};
 use rustix::io::Errno;
 
+use crate::links::follow;
 use crate::mounts::open_beneath;
 use crate::refusal::{Refusal, Stage};
 
@@ -27,7 +28,13 @@ pub(crate) type Inode = (u64, u64);
 pub(crate) struct Found {
     /// Paths below the root that are to be covered, or are.
     pub(crate) hidden: Vec<PathBuf>,
-    /// `.git`, directory, file or link.
+    /// Links with hidden names and those on the way from them, and what they say. What they lead to is hidden only as
+    /// long as they are there.
+    pub(crate) links: BTreeMap<PathBuf, PathBuf>,
+    /// What must stay where it is, as it is hidden for its place: these links, what they lead to, and what the campaign
+    /// names by its path.
+    pub(crate) placed: Vec<PathBuf>,
+    /// `.git`, directory, file or link; and bare repositories.
     pub(crate) git: Vec<PathBuf>,
     /// Directories that cannot be looked into. Who is inside may have ways that we have not: they are to be covered as
     /// a whole.
@@ -120,13 +127,14 @@ impl<'a> Walk<'a> {
             let name = entry.file_name().to_bytes();
             let below = path.join(OsStr::from_bytes(name));
             let is_hidden = self.scan.patterns.hide(&below);
-            if name == b"." || name == b".." || name == b".git" || (!is_hidden && is_plain(entry.file_type()))
-            {
+            if name == b"." || name == b".." || (!is_hidden && is_plain(entry.file_type())) {
                 return true;
             }
             match statat(dir, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(found) if is_hidden => {
-                    found.st_dev == self.scan.masks || FileType::from_raw_mode(found.st_mode).is_symlink()
+                    found.st_dev == self.scan.masks
+                        || FileType::from_raw_mode(found.st_mode).is_symlink()
+                        || is_branch(dir, &below)
                 }
                 Ok(found) => {
                     !FileType::from_raw_mode(found.st_mode).is_dir()
@@ -163,6 +171,7 @@ impl<'a> Walk<'a> {
                 changed_at: changed_at(&before),
             });
             let entries = Dir::read_from(&dir).map_err(|errno| unsearchable(&path, &errno.into()))?;
+            let mut of_git = 0;
             for entry in entries {
                 let entry = entry.map_err(|errno| unsearchable(&path, &errno.into()))?;
                 let name = entry.file_name().to_bytes();
@@ -170,6 +179,7 @@ impl<'a> Walk<'a> {
                     continue;
                 }
                 self.count(&path)?;
+                of_git += usize::from(IN_BARE.contains(&name));
                 let below = path.join(OsStr::from_bytes(name));
                 let kind = match entry.file_type() {
                     FileType::Unknown => match statat(&dir, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
@@ -183,6 +193,10 @@ impl<'a> Walk<'a> {
                     let list = if is_too_deep { &mut self.found.hidden } else { &mut waiting };
                     list.push(below);
                 }
+            }
+            let has_name = path.file_name().is_some_and(|name| name != ".git");
+            if of_git == IN_BARE.len() && has_name {
+                self.found.git.push(path);
             }
         }
         Ok(())
@@ -216,8 +230,19 @@ impl<'a> Walk<'a> {
     ) -> Descend {
         if self.scan.patterns.hide(path) {
             if kind.is_symlink() {
-                self.found.hidden.extend(self.target(path));
+                if let Some(target) = self.target(path) {
+                    let led = follow(self.scan.root, self.scan.root_path, Path::new(""), path);
+                    self.found.links.extend(led.into_iter().flat_map(|led| led.by));
+                    self.found.placed.extend(self.found.links.keys().cloned().chain([target.clone()]));
+                    self.found.hidden.push(target);
+                }
                 return false;
+            }
+            if is_branch(dir, path) {
+                return false;
+            }
+            if self.scan.patterns.hide_place(path) {
+                self.found.placed.push(path.to_owned());
             }
             let name = path.file_name().unwrap_or_default();
             if let Ok(found) = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
@@ -232,8 +257,6 @@ impl<'a> Walk<'a> {
         }
         if path.file_name().is_some_and(|name| name == ".git") {
             self.found.git.push(path.to_owned());
-            // Branches and objects may have any name.
-            return false;
         }
         true
     }
@@ -258,6 +281,32 @@ impl<'a> Walk<'a> {
         (!below.as_os_str().is_empty()).then(|| below.to_owned())
     }
 }
+
+/// What git takes a directory for a repository by.
+const IN_BARE: [&[u8]; 3] = [b"HEAD", b"objects", b"refs"];
+
+/// Branches may have any name. Whether this is a record of git's of where one is or was, which nothing else looks like.
+fn is_branch(dir: &OwnedFd, path: &Path) -> bool {
+    let mut above = path.components().rev().skip(1);
+    if !above.any(|part| part.as_os_str() == "refs") {
+        return false;
+    }
+    let name = path.file_name().unwrap_or_default();
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(file) = rustix::fs::openat(dir, name, flags, Mode::empty()) else { return false };
+    if !fstat(&file).is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_file()) {
+        return false;
+    }
+    let mut text = Vec::new();
+    let read = std::fs::File::from(file).take(BRANCH_BYTES).read_to_end(&mut text).is_ok();
+    let is_commit = |word: &[u8]| matches!(word.len(), 40 | 64) && word.iter().all(u8::is_ascii_hexdigit);
+    let mut lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).peekable();
+    read && lines.peek().is_some()
+        && lines.all(|line| is_commit(line.split(|byte| *byte == b' ').next().unwrap_or_default()))
+}
+
+/// Of a longer one, this much is looked at, and so it is none.
+const BRANCH_BYTES: u64 = 1024 * 1024;
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW);
 

@@ -16,10 +16,11 @@ use rustix::mount::{UnmountFlags, unmount};
 
 use crate::fingerprint::{Fingerprint, fingerprint};
 use crate::git_links::GitLinks;
+use crate::links::follow;
 use crate::log::log;
 use crate::mounts::{self, READ_ONLY, WRITABLE};
 use crate::refusal::{OrRefuse, Refusal, Stage};
-use crate::repositories::{self, Repositories};
+use crate::repositories::{COMMONDIR, CONFIG_WORKTREE, Place, Repositories, WORKTREES};
 
 /// In the campaign's root: settings of editors and agents, which run commands when the directory is opened.
 const TOP: [(&str, Placeholder); 8] = [
@@ -42,14 +43,11 @@ const IN_GIT: [(&str, Placeholder); 5] = [
     ("modules", Placeholder::Directory),
 ];
 
-/// Names another directory as the one with the configuration; this text names its own.
-const COMMONDIR: &str = "commondir";
+/// Names its own directory as the one with the configuration.
 const COMMONDIR_TEXT: &str = ".\n";
 
-/// In each directory of `.git/worktrees`, which belongs to a work tree that may be outside.
-const WORKTREES: &str = "worktrees";
+/// In each directory of a further work tree.
 const IN_WORKTREE: [&str; 3] = [COMMONDIR, "gitdir", CONFIG_WORKTREE];
-const CONFIG_WORKTREE: &str = "config.worktree";
 const HOOKS: &str = "hooks";
 
 #[derive(Debug, Clone, Copy)]
@@ -98,21 +96,23 @@ impl Tooling {
         let is_excepted = |path: &Path| settings.except.iter().any(|except| path.starts_with(except));
         let mut names: Vec<(PathBuf, Option<Placeholder>)> =
             TOP.map(|(name, placeholder)| (name.into(), Some(placeholder))).to_vec();
-        let repositories = Repositories::behind(tooling.root.as_fd(), root_path, git);
-        let mut pinned = repositories.directories.clone();
+        let place = Place { root: tooling.root.as_fd(), path: root_path };
+        let repositories = Repositories::behind(place, git);
+        let mut links = repositories.links.clone();
+        let mut pinned: Vec<PathBuf> = repositories.directories.iter().cloned().collect();
         pinned.retain(|path| !is_excepted(path));
-        names.extend(repositories.files.into_iter().map(|path| (path, None)));
+        names.extend(repositories.files.iter().map(|path| (path.clone(), None)));
         let mut absent = Vec::new();
         for path in &pinned {
             names.extend(IN_GIT.map(|(name, placeholder)| (path.join(name), Some(placeholder))));
             names.push((path.join(COMMONDIR), None));
-            let worktrees = tooling.entries(&path.join(WORKTREES));
+            let worktrees = place.entries(&path.join(WORKTREES));
             for worktree in &worktrees {
                 names.extend(IN_WORKTREE.map(|name| (worktree.join(name), None)));
             }
             absent.push((path.join(COMMONDIR), Placeholder::File(COMMONDIR_TEXT)));
             absent.push((path.join(HOOKS), Placeholder::Directory));
-            let named = repositories::named_by(tooling.root.as_fd(), root_path, path);
+            let named = repositories.named_by(place, path);
             if named.has_worktree_config {
                 let all = worktrees.iter().chain([path]).map(|git| git.join(CONFIG_WORKTREE));
                 absent.extend(all.map(|name| (name, Placeholder::File(""))));
@@ -120,7 +120,16 @@ impl Tooling {
             // These may be files of somebody's, even if they are empty: only where there are none.
             let hooks = named.hooks.iter().map(|name| (name.clone(), Placeholder::Directory));
             let includes = named.includes.iter().map(|name| (name.clone(), Placeholder::File("")));
-            absent.extend(hooks.chain(includes).filter(|(name, _)| !tooling.is_there(name)));
+            absent.extend(hooks.chain(includes).filter(|(name, _)| place.kind(name).is_none()));
+            links.extend(named.links);
+            for linked in named.hooks.iter().chain([&path.join(HOOKS)]).flat_map(|dir| place.entries(dir)) {
+                // What a hook leads to is run as if it lay there.
+                let Some(led) = follow(place.root, root_path, Path::new(""), &linked) else { continue };
+                if led.to != linked {
+                    links.extend(led.by.into_iter().filter(|(link, _)| *link != linked));
+                    names.push((led.to, None));
+                }
+            }
             names.extend(named.hooks.into_iter().chain(named.includes).map(|name| (name, None)));
         }
         absent.retain(|(name, _)| settings.protect != Protect::Off && !is_excepted(name));
@@ -141,7 +150,7 @@ impl Tooling {
             tooling.before.insert(name.clone(), fingerprint(tooling.root.as_fd(), name));
         }
         if settings.protect != Protect::Off {
-            tooling.links = GitLinks::find(tooling.root.as_fd(), pinned.clone(), repositories.links);
+            tooling.links = GitLinks::find(tooling.root.as_fd(), pinned.clone(), links);
             tooling.make_read_only(pinned)?;
         }
         Ok(tooling)
@@ -235,14 +244,6 @@ impl Tooling {
         }
     }
 
-    fn entries(&self, path: &Path) -> Vec<PathBuf> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
-        let Ok(dir) = mounts::open_beneath(self.root.as_fd(), path, flags) else { return Vec::new() };
-        let entries = rustix::fs::Dir::new(dir).into_iter().flatten().flatten();
-        let names = entries.filter_map(|entry| Some(entry.file_name().to_str().ok()?.to_owned()));
-        names.filter(|name| name != "." && name != "..").map(|name| path.join(name)).collect()
-    }
-
     /// Takes away links that git on the host would write through, and puts back those by which it finds repositories.
     pub(crate) fn put_right(&mut self) {
         for link in self.links.put_right(self.root.as_fd()) {
@@ -266,10 +267,17 @@ impl Tooling {
     /// it, also from the one around them.
     pub(crate) fn new_repositories(&self, found: &[PathBuf]) -> Vec<String> {
         let new = found.iter().filter(|path| !self.repositories.contains(*path));
-        // A work tree of a known one obeys that one's configuration.
+        // A work tree of a known one obeys that one's configuration, unless it has more of its own.
+        let place = Place { root: self.root.as_fd(), path: &self.root_path };
+        let is_known = |dir: &PathBuf| {
+            let has_own = place.kind(&dir.join(CONFIG_WORKTREE)).is_some();
+            let git = dir.parent().and_then(Path::parent).unwrap_or(Path::new(""));
+            let is_its_tree = *dir == git.join(WORKTREES).join(dir.file_name().unwrap_or_default());
+            let obeys = is_its_tree && !has_own && place.shared(dir).is_some_and(|shared| shared == git);
+            self.links.git().contains(dir) || (obeys && self.links.git().iter().any(|known| known == git))
+        };
         let obeys_known = |path: &&PathBuf| {
-            let behind = Repositories::behind(self.root.as_fd(), &self.root_path, std::slice::from_ref(path));
-            let is_known = |dir: &PathBuf| self.links.git().iter().any(|git| dir.starts_with(git));
+            let behind = Repositories::behind(place, std::slice::from_ref(path));
             !behind.directories.is_empty() && behind.directories.iter().all(is_known)
         };
         new.filter(|path| !obeys_known(path)).map(|path| path.display().to_string()).collect()

@@ -5,6 +5,7 @@
 //! made with; but it stays in the host's pid namespace, where nobody inside can see it. It dies with its keeper, and
 //! init dies with it.
 
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsFd;
@@ -124,7 +125,7 @@ fn make(confinement: &Confinement, stdio: &Stdio) -> Result<House, Refusal> {
     let home = confinement.home.source.as_ref().map(|_| &confinement.home.inside);
     let tops =
         std::iter::once(&confinement.root.path).chain(&confinement.writable).chain(home).cloned().collect();
-    Ok(House { masks, tooling, tops, began: SystemTime::now() })
+    Ok(House { masks, tooling, tops, began: SystemTime::now(), hidden_links: BTreeSet::new() })
 }
 
 fn die_with_keeper() -> Result<(), Refusal> {
@@ -148,6 +149,8 @@ struct House {
     /// The campaign, and what else of the host's the agent may write.
     tops: Vec<PathBuf>,
     began: SystemTime,
+    /// Those that were removed, or changed, and put back.
+    hidden_links: BTreeSet<PathBuf>,
 }
 
 enum Woken {
@@ -172,8 +175,9 @@ impl House {
         };
         // Whoever halts everything wants agents dead first: hundreds of wardens that look around would be in the way.
         let _ = setpriority_process(None, LEISURELY);
-        self.tooling.put_right();
+        self.put_right();
         let mut names = self.tooling.changed();
+        names.extend(self.hidden_links.iter().map(|path| path.display().to_string()));
         match self.masks.look_at_git() {
             Ok(found) => names.extend(self.tooling.new_repositories(&found)),
             Err(refusal) => log!("warden: {refusal}"),
@@ -188,6 +192,18 @@ impl House {
         // A second word on an agent whose end was told already is ignored. An init that was killed took it along.
         let _ = send_report(io::stdin(), &InitReport::Ended { status });
         if status == i32::from(EXIT_REFUSED) << 8 { ExitCode::from(EXIT_REFUSED) } else { ExitCode::SUCCESS }
+    }
+
+    fn put_right(&mut self) {
+        self.tooling.put_right();
+        self.put_hidden_links_back();
+    }
+
+    fn put_hidden_links_back(&mut self) {
+        for link in self.masks.put_links_back() {
+            log!("warden: put back {}, which leads to a hidden file", link.display());
+            self.hidden_links.insert(link);
+        }
     }
 
     /// What had bits that no file of an agent's may have; names in the campaign are below its root.
@@ -229,7 +245,7 @@ impl House {
                     let covered = self.masks.cover_again();
                     looks.succeeded(covered.is_ok());
                     say(covered);
-                    self.tooling.put_right();
+                    self.put_right();
                     looks.looked(began.elapsed());
                 }
             }
@@ -250,6 +266,7 @@ impl House {
                         looks.hurry();
                     }
                     say(changed.map(|changed| changed.covered));
+                    self.put_hidden_links_back();
                 }
                 Ok(Received::NotYet) => return true,
                 // Nobody sends a warden one.

@@ -216,3 +216,53 @@ fn who_makes_more_hidden_files_than_can_be_covered_is_ended() {
     let refused = campaign.start("true").end();
     assert!(!refused.status.success(), "{refused:?}");
 }
+
+#[test]
+fn what_is_hidden_for_its_place_stays_there_also_for_the_next_session() {
+    each_way(|way| {
+        let campaign = Campaign::new(way).with(|confinement| confinement.hidden = vec!["conf/prod*".into()]);
+        for name in ["conf/prod.yml", "real/settings.txt", "linked/x"] {
+            campaign.write(name, SECRET);
+        }
+        symlink("by/settings.txt", campaign.path(".env")).unwrap();
+        symlink("real", campaign.path("by")).unwrap();
+        campaign.write("sub/plain", "");
+        symlink("../linked/x", campaign.path("sub/id_rsa")).unwrap();
+        campaign.all_fail(&["mv conf c", "mv real r", "mv linked l", "mv sub s", "rm -r conf"]);
+        let ended = campaign.start("rm .env by sub/id_rsa; ln -s ../sub sub/id_rsa; echo other >.env").end();
+        let mut names = ended.tampered;
+        names.sort_unstable();
+        assert_eq!(names, [".env", "by", "sub/id_rsa"]);
+        campaign.all_fail(&["cat conf/prod.yml", "cat real/settings.txt", "cat linked/x"]);
+        assert_eq!(fs::read_to_string(campaign.path(".env")).unwrap(), SECRET, "outside it is as it was");
+        assert_eq!(fs::read_to_string(campaign.path(".env-put-aside-0")).unwrap(), "other\n");
+    });
+}
+
+#[test]
+fn a_hidden_file_is_found_behind_the_name_of_a_repository() {
+    each_way(|way| {
+        let campaign = Campaign::new(way);
+        campaign.write("conf/.env", SECRET);
+        campaign.write("conf/objects/deep/server.pem", SECRET);
+        campaign.run("mkdir x; mv conf x/.git; ln -s x/.git conf");
+        campaign.all_fail(&["cat conf/.env", "cat x/.git/.env", "cat x/.git/objects/deep/server.pem"]);
+    });
+}
+
+#[test]
+fn a_branch_may_be_called_like_a_hidden_file() {
+    each_way(|way| {
+        let campaign = Campaign::new(way);
+        let git = "git -c user.name=a -c user.email=a@b";
+        if campaign.run("command -v git || true").is_empty() {
+            eprintln!("skipped: there is no git");
+            return;
+        }
+        let commit = format!("{git} commit -q --allow-empty -m one");
+        campaign.run_outside(&format!("{git} init -q; {commit}; {git} checkout -qb server.key; {commit}"));
+        assert_eq!(campaign.run(&format!("{commit} && {git} log --format=%s server.key | wc -l")), "3");
+        campaign.write(".git/refs/heads/other.key", SECRET);
+        campaign.all_fail(&["cat .git/refs/heads/other.key"]);
+    });
+}

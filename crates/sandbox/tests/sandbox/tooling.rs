@@ -246,3 +246,64 @@ fn what_a_configuration_brings_in_is_protected_too() {
         }
     });
 }
+
+#[test]
+fn what_is_brought_in_by_others_in_turn_is_protected_too() {
+    each_way(|way| {
+        let Some(campaign) = repository(way) else { return };
+        campaign.write("tools/one.conf", "[include]\n\tpath = two.conf\n");
+        campaign.write(
+            "tools/two.conf",
+            "[core]\n\thooksPath = .githooks\n[includeIf \"gitdir:/nowhere/\"]\npath=~/elsewhere\n",
+        );
+        campaign.write(".githooks/pre-commit", "#!/bin/sh\n");
+        campaign.write("scripts/push.sh", "#!/bin/sh\n");
+        campaign.run_outside(&format!(
+            "{GIT} config include.path ../tools/one.conf; ln -s ../../scripts/push.sh .git/hooks/pre-push
+             {GIT} worktree add -q tree; mkdir tree/.githooks; echo x >tree/.githooks/post-commit
+             {GIT} init -q --bare store; {GIT} init -q real; mv real/.git realgit; ln -s realgit hop
+             mkdir linkproj fileproj; ln -s ../hop linkproj/.git; echo 'gitdir: ../hop' >fileproj/.git"
+        ));
+        campaign.all_fail(&[
+            "echo x >>tools/two.conf",
+            "mv tools t",
+            "echo x >.githooks/pre-commit",
+            "echo x >tree/.githooks/post-commit",
+            "echo x >scripts/push.sh",
+            "mv scripts s",
+            "echo x >>store/config",
+            "echo x >store/hooks/update",
+            "mv store s",
+            "echo x >>realgit/config",
+        ]);
+        assert_eq!(campaign.run(&format!("echo b >b; {GIT} add b; {GIT} commit -qm b; {GIT} push -q store HEAD:x; {GIT} log --format=%s")), "b\nfirst");
+        let mut names = tampered(&campaign, "rm hop; mkdir -p hop/hooks");
+        names.sort_unstable();
+        assert_eq!(names, ["hop"]);
+        assert_eq!(fs::read_link(campaign.path("hop")).unwrap(), std::path::Path::new("realgit"));
+        assert!(!campaign.path(".git/~").exists() && !campaign.path("tools/~").exists());
+    });
+}
+
+#[test]
+fn new_repositories_are_told_wherever_they_hide() {
+    each_way(|way| {
+        let Some(campaign) = repository(way) else { return };
+        let bare = format!("{GIT} init -q --bare store");
+        assert_eq!(tampered(&campaign, &bare), ["store"]);
+        let inner =
+            format!("{GIT} init -q --bare .git/evil; mkdir sub; echo 'gitdir: ../.git/evil' >sub/.git");
+        let mut names = tampered(&campaign, &inner);
+        names.sort_unstable();
+        assert_eq!(names, [".git/evil", "sub/.git"]);
+        let tree = format!("{GIT} worktree add -q tree");
+        assert_eq!(
+            tampered(&campaign, &tree),
+            [""; 0],
+            "it obeys the configuration of the one it belongs to"
+        );
+        campaign.run_outside(&format!("{GIT} config extensions.worktreeConfig true"));
+        let own = format!("{GIT} worktree add -q other; echo x >.git/worktrees/other/config.worktree");
+        assert_eq!(tampered(&campaign, &own), ["other/.git"]);
+    });
+}
