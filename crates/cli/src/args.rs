@@ -26,12 +26,13 @@ const STYLES: Styles = Styles::styled()
 
 /// Looks after your coding agents
 #[derive(Debug, Parser)]
-#[command(name = "ostler", styles = STYLES, disable_help_subcommand = false, arg_required_else_help = true)]
+#[command(name = "ostler", styles = STYLES, disable_help_subcommand = false)]
 pub(crate) struct Cli {
     #[command(flatten)]
     options: Options,
+    /// None: the list of sessions.
     #[command(subcommand)]
-    pub(crate) command: commands::Command,
+    pub(crate) command: Option<commands::Command>,
 }
 
 #[derive(Debug, Args)]
@@ -61,7 +62,10 @@ impl Cli {
 const GROUPS: &[(&str, &[&str])] = &[
     (
         "DAILY",
-        &["run", "ls", "show", "logs", "attach", "send", "stop", "allow", "deny", "approval", "search"],
+        &[
+            "run", "ls", "show", "logs", "attach", "send", "stop", "allow", "deny", "approval", "message",
+            "search",
+        ],
     ),
     ("FIRST HOUR", &["init", "demo", "doctor"]),
     ("EMERGENCY", &["halt"]),
@@ -220,6 +224,14 @@ mod tests {
             ("ostler session get x", "ostler session show x"),
             ("ostler approvals", "ostler approval"),
             ("ostler approvals -i", "ostler approval -i"),
+            ("ostler queue", "ostler message"),
+            ("ostler queue api", "ostler message api"),
+            ("ostler message list", "ostler message ls"),
+            ("ostler message get x", "ostler message show x"),
+            ("ostler provider list", "ostler provider ls"),
+            ("ostler provider get x", "ostler provider show x"),
+            ("ostler price list", "ostler price ls"),
+            ("ostler", "ostler"),
             ("ostler approval list", "ostler approval ls"),
             ("ostler approval get x", "ostler approval show x"),
             ("ostler campaign list", "ostler campaign ls"),

@@ -11,14 +11,6 @@ use serde_json::value::RawValue;
 
 use crate::{screen::money::CostForm, words::rfc3339};
 
-/// A page of sessions.
-#[derive(Serialize)]
-pub(crate) struct SessionsForm {
-    pub(crate) sessions: Vec<SessionForm>,
-    /// Where the next page begins (`ls --cursor`).
-    pub(crate) next_cursor: Option<String>,
-}
-
 /// A session.
 #[derive(Debug, Serialize)]
 pub(crate) struct SessionForm {
@@ -221,12 +213,6 @@ pub(crate) struct ApprovalForm {
 }
 
 #[derive(Serialize)]
-pub(crate) struct ApprovalsForm {
-    pub(crate) approvals: Vec<ApprovalForm>,
-    pub(crate) next_cursor: Option<String>,
-}
-
-#[derive(Serialize)]
 struct AnswerForm {
     answer: ostler_domain::event::Answer,
     by: String,
@@ -372,7 +358,7 @@ mod tests {
     fn lists_of_sessions_are_pinned() {
         let fleet = testing::fleet();
         let sessions = vec![SessionForm::new(&fleet[0], "shop"), SessionForm::new(&fleet[6], "shop")];
-        let form = SessionsForm { sessions, next_cursor: Some("17".to_owned()) };
+        let form = crate::listing::Object { name: "sessions", rows: sessions, next_cursor: Some(17) };
         assert_snapshot!(serde_json::to_string_pretty(&form).unwrap());
     }
 

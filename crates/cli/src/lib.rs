@@ -17,6 +17,7 @@ mod form;
 mod input;
 mod keys;
 mod last;
+mod listing;
 mod output;
 mod parse;
 mod questions;
@@ -48,8 +49,8 @@ pub fn main(args: impl Iterator<Item = OsString>, program: Program) -> ExitCode 
         Ok(cli) => {
             let app = app::App::new(Ui::new(terminals, cli.ui_options()), program);
             let words = args.iter().skip(1).filter_map(|arg| arg.to_str());
-            let verb = words.into_iter().find(|word| !word.starts_with('-')).unwrap_or_default();
-            let outcome = commands::run(&app, cli.command, verb);
+            let verb = words.into_iter().find(|word| !word.starts_with('-')).unwrap_or("ls");
+            let outcome = commands::run(&app, cli.command.unwrap_or_default(), verb);
             app.ui.finish(outcome)
         }
         Err(error) => args::explain(&error, &args, terminals),

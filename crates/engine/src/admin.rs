@@ -2,7 +2,9 @@
 
 use ostler_domain::{
     MessageId, NodeId, Reason, Recorded, Refusal,
+    id::Fragment,
     query::{EventFilter, Listed, Page, UsageBy, UsageFilter, UsageSum},
+    text::one_line,
 };
 use ostler_store::{
     ApprovalRow, BackupProgress, CheckDepth, CheckReport, Halt, MessageRow, Reindexed, Stats,
@@ -69,15 +71,24 @@ impl Engine {
         self.shared.deltas.subscribe()
     }
 
+    /// The message of an id or a part of one.
     pub async fn message(&self, id: &str) -> Result<MessageRow, Refusal> {
-        let unknown = || {
-            Refusal::new(
-                Reason::MessageUnknown,
-                format!("there is no message \"{}\"", ostler_domain::text::one_line(id, 64)),
-            )
-        };
-        let id: MessageId = id.parse().map_err(|_| unknown())?;
-        self.shared.store.message(id).await?.ok_or_else(unknown)
+        let unknown =
+            || Refusal::new(Reason::MessageUnknown, format!("there is no message \"{}\"", one_line(id, 64)));
+        if let Ok(id) = id.parse::<MessageId>() {
+            return self.shared.store.message(id).await?.ok_or_else(unknown);
+        }
+        let fragment = Fragment::parse(id, MessageId::PREFIX).ok_or_else(unknown)?;
+        match self.shared.store.find_messages(&fragment).await?.as_slice() {
+            [] => Err(unknown()),
+            [one] => Ok(one.clone()),
+            several => {
+                let shown =
+                    several.iter().map(|row| format!("{} {}", row.id.short(), one_line(&row.head, 40)));
+                Err(Refusal::new(Reason::Ambiguous, format!("\"{id}\" fits {} messages", several.len()))
+                    .because(shown.collect::<Vec<_>>().join(" · ")))
+            }
+        }
     }
 
     /// The messages of a session's conversation, newest first.

@@ -3,6 +3,8 @@
 use ostler_domain::{
     ConversationId, MessageId, Receipt, SessionId, Time,
     event::{By, MessageAccepted, MessageMark, MessageUnknown},
+    id::Fragment,
+    limits::SCAN_ROWS,
     query::{Listed, Page},
     text::head,
 };
@@ -17,6 +19,8 @@ use crate::{
 
 /// How much of a message its row shows; the event has it whole.
 const HEAD_BYTES: usize = 512;
+/// Rows that a part of an id may fit before it is hopelessly ambiguous.
+const FITTING: u32 = 16;
 
 const RECEIPTS: [Receipt; 5] =
     [Receipt::Accepted, Receipt::Delivered, Receipt::Seen, Receipt::Answered, Receipt::Unknown];
@@ -108,6 +112,18 @@ fn update(connection: &Connection, sql: &str, params: &[&dyn ToSql]) -> rusqlite
 impl Store {
     pub async fn message(&self, id: MessageId) -> Result<Option<MessageRow>, ReadError> {
         self.read(move |reader| Ok(query(&reader.connection, "m.id = ?1", &[&id.to_string()])?.pop())).await
+    }
+
+    /// Messages whose id begins or ends like this, newest first, among the newest that a scan may look at.
+    pub async fn find_messages(&self, fragment: &Fragment) -> Result<Vec<MessageRow>, ReadError> {
+        let part = fragment.as_str().to_owned();
+        let condition = format!(
+            "m.seq IN (SELECT seq FROM (SELECT seq, substr(id, {}) AS ulid FROM message ORDER BY seq DESC LIMIT {SCAN_ROWS})
+                       WHERE substr(ulid, -length(?1)) = ?1 OR substr(ulid, 1, length(?1)) = ?1 LIMIT {FITTING})
+             ORDER BY m.seq DESC",
+            MessageId::PREFIX.len() + 2
+        );
+        self.read(move |reader| query(&reader.connection, &condition, &[&part])).await
     }
 
     /// A conversation's messages, newest first. The cursor is the `seq` of a row.

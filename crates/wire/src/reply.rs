@@ -244,6 +244,8 @@ pub struct StoreSizes {
     pub database_bytes: u64,
     /// The search index.
     pub search_bytes: u64,
+    /// Sessions there have ever been.
+    pub sessions: u64,
 }
 
 /// A daemon that is about to end.

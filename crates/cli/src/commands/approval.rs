@@ -12,14 +12,16 @@ use ostler_domain::{
     session::Status,
     text::visible,
 };
+use serde::Serialize;
 
 use super::answer;
 use crate::{
     app::App,
     exit_code,
     failure::Failure,
-    form::{ApprovalForm, ApprovalsForm},
-    output::{Format, Line, Tone},
+    form::ApprovalForm,
+    listing::{self, Found, List, ListArgs, Screen},
+    output::{Line, Tone},
     screen::approval as screen,
     terminal::{self, OneKey},
     words,
@@ -31,30 +33,26 @@ pub(crate) struct ApprovalArgs {
     #[command(subcommand)]
     verb: Option<Verb>,
     #[command(flatten)]
-    list: ListArgs,
+    ls: LsArgs,
 }
 
-#[derive(Debug, Args)]
-struct ListArgs {
+#[derive(Debug, Default, Args)]
+struct LsArgs {
     /// Go through those that wait, one key each
     #[arg(short, long)]
     interactive: bool,
-    /// Answered ones too, the newest first
+    /// Answered ones too, the newest first: the last 50 if no limit is said
     #[arg(short, long)]
     all: bool,
-    /// At most this many; 0 means all [default: all that wait, or 50 with -a]
-    #[arg(long, value_name = "N")]
-    limit: Option<u32>,
-    /// Leave the heads of the columns out
-    #[arg(long)]
-    no_headers: bool,
+    #[command(flatten)]
+    list: ListArgs,
 }
 
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// List those that wait
     #[command(alias = "list")]
-    Ls(ListArgs),
+    Ls(LsArgs),
     /// Show one
     #[command(alias = "get")]
     Show {
@@ -68,12 +66,13 @@ enum Verb {
 }
 
 pub(crate) async fn run(app: &App, args: ApprovalArgs) -> Result<u8, Failure> {
-    match args.verb.unwrap_or(Verb::Ls(args.list)) {
-        Verb::Ls(list) if list.interactive => walk(app).await,
-        Verb::Ls(list) => {
+    match args.verb.unwrap_or(Verb::Ls(args.ls)) {
+        Verb::Ls(ls) if ls.interactive => walk(app).await,
+        Verb::Ls(ls) => {
             let client = app.client().await?;
-            show_all(app, &client, &list).await?;
-            Ok(exit_code::OK)
+            let most = ls.list.most(ls.all.then_some(PAGE_DEFAULT));
+            let list = Approvals { client: &client, all: ls.all, most };
+            listing::run(app, Some(&client), &ls.list, &list).await
         }
         Verb::Show { id } => {
             let approval = app.client().await?.approval(&id).await?;
@@ -89,64 +88,46 @@ pub(crate) async fn run(app: &App, args: ApprovalArgs) -> Result<u8, Failure> {
     }
 }
 
-async fn find(
-    client: &Client,
+struct Approvals<'a> {
+    client: &'a Client,
     all: bool,
-    limit: Option<u32>,
-) -> Result<(Vec<Approval>, Option<u64>), Failure> {
-    let most = match (limit, all) {
-        (Some(0), _) | (None, false) => usize::MAX,
-        (Some(limit), _) => limit as usize,
-        (None, true) => PAGE_DEFAULT as usize,
-    };
-    let (mut found, mut cursor) = (Vec::new(), None);
-    loop {
-        let room = u32::try_from(most - found.len()).unwrap_or(PAGE_MOST).min(PAGE_MOST);
-        let listed = client.approvals(!all, Page { limit: room, cursor }).await?;
-        found.extend(listed.rows);
-        cursor = listed.next_cursor;
-        if cursor.is_none() || found.len() >= most {
-            return Ok((found, cursor));
-        }
-    }
+    most: Option<u32>,
 }
 
-async fn show_all(app: &App, client: &Client, list: &ListArgs) -> Result<(), Failure> {
-    let ui = &app.ui;
-    let (found, next_cursor) = find(client, list.all, list.limit).await?;
-    match ui.format() {
-        Some(Format::Json) => {
-            return ui.json(&ApprovalsForm {
-                approvals: found.iter().map(ApprovalForm::new).collect(),
-                next_cursor: next_cursor.map(|cursor| cursor.to_string()),
-            });
-        }
-        Some(Format::Jsonl) => {
-            return found.iter().try_for_each(|approval| ui.json(&ApprovalForm::new(approval)));
-        }
-        Some(Format::Name) => return ids(app, &found),
-        _ if ui.is_quiet() => return ids(app, &found),
-        _ => {}
-    }
-    if found.is_empty() {
-        ui.remark(&screen::nobody(working(client).await?));
-        return Ok(());
-    }
-    let names = names(client, &found).await;
-    // Questions of the past are rows like the others; one that waits has another answer.
-    let (leave, questions): (Vec<_>, Vec<_>) =
-        found.into_iter().partition(|approval| approval.kind == AskKind::Leave || approval.answer.is_some());
-    if !leave.is_empty() {
-        ui.data_lines(&screen::table(&leave, &names, !list.no_headers, words::now(), ui.out_look()))?;
-    }
-    ui.data_lines(&screen::also_waiting(&questions, &names))?;
-    let open: Vec<_> = leave.into_iter().filter(|approval| approval.answer.is_none()).collect();
-    screen::next(&open).iter().for_each(|line| ui.remark(line));
-    Ok(())
-}
+impl List for Approvals<'_> {
+    type Row = Approval;
+    const ROWS: &'static str = "approvals";
 
-fn ids(app: &App, found: &[Approval]) -> Result<(), Failure> {
-    found.iter().try_for_each(|approval| app.ui.data(&Line::of(approval.id.to_string())))
+    async fn find(&self) -> Result<Found<Approval>, Failure> {
+        Found::paged(self.most, None, async |page| self.client.approvals(!self.all, page).await).await
+    }
+
+    fn id(&self, approval: &Approval) -> String {
+        approval.id.to_string()
+    }
+
+    fn form(&self, approval: &Approval) -> impl Serialize {
+        ApprovalForm::new(approval)
+    }
+
+    async fn screen(&self, found: &Found<Approval>) -> Result<Screen, Failure> {
+        if found.rows.is_empty() {
+            let remarks = vec![screen::nobody(working(self.client).await?)];
+            return Ok(Screen { remarks, ..Screen::default() });
+        }
+        let names = names(self.client, &found.rows).await;
+        // Questions of the past are rows like the others; one that waits has another answer.
+        let (leave, questions): (Vec<_>, Vec<_>) = found
+            .rows
+            .iter()
+            .partition(|approval| approval.kind == AskKind::Leave || approval.answer.is_some());
+        let open: Vec<_> = leave.iter().copied().filter(|approval| approval.answer.is_none()).collect();
+        Ok(Screen {
+            table: (!leave.is_empty()).then(|| screen::table(&leave, &names, words::now())),
+            below: screen::also_waiting(&questions, &names),
+            remarks: screen::next(&open).into_iter().collect(),
+        })
+    }
 }
 
 async fn working(client: &Client) -> Result<u64, Failure> {
@@ -190,8 +171,8 @@ async fn walk(app: &App) -> Result<u8, Failure> {
     let client = app.client().await?;
     let mut seen = Vec::new();
     loop {
-        let (open, _) = find(&client, false, None).await?;
-        let Some(next) = open.iter().find(|approval| !seen.contains(&approval.id)) else { break };
+        let open = Approvals { client: &client, all: false, most: None }.find().await?;
+        let Some(next) = open.rows.iter().find(|approval| !seen.contains(&approval.id)) else { break };
         seen.push(next.id);
         let names = names(&client, std::slice::from_ref(next)).await;
         if !answer_one(app, &client, next, &names).await? {

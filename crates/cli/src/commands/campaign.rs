@@ -1,7 +1,7 @@
 //! `ostler campaign`: directories that agents may work in.
 
 use clap::{Args, Subcommand};
-use ostler_client::AddCampaign;
+use ostler_client::{AddCampaign, Campaign, Client};
 use ostler_domain::{
     Name,
     limits::PAGE_MOST,
@@ -15,7 +15,8 @@ use crate::{
     exit_code,
     failure::Failure,
     form::CampaignForm,
-    output::{Format, Line, Tone},
+    listing::{self, Found, List, ListArgs, Screen},
+    output::{Line, Tone},
     screen, words,
 };
 
@@ -39,14 +40,7 @@ enum Verb {
     },
     /// List campaigns
     #[command(alias = "list")]
-    Ls {
-        /// Leave the heads of the columns out
-        #[arg(long)]
-        no_headers: bool,
-        /// At most this many; 0 means all
-        #[arg(long, default_value_t = 0, value_name = "N")]
-        limit: u32,
-    },
+    Ls(ListArgs),
     /// Show a campaign
     #[command(alias = "get")]
     Show {
@@ -72,12 +66,6 @@ enum Verb {
     },
 }
 
-#[derive(Serialize)]
-struct CampaignsForm {
-    campaigns: Vec<CampaignForm>,
-    next_cursor: Option<String>,
-}
-
 pub(crate) async fn run(app: &App, args: CampaignArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
     let ui = &app.ui;
@@ -101,7 +89,10 @@ pub(crate) async fn run(app: &App, args: CampaignArgs) -> Result<u8, Failure> {
                 );
             }
         }
-        Verb::Ls { no_headers, limit } => list(app, &client, !no_headers, limit).await?,
+        Verb::Ls(args) => {
+            let list = Campaigns { client: &client, most: args.most(None) };
+            return listing::run(app, Some(&client), &args, &list).await;
+        }
         Verb::Show { who } => {
             let campaign = client.campaign(&campaign_operand(&who)?).await?;
             if ui.is_json() {
@@ -168,44 +159,36 @@ fn typed(settings: Vec<String>) -> Result<Vec<String>, Failure> {
     }
 }
 
-async fn list(app: &App, client: &ostler_client::Client, heads: bool, limit: u32) -> Result<(), Failure> {
-    let ui = &app.ui;
-    let most = if limit == 0 { usize::MAX } else { limit as usize };
-    let mut campaigns = Vec::new();
-    let mut cursor = None;
-    loop {
-        let room = u32::try_from(most - campaigns.len()).unwrap_or(PAGE_MOST).min(PAGE_MOST);
-        let listed = client.campaigns(Page { limit: room, cursor }).await?;
-        campaigns.extend(listed.rows);
-        cursor = listed.next_cursor;
-        if cursor.is_none() || campaigns.len() >= most {
-            break;
-        }
+struct Campaigns<'a> {
+    client: &'a Client,
+    most: Option<u32>,
+}
+
+impl List for Campaigns<'_> {
+    type Row = Campaign;
+    const ROWS: &'static str = "campaigns";
+
+    async fn find(&self) -> Result<Found<Campaign>, Failure> {
+        Found::paged(self.most, None, async |page| self.client.campaigns(page).await).await
     }
-    match ui.format() {
-        Some(Format::Json) => ui.json(&CampaignsForm {
-            campaigns: campaigns.iter().map(CampaignForm::new).collect(),
-            next_cursor: cursor.map(|cursor| cursor.to_string()),
-        }),
-        Some(Format::Jsonl) => {
-            campaigns.iter().try_for_each(|campaign| ui.json(&CampaignForm::new(campaign)))
+
+    fn id(&self, campaign: &Campaign) -> String {
+        campaign.id.to_string()
+    }
+
+    fn name(&self, campaign: &Campaign) -> String {
+        campaign.name.to_string()
+    }
+
+    fn form(&self, campaign: &Campaign) -> impl Serialize {
+        CampaignForm::new(campaign)
+    }
+
+    async fn screen(&self, found: &Found<Campaign>) -> Result<Screen, Failure> {
+        if found.rows.is_empty() {
+            return Ok(Screen { remarks: screen::campaign::empty(), ..Screen::default() });
         }
-        Some(Format::Name) => {
-            campaigns.iter().try_for_each(|campaign| ui.data(&Line::of(campaign.name.as_str())))
-        }
-        _ if ui.is_quiet() => {
-            campaigns.iter().try_for_each(|campaign| ui.data(&Line::of(campaign.id.to_string())))
-        }
-        _ if campaigns.is_empty() => {
-            screen::campaign::empty().iter().for_each(|line| ui.remark(line));
-            Ok(())
-        }
-        _ => ui.data_lines(&screen::campaign::table(
-            &campaigns,
-            heads,
-            person_home().as_deref(),
-            words::now(),
-            ui.out_look(),
-        )),
+        let table = screen::campaign::table(&found.rows, person_home().as_deref(), words::now());
+        Ok(Screen { table: Some(table), ..Screen::default() })
     }
 }

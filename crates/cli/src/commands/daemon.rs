@@ -283,7 +283,7 @@ mod tests {
                 why: "fire drill".to_owned(),
                 since: ago(60),
             }),
-            store: StoreSizes { database_bytes: 1 << 30, search_bytes: 1 << 20 },
+            store: StoreSizes { database_bytes: 1 << 30, search_bytes: 1 << 20, sessions: 9 },
             last_seq: 12_345,
             schema_version: 1,
             memory_held_by: "cgroup v2".to_owned(),

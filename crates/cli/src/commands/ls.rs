@@ -1,62 +1,46 @@
 //! `ostler ls`: sessions, those that need you first.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    time::Duration,
-};
+use std::collections::BTreeMap;
 
 use clap::Args;
 use ostler_client::{
     Campaign, Client, GetUsage, Session,
-    query::EventFilter,
-    reply::{UsageBy, UsageRow},
+    reply::{NodeStatus, UsageBy, UsageRow},
 };
 use ostler_domain::{
-    SessionId,
     budget::Period,
     limits::{PAGE_DEFAULT, PAGE_MOST},
     price::Dollars,
     query::{Page, Scope, SessionFilter},
 };
-use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
+use serde::Serialize;
 
 use crate::{
     app::App,
-    exit_code,
     failure::Failure,
     filters::Filters,
-    form::{SessionForm, SessionsForm},
-    output::{Format, Line},
+    form::SessionForm,
+    listing::{self, Found, List, ListArgs, Screen},
     screen::{
         money::Today,
         row,
-        sessions::{self, Beside, CampaignNames, ListStyle},
+        sessions::{self, Beside, CampaignNames},
     },
     words,
 };
 
-/// How soon a change is shown, at the earliest: a busy agent changes many times a second.
-const REDRAW: Duration = Duration::from_millis(250);
-
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct LsArgs {
-    /// Ended ones too
+    /// Ended ones too, the 50 newest if no limit is said
     #[arg(short, long)]
     all: bool,
-    /// Show changes as they happen
-    #[arg(short, long)]
-    watch: bool,
     #[command(flatten)]
     filters: Filters,
-    /// The N newest; 0 means all [default: all that are current, or 50 with -a]
-    #[arg(long, value_name = "N")]
-    limit: Option<u32>,
+    #[command(flatten)]
+    list: ListArgs,
     /// Go on where the last page ended (`next_cursor`)
-    #[arg(long)]
+    #[arg(long, help_heading = "List")]
     cursor: Option<u64>,
-    /// Leave the heads of the columns out
-    #[arg(long)]
-    no_headers: bool,
 }
 
 impl LsArgs {
@@ -65,115 +49,109 @@ impl LsArgs {
     }
 }
 
-/// What was found.
-struct Found {
-    rows: Vec<Session>,
-    next_cursor: Option<u64>,
-}
-
 pub(crate) async fn run(app: &App, args: LsArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
     let filter = args.filters.resolve(app, &client, args.all).await?;
-    if args.watch {
-        return watch(app, &client, &filter, &args).await;
-    }
-    let (found, names) = tokio::join!(find(&client, &filter, &args), names(app, &client));
-    show(app, &client, &filter, &args, &found?, &names?).await?;
-    Ok(exit_code::OK)
+    let list = Sessions {
+        app,
+        client: &client,
+        most: args.list.most((filter.scope == Scope::All).then_some(PAGE_DEFAULT)),
+        filter,
+        cursor: args.cursor,
+        is_filtered: args.filters.is_any(),
+    };
+    listing::run(app, Some(&client), &args.list, &list).await
 }
 
-async fn find(client: &Client, filter: &SessionFilter, args: &LsArgs) -> Result<Found, Failure> {
-    let most = match (args.limit, filter.scope) {
-        (Some(0), _) | (None, Scope::Current { .. } | Scope::NotEnded) => usize::MAX,
-        (Some(limit), _) => limit as usize,
-        (None, Scope::All) => PAGE_DEFAULT as usize,
-    };
-    let mut found = Found { rows: Vec::new(), next_cursor: args.cursor };
-    loop {
-        let room = u32::try_from(most - found.rows.len()).unwrap_or(PAGE_MOST).min(PAGE_MOST);
-        let listed = client.sessions(filter, Page { limit: room, cursor: found.next_cursor }).await?;
-        found.rows.extend(listed.rows);
-        found.next_cursor = listed.next_cursor;
-        if found.next_cursor.is_none() || found.rows.len() >= most {
-            break;
+struct Sessions<'a> {
+    app: &'a App,
+    client: &'a Client,
+    filter: SessionFilter,
+    is_filtered: bool,
+    most: Option<u32>,
+    cursor: Option<u64>,
+}
+
+/// A session and its campaign's name, where that is shown.
+struct Row {
+    session: Session,
+    campaign: String,
+}
+
+impl List for Sessions<'_> {
+    type Row = Row;
+    const ROWS: &'static str = "sessions";
+
+    async fn find(&self) -> Result<Found<Row>, Failure> {
+        let ask = async |page| self.client.sessions(&self.filter, page).await;
+        let (found, names) = tokio::join!(Found::paged(self.most, self.cursor, ask), self.names());
+        let (mut found, names) = (found?, names?);
+        // Stable: within a rank the newest stay first.
+        found.rows.sort_by_key(row::rank);
+        let of = |session: Session| Row { campaign: names.of(&session.campaign), session };
+        Ok(Found { rows: found.rows.into_iter().map(of).collect(), next_cursor: found.next_cursor })
+    }
+
+    fn id(&self, row: &Row) -> String {
+        row.session.id.to_string()
+    }
+
+    fn form(&self, row: &Row) -> impl Serialize {
+        SessionForm::new(&row.session, &row.campaign)
+    }
+
+    async fn screen(&self, found: &Found<Row>) -> Result<Screen, Failure> {
+        let is_all = self.filter.scope == Scope::All;
+        if found.rows.is_empty() {
+            let none = Page::of(1, None);
+            let is_first = (is_all && !self.is_filtered)
+                || self.client.sessions(&SessionFilter::default(), none).await?.rows.is_empty();
+            let remarks = sessions::empty(self.is_filtered, is_first);
+            return Ok(Screen { remarks, ..Screen::default() });
+        }
+        let rows: Vec<_> = found.rows.iter().map(|row| (&row.session, row.campaign.as_str())).collect();
+        let table = sessions::table(&rows, words::now());
+        let (status, today) = tokio::join!(self.client.status(), today(self.app, self.client));
+        let status = status.ok();
+        let beside = Beside {
+            today: today.ok(),
+            halted: status.as_ref().and_then(|status| status.halt.as_ref()).map(|halt| {
+                let word = if halt.freeze { "frozen" } else { "halted" };
+                format!("{word} by {}: ostler halt --release", halt.by.0)
+            }),
+            more: match (found.next_cursor, is_all) {
+                (Some(_), _) => Some("more: --limit 0".to_owned()),
+                (None, false) => older(found, status.as_ref(), self.is_filtered),
+                (None, true) => None,
+            },
+        };
+        let sessions: Vec<&Session> = found.rows.iter().map(|row| &row.session).collect();
+        let remarks = vec![sessions::summary(&sessions, &beside)];
+        Ok(Screen { table: Some(table), remarks, ..Screen::default() })
+    }
+}
+
+impl Sessions<'_> {
+    /// The names of campaigns, where they are shown.
+    async fn names(&self) -> Result<CampaignNames, Failure> {
+        let ui = &self.app.ui;
+        match listing::is_table(self.app) || ui.is_json() {
+            true => self.app.campaign_names(self.client).await,
+            false => Ok(CampaignNames::default()),
         }
     }
-    // Stable: within a rank the newest stay first.
-    found.rows.sort_by_key(row::rank);
-    Ok(found)
 }
 
-fn only_ids(app: &App) -> bool {
-    app.ui.is_quiet() || app.ui.format() == Some(Format::Name)
-}
-
-/// The names of campaigns, where they are shown.
-async fn names(app: &App, client: &Client) -> Result<CampaignNames, Failure> {
-    if only_ids(app) { Ok(CampaignNames::default()) } else { app.campaign_names(client).await }
-}
-
-async fn show(
-    app: &App,
-    client: &Client,
-    filter: &SessionFilter,
-    args: &LsArgs,
-    found: &Found,
-    names: &CampaignNames,
-) -> Result<(), Failure> {
-    let ui = &app.ui;
-    if only_ids(app) {
-        return found.rows.iter().try_for_each(|session| ui.data(&Line::of(session.id.to_string())));
+/// How to see those that ended earlier, and how many they are where that is known.
+fn older(found: &Found<Row>, status: Option<&NodeStatus>, is_filtered: bool) -> Option<String> {
+    let count = status
+        .filter(|_| !is_filtered)
+        .map(|status| status.store.sessions.saturating_sub(found.rows.len() as u64));
+    match count {
+        Some(0) => None,
+        Some(n) => Some(format!("{} older: ls -a", words::number(n))),
+        None => Some("older: ls -a".to_owned()),
     }
-    let form = |session: &Session| SessionForm::new(session, &names.of(&session.campaign));
-    match ui.format() {
-        Some(Format::Json) => ui.json(&SessionsForm {
-            sessions: found.rows.iter().map(form).collect(),
-            next_cursor: found.next_cursor.map(|cursor| cursor.to_string()),
-        }),
-        Some(Format::Jsonl) => found.rows.iter().try_for_each(|session| ui.json(&form(session))),
-        format => show_table(app, client, filter, args, found, names, format == Some(Format::Wide)).await,
-    }
-}
-
-async fn show_table(
-    app: &App,
-    client: &Client,
-    filter: &SessionFilter,
-    args: &LsArgs,
-    found: &Found,
-    names: &CampaignNames,
-    wide: bool,
-) -> Result<(), Failure> {
-    let ui = &app.ui;
-    let is_all = filter.scope == Scope::All;
-    if found.rows.is_empty() {
-        let is_first =
-            is_all || client.sessions(&SessionFilter::default(), Page::of(1, None)).await?.rows.is_empty();
-        // Help for who looks, not a row for who reads.
-        sessions::empty(args.filters.is_any(), is_first).iter().for_each(|line| ui.remark(line));
-        return Ok(());
-    }
-    let now = words::now();
-    let style = ListStyle { wide, heads: !args.no_headers };
-    ui.data_lines(&sessions::table(&found.rows, names, style, now, ui.out_look()))?;
-    let (status, today) = tokio::join!(client.status(), today(app, client));
-    let beside = Beside {
-        today: today.ok(),
-        halted: status.ok().and_then(|status| status.halt).map(|halt| {
-            format!(
-                "{} by {}: ostler halt --release",
-                if halt.freeze { "frozen" } else { "halted" },
-                halt.by.0
-            )
-        }),
-        more: match (found.next_cursor, is_all) {
-            (Some(_), _) => Some("more: --limit 0".to_owned()),
-            (None, false) => Some("older: ostler ls -a".to_owned()),
-            (None, true) => None,
-        },
-    };
-    ui.remark(&sessions::summary(&found.rows, &beside));
-    Ok(())
 }
 
 /// What all sessions cost today, and of how much, where all campaigns that were at work have a budget for a day.
@@ -201,37 +179,4 @@ async fn today(app: &App, client: &Client) -> Result<Today, Failure> {
         budget: (all_have && !budgets.is_empty()).then_some(Dollars(total)),
         tokens: sums.total.usage.total(),
     })
-}
-
-async fn watch(app: &App, client: &Client, filter: &SessionFilter, args: &LsArgs) -> Result<u8, Failure> {
-    let ui = &app.ui;
-    let is_lines = ui.format() == Some(Format::Jsonl);
-    if !is_lines && !ui.terminals().stdout_is_terminal {
-        return Err(Failure::usage("-w draws on a terminal, and this is none: use -o jsonl"));
-    }
-    let mut events = client.watch(EventFilter::default(), None).await?;
-    // Ages grow even when nothing happens.
-    let second = Duration::from_secs(1);
-    let mut seconds = interval_at(Instant::now() + second, second);
-    seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut printed: HashMap<SessionId, Session> = HashMap::new();
-    loop {
-        let drawn = Instant::now();
-        let (found, names) = tokio::join!(find(client, filter, args), names(app, client));
-        let (mut found, names) = (found?, names?);
-        if is_lines {
-            // A line for each that changed.
-            found.rows.retain(|session| printed.get(&session.id) != Some(session));
-            printed.extend(found.rows.iter().map(|session| (session.id, session.clone())));
-        } else {
-            ui.clear_screen()?;
-        }
-        show(app, client, filter, args, &found, &names).await?;
-        ui.flush()?;
-        tokio::select! {
-            event = events.next() => if let Some(Err(error)) = event { return Err(error.into()) },
-            _ = seconds.tick(), if !is_lines => {}
-        }
-        sleep_until(drawn + REDRAW).await;
-    }
 }

@@ -26,6 +26,7 @@ mod logs;
 mod ls;
 mod man;
 mod many;
+mod message;
 mod model;
 mod pause;
 mod policy;
@@ -67,6 +68,9 @@ pub(crate) enum Command {
     /// What agents ask leave for: ls, show, allow, deny; -i answers one by one
     #[command(alias = "approvals")]
     Approval(approval::ApprovalArgs),
+    /// What was said to agents and waits to be delivered: ls, show
+    #[command(alias = "queue")]
+    Message(message::MessageArgs),
     /// Three scripted agents at work, the daemon killed, nothing lost: no key, no network
     Demo(demo::DemoArgs),
     /// The first command: what is installed, whether the sandbox works, this directory as a campaign
@@ -124,6 +128,13 @@ pub(crate) enum Command {
     Man(man::ManArgs),
     /// Print the version
     Version(version::VersionArgs),
+}
+
+/// What is done when nothing is said: who runs, and who needs you.
+impl Default for Command {
+    fn default() -> Self {
+        Command::Session(SessionCommand::Ls(ls::LsArgs::default()))
+    }
 }
 
 #[derive(Debug, Args)]
@@ -193,6 +204,7 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Allow(args) => answer::allow(app, args).await,
         Command::Deny(args) => answer::deny(app, args).await,
         Command::Approval(args) => approval::run(app, args).await,
+        Command::Message(args) => message::run(app, args).await,
         Command::Policy(args) => policy::run(app, args).await,
         Command::Doctor(args) => doctor::run(app, args).await,
         Command::Halt(args) => halt::run(app, args).await,

@@ -12,12 +12,15 @@ use ostler_domain::{
     Refusal,
     price::{Dollars, Price, PriceBook, Prices, is_model},
 };
+use serde::Serialize;
 
+use super::with_runtime;
 use crate::{
     app::App,
     exit_code,
     failure::Failure,
-    output::{Column, Line, Table, Tone},
+    listing::{self, Found, List, ListArgs, Screen},
+    output::{Column, Line, Table, Tone, to_json},
     words,
 };
 
@@ -38,6 +41,8 @@ enum Verb {
         /// Only models whose name has this in it
         #[arg(value_name = "MODEL")]
         models: Vec<String>,
+        #[command(flatten)]
+        list: ListArgs,
     },
     /// Set the price of a model: input=3 output=15 cache_read=0.3 cache_write=3.75
     Set {
@@ -83,7 +88,10 @@ pub(crate) fn run(app: &App, args: PriceArgs) -> Result<u8, Failure> {
     let path = path(app)?;
     let mut book = read(&path)?;
     match args.verb {
-        Verb::Ls { models } => return list(app, &book, &models),
+        Verb::Ls { models, list: args } => {
+            let list = ModelPrices { path, wanted: models, most: args.most(None) };
+            return with_runtime(listing::run(app, None, &args, &list));
+        }
         Verb::Set { model, remove: true, .. } => {
             if book.own.remove(&model).is_none() {
                 return Err(Refusal::invalid(format!("no price of \"{model}\" was set"))
@@ -178,43 +186,79 @@ fn write(path: &Path, book: &PriceBook) -> io::Result<()> {
     fs::rename(&beside, path)
 }
 
-fn list(app: &App, book: &PriceBook, wanted: &[String]) -> Result<u8, Failure> {
-    let prices = book.prices();
-    let is_wanted =
-        |model: &String| wanted.is_empty() || wanted.iter().any(|part| model.contains(part.as_str()));
-    if app.ui.is_json() {
-        let models = prices.models.into_iter().filter(|(model, _)| is_wanted(model)).collect();
-        app.ui.json(&Prices { models, ..prices })?;
-        return Ok(exit_code::OK);
+struct ModelPrices {
+    path: PathBuf,
+    wanted: Vec<String>,
+    most: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct ModelPrice {
+    model: String,
+    #[serde(flatten)]
+    price: Price,
+    from: String,
+}
+
+impl List for ModelPrices {
+    type Row = ModelPrice;
+    const ROWS: &'static str = "models";
+
+    async fn find(&self) -> Result<Found<ModelPrice>, Failure> {
+        let book = read(&self.path)?;
+        let is_wanted = |model: &str| {
+            self.wanted.is_empty() || self.wanted.iter().any(|part| model.contains(part.as_str()))
+        };
+        let from = |model: &str| match book.own.contains_key(model) {
+            true => "set by hand".to_owned(),
+            false => book.table().date.clone(),
+        };
+        let models = book.prices().models.into_iter().filter(|(model, _)| is_wanted(model));
+        let rows = models.map(|(model, price)| ModelPrice { from: from(&model), model, price });
+        Ok(Found::whole(rows.collect(), self.most))
     }
-    let number = |head| Column::new(head).right();
-    let columns = [
-        Column::new("MODEL"),
-        number("INPUT"),
-        number("CACHE READ").goes(1),
-        number("CACHE WRITE").goes(2),
-        number("OUTPUT"),
-        Column::new("FROM"),
-    ];
-    let mut table = Table::new(columns);
-    for (model, price) in prices.models.iter().filter(|(model, _)| is_wanted(model)) {
-        let from = if book.own.contains_key(model) { "set by hand" } else { book.table().date.as_str() };
-        let amount = |amount: Dollars| Line::of(amount.decimal());
-        table.row(vec![
-            Line::new().strong(model),
-            amount(price.input),
-            amount(price.cache_read),
-            amount(price.cache_write),
-            amount(price.output),
-            Line::new().faint(from),
+
+    fn id(&self, row: &ModelPrice) -> String {
+        row.model.clone()
+    }
+
+    fn form(&self, row: &ModelPrice) -> impl Serialize {
+        ModelPrice { model: row.model.clone(), price: row.price, from: row.from.clone() }
+    }
+
+    /// A table of prices, as `price update` takes it.
+    fn object(&self, found: &Found<ModelPrice>) -> Option<String> {
+        let models = found.rows.iter().map(|row| (row.model.clone(), row.price)).collect();
+        Some(to_json(&Prices { models, ..read(&self.path).ok()?.prices() }))
+    }
+
+    async fn screen(&self, found: &Found<ModelPrice>) -> Result<Screen, Failure> {
+        let number = |head| Column::new(head).right();
+        let mut table = Table::new([
+            Column::new("MODEL"),
+            number("INPUT"),
+            number("CACHE READ").goes(1),
+            number("CACHE WRITE").goes(2),
+            number("OUTPUT"),
+            Column::new("FROM"),
         ]);
+        for row in &found.rows {
+            let amount = |amount: Dollars| Line::of(amount.decimal());
+            table.row(vec![
+                Line::new().strong(&row.model),
+                amount(row.price.input),
+                amount(row.price.cache_read),
+                amount(row.price.cache_write),
+                amount(row.price.output),
+                Line::new().faint(&row.from),
+            ]);
+        }
+        let count = words::plural(found.rows.len() as u64, "model", "models");
+        let remark = format!(
+            "dollars for a million tokens; {count}. A model that is not here costs an unknown amount"
+        );
+        Ok(Screen { table: Some(table), remarks: vec![Line::new().faint(remark)], ..Screen::default() })
     }
-    app.ui.data_lines(&table.lines(app.ui.out_look()))?;
-    let count = words::plural(prices.models.len() as u64, "model", "models");
-    app.ui.say(&Line::new().faint(format!(
-        "dollars for a million tokens; {count}. A model that is not here costs an unknown amount"
-    )));
-    Ok(exit_code::OK)
 }
 
 #[cfg(test)]

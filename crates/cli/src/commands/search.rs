@@ -12,14 +12,17 @@ use serde::Serialize;
 
 use crate::{
     app::App,
-    exit_code,
     failure::Failure,
     form::EventForm,
-    output::{Format, Line},
+    listing::{self, Found, List, ListArgs, Screen},
+    output::Line,
     parse,
-    screen::search::{self, Found},
+    screen::search,
     words,
 };
+
+/// Hits that are shown when nothing else is said.
+const NEWEST: u32 = 20;
 
 #[derive(Debug, Args)]
 pub(crate) struct SearchArgs {
@@ -38,15 +41,11 @@ pub(crate) struct SearchArgs {
     /// Only in what happened before
     #[arg(long, value_parser = parse::moment, value_name = "WHEN")]
     until: Option<Time>,
-    /// The N newest
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
-    limit: u32,
+    #[command(flatten)]
+    list: ListArgs,
     /// Go on where the last page ended (`next_cursor`)
-    #[arg(long)]
+    #[arg(long, help_heading = "List")]
     cursor: Option<u64>,
-    /// Leave the heads of the columns out
-    #[arg(long)]
-    no_headers: bool,
 }
 
 #[derive(Serialize)]
@@ -56,12 +55,6 @@ struct HitForm<'a> {
     snippet: &'a str,
 }
 
-#[derive(Serialize)]
-struct HitsForm<'a> {
-    hits: Vec<HitForm<'a>>,
-    next_cursor: Option<String>,
-}
-
 pub(crate) async fn run(app: &App, args: SearchArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
     let session = match &args.session {
@@ -69,76 +62,78 @@ pub(crate) async fn run(app: &App, args: SearchArgs) -> Result<u8, Failure> {
         None => None,
     };
     let filter = EventFilter { session, kinds: args.kind.clone(), since: args.since, until: args.until };
-    let (hits, next) = find(&client, &args, &filter).await?;
-    let form = |hit: &'_ Hit| -> Result<(), Failure> {
-        app.ui.json(&HitForm { event: EventForm::new(&hit.event), snippet: &hit.snippet })
+    let list = Hits {
+        client: &client,
+        text: args.text.join(" "),
+        filter,
+        most: args.list.most(Some(NEWEST)),
+        cursor: args.cursor,
     };
-    match app.ui.format() {
-        Some(Format::Json) => app.ui.json(&HitsForm {
-            hits: hits
-                .iter()
-                .map(|hit| HitForm { event: EventForm::new(&hit.event), snippet: &hit.snippet })
-                .collect(),
-            next_cursor: next.map(|next| next.to_string()),
-        })?,
-        Some(Format::Jsonl) => hits.iter().try_for_each(form)?,
-        _ if hits.is_empty() => nothing(app, &client).await?,
-        _ => show(app, &client, &args, &hits, next).await?,
-    }
-    Ok(exit_code::OK)
+    listing::run(app, Some(&client), &args.list, &list).await
 }
 
-/// A filter is applied to what the index found, so a page may be short and not be the last.
-async fn find(
-    client: &Client,
-    args: &SearchArgs,
-    filter: &EventFilter,
-) -> Result<(Vec<Hit>, Option<u64>), Failure> {
-    let text = args.text.join(" ");
-    let mut hits = Vec::new();
-    let mut cursor = args.cursor;
-    loop {
-        let room = args.limit - u32::try_from(hits.len()).unwrap_or(u32::MAX);
-        let listed = client.search(&text, filter, Page::of(room, cursor)).await?;
-        hits.extend(listed.rows);
-        cursor = listed.next_cursor;
-        if cursor.is_none() || hits.len() >= args.limit as usize {
-            return Ok((hits, cursor));
+struct Hits<'a> {
+    client: &'a Client,
+    text: String,
+    filter: EventFilter,
+    most: Option<u32>,
+    cursor: Option<u64>,
+}
+
+impl List for Hits<'_> {
+    type Row = Hit;
+    const ROWS: &'static str = "hits";
+
+    async fn find(&self) -> Result<Found<Hit>, Failure> {
+        let ask = async |page| self.client.search(&self.text, &self.filter, page).await;
+        Found::paged(self.most, self.cursor, ask).await
+    }
+
+    fn id(&self, hit: &Hit) -> String {
+        hit.event.seq().to_string()
+    }
+
+    /// Whose they are.
+    fn name(&self, hit: &Hit) -> String {
+        hit.event.session().map_or_else(|| "–".to_owned(), |id| id.to_string())
+    }
+
+    fn form(&self, hit: &Hit) -> impl Serialize {
+        HitForm { event: EventForm::new(&hit.event), snippet: &hit.snippet }
+    }
+
+    async fn screen(&self, found: &Found<Hit>) -> Result<Screen, Failure> {
+        if found.rows.is_empty() {
+            let any = self.client.sessions(&SessionFilter::default(), Page::of(1, None)).await?;
+            return Ok(Screen { remarks: search::nothing(!any.rows.is_empty()), ..Screen::default() });
         }
-    }
-}
-
-async fn nothing(app: &App, client: &Client) -> Result<(), Failure> {
-    let any = client.sessions(&SessionFilter::default(), Page::of(1, None)).await?;
-    search::nothing(!any.rows.is_empty()).iter().for_each(|line| app.ui.remark(line));
-    Ok(())
-}
-
-async fn show(
-    app: &App,
-    client: &Client,
-    args: &SearchArgs,
-    hits: &[Hit],
-    next: Option<u64>,
-) -> Result<(), Failure> {
-    let mut names: HashMap<SessionId, String> = HashMap::new();
-    for id in hits.iter().filter_map(|hit| hit.event.session()) {
-        if let Entry::Vacant(unknown) = names.entry(id) {
-            unknown.insert(client.session(&id.to_string()).await?.name.to_string());
-        }
-    }
-    let found: Vec<Found<'_>> = hits
-        .iter()
-        .map(|hit| Found {
-            event: &hit.event,
-            name: hit.event.session().and_then(|id| names.get(&id)).map_or("–", String::as_str),
-            snippet: &hit.snippet,
+        let names = self.names(&found.rows).await?;
+        let hits: Vec<_> = found
+            .rows
+            .iter()
+            .map(|hit| search::Found {
+                event: &hit.event,
+                name: hit.event.session().and_then(|id| names.get(&id)).map_or("–", String::as_str),
+                snippet: &hit.snippet,
+            })
+            .collect();
+        let older = |next| Line::new().faint(format!("older: the same with --cursor {next}"));
+        Ok(Screen {
+            table: Some(search::table(&hits, words::now())),
+            remarks: found.next_cursor.map(older).into_iter().collect(),
+            ..Screen::default()
         })
-        .collect();
-    let look = app.ui.out_look();
-    app.ui.data_lines(&search::table(&found, !args.no_headers, words::now(), look))?;
-    if let Some(next) = next {
-        app.ui.remark(&Line::new().faint(format!("older: the same with --cursor {next}")));
     }
-    Ok(())
+}
+
+impl Hits<'_> {
+    async fn names(&self, hits: &[Hit]) -> Result<HashMap<SessionId, String>, Failure> {
+        let mut names: HashMap<SessionId, String> = HashMap::new();
+        for id in hits.iter().filter_map(|hit| hit.event.session()) {
+            if let Entry::Vacant(unknown) = names.entry(id) {
+                unknown.insert(self.client.session(&id.to_string()).await?.name.to_string());
+            }
+        }
+        Ok(names)
+    }
 }

@@ -6,15 +6,15 @@ use ostler_domain::{
     Event, Kind,
     event::UsageRecorded,
     limits::PAGE_MOST,
-    query::{Page, Scope, SessionFilter},
+    query::{Scope, SessionFilter},
     usage_audit::{Compared, Verdict, compare},
 };
 use serde::Serialize;
 
 use crate::{
     app::App,
-    exit_code,
     failure::Failure,
+    listing::{self, Found, List, ListArgs, Screen},
     output::{Column, Line, Table, Tone},
     words,
 };
@@ -33,13 +33,11 @@ enum Verb {
     /// Compare what agents report with what the gateway saw, and say why they differ
     Audit {
         /// Sessions: names, ids, parts of ids [default: the 20 newest]
+        #[arg(value_name = "WHO")]
         who: Vec<String>,
+        #[command(flatten)]
+        list: ListArgs,
     },
-}
-
-#[derive(Serialize)]
-struct AuditForm {
-    sessions: Vec<SessionForm>,
 }
 
 #[derive(Serialize)]
@@ -57,25 +55,75 @@ struct ModelForm {
 }
 
 pub(crate) async fn run(app: &App, args: UsageArgs) -> Result<u8, Failure> {
-    let Verb::Audit { who } = args.verb;
+    let Verb::Audit { who, list: args } = args.verb;
     let client = app.client().await?;
-    let mut sessions = Vec::new();
-    for typed in &who {
-        sessions.push(app.session(&client, typed).await?);
+    let most = args.most(Some(NEWEST));
+    listing::run(app, Some(&client), &args, &Audits { app, client: &client, who, most }).await
+}
+
+struct Audits<'a> {
+    app: &'a App,
+    client: &'a Client,
+    who: Vec<String>,
+    most: Option<u32>,
+}
+
+struct Audited {
+    session: Session,
+    models: Vec<Compared>,
+}
+
+impl List for Audits<'_> {
+    type Row = Audited;
+    const ROWS: &'static str = "sessions";
+
+    async fn find(&self) -> Result<Found<Audited>, Failure> {
+        let mut sessions = Vec::new();
+        for typed in &self.who {
+            sessions.push(self.app.session(self.client, typed).await?);
+        }
+        if self.who.is_empty() {
+            let filter = SessionFilter { scope: Scope::All, ..SessionFilter::default() };
+            let ask = async |page| self.client.sessions(&filter, page).await;
+            sessions = Found::paged(self.most, None, ask).await?.rows;
+        }
+        let mut rows = Vec::new();
+        for session in sessions {
+            let recorded = recorded(self.client, &session).await?;
+            let models = compare(&recorded, session.model.as_deref());
+            if !models.is_empty() || !self.who.is_empty() {
+                rows.push(Audited { session, models });
+            }
+        }
+        Ok(Found { rows, next_cursor: None })
     }
-    if who.is_empty() {
-        let filter = SessionFilter { scope: Scope::All, ..SessionFilter::default() };
-        sessions = client.sessions(&filter, Page::of(NEWEST, None)).await?.rows;
+
+    fn id(&self, audited: &Audited) -> String {
+        audited.session.id.to_string()
     }
-    let mut audited = Vec::new();
-    for session in sessions {
-        let recorded = recorded(&client, &session).await?;
-        let compared = compare(&recorded, session.model.as_deref());
-        if !compared.is_empty() || !who.is_empty() {
-            audited.push((session, compared));
+
+    fn form(&self, audited: &Audited) -> impl Serialize {
+        let model =
+            |compared: &Compared| ModelForm { meaning: compared.verdict.words(), compared: compared.clone() };
+        SessionForm {
+            session: audited.session.id.to_string(),
+            name: audited.session.name.to_string(),
+            models: audited.models.iter().map(model).collect(),
         }
     }
-    show(app, audited)
+
+    async fn screen(&self, found: &Found<Audited>) -> Result<Screen, Failure> {
+        if found.rows.iter().all(|audited| audited.models.is_empty()) {
+            let remarks = vec![Line::of("No model has been called.")];
+            return Ok(Screen { remarks, ..Screen::default() });
+        }
+        let remark = "tokens of all buckets; -o json has each. What the wire saw counts from the wire";
+        Ok(Screen {
+            table: Some(table(&found.rows)),
+            remarks: vec![Line::new().faint(remark)],
+            ..Screen::default()
+        })
+    }
 }
 
 /// All that was recorded of a session's tokens.
@@ -101,31 +149,17 @@ async fn recorded(client: &Client, session: &Session) -> Result<Vec<UsageRecorde
     }
 }
 
-fn show(app: &App, audited: Vec<(Session, Vec<Compared>)>) -> Result<u8, Failure> {
-    if app.ui.is_json() {
-        let model = |compared: Compared| ModelForm { meaning: compared.verdict.words(), compared };
-        let sessions = audited.into_iter().map(|(session, rows)| SessionForm {
-            session: session.id.to_string(),
-            name: session.name.to_string(),
-            models: rows.into_iter().map(model).collect(),
-        });
-        app.ui.json(&AuditForm { sessions: sessions.collect() })?;
-        return Ok(exit_code::OK);
-    }
-    if audited.iter().all(|(_, rows)| rows.is_empty()) {
-        app.ui.say(&Line::of("No model has been called."));
-        return Ok(exit_code::OK);
-    }
+fn table(audited: &[Audited]) -> Table {
     let mut table = Table::new([
         Column::new("SESSION"),
         Column::new("MODEL"),
         Column::new("REPORT").right(),
         Column::new("WIRE").right(),
         Column::new("COUNTED").right(),
-        Column::new("").gives_way_to(40),
+        Column::new("VERDICT").gives_way_to(40),
     ]);
-    for (session, rows) in &audited {
-        for row in rows {
+    for Audited { session, models } in audited {
+        for row in models {
             let tone = if row.verdict == Verdict::Agree { Tone::Good } else { Tone::Warn };
             let count = |n| Line::of(words::number(n));
             table.row(vec![
@@ -138,9 +172,5 @@ fn show(app: &App, audited: Vec<(Session, Vec<Compared>)>) -> Result<u8, Failure
             ]);
         }
     }
-    app.ui.data_lines(&table.lines(app.ui.out_look()))?;
-    app.ui.say(
-        &Line::new().faint("tokens of all buckets; -o json has each. What the wire saw counts from the wire"),
-    );
-    Ok(exit_code::OK)
+    table
 }

@@ -18,7 +18,7 @@ use crate::{
     screen::{
         row,
         session::{self, Around},
-        sessions::{self, CampaignNames, ListStyle},
+        sessions,
     },
     words,
 };
@@ -51,13 +51,12 @@ pub(super) async fn play(
     let dead = kill_one(client, campaign, stage).await?;
     let mut rows = client.sessions(&SessionFilter::default(), Page::of(0, None)).await?.rows;
     rows.sort_by_key(row::rank);
-    let names = CampaignNames([(campaign.id, campaign.name.to_string())].into());
     let look = app.ui.out_look();
     let now = words::now();
 
     command(stage, "ostler ls -a")?;
-    let style = ListStyle { wide: false, heads: true };
-    sessions::table(&rows, &names, style, now, look).iter().try_for_each(|line| stage.line(line))?;
+    let listed: Vec<_> = rows.iter().map(|session| (session, campaign.name.as_str())).collect();
+    sessions::table(&listed, now).lines(look).iter().try_for_each(|line| stage.line(line))?;
 
     command(stage, &format!("ostler show {}", dead.id.short()))?;
     let around =

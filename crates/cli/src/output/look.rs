@@ -67,6 +67,8 @@ pub(crate) struct Terminals {
     pub(crate) stderr_is_terminal: bool,
     pub(crate) out: Look,
     pub(crate) err: Look,
+    /// Lines that the screen behind standard output has.
+    pub(crate) rows: Option<usize>,
 }
 
 impl Terminals {
@@ -81,13 +83,17 @@ impl Terminals {
             stderr_is_terminal: stderr.is_terminal(),
             out,
             err,
+            rows: size_of(&stdout).map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 0),
         }
     }
 }
 
+fn size_of(stream: &impl rustix::fd::AsFd) -> Option<rustix::termios::Winsize> {
+    rustix::termios::tcgetwinsize(stream).ok()
+}
+
 fn columns_of(stream: &impl rustix::fd::AsFd) -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(stream).ok()?;
-    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+    size_of(stream).map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
 fn look(is_terminal: bool, columns: Option<usize>, vars: &dyn Fn(&str) -> Option<String>) -> Look {

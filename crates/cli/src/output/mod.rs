@@ -4,6 +4,7 @@
 mod json;
 mod line;
 mod look;
+mod pager;
 mod table;
 mod ui;
 

@@ -12,11 +12,13 @@ pub(crate) struct Column {
     goes: Option<u8>,
     /// It is cut to this width before any column goes, and further when nothing else helps.
     gives_way_to: Option<usize>,
+    /// Only in wide tables, or when it is asked for.
+    is_extra: bool,
 }
 
 impl Column {
     pub(crate) const fn new(head: &'static str) -> Self {
-        Self { head, to_the_right: false, goes: None, gives_way_to: None }
+        Self { head, to_the_right: false, goes: None, gives_way_to: None, is_extra: false }
     }
 
     /// Its content stands at its right edge.
@@ -33,6 +35,19 @@ impl Column {
     pub(crate) const fn gives_way_to(self, width: usize) -> Self {
         Self { gives_way_to: Some(width), ..self }
     }
+
+    /// It is shown in wide tables only.
+    pub(crate) const fn extra(self) -> Self {
+        Self { is_extra: true, ..self }
+    }
+
+    /// What it is called where columns are chosen.
+    fn name(&self) -> String {
+        match self.head {
+            "" => "sign".to_owned(),
+            head => head.to_lowercase().replace(' ', "_"),
+        }
+    }
 }
 
 /// Rows under columns.
@@ -41,6 +56,10 @@ pub(crate) struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<Line>>,
     heads: bool,
+    /// As wide as it must be, with the extra columns.
+    is_wide: bool,
+    /// The columns that were asked for, by their place.
+    chosen: Option<Vec<usize>>,
 }
 
 /// What a column that gives way keeps at the least.
@@ -48,12 +67,30 @@ const LEAST: usize = 8;
 
 impl Table {
     pub(crate) fn new(columns: impl Into<Vec<Column>>) -> Self {
-        Self { columns: columns.into(), rows: Vec::new(), heads: true }
+        Self { columns: columns.into(), rows: Vec::new(), heads: true, is_wide: false, chosen: None }
     }
 
     #[must_use]
     pub(crate) fn with_heads(self, heads: bool) -> Self {
         Self { heads, ..self }
+    }
+
+    #[must_use]
+    pub(crate) fn wide(self, is_wide: bool) -> Self {
+        Self { is_wide, ..self }
+    }
+
+    /// Only these columns, in this order. Else the name that is wrong, and those there are.
+    pub(crate) fn only(self, names: &[String]) -> Result<Self, (String, Vec<String>)> {
+        let known: Vec<String> = self.columns.iter().map(Column::name).collect();
+        let place = |name: &String| {
+            let wanted = name.trim().to_lowercase().replace([' ', '-'], "_");
+            known.iter().position(|known| *known == wanted).ok_or_else(|| name.clone())
+        };
+        match names.iter().map(place).collect::<Result<Vec<_>, _>>() {
+            Ok(chosen) => Ok(Self { chosen: Some(chosen), ..self }),
+            Err(wrong) => Err((wrong, known)),
+        }
     }
 
     /// Adds a row: one cell for each column.
@@ -65,8 +102,13 @@ impl Table {
     /// The table as lines for this look.
     pub(crate) fn lines(&self, look: &Look) -> Vec<Line> {
         let mut widths: Vec<usize> = (0..self.columns.len()).map(|n| self.natural_width(n)).collect();
-        let mut shown: Vec<usize> = (0..self.columns.len()).filter(|n| widths[*n] > 0).collect();
-        if let Some(most) = look.width {
+        let mut shown = match &self.chosen {
+            Some(chosen) => chosen.clone(),
+            None => (0..self.columns.len())
+                .filter(|n| widths[*n] > 0 && (self.is_wide || !self.columns[*n].is_extra))
+                .collect(),
+        };
+        if let Some(most) = look.width.filter(|_| !self.is_wide) {
             self.fit(most, &mut widths, &mut shown);
         }
         let heads =
@@ -83,15 +125,17 @@ impl Table {
         let total = |widths: &[usize], shown: &[usize]| -> usize {
             shown.iter().map(|n| widths[*n]).sum::<usize>() + shown.len().saturating_sub(1)
         };
-        let soft = self.columns.iter().position(|column| column.gives_way_to.is_some());
+        let soft = shown.iter().copied().find(|n| self.columns[*n].gives_way_to.is_some());
         let natural = soft.map(|n| widths[n]);
         if let Some(n) = soft
             && let Some(cap) = self.columns[n].gives_way_to
         {
             widths[n] = widths[n].min(cap);
         }
+        // What was asked for by name stays.
+        let may_leave = if self.chosen.is_some() { &[][..] } else { &shown[..] };
         let mut leaving: Vec<(u8, usize)> =
-            shown.iter().filter_map(|n| self.columns[*n].goes.map(|order| (order, *n))).collect();
+            may_leave.iter().filter_map(|n| self.columns[*n].goes.map(|order| (order, *n))).collect();
         leaving.sort_unstable();
         for (_, n) in leaving {
             if total(widths, shown) <= most {
@@ -176,6 +220,38 @@ mod tests {
                 assert!(line.width() <= width, "{width}: {line:?}");
             }
         }
+    }
+
+    #[test]
+    fn columns_can_be_chosen_by_their_names() {
+        let look = Look::plain(Some(20));
+        let only = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            table().only(&names).map(|table| {
+                table.lines(&look).iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n")
+            })
+        };
+        insta::assert_snapshot!(only(&["age", "PLACE", "now"]).unwrap(), @r"
+        AGE PLACE NOW
+        41m shop  run: carg…
+         9s 日本  idle
+        ");
+        let (wrong, known) = only(&["id", "price"]).unwrap_err();
+        assert_eq!((wrong.as_str(), known.join(" ").as_str()), ("price", "id place now age"));
+    }
+
+    #[test]
+    fn extra_columns_are_for_wide_tables_and_who_asks() {
+        let table = || {
+            let mut table = Table::new([Column::new("A"), Column::new("CACHE READ").extra()]);
+            table.row(vec![Line::of("x"), Line::of("y")]);
+            table
+        };
+        let look = Look::plain(Some(4));
+        let shown = |table: Table| table.lines(&look).last().map(|line| line.show(&look)).unwrap();
+        assert_eq!(shown(table()), "x");
+        assert_eq!(shown(table().wide(true)), "x y");
+        assert_eq!(shown(table().only(&["cache_read".to_owned()]).unwrap()), "y");
     }
 
     #[test]

@@ -9,7 +9,11 @@ use clap::ValueEnum;
 use ostler_domain::text::visible;
 use serde::Serialize;
 
-use super::{Line, Look, Terminals, to_json};
+use super::{
+    Line, Look, Terminals,
+    pager::{Pager, Room},
+    to_json,
+};
 use crate::failure::{self, Failure};
 
 /// The form of what a command says.
@@ -36,20 +40,46 @@ pub(crate) struct UiOptions {
     pub(crate) no_input: bool,
 }
 
+/// Where data goes.
+#[derive(Debug)]
+enum Out {
+    Straight(BufWriter<Stdout>),
+    Paged(Pager),
+}
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Out::Straight(out) => out.write(bytes),
+            Out::Paged(pager) => pager.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Out::Straight(out) => out.flush(),
+            Out::Paged(pager) => pager.flush(),
+        }
+    }
+}
+
+fn straight() -> Out {
+    Out::Straight(BufWriter::with_capacity(64 * 1024, io::stdout()))
+}
+
 /// The terminal, or what stands in for it.
 #[derive(Debug)]
 pub(crate) struct Ui {
     terminals: Terminals,
     options: UiOptions,
-    out: RefCell<BufWriter<Stdout>>,
+    out: RefCell<Out>,
     /// A line on the terminal that the next one replaces.
     transient: Cell<bool>,
 }
 
 impl Ui {
     pub(crate) fn new(terminals: Terminals, options: UiOptions) -> Self {
-        let out = RefCell::new(BufWriter::with_capacity(64 * 1024, io::stdout()));
-        Self { terminals, options, out, transient: Cell::new(false) }
+        Self { terminals, options, out: RefCell::new(straight()), transient: Cell::new(false) }
     }
 
     pub(crate) fn format(&self) -> Option<Format> {
@@ -122,8 +152,42 @@ impl Ui {
         Ok(self.out.borrow_mut().flush()?)
     }
 
+    /// From here on, what is longer than the screen is read in a pager: where a person reads, and may type.
+    pub(crate) fn page(&self) {
+        let Terminals { stdin_is_terminal, stdout_is_terminal, rows, .. } = self.terminals;
+        let may = stdin_is_terminal && stdout_is_terminal && self.out_look().in_place;
+        if !may || self.options.no_input || self.is_json() || self.is_paged() {
+            return;
+        }
+        let room = Room { rows: rows.unwrap_or(24), columns: self.out_look().width.unwrap_or(80) };
+        if let Some(pager) = Pager::find(room)
+            && self.flush().is_ok()
+        {
+            self.clear_transient();
+            *self.out.borrow_mut() = Out::Paged(pager);
+        }
+    }
+
+    fn is_paged(&self) -> bool {
+        matches!(*self.out.borrow(), Out::Paged(_))
+    }
+
+    /// Lets the pager show the rest, and waits for it.
+    fn end_paging(&self) -> Result<(), Failure> {
+        let out = std::mem::replace(&mut *self.out.borrow_mut(), straight());
+        match out {
+            Out::Paged(pager) => Ok(pager.end()?),
+            Out::Straight(mut out) => Ok(out.flush()?),
+        }
+    }
+
     /// Says something beside the data. Nobody to hear it is no failure.
     pub(crate) fn say(&self, line: &Line) {
+        if self.is_paged() && self.terminals.stderr_is_terminal {
+            // Both are the same screen, and the pager has it.
+            let _ = self.data(line);
+            return;
+        }
         let _ = self.flush();
         self.clear_transient();
         write_err(&format!("{}\n", line.show(self.err_look())));
@@ -173,13 +237,22 @@ impl Ui {
         write_err(&format!("{} ", line.show(self.err_look())));
     }
 
-    /// Makes the screen empty for what is drawn anew.
-    pub(crate) fn clear_screen(&self) -> Result<(), Failure> {
-        Ok(write!(self.out.borrow_mut(), "\u{1b}[H\u{1b}[2J")?)
+    /// Draws a screen over the one before, line by line so that nothing flickers.
+    pub(crate) fn draw(&self, lines: &[Line], look: &Look, is_first: bool) -> Result<(), Failure> {
+        let mut text = String::from(if is_first { "\u{1b}[2J\u{1b}[H" } else { "\u{1b}[H" });
+        for line in lines {
+            text.push_str(&format!("{}\u{1b}[K\n", line.show(look)));
+        }
+        text.push_str("\u{1b}[J");
+        self.out.borrow_mut().write_all(text.as_bytes())?;
+        self.flush()
     }
 
     /// Shows a page of help: asked for, it is data.
     pub(crate) fn help(&self, page: &clap::builder::StyledStr, asked: bool) -> Result<(), Failure> {
+        if asked {
+            self.page();
+        }
         let look = if asked { self.out_look() } else { self.err_look() };
         let text = if look.colour { page.ansi().to_string() } else { page.to_string() };
         if asked {
@@ -192,7 +265,7 @@ impl Ui {
 
     /// Ends the command: says why it failed, if it did, and gives the exit code.
     pub(crate) fn finish(&self, outcome: Result<u8, Failure>) -> u8 {
-        let outcome = match (outcome, self.flush()) {
+        let outcome = match (outcome, self.end_paging()) {
             (Ok(_), Err(failure)) => Err(failure),
             (outcome, _) => outcome,
         };

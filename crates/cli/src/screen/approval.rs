@@ -11,7 +11,7 @@ use ostler_domain::{
 
 use super::{field, next_steps};
 use crate::{
-    output::{Column, Line, Look, Table, Tone},
+    output::{Column, Line, Table, Tone},
     words,
 };
 
@@ -26,7 +26,7 @@ fn name(names: &Names, id: &SessionId) -> String {
 }
 
 /// What agents want leave for, and what becomes of it.
-pub(crate) fn table(approvals: &[Approval], names: &Names, heads: bool, now: Time, look: &Look) -> Vec<Line> {
+pub(crate) fn table(approvals: &[&Approval], names: &Names, now: Time) -> Table {
     let columns = [
         Column::new("ID"),
         Column::new("AGENT"),
@@ -34,8 +34,10 @@ pub(crate) fn table(approvals: &[Approval], names: &Names, heads: bool, now: Tim
         Column::new("WHY IT ASKS").goes(1),
         Column::new("WAITS").right().goes(2),
         Column::new("ELSE"),
+        Column::new("SESSION").extra(),
+        Column::new("APPROVAL").extra(),
     ];
-    let mut table = Table::new(columns).with_heads(heads);
+    let mut table = Table::new(columns);
     for approval in approvals {
         let until = approval.answer.as_ref().map_or(now, |answered| answered.at);
         table.row(vec![
@@ -45,9 +47,11 @@ pub(crate) fn table(approvals: &[Approval], names: &Names, heads: bool, now: Tim
             Line::of(&approval.why),
             Line::of(words::age(until.since(approval.asked))),
             otherwise(approval, now),
+            Line::of(approval.session.to_string()),
+            Line::of(approval.id.to_string()),
         ]);
     }
-    table.lines(look)
+    table
 }
 
 /// What becomes of it when nobody answers, or has become of it.
@@ -60,8 +64,8 @@ fn otherwise(approval: &Approval, now: Time) -> Line {
 }
 
 /// Agents that want an answer in words.
-pub(crate) fn also_waiting(questions: &[Approval], names: &Names) -> Vec<Line> {
-    let line = |question: &Approval| {
+pub(crate) fn also_waiting(questions: &[&Approval], names: &Names) -> Vec<Line> {
+    let line = |question: &&Approval| {
         Line::of("also waiting: ")
             .strong(name(names, &question.session))
             .plain(format!(" asks \"{}\"", one_line(&question.input, QUESTION)))
@@ -73,7 +77,7 @@ pub(crate) fn also_waiting(questions: &[Approval], names: &Names) -> Vec<Line> {
 }
 
 /// What to do about them.
-pub(crate) fn next(approvals: &[Approval]) -> Option<Line> {
+pub(crate) fn next(approvals: &[&Approval]) -> Option<Line> {
     let (first, last) = (approvals.first()?.id.short(), approvals.last()?.id.short());
     let commands = [
         format!("ostler allow {first}"),
@@ -226,11 +230,12 @@ mod tests {
         .map(|(id, name)| (id, name.to_owned()))
         .into();
         let look = Look::plain(None);
-        let mut lines = table(&waiting, &names, true, NOW, &look);
-        lines.extend(also_waiting(&[question], &names));
+        let waiting: Vec<_> = waiting.iter().collect();
+        let mut lines = table(&waiting, &names, NOW).lines(&look);
+        lines.extend(also_waiting(&[&question], &names));
         lines.extend(next(&waiting));
         lines.extend([nobody(0), nobody(1), nobody(4)]);
-        let narrow = table(&waiting, &names, true, NOW, &Look::plain(Some(70)));
+        let narrow = table(&waiting, &names, NOW).lines(&Look::plain(Some(70)));
         let shown: Vec<_> = lines.iter().chain(&narrow).map(|line| line.show(&look)).collect();
         insta::assert_snapshot!(shown.join("\n"));
     }

@@ -9,20 +9,14 @@ use crate::{
     words,
 };
 
-pub(crate) fn table(
-    campaigns: &[Campaign],
-    heads: bool,
-    home: Option<&str>,
-    now: Time,
-    look: &Look,
-) -> Vec<Line> {
+pub(crate) fn table(campaigns: &[Campaign], home: Option<&str>, now: Time) -> Table {
     let columns = [
         Column::new("NAME"),
         Column::new("PATH").gives_way_to(60),
         Column::new("ADDED").right(),
         Column::new("ID").goes(1),
     ];
-    let mut table = Table::new(columns).with_heads(heads);
+    let mut table = Table::new(columns);
     for campaign in campaigns {
         table.row(vec![
             Line::new().strong(campaign.name.as_str()),
@@ -31,7 +25,7 @@ pub(crate) fn table(
             Line::new().faint(campaign.id.to_string()),
         ]);
     }
-    table.lines(look)
+    table
 }
 
 pub(crate) fn empty() -> Vec<Line> {
@@ -85,7 +79,7 @@ pub(crate) fn lines(
     let summary = if live.is_empty() {
         Line::of("none live")
     } else {
-        sessions::summary(live, &sessions::Beside::default())
+        sessions::summary(&live.iter().collect::<Vec<_>>(), &sessions::Beside::default())
     };
     let mut lines = vec![
         Line::new().strong(campaign.name.as_str()).plain("   ").append(Line::joined([
@@ -135,7 +129,7 @@ mod tests {
         let home = Some("/home/ann");
         let shown =
             |lines: Vec<Line>| lines.iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n");
-        assert_snapshot!(shown(table(&[testing::campaign()], true, home, NOW, &look)));
+        assert_snapshot!(shown(table(&[testing::campaign()], home, NOW).lines(&look)));
         assert_snapshot!(shown(lines(&testing::campaign(), &testing::fleet()[..3], home, NOW, &look)));
         assert_snapshot!(shown(empty()));
     }

@@ -1,11 +1,14 @@
 //! One message and what became of it.
 
 use ostler_client::Delivery;
-use ostler_domain::{Receipt, Time, text::visible};
+use ostler_domain::{
+    Receipt, Time,
+    text::{one_line, visible},
+};
 
 use super::{field, next_steps};
 use crate::{
-    output::{Line, Tone},
+    output::{Column, Line, Table, Tone},
     words,
 };
 
@@ -20,6 +23,54 @@ pub(crate) fn receipts(receipt: Receipt) -> Line {
     };
     let tone = |receipt: &Receipt| if *receipt == Receipt::Unknown { Tone::Warn } else { Tone::Plain };
     Line::joined(known.iter().map(|receipt| Line::toned(tone(receipt), receipt.as_str())))
+}
+
+/// Messages, each with the name of who it was said to.
+pub(crate) fn table(messages: &[(&Delivery, &str)], now: Time) -> Table {
+    let mut table = Table::new([
+        Column::new("ID"),
+        Column::new("TO"),
+        Column::new("TEXT").gives_way_to(40),
+        Column::new("RECEIPT"),
+        Column::new("BY").goes(1),
+        Column::new("AGE").right().goes(2),
+        Column::new("SESSION").extra(),
+        Column::new("MESSAGE").extra(),
+    ]);
+    for (delivery, name) in messages {
+        let tone = if delivery.receipt == Receipt::Unknown { Tone::Warn } else { Tone::Plain };
+        table.row(vec![
+            Line::toned(Tone::Accent, delivery.message.id.short()),
+            Line::new().strong(name),
+            Line::of(one_line(&delivery.message.text, 200)),
+            Line::toned(tone, delivery.receipt.as_str()),
+            Line::of(&delivery.by.0),
+            Line::of(words::age(now.since(delivery.accepted))),
+            Line::of(delivery.session.to_string()),
+            Line::of(delivery.message.id.to_string()),
+        ]);
+    }
+    table
+}
+
+/// No message to list.
+pub(crate) fn nothing(all: bool, who: Option<&String>) -> Vec<Line> {
+    let hint = |command: String, effect: &str| {
+        Line::of("  ").with(Tone::Accent, command).faint(format!("   {effect}"))
+    };
+    match (all, who) {
+        (true, _) => vec![Line::of("Nothing was said yet.")],
+        (false, Some(who)) => {
+            vec![
+                Line::of("No message waits."),
+                hint(format!("ostler message ls -a {who}"), "those delivered"),
+            ]
+        }
+        (false, None) => vec![
+            Line::of("No message waits: all were delivered."),
+            hint("ostler send WHO \"…\"".to_owned(), "says something to an agent"),
+        ],
+    }
 }
 
 pub(crate) fn lines(delivery: &Delivery, now: Time) -> Vec<Line> {
@@ -62,9 +113,8 @@ mod tests {
         testing::{NOW, ago},
     };
 
-    #[test]
-    fn says_what_is_known() {
-        let delivery = Delivery {
+    fn delivery() -> Delivery {
+        Delivery {
             message: Message {
                 id: MessageId::new(NOW, 1),
                 text: "go on,\nplease".to_owned(),
@@ -78,9 +128,22 @@ mod tests {
             receipt_at: ago(20),
             turn: None,
             why: Some("the agent ended before it showed the message".to_owned()),
-        };
+        }
+    }
+
+    #[test]
+    fn a_list_of_them() {
+        let look = Look::plain(Some(60));
+        let shown =
+            |lines: Vec<Line>| lines.iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n");
+        insta::assert_snapshot!(shown(table(&[(&delivery(), "api-auth")], NOW).lines(&look)));
+        insta::assert_snapshot!(shown(nothing(false, Some(&"api".to_owned()))));
+    }
+
+    #[test]
+    fn says_what_is_known() {
         let look = Look::plain(None);
-        let text: Vec<_> = lines(&delivery, NOW).iter().map(|line| line.show(&look)).collect();
+        let text: Vec<_> = lines(&delivery(), NOW).iter().map(|line| line.show(&look)).collect();
         insta::assert_snapshot!(text.join("\n"));
         assert_eq!(receipts(Receipt::Seen).show(&look), "accepted · delivered · seen");
     }

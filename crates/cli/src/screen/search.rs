@@ -4,7 +4,7 @@ use ostler_client::Received;
 use ostler_domain::Time;
 
 use crate::{
-    output::{Column, Line, Look, Table, Tone},
+    output::{Column, Line, Table, Tone},
     words,
 };
 
@@ -15,15 +15,17 @@ pub(crate) struct Found<'a> {
     pub(crate) snippet: &'a str,
 }
 
-pub(crate) fn table(found: &[Found<'_>], heads: bool, now: Time, look: &Look) -> Vec<Line> {
+pub(crate) fn table(found: &[Found<'_>], now: Time) -> Table {
     let columns = [
         Column::new("WHEN"),
         Column::new("ID"),
         Column::new("AGENT"),
         Column::new("WHAT"),
         Column::new("TEXT").gives_way_to(20),
+        Column::new("SEQ").right().extra(),
+        Column::new("SESSION").extra(),
     ];
-    let mut table = Table::new(columns).with_heads(heads);
+    let mut table = Table::new(columns);
     for hit in found {
         let id = hit.event.session().map_or_else(|| "–".to_owned(), |id| id.short());
         table.row(vec![
@@ -32,9 +34,11 @@ pub(crate) fn table(found: &[Found<'_>], heads: bool, now: Time, look: &Look) ->
             Line::new().strong(hit.name),
             Line::of(what(hit.event)),
             Line::of(hit.snippet),
+            Line::of(hit.event.seq().to_string()),
+            Line::of(hit.event.session().map(|id| id.to_string()).unwrap_or_default()),
         ]);
     }
-    table.lines(look)
+    table
 }
 
 /// `AGENT_COMPLETION` is `completion` here: all of them are somebody's.

@@ -3,14 +3,17 @@
 use std::collections::HashMap;
 
 use ostler_client::Session;
-use ostler_domain::{CampaignId, Time, session::Status};
+use ostler_domain::{
+    CampaignId, Time,
+    session::{Sandbox, Status},
+};
 
 use super::{
     money::{self, Today},
     row,
 };
 use crate::{
-    output::{Column, Line, Look, Table, Tone},
+    output::{Column, Line, Table, Tone},
     words,
 };
 
@@ -24,85 +27,69 @@ impl CampaignNames {
     }
 }
 
-/// How the list is wanted.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ListStyle {
-    pub(crate) wide: bool,
-    pub(crate) heads: bool,
-}
-
 /// What a row says is cut to this width before a column goes.
 const NOW_WIDTH: usize = 50;
 
-/// The table. A wide one is as wide as it must be.
-pub(crate) fn table(
-    rows: &[Session],
-    names: &CampaignNames,
-    style: ListStyle,
-    now: Time,
-    look: &Look,
-) -> Vec<Line> {
-    let mut columns = vec![
+/// The sessions, each with its campaign's name.
+pub(crate) fn table(rows: &[(&Session, &str)], now: Time) -> Table {
+    // Who runs unconfined is seen; where nobody does there is nothing to see.
+    let sandbox = match rows.iter().all(|(session, _)| session.sandbox == Sandbox::On) {
+        true => Column::new("SANDBOX").extra(),
+        false => Column::new("SANDBOX"),
+    };
+    let mut table = Table::new([
         Column::new(""),
         Column::new("ID"),
         Column::new("AGENT"),
         Column::new("CAMPAIGN").goes(3),
         Column::new("PROVIDER").goes(2),
         Column::new("STATUS"),
-        Column::new("SANDBOX"),
+        sandbox,
         Column::new("NOW").gives_way_to(NOW_WIDTH),
         Column::new("AGE").right().goes(4),
         Column::new("TOKENS").right().goes(1),
         Column::new("COST").right(),
-    ];
-    if style.wide {
-        columns.extend(["MODEL", "TURNS", "RESTARTS", "TICKET", "SESSION"].map(Column::new));
+        Column::new("MODEL").extra(),
+        Column::new("TURNS").right().extra(),
+        Column::new("RESTARTS").right().extra(),
+        Column::new("TICKET").extra(),
+        Column::new("SESSION").extra(),
+    ]);
+    let ids: Vec<_> = rows.iter().map(|(session, _)| session.id).collect();
+    for ((session, campaign), short) in rows.iter().zip(row::short_ids(&ids)) {
+        table.row(cells(session, &short, campaign, now));
     }
-    let mut table = Table::new(columns).with_heads(style.heads);
-    let ids: Vec<_> = rows.iter().map(|session| session.id).collect();
-    for (session, short) in rows.iter().zip(row::short_ids(&ids)) {
-        table.row(cells(session, &short, names, style.wide, now));
-    }
-    let unbounded = Look { width: None, ..look.clone() };
-    table.lines(if style.wide { &unbounded } else { look })
+    table
 }
 
-fn cells(session: &Session, short: &str, names: &CampaignNames, wide: bool, now: Time) -> Vec<Line> {
+fn cells(session: &Session, short: &str, campaign: &str, now: Time) -> Vec<Line> {
     let (tone, sign) = row::sign(session);
-    let tokens = match session.usage.total() {
-        0 => Line::new().faint("–"),
-        total => Line::of(words::count(total)),
-    };
-    let mut cells = vec![
+    let none = || Line::new().faint("–");
+    let if_any = |text: Option<&str>| text.map_or_else(none, Line::of);
+    vec![
         Line::toned(tone, sign),
         Line::toned(Tone::Accent, short),
         Line::new().strong(session.name.as_str()),
-        Line::of(names.of(&session.campaign)),
+        Line::of(campaign),
         Line::of(&session.provider),
         Line::toned(tone, session.status.as_str()),
         Line::of(session.sandbox.as_str()),
         row::now(session, now),
         Line::of(words::age(session.ended_at.unwrap_or(now).since(session.created_at))),
-        tokens,
+        match session.usage.total() {
+            0 => none(),
+            total => Line::of(words::count(total)),
+        },
         match money::short(&session.cost) {
-            cost if cost.is_empty() => Line::new().faint("–"),
+            cost if cost.is_empty() => none(),
             cost => Line::of(cost),
         },
-    ];
-    if wide {
-        let none = || "–".to_owned();
-        cells.extend(
-            [
-                session.model.clone().unwrap_or_else(none),
-                session.turns.to_string(),
-                session.restart_count.to_string(),
-                session.ticket.clone().unwrap_or_else(none),
-                session.id.to_string(),
-            ]
-            .map(Line::of),
-        );
-    }
-    cells
+        if_any(session.model.as_deref()),
+        Line::of(session.turns.to_string()),
+        Line::of(session.restart_count.to_string()),
+        if_any(session.ticket.as_deref()),
+        Line::of(session.id.to_string()),
+    ]
 }
 
 /// What the last line of a list knows beside its rows.
@@ -117,7 +104,7 @@ pub(crate) struct Beside {
 }
 
 /// `2 need you · 1 working · …`
-pub(crate) fn summary(rows: &[Session], beside: &Beside) -> Line {
+pub(crate) fn summary(rows: &[&Session], beside: &Beside) -> Line {
     let count = |of: &dyn Fn(&Session) -> bool| rows.iter().filter(|session| of(session)).count() as u64;
     let needs = |session: &Session| session.attention.is_some_and(|attention| attention.needs_you());
     let part = |n: u64, tone, words: &str| {
@@ -189,17 +176,19 @@ mod tests {
     use ostler_domain::price::Dollars;
 
     use super::*;
-    use crate::testing::{self, NOW};
+    use crate::{
+        output::Look,
+        testing::{self, NOW},
+    };
 
-    fn names() -> CampaignNames {
-        CampaignNames(HashMap::from([(testing::campaign().id, "shop".to_owned())]))
+    fn rows_of(sessions: &[Session]) -> Table {
+        table(&sessions.iter().map(|session| (session, "shop")).collect::<Vec<_>>(), NOW)
     }
 
     fn shown(look: &Look, wide: bool) -> String {
         let mut fleet = testing::fleet();
         fleet.sort_by_key(row::rank);
-        let style = ListStyle { wide, heads: true };
-        let lines = table(&fleet, &names(), style, NOW, look);
+        let lines = rows_of(&fleet).wide(wide).lines(look);
         lines.iter().map(|line| line.show(look)).collect::<Vec<_>>().join("\n")
     }
 
@@ -233,9 +222,8 @@ mod tests {
 
     #[test]
     fn no_line_is_wider_than_the_screen() {
-        let style = ListStyle { wide: false, heads: true };
         for width in 60..200 {
-            for line in table(&testing::fleet(), &names(), style, NOW, &Look::plain(Some(width))) {
+            for line in rows_of(&testing::fleet()).lines(&Look::plain(Some(width))) {
                 assert!(line.width() <= width, "{width}: {}", line.width());
             }
         }
@@ -248,7 +236,8 @@ mod tests {
             halted: None,
             more: Some("older ones: ostler ls -a".to_owned()),
         };
-        assert_snapshot!(summary(&testing::fleet(), &beside).show(&Look::plain(None)));
+        let fleet = testing::fleet();
+        assert_snapshot!(summary(&fleet.iter().collect::<Vec<_>>(), &beside).show(&Look::plain(None)));
         let halted = Beside { halted: Some("halted by ann".to_owned()), ..Beside::default() };
         assert_snapshot!(summary(&[], &halted).show(&Look::plain(None)), @"halted by ann");
     }

@@ -35,7 +35,7 @@ pub(crate) fn session(n: u32, name: &str) -> Session {
         obituary: None,
         restart: None,
         desired: Desired::Run,
-        sandbox: Sandbox::Off,
+        sandbox: Sandbox::On,
         working_dir: "/home/ann/code/shop".to_owned(),
         ticket: None,
         continues: None,

@@ -49,6 +49,7 @@ impl AdminService for Served {
             store: StoreSizes {
                 database_bytes: status.stats.db_bytes + status.stats.wal_bytes,
                 search_bytes: status.stats.search_bytes,
+                sessions: status.stats.sessions,
             },
             last_seq: status.stats.events,
             schema_version: status.schema_version,

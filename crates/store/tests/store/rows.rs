@@ -1,7 +1,7 @@
 //! Campaigns, conversations, messages, approvals, usage, halts.
 
 use ostler_domain::{
-    ApprovalId, Event, Kind, Receipt,
+    ApprovalId, Event, Kind, MessageId, Receipt,
     event::{Answer, MessageAccepted, UsageRecorded},
     id::Fragment,
     price::Dollars,
@@ -149,6 +149,14 @@ fn a_conversation_s_messages_come_newest_first_in_pages() {
         };
     }
     assert_eq!(seen, [31, 24, 17, 10, 3].map(message_id));
+    let found = |typed: &str| {
+        let fragment = Fragment::parse(typed, MessageId::PREFIX).unwrap();
+        block_on(store.find_messages(&fragment)).unwrap().iter().map(|row| row.id).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&message_id(17).short()), [message_id(17)]);
+    let text = message_id(17).to_string();
+    assert!(found(&text[..12]).contains(&message_id(17)));
+    assert_eq!(found("zzzzz"), []);
 }
 
 #[test]

@@ -45,8 +45,8 @@ pub fn halt(halt: pb::HaltResponse) -> Result<Halt> {
 }
 
 pub fn store_sizes(sizes: pb::StoreSizes) -> StoreSizes {
-    let pb::StoreSizes { database_bytes, search_bytes } = sizes;
-    StoreSizes { database_bytes, search_bytes }
+    let pb::StoreSizes { database_bytes, search_bytes, sessions } = sizes;
+    StoreSizes { database_bytes, search_bytes, sessions }
 }
 
 pub fn daemon_stopping(stopping: pb::StopDaemonResponse) -> DaemonStopping {

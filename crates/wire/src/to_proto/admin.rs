@@ -42,8 +42,8 @@ pub fn halt(halt: &Halt) -> pb::HaltResponse {
 }
 
 pub fn store_sizes(sizes: StoreSizes) -> pb::StoreSizes {
-    let StoreSizes { database_bytes, search_bytes } = sizes;
-    pb::StoreSizes { database_bytes, search_bytes }
+    let StoreSizes { database_bytes, search_bytes, sessions } = sizes;
+    pb::StoreSizes { database_bytes, search_bytes, sessions }
 }
 
 pub fn daemon_stopping(stopping: DaemonStopping) -> pb::StopDaemonResponse {

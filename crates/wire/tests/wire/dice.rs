@@ -360,7 +360,7 @@ impl Dice {
 
     pub(crate) fn node_status(&mut self) -> NodeStatus {
         let (at, entropy) = self.entropy();
-        let [database_bytes, search_bytes] = std::array::from_fn(|_| self.number());
+        let [database_bytes, search_bytes, sessions] = std::array::from_fn(|_| self.number());
         NodeStatus {
             pid: self.small(),
             version: self.text(),
@@ -372,7 +372,7 @@ impl Dice {
             memory_held_by: self.text(),
             detached_sessions: self.number(),
             halt: self.maybe(Self::halt_state),
-            store: StoreSizes { database_bytes, search_bytes },
+            store: StoreSizes { database_bytes, search_bytes, sessions },
             last_seq: self.number(),
             schema_version: self.small(),
         }

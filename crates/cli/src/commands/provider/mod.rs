@@ -18,6 +18,7 @@ use crate::{
     app::{App, campaign_operand},
     exit_code,
     failure::Failure,
+    listing::{self, Found, List, ListArgs, Screen},
     output::{Column, Line, Table, Tone},
     words,
 };
@@ -37,11 +38,7 @@ pub(crate) struct ProviderArgs {
 enum Verb {
     /// List providers: what is installed, which version, where the key is
     #[command(alias = "list")]
-    Ls {
-        /// Leave the heads of the columns out
-        #[arg(long)]
-        no_headers: bool,
-    },
+    Ls(ListArgs),
     /// Show one
     #[command(alias = "get")]
     Show {
@@ -63,11 +60,6 @@ enum Verb {
 }
 
 #[derive(Serialize)]
-struct ProvidersForm {
-    providers: Vec<Status>,
-}
-
-#[derive(Serialize)]
 struct TestForm {
     provider: String,
     ok: bool,
@@ -86,7 +78,10 @@ pub(crate) async fn run(app: &App, args: ProviderArgs) -> Result<u8, Failure> {
     match args.verb {
         Verb::Add(args) => add::run(app, args),
         Verb::Login(args) => login::run(app, &client, args).await,
-        Verb::Ls { no_headers } => list(app, client.providers().await?, !no_headers),
+        Verb::Ls(args) => {
+            let list = Providers { client: &client, most: args.most(None) };
+            listing::run(app, Some(&client), &args, &list).await
+        }
         Verb::Show { name } => show(app, find(client.providers().await?, &name)?),
         Verb::Test { name, campaign } => {
             let status = find(client.providers().await?, &name)?;
@@ -104,41 +99,51 @@ fn find(all: Vec<Status>, name: &str) -> Result<Status, Refusal> {
     })
 }
 
-fn list(app: &App, providers: Vec<Status>, has_heads: bool) -> Result<u8, Failure> {
-    let ui = &app.ui;
-    if ui.is_json() {
-        ui.json(&ProvidersForm { providers })?;
-        return Ok(exit_code::OK);
+struct Providers<'a> {
+    client: &'a Client,
+    most: Option<u32>,
+}
+
+impl List for Providers<'_> {
+    type Row = Status;
+    const ROWS: &'static str = "providers";
+
+    async fn find(&self) -> Result<Found<Status>, Failure> {
+        Ok(Found::whole(self.client.providers().await?, self.most))
     }
-    if ui.is_quiet() {
-        for status in &providers {
-            ui.data(&Line::of(&status.name))?;
+
+    fn id(&self, status: &Status) -> String {
+        status.name.clone()
+    }
+
+    fn form(&self, status: &Status) -> impl Serialize {
+        status.clone()
+    }
+
+    async fn screen(&self, found: &Found<Status>) -> Result<Screen, Failure> {
+        let heads = ["NAME", "VERSION", "KEY", "MODEL", "PROGRAM"].map(Column::new);
+        let mut table = Table::new(heads.to_vec());
+        let mut remarks = Vec::new();
+        for status in &found.rows {
+            let tone = if status.problem.is_some() { Tone::Faint } else { Tone::Plain };
+            let (program, version) = match (&status.problem, &status.program) {
+                (Some(_), _) => ("not found".to_owned(), "-".to_owned()),
+                (None, Some(program)) => (
+                    words::path(program, crate::app::person_home().as_deref()),
+                    status.version.clone().unwrap_or_else(|| "?".to_owned()),
+                ),
+                (None, None) => ("built in".to_owned(), "-".to_owned()),
+            };
+            let model = status.model.clone().unwrap_or_else(|| "-".to_owned());
+            let cells = [&status.name, &version, &status.key, &model, &program];
+            table.row(cells.map(|text| Line::toned(tone, text)).to_vec());
+            if let (Some(_), Some(cure)) = (&status.problem, &status.cure) {
+                let line = Line::of("  ").with(Tone::Accent, cure);
+                remarks.push(line.faint(format!("   installs {}", status.name)));
+            }
         }
-        return Ok(exit_code::OK);
+        Ok(Screen { table: Some(table), remarks, ..Screen::default() })
     }
-    let heads = ["NAME", "VERSION", "KEY", "MODEL", "PROGRAM"].map(Column::new);
-    let mut table = Table::new(heads.to_vec()).with_heads(has_heads);
-    for status in &providers {
-        let tone = if status.problem.is_some() { Tone::Faint } else { Tone::Plain };
-        let (program, version) = match (&status.problem, &status.program) {
-            (Some(_), _) => ("not found".to_owned(), "-".to_owned()),
-            (None, Some(program)) => (
-                words::path(program, crate::app::person_home().as_deref()),
-                status.version.clone().unwrap_or_else(|| "?".to_owned()),
-            ),
-            (None, None) => ("built in".to_owned(), "-".to_owned()),
-        };
-        let model = status.model.clone().unwrap_or_else(|| "-".to_owned());
-        let cells = [&status.name, &version, &status.key, &model, &program];
-        table.row(cells.map(|text| Line::toned(tone, text)).to_vec());
-    }
-    ui.data_lines(&table.lines(ui.out_look()))?;
-    for status in &providers {
-        if let (Some(_), Some(cure)) = (&status.problem, &status.cure) {
-            ui.remark(&Line::of("  ").with(Tone::Accent, cure).faint(format!("   installs {}", status.name)));
-        }
-    }
-    Ok(exit_code::OK)
 }
 
 fn show(app: &App, status: Status) -> Result<u8, Failure> {

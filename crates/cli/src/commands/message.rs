@@ -1,0 +1,134 @@
+//! `ostler message`: what was said to agents, what of it waits, and the receipts.
+
+use clap::{Args, Subcommand};
+use ostler_client::{Client, Delivery};
+use ostler_domain::{
+    Receipt,
+    limits::{INBOX_MESSAGES, PAGE_DEFAULT},
+    query::{Scope, SessionFilter},
+};
+use serde::Serialize;
+
+use crate::{
+    app::App,
+    exit_code,
+    failure::Failure,
+    form::MessageForm,
+    listing::{self, Found, List, ListArgs, Screen},
+    screen::message as screen,
+    words,
+};
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct MessageArgs {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    #[command(flatten)]
+    ls: LsArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// List those that wait to be delivered
+    #[command(alias = "list")]
+    Ls(LsArgs),
+    /// Show one
+    #[command(alias = "get")]
+    Show {
+        /// Its id, or a part of it
+        #[arg(value_name = "MESSAGE")]
+        id: String,
+    },
+}
+
+#[derive(Debug, Default, Args)]
+struct LsArgs {
+    /// Only of these conversations: name, id, part of an id, or - for the last one of this terminal
+    #[arg(value_name = "WHO")]
+    who: Vec<String>,
+    /// Delivered ones too: the 50 newest of each conversation if no limit is said
+    #[arg(short, long, requires = "who")]
+    all: bool,
+    #[command(flatten)]
+    list: ListArgs,
+}
+
+pub(crate) async fn run(app: &App, args: MessageArgs) -> Result<u8, Failure> {
+    let client = app.client().await?;
+    match args.verb.unwrap_or(Verb::Ls(args.ls)) {
+        Verb::Ls(LsArgs { who, all, list: args }) => {
+            let most = args.most(all.then_some(PAGE_DEFAULT));
+            listing::run(app, Some(&client), &args, &Messages { app, client: &client, who, all, most }).await
+        }
+        Verb::Show { id } => {
+            let message = client.message(&id).await?;
+            if app.ui.is_json() {
+                app.ui.json(&MessageForm::new(&message))?;
+            } else {
+                app.ui.page();
+                app.ui.data_lines(&screen::lines(&message, words::now()))?;
+            }
+            Ok(exit_code::OK)
+        }
+    }
+}
+
+struct Messages<'a> {
+    app: &'a App,
+    client: &'a Client,
+    who: Vec<String>,
+    all: bool,
+    most: Option<u32>,
+}
+
+/// A message and who it was said to.
+struct Said {
+    message: Delivery,
+    name: String,
+}
+
+impl List for Messages<'_> {
+    type Row = Said;
+    const ROWS: &'static str = "messages";
+
+    async fn find(&self) -> Result<Found<Said>, Failure> {
+        let mut sessions = Vec::new();
+        for typed in &self.who {
+            sessions.push(self.app.session(self.client, typed).await?);
+        }
+        if self.who.is_empty() {
+            let filter = SessionFilter { scope: Scope::NotEnded, ..SessionFilter::default() };
+            let live =
+                Found::paged(None, None, async |page| self.client.sessions(&filter, page).await).await?;
+            sessions.extend(live.rows.into_iter().filter(|session| session.messages_waiting > 0));
+        }
+        let mut rows = Vec::new();
+        for session in sessions {
+            let who = session.id.to_string();
+            // Those that wait are the newest, and no more than an inbox holds.
+            let most = if self.all { self.most } else { u32::try_from(INBOX_MESSAGES).ok() };
+            let found = Found::paged(most, None, async |page| self.client.messages(&who, page).await).await?;
+            let is_wanted = |message: &Delivery| self.all || message.receipt == Receipt::Accepted;
+            let wanted = found.rows.into_iter().filter(is_wanted);
+            rows.extend(wanted.map(|message| Said { message, name: session.name.to_string() }));
+        }
+        Ok(Found::whole(rows, self.most))
+    }
+
+    fn id(&self, said: &Said) -> String {
+        said.message.message.id.to_string()
+    }
+
+    fn form(&self, said: &Said) -> impl Serialize {
+        MessageForm::new(&said.message)
+    }
+
+    async fn screen(&self, found: &Found<Said>) -> Result<Screen, Failure> {
+        if found.rows.is_empty() {
+            return Ok(Screen { remarks: screen::nothing(self.all, self.who.first()), ..Screen::default() });
+        }
+        let rows: Vec<_> = found.rows.iter().map(|said| (&said.message, said.name.as_str())).collect();
+        Ok(Screen { table: Some(screen::table(&rows, words::now())), ..Screen::default() })
+    }
+}
