@@ -213,7 +213,8 @@ async fn watch<L: List>(
 ) -> Result<u8, Failure> {
     let ui = &app.ui;
     let is_lines = ui.format() == Some(Format::Jsonl);
-    if !is_lines && !(is_table(app) && ui.out_look().in_place) {
+    let is_drawn = is_table(app) && ui.out_look().in_place;
+    if !is_lines && !is_drawn {
         return Err(Failure::usage("-w draws a table on a terminal, and this is none: use -o jsonl"));
     }
     let mut events = match client {
