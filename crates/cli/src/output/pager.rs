@@ -173,7 +173,7 @@ mod tests {
         long.end().unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "line 0\nline 1\nline 2\nline 3\nline 4\n");
         let mut short = pager(8);
-        writeln!(short, "").unwrap();
+        writeln!(short).unwrap();
         assert!(matches!(short.state, State::Held(_)));
     }
 }
