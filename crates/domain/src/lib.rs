@@ -11,6 +11,7 @@ pub mod budget;
 pub mod call;
 pub mod campaign;
 pub mod command;
+pub mod config;
 pub mod confinement;
 pub mod denied;
 pub mod environment;

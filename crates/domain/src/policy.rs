@@ -53,6 +53,12 @@ pub struct Policy {
     /// What all its sessions together may use. No right of the sandbox's, so no policy is wider by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<CampaignBudget>,
+    /// The provider of sessions that name none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// The model of that provider, for sessions that name none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 /// What a session may use; unset means the default.
@@ -295,6 +301,12 @@ impl Policy {
             && are_rules_within(&self.approve_rule, &wider.approve_rule)
     }
 
+    /// The model of a session of this provider that names none: one that a campaign names is its own provider's.
+    pub fn model_for(&self, provider: &str) -> Option<&str> {
+        let is_its = self.provider.as_deref().is_none_or(|own| own == provider);
+        self.model.as_deref().filter(|_| is_its)
+    }
+
     /// Everything that holds and who says so, in the order of the keys. A key has two lines where the campaign adds to
     /// what is always there.
     pub fn lines(&self) -> Vec<PolicyLine> {
@@ -356,6 +368,8 @@ impl Policy {
             self.compat.map(|compat| ("compat", compat.as_str().to_owned())),
             numbered(&self.approve_rule).map(|rules| ("approve.rule", rules)),
             self.budget.map(|budget| ("budget", budget.to_string())),
+            self.provider.clone().map(|provider| ("provider", provider)),
+            self.model.clone().map(|model| ("model", model)),
         ]
         .into_iter()
         .flatten()
@@ -401,6 +415,14 @@ mod tests {
         settings
             .iter()
             .fold(Policy::default(), |policy, text| policy.changed(&Setting::parse(text).unwrap()).unwrap())
+    }
+
+    #[test]
+    fn a_campaign_s_model_is_its_own_provider_s() {
+        let policy = with(&["provider=codex", "model=gpt-5.5"]);
+        assert_eq!(policy.model_for("codex"), Some("gpt-5.5"));
+        assert_eq!(policy.model_for("claude-code"), None);
+        assert_eq!(with(&["model=m"]).model_for("claude-code"), Some("m"));
     }
 
     #[test]

@@ -5,10 +5,16 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Secret, environment};
+use crate::{Reason, Refusal, Secret, environment};
 
 /// The beginning of the name of a provider that is configuration alone: any agent that speaks ACP.
 pub const ACP_PREFIX: &str = "acp:";
+
+/// The providers that are part of Ostler, in the order in which they are listed.
+pub const BUILT_IN: [&str; 5] = ["claude-code", "codex", "openai-api", "openclaw", SCRIPT];
+
+/// The agent that plays a scenario: it is only ever run by whoever names it.
+pub const SCRIPT: &str = "script";
 
 /// What [`Status::key`] says of a program that has neither.
 pub const NOT_LOGGED_IN: &str = "not logged in";
@@ -39,14 +45,55 @@ pub struct Status {
     pub name: String,
     pub program: Option<String>,
     pub version: Option<String>,
-    /// What keeps it from being started, and the command that cures that.
+    /// What keeps it from being started.
     pub problem: Option<String>,
+    /// What it lacks before it can work: its program, a key or a login, a model. None: a session can be started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lacks: Option<String>,
+    /// The command that cures what it lacks.
     pub cure: Option<String>,
     pub base_url: Option<String>,
     /// Where its key is found, in words; never the key.
     pub key: String,
     pub model: Option<String>,
     pub capabilities: Vec<String>,
+}
+
+/// What [`Status::lacks`] says where only the model's name is missing.
+pub const LACKS_MODEL: &str = "the name of its model";
+
+/// The provider of a session for which nobody names one, neither who starts it nor its campaign nor this machine: the only
+/// one that could work. The scripted agent is never meant.
+pub fn choose(all: &[Status], is_model_named: bool) -> Result<&Status, Refusal> {
+    let lacks = |status: &Status| match status.lacks.as_deref() {
+        Some(LACKS_MODEL) if is_model_named => None,
+        other => other.map(str::to_owned),
+    };
+    let meant: Vec<&Status> = all.iter().filter(|status| status.name != SCRIPT).collect();
+    let passing: Vec<&Status> = meant.iter().copied().filter(|status| lacks(status).is_none()).collect();
+    match passing.as_slice() {
+        [only] => Ok(only),
+        [] => {
+            let said =
+                meant.iter().filter_map(|status| Some(format!("{} lacks {}", status.name, lacks(status)?)));
+            let refusal =
+                Refusal::new(Reason::ProviderMissing, "no agent is ready to work, so nothing was started")
+                    .because(said.collect::<Vec<_>>().join("; "));
+            let cures = meant.iter().filter_map(|status| Some((status.cure.clone()?, &status.name)));
+            let refusal =
+                cures.fold(refusal, |refusal, (cure, name)| refusal.hint(cure, format!("what {name} lacks")));
+            Err(refusal.hint(format!("ostler run -p {SCRIPT} \"…\""), "plays a scenario, without any model"))
+        }
+        [first, ..] => {
+            let names: Vec<&str> = passing.iter().map(|status| status.name.as_str()).collect();
+            let first = &first.name;
+            Err(Refusal::invalid("several agents are ready to work, and nobody said which")
+                .because(format!("there are {}", names.join(", ")))
+                .hint(format!("ostler run -p {first} \"…\""), "names one for this session")
+                .hint(format!("ostler campaign set . provider={first}"), "for this campaign")
+                .hint(format!("ostler config set provider {first}"), "for this machine"))
+        }
+    }
 }
 
 /// Where a provider's key is found.
@@ -162,6 +209,42 @@ mod tests {
         assert_eq!(elsewhere.key_variable(usual), None);
         let file = Settings { api_key_file: Some("/key".into()), ..Settings::default() };
         assert_eq!(file.key_variable(usual), None);
+    }
+
+    #[test]
+    fn the_only_one_that_could_work_is_meant_and_never_the_script() {
+        let status = |name: &str, lacks: Option<&str>| Status {
+            name: name.to_owned(),
+            lacks: lacks.map(str::to_owned),
+            cure: lacks.map(|_| format!("ostler provider login {name}")),
+            ..Status::default()
+        };
+        let all = |codex, api| {
+            [
+                status("claude-code", Some("its program")),
+                status("codex", codex),
+                status("openai-api", api),
+                status(SCRIPT, None),
+            ]
+        };
+        let name = |all: &[Status], named| choose(all, named).map(|status| status.name.clone());
+        assert_eq!(name(&all(None, Some("a key")), false).as_deref(), Ok("codex"));
+        let none = name(&all(Some("a login or a key"), Some(LACKS_MODEL)), false).unwrap_err();
+        assert_eq!(none.reason, Reason::ProviderMissing);
+        assert_eq!(
+            none.why.as_deref(),
+            Some(
+                "claude-code lacks its program; codex lacks a login or a key; openai-api lacks the name of its model"
+            )
+        );
+        assert_eq!(none.hints.len(), 4, "{none:?}");
+        let named = name(&all(Some("a login or a key"), Some(LACKS_MODEL)), true);
+        assert_eq!(named.as_deref(), Ok("openai-api"), "who names a model does not lack it");
+        let several = name(&all(None, None), false).unwrap_err();
+        assert_eq!(
+            (several.reason, several.why.as_deref()),
+            (Reason::InvalidArgument, Some("there are codex, openai-api"))
+        );
     }
 
     #[test]

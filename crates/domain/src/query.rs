@@ -28,6 +28,18 @@ pub struct SessionFilter {
     pub until: Option<Time>,
 }
 
+/// The ticket of sessions that only try whether a provider starts. Those that have ended are in no list of all that
+/// happened: they are found by this ticket, or by their own names.
+pub const TRIAL_TICKET: &str = "ostler:trial";
+
+impl SessionFilter {
+    /// Whether ended trials of providers are asked for: whoever names something in particular wants to see it.
+    pub fn asks_for_trials(&self) -> bool {
+        let Self { conversation, chain, continues, name, ticket, .. } = self;
+        conversation.is_some() || chain.is_some() || continues.is_some() || name.is_some() || ticket.is_some()
+    }
+}
+
 /// How far back a list of sessions looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Scope {

@@ -57,6 +57,37 @@ pub fn one_line(text: &str, most: usize) -> String {
     line
 }
 
+/// The word that was probably meant by one that is none of these. None where nothing is near.
+pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let typed: Vec<char> = typed.chars().take(NEAREST_CHARS).collect();
+    let far = |word: &str| {
+        let changes = changes(&typed, &word.chars().collect::<Vec<_>>());
+        // Whoever leaves the end of a word away means that word.
+        let is_begun = typed.len() >= 3 && word.chars().take(typed.len()).eq(typed.iter().copied());
+        (is_begun || changes <= typed.len().div_ceil(3)).then_some((!is_begun, changes))
+    };
+    let near = known.into_iter().filter_map(|word| Some((far(word)?, word)));
+    near.min_by_key(|(far, _)| *far).map(|(_, word)| word)
+}
+
+/// Longer words are nobody's slip of the finger.
+const NEAREST_CHARS: usize = 64;
+
+/// How many characters must be put in, taken out or replaced to make one word another.
+fn changes(one: &[char], other: &[char]) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (n, a) in one.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = n + 1;
+        for (m, b) in other.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != b);
+            diagonal = row[m + 1];
+            row[m + 1] = replaced.min(row[m] + 1).min(diagonal + 1);
+        }
+    }
+    row[other.len()]
+}
+
 /// The longest beginning of `text` that has at most `most` bytes and ends between characters.
 pub fn head(text: &str, most: usize) -> &str {
     if text.len() <= most {
@@ -77,6 +108,17 @@ mod tests {
     fn escape_sequences_become_visible() {
         assert_eq!(visible("a\u{1b}[2Jb\u{7}\u{9b}1m\u{202e}"), "a␛[2Jb␇␛1m\u{fffd}");
         assert_eq!(visible("line\n\ttab"), "line\n\ttab");
+    }
+
+    #[test]
+    fn what_is_near_is_found_and_nothing_else() {
+        let known = ["silent", "start", "tool", "first_output"];
+        let meant =
+            ["silnet", "starts", "first", "tol", "memory", "s", ""].map(|typed| nearest(typed, known));
+        assert_eq!(
+            meant,
+            [Some("silent"), Some("start"), Some("first_output"), Some("tool"), None, None, None]
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use ostler_domain::{
     event::{ConversationOpened, Tamper},
     limits::MESSAGE_BYTES,
     policy::NetMode,
-    provider::Settings,
+    provider::{Settings, choose},
     query::{Page, Scope, SessionFilter},
     session::{
         Approve, Begin, Billing, Config, Created, RestartPolicy, Sandbox, State, View, WatchdogLimits, create,
@@ -32,6 +32,7 @@ use crate::{
 pub struct NewSession {
     /// Name, id, or any path in it.
     pub campaign: String,
+    /// Empty where nobody named one.
     pub provider: String,
     pub model: Option<String>,
     pub name: Option<Name>,
@@ -64,13 +65,16 @@ pub(crate) struct Place {
 
 impl Engine {
     /// Creates a session; it is durable when this returns, and starts by itself.
-    pub async fn create_session(&self, wanted: NewSession, change: Change) -> Result<View, Refusal> {
+    pub async fn create_session(&self, mut wanted: NewSession, change: Change) -> Result<View, Refusal> {
         let fingerprint = format!("create_session {wanted:?}");
         if let Some(reply) = change.done_before(&self.shared.store, &fingerprint).await? {
             return self.session(&reply).await;
         }
         let campaign = self.campaign(&wanted.campaign).await?;
         check_same(&campaign)?;
+        if wanted.provider.is_empty() {
+            wanted.provider = self.usual_provider(&wanted, &campaign, &change).await?;
+        }
         let provider = self.shared.provider(&wanted.provider)?;
         check_texts(&wanted)?;
         if let Err(refusal) = check_environment(&wanted) {
@@ -215,6 +219,24 @@ impl Engine {
         }
     }
 
+    /// The provider of a session that names none: the campaign's, else the machine's, else the only one that could work.
+    async fn usual_provider(
+        &self,
+        wanted: &NewSession,
+        campaign: &Campaign,
+        change: &Change,
+    ) -> Result<String, Refusal> {
+        if let Some(provider) = &campaign.policy.provider {
+            return Ok(provider.clone());
+        }
+        if let Some(provider) = self.shared.options.providers.default()? {
+            return Ok(provider);
+        }
+        let variables: Vec<String> = change.keys.iter().map(|(variable, _)| variable.to_owned()).collect();
+        let is_model_named = wanted.model.is_some() || campaign.policy.model.is_some();
+        choose(&self.providers(&variables).await?, is_model_named).map(|status| status.name.clone())
+    }
+
     fn config(
         &self,
         wanted: &NewSession,
@@ -222,9 +244,10 @@ impl Engine {
         campaign: &Campaign,
         billing: Billing,
     ) -> Config {
+        let model = campaign.policy.model_for(&wanted.provider).map(str::to_owned).or(settings.model.clone());
         Config {
             provider: wanted.provider.clone(),
-            model: wanted.model.clone().or_else(|| settings.model.clone()),
+            model: wanted.model.clone().or(model),
             working_dir: campaign.root.path.clone(),
             budget: wanted.budget,
             when_used_up: wanted.when_used_up,

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
-use ostler_domain::{Refusal, provider::Settings, session::WatchdogLimits};
+use ostler_domain::{Refusal, config::Config, provider::Settings, session::WatchdogLimits};
 
 use crate::NoticeSettings;
 
@@ -38,18 +38,21 @@ pub struct Options {
 #[derive(Clone)]
 pub struct ProviderSettings(Arc<Read>);
 
-type Read = dyn Fn() -> Result<BTreeMap<String, Settings>, Refusal> + Send + Sync;
+type Read = dyn Fn() -> Result<Config, Refusal> + Send + Sync;
 
 impl ProviderSettings {
-    pub fn new(
-        read: impl Fn() -> Result<BTreeMap<String, Settings>, Refusal> + Send + Sync + 'static,
-    ) -> Self {
+    pub fn new(read: impl Fn() -> Result<Config, Refusal> + Send + Sync + 'static) -> Self {
         Self(Arc::new(read))
     }
 
     /// By the provider's name.
     pub(crate) fn all(&self) -> Result<BTreeMap<String, Settings>, Refusal> {
-        (self.0)()
+        Ok((self.0)()?.providers())
+    }
+
+    /// The provider of sessions for which nobody names one.
+    pub(crate) fn default(&self) -> Result<Option<String>, Refusal> {
+        Ok((self.0)()?.provider().map(str::to_owned))
     }
 
     pub(crate) fn of(&self, provider: &str) -> Result<Settings, Refusal> {

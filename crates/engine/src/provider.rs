@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use ostler_domain::{
-    Refusal,
-    provider::{ACP_PREFIX, KeySource, NOT_LOGGED_IN, Settings, Status},
+    Policy, Refusal, Secret,
+    provider::{ACP_PREFIX, CallerKeys, KeySource, LACKS_MODEL, NOT_LOGGED_IN, Settings, Status},
 };
 use ostler_providers::{Capabilities, Provider, registry};
 
-use crate::Engine;
+use crate::{Engine, upstream};
 
 impl Engine {
     /// All providers: those that are built in, then those of the configuration.
@@ -27,6 +27,7 @@ impl Engine {
                     problem: Some(
                         "config.toml has settings for it, and there is no such provider".to_owned(),
                     ),
+                    lacks: Some("everything: there is no such provider".to_owned()),
                     cure: Some(format!("name it \"{ACP_PREFIX}{name}\" if it speaks ACP")),
                     name,
                     ..Status::default()
@@ -57,14 +58,51 @@ impl Engine {
                 status.version =
                     found.as_ref().and_then(|found| found.version).map(|version| version.to_string());
                 status.program = found.map(|found| found.path.to_string_lossy().into_owned());
+                if let Some((lacks, cure)) = self.lacks(provider.as_ref(), settings, variables) {
+                    (status.lacks, status.cure) = (Some(lacks.to_owned()), Some(cure));
+                }
             }
             Err(refusal) => {
                 let why = refusal.why.map(|why| format!(": {why}")).unwrap_or_default();
                 status.problem = Some(format!("{}{why}", refusal.message));
+                status.lacks = Some("its program".to_owned());
                 status.cure = refusal.hints.into_iter().next().map(|hint| hint.command);
             }
         }
         status
+    }
+
+    /// What keeps a session whose program is there from working, and the command that cures it.
+    fn lacks(
+        &self,
+        provider: &dyn Provider,
+        settings: &Settings,
+        variables: &[String],
+    ) -> Option<(&'static str, String)> {
+        let name = provider.name();
+        let set = |key: &str, value: &str| format!("ostler config set providers.{name}.{key} {value}");
+        // What they are worth is asked when a session starts.
+        let keys: CallerKeys =
+            variables.iter().map(|variable| (variable.clone(), Secret::new("brought"))).collect();
+        if let (Err(_), Some(variable)) =
+            (upstream::check_key(provider, settings, &keys), &settings.api_key_env)
+        {
+            return Some(("its key", format!("export {variable}=…")));
+        }
+        let has_model = self.shared.has_model(provider, settings, &keys);
+        let told = Default::default();
+        if self.shared.check_login(provider, settings, has_model, &told, &Policy::default()).is_err() {
+            return Some(("a login or a key", format!("ostler provider login {name}")));
+        }
+        match provider.key_variable() {
+            Some(usual) if provider.login().is_none() && !has_model => {
+                Some(("a key or a base_url", set("api_key_env", usual)))
+            }
+            _ if provider.needs_model() && settings.model.is_none() => {
+                Some((LACKS_MODEL, set("model", "NAME")))
+            }
+            _ => None,
+        }
     }
 
     /// Where the key is, in words.
@@ -87,6 +125,7 @@ impl Engine {
         match (provider.key_variable().filter(is_set), provider.login(), provider.program()) {
             (Some(variable), ..) => KeySource::Variable(variable.to_owned()).to_string(),
             (None, Some(_), _) => NOT_LOGGED_IN.to_owned(),
+            (None, None, _) if provider.key_variable().is_some() => "none".to_owned(),
             (None, None, Some(_)) => "its own affair".to_owned(),
             (None, None, None) => "none is needed".to_owned(),
         }

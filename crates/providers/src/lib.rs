@@ -53,6 +53,11 @@ pub trait Provider: Send + Sync {
         None
     }
 
+    /// Whether its agents cannot begin without being told a model.
+    fn needs_model(&self) -> bool {
+        false
+    }
+
     /// How its program logs in by itself; none when it cannot, or not in a way that sessions can be lent.
     fn login(&self) -> Option<&LoginSpec> {
         None

@@ -21,3 +21,14 @@ pub fn find(name: &str) -> Option<Arc<dyn Provider>> {
     let configured = || acp::Acp::named(name).map(|acp| Arc::new(acp) as Arc<dyn Provider>);
     all().into_iter().find(|provider| provider.name() == name).or_else(configured)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_core_knows_them_by_name() {
+        let names: Vec<String> = all().iter().map(|provider| provider.name().to_owned()).collect();
+        assert_eq!(names, ostler_domain::provider::BUILT_IN);
+    }
+}

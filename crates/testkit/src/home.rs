@@ -1,7 +1,9 @@
 //! A private home with a daemon of its own.
 
 use std::{
-    fs,
+    fs::{self, DirBuilder},
+    io::Write,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
     time::Duration,
@@ -32,15 +34,24 @@ impl TestHome {
     pub fn new(program: impl Into<PathBuf>) -> Self {
         let dir = tempfile::Builder::new().prefix("ostler-test-").tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap().join("home");
-        Self { program: program.into(), home: Home::at(root), dir }
+        let home = Self { program: program.into(), home: Home::at(root), dir };
+        home.configure("");
+        home
+    }
+
+    /// Says `more` in `config.toml`. Whoever names no provider means the scripted one, whatever else is on this machine.
+    pub fn configure(&self, more: &str) {
+        DirBuilder::new().recursive(true).mode(0o700).create(self.home.config()).unwrap();
+        let mut file = fs::OpenOptions::new();
+        let mut file =
+            file.write(true).create(true).truncate(true).mode(0o600).open(self.home.config_toml()).unwrap();
+        file.write_all(format!("provider = \"script\"\n{more}").as_bytes()).unwrap();
     }
 
     /// [`TestHome::started`] with agents outside of any sandbox, where they can do what a test must have done.
     pub async fn started_unconfined(program: impl Into<PathBuf>) -> Self {
         let home = Self::new(program);
-        fs::create_dir_all(home.home.config()).unwrap();
-        let unconfined = "[sandbox]\nrun_agents_unconfined_on_this_machine = true\n";
-        fs::write(home.home.config_toml(), unconfined).unwrap();
+        home.configure("[sandbox]\nrun_agents_unconfined_on_this_machine = true\n");
         home.begin().await;
         home
     }

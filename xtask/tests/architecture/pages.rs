@@ -128,7 +128,7 @@ fn all_steps_of_scenarios_are_described() {
 
 #[test]
 fn all_settings_are_described() {
-    let source = "crates/ostler/src/daemon/config.rs";
+    let source = "crates/domain/src/config/mod.rs";
     let sections = [
         ("", "Config"),
         ("watchdog.", "Watchdogs"),

@@ -1,7 +1,9 @@
 //! The grammar of `campaign set`: `KEY=V`, `KEY+=V`, `KEY-=V`, `KEY=`.
 
 use super::{Compat, NetMode, PRESETS, Policy, preset};
-use crate::{approval::Rule, budget::CampaignBudget, confinement::Protect, text::one_line};
+use crate::{
+    approval::Rule, budget::CampaignBudget, config::check_provider, confinement::Protect, text::one_line,
+};
 
 /// A key of a policy.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +40,8 @@ pub(super) const KEYS: &[Key] = &[
     key("compat", "none"),
     key("approve.rule", "its own files, its commands and git, but not git push"),
     key("budget", "none"),
+    key("provider", "the machine's, else the only one that passes"),
+    key("model", "the provider's"),
 ];
 
 /// Longest list and longest value: a policy is read by people.
@@ -148,6 +152,20 @@ impl Policy {
                     CampaignBudget::parse,
                     "dollars, tokens or both, for a day, a month or for good: 25usd/day, 50M/month, 100usd,50M/total",
                 )?
+            }
+            "provider" => {
+                policy.provider = match &setting.change {
+                    Change::Set => {
+                        check_provider(&setting.value).map_err(|unknown| SettingFault(unknown.why))?;
+                        Some(setting.value.clone())
+                    }
+                    _ => setting.word(|_| None, "a provider's name")?,
+                }
+            }
+            "model" => {
+                let is_name = |text: &str| !text.contains(char::is_whitespace);
+                let name = |text: &str| is_name(text).then(|| text.to_owned());
+                policy.model = setting.word(name, "a model's name, as its provider has it")?
             }
             _ => unreachable!("a setting has a key of the list"),
         }
@@ -415,6 +433,9 @@ mod tests {
             "protect_tooling=never",
             "compat=everything",
             "budget=lots",
+            "provider=nope",
+            "provider+=codex",
+            "model=two words",
             "budget=5usd/week",
             "budget+=5usd/day",
             "env+=HTTPS_PROXY",
@@ -431,6 +452,8 @@ mod tests {
             "ptrace=on",
             "compat=gastown",
             "budget=25usd/day",
+            "provider=acp:opencode",
+            "model=anthropic/claude-sonnet-5",
             "hide+=*.tfstate",
             "env+=EDITOR",
         ];

@@ -9,7 +9,7 @@ mod systemd;
 
 use std::{env, path::PathBuf, process::ExitCode, time::Duration};
 
-use ostler_domain::{Reason, Refusal, event::By, home::Home, provider::CallerKeys};
+use ostler_domain::{Reason, Refusal, config::Config, event::By, home::Home, provider::CallerKeys};
 use ostler_engine::{
     Change, Clock, DirLock, Engine, NoticeSettings, Options, Post, Poster, Program, ProviderSettings, VERSION,
 };
@@ -19,8 +19,6 @@ use tokio::{
     signal::unix::{SignalKind, signal},
     sync::watch,
 };
-
-use config::Config;
 
 /// Exit code of a daemon that could not start.
 const FAILED: u8 = 1;
@@ -63,7 +61,7 @@ fn run(place: Place) -> Result<(), Refusal> {
     }
     let lock = DirLock::take(home.state(), VERSION)?;
     log::start(place, &home)?;
-    let config = Config::read(&home.config_toml())?;
+    let config = config::read(&home.config_toml())?;
     raise_descriptor_limit();
     let program = Program::current()
         .map_err(|error| Refusal::internal(format!("this program cannot be opened: {error}")))?;
@@ -105,7 +103,7 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
         network_presets: config.network_presets(),
         providers: {
             let path = home.config_toml();
-            ProviderSettings::new(move || Config::read(&path).map(Config::providers))
+            ProviderSettings::new(move || config::read(&path))
         },
         prices_json: home.config().join("prices.json"),
     };

@@ -154,8 +154,7 @@ async fn an_answer_given_while_the_daemon_dies_reaches_the_agent_once() {
 #[tokio::test]
 async fn a_question_that_nobody_answers_is_denied_in_time_across_daemons() {
     let home = TestHome::new(OSTLER);
-    fs::create_dir_all(home.home.config()).unwrap();
-    fs::write(home.home.config_toml(), "[approvals]\nlimit = \"3s\"\n").unwrap();
+    home.configure("[approvals]\nlimit = \"3s\"\n");
     home.begin().await;
     let client = home.client().await;
     let session = begin(&client, Approve::Policy, vec![ask("make deploy"), scenario::say("went on")]).await;

@@ -27,6 +27,7 @@ mod model;
 mod money;
 mod network;
 mod notices;
+mod providers;
 mod service;
 mod torture;
 mod versions;

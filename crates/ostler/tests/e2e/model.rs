@@ -94,13 +94,12 @@ pub(crate) async fn home(model: &Model) -> Option<TestHome> {
     let home = TestHome::started(OSTLER).await;
     let key = home.path().join("key");
     fs::write(&key, format!("{KEY}\n")).unwrap();
-    fs::create_dir_all(home.home.config()).unwrap();
     let config = format!(
         "[providers.script]\nbase_url = \"http://127.0.0.1:{}/base\"\napi_key_file = \"{}\"\n",
         model.port,
         key.display()
     );
-    fs::write(home.home.config_toml(), config).unwrap();
+    home.configure(&config);
     assert!(home.run(&["campaign", "set", "shop", "net.mode=provider"]).status.success());
     Some(home)
 }
@@ -266,11 +265,7 @@ async fn a_caller_s_key_goes_with_the_request_is_in_no_file_and_is_gone_with_the
     let Some(home) = home(&model).await else { return };
     fs::remove_file(home.path().join("key")).unwrap();
     let url = format!("http://127.0.0.1:{}/base", model.port);
-    fs::write(
-        home.home.config_toml(),
-        format!("[providers.script]\nbase_url = \"{url}\"\napi_key_env = \"{VARIABLE}\"\n"),
-    )
-    .unwrap();
+    home.configure(&format!("[providers.script]\nbase_url = \"{url}\"\napi_key_env = \"{VARIABLE}\"\n"));
 
     // Nobody has it: nothing is started.
     let refused = home.run(&["run", "-d", "hello"]);

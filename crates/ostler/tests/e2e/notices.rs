@@ -93,12 +93,11 @@ fn read(mut stream: &TcpStream) -> Option<Heard> {
 async fn told(address: SocketAddr, more: &str) -> TestHome {
     let home = TestHome::new(OSTLER);
     let more = more.replace("HERE", &home.path().display().to_string());
-    fs::create_dir_all(home.home.config()).unwrap();
     let secret = home.path().join("secret");
     fs::write(&secret, "rosebud\n").unwrap();
     let webhook =
         format!("[webhook]\nurl = \"http://{address}/tell\"\nsecret_file = \"{}\"\n{more}", secret.display());
-    fs::write(home.home.config_toml(), webhook).unwrap();
+    home.configure(&webhook);
     home.begin().await;
     home
 }

@@ -35,6 +35,10 @@ impl Provider for OpenaiApi {
         Some("OPENAI_API_KEY")
     }
 
+    fn needs_model(&self) -> bool {
+        true
+    }
+
     fn unknown_setting<'a>(&self, config: &'a BTreeMap<String, String>) -> Option<&'a str> {
         config.keys().map(String::as_str).find(|key| !HANDED_ON.contains(key))
     }

@@ -4,7 +4,7 @@
 use ostler_domain::{
     Time,
     limits::{CLOCK_SLACK, SCAN_ROWS},
-    query::{Listed, Page, Scope, SessionFilter},
+    query::{Listed, Page, Scope, SessionFilter, TRIAL_TICKET},
     session::{Attention, Outcome, Status, View},
 };
 use rusqlite::{Connection, ToSql, params_from_iter};
@@ -152,6 +152,9 @@ impl Condition {
         all.one_of("status", filter.statuses.iter().map(|status| status.as_str()));
         all.one_of("attention", filter.attention.iter().map(|attention: &Attention| attention.as_str()));
         all.one_of("outcome", filter.outcomes.iter().map(|outcome| outcome.as_str()));
+        if !filter.asks_for_trials() {
+            all.and("(ended IS NULL OR ticket IS NOT ?)", [TRIAL_TICKET]);
+        }
         match filter.scope {
             Scope::All => {}
             Scope::NotEnded => all.and::<i64>("ended IS NULL", []),

@@ -94,7 +94,11 @@ pub(crate) fn created(n: u64) -> Created {
             ends_with_turn: n.is_multiple_of(2),
             environment: BTreeMap::from([("LANG".to_owned(), "C.UTF-8".to_owned())]),
             provider_config: BTreeMap::from([("effort".to_owned(), "high".to_owned())]),
-            ticket: n.is_multiple_of(4).then(|| format!("gh:{}", n % 8)),
+            ticket: match n % 8 {
+                0 | 4 => Some(format!("gh:{}", n % 8)),
+                3 => Some(ostler_domain::query::TRIAL_TICKET.to_owned()),
+                _ => None,
+            },
             watchdogs: WatchdogLimits::default(),
             resumes_after_limit: true,
             approval_us: ostler_domain::session::approval_limit(),

@@ -3,7 +3,7 @@
 use ostler_domain::{
     Event, Kind, SessionId,
     id::Fragment,
-    query::{Page, Scope, SessionFilter},
+    query::{Page, Scope, SessionFilter, TRIAL_TICKET},
     session::{Attention, Outcome, Status, View},
 };
 use ostler_store::{Store, block_on};
@@ -71,6 +71,9 @@ fn fits(filter: &SessionFilter, view: &View) -> bool {
         && text(&filter.provider, Some(&view.provider))
         && text(&filter.model, view.model.as_deref())
         && text(&filter.ticket, view.ticket.as_deref())
+        && (filter.asks_for_trials()
+            || view.ended_at.is_none()
+            || view.ticket.as_deref() != Some(TRIAL_TICKET))
         && (filter.statuses.is_empty() || filter.statuses.contains(&view.status))
         && (filter.attention.is_empty()
             || view.attention.is_some_and(|found| filter.attention.contains(&found)))
@@ -105,6 +108,7 @@ fn filters() -> Vec<SessionFilter> {
         SessionFilter { provider: Some("codex".to_owned()), ..any() },
         SessionFilter { model: Some("model-1".to_owned()), ..any() },
         SessionFilter { ticket: Some("gh:4".to_owned()), ..any() },
+        SessionFilter { ticket: Some(TRIAL_TICKET.to_owned()), ..any() },
         SessionFilter { statuses: vec![Status::Working], ..any() },
         SessionFilter { statuses: vec![Status::Stopped, Status::Created], ..any() },
         SessionFilter { statuses: vec![Status::Failed, Status::Stopped], ..any() },

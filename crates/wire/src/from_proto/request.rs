@@ -34,7 +34,7 @@ pub fn create_session(request: pb::CreateSessionRequest) -> Result<CreateSession
     let budget = (amount != Amount::default()).then(|| Budget::new(amount, when_used_up));
     Ok(CreateSession {
         campaign: text(request.campaign, "campaign")?,
-        provider: text(request.provider, "provider")?,
+        provider: request.provider,
         model: request.model,
         name: request.name.map(|name| id(&name, "name")).transpose()?,
         initial_message: request.initial_message,

@@ -5,8 +5,8 @@ use ostler_domain::provider::Status;
 use crate::{pb, reply::LoginPlan};
 
 pub fn provider_status(status: Status) -> pb::ProviderStatus {
-    let Status { name, program, version, problem, cure, base_url, key, model, capabilities } = status;
-    pb::ProviderStatus { name, program, version, problem, cure, base_url, key, model, capabilities }
+    let Status { name, program, version, problem, lacks, cure, base_url, key, model, capabilities } = status;
+    pb::ProviderStatus { name, program, version, problem, lacks, cure, base_url, key, model, capabilities }
 }
 
 pub fn login_plan(plan: LoginPlan) -> pb::PrepareLoginResponse {

@@ -140,6 +140,7 @@ impl Dice {
             program: self.maybe(Self::text),
             version: self.maybe(Self::text),
             problem: self.maybe(Self::text),
+            lacks: self.maybe(Self::text),
             cure: self.maybe(Self::text),
             base_url: self.maybe(Self::text),
             key: self.text(),

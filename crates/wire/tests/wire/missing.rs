@@ -56,8 +56,10 @@ fn the_smallest_request_is_enough() {
     assert_eq!((request.budget, request.timeout, request.watchdogs), (None, None, WatchdogLimits::default()));
     assert_eq!(from_proto::request_id(&smallest.request_id), Ok(None));
 
-    let without = pb::CreateSessionRequest { provider: String::new(), ..smallest };
-    assert_eq!(from_proto::create_session(without).unwrap_err().to_string(), "provider is missing");
+    let without = pb::CreateSessionRequest { provider: String::new(), ..smallest.clone() };
+    assert_eq!(from_proto::create_session(without).unwrap().provider, "", "the daemon chooses");
+    let without = pb::CreateSessionRequest { campaign: String::new(), ..smallest };
+    assert_eq!(from_proto::create_session(without).unwrap_err().to_string(), "campaign is missing");
     assert_eq!(from_proto::session_filter(pb::SessionFilter::default()).unwrap().scope, Scope::All);
     assert_eq!(from_proto::list_events(pb::ListEventsRequest::default()).unwrap().from, Place::After(0));
 }

@@ -10,6 +10,7 @@ use ostler_client::{Client, CreateSession};
 use ostler_domain::{
     Reason, Refusal,
     provider::Status,
+    query::TRIAL_TICKET,
     session::{Outcome, Phase, View},
 };
 use serde::Serialize;
@@ -137,9 +138,9 @@ impl List for Providers<'_> {
             let model = status.model.clone().unwrap_or_else(|| "-".to_owned());
             let cells = [&status.name, &version, &status.key, &model, &program];
             table.row(cells.map(|text| Line::toned(tone, text)).to_vec());
-            if let (Some(_), Some(cure)) = (&status.problem, &status.cure) {
+            if let (Some(lacks), Some(cure)) = (&status.lacks, &status.cure) {
                 let line = Line::of("  ").with(Tone::Accent, cure);
-                remarks.push(line.faint(format!("   installs {}", status.name)));
+                remarks.push(line.faint(format!("   {} lacks {lacks}", status.name)));
             }
         }
         Ok(Screen { table: Some(table), remarks, ..Screen::default() })
@@ -168,6 +169,9 @@ fn show(app: &App, status: Status) -> Result<u8, Failure> {
     ui.data(&Line::new().strong(&status.name))?;
     for (name, fact) in facts {
         ui.data(&Line::of(format!("  {name:<10}")).plain(fact))?;
+    }
+    if let (None, Some(lacks)) = (&status.problem, &status.lacks) {
+        ui.data(&Line::of("  lacks     ").with(Tone::Warn, lacks))?;
     }
     if let Some(problem) = &status.problem {
         ui.data(&Line::of("  problem   ").with(Tone::Bad, problem))?;
@@ -198,8 +202,11 @@ async fn test(app: &App, client: &Client, status: Status, campaign: &str) -> Res
         return Err(refusal.hint(cure, "makes it startable").into());
     }
     let began = Instant::now();
-    let created =
-        client.create_session(CreateSession::new(campaign_operand(campaign)?, &status.name)).await?;
+    let wanted = CreateSession {
+        ticket: Some(TRIAL_TICKET.to_owned()),
+        ..CreateSession::new(campaign_operand(campaign)?, &status.name)
+    };
+    let created = client.create_session(wanted).await?;
     let id = created.id.to_string();
     let mut view = created;
     while !has_started(&view) && began.elapsed() < READY_WITHIN {

@@ -26,9 +26,6 @@ use crate::{
     words,
 };
 
-/// The agent program that is run when none is named: the only one there is.
-const DEFAULT_PROVIDER: &str = "script";
-
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// What the agent is told; - reads standard input
@@ -36,10 +33,10 @@ pub(crate) struct RunArgs {
     /// Read the prompt from this file
     #[arg(short, long, value_name = "FILE", conflicts_with = "prompt")]
     file: Option<PathBuf>,
-    /// Agent program
-    #[arg(short, long, default_value = DEFAULT_PROVIDER)]
-    provider: String,
-    /// Model, as the provider names it
+    /// Agent program [default: the campaign's, else the machine's, else the only one that is ready]
+    #[arg(short, long)]
+    provider: Option<String>,
+    /// Model, as the provider names it [default: the campaign's, else the provider's]
     #[arg(short, long)]
     model: Option<String>,
     /// Campaign: name, id or a path in it [default: the one around this directory]
@@ -154,7 +151,7 @@ fn request(app: &App, args: &RunArgs, campaign: &Campaign, prompt: Option<String
         environment: args.env.iter().cloned().collect(),
         provider_config: args.config.iter().cloned().collect(),
         ticket: args.ticket.clone(),
-        ..CreateSession::new(campaign.id.to_string(), &args.provider)
+        ..CreateSession::new(campaign.id.to_string(), args.provider.as_deref().unwrap_or_default())
     }
 }
 

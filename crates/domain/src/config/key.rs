@@ -1,0 +1,260 @@
+//! The settings by name: what each takes, what holds where nobody sets it, and what was probably meant by a name that is none.
+
+use crate::{
+    policy::PRESETS,
+    provider::{ACP_PREFIX, BUILT_IN, Settings},
+    text::{nearest, one_line},
+};
+
+/// A setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key {
+    pub name: &'static str,
+    pub kind: Kind,
+    /// What holds where nobody says otherwise, as people see it.
+    pub default: &'static str,
+}
+
+/// What a setting takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Text,
+    /// `90s`, `10m`, `2h`.
+    Span,
+    /// A number of bytes, also typed as `8GiB`.
+    Bytes,
+    /// A whole number.
+    Number,
+    /// `true` or `false`.
+    Switch,
+    /// Texts.
+    List,
+    /// A text, or several.
+    Names,
+    /// Sections of which there may be several.
+    Sections,
+}
+
+impl Kind {
+    pub const fn expected(self) -> &'static str {
+        match self {
+            Kind::Text => "a text",
+            Kind::Span => "a span of time such as 90s, 10m or 2h",
+            Kind::Bytes => "a size such as 8GiB, or a number of bytes",
+            Kind::Number => "a whole number",
+            Kind::Switch => "true or false",
+            Kind::List => "a list such as [\"a\", \"b\"]",
+            Kind::Names => "a name, or a list such as [\"approval\", \"failed\"]",
+            Kind::Sections => {
+                "a list of sections such as [{on = \"approval\", run = [\"notify-send\", \"Ostler\"]}]"
+            }
+        }
+    }
+}
+
+const fn key(name: &'static str, kind: Kind, default: &'static str) -> Key {
+    Key { name, kind, default }
+}
+
+/// All settings that have a name of their own, in the order in which they are shown. Those of providers and of presets'
+/// hosts come beside them.
+pub const KEYS: &[Key] = &[
+    key("provider", Kind::Text, "the only one that passes"),
+    key("orphan_grace", Kind::Span, "for ever"),
+    key("watchdog.start", Kind::Span, "60s"),
+    key("watchdog.first_output", Kind::Span, "120s"),
+    key("watchdog.silent", Kind::Span, "10m"),
+    key("watchdog.tool", Kind::Span, "1h"),
+    key("watchdog.retries", Kind::Span, "10m"),
+    key("watchdog.rung", Kind::Span, "60s"),
+    key("limits.tape", Kind::Bytes, "4294967296"),
+    key("limits.resume_after_rate_limit", Kind::Switch, "true"),
+    key("approvals.limit", Kind::Span, "12h"),
+    key("sandbox.run_agents_unconfined_on_this_machine", Kind::Switch, "false"),
+    key("hooks", Kind::Sections, "none"),
+    key("webhook.url", Kind::Text, "none"),
+    key("webhook.on", Kind::Names, "everything"),
+    key("webhook.secret_file", Kind::Text, "none"),
+    key("webhook.secret_env", Kind::Text, "none"),
+    key("webhook.details", Kind::Switch, "false"),
+];
+
+const PROVIDERS: &str = "providers";
+const PRESETS_AT: [&str; 2] = ["network", "presets"];
+
+/// Where a setting stands in the file, and what it takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    pub path: Vec<String>,
+    pub kind: Kind,
+    /// Whether a change holds from the next session on. Others wait for the daemon's next start.
+    pub is_read_anew: bool,
+}
+
+/// There is no such setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownKey {
+    pub why: String,
+    /// What was probably meant.
+    pub nearest: Option<String>,
+}
+
+/// The setting of this name, given in its words.
+pub fn find(words: &[String]) -> Result<Place, UnknownKey> {
+    let parts: Vec<&str> = words.iter().map(String::as_str).collect();
+    let place = |kind, is_read_anew| Place { path: words.to_vec(), kind, is_read_anew };
+    match parts.as_slice() {
+        [PROVIDERS, name, rest @ ..] => of_provider(name, rest).map(|kind| place(kind, true)),
+        [section, presets, name] if [*section, *presets] == PRESETS_AT => {
+            let names = || PRESETS.iter().filter_map(|preset| preset.name.strip_prefix('@'));
+            if names().any(|known| known == *name) {
+                return Ok(place(Kind::List, false));
+            }
+            Err(UnknownKey {
+                why: format!("the presets are {}", names().collect::<Vec<_>>().join(", ")),
+                nearest: nearest(name, names()).map(|name| format!("network.presets.{name}")),
+            })
+        }
+        _ => {
+            let typed = words.join(".");
+            let known = KEYS.iter().find(|key| key.name == typed);
+            known.map(|key| place(key.kind, key.name == "provider")).ok_or_else(|| unknown(&typed))
+        }
+    }
+}
+
+fn unknown(typed: &str) -> UnknownKey {
+    let below =
+        |section: &str| KEYS.iter().map(|key| key.name).filter(|name| in_section(name, section)).collect();
+    let of_section: Vec<&str> = below(typed);
+    let why = match of_section.as_slice() {
+        [] if typed == PROVIDERS || typed == PRESETS_AT.join(".") || typed == PRESETS_AT[0] => {
+            "it is a section: name a setting in it".to_owned()
+        }
+        [] => "ostler config show lists the settings".to_owned(),
+        several => format!("it is a section: {}", several.join(", ")),
+    };
+    UnknownKey { why, nearest: nearest(typed, KEYS.iter().map(|key| key.name)).map(str::to_owned) }
+}
+
+fn in_section(name: &str, section: &str) -> bool {
+    name.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'))
+}
+
+fn of_provider(name: &str, rest: &[&str]) -> Result<Kind, UnknownKey> {
+    check_provider(name)?;
+    match rest {
+        ["args"] => Ok(Kind::List),
+        ["env", variable] if !variable.is_empty() => Ok(Kind::Text),
+        [field] if *field != "env" && Settings::KEYS.contains(field) => Ok(Kind::Text),
+        _ => {
+            let field = rest.first().copied().unwrap_or_default();
+            let meant = nearest(field, Settings::KEYS).filter(|meant| *meant != field);
+            Err(UnknownKey {
+                why: format!(
+                    "the settings of a provider are {}, and env.VARIABLE",
+                    Settings::KEYS.into_iter().filter(|key| *key != "env").collect::<Vec<_>>().join(", ")
+                ),
+                nearest: meant.map(|meant| format!("{PROVIDERS}.{name}.{meant}")),
+            })
+        }
+    }
+}
+
+/// Whether there is such a provider: one that is built in, or one that speaks ACP.
+pub fn check_provider(name: &str) -> Result<(), UnknownKey> {
+    let is_acp = name.strip_prefix(ACP_PREFIX).is_some_and(|own| !own.is_empty());
+    if is_acp || BUILT_IN.contains(&name) {
+        return Ok(());
+    }
+    Err(UnknownKey {
+        why: format!(
+            "there is no provider \"{}\"; there are {}, and acp:NAME for agents that speak ACP",
+            one_line(name, 40),
+            BUILT_IN.join(", ")
+        ),
+        nearest: nearest(name, BUILT_IN).map(|name| format!("{PROVIDERS}.{name}")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn found(key: &str) -> Result<Kind, UnknownKey> {
+        let words: Vec<String> = key.split('.').map(str::to_owned).collect();
+        find(&words).map(|place| place.kind)
+    }
+
+    /// What the parser says it would know in a section.
+    fn fields(section: &str) -> Vec<String> {
+        let text = if section.is_empty() { "zz = 1\n".to_owned() } else { format!("[{section}]\nzz = 1\n") };
+        let said = toml::from_str::<Config>(&text).unwrap_err().to_string();
+        let (_, named) = said.split_once("expected").unwrap_or_else(|| panic!("{said}"));
+        named.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn every_setting_of_the_file_has_a_name() {
+        let sections = ["watchdog", "limits", "approvals", "sandbox", "webhook"];
+        for section in sections {
+            for field in fields(section) {
+                assert!(found(&format!("{section}.{field}")).is_ok(), "{section}.{field} is not in KEYS");
+            }
+        }
+        let elsewhere = ["providers", "network"];
+        let top = fields("");
+        for field in top.iter().filter(|field| !sections.contains(&field.as_str())) {
+            assert!(found(field).is_ok() || elsewhere.contains(&field.as_str()), "{field} is not in KEYS");
+        }
+        for field in fields("providers.codex") {
+            let key = if field == "env" { "env.A".to_owned() } else { field };
+            assert!(found(&format!("providers.codex.{key}")).is_ok(), "{key}");
+        }
+    }
+
+    #[test]
+    fn every_name_is_a_setting_of_the_file() {
+        for key in KEYS {
+            let (section, field) = key.name.rsplit_once('.').unwrap_or(("", key.name));
+            assert!(fields(section).iter().any(|known| known == field), "{}", key.name);
+        }
+    }
+
+    #[test]
+    fn defaults_are_those_that_hold() {
+        let usual = Config::default();
+        let default = |name: &str| KEYS.iter().find(|key| key.name == name).unwrap().default;
+        let micros = |text: &str| u64::try_from(super::super::parse_span(text).unwrap().as_micros()).unwrap();
+        let limits = usual.watchdogs();
+        for (name, holds) in [
+            ("watchdog.start", limits.start_us),
+            ("watchdog.first_output", limits.first_output_us),
+            ("watchdog.silent", limits.silent_us),
+            ("watchdog.tool", limits.tool_us),
+            ("watchdog.retries", limits.retries_us),
+            ("watchdog.rung", limits.rung_us),
+            ("approvals.limit", u64::try_from(usual.approval_limit().as_micros()).unwrap()),
+        ] {
+            assert_eq!(micros(default(name)), holds, "{name}");
+        }
+        assert_eq!(default("limits.resume_after_rate_limit"), usual.resumes_after_limit().to_string());
+        assert_eq!(default("sandbox.run_agents_unconfined_on_this_machine"), usual.unconfined().to_string());
+        assert_eq!(default("limits.tape"), crate::limits::TAPE_BYTES.to_string());
+    }
+
+    #[test]
+    fn what_was_probably_meant_is_said() {
+        let meant = |key: &str| found(key).unwrap_err().nearest;
+        assert_eq!(meant("watchdog.silnet").as_deref(), Some("watchdog.silent"));
+        assert_eq!(meant("providers.claude.model").as_deref(), Some("providers.claude-code"));
+        assert_eq!(meant("providers.codex.modle").as_deref(), Some("providers.codex.model"));
+        assert_eq!(meant("network.presets.nod").as_deref(), Some("network.presets.node"));
+        assert_eq!(meant("entirely.else"), None);
+        assert!(found("providers.nope.x").unwrap_err().why.contains("claude-code"));
+        assert!(found("webhook").unwrap_err().why.contains("webhook.url"));
+        assert_eq!(found("providers.acp:mine.args"), Ok(Kind::List));
+        assert_eq!(found("network.presets.rust"), Ok(Kind::List));
+    }
+}

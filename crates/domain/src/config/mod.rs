@@ -1,0 +1,329 @@
+//! `config.toml`: what this machine's daemon is told. Never read from inside a campaign. Here is what may be said in it; who
+//! reads the file is another's affair.
+
+mod key;
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde::{Deserialize, Deserializer, de::Error};
+
+use crate::{
+    limits::{APPROVAL_WAITS, HOOK_TIME},
+    notice::{Hook, Occasion, SecretPlace, Webhook},
+    policy,
+    provider::Settings,
+    session::WatchdogLimits,
+};
+
+pub use key::{KEYS, Key, Kind, Place, UnknownKey, check_provider, find};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    watchdog: Watchdogs,
+    limits: Limits,
+    approvals: Approvals,
+    sandbox: SandboxSettings,
+    network: NetworkSettings,
+    providers: BTreeMap<String, Settings>,
+    /// The provider of sessions that name none, in campaigns that name none.
+    provider: Option<String>,
+    /// How long an agent may live without a daemon; absent, for ever.
+    orphan_grace: Option<Span>,
+    hooks: Vec<HookSettings>,
+    webhook: Option<WebhookSettings>,
+}
+
+/// A program that is run on an occasion.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HookSettings {
+    on: Occasions,
+    run: Vec<String>,
+    limit: Option<Span>,
+    #[serde(default)]
+    details: bool,
+}
+
+/// An address that is told of occasions.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WebhookSettings {
+    url: String,
+    on: Option<Occasions>,
+    secret_file: Option<String>,
+    secret_env: Option<String>,
+    #[serde(default)]
+    details: bool,
+}
+
+/// `"approval"` or `["approval", "failed"]`.
+#[derive(Debug, Clone)]
+struct Occasions(Vec<Occasion>);
+
+impl<'de> Deserialize<'de> for Occasions {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Named {
+            One(String),
+            Several(Vec<String>),
+        }
+        let names = match Named::deserialize(deserializer)? {
+            Named::One(name) => vec![name],
+            Named::Several(names) => names,
+        };
+        let unknown = |name: &str| {
+            let known: Vec<_> = Occasion::ALL.iter().map(|on| on.as_str()).collect();
+            D::Error::custom(format!("\"{name}\" is none of {}", known.join(", ")))
+        };
+        let known = |name: &String| Occasion::parse(name).ok_or_else(|| unknown(name));
+        names.iter().map(known).collect::<Result<_, _>>().map(Occasions)
+    }
+}
+
+impl HookSettings {
+    fn hook(&self) -> Hook {
+        let limit = self.limit.map_or(HOOK_TIME, |Span(span)| span);
+        Hook { on: self.on.0.clone(), run: self.run.clone(), limit, details: self.details }
+    }
+}
+
+impl WebhookSettings {
+    fn webhook(&self) -> Result<Webhook, String> {
+        let secret = match (&self.secret_file, &self.secret_env) {
+            (Some(file), None) => SecretPlace::File(file.clone()),
+            (None, Some(name)) => SecretPlace::Variable(name.clone()),
+            (Some(_), Some(_)) => return Err("secret_file or secret_env, not both".to_owned()),
+            (None, None) => {
+                return Err(
+                    "secret_file or secret_env is missing: who is told must know that it is you".to_owned()
+                );
+            }
+        };
+        let on = self.on.clone().map_or_else(|| Occasion::ALL.to_vec(), |on| on.0);
+        let webhook = Webhook { url: self.url.clone(), on, secret, details: self.details };
+        match webhook.fault() {
+            Some(fault) => Err(fault),
+            None => Ok(webhook),
+        }
+    }
+}
+
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Watchdogs {
+    start: Option<Span>,
+    first_output: Option<Span>,
+    silent: Option<Span>,
+    tool: Option<Span>,
+    retries: Option<Span>,
+    rung: Option<Span>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Limits {
+    /// Bytes a session's tape may have.
+    tape: Option<u64>,
+    /// Whether a turn that failed of the model's rate limit goes on when that ends.
+    resume_after_rate_limit: Option<bool>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Approvals {
+    /// How long an agent's question waits for a person.
+    limit: Option<Span>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct SandboxSettings {
+    /// Agents have all the rights of the user who runs the daemon. Said in every listing.
+    run_agents_unconfined_on_this_machine: bool,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct NetworkSettings {
+    /// The hosts that a preset of `net.allow` stands for.
+    presets: BTreeMap<PresetName, Vec<Host>>,
+}
+
+/// `rust` for `@rust`.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct PresetName(String);
+
+impl<'de> Deserialize<'de> for PresetName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        match policy::preset(&format!("@{name}")) {
+            Some(_) => Ok(PresetName(name)),
+            None => Err(D::Error::custom(format!("there is no preset \"@{name}\""))),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Host(String);
+
+impl<'de> Deserialize<'de> for Host {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let host = String::deserialize(deserializer)?;
+        match policy::host_fault(&host) {
+            None => Ok(Host(host)),
+            Some(fault) => Err(D::Error::custom(format!("\"{host}\": {fault}"))),
+        }
+    }
+}
+
+/// A span of time written as `90s`, `10m`, `2h` or `500ms`.
+#[derive(Debug, Clone, Copy)]
+struct Span(Duration);
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        parse_span(&text)
+            .map(Span)
+            .ok_or_else(|| D::Error::custom(format!("\"{text}\" is no span of time, such as 90s, 10m or 2h")))
+    }
+}
+
+fn parse_span(text: &str) -> Option<Duration> {
+    let unit_at = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at(unit_at);
+    let number: u64 = number.parse().ok()?;
+    match unit {
+        "ms" => Some(Duration::from_millis(number)),
+        "s" => Some(Duration::from_secs(number)),
+        "m" => Some(Duration::from_secs(number.checked_mul(60)?)),
+        "h" => Some(Duration::from_secs(number.checked_mul(3_600)?)),
+        _ => None,
+    }
+}
+
+impl Config {
+    /// What makes it unusable, in words.
+    pub fn fault(&self) -> Option<String> {
+        let mut faults = self.providers.iter().filter_map(|(name, settings)| Some((name, settings.fault()?)));
+        let provider = faults.next().map(|(name, fault)| format!("providers.{name}: {fault}"));
+        let mut hooks = self.hooks.iter().enumerate();
+        let hook =
+            hooks.find_map(|(n, hook)| Some(format!("hooks, number {}: {}", n + 1, hook.hook().fault()?)));
+        let webhook = self.webhook.as_ref().and_then(|webhook| webhook.webhook().err());
+        provider.or(hook).or(webhook.map(|fault| format!("webhook: {fault}")))
+    }
+
+    pub fn hooks(&self) -> Vec<Hook> {
+        self.hooks.iter().map(HookSettings::hook).collect()
+    }
+
+    pub fn webhook(&self) -> Option<Webhook> {
+        self.webhook.as_ref().and_then(|webhook| webhook.webhook().ok())
+    }
+
+    /// What is said of each provider, by its name.
+    pub fn providers(self) -> BTreeMap<String, Settings> {
+        self.providers
+    }
+
+    pub fn provider(&self) -> Option<&str> {
+        self.provider.as_deref()
+    }
+
+    pub fn watchdogs(&self) -> WatchdogLimits {
+        let usual = WatchdogLimits::default();
+        let micros = |span: Option<Span>, usual| {
+            span.map_or(usual, |Span(span)| u64::try_from(span.as_micros()).unwrap_or(u64::MAX))
+        };
+        let Watchdogs { start, first_output, silent, tool, retries, rung } = self.watchdog;
+        WatchdogLimits {
+            start_us: micros(start, usual.start_us),
+            first_output_us: micros(first_output, usual.first_output_us),
+            silent_us: micros(silent, usual.silent_us),
+            tool_us: micros(tool, usual.tool_us),
+            retries_us: micros(retries, usual.retries_us),
+            rung_us: micros(rung, usual.rung_us),
+        }
+    }
+
+    pub fn approval_limit(&self) -> Duration {
+        self.approvals.limit.map_or(APPROVAL_WAITS, |Span(span)| span)
+    }
+
+    pub fn orphan_grace(&self) -> Option<Duration> {
+        self.orphan_grace.map(|Span(span)| span)
+    }
+
+    pub fn unconfined(&self) -> bool {
+        self.sandbox.run_agents_unconfined_on_this_machine
+    }
+
+    pub fn network_presets(&self) -> BTreeMap<String, Vec<String>> {
+        let presets = self.network.presets.iter();
+        presets
+            .map(|(name, hosts)| (name.0.clone(), hosts.iter().map(|host| host.0.clone()).collect()))
+            .collect()
+    }
+
+    pub fn resumes_after_limit(&self) -> bool {
+        self.limits.resume_after_rate_limit.unwrap_or(true)
+    }
+
+    pub fn tape_bytes(&self) -> Option<u64> {
+        self.limits.tape
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mistakes_are_named() {
+        let text = |text: &str| toml::from_str::<Config>(text).map(|_| ()).map_err(|error| error.to_string());
+        assert_eq!(text("orphan_grace = \"2h\"\n[watchdog]\nsilent = \"10m\"\n"), Ok(()));
+        assert!(text("[watchdog]\nsilnet = \"10m\"\n").unwrap_err().contains("line 2"));
+        assert_eq!(text("[network.presets]\nrust = [\"a.example\", \"*.b.example\"]\n"), Ok(()));
+        assert!(text("[network.presets]\ncobol = []\n").unwrap_err().contains("no preset"));
+        assert!(
+            text("[network.presets]\ngo = [\"a.example:443\"]\n").unwrap_err().contains("without a port")
+        );
+        let providers = "[providers.\"acp:opencode\"]\nprogram = \"opencode\"\nargs = [\"acp\"]\n";
+        assert_eq!(text(providers), Ok(()));
+        assert!(text("[providers.codex]\napi_key = \"sk-1\"\n").unwrap_err().contains("unknown field"));
+        assert!(text("orphan_grace = \"soon\"\n").unwrap_err().contains("no span of time"));
+    }
+
+    #[test]
+    fn whoever_is_told_is_named_plainly() {
+        let fault = |text: &str| match toml::from_str::<Config>(text) {
+            Ok(config) => config.fault(),
+            Err(error) => Some(error.to_string()),
+        };
+        let hook = "[[hooks]]\non = \"approval\"\nrun = [\"notify-send\", \"Ostler\"]\nlimit = \"5s\"\n";
+        let webhook = "[webhook]\nurl = \"https://hooks.example/x\"\non = [\"approval\", \"failed\"]\n";
+        assert_eq!(fault(&format!("{hook}{webhook}secret_env = \"X\"\n")), None);
+        let config: Config = toml::from_str(hook).unwrap();
+        assert_eq!(config.hooks()[0].limit, Duration::from_secs(5));
+        for (wrong, says) in [
+            (webhook.to_owned(), "secret_env is missing"),
+            (format!("{webhook}secret_env = \"X\"\nsecret_file = \"/x\"\n"), "not both"),
+            (hook.replace("approval", "lunch"), "none of approval"),
+            (hook.replace("notify-send", "./x"), "absolute path"),
+            (hook.replace("\"notify-send\", \"Ostler\"", ""), "a program"),
+            (hook.replace("limit", "seconds"), "unknown field"),
+            (format!("{webhook}secret_env = \"X\"\n").replace("https", "ftp"), "neither http"),
+        ] {
+            assert!(fault(&wrong).is_some_and(|fault| fault.contains(says)), "{wrong}: {:?}", fault(&wrong));
+        }
+    }
+
+    #[test]
+    fn spans_have_units() {
+        assert_eq!(parse_span("90s"), Some(Duration::from_secs(90)));
+        assert_eq!((parse_span("90"), parse_span("m"), parse_span("1d")), (None, None, None));
+    }
+}
