@@ -42,7 +42,7 @@ pub(crate) async fn run(app: &App, args: ShowArgs) -> Result<u8, Failure> {
 
 enum Thing {
     Session(Box<Session>),
-    Campaign(Campaign),
+    Campaign(Box<Campaign>),
     Approval(Approval),
     Message(Delivery),
 }
@@ -58,7 +58,7 @@ async fn find(app: &App, client: &Client, typed: &str) -> Result<Thing, Failure>
         || typed.starts_with("./")
         || typed.starts_with("../")
     {
-        return Ok(Thing::Campaign(client.campaign(&campaign_operand(typed)?).await?));
+        return Ok(Thing::Campaign(Box::new(client.campaign(&campaign_operand(typed)?).await?)));
     }
     if has_prefix(ApprovalId::PREFIX) {
         return Ok(Thing::Approval(client.approval(typed).await?));
@@ -72,7 +72,7 @@ async fn find(app: &App, client: &Client, typed: &str) -> Result<Thing, Failure>
         Err(failure) => return Err(failure),
     };
     if let Ok(campaign) = client.campaign(typed).await {
-        return Ok(Thing::Campaign(campaign));
+        return Ok(Thing::Campaign(Box::new(campaign)));
     }
     if let Ok(approval) = client.approval(typed).await {
         return Ok(Thing::Approval(approval));
