@@ -1,6 +1,6 @@
 //! Agents that ask for leave: rules that answer, a person who does, and nobody.
 
-use std::{fs, time::Duration};
+use std::time::Duration;
 
 use ostler_client::{AnswerApproval, Client, CreateSession};
 use ostler_domain::{
