@@ -13,10 +13,26 @@ pub struct Named {
 }
 
 pub fn named(config: &str) -> Named {
+    let config = config.trim_start_matches('\u{feff}');
+    let mut found = Named::default();
+    // A value goes on behind a backslash at the end of its line, a comment does not: both are tried.
+    for text in [&config.replace("\\\n", "").replace("\\\r\n", ""), config] {
+        let Named { hooks, includes, has_worktree_config } = named_in(text);
+        found.hooks.extend(hooks);
+        found.includes.extend(includes);
+        found.has_worktree_config |= has_worktree_config;
+    }
+    found.hooks.sort_unstable();
+    found.hooks.dedup();
+    found.includes.sort_unstable();
+    found.includes.dedup();
+    found
+}
+
+fn named_in(config: &str) -> Named {
     let mut named = Named::default();
     let mut section = String::new();
-    // A value goes on behind a backslash at the end of its line.
-    for line in config.replace("\\\n", "").replace("\\\r\n", "").lines() {
+    for line in config.lines() {
         let mut line = line.trim();
         if let Some(head) = line.strip_prefix('[') {
             let Some((head, rest)) = head.split_once(']') else { continue };
@@ -46,7 +62,12 @@ fn unquoted(value: &str) -> String {
     while let Some(letter) = letters.next() {
         match letter {
             '"' => in_quotes = !in_quotes,
-            '\\' => plain.extend(letters.next()),
+            '\\' => plain.extend(letters.next().map(|letter| match letter {
+                't' => '\t',
+                'n' => '\n',
+                'b' => '\u{8}',
+                letter => letter,
+            })),
             '#' | ';' if !in_quotes => break,
             letter => plain.push(letter),
         }
@@ -69,7 +90,12 @@ mod tests {
             [includeIf \"gitdir:~/x/\"]\n  PATH = a\\\nb\n[extensions]\nworktreeConfig\n[remote \"origin\"]\npath = no\n";
         let found = named(config);
         assert_eq!(found.hooks, [".githooks"]);
-        assert_eq!(found.includes, ["../more config", "ab"]);
+        assert_eq!(found.includes, ["../more config", "a", "ab"], "in doubt more");
+        for odd in ["; x \\\n[core]\nhooksPath=h", "\u{feff}[core]\nhooksPath=h", "[core]\n# \\\nhooksPath=h"]
+        {
+            assert_eq!(named(odd).hooks, ["h"], "{odd:?}");
+        }
+        assert_eq!(named("[core]\nhooksPath = \"h\\tk\"").hooks, ["h\tk"]);
         assert!(found.has_worktree_config);
         assert_eq!(named("[core]\nhooks = x\n[extensions]\nworktreeConfig = false"), Named::default());
         assert_eq!(named("[core"), Named::default());

@@ -3,8 +3,9 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-const HIDDEN: [&str; 17] = [
+const HIDDEN: [&str; 18] = [
     ".env",
+    ".env~",
     ".env.*",
     "*.pem",
     "*.key",
@@ -23,11 +24,20 @@ const HIDDEN: [&str; 17] = [
     "credentials.json",
 ];
 /// Samples for people to copy, and halves of keys that are meant to be seen.
-const SHOWN: [&str; 4] = [".env.example", ".env.sample", ".env.template", "*.pub"];
+const SHOWN: [&str; 7] = [
+    ".env.example",
+    ".env.sample",
+    ".env.template",
+    ".env.*.example",
+    ".env.*.sample",
+    ".env.*.template",
+    "*.pub",
+];
 
 /// The names that are hidden in one campaign.
 #[derive(Debug, Clone)]
 pub struct Patterns {
+    built_in: bool,
     names: Vec<Vec<u8>>,
     paths: Vec<Vec<u8>>,
 }
@@ -37,7 +47,12 @@ impl Patterns {
     pub fn new(own: &[String]) -> Patterns {
         let lower = |pattern: &String| pattern.trim_start_matches('/').to_ascii_lowercase().into_bytes();
         let (paths, names) = own.iter().map(lower).partition(|pattern| pattern.contains(&b'/'));
-        Patterns { names, paths }
+        Patterns { built_in: true, names, paths }
+    }
+
+    /// For whoever looks at everything.
+    pub fn none() -> Patterns {
+        Patterns { built_in: false, names: Vec::new(), paths: Vec::new() }
     }
 
     /// Whether the entry at `path`, below the root, is hidden.
@@ -48,7 +63,7 @@ impl Patterns {
         // What a campaign names is hidden even if it looks like a sample.
         self.names.iter().any(|pattern| matches(pattern, &name))
             || self.hide_place(path)
-            || (HIDDEN.iter().any(is) && !SHOWN.iter().any(is))
+            || (self.built_in && HIDDEN.iter().any(is) && !SHOWN.iter().any(is))
     }
 
     /// Whether it is hidden for where it is: elsewhere it might not be.

@@ -59,8 +59,6 @@ pub const MASKS: usize = 20_000;
 pub const SCAN_PATH_BYTES: usize = 3_584;
 /// Looks for hidden files that may fail one after the other before the agent is stopped.
 pub const FAILED_LOOKS: u32 = 2;
-/// Entries of git's directories that are looked at for links; one with more has most of them in its branches.
-pub const GIT_ENTRIES: usize = 200_000;
 /// Different things that a traced command was not given and that are written down.
 pub const TRACE_KEPT: usize = 2_000;
 /// The part of the user's inotify instances and watches that one session may have: one in so many.

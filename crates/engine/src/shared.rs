@@ -186,11 +186,15 @@ impl Shared {
 
     /// This machine, as somebody in a campaign is to see it.
     pub(crate) async fn machine(&self, campaign: &Campaign) -> Result<Machine<'_>, ReadError> {
-        let others = self.store.campaigns().await?.into_iter().filter(|other| other.id != campaign.id);
+        let all = self.store.campaigns().await?;
+        let others = all.iter().filter(|other| other.id != campaign.id);
+        let written =
+            all.iter().chain([campaign]).flat_map(|one| one.policy.write.iter().chain([&one.root.path]));
         Ok(Machine {
             options: &self.options,
             program: self.program.on_disk(),
-            other_roots: others.map(|other| other.root.path).collect(),
+            other_roots: others.map(|other| other.root.path.clone()).collect(),
+            writable: written.cloned().collect(),
         })
     }
 

@@ -231,6 +231,8 @@ pub fn start(mode: &str, order: &Order, ends: AgentEnds) -> io::Result<(OwnedFd,
         .arg0("ostler")
         .args(["internal", mode])
         .env_clear()
+        // What a terminal says to the group of whoever waits for a command is not said to its warden.
+        .process_group(0)
         .stdin(Stdio::from(theirs))
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -8,7 +8,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use ostler_domain::limits::GIT_ENTRIES;
+use ostler_domain::limits::SCAN_ENTRIES;
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, statat, unlinkat};
 
 use crate::links::put_back;
@@ -69,8 +69,8 @@ fn links(root: BorrowedFd<'_>, git: &[PathBuf]) -> Vec<PathBuf> {
         for entry in Dir::read_from(&dir).into_iter().flatten().flatten() {
             let name = entry.file_name();
             entries += 1;
-            if entries > GIT_ENTRIES {
-                log!("warden: more than {GIT_ENTRIES} files in git's directories: not all were looked at");
+            if entries > SCAN_ENTRIES {
+                log!("warden: more than {SCAN_ENTRIES} files in git's directories: not all were looked at");
                 return found;
             }
             let kind = match entry.file_type() {

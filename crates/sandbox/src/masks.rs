@@ -23,6 +23,8 @@ const LOOKS_IN_PASSING: usize = 5;
 
 pub(crate) struct Masks {
     root: OwnedFd,
+    /// The root without masks, for who looks at everything when nobody is left inside.
+    bare: OwnedFd,
     root_path: PathBuf,
     patterns: Patterns,
     file: OwnedFd,
@@ -31,6 +33,8 @@ pub(crate) struct Masks {
     linked: HashSet<Inode>,
     /// Directories that are mount points, so that nobody moves what is in them.
     fixed: HashSet<PathBuf>,
+    /// Hidden when the agent was started.
+    closed: Vec<PathBuf>,
     /// Links with hidden names, as they were when the agent was started, and what they said.
     links: BTreeMap<PathBuf, PathBuf>,
     /// Masks that were put in place, some of them over files that are gone since.
@@ -57,8 +61,11 @@ impl Masks {
         };
         let file = open(Path::new(MASK_FILE))?;
         let device = fstat(&file).or_refuse(Stage::Hidden, "looking at a mask")?.st_dev;
+        let root = open(root_path)?;
+        let bare = mounts::bare(&root).or_refuse(Stage::Hidden, "opening the root a second time")?;
         Ok(Masks {
-            root: open(root_path)?,
+            root,
+            bare,
             root_path: root_path.to_owned(),
             patterns,
             file,
@@ -66,6 +73,7 @@ impl Masks {
             device,
             linked: HashSet::new(),
             fixed: HashSet::new(),
+            closed: Vec::new(),
             links: BTreeMap::new(),
             placed: 0,
             breach: None,
@@ -84,6 +92,7 @@ impl Masks {
             clean_looks = if covered == 0 && found.is_whole { clean_looks + 1 } else { 0 };
             if clean_looks == 2 {
                 self.links = found.links.clone();
+                self.closed = found.hidden.iter().chain(&found.closed).cloned().collect();
                 return Ok(found);
             }
             if began.elapsed() > MASK_TIME {
@@ -190,8 +199,19 @@ impl Masks {
         self.breach.as_deref()
     }
 
-    pub(crate) fn look_at_git(&mut self) -> Result<Vec<PathBuf>, Refusal> {
-        Ok(self.look(Path::new(""))?.git)
+    /// The campaign as it is outside.
+    pub(crate) fn bare(&self) -> BorrowedFd<'_> {
+        self.bare.as_fd()
+    }
+
+    /// Every repository outside of what nobody could get into.
+    pub(crate) fn look_at_git(&self) -> Result<Vec<PathBuf>, Refusal> {
+        let patterns = Patterns::none();
+        let scan =
+            Scan { root: self.bare(), root_path: &self.root_path, patterns: &patterns, masks: self.device };
+        let mut git = scan.look(Path::new(""), &mut HashSet::new())?.git;
+        git.retain(|path| !self.closed.iter().any(|closed| path.starts_with(closed)));
+        Ok(git)
     }
 
     fn look(&mut self, from: &Path) -> Result<Found, Refusal> {

@@ -29,6 +29,13 @@ pub(crate) fn copy(source: impl AsFd) -> io::Result<OwnedFd> {
     Ok(open_tree(source, "", flags)?)
 }
 
+/// A second way to a directory, with nothing of what is mounted below it; attached nowhere.
+pub(crate) fn bare(source: impl AsFd) -> io::Result<OwnedFd> {
+    let flags =
+        OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
+    Ok(open_tree(source, "", flags)?)
+}
+
 pub(crate) fn attach(mount: impl AsFd, target: impl AsFd) -> io::Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     Ok(move_mount(mount, "", target, "", flags)?)

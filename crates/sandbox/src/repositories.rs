@@ -38,6 +38,8 @@ pub(crate) struct Named {
     pub(crate) includes: BTreeSet<PathBuf>,
     pub(crate) links: BTreeMap<PathBuf, PathBuf>,
     pub(crate) has_worktree_config: bool,
+    /// Hooks lie in the campaign's root, among everything else.
+    pub(crate) in_root: bool,
 }
 
 /// The campaign as it is looked at.
@@ -106,9 +108,13 @@ impl Repositories {
             named.has_worktree_config |= found.has_worktree_config;
             for (name, base) in found.hooks.iter().flat_map(|name| bases.iter().map(move |base| (name, base)))
             {
-                let Some(led) = place.follow(base, name) else { continue };
-                named.links.extend(led.by);
-                named.hooks.insert(led.to);
+                match place.follow(base, name) {
+                    Some(led) => {
+                        named.links.extend(led.by);
+                        named.hooks.insert(led.to);
+                    }
+                    None => named.in_root |= place.is_root(base, name),
+                }
             }
             let beside = config.parent().unwrap_or(Path::new(""));
             for led in found.includes.iter().filter_map(|name| place.follow(beside, name)) {
@@ -126,6 +132,13 @@ impl Place<'_> {
         // In a home, or beside the program: in no campaign.
         let is_elsewhere = name.is_empty() || name.starts_with('~') || name.starts_with("%(prefix)");
         if is_elsewhere { None } else { follow(self.root, self.path, from, Path::new(name)) }
+    }
+
+    /// Whether a path leads to the campaign's root.
+    fn is_root(&self, from: &Path, name: &str) -> bool {
+        // Something in it is in the campaign, if it is.
+        let below = follow(self.root, self.path, from, &Path::new(name).join("x"));
+        below.is_some_and(|led| led.to == Path::new("x"))
     }
 
     /// The directory whose configuration this one shares, if there is another.

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use ostler_domain::limits::{SCAN_ENTRIES, SCAN_TIME};
+use ostler_domain::limits::{SCAN_ENTRIES, SCAN_PATH_BYTES, SCAN_TIME};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, chmodat, statat};
 
 use crate::log::log;
@@ -23,40 +23,63 @@ pub(crate) fn clear_new(root: BorrowedFd<'_>, since: SystemTime) -> Vec<PathBuf>
     // Whoever has set the clock back meanwhile has made it useless for telling old files from new ones.
     let since = since.min(SystemTime::now()).duration_since(UNIX_EPOCH).unwrap_or_default();
     let since = since.saturating_sub(TICK);
-    let began = Instant::now();
-    let mut cleared = Vec::new();
-    let mut entries = 0;
-    let mut waiting = vec![PathBuf::new()];
-    while let Some(path) = waiting.pop() {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
-        let Ok(dir) = open_beneath(root, &path, flags) else { continue };
-        for entry in Dir::read_from(&dir).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            if name.to_bytes() == b"." || name.to_bytes() == b".." {
+    let mut look = Look { since, began: Instant::now(), entries: 0, cleared: Vec::new() };
+    if !look.below(root, Path::new("")) {
+        log!("warden: too much to look at: there may be set-id files left");
+    }
+    look.cleared
+}
+
+struct Look {
+    since: Duration,
+    began: Instant,
+    entries: usize,
+    cleared: Vec<PathBuf>,
+}
+
+impl Look {
+    /// Looks below a directory, which is known as `name`. False when it was given up.
+    fn below(&mut self, root: BorrowedFd<'_>, name: &Path) -> bool {
+        let mut waiting = vec![PathBuf::new()];
+        while let Some(path) = waiting.pop() {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+            let Ok(dir) = open_beneath(root, &path, flags) else { continue };
+            if path.as_os_str().len() > SCAN_PATH_BYTES {
+                // Paths as long as the kernel takes lead on from here.
+                if !self.below(dir.as_fd(), &name.join(&path)) {
+                    return false;
+                }
                 continue;
             }
-            entries += 1;
-            if entries > SCAN_ENTRIES || began.elapsed() > SCAN_TIME {
-                log!("warden: too much to look at: there may be set-id files below {}", path.display());
-                return cleared;
-            }
-            let below = path.join(OsStr::from_bytes(name.to_bytes()));
-            match entry.file_type() {
-                FileType::Directory => waiting.push(below),
-                FileType::RegularFile | FileType::Unknown => {
-                    match statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-                        Ok(found) if is_new_set_id(&found, since) && clear(&dir, name, &found) => {
-                            cleared.push(below);
-                        }
-                        Ok(found) if FileType::from_raw_mode(found.st_mode).is_dir() => waiting.push(below),
-                        _ => {}
-                    }
+            for entry in Dir::read_from(&dir).into_iter().flatten().flatten() {
+                let file = entry.file_name();
+                if file.to_bytes() == b"." || file.to_bytes() == b".." {
+                    continue;
                 }
-                _ => {}
+                self.entries += 1;
+                if self.entries > SCAN_ENTRIES || self.began.elapsed() > SCAN_TIME {
+                    return false;
+                }
+                let below = path.join(OsStr::from_bytes(file.to_bytes()));
+                match entry.file_type() {
+                    FileType::Directory => waiting.push(below),
+                    FileType::RegularFile | FileType::Unknown => {
+                        match statat(&dir, file, AtFlags::SYMLINK_NOFOLLOW) {
+                            Ok(found) if is_new_set_id(&found, self.since) && clear(&dir, file, &found) => {
+                                self.cleared.push(name.join(below));
+                            }
+                            Ok(found) if FileType::from_raw_mode(found.st_mode).is_dir() => {
+                                waiting.push(below)
+                            }
+                            _ => {}
+                        }
+                    }
+                    _ => {}
+                }
             }
         }
+        true
     }
-    cleared
 }
 
 fn is_new_set_id(found: &Stat, since: Duration) -> bool {
@@ -118,5 +141,24 @@ mod tests {
         );
         assert_eq!(mode("deep"), 0o2755, "what a directory has concerns what is made in it, not who runs it");
         assert_eq!(clear_new(root.as_fd(), since), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn no_path_is_too_long() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = File::open(dir.path()).unwrap();
+        let name = "d".repeat(200);
+        let mut at = OwnedFd::from(root.try_clone().unwrap());
+        for _ in 0..50 {
+            rustix::fs::mkdirat(&at, &name, Mode::from_raw_mode(0o755)).unwrap();
+            at = open_beneath(at.as_fd(), Path::new(&name), OFlags::RDONLY | OFlags::DIRECTORY).unwrap();
+        }
+        let flags = OFlags::CREATE | OFlags::WRONLY;
+        let file = rustix::fs::openat(&at, "s", flags, Mode::from_raw_mode(0o644)).unwrap();
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(0o4755)).unwrap();
+        let cleared = clear_new(root.as_fd(), SystemTime::now());
+        assert_eq!(cleared.len(), 1);
+        assert!(cleared[0].ends_with("s") && cleared[0].components().count() == 51);
+        assert_eq!(rustix::fs::fstat(&file).unwrap().st_mode & 0o7777, 0o755);
     }
 }

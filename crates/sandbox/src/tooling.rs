@@ -50,6 +50,38 @@ const COMMONDIR_TEXT: &str = ".\n";
 const IN_WORKTREE: [&str; 3] = [COMMONDIR, "gitdir", CONFIG_WORKTREE];
 const HOOKS: &str = "hooks";
 
+/// What git runs of a directory with hooks.
+const HOOK_NAMES: [&str; 28] = [
+    "applypatch-msg",
+    "commit-msg",
+    "fsmonitor-watchman",
+    "p4-changelist",
+    "p4-post-changelist",
+    "p4-pre-submit",
+    "p4-prepare-changelist",
+    "post-applypatch",
+    "post-checkout",
+    "post-commit",
+    "post-index-change",
+    "post-merge",
+    "post-receive",
+    "post-rewrite",
+    "post-update",
+    "pre-applypatch",
+    "pre-auto-gc",
+    "pre-commit",
+    "pre-merge-commit",
+    "pre-push",
+    "pre-rebase",
+    "pre-receive",
+    "prepare-commit-msg",
+    "proc-receive",
+    "push-to-checkout",
+    "reference-transaction",
+    "sendemail-validate",
+    "update",
+];
+
 #[derive(Debug, Clone, Copy)]
 enum Placeholder {
     Directory,
@@ -62,8 +94,8 @@ pub(crate) struct Tooling {
     before: BTreeMap<PathBuf, Option<Fingerprint>>,
     made: Vec<Made>,
     links: GitLinks,
-    /// Every `.git` that was there.
-    repositories: BTreeSet<PathBuf>,
+    /// Every `.git` that was there, and the directory that it stood for, if there was one.
+    repositories: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
     /// Links that were removed, or put back.
     removed: BTreeSet<PathBuf>,
 }
@@ -90,7 +122,7 @@ impl Tooling {
             before: BTreeMap::new(),
             made: Vec::new(),
             links: GitLinks::default(),
-            repositories: git.iter().cloned().collect(),
+            repositories: BTreeMap::new(),
             removed: BTreeSet::new(),
         };
         let is_excepted = |path: &Path| settings.except.iter().any(|except| path.starts_with(except));
@@ -98,6 +130,7 @@ impl Tooling {
             TOP.map(|(name, placeholder)| (name.into(), Some(placeholder))).to_vec();
         let place = Place { root: tooling.root.as_fd(), path: root_path };
         let repositories = Repositories::behind(place, git);
+        let each = git.iter().map(|path| (path.clone(), directories_behind(place, path))).collect();
         let mut links = repositories.links.clone();
         let mut pinned: Vec<PathBuf> = repositories.directories.iter().cloned().collect();
         pinned.retain(|path| !is_excepted(path));
@@ -122,6 +155,9 @@ impl Tooling {
             let includes = named.includes.iter().map(|name| (name.clone(), Placeholder::File("")));
             absent.extend(hooks.chain(includes).filter(|(name, _)| place.kind(name).is_none()));
             links.extend(named.links);
+            if named.in_root {
+                names.extend(HOOK_NAMES.map(|name| (name.into(), None)));
+            }
             for linked in named.hooks.iter().chain([&path.join(HOOKS)]).flat_map(|dir| place.entries(dir)) {
                 // What a hook leads to is run as if it lay there.
                 let Some(led) = follow(place.root, root_path, Path::new(""), &linked) else { continue };
@@ -132,6 +168,7 @@ impl Tooling {
             }
             names.extend(named.hooks.into_iter().chain(named.includes).map(|name| (name, None)));
         }
+        tooling.repositories = each;
         absent.retain(|(name, _)| settings.protect != Protect::Off && !is_excepted(name));
         for (name, placeholder) in absent {
             let made = tooling.make(&name, placeholder).or_refuse(Stage::Tooling, name.display())?;
@@ -186,7 +223,7 @@ impl Tooling {
             return Err(Refusal::new(
                 Stage::Tooling,
                 format!("{} is a link, which cannot be protected", shown.display()),
-                format!("put what it leads to in its place, or except {} from protection", path.display()),
+                "put what it leads to in its place, or do without: ostler campaign set NAME protect_tooling=off",
             ));
         }
         mounts::bind(&handle, &handle, attributes).or_refuse(Stage::Tooling, doing())
@@ -266,7 +303,6 @@ impl Tooling {
     /// Repositories that were not there: their configuration is whatever their maker wanted, and git on the host obeys
     /// it, also from the one around them.
     pub(crate) fn new_repositories(&self, found: &[PathBuf]) -> Vec<String> {
-        let new = found.iter().filter(|path| !self.repositories.contains(*path));
         // A work tree of a known one obeys that one's configuration, unless it has more of its own.
         let place = Place { root: self.root.as_fd(), path: &self.root_path };
         let is_known = |dir: &PathBuf| {
@@ -276,11 +312,12 @@ impl Tooling {
             let obeys = is_its_tree && !has_own && place.shared(dir).is_some_and(|shared| shared == git);
             self.links.git().contains(dir) || (obeys && self.links.git().iter().any(|known| known == git))
         };
-        let obeys_known = |path: &&PathBuf| {
-            let behind = Repositories::behind(place, std::slice::from_ref(path));
-            !behind.directories.is_empty() && behind.directories.iter().all(is_known)
+        let is_new = |path: &&PathBuf| {
+            let (before, now) = (self.repositories.get(*path), directories_behind(place, path));
+            let obeys_known = !now.is_empty() && now.iter().all(is_known);
+            before.is_none_or(|before| *before != now && !now.is_empty()) && !obeys_known
         };
-        new.filter(|path| !obeys_known(path)).map(|path| path.display().to_string()).collect()
+        found.iter().filter(is_new).map(|path| path.display().to_string()).collect()
     }
 
     /// Removes what was made for a time, unless another session still needs it.
@@ -303,6 +340,10 @@ impl Tooling {
             }
         }
     }
+}
+
+fn directories_behind(place: Place<'_>, path: &PathBuf) -> BTreeSet<PathBuf> {
+    Repositories::behind(place, std::slice::from_ref(path)).directories
 }
 
 /// Only an ending session holds it for itself, and not for long. Should somebody else do so, they must not hold us up.

@@ -210,7 +210,9 @@ impl House {
     fn clear_set_ids(&self) -> Vec<String> {
         let mut names = Vec::new();
         for (number, top) in self.tops.iter().enumerate() {
-            let Ok(opened) = mounts::handle(top) else { continue };
+            let opened =
+                if number == 0 { self.masks.bare().try_clone_to_owned() } else { mounts::handle(top) };
+            let Ok(opened) = opened else { continue };
             for path in set_ids::clear_new(opened.as_fd(), self.began) {
                 log!("warden: {} in {} was set-id, and is not any more", path.display(), top.display());
                 let shown = if number == 0 { path } else { top.join(path) };

@@ -11,6 +11,30 @@ const OPTIONS: &[&str] =
 const SHORT_OPTIONS: &[&str] = &["-c", "-C"];
 /// Options before the verb whose value is a word of its own.
 const WITH_A_WORD: &[&str] = &["--namespace", "--attr-source", "--super-prefix"];
+/// The others that may stand there. Those that nobody is told of may take a word too, and would hide the verb.
+const BEFORE_THE_VERB: &[&str] = &[
+    "-v",
+    "--version",
+    "-h",
+    "--help",
+    "-p",
+    "--paginate",
+    "-P",
+    "--no-pager",
+    "--no-replace-objects",
+    "--no-lazy-fetch",
+    "--no-optional-locks",
+    "--no-advice",
+    "--bare",
+    "--literal-pathspecs",
+    "--glob-pathspecs",
+    "--noglob-pathspecs",
+    "--icase-pathspecs",
+    "--html-path",
+    "--man-path",
+    "--info-path",
+    "--list-cmds",
+];
 /// Addresses that name a program instead of a place.
 const PROGRAM_ADDRESS: &str = "ext::";
 /// Verbs that are there to run programs that they are told of, or to serve others.
@@ -50,8 +74,8 @@ const OWN: &[Own] = &[
     Own { verb: "grep", long: &["--open-files-in-pager"], short: &['O'], with_value: "efABCm" },
 ];
 
-/// The shortest beginning that git could take for an option: `--e` fits too many.
-const LEAST_BEGINNING: usize = "--xx".len();
+/// The shortest beginning that git could take for an option.
+const LEAST_BEGINNING: usize = "--x".len();
 
 fn is_beginning(word: &str, options: &[&str]) -> bool {
     let name = word.split('=').next().unwrap_or_default();
@@ -67,7 +91,12 @@ pub(crate) fn check(words: &[String]) -> Result<(), CommandRefused> {
     let is_short =
         |word: &str| !word.starts_with("--") && SHORT_OPTIONS.iter().any(|own| word.starts_with(own));
     let is_wrong = |word: &str| is_beginning(word, OPTIONS) || word.contains(PROGRAM_ADDRESS);
-    if let Some(word) = words[..verb_at].iter().find(|word| is_short(word) || is_wrong(word)) {
+    let is_known = |word: &str| {
+        let name = word.split('=').next().unwrap_or_default();
+        !word.starts_with('-') || BEFORE_THE_VERB.contains(&name) || WITH_A_WORD.contains(&name)
+    };
+    let before = &words[..verb_at];
+    if let Some(word) = before.iter().find(|word| is_short(word) || is_wrong(word) || !is_known(word)) {
         return Err(option(word));
     }
     let Some((verb, rest)) = words[verb_at..].split_first() else { return Ok(()) };
@@ -129,6 +158,10 @@ mod tests {
             "git -C/etc status",
             "git --namespace x -c alias.y=!sh y",
             "git -p -c alias.y=!sh y",
+            "git --shallow-file x -c alias.y=!sh y",
+            "git push --e=./ev ./x HEAD",
+            "git clone --u=./ev ./x y",
+            "git init --t=tpl x",
             "git fetch --upload-pack=/tmp/x",
             "git fetch --upload-pa /tmp/x",
             "git push --receive-pack=x",

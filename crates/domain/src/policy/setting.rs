@@ -1,5 +1,7 @@
 //! The grammar of `campaign set`: `KEY=V`, `KEY+=V`, `KEY-=V`, `KEY=`.
 
+use std::net::Ipv4Addr;
+
 use super::{Compat, NetMode, PRESETS, Policy, preset};
 use crate::{
     approval::Rule, budget::CampaignBudget, config::check_provider, confinement::Protect, text::one_line,
@@ -310,7 +312,15 @@ pub(crate) fn check_variable(name: &str) -> Result<(), String> {
 }
 
 fn check_command(item: &str) -> Result<(), String> {
-    if item.contains('/') { Err("a command is named without its directory".to_owned()) } else { Ok(()) }
+    if item.contains('/') {
+        return Err("a command is named without its directory".to_owned());
+    }
+    let is_one = !item.contains(|c: char| c.is_whitespace() || c.is_control());
+    if is_one {
+        Ok(())
+    } else {
+        Err("a command is one word; what follows it is not part of its name".to_owned())
+    }
 }
 
 fn check_host(item: &str) -> Result<(), String> {
@@ -324,7 +334,19 @@ pub fn host_fault(item: &str) -> Option<String> {
         !label.is_empty() && label.len() <= 63 && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
     };
     let fits = name.len() <= 253 && name.split('.').all(is_label);
-    (!fits).then(|| "a host is a name such as registry.example or *.example, without a port".to_owned())
+    if !fits {
+        return Some("a host is a name such as registry.example or *.example, without a port".to_owned());
+    }
+    let is_never_let_through = name.eq_ignore_ascii_case("localhost")
+        || name.parse::<Ipv4Addr>().is_ok_and(|address| {
+            address.is_private()
+                || address.is_loopback()
+                || address.is_link_local()
+                || address.is_unspecified()
+        });
+    is_never_let_through.then(|| {
+        "this machine and private networks are never let through; net.mode=host opens them".to_owned()
+    })
 }
 
 /// A size in bytes: `8GiB`, `512 MiB`, `4G`; never none.
@@ -418,6 +440,10 @@ mod tests {
             "net.mode+=open",
             "net.allow+=http://x",
             "net.allow+=a..b",
+            "net.allow+=127.0.0.1",
+            "net.allow+=localhost",
+            "net.allow+=169.254.169.254",
+            "commands+=a\tb",
             "limits.memory=lots",
             "limits.memory=0",
             "limits.memory=1B",

@@ -50,7 +50,8 @@ pub struct Obituary {
 
 /// The outcome that a way out means, given what was known (design: a process that ends unasked).
 pub(super) fn outcome(state: &State, exit: &ExitFacts) -> Outcome {
-    if exit.oom {
+    // Something of it was killed for its memory; an agent that ends well has got over that.
+    if exit.oom && exit.how != (How::Exited { code: 0 }) {
         return Outcome::Oom;
     }
     if let Some(stop) = wished(state, exit) {

@@ -168,6 +168,18 @@ fn ways_out() {
         ended(idle, How::Lost { reason: "the machine restarted".into() }).1,
         "Lost: the machine restarted."
     );
+    for (how, outcome) in
+        [(How::Signaled { signal: 9 }, Outcome::Oom), (How::Exited { code: 0 }, Outcome::Done)]
+    {
+        let mut life = Life::plain();
+        idle(&mut life);
+        let exit = ExitFacts { how, oom: true, leftovers: vec![], asked: None, wish: None, rung: None };
+        assert_eq!(
+            life.input(Input::Exited(exit)).state.outcome(),
+            Some(outcome),
+            "a child was killed for its memory"
+        );
+    }
 }
 
 #[test]

@@ -6,7 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ostler_domain::policy::grant::{self, Around, Grant};
+use ostler_domain::{
+    campaign::is_below,
+    policy::grant::{self, Around, Grant},
+};
 
 use super::Machine;
 
@@ -20,6 +23,9 @@ impl Machine<'_> {
             io::ErrorKind::NotFound => "it does not exist".to_owned(),
             _ => format!("it cannot be looked at: {error}"),
         })?;
+        if let Some(link) = self.link_of_an_agent(Path::new(path)) {
+            return Err(format!("{} on the way to it is a link that an agent may have made", link.display()));
+        }
         let text = canonical.to_str().ok_or_else(|| "its name is not UTF-8".to_owned())?;
         let own: Vec<String> = self.options.own_dirs.iter().map(|dir| real(dir)).collect();
         let mut homes = homes(&fs::read_to_string("/etc/passwd").unwrap_or_default());
@@ -33,6 +39,17 @@ impl Machine<'_> {
             Some(socket) => Err(format!("somebody may be listening there ({})", socket.display())),
             None => Ok(canonical),
         }
+    }
+
+    /// A link on the way to a path that lies where agents may write: it leads where one of them wants it to.
+    fn link_of_an_agent(&self, path: &Path) -> Option<PathBuf> {
+        let writable: Vec<String> = self.writable.iter().map(|dir| real(Path::new(dir))).collect();
+        let is_agents = |link: &&Path| {
+            let is_link = fs::symlink_metadata(link).is_ok_and(|found| found.file_type().is_symlink());
+            let lies_in = link.parent().map(real).unwrap_or_default();
+            is_link && writable.iter().any(|dir| lies_in == *dir || is_below(&lies_in, dir))
+        };
+        path.ancestors().find(is_agents).map(Path::to_owned)
     }
 }
 

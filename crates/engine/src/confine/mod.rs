@@ -52,6 +52,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) program: &'a Path,
     /// Other campaigns' roots: nobody is given one of them by the way.
     pub(crate) other_roots: Vec<String>,
+    /// What agents of any campaign may write.
+    pub(crate) writable: Vec<String>,
 }
 
 impl Machine<'_> {

@@ -15,6 +15,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitCode, ExitStatus};
+use std::time::{Duration, Instant};
 
 use ostler_domain::command::CommandDocument;
 use ostler_domain::confinement::Confinement;
@@ -22,15 +23,19 @@ use ostler_sandbox::channel::{self, AgentEnds, ExecReport, InitReport, Order, Re
 use ostler_tape::launch::EXIT_REFUSED;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use rustix::net::{Shutdown, shutdown};
 use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::time::Timespec;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 
 use self::carry::Carriers;
 use self::observe::Watch;
 use self::screen::Screen;
 use crate::log::log;
+use crate::memory::MemoryWatch;
 use crate::process::Process;
 use crate::signals;
+use crate::tree::Tree;
 
 pub(crate) use self::terminal::guard as guard_terminal;
 
@@ -91,6 +96,10 @@ struct Running {
     screen: Option<Screen>,
     observe: Option<Observe>,
     agent: Option<u32>,
+    tree: Tree,
+    memory: Option<MemoryWatch>,
+    /// Names of files that make programs outside run code, and were changed.
+    tampered: Vec<String>,
 }
 
 /// A command is watched: where to write what was seen, in what it runs, and by whom, once it does.
@@ -132,6 +141,9 @@ fn start(document: CommandDocument, Wanted { tty, observe }: Wanted) -> io::Resu
         })
         .transpose()?;
     let is_observed = observe.is_some();
+    let confined = confinement.is_some();
+    let limit_bytes = confinement.as_ref().and_then(|confinement| confinement.limits.memory_bytes);
+    let memory = limit_bytes.map(|bytes| MemoryWatch::new(bytes, Instant::now()));
     let order = Order {
         program,
         args,
@@ -144,7 +156,20 @@ fn start(document: CommandDocument, Wanted { tty, observe }: Wanted) -> io::Resu
     };
     let ends = AgentEnds { stdin, stdout, stderr, exec_status: exec_write.into() };
     let (channel, child) = channel::start(mode, &order, ends)?;
-    Ok(Running { child, channel, exec_status, signals, carriers, screen, observe, agent: None })
+    let tree = Tree::new(child.id(), confined, None);
+    Ok(Running {
+        child,
+        channel,
+        exec_status,
+        signals,
+        carriers,
+        screen,
+        observe,
+        agent: None,
+        tree,
+        memory,
+        tampered: Vec::new(),
+    })
 }
 
 fn nothing() -> io::Result<[OwnedFd; 3]> {
@@ -154,10 +179,18 @@ fn nothing() -> io::Result<[OwnedFd; 3]> {
 
 impl Running {
     fn wait(mut self) -> io::Result<ExitCode> {
-        let status = loop {
+        let mut status = None;
+        loop {
             match channel::receive_report(&self.channel)? {
+                Received::Message(InitReport::Housed { init_pid }) => self.tree.set_pid_one(init_pid),
                 Received::Message(InitReport::Started { pid, .. }) => self.agent = Some(pid),
-                Received::Message(InitReport::Ended { status }) => break Some(ExitStatus::from_raw(status)),
+                Received::Message(InitReport::Tampered { names }) => self.tampered.extend(names),
+                Received::Message(InitReport::Ended { status: ended }) if status.is_none() => {
+                    status = Some(ExitStatus::from_raw(ended));
+                    // The warden ends what the command has left, and has a last word.
+                    self.memory = None;
+                    shutdown(&self.channel, Shutdown::Write)?;
+                }
                 Received::Message(InitReport::NotStarted { message, .. }) => {
                     return Err(io::Error::other(message));
                 }
@@ -171,11 +204,11 @@ impl Running {
                 }
                 Received::Message(InitReport::Breached { why }) => log!("the command is ended: {why}"),
                 Received::Message(_) | Received::Listener(_) => {}
-                Received::Closed => break None,
+                Received::Closed => break,
                 Received::NotYet => self.listen()?,
             }
-        };
-        // The warden ends with us and takes along what the command has left.
+        }
+        // Whoever is still there ends with us.
         drop(self.channel);
         let _ = self.child.wait();
         if let Some(signal) = until_carried(&self.carriers, &self.signals)? {
@@ -184,6 +217,11 @@ impl Running {
         let carried = self.carriers.finish();
         // Behind this the caller's terminal is as it was, and can be spoken to.
         self.screen.map(Screen::drain).transpose()?;
+        if !self.tampered.is_empty() {
+            let names = self.tampered.join(", ");
+            let _ =
+                writeln!(io::stderr(), "ostler: changed, and may make programs outside run code: {names}");
+        }
         let mut said = Vec::new();
         self.exec_status.read_to_end(&mut said)?;
         if let Some(ExecReport::Failed { stage, message, hint, .. }) = channel::failed(&said) {
@@ -214,7 +252,8 @@ impl Running {
         let observer = watch.and_then(Watch::observer);
         let told = observer.map(|_| fds.len());
         fds.extend(observer.map(|observer| PollFd::new(observer, PollFlags::IN)));
-        match poll(&mut fds, None) {
+        let until = self.memory.as_ref().map(|memory| remaining(memory.wake_at()));
+        match poll(&mut fds, until.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
@@ -243,10 +282,33 @@ impl Running {
             let known = Signal::from_named_raw(*signal);
             if let (Some(process), Some(signal)) = (self.agent.and_then(Process::find), known) {
                 process.signal(signal);
+                // Who is stopped hears nothing else.
+                process.signal(Signal::CONT);
             }
         }
+        self.check_memory();
         self.screen.as_mut().map_or(Ok(()), |screen| screen.carry(keys_are_waiting))
     }
+}
+
+impl Running {
+    /// A command that has taken more than it may is ended with all that it has started.
+    fn check_memory(&mut self) {
+        let Some(watch) = &mut self.memory else { return };
+        let Some(bytes) = watch.excess(&self.tree, Instant::now()) else { return };
+        let limit = watch.limit_bytes();
+        let _ = writeln!(
+            io::stderr(),
+            "ostler: the command is ended: its processes have {bytes} bytes of memory, the limit is {limit}"
+        );
+        self.memory = None;
+        self.tree.kill_round();
+    }
+}
+
+fn remaining(until: Instant) -> Timespec {
+    let left = until.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
+    Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) }
 }
 
 fn exit_code(code: i32) -> ExitCode {

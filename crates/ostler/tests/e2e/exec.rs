@@ -281,3 +281,52 @@ fn a_traced_command_is_told_what_was_kept_back_and_what_would_give_it() {
     assert!(again.status.success() && out.contains("traced   sh -c") && out.contains("hidden"), "{out}{err}");
     assert!(out.contains("unseen"), "{out}");
 }
+
+#[test]
+fn what_a_terminal_says_to_the_group_is_said_to_the_command_alone() {
+    use std::os::unix::process::CommandExt;
+    let home = shop();
+    let script = "trap 'mkdir -p new/.git; echo caught; exit 3' INT; echo up; while :; do sleep 0.1; done";
+    let mut child = home
+        .command(&["exec", "--unlisted", "--", "sh", "-c", script])
+        .process_group(0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = [0; 3];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
+    let group = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process_group(group, Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let (stdout, stderr) = text(&output);
+    assert_eq!((output.status.code(), stdout.as_str()), (Some(3), "caught\n"), "{stderr}");
+    assert!(stderr.contains("may make programs outside run code: new/.git"), "{stderr}");
+}
+
+#[test]
+fn a_command_that_stopped_itself_can_be_ended() {
+    let home = shop();
+    let (mut child, inside) = sleeper(&home);
+    inside.signal(Signal::STOP);
+    Proc::of(child.id()).unwrap().signal(Signal::TERM);
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 15));
+}
+
+#[test]
+fn a_command_has_no_more_memory_than_its_campaign_allows() {
+    let home = shop();
+    assert!(home.run(&["campaign", "set", "shop", "limits.memory=64MiB"]).status.success());
+    let hungry = [
+        "exec",
+        "--unlisted",
+        "--",
+        "sh",
+        "-c",
+        "head -c 200000000 /dev/zero | tail -c 190000000 | sleep 300",
+    ];
+    let output = home.run(&hungry);
+    let (_, stderr) = text(&output);
+    assert_eq!(output.status.code(), Some(128 + 9), "{stderr}");
+    assert!(stderr.contains("the limit is 67108864"), "{stderr}");
+}

@@ -86,3 +86,22 @@ fn who_registered_and_forgot_a_campaign_is_kept() {
     };
     assert!(said("campaign.add") && said("campaign.rm"), "{audit}");
 }
+
+#[test]
+fn a_link_that_an_agent_made_leads_to_nothing() {
+    let home = shop();
+    let base = home.path().canonicalize().unwrap();
+    for dir in ["w/d/x", "victim/x"] {
+        fs::create_dir_all(base.join(dir)).unwrap();
+    }
+    fs::write(base.join("victim/x/f"), "theirs").unwrap();
+    let at = |path: &str| base.join(path).display().to_string();
+    let grants = [format!("write+={}", at("w")), format!("read+={}", at("w/d/x"))];
+    assert!(home.run(&["campaign", "set", "shop", &grants[0], &grants[1]]).status.success());
+    let swap = format!("mv {0} {0}2 && ln -s {1} {0}", at("w/d"), at("victim"));
+    assert!(home.run(&["exec", "--unlisted", "--", "sh", "-c", &swap]).status.success());
+    let output = home.run(&["exec", "--unlisted", "--", "cat", &at("w/d/x/f")]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && output.stdout.is_empty(), "{output:?}");
+    assert!(said.contains("is a link that an agent may have made"), "{said}");
+}

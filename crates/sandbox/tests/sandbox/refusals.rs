@@ -5,6 +5,8 @@ use std::os::unix::fs::symlink;
 
 use ostler_sandbox::channel::ExecReport;
 
+use ostler_domain::confinement::Protect;
+
 use crate::support::{Campaign, each_way};
 
 /// Starts what must be refused, and returns stage, message and hint.
@@ -59,8 +61,8 @@ fn a_protected_name_that_is_a_link_is_refused_with_the_way_out() {
         let (stage, message, hint) = refusal(&campaign);
         assert_eq!(stage, "tooling");
         assert!(message.contains(".vscode is a link"), "{message}");
-        assert!(hint.contains("except .vscode"), "{hint}");
-        campaign.confinement.tooling.except = vec![".vscode".into()];
+        assert!(hint.contains("protect_tooling=off"), "{hint}");
+        campaign.confinement.tooling.protect = Protect::Off;
         campaign.run("true");
     });
 }

@@ -307,3 +307,24 @@ fn new_repositories_are_told_wherever_they_hide() {
         assert_eq!(tampered(&campaign, &own), ["other/.git"]);
     });
 }
+
+#[test]
+fn what_is_made_later_where_git_looks_is_told() {
+    each_way(|way| {
+        let Some(campaign) = repository(way) else { return };
+        campaign.write("dangling/.git", "gitdir: ../later\n");
+        assert_eq!(tampered(&campaign, "true"), [""; 0]);
+        assert_eq!(tampered(&campaign, "mkdir -p later/hooks; echo x >later/config"), ["dangling/.git"]);
+        let hide = format!("{GIT} init -q n; mv n b.key; sleep 0.1");
+        assert_eq!(tampered(&campaign, &hide), ["b.key/.git"]);
+        assert_eq!(
+            tampered(&campaign, "true"),
+            [""; 0],
+            "what is hidden from the start was made by somebody else"
+        );
+        campaign.run_outside(&format!("{GIT} config core.hooksPath ."));
+        campaign.write("pre-push", "#!/bin/sh\n");
+        campaign.all_fail(&["echo x >pre-push", "rm pre-push"]);
+        assert_eq!(tampered(&campaign, "echo x >pre-commit"), ["pre-commit"]);
+    });
+}
