@@ -56,6 +56,18 @@ pub(crate) fn agrees(ui: &Ui, question: &str) -> bool {
     read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
+/// Asks a person for leave that is usually given: an empty answer is a yes. No person is a no.
+pub(crate) fn consents(ui: &Ui, question: &str) -> bool {
+    if !ui.has_person() {
+        return false;
+    }
+    ui.prompt(&Line::of(question).faint(" [Y/n]"));
+    let mut answer = String::new();
+    let read = io::stdin().lock().read_line(&mut answer);
+    read.is_ok_and(|bytes| bytes > 0)
+        && matches!(answer.trim().to_ascii_lowercase().as_str(), "" | "y" | "yes")
+}
+
 /// All of standard input, as text.
 pub(crate) fn whole(ui: &Ui) -> Result<String, Failure> {
     if io::stdin().is_terminal() {

@@ -84,7 +84,7 @@ pub(crate) enum Command {
     SessionNoun(SessionNoun),
     /// Directories that agents may work in
     Campaign(campaign::CampaignArgs),
-    /// What config.toml says: get, set, unset
+    /// What config.toml says: show, get, set, unset, edit, path
     Config(config::ConfigArgs),
     /// Agent programs: ls, show, test, login, add
     Provider(provider::ProviderArgs),

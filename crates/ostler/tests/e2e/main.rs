@@ -10,6 +10,7 @@ mod calls;
 mod claude;
 mod cli;
 mod clocks;
+mod config;
 mod control;
 mod copies;
 mod crash;

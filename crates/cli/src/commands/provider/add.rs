@@ -1,13 +1,14 @@
 //! `ostler provider add`: an agent that speaks ACP, as configuration.
 
 use clap::Args;
-use ostler_domain::{Refusal, provider::ACP_PREFIX};
+use ostler_domain::{Reason, Refusal, provider::ACP_PREFIX};
 
 use crate::{
     app::App,
     commands::config,
     exit_code,
     failure::Failure,
+    input,
     output::{Line, Tone},
     parse,
 };
@@ -31,6 +32,9 @@ pub(super) struct AddArgs {
     /// Set an environment variable of the agent; {base_url} and {key} become the model gateway's
     #[arg(long, value_parser = parse::variable, value_name = "NAME=VALUE")]
     env: Vec<(String, String)>,
+    /// Put this in the place of what is configured for it already
+    #[arg(long)]
+    replace: bool,
     /// Its arguments; {base_url} and {key} likewise
     #[arg(last = true)]
     args: Vec<String>,
@@ -46,6 +50,16 @@ pub(super) fn run(app: &App, args: AddArgs) -> Result<u8, Failure> {
             .hint("ostler provider ls", "lists them")
             .into());
     }
+    if !args.replace && config::has_provider(app, &args.name)? {
+        let question = format!("{} is configured already. Put this in its place?", args.name);
+        if !input::agrees(&app.ui, &question) {
+            return Err(Refusal::new(Reason::WrongState, format!("{} is configured already", args.name))
+                .because("nothing of what was said about it before would be left")
+                .hint(format!("ostler config get providers.{}", args.name), "says what there is")
+                .hint(format!("ostler provider add {} --replace …", args.name), "puts this in its place")
+                .into());
+        }
+    }
     let list = serde_json::to_string(&args.args).unwrap_or_default();
     let mut settings = vec![("program".to_owned(), args.program)];
     settings.extend((!args.args.is_empty()).then(|| ("args".to_owned(), list)));
@@ -53,8 +67,7 @@ pub(super) fn run(app: &App, args: AddArgs) -> Result<u8, Failure> {
     settings.extend(args.api_key_env.map(|variable| ("api_key_env".to_owned(), variable)));
     settings.extend(args.model.map(|model| ("model".to_owned(), model)));
     settings.extend(args.env.into_iter().map(|(name, value)| (format!("env.{name}"), value)));
-    let settings = settings.into_iter().map(|(key, value)| (format!("providers.{}.{key}", args.name), value));
-    config::set_all(app, settings)?;
+    config::set_provider(app, &args.name, settings.into_iter())?;
     if !app.ui.is_quiet() {
         let test = format!("ostler provider test {}", args.name);
         app.ui.remark(&Line::of(format!("{} is configured   ", args.name)).with(Tone::Accent, test));

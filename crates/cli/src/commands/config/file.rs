@@ -1,0 +1,57 @@
+//! The file itself: read whole, checked as the daemon would, replaced whole.
+
+use std::{
+    fs::{self, DirBuilder, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::Path,
+};
+
+use ostler_domain::{Refusal, config::Config};
+use toml_edit::DocumentMut;
+
+pub(super) fn text(path: &Path) -> Result<String, Refusal> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(unusable(path, &error.to_string())),
+    }
+}
+
+pub(super) fn read(path: &Path) -> Result<DocumentMut, Refusal> {
+    text(path)?.parse().map_err(|error: toml_edit::TomlError| unusable(path, &error.to_string()))
+}
+
+pub(super) fn keep(path: &Path, document: &DocumentMut) -> Result<(), Refusal> {
+    let text = document.to_string();
+    check(&text)?;
+    write(path, &text).map_err(|error| unusable(path, &error.to_string()))
+}
+
+/// The daemon will read it: what it would refuse is refused here.
+pub(super) fn check(text: &str) -> Result<(), Refusal> {
+    let refused = |why: String| {
+        Refusal::invalid("the daemon would not take that")
+            .because(why)
+            .hint("ostler config show", "lists the settings")
+    };
+    let config: Config = toml_edit::de::from_str(text).map_err(|error| refused(error.to_string()))?;
+    config.fault().map_or(Ok(()), |fault| Err(refused(fault)))
+}
+
+/// Whole or not at all, and private from its first byte.
+pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    let half = path.with_extension("toml.new");
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&half)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(half, path)
+}
+
+pub(super) fn unusable(path: &Path, why: &str) -> Refusal {
+    Refusal::invalid(format!("{} cannot be used", path.display()))
+        .because(why)
+        .hint("ostler config edit", "opens it")
+}

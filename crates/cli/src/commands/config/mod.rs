@@ -1,0 +1,132 @@
+//! `ostler config`: `config.toml`, read and changed by name. Comments and order stay as they are, and nothing is kept that
+//! the daemon would refuse.
+
+mod change;
+mod edit;
+mod file;
+mod show;
+
+use std::collections::BTreeMap;
+
+use clap::{Args, Subcommand};
+use ostler_domain::{Refusal, config::Config, provider::Settings};
+
+use crate::{app::App, exit_code, failure::Failure, output::Line};
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Everything that holds, and who says so: the file, the environment, or nobody
+    Show {
+        /// Only this setting or section
+        key: Option<String>,
+    },
+    /// Print a setting, a section, or the whole file
+    Get {
+        /// Such as providers.claude-code.model
+        key: Option<String>,
+    },
+    /// Change settings: KEY VALUE, KEY=V, KEY+=V, KEY-=V, KEY= for the default
+    Set {
+        /// What to change; `ostler config show` lists the settings
+        #[arg(value_name = "SETTING", required = true, allow_hyphen_values = true)]
+        settings: Vec<String>,
+    },
+    /// Take a setting or a section back
+    Unset {
+        /// Such as providers.codex.model, or providers.codex for all of it
+        key: String,
+    },
+    /// Open the file in your editor; it is replaced when the daemon would understand it
+    Edit,
+    /// Print where the file is
+    Path,
+}
+
+/// What a `config.toml` says about providers; none where it cannot be understood.
+pub(crate) fn provider_settings(text: &str) -> Option<BTreeMap<String, Settings>> {
+    toml_edit::de::from_str::<Config>(text).ok().map(Config::providers)
+}
+
+pub(crate) fn run(app: &App, args: ConfigArgs) -> Result<u8, Failure> {
+    let path = app.home()?.config_toml();
+    match args.verb {
+        Verb::Show { key } => show::show(app, &path, key.as_deref()),
+        Verb::Get { key } => show::get(app, &file::read(&path)?, key.as_deref()),
+        Verb::Edit => edit::run(app, &path),
+        Verb::Path => {
+            let shown = path.to_string_lossy();
+            if app.ui.is_json() {
+                app.ui.json(&serde_json::json!({ "path": shown, "exists": path.exists() }))?;
+            } else {
+                app.ui.data(&Line::of(shown))?;
+            }
+            Ok(exit_code::OK)
+        }
+        Verb::Set { settings } => changed(app, change::typed(settings)?),
+        Verb::Unset { key } => changed(app, vec![change::Wish::unset(&key)?]),
+    }
+}
+
+fn changed(app: &App, wishes: Vec<change::Wish>) -> Result<u8, Failure> {
+    let path = app.home()?.config_toml();
+    let mut document = file::read(&path)?;
+    for wish in &wishes {
+        wish.make(&mut document)?;
+    }
+    file::keep(&path, &document)?;
+    for wish in &wishes {
+        let when = if wish.is_read_anew() {
+            "   holds from the next session on"
+        } else {
+            "   holds from the daemon's next start on: ostler daemon restart (agents go on meanwhile)"
+        };
+        app.ui.remark(&Line::of(wish.to_string()).faint(when));
+    }
+    if app.ui.is_json() {
+        let keys: Vec<&str> = wishes.iter().map(change::Wish::key).collect();
+        app.ui.json(&serde_json::json!({ "path": path.to_string_lossy(), "changed": keys }))?;
+    }
+    Ok(exit_code::OK)
+}
+
+/// Replaces all settings of a provider, or adds them.
+pub(crate) fn set_provider(
+    app: &App,
+    name: &str,
+    settings: impl Iterator<Item = (String, String)>,
+) -> Result<(), Failure> {
+    let path = app.home()?.config_toml();
+    let mut document = file::read(&path)?;
+    change::Wish::unset(&format!("providers.{name}"))?.make(&mut document)?;
+    for (key, value) in settings {
+        change::Wish::set(&format!("providers.{name}.{key}"), &value)?.make(&mut document)?;
+    }
+    Ok(file::keep(&path, &document)?)
+}
+
+/// Whether something is said about a provider.
+pub(crate) fn has_provider(app: &App, name: &str) -> Result<bool, Failure> {
+    let document = file::read(&app.home()?.config_toml())?;
+    Ok(document.get("providers").and_then(|providers| providers.get(name)).is_some())
+}
+
+/// The words of a key; one that has quotes is read as the file's own are.
+fn words(key: &str) -> Result<Vec<String>, Refusal> {
+    if !key.contains(['"', '\'']) {
+        return Ok(key.split('.').map(str::to_owned).collect());
+    }
+    let parsed = toml_edit::Key::parse(key)
+        .map_err(|error| Refusal::invalid(format!("{key} is no key")).because(error.to_string()))?;
+    Ok(parsed.iter().map(|word| word.get().to_owned()).collect())
+}
+
+/// A key as it is typed.
+fn joined(words: &[String]) -> String {
+    words.join(".")
+}

@@ -1,0 +1,231 @@
+//! What holds, and who says so.
+
+use std::{env, path::Path};
+
+use ostler_domain::{
+    Reason, Refusal,
+    config::{KEYS, Kind, find},
+};
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+use toml_edit::{DocumentMut, Item, Value};
+
+use super::{file, joined, words};
+use crate::{
+    app::App,
+    exit_code,
+    failure::Failure,
+    output::{Column, Line, Look, Table},
+};
+
+/// Variables that say something about this machine's Ostler.
+const VARIABLES: [&str; 7] = [
+    "OSTLER_HOME",
+    "XDG_STATE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_RUNTIME_DIR",
+    "OSTLER_NO_AUTOSTART",
+    "OSTLER_CAMPAIGN",
+    "OSTLER_LOG",
+];
+
+/// One setting that holds.
+#[derive(Debug, PartialEq, Serialize)]
+struct Row {
+    key: String,
+    value: Json,
+    origin: Origin,
+}
+
+/// Who says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Origin {
+    Default,
+    File,
+    /// A variable of this process: the daemon may have been started with others.
+    Env,
+}
+
+impl Origin {
+    const fn word(self) -> &'static str {
+        match self {
+            Origin::Default => "default",
+            Origin::File => "file",
+            Origin::Env => "env",
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ShowForm {
+    path: String,
+    settings: Vec<Row>,
+}
+
+pub(super) fn show(app: &App, path: &Path, key: Option<&str>) -> Result<u8, Failure> {
+    let text = file::text(path)?;
+    // What the daemon would not start with does not hold.
+    file::check(&text)?;
+    let document = file::read(path)?;
+    let set = VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), env::var(name).ok()?)));
+    let rows = rows(&document, set);
+    let rows = match key {
+        None => rows,
+        Some(key) => within(rows, key)?,
+    };
+    if app.ui.is_json() {
+        app.ui.json(&ShowForm { path: path.to_string_lossy().into_owned(), settings: rows })?;
+    } else {
+        app.ui.data_lines(&lines(&rows, app.ui.out_look()))?;
+        app.ui.remark(&Line::new().faint(format!("{} · ostler config set KEY VALUE", path.display())));
+    }
+    Ok(exit_code::OK)
+}
+
+fn within(rows: Vec<Row>, key: &str) -> Result<Vec<Row>, Refusal> {
+    let key = joined(&words(key)?);
+    let section = format!("{key}.");
+    let found: Vec<Row> =
+        rows.into_iter().filter(|row| row.key == key || row.key.starts_with(&section)).collect();
+    if found.is_empty() { Err(not_set(&key)) } else { Ok(found) }
+}
+
+/// Settings by name, those that have none of their own behind them, and the environment.
+fn rows(document: &DocumentMut, variables: impl Iterator<Item = (String, String)>) -> Vec<Row> {
+    let at = |key: &str| key.split('.').try_fold(document.as_item(), |item, part| item.get(part));
+    let known = KEYS.iter().map(|key| match at(key.name) {
+        Some(item) => Row { key: key.name.to_owned(), value: json_of(item), origin: Origin::File },
+        None => {
+            Row { key: key.name.to_owned(), value: usual(key.kind, key.default), origin: Origin::Default }
+        }
+    });
+    let mut rows: Vec<Row> = known.collect();
+    for section in [&["network", "presets"][..], &["providers"]] {
+        let found = section.iter().try_fold(document.as_item(), |item, part| item.get(part));
+        if let Some(item) = found {
+            let path = section.iter().map(|part| (*part).to_owned()).collect();
+            leaves(item, path, &mut rows);
+        }
+    }
+    rows.extend(variables.map(|(key, value)| Row { key, value: value.into(), origin: Origin::Env }));
+    rows
+}
+
+/// Every setting below a section.
+fn leaves(item: &Item, path: Vec<String>, rows: &mut Vec<Row>) {
+    match item.as_table_like() {
+        Some(table) if find(&path).is_err() => {
+            for (name, below) in table.iter() {
+                let path = path.iter().cloned().chain([name.to_owned()]).collect();
+                leaves(below, path, rows);
+            }
+        }
+        _ => rows.push(Row { key: joined(&path), value: json_of(item), origin: Origin::File }),
+    }
+}
+
+fn usual(kind: Kind, text: &str) -> Json {
+    match kind {
+        Kind::Bytes | Kind::Number => text.parse::<u64>().map_or_else(|_| text.into(), Json::from),
+        Kind::Switch => text.parse::<bool>().map_or_else(|_| text.into(), Json::from),
+        _ => text.into(),
+    }
+}
+
+fn json_of(item: &Item) -> Json {
+    match item {
+        Item::Value(value) => json_of_value(value),
+        Item::Table(table) => table.iter().map(|(key, item)| (key.to_owned(), json_of(item))).collect(),
+        Item::ArrayOfTables(tables) => tables
+            .iter()
+            .map(|table| table.iter().map(|(key, item)| (key.to_owned(), json_of(item))).collect::<Json>())
+            .collect(),
+        Item::None => Json::Null,
+    }
+}
+
+fn json_of_value(value: &Value) -> Json {
+    match value {
+        Value::String(text) => text.value().as_str().into(),
+        Value::Integer(number) => (*number.value()).into(),
+        Value::Float(number) => (*number.value()).into(),
+        Value::Boolean(switch) => (*switch.value()).into(),
+        Value::Datetime(time) => time.value().to_string().into(),
+        Value::Array(list) => list.iter().map(json_of_value).collect(),
+        Value::InlineTable(table) => {
+            table.iter().map(|(key, value)| (key.to_owned(), json_of_value(value))).collect()
+        }
+    }
+}
+
+fn lines(rows: &[Row], look: &Look) -> Vec<Line> {
+    let mut table = Table::new([Column::new("SETTING"), Column::new("").gives_way_to(60), Column::new("BY")]);
+    for row in rows {
+        let text = row.value.as_str().map_or_else(|| row.value.to_string(), str::to_owned);
+        let is_default = row.origin == Origin::Default;
+        let value = if is_default { Line::new().faint(text) } else { Line::new().strong(text) };
+        let by = if is_default { Line::new().faint(row.origin.word()) } else { Line::of(row.origin.word()) };
+        table.row(vec![Line::of(&row.key), value, by]);
+    }
+    table.lines(look)
+}
+
+/// What the file says, as it says it.
+pub(super) fn get(app: &App, document: &DocumentMut, key: Option<&str>) -> Result<u8, Failure> {
+    let mut item = document.as_item();
+    for part in key.map(words).transpose()?.unwrap_or_default() {
+        item = item.get(&part).ok_or_else(|| not_set(key.unwrap_or_default()))?;
+    }
+    let text = match item.as_str() {
+        Some(text) => text.to_owned(),
+        None if key.is_none() => document.to_string().trim().to_owned(),
+        None => item.to_string().trim().to_owned(),
+    };
+    if app.ui.is_json() {
+        app.ui.json(&json!({ "key": key, "value": text }))?;
+    } else if !text.is_empty() {
+        app.ui.text(&format!("{text}\n"))?;
+    }
+    Ok(exit_code::OK)
+}
+
+fn not_set(key: &str) -> Refusal {
+    let refusal = Refusal::new(Reason::InvalidArgument, format!("{key} is not set"));
+    let path: Vec<String> = key.split('.').map(str::to_owned).collect();
+    match find(&path).err().and_then(|no| no.nearest) {
+        Some(meant) => refusal.hint(format!("ostler config get {meant}"), "may be what you meant"),
+        None => refusal,
+    }
+    .hint("ostler config show", "prints everything that holds")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_value_has_its_origin() {
+        let document: DocumentMut =
+            "[limits]\ntape = 1024\n[providers.codex]\nmodel = \"gpt-5.5\"\nargs = [\"-x\"]\n\
+            [providers.codex.env]\nA = \"b\"\n[[hooks]]\non = \"failed\"\nrun = [\"page\"]\n"
+                .parse()
+                .unwrap();
+        let rows = rows(&document, [("OSTLER_LOG".to_owned(), "debug".to_owned())].into_iter());
+        let row = |key: &str| {
+            let row = rows.iter().find(|row| row.key == key).unwrap_or_else(|| panic!("no {key}"));
+            (row.value.clone(), row.origin)
+        };
+        assert_eq!(row("limits.tape"), (json!(1024), Origin::File));
+        assert_eq!(row("watchdog.silent"), (json!("10m"), Origin::Default));
+        assert_eq!(row("limits.resume_after_rate_limit"), (json!(true), Origin::Default));
+        assert_eq!(row("providers.codex.model"), (json!("gpt-5.5"), Origin::File));
+        assert_eq!(row("providers.codex.env.A"), (json!("b"), Origin::File));
+        assert_eq!(row("hooks"), (json!([{"on": "failed", "run": ["page"]}]), Origin::File));
+        assert_eq!(row("OSTLER_LOG"), (json!("debug"), Origin::Env));
+        let look = Look::plain(Some(100));
+        let shown: Vec<String> = lines(&rows, &look).iter().map(|line| line.show(&look)).collect();
+        insta::assert_snapshot!(shown.join("\n"));
+        assert_eq!(within(rows, "providers.codex").unwrap().len(), 3);
+    }
+}

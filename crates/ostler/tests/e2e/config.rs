@@ -1,0 +1,85 @@
+//! `ostler config`: the file by name, and in an editor.
+
+use std::{fs, process::Output};
+
+use ostler_testkit::TestHome;
+use serde_json::Value;
+
+use crate::OSTLER;
+
+fn edit(home: &TestHome, editor: &str) -> Output {
+    home.command(&["config", "edit", "-o", "json"])
+        .env_remove("VISUAL")
+        .env("EDITOR", editor)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn what_an_editor_leaves_is_taken_if_the_daemon_would_understand_it() {
+    let home = TestHome::new(OSTLER);
+    home.configure("# mine\n");
+    let text = || fs::read_to_string(home.home.config_toml()).unwrap();
+    let before = text();
+    // An editor may have arguments.
+    let output = edit(&home, "sh -c 'printf \"[watchdog]\\nsilnet = \\\"5m\\\"\\n\" >> \"$0\"'");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(err.contains("silnet") && err.contains("config.toml.draft"), "{err}");
+    assert_eq!(text(), before, "the file is as it was");
+    // The next one goes on with the draft.
+    let output = edit(&home, "sed -i s/silnet/silent/");
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(text(), format!("{before}[watchdog]\nsilent = \"5m\"\n"));
+    assert!(!home.home.config_toml().with_extension("toml.draft").exists());
+    let same: Value = serde_json::from_slice(&edit(&home, "true").stdout).unwrap();
+    assert_eq!(same["changed"], false);
+}
+
+#[test]
+fn settings_are_shown_with_who_says_so_and_wrong_ones_are_refused_with_what_is_near() {
+    let home = TestHome::new(OSTLER);
+    let set = |args: &[&str]| home.run(&[&["config", "set"], args].concat());
+    assert!(set(&["watchdog.silent", "5m"]).status.success());
+    assert!(set(&["webhook.url=https://hooks.example/x", "webhook.secret_env=SECRET"]).status.success());
+    let shown = home.run(&["config", "show", "-o", "json"]);
+    let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+    let row = |key: &str| {
+        let rows = shown["settings"].as_array().unwrap();
+        rows.iter().find(|row| row["key"] == key).unwrap_or_else(|| panic!("no {key}")).clone()
+    };
+    assert_eq!(
+        (row("watchdog.silent")["value"].as_str(), &row("watchdog.silent")["origin"]),
+        (Some("5m"), &"file".into())
+    );
+    assert_eq!(row("watchdog.tool")["origin"], "default");
+    assert_eq!(row("OSTLER_HOME")["origin"], "env");
+    for (setting, meant) in [
+        (["providers.nope.x", "1"], "claude-code"),
+        (["providers.claude.model", "x"], "providers.claude-code"),
+        (["watchdog.silnet", "1m"], "watchdog.silent"),
+        (["watchdog.silent", "soon"], "span of time"),
+        (["limits.tape", "lots"], "a size such as"),
+    ] {
+        let output = set(&setting);
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && err.contains(meant), "{setting:?}: {err}");
+    }
+    let path = home.run(&["config", "path"]);
+    assert_eq!(String::from_utf8_lossy(&path.stdout).trim(), home.home.config_toml().to_string_lossy());
+}
+
+#[test]
+fn a_provider_that_is_configured_is_not_overwritten_by_the_way() {
+    let home = TestHome::new(OSTLER);
+    let add =
+        |more: &[&str]| home.run(&[&["provider", "add", "acp:mine", "--program", "mine"], more].concat());
+    assert!(add(&["-m", "small"]).status.success());
+    let refused = add(&[]);
+    assert_eq!(refused.status.code(), Some(4), "{refused:?}");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--replace"));
+    let model = || home.run(&["config", "get", "providers.acp:mine.model"]);
+    assert_eq!(model().stdout, b"small\n");
+    assert!(add(&["--replace"]).status.success());
+    assert_eq!(model().status.code(), Some(2), "nothing of the first is left");
+}
