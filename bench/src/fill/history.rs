@@ -250,6 +250,8 @@ impl History {
             watchdogs: WatchdogLimits::default(),
             resumes_after_limit: true,
             approval_us: ostler_domain::session::approval_limit(),
+            priority: Default::default(),
+            idle_stop_us: None,
         }
     }
 

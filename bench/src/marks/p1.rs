@@ -142,6 +142,7 @@ fn options(home: &Home) -> ostler_engine::Options {
         orphan_grace: None,
         tape_bytes: None,
         unconfined: true,
+        idle_stop: ostler_domain::policy::IdleStop::Never,
         prices_json: home.config().join("prices.json"),
         providers: ostler_engine::ProviderSettings::new(|| Ok(Default::default())),
     }

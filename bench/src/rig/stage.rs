@@ -131,5 +131,7 @@ fn config(working_dir: &str) -> Config {
         watchdogs: WatchdogLimits::default(),
         resumes_after_limit: true,
         approval_us: ostler_domain::session::approval_limit(),
+        priority: Default::default(),
+        idle_stop_us: None,
     }
 }

@@ -76,20 +76,7 @@ pub(crate) fn plural(n: u64, one: &str, many: &str) -> String {
 }
 
 /// A size: `512 B`, `4.0 GiB`.
-pub(crate) fn bytes(n: u64) -> String {
-    let units = ["KiB", "MiB", "GiB", "TiB"];
-    if n < 1_024 {
-        return format!("{n} B");
-    }
-    // Tenths of the unit, in whole numbers: no size is rounded up to one that it does not have.
-    let mut tenths = u128::from(n) * 10 / 1_024;
-    let mut unit = 0;
-    while tenths >= 10_240 && unit + 1 < units.len() {
-        tenths /= 1_024;
-        unit += 1;
-    }
-    format!("{}.{} {}", tenths / 10, tenths % 10, units[unit])
-}
+pub(crate) use ostler_domain::text::bytes;
 
 /// The time of day here: `14:02:11`.
 pub(crate) fn clock(time: Time, zone: &TimeZone) -> String {

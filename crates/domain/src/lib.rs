@@ -5,6 +5,7 @@
 //! data. The shell around it (store, engine, server) only carries things to and from here.
 #![forbid(unsafe_code)]
 
+pub mod admission;
 pub mod approval;
 pub mod attack;
 pub mod budget;

@@ -257,6 +257,14 @@ pub const WATCHDOG_RETRIES: Duration = Duration::from_secs(600);
 pub const WATCHDOG_RUNG: Duration = Duration::from_secs(60);
 /// How long an agent waits for a person's answer: a night, and a morning. Then it is denied, and can go on.
 pub const APPROVAL_WAITS: Duration = Duration::from_secs(12 * 3_600);
+/// An idle session's process is kept for so long: memory is scarcer than the second that the next message waits.
+pub const IDLE_STOP: Duration = Duration::from_secs(30 * 60);
+/// Memory that an agent program usually takes once it runs: what is set aside for one that is just starting.
+pub const AGENT_MEMORY_BYTES: u64 = 256 * 1024 * 1024;
+/// How long what a new session takes is not yet seen in what the machine has free, and how long it counts as starting.
+pub const START_SETTLES: Duration = Duration::from_secs(5);
+/// How often those who wait are looked at although nothing happened: memory and disk tell nobody when they are free.
+pub const ADMISSION_LOOK: Duration = Duration::from_secs(1);
 /// Restarts of a crashed agent: first pause, longest pause, and how many in a row end in quarantine.
 pub const RESTART_FIRST: Duration = Duration::from_secs(1);
 pub const RESTART_LONGEST: Duration = Duration::from_secs(300);

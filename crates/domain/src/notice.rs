@@ -240,6 +240,8 @@ mod tests {
             watchdogs: Default::default(),
             resumes_after_limit: true,
             approval_us: approval_limit(),
+            priority: Default::default(),
+            idle_stop_us: None,
         };
         let created = Created {
             id,

@@ -4,6 +4,7 @@
 //! agent could write it.
 
 pub mod grant;
+mod idle;
 mod setting;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{budget::CampaignBudget, confinement::Protect};
 
+pub use idle::IdleStop;
 pub use setting::{Setting, SettingFault, host_fault, size};
 
 /// One campaign's policy. Empty means the defaults.
@@ -59,6 +61,9 @@ pub struct Policy {
     /// The model of that provider, for sessions that name none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// When an idle session is ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_stop: Option<IdleStop>,
 }
 
 /// What a session may use; unset means the default.
@@ -73,6 +78,9 @@ pub struct PolicyLimits {
     pub tmp: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shm: Option<u64>,
+    /// Sessions that run at once; further ones wait. No right of the sandbox's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<u32>,
 }
 
 impl PolicyLimits {
@@ -363,6 +371,7 @@ impl Policy {
             self.limits.pids.map(|pids| ("limits.pids", pids.to_string())),
             size("limits.tmp", self.limits.tmp),
             size("limits.shm", self.limits.shm),
+            self.limits.sessions.map(|most| ("limits.sessions", most.to_string())),
             self.ptrace.map(|on| ("ptrace", if on { "on" } else { "off" }.to_owned())),
             self.protect_tooling.map(|protect| ("protect_tooling", protect_word(protect).to_owned())),
             self.compat.map(|compat| ("compat", compat.as_str().to_owned())),
@@ -370,6 +379,7 @@ impl Policy {
             self.budget.map(|budget| ("budget", budget.to_string())),
             self.provider.clone().map(|provider| ("provider", provider)),
             self.model.clone().map(|model| ("model", model)),
+            self.idle_stop.map(|limit| ("idle_stop", limit.to_string())),
         ]
         .into_iter()
         .flatten()

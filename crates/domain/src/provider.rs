@@ -37,6 +37,8 @@ pub struct Settings {
     pub args: Vec<String>,
     /// Added to the agent's environment.
     pub env: BTreeMap<String, String>,
+    /// Sessions of it that run at once; further ones wait.
+    pub sessions: Option<u32>,
 }
 
 /// One provider as this machine has it.
@@ -149,8 +151,17 @@ impl std::fmt::Display for KeySource {
 
 impl Settings {
     /// The names of the settings, for those who set one by name.
-    pub const KEYS: [&'static str; 8] =
-        ["program", "base_url", "api_key_env", "api_key_file", "api_key_command", "model", "args", "env"];
+    pub const KEYS: [&'static str; 9] = [
+        "program",
+        "base_url",
+        "api_key_env",
+        "api_key_file",
+        "api_key_command",
+        "model",
+        "args",
+        "env",
+        "sessions",
+    ];
 
     /// Where the key is found; none where nobody said.
     pub fn key_source(&self) -> Option<KeySource> {

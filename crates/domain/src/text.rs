@@ -88,6 +88,34 @@ fn changes(one: &[char], other: &[char]) -> usize {
     row[other.len()]
 }
 
+/// A size in its largest unit, with a tenth: `1.2 GiB`.
+pub fn bytes(n: u64) -> String {
+    let units = ["KiB", "MiB", "GiB", "TiB"];
+    if n < 1_024 {
+        return format!("{n} B");
+    }
+    // Tenths of the unit, in whole numbers: no size is rounded up to one that it does not have.
+    let mut tenths = u128::from(n) * 10 / 1_024;
+    let mut unit = 0;
+    while tenths >= 10_240 && unit + 1 < units.len() {
+        tenths /= 1_024;
+        unit += 1;
+    }
+    format!("{}.{} {}", tenths / 10, tenths % 10, units[unit])
+}
+
+/// `1st`, `2nd`, `3rd`, `11th`.
+pub fn ordinal(n: u32) -> String {
+    let ending = match (n % 10, n % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{n}{ending}")
+}
+
 /// The longest beginning of `text` that has at most `most` bytes and ends between characters.
 pub fn head(text: &str, most: usize) -> &str {
     if text.len() <= most {

@@ -41,6 +41,33 @@ impl Time {
     }
 }
 
+/// A span of time as people write it: `500ms`, `90s`, `10m`, `2h`, `3d`.
+pub fn span(text: &str) -> Option<Duration> {
+    let unit_at = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at(unit_at);
+    let number: u64 = number.parse().ok()?;
+    let seconds = match unit {
+        "ms" => return Some(Duration::from_millis(number)),
+        "s" => 1,
+        "m" => 60,
+        "h" => 3_600,
+        "d" => 86_400,
+        _ => return None,
+    };
+    number.checked_mul(seconds).map(Duration::from_secs)
+}
+
+/// A span in its largest whole unit: `90s`, `2h`.
+pub fn span_text(span: Duration) -> String {
+    let seconds = span.as_secs();
+    if span.subsec_millis() != 0 {
+        return format!("{}ms", span.as_millis());
+    }
+    let units = [(86_400, "d"), (3_600, "h"), (60, "m")];
+    let whole = units.iter().find(|(unit, _)| seconds >= *unit && seconds.is_multiple_of(*unit));
+    whole.map_or_else(|| format!("{seconds}s"), |(unit, name)| format!("{}{name}", seconds / unit))
+}
+
 /// Year, month and day of a day counted from 1970, in the Gregorian calendar. Years are counted from March, so that the
 /// day that not every year has is its last.
 fn civil(days: i64) -> (i64, i64, i64) {

@@ -176,15 +176,18 @@ fn shares(usage: &CampaignUse, sessions: &[(Handle, Spending)]) -> Vec<Option<Al
     let Some(budget) = usage.budget else { return vec![None; sessions.len()] };
     let out = sessions.iter().filter_map(|(_, spending)| match spending.held {
         Held::OutOfReach(amount) => Some(amount),
-        Held::InReach | Held::Unknown => None,
+        Held::InReach | Held::Nothing | Held::Unknown => None,
     });
-    let (mut reached, mut out_of_reach) = (sessions.len() as u64, Amount::default());
+    let needs_some = |spending: &Spending| !matches!(spending.held, Held::Nothing);
+    let needing = sessions.iter().filter(|(_, spending)| needs_some(spending)).count();
+    let (mut reached, mut out_of_reach) = (needing as u64, Amount::default());
     for amount in out {
         (reached, out_of_reach) = (reached - 1, add(out_of_reach, amount));
     }
     let part = part(left_of(budget.amount(), &usage.used), out_of_reach, reached);
     let absolute = |(_, spending): &(Handle, Spending)| {
         let used = &spending.used;
+        let part = if needs_some(spending) { part } else { nothing_of(part) };
         Some(Allowance {
             tokens: part.tokens.map(|part| used.tokens.saturating_add(part)),
             dollars: part.dollars.map(|part| Dollars(used.dollars.0.saturating_add(part.0))),
@@ -192,6 +195,11 @@ fn shares(usage: &CampaignUse, sessions: &[(Handle, Spending)]) -> Vec<Option<Al
         })
     };
     sessions.iter().map(absolute).collect()
+}
+
+/// No part of what is limited.
+fn nothing_of(part: Amount) -> Amount {
+    Amount { tokens: part.tokens.and(Some(0)), dollars: part.dollars.and(Some(Dollars(0))) }
 }
 
 fn left_of(amount: Amount, used: &Used) -> Amount {

@@ -11,7 +11,7 @@ use ostler_store::{
 };
 use tokio::sync::broadcast;
 
-use crate::{Delta, Engine, VERSION};
+use crate::{Delta, DiskRoom, Engine, VERSION};
 
 /// What the daemon says about itself.
 #[derive(Debug, Clone)]
@@ -27,6 +27,9 @@ pub struct DaemonStatus {
     pub halt: Option<Halt>,
     pub stats: Stats,
     pub schema_version: u32,
+    /// Sessions that wait to start.
+    pub waiting: u64,
+    pub disk: DiskRoom,
 }
 
 impl Engine {
@@ -43,6 +46,8 @@ impl Engine {
             halt: self.halted(),
             stats: self.shared.store.stats().await?,
             schema_version: ostler_store::SCHEMA_VERSION,
+            waiting: self.shared.line.waiting(),
+            disk: self.shared.disk_room(),
         })
     }
 

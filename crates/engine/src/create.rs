@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use ostler_domain::{
     Budget, ConversationId, Event, Message, MessageId, Mode, Name, Reason, Refusal, SessionId,
+    admission::Priority,
     budget::{WhenUsedUp, unpriced},
     campaign::Campaign,
     denied::{Denied, DeniedKind},
@@ -48,6 +49,8 @@ pub struct NewSession {
     pub ticket: Option<String>,
     pub spawned_by: Option<SessionId>,
     pub watchdogs: Option<WatchdogLimits>,
+    /// How pressing it is that it starts.
+    pub priority: Priority,
 }
 
 /// Where a new session stands in its row of sessions.
@@ -262,6 +265,8 @@ impl Engine {
             watchdogs: wanted.watchdogs.unwrap_or(self.shared.options.watchdogs),
             resumes_after_limit: self.shared.options.resumes_after_limit,
             approval_us: u64::try_from(self.shared.options.approval_limit.as_micros()).unwrap_or(u64::MAX),
+            priority: wanted.priority,
+            idle_stop_us: campaign.policy.idle_stop.unwrap_or(self.shared.options.idle_stop).micros(),
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod accounts;
 mod admin;
+mod admission;
 mod answer;
 mod audit;
 mod campaign;
@@ -49,6 +50,7 @@ mod who;
 use std::sync::Arc;
 
 pub use admin::DaemonStatus;
+pub use admission::DiskRoom;
 pub use answer::Answer;
 pub use change::Change;
 pub use clock::Clock;

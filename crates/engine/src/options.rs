@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
-use ostler_domain::{Refusal, config::Config, provider::Settings, session::WatchdogLimits};
+use ostler_domain::{
+    Refusal, admission::MachineLimits, config::Config, policy::IdleStop, provider::Settings,
+    session::WatchdogLimits,
+};
 
 use crate::NoticeSettings;
 
@@ -30,6 +33,8 @@ pub struct Options {
     /// The hosts of the presets of `net.allow`, by the preset's name without its sign.
     pub network_presets: BTreeMap<String, Vec<String>>,
     pub providers: ProviderSettings,
+    /// When an idle session is ended, where its campaign does not say.
+    pub idle_stop: IdleStop,
     /// The prices that a person has set.
     pub prices_json: PathBuf,
 }
@@ -43,6 +48,11 @@ type Read = dyn Fn() -> Result<Config, Refusal> + Send + Sync;
 impl ProviderSettings {
     pub fn new(read: impl Fn() -> Result<Config, Refusal> + Send + Sync + 'static) -> Self {
         Self(Arc::new(read))
+    }
+
+    /// How much there may be at once.
+    pub(crate) fn admission(&self) -> Result<MachineLimits, Refusal> {
+        Ok((self.0)()?.admission())
     }
 
     /// By the provider's name.

@@ -33,15 +33,18 @@ async fn ask(program: &Program) -> Readiness {
 
 impl Shared {
     /// Refuses where no sandbox can be built: nothing is started that would not be confined. What once worked is not
-    /// tried again; what did not may have been cured since.
+    /// tried again; what did not may have been cured since. Many who ask at once wait for one trial.
     pub(crate) async fn check_confinable(&self) -> Result<(), Refusal> {
-        if self.sandbox() == Sandbox::Off || self.can_confine.get().is_some() {
+        if self.sandbox() == Sandbox::Off {
             return Ok(());
         }
+        self.can_confine.get_or_try_init(|| self.try_sandbox()).await.copied()
+    }
+
+    async fn try_sandbox(&self) -> Result<(), Refusal> {
         match ask(&self.program).await.trial {
             Trial::Ran { took_us } => {
                 tracing::info!(took_us, "a sandboxed program ran");
-                let _ = self.can_confine.set(());
                 Ok(())
             }
             Trial::Refused { stage, message, hint } => {

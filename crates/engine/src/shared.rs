@@ -3,7 +3,7 @@
 use std::{
     path::PathBuf,
     sync::{
-        Arc, OnceLock,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -11,16 +11,18 @@ use std::{
 
 use ostler_domain::{
     CampaignId, Policy, Refusal, SessionId,
+    admission::{Candidate, Standing},
     campaign::Campaign,
     session::{Context, Sandbox},
 };
 use ostler_providers::{Provider, registry};
-use ostler_store::{Halt, ReadError, Store};
-use tokio::sync::watch;
+use ostler_store::{Halt, LoadedSession, ReadError, Store};
+use tokio::sync::{OnceCell, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     accounts::Accounts,
+    admission::Line,
     audit::Audit,
     cgroups::Cgroups,
     clock::{Clock, entropy},
@@ -52,11 +54,13 @@ pub(crate) struct Shared {
     pub(crate) audit: Audit,
     pub(crate) watcher: Watcher,
     /// Set when a sandbox has been seen to start.
-    pub(crate) can_confine: OnceLock<()>,
+    pub(crate) can_confine: OnceCell<()>,
     pub(crate) programs: Programs,
     pub(crate) keys: Keys,
     pub(crate) prices: PriceFile,
     pub(crate) accounts: Accounts,
+    /// Sessions that wait to start.
+    pub(crate) line: Line,
     /// Logins are renewed one at a time.
     pub(crate) renewing: tokio::sync::Mutex<()>,
     /// Names are chosen and conversations opened one at a time.
@@ -103,11 +107,12 @@ impl Shared {
             tasks: TaskTracker::new(),
             shutdown,
             cgroups: Cgroups::find(),
-            can_confine: OnceLock::new(),
+            can_confine: OnceCell::new(),
             programs: Programs::default(),
             keys: Keys::default(),
             prices: PriceFile::new(prices),
             accounts: Accounts::default(),
+            line: Line::default(),
             renewing: tokio::sync::Mutex::new(()),
             naming: tokio::sync::Mutex::new(()),
         }
@@ -156,11 +161,13 @@ impl Shared {
             return Ok(None);
         }
         let provider = self.provider(&loaded.state.created().config.provider)?;
+        let (who, standing) = (candidate(&loaded, provider.as_ref()), Standing::of(&loaded.state));
         let actor = Actor::new(self.clone(), loaded, provider)?;
         let handle = actor.handle();
         if !self.sessions.register(id, handle.clone()) {
             return Ok(self.sessions.get(&id));
         }
+        self.line.join(who, handle.clone(), standing);
         self.tasks.spawn(actor.run());
         Ok(Some(handle))
     }
@@ -211,5 +218,19 @@ impl Shared {
                 tracing::warn!(session = %id, %refusal, "the session cannot go on");
             }
         });
+    }
+}
+
+/// A session as the line of those who wait to start knows it.
+fn candidate(loaded: &LoadedSession, provider: &dyn Provider) -> Candidate {
+    let created = loaded.state.created();
+    Candidate {
+        id: created.id,
+        number: loaded.number,
+        priority: created.config.priority,
+        continues: created.continues.is_some(),
+        campaign: created.campaign,
+        provider: created.config.provider.clone(),
+        memory: provider.usual_memory(),
     }
 }

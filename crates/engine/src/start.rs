@@ -54,6 +54,7 @@ impl Engine {
         let halt = store.halt().await?;
         let shared = Arc::new(Shared::new(store, epoch, clock, program, options, halt));
         crate::accounts::keep(&shared);
+        crate::admission::keep(&shared);
         let engine = Engine { shared };
         let now = engine.shared.clock.now();
         let is_recorded = is_recorded && unless_full(engine.record_start(epoch, &now).await)?.is_some();
@@ -106,7 +107,9 @@ impl Engine {
 
     /// Finds every session that has not ended. Returns when each has an actor; they go on by themselves.
     pub async fn adopt(&self) -> Result<usize, Refusal> {
-        let unended = self.shared.store.unended_sessions().await?;
+        let unended = self.shared.store.unended_sessions().await;
+        // A record that cannot be read now keeps nobody from starting later.
+        let unended = unended.inspect_err(|_| self.shared.line.complete())?;
         let count = unended.len();
         let room = Arc::new(Semaphore::new(ADOPTED_AT_ONCE));
         let mut adopting = tokio::task::JoinSet::new();
@@ -121,6 +124,7 @@ impl Engine {
         }
         adopting.join_all().await;
         self.shared.accounts.complete();
+        self.shared.line.complete();
         self.shared.sweep();
         restart::keep_promises(&self.shared).await?;
         Ok(count)

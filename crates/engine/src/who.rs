@@ -71,7 +71,11 @@ impl Engine {
     }
 
     /// Shows a session whose keeper is not connected as what it is.
+    /// And one that waits to start says for what.
     pub(crate) fn overlay(&self, view: &mut View) {
+        if let Some(why) = self.shared.line.why(&view.id).filter(|_| view.status == Status::Created) {
+            view.evidence = why;
+        }
         if view.outcome.is_none()
             && !self.shared.sessions.is_attached(&view.id)
             && view.status != Status::Starting

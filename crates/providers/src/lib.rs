@@ -95,6 +95,11 @@ pub trait Provider: Send + Sync {
         NetMode::Provider
     }
 
+    /// How much memory its program takes once it runs, in bytes: what is set aside for one that starts.
+    fn usual_memory(&self) -> u64 {
+        ostler_domain::limits::AGENT_MEMORY_BYTES
+    }
+
     /// Whether its program's own login may be a subscription, which covers what its calls cost.
     fn has_plans(&self) -> bool {
         false

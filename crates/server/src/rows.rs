@@ -5,7 +5,7 @@ use ostler_domain::{
     event::By,
     query::{UsageBy, UsageSum},
 };
-use ostler_engine::{ApprovalRow, ApprovalState, BackupProgress, Finding, Halt, MessageRow};
+use ostler_engine::{ApprovalRow, ApprovalState, BackupProgress, DiskRoom, Finding, Halt, MessageRow};
 use ostler_wire::reply;
 
 pub(crate) fn approval(row: ApprovalRow) -> reply::Approval {
@@ -31,6 +31,10 @@ pub(crate) fn approval(row: ApprovalRow) -> reply::Approval {
         deadline: row.deadline,
         answer,
     }
+}
+
+pub(crate) fn disk_room(disk: DiskRoom) -> reply::DiskRoom {
+    reply::DiskRoom { free: disk.free, total: disk.total, least: disk.least }
 }
 
 pub(crate) fn delivery(row: MessageRow) -> reply::Delivery {

@@ -213,6 +213,28 @@ pub struct NodeStatus {
     /// What holds sessions to their memory limit: `cgroup v2`, `cgroup v1` or `keeper`. Empty: an older daemon does not
     /// say.
     pub memory_held_by: String,
+    /// Sessions that wait to start; part of those that have not ended.
+    pub waiting_sessions: u64,
+    /// The disk that the state is on; absent, an older daemon does not say.
+    pub disk: Option<DiskRoom>,
+}
+
+/// What a disk has free, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DiskRoom {
+    /// What is free.
+    pub free: u64,
+    /// What it has.
+    pub total: u64,
+    /// Below this much, nothing new starts.
+    pub least: u64,
+}
+
+impl DiskRoom {
+    /// Says whether nothing new starts.
+    pub fn is_short(&self) -> bool {
+        self.free < self.least
+    }
 }
 
 /// A halt in force.

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use ostler_domain::{
     Budget, Mode, Name, SessionId, Time,
+    admission::Priority,
     budget::WhenUsedUp,
     price::Dollars,
     query::{EventFilter, SessionFilter},
@@ -57,6 +58,8 @@ pub struct CreateSession {
     pub spawned_by: Option<SessionId>,
     /// How long it may be silent.
     pub watchdogs: WatchdogLimits,
+    /// How pressing it is that it starts.
+    pub priority: Priority,
 }
 
 impl CreateSession {
@@ -79,6 +82,7 @@ impl CreateSession {
             ticket: None,
             spawned_by: None,
             watchdogs: WatchdogLimits::default(),
+            priority: Priority::default(),
         }
     }
 }

@@ -287,6 +287,8 @@ mod tests {
             last_seq: 12_345,
             schema_version: 1,
             memory_held_by: "cgroup v2".to_owned(),
+            waiting_sessions: 0,
+            disk: None,
         }
     }
 

@@ -20,7 +20,7 @@ use crate::{
     screen, words,
 };
 
-/// Below this much free space the store is at risk.
+/// Below this much free space the store is at risk, where no daemon says how much it keeps free.
 const FREE_LEAST: u64 = 1 << 30;
 
 #[derive(Debug, Args)]
@@ -62,9 +62,11 @@ struct DoctorForm {
 pub(crate) async fn run(app: &App, _: DoctorArgs) -> Result<u8, Failure> {
     let home = app.home()?;
     let mut findings = Vec::new();
+    let mut least = FREE_LEAST;
     match app.client().await {
         Ok(client) => {
             let status = client.status().await?;
+            least = status.disk.map_or(least, |disk| disk.least);
             findings.extend(daemon(app.program.version, &status));
             findings.extend(campaigns(&client).await?);
         }
@@ -76,7 +78,7 @@ pub(crate) async fn run(app: &App, _: DoctorArgs) -> Result<u8, Failure> {
         }
         Err(failure) => return Err(failure),
     }
-    findings.push(disk(&home));
+    findings.push(disk(&home, least));
     findings.push(sandbox(&trial::try_sandbox(&app.program.path)));
     findings.push(Finding::new(Verdict::Ok, "script", "built in, needs no key"));
     findings.push(git());
@@ -149,7 +151,7 @@ fn sandbox(readiness: &Readiness) -> Finding {
     }
 }
 
-fn disk(home: &Home) -> Finding {
+fn disk(home: &Home, least: u64) -> Finding {
     let state = home.state();
     match rustix::fs::statvfs(state) {
         Ok(facts) => {
@@ -157,8 +159,9 @@ fn disk(home: &Home) -> Finding {
             let text = format!("{} free in {}", words::bytes(free), state.display());
             if facts.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY) {
                 Finding::new(Verdict::Fail, "disk", format!("{} is mounted read-only", state.display()))
-            } else if free < FREE_LEAST {
-                Finding::new(Verdict::Warn, "disk", format!("only {text}"))
+            } else if free < least {
+                let text = format!("only {text}, {} stay free: nothing new starts", words::bytes(least));
+                Finding::new(Verdict::Warn, "disk", text).fix("ostler du")
             } else {
                 Finding::new(Verdict::Ok, "disk", text)
             }

@@ -113,8 +113,12 @@ impl List for Sessions<'_> {
         let table = sessions::table(&rows, words::now());
         let (status, today) = tokio::join!(self.client.status(), today(self.app, self.client));
         let status = status.ok();
+        let disk = status.as_ref().and_then(|status| status.disk).filter(|disk| disk.is_short());
         let beside = Beside {
             today: today.ok(),
+            disk: disk.map(|disk| {
+                format!("disk nearly full, {} free: nothing new starts (ostler du)", words::bytes(disk.free))
+            }),
             halted: status.as_ref().and_then(|status| status.halt.as_ref()).map(|halt| {
                 let word = if halt.freeze { "frozen" } else { "halted" };
                 format!("{word} by {}: ostler halt --release", halt.by.0)

@@ -99,6 +99,8 @@ pub(crate) struct Beside {
     pub(crate) today: Option<Today>,
     /// Why everything stands still.
     pub(crate) halted: Option<String>,
+    /// Why nothing new starts.
+    pub(crate) disk: Option<String>,
     /// How to see what is not shown.
     pub(crate) more: Option<String>,
 }
@@ -129,6 +131,7 @@ pub(crate) fn summary(rows: &[&Session], beside: &Beside) -> Line {
     let today = beside.today.map(|today| today.words());
     Line::joined([
         Line::toned(Tone::Bad, beside.halted.as_deref().unwrap_or_default()),
+        Line::toned(Tone::Bad, beside.disk.as_deref().unwrap_or_default()),
         need_you,
         part(count(&|session| session.status == Status::Working), Tone::Good, "working"),
         part(
@@ -234,12 +237,15 @@ mod tests {
         let beside = Beside {
             today: Some(Today { paid: Dollars(7_670_000), tokens: 182_400, ..Today::default() }),
             halted: None,
+            disk: None,
             more: Some("older ones: ostler ls -a".to_owned()),
         };
         let fleet = testing::fleet();
         assert_snapshot!(summary(&fleet.iter().collect::<Vec<_>>(), &beside).show(&Look::plain(None)));
         let halted = Beside { halted: Some("halted by ann".to_owned()), ..Beside::default() };
         assert_snapshot!(summary(&[], &halted).show(&Look::plain(None)), @"halted by ann");
+        let full = Beside { disk: Some("disk nearly full (ostler du)".to_owned()), ..Beside::default() };
+        assert_snapshot!(summary(&[], &full).show(&Look::plain(None)), @"disk nearly full (ostler du)");
     }
 
     #[test]

@@ -66,6 +66,7 @@ pub(crate) fn session(n: u32, name: &str) -> Session {
         last_activity_at: None,
         updated_at: ago(1),
         session_seq: 12,
+        priority: Default::default(),
     }
 }
 

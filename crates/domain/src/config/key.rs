@@ -61,6 +61,7 @@ const fn key(name: &'static str, kind: Kind, default: &'static str) -> Key {
 pub const KEYS: &[Key] = &[
     key("provider", Kind::Text, "the only one that passes"),
     key("orphan_grace", Kind::Span, "for ever"),
+    key("idle_stop", Kind::Text, "30m"),
     key("watchdog.start", Kind::Span, "60s"),
     key("watchdog.first_output", Kind::Span, "120s"),
     key("watchdog.silent", Kind::Span, "10m"),
@@ -68,6 +69,9 @@ pub const KEYS: &[Key] = &[
     key("watchdog.retries", Kind::Span, "10m"),
     key("watchdog.rung", Kind::Span, "60s"),
     key("limits.tape", Kind::Bytes, "4294967296"),
+    key("limits.sessions", Kind::Number, "none"),
+    key("limits.free_memory", Kind::Bytes, "a sixteenth, at most 1GiB"),
+    key("limits.free_disk", Kind::Bytes, "a fiftieth, at most 1GiB"),
     key("limits.resume_after_rate_limit", Kind::Switch, "true"),
     key("approvals.limit", Kind::Span, "12h"),
     key("sandbox.run_agents_unconfined_on_this_machine", Kind::Switch, "false"),
@@ -78,6 +82,9 @@ pub const KEYS: &[Key] = &[
     key("webhook.secret_env", Kind::Text, "none"),
     key("webhook.details", Kind::Switch, "false"),
 ];
+
+/// Settings beside those of providers that a running daemon asks for again.
+const READ_ANEW: [&str; 4] = ["provider", "limits.sessions", "limits.free_memory", "limits.free_disk"];
 
 const PROVIDERS: &str = "providers";
 const PRESETS_AT: [&str; 2] = ["network", "presets"];
@@ -118,7 +125,7 @@ pub fn find(words: &[String]) -> Result<Place, UnknownKey> {
         _ => {
             let typed = words.join(".");
             let known = KEYS.iter().find(|key| key.name == typed);
-            known.map(|key| place(key.kind, key.name == "provider")).ok_or_else(|| unknown(&typed))
+            known.map(|key| place(key.kind, READ_ANEW.contains(&key.name))).ok_or_else(|| unknown(&typed))
         }
     }
 }
@@ -145,6 +152,7 @@ fn of_provider(name: &str, rest: &[&str]) -> Result<Kind, UnknownKey> {
     check_provider(name)?;
     match rest {
         ["args"] => Ok(Kind::List),
+        ["sessions"] => Ok(Kind::Number),
         ["env", variable] if !variable.is_empty() => Ok(Kind::Text),
         [field] if *field != "env" && Settings::KEYS.contains(field) => Ok(Kind::Text),
         _ => {
@@ -226,7 +234,7 @@ mod tests {
     fn defaults_are_those_that_hold() {
         let usual = Config::default();
         let default = |name: &str| KEYS.iter().find(|key| key.name == name).unwrap().default;
-        let micros = |text: &str| u64::try_from(super::super::parse_span(text).unwrap().as_micros()).unwrap();
+        let micros = |text: &str| u64::try_from(crate::time::span(text).unwrap().as_micros()).unwrap();
         let limits = usual.watchdogs();
         for (name, holds) in [
             ("watchdog.start", limits.start_us),

@@ -3,16 +3,18 @@
 
 mod key;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
 
 use serde::{Deserialize, Deserializer, de::Error};
 
 use crate::{
-    limits::{APPROVAL_WAITS, HOOK_TIME},
+    admission::MachineLimits,
+    limits::{APPROVAL_WAITS, HOOK_TIME, IDLE_STOP},
     notice::{Hook, Occasion, SecretPlace, Webhook},
-    policy,
+    policy::{self, IdleStop},
     provider::Settings,
     session::WatchdogLimits,
+    time::span,
 };
 
 pub use key::{KEYS, Key, Kind, Place, UnknownKey, check_provider, find};
@@ -30,6 +32,8 @@ pub struct Config {
     provider: Option<String>,
     /// How long an agent may live without a daemon; absent, for ever.
     orphan_grace: Option<Span>,
+    /// How long an idle session keeps its process.
+    idle_stop: Option<Idle>,
     hooks: Vec<HookSettings>,
     webhook: Option<WebhookSettings>,
 }
@@ -126,6 +130,11 @@ struct Watchdogs {
 struct Limits {
     /// Bytes a session's tape may have.
     tape: Option<u64>,
+    /// Sessions that run at once; further ones wait.
+    sessions: Option<NonZeroU32>,
+    /// Memory and disk that stay free: with less, nothing new starts.
+    free_memory: Option<Size>,
+    free_disk: Option<Size>,
     /// Whether a turn that failed of the model's rate limit goes on when that ends.
     resume_after_rate_limit: Option<bool>,
 }
@@ -185,22 +194,42 @@ struct Span(Duration);
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        parse_span(&text)
+        span(&text)
             .map(Span)
             .ok_or_else(|| D::Error::custom(format!("\"{text}\" is no span of time, such as 90s, 10m or 2h")))
     }
 }
 
-fn parse_span(text: &str) -> Option<Duration> {
-    let unit_at = text.find(|c: char| !c.is_ascii_digit())?;
-    let (number, unit) = text.split_at(unit_at);
-    let number: u64 = number.parse().ok()?;
-    match unit {
-        "ms" => Some(Duration::from_millis(number)),
-        "s" => Some(Duration::from_secs(number)),
-        "m" => Some(Duration::from_secs(number.checked_mul(60)?)),
-        "h" => Some(Duration::from_secs(number.checked_mul(3_600)?)),
-        _ => None,
+/// `30m`, or `never`.
+#[derive(Debug, Clone, Copy)]
+struct Idle(IdleStop);
+
+impl<'de> Deserialize<'de> for Idle {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let wrong = || D::Error::custom(format!("\"{text}\" is neither a span such as 30m or 2h, nor never"));
+        IdleStop::parse(&text).map(Idle).ok_or_else(wrong)
+    }
+}
+
+/// Bytes, as a number or as `2GiB`.
+#[derive(Debug, Clone, Copy)]
+struct Size(u64);
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Bytes(u64),
+            Text(String),
+        }
+        match Written::deserialize(deserializer)? {
+            Written::Bytes(bytes) => Ok(Size(bytes)),
+            Written::Text(text) => policy::size(&text)
+                .map(Size)
+                .ok_or_else(|| D::Error::custom(format!("\"{text}\" is no size, such as 512MiB or 2GiB"))),
+        }
     }
 }
 
@@ -272,6 +301,18 @@ impl Config {
         self.limits.resume_after_rate_limit.unwrap_or(true)
     }
 
+    pub fn idle_stop(&self) -> IdleStop {
+        self.idle_stop.map_or(IdleStop::after(IDLE_STOP), |Idle(limit)| limit)
+    }
+
+    pub fn admission(&self) -> MachineLimits {
+        MachineLimits {
+            sessions: self.limits.sessions.map(NonZeroU32::get),
+            free_memory: self.limits.free_memory.map(|Size(bytes)| bytes),
+            free_disk: self.limits.free_disk.map(|Size(bytes)| bytes),
+        }
+    }
+
     pub fn tape_bytes(&self) -> Option<u64> {
         self.limits.tape
     }
@@ -323,7 +364,25 @@ mod tests {
 
     #[test]
     fn spans_have_units() {
-        assert_eq!(parse_span("90s"), Some(Duration::from_secs(90)));
-        assert_eq!((parse_span("90"), parse_span("m"), parse_span("1d")), (None, None, None));
+        assert_eq!(
+            (span("90s"), span("1d")),
+            (Some(Duration::from_secs(90)), Some(Duration::from_secs(86_400)))
+        );
+        assert_eq!((span("90"), span("m"), span("1w")), (None, None, None));
+    }
+
+    #[test]
+    fn limits_of_sessions_are_read() {
+        let read = |text: &str| toml::from_str::<Config>(text).map_err(|error| error.to_string());
+        let limits = "[limits]\nsessions = 60\nfree_disk = \"2GiB\"\nfree_memory = 0\n";
+        let config = read(&format!("idle_stop = \"2h\"\n{limits}")).unwrap();
+        assert_eq!(config.idle_stop(), IdleStop::after(Duration::from_secs(7_200)));
+        let said = MachineLimits { sessions: Some(60), free_memory: Some(0), free_disk: Some(2 << 30) };
+        assert_eq!(config.admission(), said);
+        assert_eq!(read("idle_stop = \"never\"").unwrap().idle_stop(), IdleStop::Never);
+        assert_eq!(Config::default().idle_stop(), IdleStop::after(Duration::from_secs(1_800)));
+        for wrong in ["[limits]\nsessions = 0", "[limits]\nfree_disk = \"much\"", "idle_stop = \"soon\""] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
     }
 }

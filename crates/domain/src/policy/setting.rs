@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use super::{Compat, NetMode, PRESETS, Policy, preset};
+use super::{Compat, IdleStop, NetMode, PRESETS, Policy, preset};
 use crate::{
     approval::Rule, budget::CampaignBudget, config::check_provider, confinement::Protect, text::one_line,
 };
@@ -37,6 +37,7 @@ pub(super) const KEYS: &[Key] = &[
     key("limits.pids", "512"),
     key("limits.tmp", "512MiB"),
     key("limits.shm", "64MiB"),
+    key("limits.sessions", "none beyond the machine's"),
     key("ptrace", "off"),
     key("protect_tooling", "existing"),
     key("compat", "none"),
@@ -44,6 +45,7 @@ pub(super) const KEYS: &[Key] = &[
     key("budget", "none"),
     key("provider", "the machine's, else the only one that passes"),
     key("model", "the provider's"),
+    key("idle_stop", "the machine's: 30m, or what config.toml says"),
 ];
 
 /// Longest list and longest value: a policy is read by people.
@@ -144,6 +146,12 @@ impl Policy {
             }
             "limits.pids" => {
                 policy.limits.pids = setting.word(count, "a number of processes from 8 to 100000")?
+            }
+            "limits.sessions" => {
+                policy.limits.sessions = setting.word(slots, "a number of sessions from 1 to 100000")?
+            }
+            "idle_stop" => {
+                policy.idle_stop = setting.word(IdleStop::parse, "a span such as 30m or 2h, or never")?
             }
             "ptrace" => policy.ptrace = setting.word(switch, "on, off")?,
             "protect_tooling" => policy.protect_tooling = setting.word(protect, "existing, always, off")?,
@@ -384,6 +392,10 @@ fn count(text: &str) -> Option<u64> {
     text.parse().ok().filter(|count| (8..=100_000).contains(count))
 }
 
+fn slots(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|count| (1..=100_000).contains(count))
+}
+
 fn switch(text: &str) -> Option<bool> {
     match text {
         "on" | "true" => Some(true),
@@ -464,6 +476,9 @@ mod tests {
             "model=two words",
             "budget=5usd/week",
             "budget+=5usd/day",
+            "limits.sessions=0",
+            "idle_stop=soon",
+            "idle_stop=0s",
             "env+=HTTPS_PROXY",
             "commands+=/bin/sh",
             "colour=red",
@@ -480,6 +495,9 @@ mod tests {
             "budget=25usd/day",
             "provider=acp:opencode",
             "model=anthropic/claude-sonnet-5",
+            "limits.sessions=4",
+            "idle_stop=2h",
+            "idle_stop=never",
             "hide+=*.tfstate",
             "env+=EDITOR",
         ];

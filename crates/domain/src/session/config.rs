@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     CampaignId, ConversationId, Name, Policy, SessionId,
+    admission::Priority,
     budget::{Budget, WhenUsedUp},
     limits,
 };
@@ -112,6 +113,12 @@ pub struct Config {
     /// How long its agent's questions wait for a person; then they are denied.
     #[serde(default = "approval_limit")]
     pub approval_us: u64,
+    /// How pressing it is that it starts.
+    #[serde(default, skip_serializing_if = "Priority::is_usual")]
+    pub priority: Priority,
+    /// How long its process is kept when it has nothing to do; absent, for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_stop_us: Option<u64>,
 }
 
 /// How long questions wait where nobody says otherwise.

@@ -70,6 +70,8 @@ pub enum Input {
     Watchdog(Watchdog),
     /// The session's own time limit passed.
     TimedOut,
+    /// It may have been idle for as long as it may.
+    IdledOut,
     /// A question may have waited too long.
     ApprovalsDue,
     /// How the campaign stands against its budget.
@@ -164,6 +166,8 @@ pub enum StopRule {
     TurnEnded,
     /// The agent said that its work is done.
     Done,
+    /// Nobody has said anything to it for as long as its process is kept for that.
+    Idle,
     Timeout,
     Budget,
     /// The start watchdog: the agent never became ready.
@@ -181,7 +185,7 @@ impl StopRule {
         match self {
             StopRule::Stop | StopRule::Restart => Outcome::Stopped,
             StopRule::Kill | StopRule::Halt => Outcome::Killed,
-            StopRule::TurnEnded | StopRule::Done => Outcome::Done,
+            StopRule::TurnEnded | StopRule::Done | StopRule::Idle => Outcome::Done,
             StopRule::Timeout => Outcome::Timeout,
             StopRule::Budget => Outcome::Budget,
             StopRule::StartWatchdog | StopRule::ProviderAuth => Outcome::FailedStart,
@@ -199,6 +203,7 @@ impl StopRule {
             StopRule::Stop
             | StopRule::TurnEnded
             | StopRule::Done
+            | StopRule::Idle
             | StopRule::Timeout
             | StopRule::Budget
             | StopRule::Restart => Ladder::Orderly,

@@ -115,6 +115,10 @@ fn sentence(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
             StopRule::Done => {
                 format!("The agent said that its work is done, and was stopped in an orderly way{rung}.")
             }
+            StopRule::Idle => format!(
+                "Idle for {}: the agent was stopped in an orderly way{rung}; the next message wakes it.",
+                span(state.created.config.idle_stop_us)
+            ),
             StopRule::Timeout => format!(
                 "Stopped because its time limit of {} passed{rung}.",
                 span(state.created.config.timeout_us)

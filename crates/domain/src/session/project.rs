@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Desired, Outcome, Phase, Restart, Sandbox, State, state::Place};
 use crate::{
     CampaignId, ConversationId, Name, SessionId, Time, Usage,
+    admission::Priority,
     event::{AskKind, Process, ToolCall},
     price::Cost,
     text::one_line,
@@ -185,6 +186,9 @@ pub struct View {
     pub last_activity_at: Option<Time>,
     pub updated_at: Time,
     pub session_seq: u64,
+    /// How pressing it is that it starts.
+    #[serde(default, skip_serializing_if = "Priority::is_usual")]
+    pub priority: Priority,
 }
 
 /// How much of the last completion a row keeps; the event has it whole.
@@ -358,6 +362,7 @@ impl State {
             last_activity_at: self.last_activity_at,
             updated_at: self.updated_at,
             session_seq: self.session_seq,
+            priority: created.config.priority,
         }
     }
 }

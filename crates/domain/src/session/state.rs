@@ -1,8 +1,12 @@
 //! What a session's events add up to.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
-use super::{Created, Ended, Intake, Ledger, StopRequested, Watchdog, WatchdogRung, project::Doing};
+use super::{
+    Attention, Created, Ended, Intake, Ledger, Link, StopRequested, Watchdog, WatchdogRung, project::Doing,
+};
 use crate::{
     ApprovalId, Budget, Message, Mode, Time, Usage,
     budget::Used,
@@ -422,6 +426,15 @@ impl State {
             && self.messages.is_empty()
             && self.created.config.resumes_after_limit
             && self.rate_limit.as_ref().is_some_and(|limit| limit.until.is_some())
+    }
+
+    /// When its process is no longer kept for a next message; none while it has something to do, or waits for somebody.
+    pub fn idles_until(&self) -> Option<Time> {
+        let limit = Duration::from_micros(self.created.config.idle_stop_us?);
+        let is_idle = self.phase == Phase::Live
+            && self.attention(Link::Attached) == Some(Attention::Idle)
+            && self.messages.is_empty();
+        is_idle.then(|| self.idle_since.max(self.phase_since).plus(limit))
     }
 
     /// Says whether the process tree is to stand still.

@@ -2,6 +2,7 @@
 
 use ostler_domain::{
     Budget, Event, Kind, Reason, Refusal, Usage,
+    admission::Standing,
     budget::WhenUsedUp,
     call::{Call, Reply},
     event::{AskKind, By, StopReason},
@@ -287,7 +288,10 @@ fn a_halt_kills_or_freezes_and_holds_what_has_not_started() {
     let mut life = Life::plain();
     life.request(Request::Halt { freeze: false }).request(Request::Start);
     assert_eq!((life.state.phase(), life.effects.len()), (Phase::Created, 0));
+    assert_eq!(Standing::of(&life.state), Standing::Aside, "it takes nobody's place in the line");
     life.request(Request::ReleaseHalt);
+    assert_eq!(Standing::of(&life.state), Standing::Waits);
+    life.request(Request::Start);
     assert_eq!(life.effects, [Effect::Spawn { attempt: 1 }]);
     life.request(Request::Halt { freeze: true });
     assert_eq!(

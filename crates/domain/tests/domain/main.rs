@@ -2,10 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod admission;
 mod answers;
 mod any;
 mod approvals;
 mod fuzzed;
+mod idle;
 mod life;
 mod models_and_forks;
 mod money;

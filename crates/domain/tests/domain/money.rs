@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ostler_domain::{
     Budget, Event, Kind, Reason, Usage,
+    admission::Standing,
     budget::{CampaignBudget, Used, WhenUsedUp},
     event::{By, StopReason, UsageRecorded},
     price::{Dollars, Price, PriceBook},
@@ -226,8 +227,11 @@ fn a_session_of_a_used_up_campaign_waits_to_be_started() {
     purse.request(Request::Start).unwrap();
     assert_eq!(purse.state.phase(), Phase::Created);
     assert!(purse.state.view().evidence.contains("campaign shop"), "{}", purse.state.view().evidence);
+    assert_eq!(Standing::of(&purse.state), Standing::Aside);
     purse.campaign("5usd/day", 120);
-    assert_eq!(purse.state.phase(), Phase::Starting);
+    assert_eq!(Standing::of(&purse.state), Standing::Waits);
+    purse.request(Request::Start).unwrap();
+    assert_eq!(Standing::of(&purse.state), Standing::Runs);
 }
 
 #[test]

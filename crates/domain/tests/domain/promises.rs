@@ -104,6 +104,7 @@ fn input_of_every_sort_exists() {
         | Input::Watchdog(_)
         | Input::ApprovalsDue
         | Input::TimedOut
+        | Input::IdledOut
         | Input::Refused(_)
         | Input::LimitEnded
         | Input::Campaign(_) => true,

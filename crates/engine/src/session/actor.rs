@@ -4,11 +4,13 @@ use std::{collections::VecDeque, path::PathBuf, sync::Arc, time::Duration};
 
 use ostler_domain::{
     CampaignId, Refusal, SessionId,
+    admission::Standing,
     event::By,
     gateway::Allowance,
     limits::{ACTOR_INBOX, TAPE_BATCH_BYTES},
     session::{
-        AgentRequest, CampaignUse, Context, Effect, Input, Report, Request, Restart, State, View, decide,
+        AgentRequest, CampaignUse, Context, Effect, Input, Phase, Report, Request, Restart, State, View,
+        decide,
     },
 };
 use ostler_providers::{Provider, Say};
@@ -46,6 +48,8 @@ pub(crate) enum Command {
         done: Option<RequestReply>,
         reply: Reply,
     },
+    /// The session's turn to start has come.
+    Start,
     /// A keeper said that it is ready, or that it is not.
     KeeperUp {
         attempt: u32,
@@ -121,6 +125,8 @@ pub(crate) struct Actor {
     pub(super) snapshot_seq: u64,
     /// Up to here closed segments were compressed.
     pub(super) tidied: u64,
+    /// Where the line of those who wait to start has it.
+    pub(super) place: (Standing, Phase),
     /// No tape is read before this moment: the last commit failed.
     pub(super) not_before: Option<Instant>,
 }
@@ -137,6 +143,7 @@ impl Actor {
         let intake = open_intake(&dir, provider.as_ref(), &loaded)?;
         let (commands, inbox) = mpsc::channel(ACTOR_INBOX);
         let next_input_no = loaded.last_input_no + 1;
+        let place = (Standing::of(&loaded.state), loaded.state.phase());
         Ok(Self {
             id,
             dir,
@@ -155,6 +162,7 @@ impl Actor {
             handle: Handle { campaign, commands, attached: Arc::default(), gone: Arc::default() },
             snapshot_seq: 0,
             tidied: 0,
+            place,
             not_before: None,
             shared,
         })
@@ -168,6 +176,7 @@ impl Actor {
     pub(crate) async fn run(mut self) {
         self.begin().await;
         while !(self.state.is_ended() && self.commits.is_empty()) {
+            self.take_place();
             // Before every wait: what made the tape grow may have been said before anybody listened.
             self.take_in().await;
             let now = self.shared.clock.now();
@@ -195,6 +204,7 @@ impl Actor {
         }
         self.leave().await;
         self.shared.sessions.forget(&self.id);
+        self.shared.line.leave(&self.id);
         if !matches!(self.state.view().restart, Some(Restart::At(_))) {
             self.shared.keys.forget(self.id);
         }
@@ -212,6 +222,7 @@ impl Actor {
             Due::TimedOut => Input::TimedOut,
             Due::LimitEnded => Input::LimitEnded,
             Due::Approvals => Input::ApprovalsDue,
+            Due::IdledOut => Input::IdledOut,
         };
         self.decided(input, &context).await;
         self.timers.rearm(&self.state, &context.now);
@@ -220,6 +231,7 @@ impl Actor {
     async fn command(&mut self, command: Command) -> std::ops::ControlFlow<()> {
         match command {
             Command::Request { request, by, done, reply } => self.requested(request, by, done, reply).await,
+            Command::Start => self.start().await,
             Command::KeeperUp { attempt, result } => self.keeper_up(attempt, result).await,
             Command::Remask { paths } => self.remask(paths).await,
             Command::Spending(asked) => drop(asked.send(self.spending().await)),

@@ -6,6 +6,7 @@
 use std::{future::pending, sync::atomic::Ordering, time::Duration};
 
 use ostler_domain::{
+    admission::Standing,
     call::{CallLine, Reply},
     event::{By, Leftover},
     gateway::Allowance,
@@ -83,13 +84,12 @@ impl Actor {
             Phase::Created => {
                 // There is no keeper to be detached from.
                 self.handle.attached.store(true, Ordering::Release);
-                let context = self.shared.context();
                 let halt = self.shared.halt.borrow().clone();
-                let (request, by) = match halt {
-                    Some(halt) => (Request::Halt { freeze: halt.freeze }, halt.by),
-                    None => (Request::Start, By::ostler()),
-                };
-                self.decided(Input::Request(request, by), &context).await;
+                if let Some(halt) = halt {
+                    let context = self.shared.context();
+                    let request = Request::Halt { freeze: halt.freeze };
+                    self.decided(Input::Request(request, halt.by), &context).await;
+                }
             }
             Phase::Starting | Phase::Live => {
                 // Whoever halted everything meant those too that were not found yet.
@@ -104,6 +104,25 @@ impl Actor {
             Phase::Stopping => self.find_keeper().await,
             Phase::Ended => {}
         }
+    }
+
+    /// Tells the line of those who wait to start where this session stands now.
+    pub(super) fn take_place(&mut self) {
+        let place = (Standing::of(&self.state), self.state.phase());
+        // Who has ended leaves when that is durable: no list ever shows more than there may be.
+        if place != self.place && !self.state.is_ended() {
+            self.place = place;
+            self.shared.line.moved(&self.id, place.0, place.1);
+        }
+    }
+
+    /// The session's turn has come. One that is held by now steps aside instead.
+    pub(super) async fn start(&mut self) {
+        self.place = (Standing::Runs, Phase::Starting);
+        let context = self.shared.context();
+        self.decided(Input::Request(Request::Start, By::ostler()), &context).await;
+        // It has no share of its campaign's budget while it waits.
+        self.shared.accounts.changed(self.handle.campaign);
     }
 
     /// Starts a keeper without waiting for it.

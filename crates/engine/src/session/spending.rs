@@ -21,6 +21,8 @@ pub(crate) enum Held {
     InReach,
     /// With a keeper that cannot be told: so much of it may still be used.
     OutOfReach(Amount),
+    /// Nowhere: it waits to start, and needs none yet.
+    Nothing,
     /// A daemon before this one gave it, and what of it was used is not read yet.
     Unknown,
 }
@@ -55,7 +57,9 @@ impl Actor {
         self.settle().await;
         let used = self.state.used(&self.shared.prices.current());
         self.is_caught_up |= self.keeping.is_linked() && self.intake.offset() >= self.keeping.tape_end();
-        let held = if !self.is_caught_up {
+        let held = if self.state.phase() == Phase::Created {
+            Held::Nothing
+        } else if !self.is_caught_up {
             Held::Unknown
         } else if self.keeping.is_linked() || self.state.process().is_none() {
             Held::InReach

@@ -32,6 +32,8 @@ pub(super) enum Due {
     /// A question has waited too long.
     Approvals,
     LimitEnded,
+    /// It has been idle for as long as it may.
+    IdledOut,
 }
 
 impl Timers {
@@ -66,6 +68,9 @@ impl Timers {
         if state.limit_ends().is_some_and(|until| until <= now.wall) && !state.is_frozen() {
             return Some(Due::LimitEnded);
         }
+        if state.idles_until().is_some_and(|until| until <= now.wall) {
+            return Some(Due::IdledOut);
+        }
         let armed = self.armed?;
         (now.since_boot.saturating_sub(armed.since) >= armed.limit).then_some(Due::Watchdog(armed.watchdog))
     }
@@ -78,7 +83,12 @@ impl Timers {
             self.armed.map(|armed| armed.limit.saturating_sub(now.since_boot.saturating_sub(armed.since)));
         let approval = approval_deadlines(state).map(|deadline| deadline.remaining(now)).min();
         let limit = state.limit_ends().map(|until| until.since(now.wall)).filter(|_| !state.is_frozen());
-        [deadline, watchdog, approval, limit].into_iter().flatten().min().map(|span| span.min(LONGEST_SLEEP))
+        let idle = state.idles_until().map(|until| until.since(now.wall));
+        [deadline, watchdog, approval, limit, idle]
+            .into_iter()
+            .flatten()
+            .min()
+            .map(|span| span.min(LONGEST_SLEEP))
     }
 }
 

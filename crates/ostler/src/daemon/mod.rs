@@ -105,6 +105,7 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
             let path = home.config_toml();
             ProviderSettings::new(move || config::read(&path))
         },
+        idle_stop: config.idle_stop(),
         prices_json: home.config().join("prices.json"),
     };
     let engine = Engine::start(options, clock, program).await?;

@@ -24,6 +24,7 @@ mod hidden;
 mod io_errors;
 mod life;
 mod login;
+mod many;
 mod model;
 mod money;
 mod network;

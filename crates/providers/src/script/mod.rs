@@ -50,6 +50,11 @@ impl Provider for Script {
         NetMode::None
     }
 
+    /// A few lines of JSON.
+    fn usual_memory(&self) -> u64 {
+        16 * 1024 * 1024
+    }
+
     fn stop_ladder(&self) -> Vec<Rung> {
         default_ladder(limits::STOP_RUNG)
     }

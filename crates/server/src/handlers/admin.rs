@@ -54,6 +54,8 @@ impl AdminService for Served {
             last_seq: status.stats.events,
             schema_version: status.schema_version,
             memory_held_by: status.memory_held_by.to_owned(),
+            waiting_sessions: status.waiting,
+            disk: Some(rows::disk_room(status.disk)),
         };
         Ok(Response::new(to_proto::node_status(&status)))
     }

@@ -231,5 +231,6 @@ fn new_session(wanted: wish::CreateSession) -> NewSession {
         ticket: wanted.ticket,
         spawned_by: wanted.spawned_by,
         watchdogs,
+        priority: wanted.priority,
     }
 }

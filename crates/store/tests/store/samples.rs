@@ -102,6 +102,8 @@ pub(crate) fn created(n: u64) -> Created {
             watchdogs: WatchdogLimits::default(),
             resumes_after_limit: true,
             approval_us: ostler_domain::session::approval_limit(),
+            priority: Default::default(),
+            idle_stop_us: None,
         },
         sandbox: Sandbox::Off,
         policy: Default::default(),

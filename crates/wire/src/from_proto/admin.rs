@@ -7,8 +7,8 @@ use crate::{
     enums::from,
     pb,
     reply::{
-        CheckNews, DaemonStopping, Finding, Halt, HaltState, NodeStatus, Progress, StoreSizes, UsageRow,
-        UsageSums,
+        CheckNews, DaemonStopping, DiskRoom, Finding, Halt, HaltState, NodeStatus, Progress, StoreSizes,
+        UsageRow, UsageSums,
     },
 };
 
@@ -27,7 +27,13 @@ pub fn node_status(status: pb::GetStatusResponse) -> Result<NodeStatus> {
         store: store_sizes(required(status.store, "store")?),
         last_seq: status.last_seq,
         schema_version: status.schema_version,
+        waiting_sessions: status.waiting_sessions,
+        disk: status.disk.map(disk_room),
     })
+}
+
+pub fn disk_room(disk: pb::DiskRoom) -> DiskRoom {
+    DiskRoom { free: disk.free_bytes, total: disk.total_bytes, least: disk.least_bytes }
 }
 
 pub fn halt_state(halt: pb::HaltState) -> Result<HaltState> {

@@ -19,8 +19,8 @@ use ostler_domain::{
 
 pub use self::{admin::*, event::*, provider::*, request::*, session::*};
 pub use crate::enums::from::{
-    answer, approve, ask_kind, attention, desired, mode, on_budget, outcome, phase, receipt, restart_policy,
-    severity, status, stop_rule, usage_by,
+    answer, approve, ask_kind, attention, desired, mode, on_budget, outcome, phase, priority, receipt,
+    restart_policy, severity, status, stop_rule, usage_by,
 };
 use crate::{InvalidField, pb};
 

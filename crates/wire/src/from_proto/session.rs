@@ -66,6 +66,7 @@ pub fn view(session: pb::Session) -> Result<View> {
         last_activity_at: optional_time(session.last_activity_time, "last_activity_time")?,
         updated_at: required_time(session.updated_time, "updated_time")?,
         session_seq: session.session_seq,
+        priority: or_default(session.priority, "priority", from::priority)?,
     })
 }
 

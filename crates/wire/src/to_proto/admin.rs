@@ -5,8 +5,8 @@ use crate::{
     enums::to,
     pb,
     reply::{
-        CheckNews, DaemonStopping, Finding, Halt, HaltState, NodeStatus, Progress, StoreSizes, UsageRow,
-        UsageSums,
+        CheckNews, DaemonStopping, DiskRoom, Finding, Halt, HaltState, NodeStatus, Progress, StoreSizes,
+        UsageRow, UsageSums,
     },
 };
 
@@ -25,7 +25,13 @@ pub fn node_status(status: &NodeStatus) -> pb::GetStatusResponse {
         store: Some(store_sizes(status.store)),
         last_seq: status.last_seq,
         schema_version: status.schema_version,
+        waiting_sessions: status.waiting_sessions,
+        disk: status.disk.map(disk_room),
     }
+}
+
+pub fn disk_room(disk: DiskRoom) -> pb::DiskRoom {
+    pb::DiskRoom { free_bytes: disk.free, total_bytes: disk.total, least_bytes: disk.least }
 }
 
 pub fn halt_state(halt: &HaltState) -> pb::HaltState {

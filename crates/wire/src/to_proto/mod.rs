@@ -12,8 +12,8 @@ use ostler_domain::{Time, campaign::Campaign};
 
 pub use self::{admin::*, event::*, provider::*, request::*, session::*};
 pub use crate::enums::to::{
-    answer, approve, ask_kind, attention, desired, mode, on_budget, outcome, phase, receipt, restart_policy,
-    severity, status, stop_rule, usage_by,
+    answer, approve, ask_kind, attention, desired, mode, on_budget, outcome, phase, priority, receipt,
+    restart_policy, severity, status, stop_rule, usage_by,
 };
 use crate::pb;
 

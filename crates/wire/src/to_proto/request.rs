@@ -43,6 +43,7 @@ pub fn create_session(request: CreateSession, id: RequestId) -> pb::CreateSessio
         spawned_by: request.spawned_by.map(String::from),
         watchdogs: Some(watchdogs(request.watchdogs)),
         keys: BTreeMap::new(),
+        priority: to::priority(request.priority).into(),
     }
 }
 

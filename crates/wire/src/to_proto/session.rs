@@ -58,6 +58,7 @@ pub fn view(view: &View) -> pb::Session {
         last_activity_time: view.last_activity_at.map(time),
         updated_time: Some(time(view.updated_at)),
         session_seq: view.session_seq,
+        priority: to::priority(view.priority).into(),
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use ostler_domain::{
     ApprovalId, Budget, CampaignId, ConversationId, Event, Kind, Message, MessageId, Name, NodeId, Now,
     Policy, Recorded, SessionId, Time, Usage,
+    admission::Priority,
     approval::Applied,
     budget::WhenUsedUp,
     campaign::{Campaign, Root},
@@ -19,8 +20,8 @@ use ostler_domain::{
 };
 use ostler_wire::{
     reply::{
-        Answered, Approval, Delivery, Finding, Halt, HaltState, NodeStatus, Progress, Received, Severity,
-        StoreSizes, UnknownEvent, UsageBy, UsageRow,
+        Answered, Approval, Delivery, DiskRoom, Finding, Halt, HaltState, NodeStatus, Progress, Received,
+        Severity, StoreSizes, UnknownEvent, UsageBy, UsageRow,
     },
     request::{AddCampaign, CreateSession, GetUsage, ListEvents, Place, ResumeSession, SendMessage},
 };
@@ -162,6 +163,7 @@ impl Dice {
             StopRule::Restart,
             StopRule::ProviderAuth,
             StopRule::Done,
+            StopRule::Idle,
         ];
         Obituary {
             sentence: self.text(),
@@ -217,6 +219,7 @@ impl Dice {
             last_activity_at: self.maybe(Self::time),
             updated_at: self.time(),
             session_seq: self.number(),
+            priority: self.of(Priority::ALL),
         }
     }
 
@@ -371,6 +374,12 @@ impl Dice {
             state_dir: self.text(),
             live_sessions: self.number(),
             memory_held_by: self.text(),
+            waiting_sessions: self.number(),
+            disk: self.maybe(|dice| DiskRoom {
+                free: dice.number(),
+                total: dice.number(),
+                least: dice.number(),
+            }),
             detached_sessions: self.number(),
             halt: self.maybe(Self::halt_state),
             store: StoreSizes { database_bytes, search_bytes, sessions },
@@ -422,6 +431,7 @@ impl Dice {
             timeout: self.maybe(|dice| Duration::from_micros(dice.micros())),
             restart: self.restart_policy(),
             approve: self.of(&[Approve::Ask, Approve::All, Approve::Nobody, Approve::Policy]),
+            priority: self.of(Priority::ALL),
             ends_with_turn: self.yes(),
             environment: self.some(|dice| (dice.text(), dice.text())).into_iter().collect(),
             provider_config: self.some(|dice| (dice.text(), dice.text())).into_iter().collect(),

@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use ostler_client::{AddCampaign, Campaign, Client, CreateSession, Session};
 use ostler_domain::{
     Budget, Name, Reason, Refusal,
+    admission::Priority,
     budget::{Amount, WhenUsedUp},
     session::{Approve, RestartPolicy},
 };
@@ -66,6 +67,9 @@ pub(crate) struct RunArgs {
     /// Whether a new session replaces it when it ends: never, on-failure, always
     #[arg(long, value_parser = restart_policy, default_value = "never", value_name = "WHEN")]
     restart: RestartPolicy,
+    /// How pressing it is that it starts, where others wait too: low, normal, high
+    #[arg(long, value_parser = priority, default_value = "normal", value_name = "WORD")]
+    priority: Priority,
     /// Set an environment variable of the agent
     #[arg(long, value_parser = parse::variable, value_name = "NAME=VALUE")]
     env: Vec<(String, String)>,
@@ -90,6 +94,10 @@ enum ApproveMode {
 
 fn restart_policy(text: &str) -> Result<RestartPolicy, String> {
     RestartPolicy::parse(text).ok_or_else(|| format!("\"{text}\" is none of never, on-failure, always"))
+}
+
+fn priority(text: &str) -> Result<Priority, String> {
+    Priority::parse(text).ok_or_else(|| format!("\"{text}\" is none of low, normal, high"))
 }
 
 pub(crate) async fn run(app: &App, args: RunArgs) -> Result<u8, Failure> {
@@ -151,6 +159,7 @@ fn request(app: &App, args: &RunArgs, campaign: &Campaign, prompt: Option<String
         environment: args.env.iter().cloned().collect(),
         provider_config: args.config.iter().cloned().collect(),
         ticket: args.ticket.clone(),
+        priority: args.priority,
         ..CreateSession::new(campaign.id.to_string(), args.provider.as_deref().unwrap_or_default())
     }
 }

@@ -4,7 +4,10 @@
 use std::time::Duration;
 
 use ostler_client::{AnswerApproval, Campaign, Client, Received, Session, Watched, query::EventFilter};
-use ostler_domain::{Event, Reason, Refusal, session::Approve};
+use ostler_domain::{
+    Event, Reason, Refusal,
+    session::{Approve, Status},
+};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{super::answer, header, story::Story};
@@ -44,6 +47,10 @@ struct Stream<'a> {
     asked: Option<Asked>,
     /// Stop, detach or continue was asked, and not yet answered.
     menu: bool,
+    /// Its turn to start has come.
+    has_started: bool,
+    /// What it waits for, where that was said to who does not see it change.
+    said_why: bool,
 }
 
 /// What is followed, and how far.
@@ -76,6 +83,8 @@ pub(super) async fn follow(
         waits: matches!(wanted.approve, Approve::Ask | Approve::Policy),
         asked: None,
         menu: false,
+        has_started: false,
+        said_why: false,
     };
     let mut signals = Signals::catch()?;
     let filter = EventFilter { session: Some(session.id), ..EventFilter::default() };
@@ -90,7 +99,7 @@ pub(super) async fn follow(
             },
             asked = signals.next() => stream.asked_to_end(asked).await?,
             line = stream.typed.next() => stream.typed(line).await?,
-            _ = seconds.tick() => stream.show_running(),
+            _ = seconds.tick() => stream.show_running().await,
         };
         if let Then::Detach = then {
             return detach(ui, session);
@@ -123,6 +132,7 @@ impl Stream<'_> {
             ui.flush()?;
         }
         let Received::Known(recorded) = &received else { return Ok(Then::GoOn) };
+        self.has_started |= matches!(&recorded.event, Event::SessionStarting(_));
         let earlier = self.story.take(&recorded.event);
         earlier.iter().for_each(|text| self.show(&Told::said(text)));
         match &recorded.event {
@@ -163,14 +173,29 @@ impl Stream<'_> {
         told.lines(&Line::of("  "), ui.err_look().width).iter().for_each(|line| ui.remark(line));
     }
 
-    fn show_running(&self) -> Then {
-        if !self.menu && self.questions.is_empty() {
+    async fn show_running(&mut self) -> Then {
+        if !self.has_started {
+            self.show_waiting().await;
+        } else if !self.menu && self.questions.is_empty() {
             match self.teller.running(words::now()) {
                 Some(line) => self.app.ui.show_meanwhile(line),
                 None => self.app.ui.clear_transient(),
             }
         }
         Then::GoOn
+    }
+
+    /// Says what a session that has not started waits for: on a terminal as it changes, else once.
+    async fn show_waiting(&mut self) {
+        let ui = &self.app.ui;
+        let session = self.client.session(&self.session.id.to_string()).await;
+        let Some(session) = session.ok().filter(|session| session.status == Status::Created) else { return };
+        let line = Line::new().faint("  ").plain(&session.evidence);
+        if ui.terminals().stderr_is_terminal {
+            ui.show_meanwhile(line);
+        } else if !std::mem::replace(&mut self.said_why, true) {
+            ui.remark(&line);
+        }
     }
 
     /// Shows the question that is to be answered now.

@@ -72,6 +72,12 @@ pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision
         Input::Exited(exit) => ending::decide(&mut draft, &exit),
         Input::Watchdog(watchdog) => draft.watchdog(watchdog),
         Input::TimedOut => draft.stop(StopRule::Timeout, By::ostler()),
+        Input::IdledOut => {
+            // It may have been told something meanwhile.
+            if state.idles_until().is_some_and(|until| until <= context.now.wall) {
+                draft.stop(StopRule::Idle, By::ostler());
+            }
+        }
         Input::ApprovalsDue => approval::time_out(&mut draft),
         Input::Campaign(campaign) => money::campaign(&mut draft, &campaign),
     }

@@ -46,12 +46,10 @@ pub(super) fn decide(draft: &mut Draft<'_>, request: Request, by: By) -> Result<
     Ok(())
 }
 
-/// After something that held the session is gone: start it, or say what waits.
+/// After something that held the session is gone: say what waits. One that has not started is in the line again, and
+/// starts when its turn comes.
 pub(super) fn go_on(draft: &mut Draft<'_>) {
-    match draft.state.phase() {
-        Phase::Created => draft.start(),
-        _ => draft.deliver(),
-    }
+    draft.deliver();
 }
 
 fn prompt(draft: &mut Draft<'_>, message: Message, by: By) -> Result<(), Refusal> {

@@ -1,0 +1,190 @@
+//! More sessions than there is room for: all are accepted, and worked off in order.
+
+use std::{fs, process::Stdio, time::Duration};
+
+use ostler_client::{Client, CreateSession};
+use ostler_domain::{
+    admission::Priority,
+    query::{Page, Scope, SessionFilter},
+    session::{Attention, Outcome, Status, StopRule, View},
+};
+use ostler_testkit::{TestHome, scenario};
+use serde_json::json;
+
+use crate::OSTLER;
+
+async fn home_with(config: &str) -> TestHome {
+    let home = TestHome::new(OSTLER);
+    fs::create_dir_all(home.home.config()).unwrap();
+    fs::write(home.home.config_toml(), config).unwrap();
+    home.begin().await;
+    home
+}
+
+/// A session that works for a long time.
+async fn busy(client: &Client, name: &str, priority: Priority) -> View {
+    let mut wanted = CreateSession::new("shop", "script");
+    wanted.name = Some(name.parse().unwrap());
+    wanted.priority = priority;
+    wanted.initial_message = Some(scenario::of(vec![json!({ "sleep_ms": 600_000 })]));
+    client.create_session(wanted).await.unwrap()
+}
+
+async fn waits(home: &TestHome, name: &str, says: &str) {
+    home.reaches(name, says, |view| view.status == Status::Created && view.evidence == says).await;
+}
+
+async fn works(home: &TestHome, name: &str) {
+    home.reaches(name, "its work", |view| view.status == Status::Working).await;
+}
+
+#[tokio::test]
+async fn who_is_beyond_the_limit_waits_in_a_line_that_outlives_the_daemon() {
+    let home = home_with("[limits]\nsessions = 2\n").await;
+    let client = home.client().await;
+    for (name, priority) in [
+        ("one", Priority::Normal),
+        ("two", Priority::Normal),
+        ("three", Priority::Normal),
+        ("four", Priority::Low),
+        ("five", Priority::High),
+    ] {
+        busy(&client, name, priority).await;
+    }
+    works(&home, "one").await;
+    works(&home, "two").await;
+    let line = async || {
+        waits(&home, "five", "waits for a slot (2 of 2; 1st in line)").await;
+        waits(&home, "three", "waits for a slot (2 of 2; 2nd in line)").await;
+        waits(&home, "four", "waits for a slot (2 of 2; 3rd in line)").await;
+    };
+    line().await;
+    let shown = String::from_utf8(home.run(&["ls"]).stdout).unwrap();
+    assert!(shown.contains("CREATED") && shown.contains("waits for a slot (2 of 2; 1st in line)"), "{shown}");
+    let shown = String::from_utf8(home.run(&["show", "four"]).stdout).unwrap();
+    assert!(shown.contains("waits for a slot (2 of 2; 3rd in line)"), "{shown}");
+    home.kill_daemon();
+    let client = home.start().await;
+    line().await;
+    works(&home, "one").await;
+    // A slot that is freed is the next one's.
+    client.stop_session("one", true).await.unwrap();
+    works(&home, "five").await;
+    waits(&home, "three", "waits for a slot (2 of 2; 1st in line)").await;
+    // Who is paused before it starts takes nobody's place, and has its own again later.
+    client.pause_session("three").await.unwrap();
+    waits(&home, "four", "waits for a slot (2 of 2; 1st in line)").await;
+    client
+        .resume_session(ostler_client::ResumeSession { who: "three".to_owned(), ..Default::default() })
+        .await
+        .unwrap();
+    waits(&home, "four", "waits for a slot (2 of 2; 2nd in line)").await;
+    // Paused and idle ones keep what they have.
+    client.pause_session("five").await.unwrap();
+    waits(&home, "three", "waits for a slot (2 of 2; 1st in line)").await;
+    // Whoever is ended in the line leaves it; and more room is taken as soon as it is given.
+    client.stop_session("three", false).await.unwrap();
+    waits(&home, "four", "waits for a slot (2 of 2; 1st in line)").await;
+    fs::write(home.home.config_toml(), "[limits]\nsessions = 3\n").unwrap();
+    works(&home, "four").await;
+    let status = client.status().await.unwrap();
+    assert_eq!((status.waiting_sessions, status.live_sessions), (0, 3));
+}
+
+#[tokio::test]
+async fn campaigns_and_providers_have_slots_of_their_own() {
+    let home = home_with("[providers.script]\nsessions = 2\n").await;
+    let client = home.client().await;
+    let set = home.run(&["campaign", "set", "shop", "limits.sessions=1"]);
+    assert!(set.status.success(), "{}", String::from_utf8_lossy(&set.stderr));
+    busy(&client, "one", Priority::Normal).await;
+    busy(&client, "two", Priority::Normal).await;
+    works(&home, "one").await;
+    waits(&home, "two", "waits for a slot in shop (1 of 1; 1st in line)").await;
+    assert!(home.run(&["campaign", "set", "shop", "limits.sessions="]).status.success());
+    works(&home, "two").await;
+    busy(&client, "three", Priority::Normal).await;
+    waits(&home, "three", "waits for a slot of script (2 of 2; 1st in line)").await;
+}
+
+#[tokio::test]
+async fn short_of_memory_or_disk_nothing_new_starts_and_the_rest_goes_on() {
+    let home = home_with("[limits]\nfree_memory = \"1024TiB\"\n").await;
+    let client = home.client().await;
+    busy(&client, "one", Priority::Normal).await;
+    busy(&client, "two", Priority::Normal).await;
+    works(&home, "one").await;
+    let wait = |what: &'static str| {
+        move |view: &View| view.status == Status::Created && view.evidence.starts_with(what)
+    };
+    home.reaches("two", "memory to be short", wait("waits for memory (")).await;
+    fs::write(home.home.config_toml(), "[limits]\nfree_disk = \"1024TiB\"\n").unwrap();
+    home.reaches("two", "the disk to be short", wait("waits for disk space (")).await;
+    works(&home, "one").await;
+    let footer = String::from_utf8(home.run(&["ls"]).stderr).unwrap();
+    assert!(footer.contains("nothing new starts (ostler du)"), "{footer}");
+    let doctor = String::from_utf8(home.run(&["doctor"]).stdout).unwrap();
+    assert!(doctor.contains("nothing new starts") && doctor.contains("ostler du"), "{doctor}");
+    fs::write(home.home.config_toml(), "").unwrap();
+    works(&home, "two").await;
+}
+
+#[tokio::test]
+async fn an_idle_session_ends_done_and_the_next_message_wakes_it() {
+    let home = home_with("idle_stop = \"1s\"\n").await;
+    let client = home.client().await;
+    let created = home.session(&client, "hello").await;
+    let view = home.ended(&created.id.to_string()).await;
+    let rule = view.obituary.as_ref().and_then(|obituary| obituary.rule);
+    assert_eq!((view.outcome, rule), (Some(Outcome::Done), Some(StopRule::Idle)));
+    let sent = client.send_message(ostler_client::SendMessage {
+        who: created.name.to_string(),
+        text: "again".to_owned(),
+        mode: Default::default(),
+    });
+    let sent = sent.await.unwrap();
+    assert!(sent.woke);
+    assert_eq!(sent.session.continues, Some(created.id));
+    home.ended(&sent.session.id.to_string()).await;
+    // A campaign's word counts before the machine's.
+    assert!(home.run(&["campaign", "set", "shop", "idle_stop=never"]).status.success());
+    let kept = home.session(&client, "hello").await;
+    home.reaches(&kept.id.to_string(), "idleness", |view| view.attention == Some(Attention::Idle)).await;
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    assert_eq!(client.session(&kept.id.to_string()).await.unwrap().outcome, None);
+}
+
+#[tokio::test]
+async fn two_hundred_at_once_are_accepted_and_worked_off() {
+    const MANY: usize = 200;
+    const SLOTS: usize = 25;
+    let home = home_with(&format!("idle_stop = \"1s\"\n[limits]\nsessions = {SLOTS}\n")).await;
+    let client = home.client().await;
+    let mut starting: Vec<_> = (0..MANY)
+        .map(|n| {
+            let name = format!("agent-{n}");
+            let mut command = home.command(&["run", "-d", "-q", "-p", "script", "--name", &name, "hello"]);
+            command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    for run in &mut starting {
+        assert!(run.wait().unwrap().success());
+    }
+    let count = async |filter: SessionFilter| {
+        client.sessions(&filter, Page::of(1_000, None)).await.unwrap().rows.len()
+    };
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(180);
+    let unended = || SessionFilter { scope: Scope::NotEnded, ..SessionFilter::default() };
+    loop {
+        let rows = client.sessions(&unended(), Page::of(1_000, None)).await.unwrap().rows;
+        let running = rows.iter().filter(|view| view.status != Status::Created).count();
+        assert!(running <= SLOTS, "{running} run at once");
+        if rows.is_empty() {
+            break;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "{} have not ended", rows.len());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let done = SessionFilter { outcomes: vec![Outcome::Done], ..SessionFilter::default() };
+    assert_eq!(count(done).await, MANY);
+}
