@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::confined::Ended;
 use crate::scene::{HOSTS_OWN, SCRATCH, Scene};
-use crate::stage::Stage;
+use crate::stage::{GIT_LINKS, Stage};
 use crate::sys;
 
 /// Files that were there from the start, as they have to stay.
@@ -192,7 +192,10 @@ fn scratch(stage: &Stage, found: &mut Vec<String>) -> io::Result<()> {
         if mode & 0o6000 != 0 && !metadata.is_symlink() {
             found.push(format!("{} has mode {:o}", path.display(), mode & 0o7777));
         }
-        if metadata.is_symlink() && path.components().any(|part| part.as_os_str() == ".git") {
+        let is_ours = GIT_LINKS.iter().any(|(link, target)| {
+            path == stage.scene.in_root(link) && fs::read_link(path).is_ok_and(|now| now == Path::new(target))
+        });
+        if metadata.is_symlink() && !is_ours && path.components().any(|part| part.as_os_str() == ".git") {
             found.push(format!("{} is a link, which git on the host follows", path.display()));
         }
         if [libc::S_IFBLK, libc::S_IFCHR].contains(&(mode & FILE_KINDS)) {

@@ -57,6 +57,10 @@ const HIDDEN: [&str; 11] = [
     "config/credentials.json",
 ];
 
+/// Links that git follows, as they must stay.
+pub(crate) const GIT_LINKS: [(&str, &str); 2] =
+    [("linked/.git", "../hop"), (".git/hooks/pre-push", "../../scripts/push.sh")];
+
 fn random() -> io::Result<String> {
     let mut bytes = [0_u8; 12];
     io::Read::read_exact(&mut File::open("/dev/urandom")?, &mut bytes)?;
@@ -93,6 +97,22 @@ fn campaign(root: &Path, outside: &Path, secret: &str) -> io::Result<()> {
     git(root, &["worktree", "add", "-q", "--detach", "tree"])?;
     fs::create_dir_all(root.join("nested/library"))?;
     git(&root.join("nested/library"), &["init", "-q", "--template=", "-b", "main"])?;
+    git(root, &["init", "-q", "--template=", "--bare", "store"])?;
+    git(root, &["init", "-q", "--template=", "-b", "main", "linked"])?;
+    if root.join("linked/.git").exists() {
+        fs::rename(root.join("linked/.git"), root.join("elsewhere"))?;
+        symlink("elsewhere", root.join("hop"))?;
+        for (link, target) in GIT_LINKS {
+            fs::create_dir_all(root.join(link).parent().unwrap_or(root))?;
+            symlink(target, root.join(link))?;
+        }
+    }
+    git(root, &["config", "include.path", "../tools/one.conf"])?;
+    write(&root.join("tools/one.conf"), "[include]\npath = two.conf\n", 0o644)?;
+    write(&root.join("tools/two.conf"), "[core]\nhooksPath = .githooks\n", 0o644)?;
+    write(&root.join(".githooks/pre-commit"), "#!/bin/sh\n", 0o755)?;
+    write(&root.join("tree/.githooks/post-commit"), "#!/bin/sh\n", 0o755)?;
+    write(&root.join("scripts/push.sh"), "#!/bin/sh\n", 0o755)?;
     write(&root.join(".git/hooks/pre-commit.sample"), "#!/bin/sh\n", 0o755)?;
     write(&root.join(".git/info/attributes"), "", 0o644)
 }

@@ -76,6 +76,34 @@ pub(super) const ALL: &[Attempt] = &[
         }
         Said::Tried("they were made, and are gone afterwards".to_owned())
     }),
+    harmless("git/included", "change what git's configuration brings in by ways", |scene| {
+        any([
+            way("a file", replace(scene, "tools/one.conf")),
+            way("one that it names", replace(scene, "tools/two.conf")),
+            way("their directory", said(fs::rename(scene.in_root("tools"), scene.scratch("tools")))),
+            way("hooks that it names", replace(scene, ".githooks/pre-commit")),
+            way("the same of a work tree", replace(scene, "tree/.githooks/post-commit")),
+        ])
+    }),
+    harmless("git/hook-target", "change what a hook that is a link leads to", |scene| {
+        any([
+            way("file", replace(scene, "scripts/push.sh")),
+            way("directory", said(fs::rename(scene.in_root("scripts"), scene.scratch("scripts")))),
+        ])
+    }),
+    harmless("git/bare", "change a bare repository's configuration, or leave a hook in it", |scene| {
+        any([
+            way("config", replace(scene, "store/config")),
+            way("hook", said(fs::write(scene.in_root("store/hooks/update"), "#!/bin/sh\n"))),
+            way("all", said(fs::rename(scene.in_root("store"), scene.scratch("store")))),
+        ])
+    }),
+    harmless("git/by-a-link", "change a repository that a .git leads to by two links", |scene| {
+        any([
+            way("config", replace(scene, "elsewhere/config")),
+            way("all", said(fs::rename(scene.in_root("elsewhere"), scene.scratch("elsewhere")))),
+        ])
+    }),
     harmless("git/submodules", "name other submodules", |scene| replace(scene, ".gitmodules")),
     harmless("git/editor", "change the editor's tasks", |scene| {
         any([

@@ -42,6 +42,9 @@ pub(super) const ALL: &[Attempt] = &[
             way("target", read(scene.in_root("config/registry.txt"))),
         ])
     }),
+    harmless("hidden/move-target", "move what a link with a hidden name leads to", |scene| {
+        said(fs::rename(scene.in_root("config"), scene.scratch("config")))
+    }),
     harmless("hidden/rename", "give a hidden file another name", |scene| {
         let name = scene.scratch("renamed.txt");
         match fs::rename(scene.in_root(".env"), &name) {
