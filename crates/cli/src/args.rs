@@ -78,7 +78,19 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("MONEY", &["cost", "price", "usage"]),
     (
         "MACHINE",
-        &["config", "events", "exec", "daemon", "service", "db", "completion", "man", "version", "help"],
+        &[
+            "config",
+            "events",
+            "exec",
+            "daemon",
+            "service",
+            "db",
+            "du",
+            "completion",
+            "man",
+            "version",
+            "help",
+        ],
     ),
 ];
 

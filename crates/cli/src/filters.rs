@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use ostler_client::Client;
+use ostler_client::{Client, Session};
 use ostler_domain::{
     Time,
     query::{Scope, SessionFilter},
@@ -32,7 +32,7 @@ pub(crate) struct Filters {
     #[arg(long)]
     pub(crate) provider: Option<String>,
     /// With this model
-    #[arg(long)]
+    #[arg(short, long)]
     pub(crate) model: Option<String>,
     /// In one of these states, e.g. WORKING,FAILED
     #[arg(long, value_delimiter = ',', value_parser = status)]
@@ -49,7 +49,7 @@ pub(crate) struct Filters {
     /// Of this ticket
     #[arg(long)]
     pub(crate) ticket: Option<String>,
-    /// Created since: 2h (ago), today, 2026-01-31
+    /// Created since: 2h (ago), today, 2026-01-31; with --attention or --needs-me, so since then
     #[arg(long, value_parser = parse::moment, value_name = "WHEN")]
     pub(crate) since: Option<Time>,
     /// Created before
@@ -61,6 +61,33 @@ pub(crate) struct Filters {
 }
 
 impl Filters {
+    /// All of them, as the command line knows them.
+    pub(crate) const IDS: [&'static str; 12] = [
+        "campaign",
+        "agent",
+        "provider",
+        "model",
+        "status",
+        "attention",
+        "outcome",
+        "chain",
+        "ticket",
+        "since",
+        "until",
+        "needs_me",
+    ];
+
+    /// Whether it is about what sessions are doing, so that `--since` is about that too.
+    fn is_about_attention(&self) -> bool {
+        self.needs_me || !self.attention.is_empty()
+    }
+
+    /// Says whether a session has been what is asked for long enough: `--attention idle --since 2h` means those that have
+    /// been idle for two hours.
+    pub(crate) fn has_lasted(&self, session: &Session) -> bool {
+        !self.is_about_attention() || self.since.is_none_or(|since| session.attention_since <= since)
+    }
+
     /// Says whether anything in particular is asked for.
     pub(crate) fn is_any(&self) -> bool {
         let Self {
@@ -125,7 +152,7 @@ impl Filters {
             statuses: self.status.clone(),
             attention,
             outcomes: self.outcome.clone(),
-            since: self.since,
+            since: self.since.filter(|_| !self.is_about_attention()),
             until: self.until,
             ..SessionFilter::default()
         })
@@ -160,6 +187,24 @@ mod tests {
         assert_eq!(attention("Idle"), Ok(Attention::Idle));
         assert_eq!(outcome("OOM"), Ok(Outcome::Oom));
         assert!(status("gone").unwrap_err().contains("STOPPED"));
+    }
+
+    #[test]
+    fn all_filters_are_known_by_name() {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            filters: Filters,
+        }
+        let line = <Line as clap::CommandFactory>::command();
+        let ids: Vec<_> = line.get_arguments().map(|arg| arg.get_id().as_str()).collect();
+        assert_eq!(ids, Filters::IDS);
+        let line = <Line as clap::Parser>::parse_from(["x", "--attention", "idle", "--since", "2h"]);
+        let mut session = crate::testing::fleet().remove(2);
+        session.attention_since = words::now();
+        assert!(!line.filters.has_lasted(&session));
+        session.attention_since = words::now().minus(Duration::from_secs(3 * 3_600));
+        assert!(line.filters.has_lasted(&session));
     }
 
     #[test]

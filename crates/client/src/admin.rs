@@ -3,7 +3,7 @@
 use ostler_wire::{
     from_proto,
     pb::{self, admin_service_client::AdminServiceClient as Service},
-    reply::{CheckNews, DaemonStopping, Halt, NodeStatus, Progress, UsageSums},
+    reply::{CheckNews, DaemonStopping, DiskUse, Halt, NodeStatus, Progress, UsageSums},
     request::GetUsage,
     to_proto,
 };
@@ -16,6 +16,13 @@ impl Client {
         let answer =
             self.ask(async |channel| Service::new(channel).get_status(pb::GetStatusRequest {}).await).await?;
         Ok(from_proto::node_status(answer)?)
+    }
+
+    /// Looks through the state directory for what takes the space, with so many of the largest sessions.
+    pub async fn disk_use(&self, limit: u32) -> Result<DiskUse, Error> {
+        let request = pb::GetDiskUseRequest { limit };
+        let answer = self.ask(async |channel| Service::new(channel).get_disk_use(request).await).await?;
+        Ok(from_proto::disk_use(answer)?)
     }
 
     /// Stops all agents at once, by freezing or by killing them, and lets none start until the halt is released.

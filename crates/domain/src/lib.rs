@@ -37,6 +37,7 @@ pub mod refusal;
 pub mod secret;
 pub mod service;
 pub mod session;
+pub mod space;
 pub mod text;
 pub mod time;
 pub mod trace;

@@ -4,8 +4,11 @@ use ostler_domain::{
     Message, Mode,
     event::By,
     query::{UsageBy, UsageSum},
+    space::{OfCampaign, OfSession, Part, Taken},
 };
-use ostler_engine::{ApprovalRow, ApprovalState, BackupProgress, DiskRoom, Finding, Halt, MessageRow};
+use ostler_engine::{
+    ApprovalRow, ApprovalState, BackupProgress, DiskRoom, DiskUse, Finding, Halt, MessageRow,
+};
 use ostler_wire::reply;
 
 pub(crate) fn approval(row: ApprovalRow) -> reply::Approval {
@@ -35,6 +38,34 @@ pub(crate) fn approval(row: ApprovalRow) -> reply::Approval {
 
 pub(crate) fn disk_room(disk: DiskRoom) -> reply::DiskRoom {
     reply::DiskRoom { free: disk.free, total: disk.total, least: disk.least }
+}
+
+pub(crate) fn disk_use(used: DiskUse) -> reply::DiskUse {
+    let part = |(part, taken): (Part, Taken)| reply::PartUse {
+        part: part.as_str().to_owned(),
+        bytes: taken.bytes,
+        files: taken.files,
+    };
+    let campaign = |of: OfCampaign| reply::CampaignUse {
+        campaign: of.campaign,
+        sessions: of.sessions,
+        tapes: of.tapes,
+        homes: of.homes,
+    };
+    let session = |of: OfSession| reply::SessionUse {
+        id: of.id,
+        name: of.name,
+        campaign: of.campaign,
+        has_ended: of.has_ended,
+        tape: of.tape,
+        home: of.home,
+    };
+    reply::DiskUse {
+        disk: disk_room(used.disk),
+        parts: used.parts.into_iter().map(part).collect(),
+        campaigns: used.campaigns.into_iter().map(campaign).collect(),
+        sessions: used.sessions.into_iter().map(session).collect(),
+    }
 }
 
 pub(crate) fn delivery(row: MessageRow) -> reply::Delivery {

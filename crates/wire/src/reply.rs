@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use ostler_domain::{
-    ApprovalId, ConversationId, Message, MessageId, NodeId, Receipt, Recorded, SessionId, Time, Usage,
+    ApprovalId, CampaignId, ConversationId, Message, MessageId, Name, NodeId, Receipt, Recorded, SessionId,
+    Time, Usage,
     approval::Applied,
     event::{Answer, AskKind, By},
     price::Dollars,
@@ -217,6 +218,60 @@ pub struct NodeStatus {
     pub waiting_sessions: u64,
     /// The disk that the state is on; absent, an older daemon does not say.
     pub disk: Option<DiskRoom>,
+}
+
+/// What takes the space in the state directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiskUse {
+    /// The disk that it is on.
+    pub disk: DiskRoom,
+    /// All of it, by what it is.
+    pub parts: Vec<PartUse>,
+    /// Tapes and homes by campaign, the largest first.
+    pub campaigns: Vec<CampaignUse>,
+    /// The largest sessions.
+    pub sessions: Vec<SessionUse>,
+}
+
+/// One part of the state directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartUse {
+    /// What it is: `database`, `search`, `blobs`, `tapes`, `homes`, `logs` or `other`.
+    pub part: String,
+    /// Bytes that it takes on the disk.
+    pub bytes: u64,
+    /// Its files.
+    pub files: u64,
+}
+
+/// What a campaign's sessions take, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CampaignUse {
+    /// The campaign.
+    pub campaign: CampaignId,
+    /// Its sessions that take any.
+    pub sessions: u64,
+    /// Their tapes.
+    pub tapes: u64,
+    /// Their conversations' homes.
+    pub homes: u64,
+}
+
+/// What a session takes, in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionUse {
+    /// The session.
+    pub id: SessionId,
+    /// Its conversation's name.
+    pub name: Name,
+    /// Its campaign.
+    pub campaign: CampaignId,
+    /// Whether it has ended.
+    pub has_ended: bool,
+    /// Its tape.
+    pub tape: u64,
+    /// Its conversation's home; with the conversation's last session only.
+    pub home: u64,
 }
 
 /// What a disk has free, in bytes.

@@ -59,6 +59,7 @@ pub(crate) async fn run(app: &App, args: LsArgs) -> Result<u8, Failure> {
         filter,
         cursor: args.cursor,
         is_filtered: args.filters.is_any(),
+        filters: args.filters,
     };
     listing::run(app, Some(&client), &args.list, &list).await
 }
@@ -68,6 +69,7 @@ struct Sessions<'a> {
     client: &'a Client,
     filter: SessionFilter,
     is_filtered: bool,
+    filters: Filters,
     most: Option<u32>,
     cursor: Option<u64>,
 }
@@ -86,6 +88,7 @@ impl List for Sessions<'_> {
         let ask = async |page| self.client.sessions(&self.filter, page).await;
         let (found, names) = tokio::join!(Found::paged(self.most, self.cursor, ask), self.names());
         let (mut found, names) = (found?, names?);
+        found.rows.retain(|session| self.filters.has_lasted(session));
         // Stable: within a rank the newest stay first.
         found.rows.sort_by_key(row::rank);
         let of = |session: Session| Row { campaign: names.of(&session.campaign), session };

@@ -5,6 +5,7 @@ mod approval;
 mod attach;
 mod attack;
 mod campaign;
+mod chosen;
 mod completion;
 mod config;
 mod cost;
@@ -13,6 +14,7 @@ mod damage;
 mod db;
 mod demo;
 mod doctor;
+mod du;
 pub(crate) mod ended;
 mod events;
 mod exec;
@@ -114,6 +116,8 @@ pub(crate) enum Command {
     Service(service::ServiceArgs),
     /// The store: check, reindex, backup
     Db(db::DbArgs),
+    /// What takes the space on the disk: the record, tapes, homes
+    Du(du::DuArgs),
     /// Say that a part of the work begins, ends or fails
     Step(inside::StepArgs),
     /// Say how things stand
@@ -221,6 +225,7 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Exec(args) => exec::run(app, args).await,
         Command::Daemon(args) => daemon::run(app, args).await,
         Command::Db(args) => db::run(app, args).await,
+        Command::Du(args) => du::run(app, args).await,
         Command::Service(args) => service::run(app, args).await,
         Command::Search(args) => search::run(app, args).await,
         Command::Version(args) => version::run(app, &args),

@@ -2,18 +2,23 @@
 
 use clap::Args;
 
-use super::many::{self, Operands};
-use crate::{app::App, failure::Failure};
+use super::{
+    chosen::{Chosen, Deed},
+    many,
+};
+use crate::{app::App, exit_code, failure::Failure};
 
 #[derive(Debug, Args)]
 pub(crate) struct PauseArgs {
     #[command(flatten)]
-    operands: Operands,
+    chosen: Chosen,
 }
 
 pub(crate) async fn run(app: &App, args: PauseArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
-    many::each(app, &client, &args.operands, async |client, who| {
+    let deed = Deed { verb: "pause", done: "paused", of_the_ended: false };
+    let Some(operands) = args.chosen.sessions(app, &client, &deed).await? else { return Ok(exit_code::OK) };
+    many::each(app, &client, &operands, async |client, who| {
         Ok(("paused".to_owned(), client.pause_session(who).await?))
     })
     .await

@@ -4,26 +4,31 @@ use clap::Args;
 use ostler_client::{Client, ResumeSession, Session};
 use ostler_domain::budget::Amount;
 
-use super::many::{self, Operands};
-use crate::{app::App, failure::Failure, parse};
+use super::{
+    chosen::{Chosen, Deed},
+    many,
+};
+use crate::{app::App, exit_code, failure::Failure, parse};
 
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
-    operands: Operands,
+    chosen: Chosen,
     /// Allow this much in all, what is used included: 5usd, 500k, or both with a comma between them
     #[arg(long, value_parser = parse::budget, value_name = "AMOUNT")]
     budget: Option<Amount>,
     /// Let the tape become this large: 8GiB
     #[arg(long, value_parser = parse::bytes, value_name = "SIZE")]
     tape: Option<u64>,
-    /// Go on with this model
-    #[arg(short, long)]
-    model: Option<String>,
 }
 
 pub(crate) async fn run(app: &App, args: ResumeArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
+    let mut chosen = args.chosen;
+    // Here it is no filter: it is the model to go on with.
+    let model = chosen.filters.model.take();
+    let deed = Deed { verb: "resume", done: "resumed", of_the_ended: true };
+    let Some(operands) = chosen.sessions(app, &client, &deed).await? else { return Ok(exit_code::OK) };
     let raised = |session: &Session| ResumeSession {
         who: session.id.to_string(),
         max_tokens: args.budget.and_then(|amount| amount.tokens),
@@ -34,15 +39,15 @@ pub(crate) async fn run(app: &App, args: ResumeArgs) -> Result<u8, Failure> {
         let session = client.session(who).await?;
         // Nobody must know a session's state to pick a verb: what has ended goes on in a new session.
         if session.outcome.is_some() {
-            let fresh = client.restart_with_model(who, args.model.as_deref()).await?;
+            let fresh = client.restart_with_model(who, model.as_deref()).await?;
             let is_raised = args.budget.is_some() || args.tape.is_some();
             let fresh = if is_raised { client.resume_session(raised(&fresh)).await? } else { fresh };
             return Ok(("goes on".to_owned(), fresh));
         }
-        if let Some(model) = &args.model {
+        if let Some(model) = &model {
             client.set_model(who, model).await?;
         }
         Ok(("goes on".to_owned(), client.resume_session(raised(&session)).await?))
     };
-    many::each(app, &client, &args.operands, act).await
+    many::each(app, &client, &operands, act).await
 }

@@ -4,15 +4,16 @@ use clap::Args;
 use ostler_client::Client;
 
 use super::{
+    chosen::{Chosen, Deed},
     ended, interrupt,
     many::{self, Operands},
 };
-use crate::{app::App, failure::Failure, output::Line, words};
+use crate::{app::App, exit_code, failure::Failure, output::Line, words};
 
 #[derive(Debug, Args)]
 pub(crate) struct StopArgs {
     #[command(flatten)]
-    operands: Operands,
+    chosen: Chosen,
     /// End the turn only; the session stays
     #[arg(long, conflicts_with = "now")]
     turn: bool,
@@ -23,10 +24,12 @@ pub(crate) struct StopArgs {
 
 pub(crate) async fn run(app: &App, args: StopArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
+    let deed = Deed { verb: "stop", done: "stopped", of_the_ended: false };
+    let Some(operands) = args.chosen.sessions(app, &client, &deed).await? else { return Ok(exit_code::OK) };
     if args.turn {
-        return interrupt::interrupt(app, &client, &args.operands).await;
+        return interrupt::interrupt(app, &client, &operands).await;
     }
-    stop(app, &client, &args.operands, args.now).await
+    stop(app, &client, &operands, args.now).await
 }
 
 pub(super) async fn stop(app: &App, client: &Client, operands: &Operands, now: bool) -> Result<u8, Failure> {

@@ -188,3 +188,79 @@ async fn two_hundred_at_once_are_accepted_and_worked_off() {
     let done = SessionFilter { outcomes: vec![Outcome::Done], ..SessionFilter::default() };
     assert_eq!(count(done).await, MANY);
 }
+
+/// What a command said, and its exit code.
+fn said(home: &TestHome, args: &[&str]) -> (String, i32) {
+    let output = home.run(args);
+    let text =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    (text, output.status.code().unwrap())
+}
+
+#[tokio::test]
+async fn many_are_stopped_paused_and_resumed_by_what_they_have_in_common() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    for name in ["one", "two"] {
+        let mut wanted = CreateSession::new("shop", "script");
+        wanted.name = Some(name.parse().unwrap());
+        wanted.initial_message = Some("hello".to_owned());
+        client.create_session(wanted).await.unwrap();
+        let is_idle = |view: &View| view.attention == Some(Attention::Idle) && view.turns == 1;
+        home.reaches(name, "idleness", is_idle).await;
+    }
+    busy(&client, "busy", Priority::Normal).await;
+    works(&home, "busy").await;
+    // Nobody is there to ask, so nothing is done without a word for it.
+    let (text, code) = said(&home, &["stop", "--attention", "idle"]);
+    assert!(code == 2 && text.contains("2 sessions fit") && text.contains("-y"), "{code}: {text}");
+    let (text, code) = said(&home, &["stop", "--attention", "idle", "--dry-run"]);
+    assert!(
+        code == 0 && text.contains("2 sessions would be stopped") && text.contains("two"),
+        "{code}: {text}"
+    );
+    // Nobody has been idle for two hours.
+    let (text, code) = said(&home, &["stop", "--attention", "idle", "--since", "2h", "-y"]);
+    assert!(code == 0 && text.contains("No session fits."), "{code}: {text}");
+    let (text, code) = said(&home, &["stop", "one", "--attention", "idle", "-y"]);
+    assert!(code == 2 && text.contains("not both"), "{code}: {text}");
+    let (text, code) = said(&home, &["pause", "-C", "shop", "--status", "WORKING", "-y"]);
+    assert!(code == 0 && text.contains("busy"), "{code}: {text}");
+    home.reaches("busy", "its pause", |view| view.attention == Some(Attention::Paused)).await;
+    let (text, code) = said(&home, &["resume", "--attention", "paused", "-y"]);
+    assert!(code == 0 && text.contains("busy") && !text.contains("two"), "{code}: {text}");
+    works(&home, "busy").await;
+    let (text, code) = said(&home, &["stop", "--attention", "idle", "--since", "0s", "-y"]);
+    assert!(code == 0 && text.contains("one") && text.contains("two"), "{code}: {text}");
+    assert_eq!(client.session("one").await.unwrap().outcome, Some(Outcome::Stopped));
+    works(&home, "busy").await;
+}
+
+#[tokio::test]
+async fn what_takes_the_space_is_told_by_what_and_whose_it_is() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let steps =
+        vec![json!({"run": ["sh", "-c", "head -c 4000000 /dev/zero > ~/large"]}), scenario::say("done")];
+    let created = home.session(&client, &scenario::of(steps)).await;
+    home.reaches(&created.id.to_string(), "its turn", |view| {
+        view.turns == 1 && view.attention == Some(Attention::Idle)
+    })
+    .await;
+    let output = home.run(&["du", "--json"]);
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let session = &told["sessions"][0];
+    assert_eq!(session["session"], created.id.to_string());
+    assert!(session["home_bytes"].as_u64().unwrap() >= 4_000_000, "{told}");
+    assert!(session["tape_bytes"].as_u64().unwrap() > 0, "{told}");
+    assert_eq!(told["campaigns"][0]["campaign"], "shop");
+    let parts = told["parts"].as_array().unwrap();
+    let sum: u64 = parts.iter().map(|part| part["bytes"].as_u64().unwrap()).sum();
+    assert_eq!(told["total_bytes"].as_u64().unwrap(), sum);
+    for part in ["database", "tapes", "homes", "logs"] {
+        assert!(parts.iter().any(|known| known["part"] == part), "{part} is not in {told}");
+    }
+    assert!(told["free_bytes"].as_u64().unwrap() > 0);
+    let (text, code) = said(&home, &["du"]);
+    assert!(code == 0 && text.contains("homes") && text.contains("in all"), "{text}");
+}

@@ -4,7 +4,7 @@ use std::pin::Pin;
 
 use ostler_domain::{
     Refusal, Time,
-    query::{SessionFilter, UsageBy, UsageFilter},
+    query::{Page, SessionFilter, UsageBy, UsageFilter},
 };
 use ostler_engine::CheckDepth;
 use ostler_wire::{
@@ -58,6 +58,15 @@ impl AdminService for Served {
             disk: Some(rows::disk_room(status.disk)),
         };
         Ok(Response::new(to_proto::node_status(&status)))
+    }
+
+    async fn get_disk_use(
+        &self,
+        request: Request<pb::GetDiskUseRequest>,
+    ) -> Result<Response<pb::GetDiskUseResponse>, Status> {
+        let most = Page::of(request.get_ref().limit, None).limit;
+        let used = self.engine.disk_use(most as usize).await.map_err(refused)?;
+        Ok(Response::new(to_proto::disk_use(&rows::disk_use(used))))
     }
 
     async fn halt(&self, request: Request<pb::HaltRequest>) -> Result<Response<pb::HaltResponse>, Status> {

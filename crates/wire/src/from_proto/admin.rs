@@ -7,8 +7,8 @@ use crate::{
     enums::from,
     pb,
     reply::{
-        CheckNews, DaemonStopping, DiskRoom, Finding, Halt, HaltState, NodeStatus, Progress, StoreSizes,
-        UsageRow, UsageSums,
+        CampaignUse, CheckNews, DaemonStopping, DiskRoom, DiskUse, Finding, Halt, HaltState, NodeStatus,
+        PartUse, Progress, SessionUse, StoreSizes, UsageRow, UsageSums,
     },
 };
 
@@ -29,6 +29,39 @@ pub fn node_status(status: pb::GetStatusResponse) -> Result<NodeStatus> {
         schema_version: status.schema_version,
         waiting_sessions: status.waiting_sessions,
         disk: status.disk.map(disk_room),
+    })
+}
+
+pub fn disk_use(used: pb::GetDiskUseResponse) -> Result<DiskUse> {
+    Ok(DiskUse {
+        disk: disk_room(required(used.disk, "disk")?),
+        parts: used
+            .parts
+            .into_iter()
+            .map(|part| PartUse { part: part.part, bytes: part.bytes, files: part.files })
+            .collect(),
+        campaigns: used.campaigns.iter().map(campaign_use).collect::<Result<_>>()?,
+        sessions: used.sessions.iter().map(session_use).collect::<Result<_>>()?,
+    })
+}
+
+fn campaign_use(of: &pb::CampaignSpace) -> Result<CampaignUse> {
+    Ok(CampaignUse {
+        campaign: id(&of.campaign_id, "campaigns.campaign_id")?,
+        sessions: of.sessions,
+        tapes: of.tape_bytes,
+        homes: of.home_bytes,
+    })
+}
+
+fn session_use(of: &pb::SessionSpace) -> Result<SessionUse> {
+    Ok(SessionUse {
+        id: id(&of.session_id, "sessions.session_id")?,
+        name: id(&of.name, "sessions.name")?,
+        campaign: id(&of.campaign_id, "sessions.campaign_id")?,
+        has_ended: of.ended,
+        tape: of.tape_bytes,
+        home: of.home_bytes,
     })
 }
 

@@ -5,8 +5,8 @@ use crate::{
     enums::to,
     pb,
     reply::{
-        CheckNews, DaemonStopping, DiskRoom, Finding, Halt, HaltState, NodeStatus, Progress, StoreSizes,
-        UsageRow, UsageSums,
+        CampaignUse, CheckNews, DaemonStopping, DiskRoom, DiskUse, Finding, Halt, HaltState, NodeStatus,
+        Progress, SessionUse, StoreSizes, UsageRow, UsageSums,
     },
 };
 
@@ -27,6 +27,39 @@ pub fn node_status(status: &NodeStatus) -> pb::GetStatusResponse {
         schema_version: status.schema_version,
         waiting_sessions: status.waiting_sessions,
         disk: status.disk.map(disk_room),
+    }
+}
+
+pub fn disk_use(used: &DiskUse) -> pb::GetDiskUseResponse {
+    pb::GetDiskUseResponse {
+        disk: Some(disk_room(used.disk)),
+        parts: used
+            .parts
+            .iter()
+            .map(|part| pb::DiskPart { part: part.part.clone(), bytes: part.bytes, files: part.files })
+            .collect(),
+        campaigns: used.campaigns.iter().map(campaign_use).collect(),
+        sessions: used.sessions.iter().map(session_use).collect(),
+    }
+}
+
+fn campaign_use(of: &CampaignUse) -> pb::CampaignSpace {
+    pb::CampaignSpace {
+        campaign_id: of.campaign.to_string(),
+        sessions: of.sessions,
+        tape_bytes: of.tapes,
+        home_bytes: of.homes,
+    }
+}
+
+fn session_use(of: &SessionUse) -> pb::SessionSpace {
+    pb::SessionSpace {
+        session_id: of.id.to_string(),
+        name: of.name.to_string(),
+        campaign_id: of.campaign.to_string(),
+        ended: of.has_ended,
+        tape_bytes: of.tape,
+        home_bytes: of.home,
     }
 }
 

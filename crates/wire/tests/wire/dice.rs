@@ -20,8 +20,8 @@ use ostler_domain::{
 };
 use ostler_wire::{
     reply::{
-        Answered, Approval, Delivery, DiskRoom, Finding, Halt, HaltState, NodeStatus, Progress, Received,
-        Severity, StoreSizes, UnknownEvent, UsageBy, UsageRow,
+        Answered, Approval, CampaignUse, Delivery, DiskRoom, DiskUse, Finding, Halt, HaltState, NodeStatus,
+        PartUse, Progress, Received, SessionUse, Severity, StoreSizes, UnknownEvent, UsageBy, UsageRow,
     },
     request::{AddCampaign, CreateSession, GetUsage, ListEvents, Place, ResumeSession, SendMessage},
 };
@@ -360,6 +360,33 @@ impl Dice {
 
     fn halt_state(&mut self) -> HaltState {
         HaltState { freeze: self.yes(), by: By(self.text()), why: self.text(), since: self.time() }
+    }
+
+    pub(crate) fn disk_use(&mut self) -> DiskUse {
+        let (at, entropy) = self.entropy();
+        let campaign = CampaignId::new(at, entropy);
+        DiskUse {
+            disk: DiskRoom { free: self.number(), total: self.number(), least: self.number() },
+            parts: self.some(|dice| PartUse {
+                part: dice.text(),
+                bytes: dice.number(),
+                files: dice.number(),
+            }),
+            campaigns: self.some(|dice| CampaignUse {
+                campaign,
+                sessions: dice.number(),
+                tapes: dice.number(),
+                homes: dice.number(),
+            }),
+            sessions: self.some(|dice| SessionUse {
+                id: dice.session_id(),
+                name: "api-auth".parse().unwrap(),
+                campaign,
+                has_ended: dice.yes(),
+                tape: dice.number(),
+                home: dice.number(),
+            }),
+        }
     }
 
     pub(crate) fn node_status(&mut self) -> NodeStatus {

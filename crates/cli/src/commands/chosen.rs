@@ -1,0 +1,139 @@
+//! Sessions that are named, or that a filter finds. Whoever means many is told how many, and asked.
+
+use std::collections::HashSet;
+
+use clap::Args;
+use ostler_client::{Client, Session};
+use ostler_domain::{
+    Refusal,
+    query::{Scope, SessionFilter},
+};
+
+use super::many::Operands;
+use crate::{
+    app::App,
+    failure::Failure,
+    filters::Filters,
+    form::SessionForm,
+    input,
+    listing::{self, Found, Object},
+    output::Line,
+    screen::sessions,
+    words,
+};
+
+/// Sessions to do something to: named, or found.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Chosen {
+    /// Sessions: name, id, part of an id, or - for the last one of this terminal
+    #[arg(value_name = "WHO", required_unless_present_any = Filters::IDS)]
+    pub(crate) who: Vec<String>,
+    #[command(flatten)]
+    pub(crate) filters: Filters,
+    /// Do not ask before many are changed
+    #[arg(short, long)]
+    yes: bool,
+    /// Show which sessions would be changed, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What is done to them.
+pub(crate) struct Deed {
+    /// `stop`, for the question.
+    pub(crate) verb: &'static str,
+    /// `stopped`, for what would be done.
+    pub(crate) done: &'static str,
+    /// Whether it makes sense for sessions that have ended.
+    pub(crate) of_the_ended: bool,
+}
+
+impl Chosen {
+    /// The sessions that are meant; none where nothing is to be done.
+    pub(crate) async fn sessions(
+        &self,
+        app: &App,
+        client: &Client,
+        deed: &Deed,
+    ) -> Result<Option<Operands>, Failure> {
+        let is_found = self.filters.is_any();
+        if is_found && !self.who.is_empty() {
+            return Err(Failure::usage("sessions are either named or found by filters, not both"));
+        }
+        if !is_found && self.who.is_empty() {
+            return Err(Failure::usage("which sessions? name them, or say what they have in common"));
+        }
+        if !is_found && !self.dry_run {
+            return Ok(Some(Operands { who: self.who.clone() }));
+        }
+        let found =
+            if is_found { self.found(app, client, deed).await? } else { self.named(app, client).await? };
+        let count = words::plural(found.len() as u64, "session", "sessions");
+        if self.dry_run {
+            show(app, client, &found).await?;
+            app.ui.remark(&Line::of(format!("{count} would be {}", deed.done)));
+            return Ok(None);
+        }
+        if found.is_empty() {
+            app.ui.remark(&Line::of("No session fits."));
+            return Ok(None);
+        }
+        if !self.yes {
+            if !app.ui.has_person() {
+                return Err(Refusal::invalid(format!("{count} fit, and there is nobody to ask"))
+                    .hint(format!("ostler {} … -y", deed.verb), "does it without asking")
+                    .hint(format!("ostler {} … --dry-run", deed.verb), "shows which they are")
+                    .into());
+            }
+            show(app, client, &found).await?;
+            if !input::agrees(&app.ui, &format!("{} {count}?", deed.verb)) {
+                app.ui.remark(&Line::of("nothing was changed"));
+                return Ok(None);
+            }
+        }
+        Ok(Some(Operands { who: found.iter().map(|session| session.id.to_string()).collect() }))
+    }
+
+    async fn named(&self, app: &App, client: &Client) -> Result<Vec<Session>, Failure> {
+        let mut named = Vec::with_capacity(self.who.len());
+        for who in &self.who {
+            named.push(client.session(&app.who(who)?).await?);
+        }
+        Ok(named)
+    }
+
+    async fn found(&self, app: &App, client: &Client, deed: &Deed) -> Result<Vec<Session>, Failure> {
+        let filter = self.filters.resolve(app, client, false).await?;
+        let scope = match filter.scope {
+            Scope::All if deed.of_the_ended => Scope::All,
+            _ => Scope::NotEnded,
+        };
+        let filter = SessionFilter { scope, ..filter };
+        let ask = async |page| client.sessions(&filter, page).await;
+        let mut rows = Found::paged(None, None, ask).await?.rows;
+        rows.retain(|session| self.filters.has_lasted(session));
+        // Of a conversation only the last session is meant: the earlier ones have gone on.
+        let mut conversations = HashSet::new();
+        rows.retain(|session| conversations.insert(session.conversation));
+        Ok(rows)
+    }
+}
+
+async fn show(app: &App, client: &Client, found: &[Session]) -> Result<(), Failure> {
+    let ui = &app.ui;
+    let names = app.campaign_names(client).await?;
+    let campaigns: Vec<String> = found.iter().map(|session| names.of(&session.campaign)).collect();
+    let rows = || found.iter().zip(campaigns.iter().map(String::as_str));
+    if ui.is_json() {
+        let rows = rows().map(|(session, campaign)| SessionForm::new(session, campaign)).collect();
+        return ui.json(&Object { name: "sessions", rows, next_cursor: None });
+    }
+    if !listing::is_table(app) {
+        return found.iter().try_for_each(|session| ui.data(&Line::of(session.id.to_string())));
+    }
+    let rows: Vec<_> = rows().collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    ui.data_lines(&sessions::table(&rows, words::now()).lines(ui.out_look()))
+}
