@@ -2,6 +2,7 @@
 
 use ostler_domain::{
     Name,
+    budget::Amount,
     query::{Listed, Page, SessionFilter},
 };
 use ostler_wire::{
@@ -101,11 +102,24 @@ impl Client {
 
     /// The same, going on with another model where one is named.
     pub async fn restart_with_model(&self, who: &str, model: Option<&str>) -> Result<Session, Error> {
+        self.restart_with(who, model, Amount::default()).await
+    }
+
+    /// The same, allowing it this much from now on, what the session before it used included. What is not said is what
+    /// that one left of its budget.
+    pub async fn restart_with(
+        &self,
+        who: &str,
+        model: Option<&str>,
+        budget: Amount,
+    ) -> Result<Session, Error> {
         let request = pb::RestartSessionRequest {
             request_id: request_id().to_string(),
             who: who.to_owned(),
             keys: to_proto::caller_keys(&self.keys),
             model: model.map(str::to_owned),
+            max_tokens: budget.tokens,
+            max_micro_usd: budget.dollars.map(|dollars| dollars.0),
         };
         let answer =
             self.ask(async |channel| service(channel).restart_session(request.clone()).await).await?;

@@ -292,5 +292,7 @@ pub const WEBHOOK_LONGEST: Duration = Duration::from_secs(300);
 /// How long a webhook may take to answer, and how much of its answer is read.
 pub const WEBHOOK_TIME: Duration = Duration::from_secs(15);
 pub const WEBHOOK_ANSWER_BYTES: usize = 16 * 1024;
+/// How much of what went wrong the end of a turn has.
+pub const TURN_FAILURE: usize = 300;
 /// How much of a text a notice has.
 pub const NOTICE_TEXT: usize = 400;

@@ -20,7 +20,7 @@ pub enum Occasion {
     Approval,
     /// An agent asks something, and waits.
     WaitingInput,
-    /// A session ended by a failure.
+    /// A session ended by a failure, or its turn did and it goes on by nobody's doing.
     Failed,
     /// A session has used up its budget.
     Budget,
@@ -31,7 +31,8 @@ impl Occasion {
         &[Occasion::Approval, Occasion::WaitingInput, Occasion::Failed, Occasion::Budget];
 
     /// The kinds of events that may be one.
-    pub const KINDS: &'static [Kind] = &[Kind::ApprovalRequested, Kind::SessionFailed, Kind::BudgetExceeded];
+    pub const KINDS: &'static [Kind] =
+        &[Kind::ApprovalRequested, Kind::SessionFailed, Kind::TurnEnded, Kind::BudgetExceeded];
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -55,6 +56,9 @@ impl Occasion {
                 AskKind::Question => Occasion::WaitingInput,
             }),
             Event::SessionFailed(_) => Some(Occasion::Failed),
+            Event::TurnEnded(turn) if turn.failure().is_some() && turn.goes_on.is_none() => {
+                Some(Occasion::Failed)
+            }
             Event::BudgetExceeded(_) => Some(Occasion::Budget),
             _ => None,
         }
@@ -127,6 +131,11 @@ impl Notice {
             Event::SessionFailed(ended) => {
                 notice.text = format!("{agent} failed ({}): ostler show {short}", ended.outcome.as_str());
                 Details { text: one_line(&ended.obituary.sentence, NOTICE_TEXT), why: String::new() }
+            }
+            Event::TurnEnded(turn) => {
+                notice.text = format!("{agent}'s turn failed: ostler show {short}");
+                let why = turn.failure().unwrap_or_default();
+                Details { text: one_line(why, NOTICE_TEXT), why: String::new() }
             }
             Event::BudgetExceeded(reached) => {
                 let whose = if reached.campaign.is_some() { "its campaign's" } else { "its" };
@@ -216,7 +225,7 @@ mod tests {
     use super::*;
     use crate::{
         ApprovalId, CampaignId, ConversationId, Deadline, Now, SessionId,
-        event::{Action, By},
+        event::{Action, By, StopReason, TurnEnded},
         session::{Approve, Begin, Config, Created, RestartPolicy, Sandbox, State, approval_limit, create},
         time::BootId,
     };
@@ -299,5 +308,26 @@ mod tests {
         let question = Notice::of(&asked(AskKind::Question, true), whose, false).expect("a notice");
         assert_eq!(question.on, Occasion::WaitingInput);
         assert_eq!(Notice::of(&asked(AskKind::Leave, false), whose, true), None, "a rule answered it");
+    }
+
+    #[test]
+    fn a_turn_that_failed_is_told_unless_it_goes_on_by_itself() {
+        let view = view();
+        let whose = Whose { node: "nod_1", session: &view, campaign: "shop" };
+        let ended = |stop_reason, failure: Option<&str>, goes_on| {
+            let failure = failure.map(str::to_owned);
+            let event = Event::TurnEnded(TurnEnded { turn: 1, stop_reason, failure, goes_on });
+            assert!(Occasion::KINDS.contains(&event.kind()));
+            let recorded = Recorded { event, ..asked(AskKind::Leave, true) };
+            Notice::of(&recorded, whose, true)
+        };
+        let notice = ended(StopReason::Error, Some("500: no model"), None).expect("a notice");
+        assert_eq!(notice.on, Occasion::Failed);
+        assert!(notice.text.starts_with("api-auth's turn failed: ostler show "), "{}", notice.text);
+        assert_eq!(notice.details.expect("details").text, "500: no model");
+        assert!(ended(StopReason::Interrupted, Some("interrupted by the silent watchdog"), None).is_some());
+        assert!(ended(StopReason::Error, Some("429"), Some(Time::default())).is_none());
+        assert!(ended(StopReason::Completed, None, None).is_none());
+        assert!(ended(StopReason::Interrupted, None, None).is_none(), "somebody asked for it");
     }
 }

@@ -6,7 +6,7 @@ use ostler_domain::{
     Budget, MessageId, Mode, Reason, Refusal,
     price::Dollars,
     query::{Listed, Page, SessionFilter},
-    session::{Attention, Outcome, Phase, Request, Restart, StopRule, View},
+    session::{Attention, Phase, Request, Restart, StopRule, View},
 };
 
 use crate::{Change, Engine, create::new_message, halt::HaltRefusal, restart};
@@ -23,7 +23,7 @@ pub struct Raised {
 
 impl Raised {
     /// The budget that follows; none where nothing was raised.
-    fn of(self, before: Option<Budget>) -> Option<Budget> {
+    pub(crate) fn of(self, before: Option<Budget>) -> Option<Budget> {
         if self.tokens.is_none() && self.dollars.is_none() {
             return None;
         }
@@ -88,7 +88,8 @@ impl Engine {
                 return Err(self.with_obituaries(&view, refusal).await);
             }
             let done = |successor: &View| change.done(&fingerprint, reply(successor, true));
-            let session = restart::after(self, &view, Some(message), None, &change, done).await?;
+            let other = restart::Other { message: Some(message), ..Default::default() };
+            let session = restart::after(self, &view, other, &change, done).await?;
             return Ok(Sent { message: id, session, woke: true });
         }
         self.shared.bring_keys(view.id, &view.provider, &change.keys)?;
@@ -214,19 +215,16 @@ impl Engine {
 const OBITUARIES_SHOWN: u32 = 3;
 
 /// A message wakes a conversation unless something ended it that would only strike again; a person's `restart`
-/// still starts it anew.
+/// still starts it anew. Whether its budgets have anything left is looked at when it is woken: they may have been raised.
 fn check_may_wake(view: &View) -> Result<(), Refusal> {
     let short = view.id.short();
-    let refuse = |reason, why: String| {
-        Err(Refusal::new(reason, format!("session {short} has ended, and a message does not wake it"))
-            .because(why)
-            .hint(format!("ostler restart {short}"), "starts it anew all the same"))
-    };
-    match (&view.restart, view.outcome) {
-        (Some(Restart::Quarantined { short_lives }), _) => {
-            refuse(Reason::Quarantined, format!("quarantined after {short_lives} short lives in a row"))
-        }
-        (_, Some(Outcome::Budget)) => refuse(Reason::OverBudget, view.evidence.clone()),
+    match &view.restart {
+        Some(Restart::Quarantined { short_lives }) => Err(Refusal::new(
+            Reason::Quarantined,
+            format!("session {short} has ended, and a message does not wake it"),
+        )
+        .because(format!("quarantined after {short_lives} short lives in a row"))
+        .hint(format!("ostler restart {short}"), "starts it anew all the same")),
         _ => Ok(()),
     }
 }

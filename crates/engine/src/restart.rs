@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use ostler_domain::{
-    Message, Reason, Refusal, SessionId,
+    Budget, Message, Reason, Refusal, SessionId,
     event::By,
     provider::CallerKeys,
     query::{Page, SessionFilter},
@@ -17,6 +17,7 @@ use crate::{
     clock::entropy,
     create::{Place, created},
     halt::HaltRefusal,
+    requests::Raised,
     shared::Shared,
 };
 
@@ -25,20 +26,36 @@ const GONE_WITHIN: Duration = Duration::from_secs(30);
 
 impl Engine {
     /// Replaces a session's process: ends it if it lives, and goes on in a new session of the same conversation.
-    pub async fn restart(&self, who: &str, model: Option<String>, change: Change) -> Result<View, Refusal> {
+    pub async fn restart(
+        &self,
+        who: &str,
+        model: Option<String>,
+        raised: Raised,
+        change: Change,
+    ) -> Result<View, Refusal> {
         let view = self.session(who).await?;
-        let fingerprint = match &model {
+        let mut fingerprint = match &model {
             None => format!("restart {}", view.id),
             Some(model) => format!("restart {} {model}", view.id),
         };
+        if let Some(budget) = raised.of(None) {
+            fingerprint = format!("{fingerprint} {}", budget.amount());
+        }
         if let Some(reply) = change.done_before(&self.shared.store, &fingerprint).await? {
             return self.session(&reply).await;
         }
         if view.outcome.is_some() {
             let done = |new: &View| change.done(&fingerprint, new.id.to_string());
-            return after(self, &view, None, model, &change, done).await;
+            let other = Other { message: None, model, raised };
+            return after(self, &view, other, &change, done).await;
+        }
+        if raised.of(None).is_some() {
+            self.resume(who, raised, None, Change { request: None, ..change.clone() }).await?;
         }
         // Before the old one is ended: what cannot go on is not stopped for it.
+        if let Some(loaded) = self.shared.store.load_session(view.id).await? {
+            loaded.state.budget_left(None, &self.shared.context().prices)?;
+        }
         check_same(&self.campaign(&view.campaign.to_string()).await?)?;
         if let Some(halt) = self.halted() {
             return Err(halt.refusal());
@@ -98,8 +115,7 @@ impl Engine {
 pub(crate) async fn after(
     engine: &Engine,
     old: &View,
-    message: Option<Message>,
-    model: Option<String>,
+    other: Other,
     change: &Change,
     done: impl FnOnce(&View) -> Option<RequestReply>,
 ) -> Result<View, Refusal> {
@@ -122,7 +138,9 @@ pub(crate) async fn after(
     let campaign = engine.campaign(&state.created().campaign.to_string()).await?;
     engine.shared.check_campaign_budget(&campaign, state.created().config.billing).await?;
     // A person's word ends a quarantine: the count begins anew.
-    let next = Next { short_lives: 0, message, model };
+    let Other { message, model, raised } = other;
+    let budget = state.budget_left(raised.of(state.budget().copied()), &engine.shared.context().prices)?;
+    let next = Next { short_lives: 0, message, model, budget };
     record(engine, &state, next, change, done).await
 }
 
@@ -141,9 +159,18 @@ pub(crate) async fn go_on(shared: &Arc<Shared>, id: SessionId) -> Result<(), Ref
     let by_person = loaded.state.stop().is_some_and(|stop| stop.rule == StopRule::Restart);
     let short_lives = if by_person { 0 } else { loaded.state.short_lives() };
     let change = Change { by: By::ostler(), pid: None, request: None, keys: CallerKeys::default() };
-    let next = Next { short_lives, message: None, model: None };
+    let budget = loaded.state.budget_left(None, &shared.context().prices)?;
+    let next = Next { short_lives, message: None, model: None, budget };
     record(&engine, &loaded.state, next, &change, |_| None).await?;
     Ok(())
+}
+
+/// In what a person wants the new session to differ from the old one.
+#[derive(Default)]
+pub(crate) struct Other {
+    pub message: Option<Message>,
+    pub model: Option<String>,
+    pub raised: Raised,
 }
 
 /// In what the new session differs from the old one.
@@ -151,6 +178,7 @@ struct Next {
     short_lives: u32,
     message: Option<Message>,
     model: Option<String>,
+    budget: Option<Budget>,
 }
 
 async fn record(
@@ -180,7 +208,7 @@ async fn record(
     let messages: Vec<_> = carried.chain(next.message.map(|message| (message, None))).collect();
     engine.shared.check_confinable().await?;
     let model = next.model.or_else(|| old.next_model().map(str::to_owned));
-    let config = Config { model, ..before.config.clone() };
+    let config = Config { model, budget: next.budget, ..before.config.clone() };
     let created = created(&campaign, config, engine.shared.sandbox(), place);
     let preview = State::new(created.clone(), now).view();
     match engine.record_session(created, messages, Vec::new(), change, done(&preview)).await {

@@ -35,6 +35,7 @@ enums! {
     phase: session::Phase => SessionPhase { Created, Starting, Live, Stopping, Ended }
     attention: session::Attention => Attention {
         Detached, Paused, BudgetHold, WaitingApproval, WaitingInput, RateLimited, Stalled, Working, Idle,
+        TurnFailed,
     }
     outcome: session::Outcome => Outcome {
         Done, Handoff, Stopped, Killed, Crashed, FailedStart, Lost, Timeout, Budget, Oom, Reset,

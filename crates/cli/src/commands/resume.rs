@@ -39,9 +39,15 @@ pub(crate) async fn run(app: &App, args: ResumeArgs) -> Result<u8, Failure> {
         let session = client.session(who).await?;
         // Nobody must know a session's state to pick a verb: what has ended goes on in a new session.
         if session.outcome.is_some() {
-            let fresh = client.restart_with_model(who, model.as_deref()).await?;
-            let is_raised = args.budget.is_some() || args.tape.is_some();
-            let fresh = if is_raised { client.resume_session(raised(&fresh)).await? } else { fresh };
+            let budget = args.budget.unwrap_or_default();
+            let fresh = client.restart_with(who, model.as_deref(), budget).await?;
+            let Some(tape_bytes) = args.tape else { return Ok(("goes on".to_owned(), fresh)) };
+            let larger = ResumeSession {
+                who: fresh.id.to_string(),
+                tape_bytes: Some(tape_bytes),
+                ..ResumeSession::default()
+            };
+            let fresh = client.resume_session(larger).await?;
             return Ok(("goes on".to_owned(), fresh));
         }
         if let Some(model) = &model {

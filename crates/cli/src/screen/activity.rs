@@ -303,7 +303,7 @@ mod tests {
                 (89, result("b", Some(101), "running 38 tests\n1 failed, 37 passed\n")),
                 (80, Event::AgentCompletion(text("Login attempts are limited.\n\nTwo tests added."))),
                 (70, call("c", "run", "cargo build --workspace -j 8")),
-                (60, Event::TurnEnded(TurnEnded { turn: 1, stop_reason: StopReason::ProcessEnded })),
+                (60, Event::TurnEnded(TurnEnded::new(1, StopReason::ProcessEnded))),
             ]
         };
         assert_snapshot!("turn_at_100", story(100, events()));

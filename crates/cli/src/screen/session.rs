@@ -86,7 +86,14 @@ fn title(session: &Session, around: &Around<'_>, now: Time) -> Line {
 }
 
 fn state(session: &Session, now: Time) -> Vec<Line> {
-    let Some(obituary) = &session.obituary else { return vec![field("now", row::now(session, now))] };
+    let Some(obituary) = &session.obituary else {
+        let Some(attention @ Attention::TurnFailed) = session.attention else {
+            return vec![field("now", row::now(session, now))];
+        };
+        let since = words::span(now.since(session.attention_since));
+        let now = Line::of(format!("{} {since} ago", attention.as_str()));
+        return vec![field("now", now), field("why", Line::of(&session.evidence))];
+    };
     let mut lines = vec![field("why", Line::of(&obituary.sentence))];
     let facts = Line::joined([
         Line::of(obituary.exit_code.map(|code| format!("exit code {code}")).unwrap_or_default()),
@@ -193,21 +200,30 @@ fn next(session: &Session, around: &Around<'_>) -> Vec<(String, &'static str)> {
             steps.push((format!("ostler resume {id}"), "goes on in a new session of the same conversation"));
             steps.push((format!("ostler logs {id} --tail 50"), ""));
         }
+        (Status::Stopped, _) if session.outcome == Some(Outcome::Budget) => {
+            match session.budget {
+                Some(budget) => {
+                    let twice = twice(budget.amount());
+                    steps.push((
+                        format!("ostler resume {id} --budget {twice}"),
+                        "allows that much in all, and goes on in a new session",
+                    ));
+                }
+                None => steps.push((
+                    format!("ostler campaign set {} budget=AMOUNT/PERIOD", around.campaign),
+                    "allows the campaign more, as in 50usd/day; then resume it",
+                )),
+            }
+            steps.push((format!("ostler logs {id}"), "what was done"));
+        }
         (Status::Stopped, _) => {
-            let tell = if session.outcome == Some(Outcome::Budget) {
-                "goes on in a new session, with a new budget"
-            } else {
-                "goes on in a new session of the same conversation"
-            };
+            let tell = "goes on in a new session of the same conversation";
             steps.push((format!("ostler send {id} \"…\""), tell));
             steps.push((format!("ostler logs {id}"), "what was done"));
         }
         (_, Some(Attention::BudgetHold)) => {
             let amount = session.budget.map(|budget| budget.amount()).unwrap_or_default();
-            let twice = Amount {
-                tokens: amount.tokens.map(|most| most.saturating_mul(2)),
-                dollars: amount.dollars.map(|most| Dollars(most.0.saturating_mul(2))),
-            };
+            let twice = twice(amount);
             match session.cost.unpriced.keys().find(|model| !model.is_empty()) {
                 _ if session.evidence.starts_with("campaign ") => steps.push((
                     format!("ostler campaign set {} budget=AMOUNT/PERIOD", around.campaign),
@@ -232,6 +248,11 @@ fn next(session: &Session, around: &Around<'_>) -> Vec<(String, &'static str)> {
             steps.push((format!("ostler interrupt {id}"), "ends the turn, not the session"));
             steps.push((format!("ostler restart {id}"), "replaces the process"));
         }
+        (_, Some(Attention::TurnFailed)) => {
+            steps.push((format!("ostler send {id} \"go on\""), "tries again, in the same conversation"));
+            steps.push((format!("ostler logs {id} --tail 50"), "what happened before"));
+            steps.push((format!("ostler stop {id}"), "ends it in an orderly way"));
+        }
         _ => {
             steps.push((format!("ostler logs -f {id}"), "follows what it does"));
             steps.push((format!("ostler attach {id}"), "follows, answers and talks to it"));
@@ -239,6 +260,13 @@ fn next(session: &Session, around: &Around<'_>) -> Vec<(String, &'static str)> {
         }
     }
     steps
+}
+
+fn twice(amount: Amount) -> Amount {
+    Amount {
+        tokens: amount.tokens.map(|most| most.saturating_mul(2)),
+        dollars: amount.dollars.map(|most| Dollars(most.0.saturating_mul(2))),
+    }
 }
 
 #[cfg(test)]
@@ -283,6 +311,14 @@ mod tests {
             answer: None,
         };
         assert_snapshot!(shown(&session, &[approval]));
+    }
+
+    #[test]
+    fn one_whose_turn_failed() {
+        let mut session = testing::fleet().remove(2);
+        session.attention = Some(Attention::TurnFailed);
+        session.evidence = "503: no model is loaded".to_owned();
+        assert_snapshot!(shown(&session, &[]));
     }
 
     #[test]

@@ -111,15 +111,17 @@ pub(super) fn tell(event: &Event) -> Told {
         }
 
         Event::TurnStarted(turn) => Told::new("turn", turn.turn.to_string()).faint(),
-        Event::TurnEnded(turn) => match turn.stop_reason {
-            StopReason::Completed => Told::new("turn", format!("{} ended", turn.turn)).faint(),
-            StopReason::Interrupted => {
+        Event::TurnEnded(turn) => match (turn.stop_reason, turn.failure()) {
+            (_, Some(why)) => {
+                Told::new("turn", format!("{} failed: {}", turn.turn, one_line(why, SHORT))).tone(Tone::Bad)
+            }
+            (StopReason::Completed | StopReason::Error, None) => {
+                Told::new("turn", format!("{} ended", turn.turn)).faint()
+            }
+            (StopReason::Interrupted, None) => {
                 Told::new("turn", format!("{} was interrupted", turn.turn)).tone(Tone::Warn)
             }
-            StopReason::Error => {
-                Told::new("turn", format!("{} ended with an error", turn.turn)).tone(Tone::Bad)
-            }
-            StopReason::ProcessEnded => {
+            (StopReason::ProcessEnded, None) => {
                 Told::new("turn", format!("{} was cut short by the end of the agent", turn.turn))
                     .tone(Tone::Bad)
             }

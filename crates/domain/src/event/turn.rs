@@ -13,6 +13,25 @@ pub struct TurnStarted {
 pub struct TurnEnded {
     pub turn: u32,
     pub stop_reason: StopReason,
+    /// Why it came to nothing, where it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// When the session goes on by itself, because the limit that it failed of ends then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goes_on: Option<Time>,
+}
+
+impl TurnEnded {
+    /// The end of a turn that came to something, or of which no more is known.
+    pub fn new(turn: u32, stop_reason: StopReason) -> Self {
+        Self { turn, stop_reason, failure: None, goes_on: None }
+    }
+
+    /// Why it came to nothing; none where it was completed, interrupted by a person, or cut short by the end of its process.
+    pub fn failure(&self) -> Option<&str> {
+        let unsaid = (self.stop_reason == StopReason::Error).then_some("the agent did not say why");
+        self.failure.as_deref().or(unsaid)
+    }
 }
 
 /// Why a turn ended.

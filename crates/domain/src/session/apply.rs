@@ -39,6 +39,8 @@ impl State {
             rate_limit: None,
             failing_since: None,
             failed_of_limit: false,
+            trouble: None,
+            turn_failure: None,
             desired: Desired::Run,
             desired_since: at,
             holds: Holds::default(),
@@ -132,6 +134,7 @@ impl State {
             Event::RateLimited(limited) => {
                 self.last_activity_at = Some(at);
                 self.mark_output();
+                self.trouble = Some(limited.what.clone());
                 let (what, until) = (limited.what.clone(), limited.until);
                 self.rate_limit = Some(RateLimit { what, until, since: at });
             }
@@ -193,6 +196,7 @@ impl State {
                 self.rate_limit = None;
                 self.failing_since = None;
                 self.failed_of_limit = false;
+                self.turn_failure = None;
                 self.turn = Some(OpenTurn {
                     number: turn.turn,
                     started: at,
@@ -205,6 +209,8 @@ impl State {
                 self.turn = None;
                 self.stall = None;
                 self.failing_since = None;
+                self.trouble = None;
+                self.turn_failure = ended.failure().map(str::to_owned);
                 self.failed_of_limit = ended.stop_reason == StopReason::Error && self.rate_limit.is_some();
                 // A turn that failed of a limit does not end the limit.
                 if ended.stop_reason != StopReason::Error {
@@ -236,13 +242,18 @@ impl State {
                     self.last_completion = Some(text.text.clone());
                 }
             }
-            Event::AgentRetrying(_) => {
+            Event::AgentRetrying(retrying) => {
                 self.last_activity_at = Some(at);
+                self.trouble = Some(retrying.why.clone());
                 self.failing_since.get_or_insert(at);
                 self.mark_output();
             }
+            Event::AgentError(said) => {
+                self.last_activity_at = Some(at);
+                self.trouble = Some(said.text.clone());
+                self.mark_output();
+            }
             Event::AgentStatus(_)
-            | Event::AgentError(_)
             | Event::ContextCompacted(_)
             | Event::AgentStderr(_)
             | Event::Opaque(_)

@@ -64,6 +64,8 @@ pub enum Attention {
     RateLimited,
     Stalled,
     Working,
+    /// The last turn came to nothing, and nobody has said anything since.
+    TurnFailed,
     Idle,
 }
 
@@ -77,6 +79,7 @@ impl Attention {
         Attention::RateLimited,
         Attention::Stalled,
         Attention::Working,
+        Attention::TurnFailed,
         Attention::Idle,
     ];
 
@@ -90,6 +93,7 @@ impl Attention {
             Attention::RateLimited => "rate_limited",
             Attention::Stalled => "stalled",
             Attention::Working => "working",
+            Attention::TurnFailed => "turn_failed",
             Attention::Idle => "idle",
         }
     }
@@ -102,7 +106,11 @@ impl Attention {
     pub const fn needs_you(self) -> bool {
         matches!(
             self,
-            Attention::BudgetHold | Attention::WaitingApproval | Attention::WaitingInput | Attention::Stalled
+            Attention::BudgetHold
+                | Attention::WaitingApproval
+                | Attention::WaitingInput
+                | Attention::Stalled
+                | Attention::TurnFailed
         )
     }
 }
@@ -240,12 +248,14 @@ impl State {
             Attention::WaitingApproval
         } else if !self.approvals.is_empty() {
             Attention::WaitingInput
-        } else if self.rate_limit.is_some() {
+        } else if self.rate_limit.is_some() && (self.turn_failure.is_none() || self.waits_for_limit()) {
             Attention::RateLimited
         } else if self.stall.is_some() {
             Attention::Stalled
         } else if self.turn.is_some() || !self.background.is_empty() {
             Attention::Working
+        } else if self.turn_failure.is_some() {
+            Attention::TurnFailed
         } else {
             Attention::Idle
         })
@@ -263,7 +273,7 @@ impl State {
             }
             Some(Attention::Stalled) => self.stall.as_ref().map_or(self.phase_since, |stall| stall.since),
             Some(Attention::Working) => self.turn.as_ref().map_or(self.idle_since, |turn| turn.started),
-            Some(Attention::Idle) => self.idle_since.max(self.phase_since),
+            Some(Attention::TurnFailed | Attention::Idle) => self.idle_since.max(self.phase_since),
             _ => self.phase_since,
         }
     }
@@ -307,6 +317,7 @@ impl State {
                     .doing
                     .as_ref()
                     .map_or_else(|| "a turn is open".to_owned(), |doing| doing.text.clone()),
+                Some(Attention::TurnFailed) => self.turn_failure.clone().unwrap_or_default(),
                 _ => "no turn is open".to_owned(),
             },
         }

@@ -29,7 +29,8 @@ pub(super) fn plan(state: &State, outcome: Outcome, now: &Now) -> Option<Restart
         // Ended on purpose, by a person or by a limit that would only strike again.
         Some(_) => false,
     };
-    if !wanted {
+    // What held it would only hold the next one.
+    if !wanted || state.holds.budget.is_some() {
         return None;
     }
     let short_lives = short_lives(state, now.wall);

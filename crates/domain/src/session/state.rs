@@ -10,7 +10,7 @@ use super::{
 use crate::{
     ApprovalId, Budget, Message, Mode, Time, Usage,
     budget::Used,
-    event::{AskKind, Process},
+    event::{AskKind, Process, StopReason},
     gateway::Allowance,
     price::{Cost, PriceBook},
     time::{BootId, Deadline},
@@ -239,6 +239,10 @@ pub struct State {
     pub(super) failing_since: Option<Time>,
     /// The last turn failed of a rate limit.
     pub(super) failed_of_limit: bool,
+    /// What went wrong last in the turn, as the agent or the model's server said it.
+    pub(super) trouble: Option<String>,
+    /// The last turn came to nothing, and none has begun since.
+    pub(super) turn_failure: Option<String>,
     pub(super) desired: Desired,
     pub(super) desired_since: Time,
     pub(super) holds: Holds,
@@ -424,8 +428,13 @@ impl State {
             && self.failed_of_limit
             // Whoever has said something meanwhile has it go on.
             && self.messages.is_empty()
-            && self.created.config.resumes_after_limit
-            && self.rate_limit.as_ref().is_some_and(|limit| limit.until.is_some())
+            && self.goes_on_after(StopReason::Error).is_some()
+    }
+
+    /// When a turn that ends so now is gone on with, without anybody's doing.
+    pub(super) fn goes_on_after(&self, stop_reason: StopReason) -> Option<Time> {
+        let resumes = self.created.config.resumes_after_limit && stop_reason == StopReason::Error;
+        self.rate_limit.as_ref().filter(|_| resumes)?.until
     }
 
     /// When its process is no longer kept for a next message; none while it has something to do, or waits for somebody.

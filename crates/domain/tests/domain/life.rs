@@ -5,7 +5,7 @@ use ostler_domain::{
     admission::Standing,
     budget::WhenUsedUp,
     call::{Call, Reply},
-    event::{AskKind, By, StopReason},
+    event::{AgentRetrying, AskKind, By, StopReason},
     gateway::Allowance,
     session::{
         AgentRequest, Approve, Attention, Begin, CallUsage, Decision, Effect, ExitFacts, How, Input, Link,
@@ -131,6 +131,54 @@ fn a_prompt_while_working_waits_for_the_turn() {
     assert_eq!(life.state.view().messages_waiting, 1);
     life.report(Report::TurnEnded { stop_reason: StopReason::Completed });
     assert_eq!(life.effects, [Effect::Tell(AgentRequest::Prompt(message(1)))]);
+}
+
+#[test]
+fn a_turn_that_failed_needs_somebody() {
+    let mut life = Life::plain();
+    life.working()
+        .report(Report::Error("500: no model is loaded".into()))
+        .report(Report::TurnEnded { stop_reason: StopReason::Error });
+    let view = life.state.view();
+    assert_eq!((view.attention, view.status), (Some(Attention::TurnFailed), Status::Running));
+    assert_eq!(view.evidence, "500: no model is loaded");
+    assert!(Attention::TurnFailed.needs_you());
+    life.request(Request::Prompt(message(1))).report(Report::TurnStarted { messages: vec![] });
+    assert_eq!(life.attention(), Some(Attention::Working));
+    life.report(Report::TurnEnded { stop_reason: StopReason::Completed });
+    assert_eq!(life.attention(), Some(Attention::Idle), "a good turn makes up for it");
+}
+
+#[test]
+fn a_turn_that_failed_of_a_limit_needs_somebody_unless_it_goes_on_by_itself() {
+    let failed = |until| {
+        let mut life = Life::plain();
+        life.working()
+            .report(Report::RateLimited { what: "too many requests".into(), until })
+            .report(Report::TurnEnded { stop_reason: StopReason::Error });
+        life.attention()
+    };
+    assert_eq!(failed(Some(time(900))), Some(Attention::RateLimited));
+    assert_eq!(failed(None), Some(Attention::TurnFailed), "nobody knows when it ends");
+}
+
+#[test]
+fn a_turn_that_a_watchdog_ended_has_failed() {
+    let mut life = Life::plain();
+    life.working().report(Report::Retrying(AgentRetrying {
+        why: "503".into(),
+        attempt: 1,
+        most: 0,
+        after_ms: None,
+    }));
+    life.input(Input::Watchdog(Watchdog::Retries)).input(Input::Watchdog(Watchdog::Retries));
+    life.report(Report::TurnEnded { stop_reason: StopReason::Interrupted });
+    assert_eq!(life.attention(), Some(Attention::TurnFailed));
+    assert_eq!(life.state.view().evidence, "interrupted by the retries watchdog: 503");
+    let mut life = Life::plain();
+    life.working().request(Request::Interrupt);
+    life.report(Report::TurnEnded { stop_reason: StopReason::Interrupted });
+    assert_eq!(life.attention(), Some(Attention::Idle), "somebody wanted this");
 }
 
 #[test]

@@ -9,8 +9,8 @@ use ostler_domain::{
     event::{By, StopReason, UsageRecorded},
     price::{Dollars, Price, PriceBook},
     session::{
-        Approve, Attention, Billing, CallUsage, CampaignUse, Created, Effect, Input, Link, Outcome, Phase,
-        Refused, Report, Request, RestartPolicy, State, create, decide,
+        Approve, Attention, Billing, CallUsage, CampaignUse, Created, Effect, ExitFacts, How, Input, Link,
+        Outcome, Phase, Refused, Report, Request, RestartPolicy, State, create, decide,
     },
 };
 
@@ -120,6 +120,48 @@ fn dollars_warn_once_hold_and_go_on_when_more_is_allowed() {
         |effect| matches!(effect, Effect::Allow(allowance) if allowance.dollars == Some(Dollars(500 * CENT))),
     );
     assert!(allowed, "{:?}", purse.effects);
+}
+
+#[test]
+fn the_next_session_has_what_this_one_left() {
+    let mut purse = Purse::with(100, WhenUsedUp::Hold);
+    purse.call("claude-sonnet-5", 30);
+    let prices = context(0).prices;
+    let left = |purse: &Purse, instead: Option<u64>| {
+        let instead =
+            instead.map(|cents| Budget { dollars: Some(Dollars(cents * CENT)), ..Budget::default() });
+        purse.state.budget_left(instead, &prices).map(|left| left.and_then(|left| left.dollars))
+    };
+    assert_eq!(left(&purse, None), Ok(Some(Dollars(70 * CENT))));
+    assert_eq!(left(&purse, Some(500)), Ok(Some(Dollars(470 * CENT))));
+    purse.call("claude-sonnet-5", 80);
+    let refusal = left(&purse, None).unwrap_err();
+    assert_eq!(refusal.reason, Reason::OverBudget);
+    assert!(refusal.hints.iter().any(|hint| hint.command.contains("--budget 2.20usd")), "{refusal:?}");
+    assert!(left(&purse, Some(105)).is_err(), "that is not enough");
+    assert_eq!(left(&purse, Some(200)), Ok(Some(Dollars(90 * CENT))));
+    let free = Purse::of(created(RestartPolicy::Never, Approve::Ask, false, None));
+    assert_eq!(free.state.budget_left(None, &prices), Ok(None), "no budget, no end");
+}
+
+#[test]
+fn what_a_used_up_budget_holds_is_not_started_again_by_itself() {
+    let mut created = created(RestartPolicy::Always, Approve::Ask, false, None);
+    created.config.budget = Some(Budget { dollars: Some(Dollars(100 * CENT)), ..Budget::default() });
+    let mut purse = Purse::of(created);
+    purse.work();
+    purse.call("claude-sonnet-5", 120);
+    assert_eq!(purse.attention(), Some(Attention::BudgetHold));
+    let exit = ExitFacts {
+        how: How::Signaled { signal: 9 },
+        oom: false,
+        leftovers: vec![],
+        asked: None,
+        wish: None,
+        rung: None,
+    };
+    purse.input(Input::Exited(exit)).unwrap();
+    assert_eq!(purse.state.view().restart, None);
 }
 
 #[test]

@@ -189,7 +189,7 @@ async fn a_wrong_scenario_names_its_line() {
     let client = home.client().await;
     let id = home.session(&client, "{\"steps\":[\n {\"say\":\"a\"},\n {\"sya\":\"b\"}\n]}").await.id;
     home.reaches(&id.to_string(), "the turn to end", |view| {
-        view.attention == Some(Attention::Idle) && view.turns == 1
+        view.attention == Some(Attention::TurnFailed) && view.turns == 1
     })
     .await;
     let events = home.events(&client, id).await;

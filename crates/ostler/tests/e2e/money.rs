@@ -88,8 +88,41 @@ async fn without_a_person_dollars_end_the_run_with_exit_11() {
     assert!(told["obituary"].as_str().unwrap().contains("budget of 0.0004usd was used up"), "{told}");
     assert_eq!(model.calls(), 2);
     let id = told["session"].as_str().unwrap();
-    let sent = home.run(&["send", id, "go on"]);
-    assert_eq!(sent.status.code(), Some(4), "{sent:?}");
+    // A new process is no new budget.
+    let cure = "ostler resume ";
+    for again in [&["send", id, "go on"][..], &["resume", id], &["restart", id]] {
+        let refused = home.run(again);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(4), "{said}");
+        assert!(said.contains("OVER_BUDGET") && said.contains(cure) && said.contains("--budget"), "{said}");
+    }
+    assert_eq!(model.calls(), 2);
+    let too_little = home.run(&["resume", id, "--budget", "0.0004usd"]);
+    assert_eq!(too_little.status.code(), Some(4), "{too_little:?}");
+    let resumed = home.run(&["resume", id, "--budget", "0.001usd", "-o", "json"]);
+    assert!(resumed.status.success(), "{resumed:?}");
+    let sessions: Value = serde_json::from_slice(&home.run(&["ls", "-a", "-o", "json"]).stdout).unwrap();
+    let sessions = sessions["sessions"].as_array().unwrap();
+    let next = sessions.iter().find(|session| session["continues"] == id).expect("a session that goes on");
+    assert_eq!(next["budget"]["dollars"], json!(1000 - 2 * CALL.0), "what is left: {next}");
+}
+
+#[tokio::test]
+async fn a_message_wakes_what_a_campaign_s_budget_ended_once_that_is_raised() {
+    let model = Model::start();
+    let Some(home) = home(&model).await else { return };
+    set(&home, "0.0004usd/day");
+    let client = home.client().await;
+    let session = begin(&client, vec![call(), call(), call()], None, WhenUsedUp::Stop).await;
+    let id = session.id.to_string();
+    assert_eq!(home.ended(&id).await.outcome, Some(Outcome::Budget));
+    let refused = home.run(&["send", &id, "go on"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(4), "{said}");
+    assert!(said.contains("ostler campaign set shop budget="), "{said}");
+    set(&home, "5usd/day");
+    let sent = home.run(&["send", &id, "go on"]);
+    assert!(sent.status.success(), "{sent:?}");
 }
 
 #[tokio::test]

@@ -182,3 +182,40 @@ async fn a_daemon_that_dies_before_it_could_tell_tells_later_and_once() {
     let sessions: Vec<_> = heard.iter().map(|heard| heard.body["session"].clone()).collect();
     assert_eq!(sessions, [json!(first.id.to_string()), json!(second.id.to_string())]);
 }
+
+#[tokio::test]
+async fn a_detached_session_whose_turn_failed_is_told_of_and_needs_somebody_also_after_a_restart() {
+    let ear = Ear::open("127.0.0.1:0".parse().unwrap(), &[]);
+    let home = told(ear.address, "on = \"failed\"\ndetails = true\n").await;
+    let wrong = "{\"steps\":[\n {\"sya\":\"b\"}\n]}";
+    let run = home.run(&["run", "-d", "-q", "-p", "script", "--name", "night-watch", wrong]);
+    assert!(run.status.success(), "{run:?}");
+    let id = String::from_utf8(run.stdout).unwrap().trim().to_owned();
+    let notice = ear.wait_for(1)[0].body.clone();
+    assert!(
+        notice["text"].as_str().unwrap().starts_with("night-watch's turn failed: ostler show "),
+        "{notice}"
+    );
+    assert!(notice["details"]["text"].as_str().unwrap().contains("mistake in line 2"), "{notice}");
+
+    home.kill_daemon();
+    let client = home.start().await;
+    home.reaches(&id, "the failure", |view| view.attention == Some(Attention::TurnFailed)).await;
+    let listed = String::from_utf8(home.run(&["ls", "--needs-me"]).stdout).unwrap();
+    let row = listed.lines().find(|line| line.contains("night-watch")).unwrap_or_else(|| panic!("{listed}"));
+    assert!(row.starts_with('!') && row.contains("turn_failed"), "{listed}");
+    let shown = String::from_utf8(home.run(&["show", &id]).stdout).unwrap();
+    assert!(shown.contains("mistake in line 2") && shown.contains("ostler send "), "{shown}");
+
+    // Whoever answers it has seen it.
+    client
+        .send_message(ostler_client::SendMessage {
+            who: id.clone(),
+            text: scenario::of(vec![scenario::say("better")]),
+            mode: ostler_domain::Mode::Followup,
+        })
+        .await
+        .unwrap();
+    home.reaches(&id, "a good turn", |view| view.attention == Some(Attention::Idle)).await;
+    assert_eq!(ear.heard().len(), 1);
+}

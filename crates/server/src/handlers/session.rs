@@ -130,7 +130,11 @@ impl SessionService for Served {
     ) -> Result<Response<pb::RestartSessionResponse>, Status> {
         let change = keyed!(request);
         let wanted = request.into_inner();
-        let view = self.engine.restart(&wanted.who, wanted.model, change).await.map_err(refused)?;
+        let raised = Raised {
+            tokens: wanted.max_tokens,
+            dollars: wanted.max_micro_usd.map(ostler_domain::price::Dollars),
+        };
+        let view = self.engine.restart(&wanted.who, wanted.model, raised, change).await.map_err(refused)?;
         answer!(RestartSessionResponse, view)
     }
 

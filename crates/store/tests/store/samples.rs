@@ -224,7 +224,12 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             processes: vec![Leftover { pid: 4_243, name: "node".to_owned() }],
         }),
         Kind::TurnStarted => Event::TurnStarted(TurnStarted { turn: 3 }),
-        Kind::TurnEnded => Event::TurnEnded(TurnEnded { turn: 3, stop_reason: StopReason::Completed }),
+        Kind::TurnEnded => Event::TurnEnded(TurnEnded {
+            turn: 3,
+            stop_reason: StopReason::Error,
+            failure: Some("429: too many requests".to_owned()),
+            goes_on: Some(Time::from_micros(1_760_000_000_000_000)),
+        }),
         Kind::InterruptRequested => Event::InterruptRequested(InterruptRequested { by: by() }),
         Kind::ProviderBound => {
             Event::ProviderBound(ProviderBound { provider_id: format!("thread-{n}"), model: None })

@@ -20,6 +20,8 @@ pub(super) struct Story {
     questions: Vec<(ostler_domain::ApprovalId, String)>,
     denied: Vec<DeniedForm>,
     last_turn: Option<StopReason>,
+    /// The last turn came to nothing.
+    failed: bool,
     /// What the agent last said had gone wrong.
     error: Option<String>,
     ended: bool,
@@ -82,7 +84,13 @@ impl Story {
             }),
             Event::UsageRecorded(used) => self.has_wire |= used.source == UsageSource::Wire,
             Event::AgentError(said) | Event::ProviderAuthFailed(said) => self.error = Some(said.text.clone()),
-            Event::TurnEnded(turn) => self.last_turn = Some(turn.stop_reason),
+            Event::TurnEnded(turn) => {
+                self.last_turn = Some(turn.stop_reason);
+                self.failed = turn.failure().is_some();
+                if turn.failure.is_some() {
+                    self.error.clone_from(&turn.failure);
+                }
+            }
             Event::SessionStopped(_) | Event::SessionFailed(_) => self.ended = true,
             _ => {}
         }
@@ -110,7 +118,7 @@ impl Story {
         let code = outcome.map_or(exit_code::OK, of_outcome);
         match self.last_turn {
             // A session that ends as it should after a turn that did not: the answer is not to be relied on.
-            Some(StopReason::Error) if code == exit_code::OK => exit_code::SESSION_FAILED,
+            _ if self.failed && code == exit_code::OK => exit_code::SESSION_FAILED,
             Some(StopReason::Interrupted) if code == exit_code::OK => exit_code::SESSION_STOPPED,
             _ => code,
         }
@@ -196,7 +204,7 @@ mod tests {
     }
 
     fn turn(stop_reason: StopReason) -> Event {
-        Event::TurnEnded(TurnEnded { turn: 1, stop_reason })
+        Event::TurnEnded(TurnEnded::new(1, stop_reason))
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, exit: &ExitFacts) {
         draft.record(Event::MessageUnknown(MessageUnknown { id, why }));
     }
     if let Some(turn) = draft.state.turn().map(|turn| turn.number) {
-        draft.record(Event::TurnEnded(TurnEnded { turn, stop_reason: StopReason::ProcessEnded }));
+        draft.record(Event::TurnEnded(TurnEnded::new(turn, StopReason::ProcessEnded)));
     }
     let restart = restart::plan(&draft.state, outcome, &draft.context.now);
     if let Some(Restart::At(deadline)) = &restart {

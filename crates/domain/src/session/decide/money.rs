@@ -2,10 +2,11 @@
 
 use super::{Draft, request};
 use crate::{
-    Usage,
+    Budget, Reason, Refusal, Usage,
     budget::{Amount, Standing, Used, WhenUsedUp, unpriced},
     event::{BudgetReached, By, Event, UsageRecorded, UsageSource},
-    session::{Billing, CallUsage, CampaignUse, Hold, Phase, StopRule},
+    price::{Dollars, PriceBook},
+    session::{Billing, CallUsage, CampaignUse, Hold, Phase, State, StopRule},
 };
 
 pub(super) fn used(draft: &mut Draft<'_>, source: UsageSource, said: CallUsage) {
@@ -84,6 +85,62 @@ pub(super) fn campaign(draft: &mut Draft<'_>, campaign: &CampaignUse) {
                 WhenUsedUp::Stop => draft.stop(StopRule::Budget, By::ostler()),
             }
         }
+    }
+}
+
+/// Why a session cannot go on with its budget as it is.
+pub(super) fn over_budget(state: &State, prices: &PriceBook) -> Option<Refusal> {
+    let budget = state.budget?;
+    let used = state.used(prices);
+    let short = state.created().id.short();
+    let refuse = |message: String| Refusal::new(Reason::OverBudget, message);
+    match budget.standing(&used) {
+        Standing::Within | Standing::Warned => None,
+        Standing::UsedUp => {
+            let twice = Amount {
+                tokens: budget
+                    .tokens
+                    .filter(|most| used.tokens >= *most)
+                    .map(|_| used.tokens.saturating_mul(2)),
+                dollars: budget
+                    .dollars
+                    .filter(|most| used.dollars >= *most)
+                    .map(|_| Dollars(used.dollars.0.saturating_mul(2))),
+            };
+            let refusal = refuse(format!("session {short} has used up its budget"));
+            Some(
+                refusal
+                    .because(budget.amount().told(&used))
+                    .hint(format!("ostler resume {short} --budget {twice}"), "raises the budget and goes on"),
+            )
+        }
+        Standing::Unpriced(model) => {
+            let (why, cure) = unpriced(&model);
+            let refusal = refuse(format!("nobody knows how much of its budget session {short} has used"));
+            Some(refusal.because(why).hint(cure, "says what its tokens cost; then resume it"))
+        }
+    }
+}
+
+impl State {
+    /// What the session that goes on with this one may use: what this one left of its budget, or of the one that it was
+    /// given instead. A new process is no new budget.
+    pub fn budget_left(
+        &self,
+        instead: Option<Budget>,
+        prices: &PriceBook,
+    ) -> Result<Option<Budget>, Refusal> {
+        let Some(budget) = instead.or(self.budget) else { return Ok(None) };
+        let as_if = State { budget: Some(budget), ..self.clone() };
+        if let Some(refusal) = over_budget(&as_if, prices) {
+            return Err(refusal);
+        }
+        let used = self.used(prices);
+        Ok(Some(Budget {
+            tokens: budget.tokens.map(|most| most.saturating_sub(used.tokens)),
+            dollars: budget.dollars.map(|most| Dollars(most.0.saturating_sub(used.dollars.0))),
+            ..budget
+        }))
     }
 }
 

@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use super::{Draft, approval};
+use super::{Draft, approval, money};
 use crate::{
     Message, Reason, Refusal,
-    budget::{Amount, Budget, Standing, unpriced},
+    budget::Budget,
     event::{
         BudgetChanged, By, Event, InterruptRequested, MessageAccepted, ModelChanged, Paused, Resumed,
         TapeLimitRaised,
     },
     limits::{INBOX_MESSAGES, MESSAGE_BYTES, MODEL_BYTES},
-    price::Dollars,
     session::{AgentRequest, Desired, Effect, Hold, Phase, Request, StopRule},
     time::Deadline,
 };
@@ -179,7 +178,7 @@ fn resume(
             ));
     }
     if draft.state.holds().budget.is_some() {
-        if let Some(refusal) = over_budget(draft) {
+        if let Some(refusal) = money::over_budget(&draft.state, &draft.context.prices) {
             return Err(refusal);
         }
         draft.release(Hold::Budget);
@@ -196,40 +195,6 @@ fn resume(
     }
     go_on(draft);
     Ok(())
-}
-
-/// Why a session cannot go on with its budget as it is.
-fn over_budget(draft: &Draft<'_>) -> Option<Refusal> {
-    let budget = draft.state.budget?;
-    let used = draft.state.used(&draft.context.prices);
-    let short = draft.state.created().id.short();
-    let refuse = |message: String| Refusal::new(Reason::OverBudget, message);
-    match budget.standing(&used) {
-        Standing::Within | Standing::Warned => None,
-        Standing::UsedUp => {
-            let twice = Amount {
-                tokens: budget
-                    .tokens
-                    .filter(|most| used.tokens >= *most)
-                    .map(|_| used.tokens.saturating_mul(2)),
-                dollars: budget
-                    .dollars
-                    .filter(|most| used.dollars >= *most)
-                    .map(|_| Dollars(used.dollars.0.saturating_mul(2))),
-            };
-            let refusal = refuse(format!("session {short} has used up its budget"));
-            Some(
-                refusal
-                    .because(budget.amount().told(&used))
-                    .hint(format!("ostler resume {short} --budget {twice}"), "raises the budget and goes on"),
-            )
-        }
-        Standing::Unpriced(model) => {
-            let (why, cure) = unpriced(&model);
-            let refusal = refuse(format!("nobody knows how much of its budget session {short} has used"));
-            Some(refusal.because(why).hint(cure, "says what its tokens cost; then resume it"))
-        }
-    }
 }
 
 fn halt(draft: &mut Draft<'_>, freeze: bool, by: By) {

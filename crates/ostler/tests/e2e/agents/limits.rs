@@ -45,6 +45,9 @@ pub(super) async fn endless_retries(agent: Agent) {
     let events = stage.events(session).await;
     let tried = events.iter().any(|recorded| matches!(&recorded.event, Event::AgentRetrying(_)));
     assert!(tried, "that calls fail is told");
+    let view = stage.reaches(session, "the row", |view| view.attention != Some(Attention::Working)).await;
+    assert_eq!(view.attention, Some(Attention::TurnFailed), "{view:#?}");
+    assert!(view.evidence.contains("500"), "{}", view.evidence);
 }
 
 /// A command that never ends is ended with its turn.
@@ -134,13 +137,14 @@ pub(super) async fn timed_resume(agent: Agent, is_on: bool) {
     } else {
         tokio::time::sleep(Duration::from_secs(4)).await;
         let view = stage.reaches(session, "the row", |_| true).await;
-        assert_eq!((view.turns, view.attention), (1, Some(Attention::RateLimited)), "{view:#?}");
+        assert_eq!((view.turns, view.attention), (1, Some(Attention::TurnFailed)), "{view:#?}");
         assert!(view.evidence.contains("429"), "{}", view.evidence);
     }
 }
 
 fn is_at_rest(view: &View) -> bool {
-    matches!(view.attention, Some(Attention::Idle | Attention::RateLimited)) && view.doing.is_none()
+    matches!(view.attention, Some(Attention::Idle | Attention::RateLimited | Attention::TurnFailed))
+        && view.doing.is_none()
 }
 
 fn limited(seconds: u32) -> Value {
