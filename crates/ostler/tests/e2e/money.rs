@@ -104,7 +104,7 @@ async fn without_a_person_dollars_end_the_run_with_exit_11() {
     let sessions: Value = serde_json::from_slice(&home.run(&["ls", "-a", "-o", "json"]).stdout).unwrap();
     let sessions = sessions["sessions"].as_array().unwrap();
     let next = sessions.iter().find(|session| session["continues"] == id).expect("a session that goes on");
-    assert_eq!(next["budget"]["dollars"], json!(1000 - 2 * CALL.0), "what is left: {next}");
+    assert_eq!(next["budget"]["dollars"], Dollars(1000 - 2 * CALL.0).decimal(), "what is left: {next}");
 }
 
 #[tokio::test]
