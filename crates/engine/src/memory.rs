@@ -31,17 +31,29 @@ impl Shared {
     pub(crate) async fn begin_after(&self, old: &State) -> Result<Begin, Refusal> {
         let created = old.created();
         let provider = self.provider(&created.config.provider)?;
-        let Some(provider_id) = old.bound_id().or(created.begin.provider_id()).map(str::to_owned) else {
-            return Ok(created.begin.clone());
+        let interrupted = old.interruption();
+        // A turn was run under it: the provider will say whether it has kept it.
+        let claimed = old.claimed_id().filter(|_| old.was_cut_short());
+        let own = old.bound_id().or(claimed);
+        let Some(provider_id) = own.or(created.begin.provider_id()).map(str::to_owned) else {
+            let Some(interrupted) = interrupted else { return Ok(created.begin.clone()) };
+            let why = format!("{} was interrupted before it had kept anything", provider.name());
+            return Ok(Begin::Reseed {
+                why,
+                seed: self.seed(created.conversation, Some(&interrupted)).await?,
+            });
         };
         let why = if old.bound_id().is_none() && old.lost_context().is_some() {
             old.lost_context().map(str::to_owned)
         } else {
             self.gone(provider.as_ref(), created.conversation, &provider_id).await
         };
-        match (why, old.bound_id()) {
-            (Some(why), _) => Ok(Begin::Reseed { why, seed: self.seed(created.conversation).await? }),
-            (None, Some(_)) => Ok(Begin::Resume { provider_id }),
+        match (why, own) {
+            (Some(why), _) => {
+                let seed = self.seed(created.conversation, interrupted.as_deref()).await?;
+                Ok(Begin::Reseed { why, seed })
+            }
+            (None, Some(_)) => Ok(Begin::Resume { provider_id, interrupted }),
             // No turn was run: what was to be gone on with, or branched off, still is.
             (None, None) => Ok(created.begin.clone()),
         }
@@ -55,7 +67,7 @@ impl Shared {
             // Nothing was said yet.
             return Ok(created.begin.clone());
         };
-        let seed = self.seed(created.conversation).await?;
+        let seed = self.seed(created.conversation, None).await?;
         let why = match self.gone(provider.as_ref(), copy, &provider_id).await {
             None if provider.tries_fork() => return Ok(Begin::Fork { provider_id, seed }),
             None => format!("{} cannot branch off a conversation", provider.name()),
@@ -73,8 +85,8 @@ impl Shared {
         (!found).then(|| format!("{name} has no record of {id} any more"))
     }
 
-    /// What had been said, the newest of it.
-    async fn seed(&self, conversation: ConversationId) -> Result<String, Refusal> {
+    /// What had been said, the newest of it, and that the agent was interrupted.
+    async fn seed(&self, conversation: ConversationId, interrupted: Option<&str>) -> Result<String, Refusal> {
         let mut said: Vec<String> = Vec::new();
         let mut bytes = 0;
         for view in self.store.sessions_of_conversation(conversation, SESSIONS).await? {
@@ -87,24 +99,25 @@ impl Shared {
                 let Some(text) = words(&recorded) else { continue };
                 bytes += text.len();
                 if bytes > SEED_BYTES {
-                    return Ok(told(said));
+                    return Ok(told(said, interrupted));
                 }
                 said.push(text);
             }
         }
-        Ok(told(said))
+        Ok(told(said, interrupted))
     }
 }
 
 /// The newest came first.
-fn told(mut said: Vec<String>) -> String {
+fn told(mut said: Vec<String>, interrupted: Option<&str>) -> String {
+    let interrupted = interrupted.map(|words| format!("{words}\n\n")).unwrap_or_default();
     if said.is_empty() {
-        return String::new();
+        return interrupted.trim_end().to_owned();
     }
     said.reverse();
     format!(
         "You have worked on this before, but your record of it is lost. This is what was said, the newest last:\n\n\
-         {}\n\nThis is what is asked of you now:",
+         {}\n\n{interrupted}This is what is asked of you now:",
         said.join("\n\n")
     )
 }
@@ -166,8 +179,11 @@ mod tests {
 
     #[test]
     fn what_was_said_is_told_in_its_order() {
-        let told = told(vec!["You said: two".to_owned(), "You were told: one".to_owned()]);
-        assert!(told.contains("You were told: one\n\nYou said: two\n\n"), "{told}");
-        assert_eq!(super::told(Vec::new()), "");
+        let said = || vec!["You said: two".to_owned(), "You were told: one".to_owned()];
+        let told = super::told(said(), None);
+        assert!(told.contains("You were told: one\n\nYou said: two\n\nThis is"), "{told}");
+        let told = super::told(said(), Some("You were interrupted."));
+        assert!(told.contains("You said: two\n\nYou were interrupted.\n\nThis is"), "{told}");
+        assert_eq!(super::told(Vec::new(), None), "");
     }
 }

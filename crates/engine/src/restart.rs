@@ -15,7 +15,7 @@ use crate::{
     Change, Engine,
     campaign::check_same,
     clock::entropy,
-    create::{Place, created},
+    create::{Place, created, new_message},
     halt::HaltRefusal,
     requests::Raised,
     shared::Shared,
@@ -23,6 +23,9 @@ use crate::{
 
 /// How long a person's `restart` waits for the old process to be gone: longer than the whole ladder.
 const GONE_WITHIN: Duration = Duration::from_secs(30);
+
+/// What an agent is told that was interrupted, after that it was.
+const GO_ON: &str = "See what you have done already, and go on where you were stopped.";
 
 impl Engine {
     /// Replaces a session's process: ends it if it lives, and goes on in a new session of the same conversation.
@@ -204,8 +207,12 @@ async fn record(
         short_lives: next.short_lives,
         begin: engine.shared.begin_after(old).await?,
     };
+    // What it was in the middle of comes first, unless a person says what to do now.
+    let goes_on = old.was_cut_short() && next.message.is_none();
+    let go_on = goes_on.then(|| (new_message(now, GO_ON), None));
     let carried = old.undelivered().cloned().map(|message| (message, Some(before.id)));
-    let messages: Vec<_> = carried.chain(next.message.map(|message| (message, None))).collect();
+    let messages: Vec<_> =
+        go_on.into_iter().chain(carried).chain(next.message.map(|message| (message, None))).collect();
     engine.shared.check_confinable().await?;
     let model = next.model.or_else(|| old.next_model().map(str::to_owned));
     let config = Config { model, budget: next.budget, ..before.config.clone() };

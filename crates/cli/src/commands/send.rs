@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use clap::Args;
 use ostler_client::{Client, SendMessage, Session, Watch, Watched, query::EventFilter, reply::Sent};
-use ostler_domain::{Event, Kind, Mode, Reason, Receipt, Refusal, SessionId, session::Attention};
+use ostler_domain::{
+    Event, Kind, Mode, Reason, Receipt, Refusal, SessionId,
+    event::StopReason,
+    session::{Attention, Restart},
+};
 use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
 
@@ -96,6 +100,8 @@ fn kinds() -> Vec<Kind> {
         Kind::MessageAnswered,
         Kind::MessageUnknown,
         Kind::AgentCompletion,
+        Kind::TurnEnded,
+        Kind::SessionCreated,
         Kind::SessionStopped,
         Kind::SessionFailed,
     ]
@@ -108,6 +114,10 @@ struct Course {
     receipt: Receipt,
     answer: Option<String>,
     ended: bool,
+    /// Why the turn that it was in came to nothing.
+    failure: Option<String>,
+    /// The session ended within the turn, and the next one goes on with it.
+    is_followed: bool,
 }
 
 impl Course {
@@ -118,6 +128,8 @@ impl Course {
             receipt: sent.receipt,
             answer: None,
             ended: false,
+            failure: None,
+            is_followed: false,
         }
     }
 
@@ -166,7 +178,20 @@ impl Course {
             Event::AgentCompletion(said) if is_own && self.receipt > Receipt::Accepted => {
                 self.answer = Some(said.text.clone())
             }
-            Event::SessionStopped(_) | Event::SessionFailed(_) if is_own => self.ended = true,
+            Event::TurnEnded(turn) if is_own && self.receipt >= Receipt::Seen => {
+                self.failure = turn.failure().map(str::to_owned);
+                // It was read by the session before, and is answered by this one.
+                if self.is_followed && turn.stop_reason != StopReason::ProcessEnded {
+                    self.receipt = Receipt::Answered;
+                }
+            }
+            Event::SessionCreated(created) if created.continues == Some(self.session) => {
+                self.session = created.id;
+            }
+            Event::SessionStopped(ended) | Event::SessionFailed(ended) if is_own => {
+                self.is_followed = matches!(ended.restart, Some(Restart::At(_)));
+                self.ended = !self.is_followed;
+            }
             _ => {}
         }
     }
@@ -205,7 +230,7 @@ fn line(course: &Course) -> Line {
 async fn answer(app: &App, client: &Client, sent: &Sent, course: &Course) -> Result<u8, Failure> {
     let session = client.session(&course.session.to_string()).await?;
     let code = match (course.receipt, session.outcome) {
-        (Receipt::Answered, _) => exit_code::OK,
+        (Receipt::Answered, _) if course.failure.is_none() => exit_code::OK,
         (_, Some(outcome)) if of_outcome(outcome) != exit_code::OK => of_outcome(outcome),
         _ => exit_code::SESSION_FAILED,
     };
@@ -218,11 +243,8 @@ async fn answer(app: &App, client: &Client, sent: &Sent, course: &Course) -> Res
         app.ui.text(answer)?;
     }
     if code != exit_code::OK {
-        let why = session
-            .obituary
-            .as_ref()
-            .map(|obituary| obituary.sentence.as_str())
-            .unwrap_or("it was not answered");
+        let obituary = session.obituary.as_ref().map(|obituary| obituary.sentence.as_str());
+        let why = course.failure.as_deref().or(obituary).unwrap_or("it was not answered");
         app.ui.remark(&Line::toned(Tone::Bad, "✗ ").plain(why));
     }
     Ok(code)

@@ -41,6 +41,7 @@ impl State {
             failed_of_limit: false,
             trouble: None,
             turn_failure: None,
+            cut_short: false,
             desired: Desired::Run,
             desired_since: at,
             holds: Holds::default(),
@@ -210,6 +211,7 @@ impl State {
                 self.stall = None;
                 self.failing_since = None;
                 self.trouble = None;
+                self.cut_short = ended.stop_reason == StopReason::ProcessEnded;
                 self.turn_failure = ended.failure().map(str::to_owned);
                 self.failed_of_limit = ended.stop_reason == StopReason::Error && self.rate_limit.is_some();
                 // A turn that failed of a limit does not end the limit.

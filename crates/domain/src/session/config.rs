@@ -47,7 +47,12 @@ pub enum Begin {
     #[default]
     Fresh,
     /// Goes on with a dialogue that the provider keeps under this id.
-    Resume { provider_id: String },
+    Resume {
+        provider_id: String,
+        /// What the agent is told first: that it was interrupted, where it was.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        interrupted: Option<String>,
+    },
     /// Goes on with a copy of it, under an id of its own; told what had been said, should there be none to copy.
     Fork {
         provider_id: String,
@@ -66,7 +71,7 @@ impl Begin {
     /// The provider's id that this goes on with, or branches off.
     pub fn provider_id(&self) -> Option<&str> {
         match self {
-            Begin::Resume { provider_id } | Begin::Fork { provider_id, .. } => Some(provider_id),
+            Begin::Resume { provider_id, .. } | Begin::Fork { provider_id, .. } => Some(provider_id),
             Begin::Fresh | Begin::Reseed { .. } => None,
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Attention, Created, Ended, Intake, Ledger, Link, StopRequested, Watchdog, WatchdogRung, project::Doing,
+    Attention, Begin, Created, Ended, Intake, Ledger, Link, StopRequested, Watchdog, WatchdogRung, project::Doing,
 };
 use crate::{
     ApprovalId, Budget, Message, Mode, Time, Usage,
@@ -243,6 +243,8 @@ pub struct State {
     pub(super) trouble: Option<String>,
     /// The last turn came to nothing, and none has begun since.
     pub(super) turn_failure: Option<String>,
+    /// The process ended within a turn.
+    pub(super) cut_short: bool,
     pub(super) desired: Desired,
     pub(super) desired_since: Time,
     pub(super) holds: Holds,
@@ -409,6 +411,32 @@ impl State {
     /// Messages that never reached the agent: the next session of the conversation takes them.
     pub fn undelivered(&self) -> impl Iterator<Item = &Message> {
         self.messages.iter().filter(|waiting| waiting.place <= Place::Outbox).map(|waiting| &waiting.message)
+    }
+
+    /// The provider's own id for the dialogue, which it has not been seen to keep yet.
+    pub fn claimed_id(&self) -> Option<&str> {
+        self.provider_id.as_deref()
+    }
+
+    /// What the agent that goes on with this session is told first: that it was interrupted, and of what. None where it
+    /// was not.
+    pub fn interruption(&self) -> Option<String> {
+        let before = match &self.created.begin {
+            // Nobody has been told yet.
+            Begin::Resume { interrupted, .. } if self.turns == 0 => interrupted.clone(),
+            _ => None,
+        };
+        let ended = self.ended.as_ref().filter(|_| self.cut_short);
+        ended
+            .map(|ended| {
+                format!("You were interrupted in the middle of your work. {}", ended.obituary.sentence)
+            })
+            .or(before)
+    }
+
+    /// Says whether the process ended within a turn.
+    pub fn was_cut_short(&self) -> bool {
+        self.cut_short
     }
 
     /// Short lives in a row up to the end of this one: 0 when this one was long enough to be good.

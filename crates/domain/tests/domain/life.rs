@@ -8,9 +8,9 @@ use ostler_domain::{
     event::{AgentRetrying, AskKind, By, StopReason},
     gateway::Allowance,
     session::{
-        AgentRequest, Approve, Attention, Begin, CallUsage, Decision, Effect, ExitFacts, How, Input, Link,
-        Outcome, Phase, Report, Request, Restart, RestartPolicy, State, Status, StopRule, Watchdog, create,
-        decide,
+        AgentRequest, Approve, Attention, Begin, CallUsage, Created, Decision, Effect, ExitFacts, How, Input,
+        Link, Outcome, Phase, Report, Request, Restart, RestartPolicy, State, Status, StopRule, Watchdog,
+        create, decide,
     },
 };
 
@@ -131,6 +131,37 @@ fn a_prompt_while_working_waits_for_the_turn() {
     assert_eq!(life.state.view().messages_waiting, 1);
     life.report(Report::TurnEnded { stop_reason: StopReason::Completed });
     assert_eq!(life.effects, [Effect::Tell(AgentRequest::Prompt(message(1)))]);
+}
+
+#[test]
+fn who_goes_on_with_a_turn_that_was_cut_short_is_told_so() {
+    let mut life = Life::plain();
+    life.working().exit(How::Signaled { signal: 9 });
+    assert!(life.state.was_cut_short());
+    let interrupted = life.state.interruption();
+    assert!(
+        interrupted.as_deref().unwrap().starts_with("You were interrupted in the middle"),
+        "{interrupted:?}"
+    );
+    let begin = Begin::Resume { provider_id: "thread-1".into(), interrupted: interrupted.clone() };
+    let next = Created { begin, ..created(RestartPolicy::Never, Approve::Ask, false, None) };
+    let events = create(next, vec![(message(0), None)], &By("ann".into()));
+    let mut life = Life::plain();
+    life.state = State::replay(events.iter().map(|event| (time(0), event))).unwrap();
+    assert_eq!(life.state.interruption(), interrupted, "nobody has been told yet");
+    life.request(Request::Start).report(Report::Ready { provider_id: None, model: None });
+    let Some(Effect::Tell(AgentRequest::Prompt(told))) = life.effects.first() else {
+        panic!("{:?}", life.effects)
+    };
+    assert_eq!(told.text, format!("{}\n\n{}", interrupted.unwrap(), message(0).text));
+    life.report(Report::TurnStarted { messages: vec![message(0).id] })
+        .report(Report::TurnEnded { stop_reason: StopReason::Completed })
+        .request(Request::Prompt(message(1)));
+    assert_eq!(life.effects, [Effect::Tell(AgentRequest::Prompt(message(1)))], "once");
+    life.report(Report::TurnStarted { messages: vec![message(1).id] })
+        .report(Report::TurnEnded { stop_reason: StopReason::Completed })
+        .exit(How::Signaled { signal: 9 });
+    assert_eq!(life.state.interruption(), None, "it was at rest");
 }
 
 #[test]

@@ -297,6 +297,33 @@ async fn a_killed_agent_goes_on_with_what_it_remembers() {
 }
 
 #[tokio::test]
+async fn an_agent_killed_in_its_turn_is_told_so_and_goes_on_with_it() {
+    let Some(stage) = Stage::set("an_agent_killed_in_its_turn_is_told_so_and_goes_on_with_it").await else {
+        return;
+    };
+    let mut wanted = CreateSession::new("shop", "claude-code");
+    wanted.initial_message = Some(prompt(json!([
+        {"text": "the word is heron", "shell": "touch begun; sleep 6543"},
+        {"text": "went on"},
+    ])));
+    wanted.approve = Approve::All;
+    wanted.restart = RestartPolicy::OnFailure;
+    let first = stage.client.create_session(wanted).await.unwrap();
+    wait::until("the command to run", wait::PATIENCE, || stage.file("begun").exists());
+    let view = stage.client.session(&first.id.to_string()).await.unwrap();
+    let (id, agent) = (view.provider_id.clone().unwrap(), view.process.unwrap());
+    ostler_testkit::Proc { pid: agent.pid, start_time: agent.start_time }.kill();
+    stage.home.ended(&first.id.to_string()).await;
+    let is_done = |view: &View| view.continues == Some(first.id) && view.last_completion.is_some();
+    let next = stage.home.reaches(view.name.as_str(), "the turn gone on with", is_done).await;
+    assert_eq!(next.provider_id, Some(id));
+    let last = stage.model.seen().pop().unwrap().body["messages"].to_string();
+    assert!(last.contains("You were interrupted in the middle of your work"), "{last}");
+    assert!(last.contains("the word is heron"), "{last}");
+    assert!(!kinds(&stage.events(next.id).await).contains(&Kind::ContextReset));
+}
+
+#[tokio::test]
 async fn an_agent_whose_record_is_gone_is_told_what_was_said() {
     let Some(stage) = Stage::set("an_agent_whose_record_is_gone_is_told_what_was_said").await else { return };
     let first = stage.begin(Approve::All, json!([{"text": "the word is heron"}])).await;

@@ -182,7 +182,7 @@ async fn a_crash_is_restarted_by_policy_and_ends_in_quarantine() {
     assert_eq!((crashed.outcome, crashed.status), (Some(Outcome::Crashed), Status::Failed));
     let obituary = crashed.obituary.unwrap();
     assert_eq!((obituary.exit_code, obituary.signal), (Some(3), None));
-    // The prompt was seen, so it is not said again: the next one is idle.
+    // The prompt was seen, so it is not said again: the next one is told that it was interrupted, and goes on.
     let chain = wait_for_chain(&home, &first.id.to_string(), 2).await;
     assert_eq!((chain[1].continues, chain[1].restart_count), (Some(first.id), 1));
     // Each life is told to crash again, until the fifth short one in a row ends in quarantine.

@@ -138,7 +138,7 @@ impl Provider for ClaudeCode {
 /// The id that the dialogue will have: ours where it is new, the provider's where it goes on.
 fn own_id(terms: &Terms) -> String {
     match &terms.begin {
-        Begin::Resume { provider_id } => provider_id.clone(),
+        Begin::Resume { provider_id, .. } => provider_id.clone(),
         Begin::Fresh | Begin::Fork { .. } | Begin::Reseed { .. } => dialogue::uuid(terms.session.bits()),
     }
 }
@@ -164,7 +164,7 @@ fn arguments(launch: &Launch) -> Vec<String> {
     let mut add = |option: &str, value: &str| args.extend([option.to_owned(), value.to_owned()]);
     match &terms.begin {
         Begin::Fresh | Begin::Reseed { .. } => add("--session-id", &own_id(terms)),
-        Begin::Resume { provider_id } => add("--resume", provider_id),
+        Begin::Resume { provider_id, .. } => add("--resume", provider_id),
         Begin::Fork { provider_id, .. } => {
             add("--resume", provider_id);
             add("--session-id", &own_id(terms));
@@ -264,7 +264,7 @@ mod tests {
             "{fresh}"
         );
         assert!(fresh.ends_with("--permission-prompt-tool stdio --effort high --debug"), "{fresh}");
-        let resumed = words(Begin::Resume { provider_id: id() }, Approve::Ask);
+        let resumed = words(Begin::Resume { provider_id: id(), interrupted: None }, Approve::Ask);
         assert!(resumed.contains("--resume 5e55") && !resumed.contains("--session-id"), "{resumed}");
         let forked = words(Begin::Fork { provider_id: id(), seed: String::new() }, Approve::Ask);
         assert!(

@@ -112,7 +112,10 @@ pub(crate) fn created(n: u64) -> Created {
         spawned_by: (n % 6 == 5).then(|| session_id(0)),
         restart_count: 1,
         short_lives: 1,
-        begin: Begin::Resume { provider_id: format!("thread-{n}") },
+        begin: Begin::Resume {
+            provider_id: format!("thread-{n}"),
+            interrupted: Some("You were interrupted.".to_owned()),
+        },
     }
 }
 

@@ -4,7 +4,7 @@ use ostler_client::Session;
 use ostler_domain::{
     Event, Usage,
     event::{Answer, StopReason, UsageSource},
-    session::Outcome,
+    session::{Outcome, Restart},
 };
 use serde::Serialize;
 
@@ -25,6 +25,8 @@ pub(super) struct Story {
     /// What the agent last said had gone wrong.
     error: Option<String>,
     ended: bool,
+    /// A session that goes on with this one is to come.
+    is_followed: bool,
     /// Tokens were read off the wire.
     has_wire: bool,
 }
@@ -91,7 +93,11 @@ impl Story {
                     self.error.clone_from(&turn.failure);
                 }
             }
-            Event::SessionStopped(_) | Event::SessionFailed(_) => self.ended = true,
+            Event::SessionStopped(ended) | Event::SessionFailed(ended) => {
+                self.is_followed = matches!(ended.restart, Some(Restart::At(_)));
+                self.ended = !self.is_followed;
+            }
+            Event::SessionCreated(_) => self.is_followed = false,
             _ => {}
         }
         earlier
@@ -107,7 +113,13 @@ impl Story {
 
     /// Says whether there is nothing more to wait for.
     pub(super) fn is_over(&self, keep: bool) -> bool {
-        self.ended || (keep && self.last_turn.is_some())
+        let turn_ended = self.last_turn.is_some_and(|reason| reason != StopReason::ProcessEnded);
+        self.ended || (keep && turn_ended)
+    }
+
+    /// Says whether the session has ended and another one goes on with it.
+    pub(super) fn is_followed(&self) -> bool {
+        self.is_followed
     }
 
     /// The exit code of the run.
@@ -191,6 +203,8 @@ pub(super) struct ResultForm<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use ostler_domain::{
         ApprovalId,
         event::{ApprovalAnswered, ApprovalRequested, AskKind, By, Text, TurnEnded, UsageRecorded},
@@ -230,6 +244,24 @@ mod tests {
         assert_eq!(story.take(&turn(StopReason::Completed)), None);
         assert_eq!(story.answer(), Some("three"));
         assert!(story.is_over(true) && !story.is_over(false));
+    }
+
+    #[test]
+    fn a_session_that_is_started_again_is_not_the_end() {
+        let mut story = Story::default();
+        let mut session = testing::fleet().remove(6);
+        let obituary = session.obituary.take().unwrap();
+        let now = ostler_domain::Now { wall: NOW, since_boot: Duration::ZERO, boot: Default::default() };
+        let at = Restart::At(ostler_domain::Deadline::after(&now, Duration::from_secs(1)));
+        let ended = |restart| {
+            let (outcome, obituary) = (Outcome::Crashed, obituary.clone());
+            Event::SessionFailed(ostler_domain::session::Ended { outcome, obituary, restart })
+        };
+        story.take(&turn(StopReason::ProcessEnded));
+        story.take(&ended(Some(at)));
+        assert!(story.is_followed() && !story.is_over(false) && !story.is_over(true));
+        story.take(&ended(Some(Restart::Quarantined { short_lives: 5 })));
+        assert!(!story.is_followed() && story.is_over(false), "nothing comes after that");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ostler_client::{AnswerApproval, Campaign, Client, Received, Session, Watched, query::EventFilter};
 use ostler_domain::{
-    Event, Reason, Refusal,
+    Event, Kind, Reason, Refusal, SessionId,
     session::{Approve, Status},
 };
 use tokio::time::{MissedTickBehavior, interval};
@@ -31,12 +31,18 @@ use crate::{
 enum Then {
     GoOn,
     Detach,
+    /// The session has ended, and another one will go on with it.
+    Follow {
+        after: u64,
+    },
+    /// This is that one.
+    FollowOn(SessionId),
 }
 
 struct Stream<'a> {
     app: &'a App,
     client: &'a Client,
-    session: &'a Session,
+    session: Session,
     story: Story,
     teller: Teller,
     questions: Questions,
@@ -75,7 +81,7 @@ pub(super) async fn follow(
     let mut stream = Stream {
         app,
         client,
-        session,
+        session: session.clone(),
         story: Story::default(),
         teller: Teller::new(),
         questions: Questions::default(),
@@ -101,11 +107,30 @@ pub(super) async fn follow(
             line = stream.typed.next() => stream.typed(line).await?,
             _ = seconds.tick() => stream.show_running().await,
         };
-        if let Then::Detach = then {
-            return detach(ui, session);
+        match then {
+            Then::GoOn => {}
+            Then::Detach => return detach(ui, &stream.session),
+            // Its end was read: the one that goes on with it is created after that.
+            Then::Follow { after } => {
+                let filter = EventFilter { kinds: vec![Kind::SessionCreated], ..EventFilter::default() };
+                watch = client.watch(filter, Some(after)).await?;
+            }
+            Then::FollowOn(id) => {
+                stream.followed_on(id).await?;
+                let filter = EventFilter { session: Some(id), ..EventFilter::default() };
+                watch = client.watch(filter, Some(0)).await?;
+            }
         }
     }
     stream.finish(keep).await
+}
+
+/// The session that goes on with this one, if the event is its first.
+fn successor(event: &Event, id: SessionId) -> Option<SessionId> {
+    match event {
+        Event::SessionCreated(created) if created.continues == Some(id) => Some(created.id),
+        _ => None,
+    }
 }
 
 fn detach(ui: &Ui, session: &Session) -> Result<u8, Failure> {
@@ -127,6 +152,13 @@ impl Stream<'_> {
                 return Ok(Then::GoOn);
             }
         };
+        if self.story.is_followed() {
+            let successor = match &received {
+                Received::Known(recorded) => successor(&recorded.event, self.session.id),
+                Received::Unknown(_) => None,
+            };
+            return Ok(successor.map_or(Then::GoOn, Then::FollowOn));
+        }
         if ui.format() == Some(Format::Jsonl) {
             ui.json(&EventForm::new(&received))?;
             ui.flush()?;
@@ -165,7 +197,26 @@ impl Stream<'_> {
                 }
             }
         }
-        Ok(Then::GoOn)
+        Ok(if self.story.is_followed() { Then::Follow { after: recorded.seq } } else { Then::GoOn })
+    }
+
+    /// Another session goes on with this one: it is followed instead.
+    async fn followed_on(&mut self, id: SessionId) -> Result<(), Failure> {
+        let before = self.client.session(&self.session.id.to_string()).await?;
+        let why = before.obituary.map(|obituary| obituary.sentence).unwrap_or_default();
+        self.session = self.client.session(&id.to_string()).await?;
+        self.app.ui.remark(
+            &Line::of("  ")
+                .plain(why)
+                .plain(" It goes on in session ")
+                .with(Tone::Accent, self.session.id.short())
+                .plain("."),
+        );
+        // Asked between the two: there was nothing left to stop.
+        if self.asked.is_some() {
+            self.client.stop_session(&id.to_string(), false).await?;
+        }
+        Ok(())
     }
 
     fn show(&self, told: &Told) {

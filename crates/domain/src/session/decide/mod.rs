@@ -151,16 +151,21 @@ impl Draft<'_> {
         }
     }
 
-    /// The first message to an agent that lost its memory tells it what had been said.
+    /// The first message to an agent that lost its memory tells it what had been said; to one that was interrupted, that
+    /// it was.
     fn seeded(&self, message: Message) -> Message {
         let is_lost = self.state.lost_context().is_some();
-        match &self.state.created().begin {
-            Begin::Reseed { seed, .. } | Begin::Fork { seed, .. }
-                if is_lost && self.state.turns == 0 && !seed.is_empty() =>
-            {
-                Message { text: format!("{seed}\n\n{}", message.text), ..message }
+        let first = match &self.state.created().begin {
+            _ if self.state.turns > 0 => None,
+            Begin::Reseed { seed, .. } | Begin::Fork { seed, .. } if is_lost && !seed.is_empty() => {
+                Some(seed)
             }
-            _ => message,
+            Begin::Resume { interrupted, .. } => interrupted.as_ref(),
+            Begin::Fresh | Begin::Fork { .. } | Begin::Reseed { .. } => None,
+        };
+        match first {
+            Some(first) => Message { text: format!("{first}\n\n{}", message.text), ..message },
+            None => message,
         }
     }
 

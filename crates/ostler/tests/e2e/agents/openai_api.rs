@@ -46,6 +46,11 @@ async fn the_agent_dies_and_is_resumed() {
 }
 
 #[tokio::test]
+async fn the_agent_dies_in_a_turn_and_goes_on() {
+    suite::agent_dies_in_a_turn(agent()).await;
+}
+
+#[tokio::test]
 async fn a_429_and_a_500() {
     suite::failures(agent()).await;
 }

@@ -189,7 +189,7 @@ impl Stage {
 }
 
 /// A prompt that carries what the model is to answer.
-fn script(steps: &Value) -> String {
+pub(super) fn script(steps: &Value) -> String {
     format!("@@fake {steps}")
 }
 

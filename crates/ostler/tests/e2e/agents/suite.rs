@@ -1,6 +1,6 @@
 //! What every agent is put through.
 
-use std::time::Duration;
+use std::{process::Stdio, time::Duration};
 
 use ostler_domain::{
     Event,
@@ -10,7 +10,7 @@ use ostler_domain::{
 use ostler_testkit::{numbers, wait};
 use serde_json::json;
 
-use super::stage::{Agent, KEY, Stage, completions, results, said};
+use super::stage::{Agent, KEY, Stage, completions, results, said, script};
 
 /// Two turns, a tool that writes a file, and tokens that add up on both sides.
 pub(super) async fn two_turns(agent: Agent) {
@@ -172,6 +172,38 @@ pub(super) async fn agent_dies(agent: Agent) {
     assert_eq!(lost, None, "it did not lose its memory");
     let asked = stage.model.seen().last().unwrap().body.to_string();
     assert!(asked.contains("The word is heron."), "the model is told what was said before");
+}
+
+/// The agent is killed within its turn: a new one has its memory, is told that it was interrupted, and whoever waits for
+/// the turn has its end.
+pub(super) async fn agent_dies_in_a_turn(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let prompt = script(&json!([
+        {"text": "The word is heron.", "shell": "touch begun; sleep 6543"},
+        {"text": "never said"},
+    ]));
+    let model = stage.agent.model.map(|model| ["-m", model]);
+    let settings: Vec<String> =
+        stage.agent.settings.iter().map(|(key, value)| format!("--config={key}={value}")).collect();
+    let mut args = vec!["run", "-p", stage.agent.provider, "--name", "doomed", "--approve", "all"];
+    args.extend(["--restart", "on-failure"]);
+    args.extend(model.into_iter().flatten());
+    args.extend(settings.iter().map(String::as_str));
+    args.push(&prompt);
+    let waiting = stage.home.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait::until("the command to run", Duration::from_secs(120), || stage.file("begun").is_some());
+    let first = stage.client().await.session("doomed").await.unwrap();
+    stage.process(first.id).expect("the agent's process").kill();
+    let ended = tokio::task::spawn_blocking(|| waiting.wait_with_output()).await.unwrap().unwrap();
+    let (answer, said) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+    assert!(ended.status.success(), "{said}");
+    assert!(answer.contains("You were interrupted in the middle of your work"), "{answer}\n{said}");
+    assert!(said.contains("It goes on in session"), "{said}");
+    let chain = stage.client().await.chain("doomed").await.unwrap();
+    assert_eq!((chain.len(), chain[0].outcome), (2, Some(Outcome::Crashed)), "{chain:#?}");
+    assert_eq!((chain[1].continues, chain[1].outcome), (Some(first.id), Some(Outcome::Done)));
+    let asked = stage.model.seen().last().unwrap().body.to_string();
+    assert!(asked.contains("The word is heron."), "it has its memory: {asked}");
 }
 
 /// A server that wants patience, and one that fails: both are waited out, and told.
