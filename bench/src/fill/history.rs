@@ -379,7 +379,10 @@ impl History {
         let Some(id) = life.state.approvals().first().map(|open| open.id) else { return };
         life.pass(Duration::from_secs(5 + self.seed.below(90)));
         let by = By(PEOPLE[rank(&mut self.seed, PEOPLE.len() as f64)].to_owned());
-        life.ask(Request::Answer { id, allow: self.seed.chance(80), message: String::new() }, &by);
+        life.ask(
+            Request::Answer { id, allow: self.seed.chance(80), message: String::new(), hears_why: true },
+            &by,
+        );
     }
 
     fn usage(&mut self, more: u64) -> Usage {

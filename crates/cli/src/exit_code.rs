@@ -27,6 +27,8 @@ pub const SESSION_FAILED: u8 = 10;
 pub const SESSION_BUDGET: u8 = 11;
 /// The session's time limit passed.
 pub const SESSION_TIMEOUT: u8 = 12;
+/// The model's server limited the session past a time limit.
+pub const SESSION_LIMITED: u8 = 14;
 /// The session was stopped, killed or reset by someone else.
 pub const SESSION_STOPPED: u8 = 15;
 

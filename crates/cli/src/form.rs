@@ -26,6 +26,7 @@ pub(crate) struct SessionForm {
     attention: Option<&'static str>,
     attention_since: String,
     evidence: String,
+    limited_until: Option<String>,
     now: Option<DoingForm>,
     outcome: Option<&'static str>,
     obituary: Option<Obituary>,
@@ -86,6 +87,7 @@ impl SessionForm {
             attention: session.attention.map(|attention| attention.as_str()),
             attention_since: rfc3339(session.attention_since),
             evidence: session.evidence.clone(),
+            limited_until: text(session.limited_until),
             now: session
                 .doing
                 .as_ref()

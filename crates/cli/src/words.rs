@@ -83,6 +83,16 @@ pub(crate) fn clock(time: Time, zone: &TimeZone) -> String {
     timestamp(time).to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()
 }
 
+/// Without the seconds: `14:02`.
+pub(crate) fn hour_and_minute(time: Time, zone: &TimeZone) -> String {
+    timestamp(time).to_zoned(zone.clone()).strftime("%H:%M").to_string()
+}
+
+/// With the day: `13 Nov 14:02`.
+pub(crate) fn day_and_minute(time: Time, zone: &TimeZone) -> String {
+    timestamp(time).to_zoned(zone.clone()).strftime("%-d %b %H:%M").to_string()
+}
+
 /// A moment for programs: RFC 3339, microseconds, UTC.
 pub(crate) fn rfc3339(time: Time) -> String {
     timestamp(time).strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()

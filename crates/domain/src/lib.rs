@@ -23,6 +23,7 @@ pub mod git_index;
 pub mod hidden;
 pub mod home;
 pub mod id;
+pub mod limit_end;
 pub mod limits;
 pub mod message;
 pub mod name;

@@ -32,7 +32,10 @@ impl Engine {
         let row = self.approval(approval).await?;
         let rules =
             if answer.always && answer.allow { self.allow_always(&row, &change).await? } else { Vec::new() };
-        let request = Request::Answer { id: row.id, allow: answer.allow, message: answer.message };
+        let view = self.session(&row.session.to_string()).await?;
+        let hears_why = self.shared.provider(&view.provider)?.capabilities().hears_why;
+        let Answer { allow, message, .. } = answer;
+        let request = Request::Answer { id: row.id, allow, message, hears_why };
         self.ask(&row.session.to_string(), request, change).await?;
         Ok((self.approval(&row.id.to_string()).await?, rules))
     }

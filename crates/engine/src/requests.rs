@@ -43,6 +43,8 @@ pub struct Sent {
     pub session: View,
     /// The conversation had no live session, so one was started.
     pub woke: bool,
+    /// As it is said: not every agent can be told something within a turn.
+    pub mode: Mode,
 }
 
 impl Engine {
@@ -81,8 +83,9 @@ impl Engine {
         if mode == Mode::Steer && self.shared.provider(&view.provider)?.capabilities().steer {
             message.mode = Mode::Steer;
         }
-        let id = message.id;
-        let reply = |session: &View, woke: bool| format!("{id} {} {woke}", session.id);
+        let (id, mode) = (message.id, message.mode);
+        let steers = mode == Mode::Steer;
+        let reply = |session: &View, woke: bool| format!("{id} {} {woke} {steers}", session.id);
         if view.outcome.is_some() {
             if let Err(refusal) = check_may_wake(&view) {
                 return Err(self.with_obituaries(&view, refusal).await);
@@ -90,13 +93,13 @@ impl Engine {
             let done = |successor: &View| change.done(&fingerprint, reply(successor, true));
             let other = restart::Other { message: Some(message), ..Default::default() };
             let session = restart::after(self, &view, other, &change, done).await?;
-            return Ok(Sent { message: id, session, woke: true });
+            return Ok(Sent { message: id, session, woke: true, mode });
         }
         self.shared.bring_keys(view.id, &view.provider, &change.keys)?;
         let done = change.done(&fingerprint, reply(&view, false));
         let handle = self.shared.wake(view.id).await?.ok_or_else(|| just_ended(&view))?;
         let session = handle.request(Request::Prompt(message), change.by, done).await?;
-        Ok(Sent { message: id, session, woke: false })
+        Ok(Sent { message: id, session, woke: false, mode })
     }
 
     /// Waits for a session that is stopping to have stopped: what is said to it then wakes the next one.
@@ -125,7 +128,9 @@ impl Engine {
         let mut words = reply.split(' ');
         let message = words.next().and_then(|id| id.parse().ok()).ok_or_else(broken)?;
         let session = self.session(words.next().ok_or_else(broken)?).await?;
-        Ok(Sent { message, session, woke: words.next() == Some("true") })
+        let woke = words.next() == Some("true");
+        let mode = if words.next() == Some("true") { Mode::Steer } else { Mode::Followup };
+        Ok(Sent { message, session, woke, mode })
     }
 
     /// Ends a session; in an orderly way, or at once.

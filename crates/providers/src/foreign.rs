@@ -4,6 +4,21 @@
 use ostler_domain::{event::Raw, limits, session::Report, text::head};
 use ostler_tape::{Line, LineBody, Stream};
 
+/// Why something was denied, for a model that is told it beside the answer.
+pub(crate) fn denial(why: &str) -> String {
+    format!("What you asked leave for was denied. The reason: {why}")
+}
+
+/// Messages, one a line.
+pub(crate) fn lines<'a>(messages: impl IntoIterator<Item = &'a serde_json::Value>) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for message in messages {
+        serde_json::to_writer(&mut bytes, message).ok()?;
+        bytes.push(b'\n');
+    }
+    Some(bytes)
+}
+
 /// What a line that no dialogue reads is reported as; nothing for the streams that are not the agent's.
 pub(crate) fn unread(line: &Line<'_>) -> Option<Report> {
     let report = match (line.stream, &line.body) {

@@ -177,6 +177,8 @@ pub struct Capabilities {
     pub steer: bool,
     pub interrupt: bool,
     pub approvals: bool,
+    /// Why something was denied reaches its model: with the answer, or said into the turn.
+    pub hears_why: bool,
     pub partial_output: bool,
     /// The model can be changed while it lives.
     pub model_change: bool,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ostler_domain::{
-    ApprovalId, CampaignId, ConversationId, Message, MessageId, Name, NodeId, Receipt, Recorded, SessionId,
+    ApprovalId, CampaignId, ConversationId, Message, MessageId, Mode, Name, NodeId, Receipt, Recorded, SessionId,
     Time, Usage,
     approval::Applied,
     event::{Answer, AskKind, By},
@@ -22,6 +22,8 @@ pub struct Sent {
     pub session: View,
     /// That session was made for it: the conversation had no live one.
     pub woke: bool,
+    /// How it is said: an agent that cannot be told anything within a turn hears at its end what was to steer it.
+    pub mode: Mode,
 }
 
 /// A message and what is known of it.

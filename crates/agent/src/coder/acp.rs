@@ -163,9 +163,16 @@ impl Voice {
             "_meta": {"ostler": {"call": usage, "callId": call, "estimated": estimated, "model": model}}}))
     }
 
-    pub(super) fn waiting(&self, why: &str, rate_limit: bool, after: std::time::Duration) -> io::Result<()> {
+    pub(super) fn waiting(
+        &self,
+        why: &str,
+        rate_limit: bool,
+        after: std::time::Duration,
+        attempt: u32,
+    ) -> io::Result<()> {
         let ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
-        self.extra("waiting", json!({"reason": why, "rateLimit": rate_limit, "retryAfterMs": ms}))
+        let said = json!({"reason": why, "rateLimit": rate_limit, "retryAfterMs": ms, "attempt": attempt});
+        self.extra("waiting", said)
     }
 
     pub(super) fn compacted(&self, how: &str) -> io::Result<()> {

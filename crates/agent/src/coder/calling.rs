@@ -3,14 +3,15 @@
 use std::{
     env,
     hash::{BuildHasher, RandomState},
-    time::{Instant, SystemTime},
+    time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
+use ostler_domain::{Time, limit_end};
 use serde_json::Value;
 
 use super::{
     acp::Voice,
-    fault::{Fault, retry_after},
+    fault::Fault,
     http::{Answer, Exchange, Head},
     serve::{Agent, Cut, Heard, Wake},
     sse::Sse,
@@ -21,6 +22,11 @@ use super::{
 
 /// Longest body of an answer that is an error.
 const ERROR_BYTES: usize = 64 * 1024;
+
+/// The wall clock: what a server names is a time of day.
+fn wall() -> Time {
+    Time::default().plus(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+}
 
 impl Agent {
     pub(super) fn call_model(
@@ -85,9 +91,11 @@ impl Agent {
                     return self.complete(reply, voice, message, shown, *received);
                 }
                 Answer::End => {
-                    let wait = head
-                        .as_ref()
-                        .and_then(|head| retry_after(|name| head.header(name), SystemTime::now()));
+                    let asked = |head: &Head| match status {
+                        429 => limit_end::of_limited(|name| head.header(name), wall()),
+                        _ => limit_end::retry_after(|name| head.header(name), wall()),
+                    };
+                    let wait = head.as_ref().and_then(asked);
                     return failed(explain(Fault::refused(status, &error_body, wait), &url), 0);
                 }
                 Answer::Failed { message, before_head: true } => {

@@ -1,6 +1,6 @@
 //! Why a model call gave no reply, and what helps: pure, so that every row of the table is a test.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use ostler_domain::text::head;
 use serde_json::Value;
@@ -141,20 +141,6 @@ fn is_overflow(code: &str, message: &str) -> bool {
         || words.iter().any(|word| message.contains(word))
 }
 
-/// What a server asks for: milliseconds, seconds, or a date.
-pub(super) fn retry_after<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> Option<Duration> {
-    let positive = |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
-    if let Some(ms) = header("retry-after-ms").and_then(positive) {
-        return Duration::try_from_secs_f64(ms / 1000.0).ok();
-    }
-    let asked = header("retry-after")?;
-    if let Some(seconds) = positive(asked) {
-        return Duration::try_from_secs_f64(seconds).ok();
-    }
-    let date = jiff::fmt::rfc2822::parse(asked.trim()).ok()?;
-    Some(SystemTime::from(date.timestamp()).duration_since(now).unwrap_or_default())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,20 +187,5 @@ mod tests {
         assert_eq!(plain.pause(60, 1.0), LONGEST_DELAY.mul_f64(1.25));
         let asked = |seconds| Fault::refused(429, b"", Some(Duration::from_secs(seconds))).pause(1, 0.5);
         assert_eq!((asked(2), asked(3600)), (Duration::from_secs(2), LONGEST_ASKED));
-    }
-
-    #[test]
-    fn retry_after_is_read_in_all_its_forms() {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
-        let read = |name: &'static str, value: &'static str| {
-            retry_after(|asked| (asked == name).then_some(value), now)
-        };
-        assert_eq!(read("retry-after-ms", "1500"), Some(Duration::from_millis(1500)));
-        assert_eq!(read("retry-after", "2"), Some(Duration::from_secs(2)));
-        assert_eq!(read("retry-after", "0.5"), Some(Duration::from_millis(500)));
-        assert_eq!(read("retry-after", "Sun, 06 Nov 1994 08:49:47 GMT"), Some(Duration::from_secs(10)));
-        assert_eq!(read("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT"), Some(Duration::ZERO));
-        assert_eq!(read("retry-after", "-1"), None);
-        assert_eq!(read("retry-after", "soon"), None);
     }
 }

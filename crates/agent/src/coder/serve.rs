@@ -203,7 +203,9 @@ impl Agent {
             Note::ToolRuns { number } => voice.tool_runs(*number),
             Note::ToolEnded { number, outcome } => voice.tool_ended(*number, outcome),
             Note::Withdraw => voice.withdraw(message),
-            Note::Waiting { why, rate_limit, after } => voice.waiting(why, *rate_limit, *after),
+            Note::Waiting { why, rate_limit, after, attempt } => {
+                voice.waiting(why, *rate_limit, *after, *attempt)
+            }
             Note::Compacted { how } => voice.compacted(how),
         }
     }

@@ -132,6 +132,8 @@ pub(super) enum Note {
         why: String,
         rate_limit: bool,
         after: Duration,
+        /// The try that follows; the first was 1.
+        attempt: u32,
     },
     Compacted {
         how: &'static str,
@@ -319,6 +321,7 @@ impl<'a> Turn<'a> {
                     why: fault.to_string(),
                     rate_limit: fault.is_rate_limit(),
                     after,
+                    attempt: self.tries + 1,
                 });
                 self.stage = Stage::Pausing(calling);
                 Act::Wait(after)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use ostler_client::{Client, SendMessage, Session, Watch, Watched, query::EventFilter, reply::Sent};
 use ostler_domain::{
     Event, Kind, Mode, Reason, Receipt, Refusal, SessionId,
@@ -19,7 +19,7 @@ use crate::{
     input,
     output::{Line, Tone},
     parse,
-    screen::message::receipts,
+    screen::{message::receipts, row},
     words,
 };
 
@@ -32,8 +32,12 @@ pub(crate) struct SendArgs {
     who: String,
     /// What to say; - reads standard input
     text: String,
-    /// Say it into the turn that is open, where the agent can be told something there
-    #[arg(long)]
+    /// When to say it, if a turn is open: followup (when it has ended) or steer (into it, where the agent can be told
+    /// something there; the receipt says what was done)
+    #[arg(long, value_enum, default_value_t = When::Followup, value_name = "MODE")]
+    mode: When,
+    /// The same as --mode steer
+    #[arg(long, hide = true, conflicts_with = "mode")]
     steer: bool,
     /// Wait for the answer and print it
     #[arg(long)]
@@ -43,10 +47,20 @@ pub(crate) struct SendArgs {
     timeout: Option<Duration>,
 }
 
+/// When a message is said to an agent that is in the middle of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum When {
+    /// When the turn has ended
+    Followup,
+    /// Into the turn that is open
+    Steer,
+}
+
 #[derive(Serialize)]
 struct SentForm<'a> {
     message: String,
     receipt: &'static str,
+    mode: Mode,
     session: String,
     name: &'a str,
     woke: bool,
@@ -61,11 +75,14 @@ pub(crate) async fn run(app: &App, args: SendArgs) -> Result<u8, Failure> {
     let before = client.session(&who).await?;
     // Watched before it is sent, so that no receipt is missed; the session may be one that does not exist yet.
     let mut watch = client.watch(EventFilter { kinds: kinds(), ..EventFilter::default() }, None).await?;
-    let mode = if args.steer { Mode::Steer } else { Mode::Followup };
+    let mode = if args.steer || args.mode == When::Steer { Mode::Steer } else { Mode::Followup };
     let sent = client.send_message(SendMessage { who, text, mode }).await?;
     app.touched(&sent.session.id);
     if sent.woke {
         app.ui.remark(&woke(&before, &sent.session));
+    }
+    if mode == Mode::Steer && sent.mode != mode {
+        app.ui.remark(&not_steered(&sent.session));
     }
     let mut course = Course::new(&sent);
     if args.wait {
@@ -73,6 +90,14 @@ pub(crate) async fn run(app: &App, args: SendArgs) -> Result<u8, Failure> {
         let answered = course.follow(&mut watch, until, |course| course.is_over()).await?;
         if !answered {
             let span = words::span(args.timeout.unwrap_or_default());
+            let session = client.session(&course.session.to_string()).await?;
+            if session.attention == Some(Attention::RateLimited) {
+                app.ui.remark(
+                    &Line::toned(Tone::Bad, format!("✗ no answer within {span}: "))
+                        .append(row::now(&session, words::now())),
+                );
+                return Ok(exit_code::SESSION_LIMITED);
+            }
             return Err(Refusal::new(Reason::TimedOut, format!("no answer within {span}"))
                 .hint(
                     format!("ostler logs -f {}", course.session.short()),
@@ -206,11 +231,29 @@ fn woke(before: &Session, after: &Session) -> Line {
         .plain(" in the same conversation")
 }
 
+/// What happens to words for a turn where the agent cannot be told anything within one.
+fn not_steered(session: &Session) -> Line {
+    let then = match session.attention {
+        Some(Attention::Working | Attention::WaitingApproval | Attention::WaitingInput) => {
+            "it hears this when its turn has ended"
+        }
+        _ => "it hears this as its next prompt",
+    };
+    let provider = &session.provider;
+    Line::toned(Tone::Warn, format!("{provider} cannot be told anything within a turn: {then}"))
+        .plain("; ")
+        .append(
+            Line::toned(Tone::Accent, format!("ostler interrupt {}", session.id.short()))
+                .faint(" ends the turn now"),
+        )
+}
+
 fn receipt(app: &App, sent: &Sent, course: &Course, answer: Option<&str>) -> Result<(), Failure> {
     if app.ui.is_json() {
         return app.ui.json(&SentForm {
             message: sent.message.to_string(),
             receipt: course.receipt.as_str(),
+            mode: sent.mode,
             session: course.session.to_string(),
             name: sent.session.name.as_str(),
             woke: sent.woke,

@@ -1,5 +1,8 @@
 //! One session in one line: its sign, what it does now, how pressing it is, its short id.
 
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
 use ostler_client::Session;
 use ostler_domain::{
     SessionId, Time,
@@ -62,12 +65,24 @@ pub(crate) fn now(session: &Session, now: Time) -> Line {
                 n => line.faint(" · ").plain(words::plural(u64::from(n), "message waits", "messages wait")),
             }
         }
+        (_, Some(attention @ Attention::RateLimited)) => {
+            let until = session.limited_until.map(|until| until_when(until, now, &TimeZone::system()));
+            let until =
+                until.map_or("until not said".to_owned(), |until| format!("until {until} (reported)"));
+            detail(Line::of(format!("{} {until}", attention.as_str())), &session.evidence)
+        }
         (_, Some(attention)) => {
             let line = Line::of(format!("{} {}", attention.as_str(), since(session.attention_since)));
             detail(line, &session.evidence)
         }
         (_, None) => Line::of(one_line(&session.evidence, 200)),
     }
+}
+
+/// `14:02`, with the day where it is another.
+fn until_when(until: Time, now: Time, zone: &TimeZone) -> String {
+    let is_soon = until.since(now) < Duration::from_secs(12 * 3_600);
+    if is_soon { words::hour_and_minute(until, zone) } else { words::day_and_minute(until, zone) }
 }
 
 fn ended(session: &Session, now: Time) -> Line {
@@ -137,6 +152,21 @@ mod tests {
         ✓ done 2h ago
         – killed 3h ago
         ");
+    }
+
+    #[test]
+    fn a_limit_is_shown_with_its_end_as_reported() {
+        let mut session = testing::fleet().remove(2);
+        session.attention = Some(Attention::RateLimited);
+        session.evidence = "the model's server limits it: 429".to_owned();
+        assert_eq!(shown(&session), "○ rate_limited until not said · the model's server limits it: 429");
+        session.limited_until = Some(NOW.plus(Duration::from_secs(600)));
+        let said = shown(&session);
+        assert!(said.contains("(reported) · the model's"), "{said}");
+        let until = |seconds| {
+            until_when(Time::default().plus(Duration::from_secs(seconds)), Time::default(), &TimeZone::UTC)
+        };
+        assert_eq!((until(7_320), until(180_000)), ("02:02".to_owned(), "3 Jan 02:00".to_owned()));
     }
 
     #[test]

@@ -156,7 +156,13 @@ pub(super) fn tell(event: &Event) -> Told {
         }
         Event::AgentRetrying(retrying) => {
             let most = if retrying.most > 0 { format!(" of {}", retrying.most) } else { String::new() };
-            let text = format!("{}; try {}{most}", one_line(&retrying.why, SHORT), retrying.attempt);
+            // Seen on the wire, where nobody counts.
+            let tries = if retrying.attempt > 0 {
+                format!("; try {}{most}", retrying.attempt)
+            } else {
+                String::new()
+            };
+            let text = format!("{}{tries}", one_line(&retrying.why, SHORT));
             Told::new("retry", text).tone(Tone::Warn)
         }
         Event::RateLimited(limited) => {

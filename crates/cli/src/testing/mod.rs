@@ -31,6 +31,7 @@ pub(crate) fn session(n: u32, name: &str) -> Session {
         attention: Some(Attention::Idle),
         attention_since: ago(540),
         evidence: "no turn is open".to_owned(),
+        limited_until: None,
         outcome: None,
         obituary: None,
         restart: None,

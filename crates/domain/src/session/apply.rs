@@ -2,7 +2,7 @@
 
 use super::{
     Created, Desired, Holds, Intake, Ledger, OpenApproval, OpenTurn, Phase, RateLimit, Stall, State, Waiting,
-    WatchdogRung, project::Doing, state::Place,
+    WatchdogRung, open::Place, project::Doing,
 };
 use crate::{
     MessageId, Time, Usage,
@@ -304,6 +304,7 @@ impl State {
                     ask: asked.ask.clone(),
                     tool: asked.tool.clone(),
                     input: asked.input.clone(),
+                    asks: asked.asks(),
                     kind: asked.kind,
                     asked: at,
                     deadline: asked.deadline.clone(),

@@ -146,6 +146,8 @@ pub enum Request {
         id: ApprovalId,
         allow: bool,
         message: String,
+        /// Whether the agent hears why with the answer. One that does not is told afterwards.
+        hears_why: bool,
     },
     Halt {
         freeze: bool,

@@ -16,6 +16,7 @@ mod decide;
 mod input;
 mod ledger;
 mod obituary;
+mod open;
 mod project;
 mod redacted;
 mod restart;
@@ -32,8 +33,7 @@ pub use input::{
 };
 pub use ledger::Ledger;
 pub use obituary::{Ended, Obituary, Restart};
+pub use open::{OpenApproval, OpenTurn, RateLimit, Stall, Waiting};
 pub use project::{Attention, Doing, Link, Status, View};
-pub use state::{
-    Desired, Hold, Holds, OpenApproval, OpenTurn, Outcome, Phase, RateLimit, Stall, State, Waiting,
-};
+pub use state::{Desired, Hold, Holds, Outcome, Phase, State};
 pub use watchdog::{Watchdog, WatchdogRung};

@@ -119,10 +119,12 @@ fn sentence(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
                 "Idle for {}: the agent was stopped in an orderly way{rung}; the next message wakes it.",
                 span(state.created.config.idle_stop_us)
             ),
-            StopRule::Timeout => format!(
-                "Stopped because its time limit of {} passed{rung}.",
-                span(state.created.config.timeout_us)
-            ),
+            StopRule::Timeout => {
+                let limited =
+                    if state.rate_limit.is_some() { " while the model's server limited it" } else { "" };
+                let limit = span(state.created.config.timeout_us);
+                format!("Stopped because its time limit of {limit} passed{limited}{rung}.")
+            }
             StopRule::Budget => {
                 let why = state.over_budget.as_deref().unwrap_or("its budget was used up");
                 format!("Stopped because {why}{rung}.")

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Desired, Outcome, Phase, Restart, Sandbox, State, state::Place};
+use super::{Desired, Outcome, Phase, Restart, Sandbox, State, open::Place};
 use crate::{
     CampaignId, ConversationId, Name, SessionId, Time, Usage,
     admission::Priority,
@@ -164,6 +164,9 @@ pub struct View {
     pub attention_since: Time,
     /// The facts behind status and attention, in words.
     pub evidence: String,
+    /// When the limit ends that the model's server has set, as it said; none where it did not, or has set none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limited_until: Option<Time>,
     pub outcome: Option<Outcome>,
     pub obituary: Option<super::Obituary>,
     pub restart: Option<Restart>,
@@ -298,14 +301,12 @@ impl State {
                     (None, None) => "paused by a person".to_owned(),
                 },
                 Some(Attention::BudgetHold) => self.holds.of_budget().cloned().unwrap_or_default(),
-                Some(Attention::WaitingApproval | Attention::WaitingInput) => {
-                    self.approvals.first().map_or_else(String::new, |open| {
-                        one_line(&format!("{}: {}", open.tool, open.input), Doing::MOST)
-                    })
-                }
+                Some(Attention::WaitingApproval | Attention::WaitingInput) => self
+                    .approvals
+                    .first()
+                    .map_or_else(String::new, |open| one_line(&open.words(), Doing::MOST)),
                 Some(Attention::RateLimited) => self.rate_limit.as_ref().map_or_else(String::new, |limit| {
-                    let until = if limit.until.is_some() { "" } else { "; until when was not said" };
-                    format!("the model's server limits it: {}{until}", one_line(&limit.what, Doing::MOST))
+                    format!("the model's server limits it: {}", one_line(&limit.what, Doing::MOST))
                 }),
                 Some(Attention::Stalled) => self.stall.as_ref().map_or_else(String::new, |stall| {
                     format!("watchdog {} fired, no output since", stall.watchdog.as_str())
@@ -338,6 +339,11 @@ impl State {
             attention: self.attention(Link::Attached),
             attention_since: self.attention_since(),
             evidence: self.evidence(),
+            limited_until: self
+                .rate_limit
+                .as_ref()
+                .filter(|_| self.phase == Phase::Live)
+                .and_then(|limit| limit.until),
             outcome: self.outcome(),
             obituary: self.ended.as_ref().map(|ended| ended.obituary.clone()),
             restart: self.ended.as_ref().and_then(|ended| ended.restart.clone()),

@@ -5,12 +5,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Attention, Begin, Created, Ended, Intake, Ledger, Link, StopRequested, Watchdog, WatchdogRung, project::Doing,
+    Attention, Begin, Created, Ended, Intake, Ledger, Link, OpenApproval, OpenTurn, RateLimit, Stall,
+    StopRequested, Waiting, open::Place, project::Doing,
 };
 use crate::{
-    ApprovalId, Budget, Message, Mode, Time, Usage,
+    Budget, Message, Mode, Time, Usage,
     budget::Used,
-    event::{AskKind, Process, StopReason},
+    event::{Process, StopReason},
     gateway::Allowance,
     price::{Cost, PriceBook},
     time::{BootId, Deadline},
@@ -142,66 +143,6 @@ impl Holds {
             Hold::Disk => &mut self.disk,
         }
     }
-}
-
-/// A turn that has not ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OpenTurn {
-    pub number: u32,
-    pub started: Time,
-    pub said_something: bool,
-    /// Calls without a result, by their ids.
-    pub open_tools: Vec<String>,
-}
-
-/// A question that waits for a person.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OpenApproval {
-    pub id: ApprovalId,
-    pub ask: String,
-    pub tool: String,
-    pub input: String,
-    #[serde(default)]
-    pub kind: AskKind,
-    pub asked: Time,
-    /// When it is denied; none while the session is paused.
-    #[serde(default)]
-    pub deadline: Option<Deadline>,
-    /// What was left of its time when the session was paused.
-    #[serde(default)]
-    pub left_us: Option<u64>,
-}
-
-/// The model's server wants fewer calls.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RateLimit {
-    pub what: String,
-    pub until: Option<Time>,
-    pub since: Time,
-}
-
-/// A message on its way to the agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Waiting {
-    pub message: Message,
-    pub place: Place,
-}
-
-/// Where a message on its way is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Place {
-    Inbox,
-    Outbox,
-    Delivered,
-    Seen,
-}
-
-/// A session that makes no progress, and what was tried.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stall {
-    pub watchdog: Watchdog,
-    pub since: Time,
-    pub rung: WatchdogRung,
 }
 
 /// Everything that is known of one session. Changed by [`State::apply`] only.

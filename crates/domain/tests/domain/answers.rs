@@ -183,10 +183,28 @@ fn the_wait_stands_still_while_the_session_is_paused() {
 }
 
 #[test]
+fn what_an_agent_does_not_hear_with_the_answer_it_is_told_afterwards() {
+    let denied = |hears_why, message: &str| {
+        let mut asking = Asking::new(Approve::Policy, &[]);
+        let id = asking.asks("reboot").state.approvals()[0].id;
+        let message = message.to_owned();
+        asking.request(Request::Answer { id, allow: false, message, hears_why }).unwrap();
+        asking.events.iter().find_map(|event| match event {
+            Event::MessageAccepted(accepted) => Some(accepted.message.text.clone()),
+            _ => None,
+        })
+    };
+    let told = denied(false, "not on a Sunday").unwrap();
+    assert!(told.contains("reboot") && told.ends_with("The reason: not on a Sunday"), "{told}");
+    assert_eq!(denied(true, "not on a Sunday"), None);
+    assert_eq!(denied(false, ""), None, "there is nothing to tell");
+}
+
+#[test]
 fn an_answer_comes_before_the_limit_or_not_at_all() {
     let mut asking = Asking::new(Approve::Policy, &[]);
     let id = asking.asks("reboot").state.approvals()[0].id;
-    let allow = || Request::Answer { id, allow: true, message: String::new() };
+    let allow = || Request::Answer { id, allow: true, message: String::new(), hears_why: true };
     asking.wait(Duration::from_secs(13 * 3_600));
     assert!(asking.request(allow()).is_err());
 }

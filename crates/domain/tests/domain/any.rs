@@ -114,7 +114,8 @@ fn any_request() -> impl Strategy<Value = Request> {
             Just(StopRule::Stop), Just(StopRule::Kill), Just(StopRule::Timeout), Just(StopRule::Restart)
         ].prop_map(Request::Stop),
         1 => (any::<u8>(), any::<bool>()).prop_map(|(n, allow)| Request::Answer {
-            id: ApprovalId::new(time(i64::from(n) * 1_000), u128::from(n)), allow, message: String::new() }),
+            id: ApprovalId::new(time(i64::from(n) * 1_000), u128::from(n)), allow, message: if allow { String::new() } else { "no".to_owned() },
+            hears_why: n % 2 == 0 }),
         1 => any::<bool>().prop_map(|freeze| Request::Halt { freeze }),
         1 => Just(Request::ReleaseHalt),
     ]

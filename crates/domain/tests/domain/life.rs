@@ -5,21 +5,21 @@ use ostler_domain::{
     admission::Standing,
     budget::WhenUsedUp,
     call::{Call, Reply},
-    event::{AgentRetrying, AskKind, By, StopReason},
+    event::{AskKind, By, StopReason},
     gateway::Allowance,
     session::{
-        AgentRequest, Approve, Attention, Begin, CallUsage, Created, Decision, Effect, ExitFacts, How, Input,
-        Link, Outcome, Phase, Report, Request, Restart, RestartPolicy, State, Status, StopRule, Watchdog,
-        create, decide,
+        AgentRequest, Approve, Attention, Begin, CallUsage, Decision, Effect, ExitFacts, How, Input, Link,
+        Outcome, Phase, Report, Request, Restart, RestartPolicy, State, Status, StopRule, Watchdog, create,
+        decide,
     },
 };
 
 use crate::any::{context, created, message, time};
 
-struct Life {
-    state: State,
+pub(crate) struct Life {
+    pub(crate) state: State,
     kinds: Vec<Kind>,
-    effects: Vec<Effect>,
+    pub(crate) effects: Vec<Effect>,
     step: u64,
 }
 
@@ -34,7 +34,7 @@ impl Life {
         Self { state, kinds: events.iter().map(Event::kind).collect(), effects: vec![], step: 0 }
     }
 
-    fn plain() -> Self {
+    pub(crate) fn plain() -> Self {
         Self::new(RestartPolicy::Never, Approve::Ask, false, None)
     }
 
@@ -50,27 +50,27 @@ impl Life {
         Ok(())
     }
 
-    fn input(&mut self, input: Input) -> &mut Self {
+    pub(crate) fn input(&mut self, input: Input) -> &mut Self {
         self.try_input(input).unwrap();
         self
     }
 
-    fn request(&mut self, request: Request) -> &mut Self {
+    pub(crate) fn request(&mut self, request: Request) -> &mut Self {
         self.input(Input::Request(request, By("ann".into())))
     }
 
-    fn report(&mut self, report: Report) -> &mut Self {
+    pub(crate) fn report(&mut self, report: Report) -> &mut Self {
         self.input(Input::Report(report))
     }
 
-    fn working(&mut self) -> &mut Self {
+    pub(crate) fn working(&mut self) -> &mut Self {
         self.request(Request::Start)
             .report(Report::Ready { provider_id: None, model: None })
             .input(Input::InputTaped { tag: AgentRequest::Prompt(message(0)).tag() })
             .report(Report::TurnStarted { messages: vec![message(0).id] })
     }
 
-    fn exit(&mut self, how: How) -> &mut Self {
+    pub(crate) fn exit(&mut self, how: How) -> &mut Self {
         self.input(Input::Exited(ExitFacts {
             how,
             oom: false,
@@ -81,7 +81,7 @@ impl Life {
         }))
     }
 
-    fn attention(&self) -> Option<Attention> {
+    pub(crate) fn attention(&self) -> Option<Attention> {
         self.state.attention(Link::Attached)
     }
 }
@@ -131,85 +131,6 @@ fn a_prompt_while_working_waits_for_the_turn() {
     assert_eq!(life.state.view().messages_waiting, 1);
     life.report(Report::TurnEnded { stop_reason: StopReason::Completed });
     assert_eq!(life.effects, [Effect::Tell(AgentRequest::Prompt(message(1)))]);
-}
-
-#[test]
-fn who_goes_on_with_a_turn_that_was_cut_short_is_told_so() {
-    let mut life = Life::plain();
-    life.working().exit(How::Signaled { signal: 9 });
-    assert!(life.state.was_cut_short());
-    let interrupted = life.state.interruption();
-    assert!(
-        interrupted.as_deref().unwrap().starts_with("You were interrupted in the middle"),
-        "{interrupted:?}"
-    );
-    let begin = Begin::Resume { provider_id: "thread-1".into(), interrupted: interrupted.clone() };
-    let next = Created { begin, ..created(RestartPolicy::Never, Approve::Ask, false, None) };
-    let events = create(next, vec![(message(0), None)], &By("ann".into()));
-    let mut life = Life::plain();
-    life.state = State::replay(events.iter().map(|event| (time(0), event))).unwrap();
-    assert_eq!(life.state.interruption(), interrupted, "nobody has been told yet");
-    life.request(Request::Start).report(Report::Ready { provider_id: None, model: None });
-    let Some(Effect::Tell(AgentRequest::Prompt(told))) = life.effects.first() else {
-        panic!("{:?}", life.effects)
-    };
-    assert_eq!(told.text, format!("{}\n\n{}", interrupted.unwrap(), message(0).text));
-    life.report(Report::TurnStarted { messages: vec![message(0).id] })
-        .report(Report::TurnEnded { stop_reason: StopReason::Completed })
-        .request(Request::Prompt(message(1)));
-    assert_eq!(life.effects, [Effect::Tell(AgentRequest::Prompt(message(1)))], "once");
-    life.report(Report::TurnStarted { messages: vec![message(1).id] })
-        .report(Report::TurnEnded { stop_reason: StopReason::Completed })
-        .exit(How::Signaled { signal: 9 });
-    assert_eq!(life.state.interruption(), None, "it was at rest");
-}
-
-#[test]
-fn a_turn_that_failed_needs_somebody() {
-    let mut life = Life::plain();
-    life.working()
-        .report(Report::Error("500: no model is loaded".into()))
-        .report(Report::TurnEnded { stop_reason: StopReason::Error });
-    let view = life.state.view();
-    assert_eq!((view.attention, view.status), (Some(Attention::TurnFailed), Status::Running));
-    assert_eq!(view.evidence, "500: no model is loaded");
-    assert!(Attention::TurnFailed.needs_you());
-    life.request(Request::Prompt(message(1))).report(Report::TurnStarted { messages: vec![] });
-    assert_eq!(life.attention(), Some(Attention::Working));
-    life.report(Report::TurnEnded { stop_reason: StopReason::Completed });
-    assert_eq!(life.attention(), Some(Attention::Idle), "a good turn makes up for it");
-}
-
-#[test]
-fn a_turn_that_failed_of_a_limit_needs_somebody_unless_it_goes_on_by_itself() {
-    let failed = |until| {
-        let mut life = Life::plain();
-        life.working()
-            .report(Report::RateLimited { what: "too many requests".into(), until })
-            .report(Report::TurnEnded { stop_reason: StopReason::Error });
-        life.attention()
-    };
-    assert_eq!(failed(Some(time(900))), Some(Attention::RateLimited));
-    assert_eq!(failed(None), Some(Attention::TurnFailed), "nobody knows when it ends");
-}
-
-#[test]
-fn a_turn_that_a_watchdog_ended_has_failed() {
-    let mut life = Life::plain();
-    life.working().report(Report::Retrying(AgentRetrying {
-        why: "503".into(),
-        attempt: 1,
-        most: 0,
-        after_ms: None,
-    }));
-    life.input(Input::Watchdog(Watchdog::Retries)).input(Input::Watchdog(Watchdog::Retries));
-    life.report(Report::TurnEnded { stop_reason: StopReason::Interrupted });
-    assert_eq!(life.attention(), Some(Attention::TurnFailed));
-    assert_eq!(life.state.view().evidence, "interrupted by the retries watchdog: 503");
-    let mut life = Life::plain();
-    life.working().request(Request::Interrupt);
-    life.report(Report::TurnEnded { stop_reason: StopReason::Interrupted });
-    assert_eq!(life.attention(), Some(Attention::Idle), "somebody wanted this");
 }
 
 #[test]
@@ -411,12 +332,12 @@ fn asking_is_answered_by_a_person_a_policy_or_nobody() {
     person.working().report(ask());
     assert_eq!(person.attention(), Some(Attention::WaitingApproval));
     let id = person.state.approvals()[0].id;
-    person.request(Request::Answer { id, allow: true, message: String::new() });
+    person.request(Request::Answer { id, allow: true, message: String::new(), hears_why: true });
     assert!(matches!(person.effects.as_slice(), [Effect::Tell(AgentRequest::Answer { allow: true, .. })]));
     assert!(
         person
             .try_input(Input::Request(
-                Request::Answer { id, allow: true, message: String::new() },
+                Request::Answer { id, allow: true, message: String::new(), hears_why: true },
                 By("bob".into())
             ))
             .is_err()

@@ -7,9 +7,11 @@ use std::{
     io::{self, ErrorKind, Read, Write},
     net::TcpStream,
     os::fd::AsFd,
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use ostler_domain::{
+    Time,
     gateway::CallEnd,
     limits::{GATEWAY_BUFFER_BYTES, MODEL_HEAD_BYTES},
 };
@@ -21,6 +23,11 @@ use super::{
     upstream::Connection,
 };
 use crate::{request::head_end, tunnel::wait};
+
+/// The wall clock: what a server names is a time of day.
+fn wall() -> Time {
+    Time::default().plus(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+}
 
 /// What is to be known of an answer while it passes.
 pub(crate) trait Reader {
@@ -257,7 +264,7 @@ impl<'a> Exchange<'a> {
                     return if said.len() > MODEL_HEAD_BYTES { Err(too_long()) } else { Ok(()) };
                 };
                 let rest = said.split_off(end);
-                let response = head::response(said, self.method);
+                let response = head::response(said, self.method, wall());
                 match response.map_err(|fault| Over(CallEnd::Failed, fault.to_owned()))? {
                     // What follows an interim head is a head again.
                     None => said.clear(),

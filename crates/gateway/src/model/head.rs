@@ -1,7 +1,11 @@
 //! The heads of a call to the model, as they are passed on: the agent's with the real key in place of whatever it sent,
 //! the upstream's without what is between it and us. Pure.
 
-use ostler_domain::gateway::{ModelOrder, is_plain_path};
+use ostler_domain::{
+    Time,
+    gateway::{ModelOrder, is_plain_path},
+    limit_end,
+};
 
 use super::body::Body;
 
@@ -124,7 +128,7 @@ pub(crate) fn request(head: &[u8], port: u16, order: &ModelOrder) -> Result<Requ
 }
 
 /// Reads the upstream's head. Nothing when it was only an interim one.
-pub(crate) fn response(head: &[u8], method: &str) -> Result<Option<Response>, Fault> {
+pub(crate) fn response(head: &[u8], method: &str, now: Time) -> Result<Option<Response>, Fault> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     let mut parsed = httparse::Response::new(&mut headers);
     match parsed.parse(head) {
@@ -143,14 +147,18 @@ pub(crate) fn response(head: &[u8], method: &str) -> Result<Option<Response>, Fa
     let mut passed = format!("HTTP/1.1 {status} {reason}\r\nconnection: close\r\n").into_bytes();
     let named = named_by_connection(parsed.headers);
     let mut request_id = None;
-    let mut retry_after_ms = None;
+    let said = |asked: &str| {
+        let header = parsed.headers.iter().find(|header| header.name.eq_ignore_ascii_case(asked))?;
+        std::str::from_utf8(header.value).ok()
+    };
+    let retry_after =
+        if status == 429 { limit_end::of_limited(said, now) } else { limit_end::retry_after(said, now) };
+    let retry_after_ms = retry_after.map(|span| u64::try_from(span.as_millis()).unwrap_or(u64::MAX));
     let (mut content_type, mut is_packed) = (None, false);
     for header in parsed.headers.iter() {
         let name = header.name.to_ascii_lowercase();
         let value = || String::from_utf8_lossy(header.value).trim().to_owned();
         match name.as_str() {
-            "retry-after-ms" => retry_after_ms = millis(&value(), 1.0).or(retry_after_ms),
-            "retry-after" => retry_after_ms = retry_after_ms.or_else(|| millis(&value(), 1_000.0)),
             "request-id" | "x-request-id" => request_id = request_id.or_else(|| Some(value())),
             "content-type" => content_type = Some(value()),
             "content-encoding" => is_packed = !value().eq_ignore_ascii_case("identity"),
@@ -209,17 +217,6 @@ fn framing(headers: &[httparse::Header<'_>]) -> Result<Option<Body>, Fault> {
         }
     }
     Ok(body)
-}
-
-/// A span that a server says as a number. Dates are for people who wait for hours, and clocks that agree.
-fn millis(value: &str, unit: f64) -> Option<u64> {
-    let span = value.trim().parse::<f64>().ok().filter(|span| span.is_finite() && *span >= 0.0)? * unit;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the cast saturates, as wanted"
-    )]
-    Some(span as u64)
 }
 
 /// A query without `key=`, which is where some clients put their key.
@@ -320,10 +317,29 @@ mod tests {
     }
 
     #[test]
+    fn how_long_to_be_patient_is_read_of_refusals() {
+        let asked =
+            |head: &str| response(head.as_bytes(), "POST", Time::default()).unwrap().unwrap().retry_after_ms;
+        assert_eq!(asked("HTTP/1.1 429 Slow\r\nRetry-After: 2\r\n\r\n"), Some(2_000));
+        assert_eq!(
+            asked("HTTP/1.1 429 Slow\r\nRetry-After: Thu, 01 Jan 1970 00:01:00 GMT\r\n\r\n"),
+            Some(60_000)
+        );
+        assert_eq!(asked("HTTP/1.1 503 Busy\r\nRetry-After-Ms: 150\r\n\r\n"), Some(150));
+        let reset = "x-ratelimit-reset-requests: 1m30s\r\nx-ratelimit-remaining-requests: 0\r\n\r\n";
+        assert_eq!(asked(&format!("HTTP/1.1 429 Slow\r\n{reset}")), Some(90_000));
+        assert_eq!(
+            asked(&format!("HTTP/1.1 503 Busy\r\n{reset}")),
+            None,
+            "it did not refuse because of that"
+        );
+    }
+
+    #[test]
     fn an_answer_is_passed_on_without_what_is_between_neighbours() {
         let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\
             Connection: keep-alive\r\nKeep-Alive: timeout=5\r\nrequest-id: req_1\r\nx-request-id: other\r\n\r\n";
-        let response = response(head, "POST").unwrap().unwrap();
+        let response = response(head, "POST", Time::default()).unwrap().unwrap();
         assert_eq!(
             String::from_utf8(response.head).unwrap(),
             "HTTP/1.1 200 OK\r\nconnection: close\r\nContent-Type: text/event-stream\r\n\
@@ -336,15 +352,17 @@ mod tests {
 
     #[test]
     fn answers_end_as_they_say() {
-        let body = |head: &str, method| response(head.as_bytes(), method).unwrap().map(|found| found.body);
+        let body = |head: &str, method| {
+            response(head.as_bytes(), method, Time::default()).unwrap().map(|found| found.body)
+        };
         assert_eq!(body("HTTP/1.1 200 OK\r\n\r\n", "GET"), Some(Body::UntilClose));
         assert_eq!(body("HTTP/1.1 204 No\r\n\r\n", "GET"), Some(Body::Length(0)));
         assert_eq!(body("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", "HEAD"), Some(Body::Length(0)));
         assert_eq!(body("HTTP/1.1 100 Continue\r\n\r\n", "POST"), None);
-        assert!(response(b"HTTP/1.1 101 Switching\r\n\r\n", "GET").is_err());
-        assert!(response(b"SSH-2.0-x\r\n\r\n", "GET").is_err());
+        assert!(response(b"HTTP/1.1 101 Switching\r\n\r\n", "GET", Time::default()).is_err());
+        assert!(response(b"SSH-2.0-x\r\n\r\n", "GET", Time::default()).is_err());
         let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/json\r\nContent-Encoding: br\r\n\r\n";
-        assert_eq!(response(head, "GET").unwrap().unwrap().content_type, None, "packed");
+        assert_eq!(response(head, "GET", Time::default()).unwrap().unwrap().content_type, None, "packed");
     }
 
     proptest! {
@@ -354,7 +372,7 @@ mod tests {
             name in "(x-api-key|AUTHORIZATION|X-Goog-Api-Key|api-key)",
             value in "[ -~]{0,20}",
         ) {
-            let _ = (is_ours(&bytes, PORT), request(&bytes, PORT, &order(KeyScheme::None)), response(&bytes, "GET"));
+            let _ = (is_ours(&bytes, PORT), request(&bytes, PORT, &order(KeyScheme::None)), response(&bytes, "GET", Time::default()));
             let head = format!("GET / HTTP/1.1\r\n{name}: {value}\r\n\r\n");
             if let Ok(request) = request(head.as_bytes(), PORT, &order(KeyScheme::None)) {
                 let sent = String::from_utf8(request.head).unwrap().to_ascii_lowercase();

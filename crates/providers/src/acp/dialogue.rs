@@ -116,7 +116,7 @@ impl Dialogue for AcpDialogue {
     fn on_request(&self, request: &AgentRequest, input_no: u64) -> Option<Vec<u8>> {
         let session = self.session.as_deref().unwrap_or_default();
         let call = |method: &str, params: Value| {
-            lines(&[
+            foreign::lines(&[
                 json!({"jsonrpc": "2.0", "id": format!("in-{input_no}"), "method": method, "params": params}),
             ])
         };
@@ -133,7 +133,7 @@ impl Dialogue for AcpDialogue {
                     .asks
                     .values()
                     .map(|ask| json!({"jsonrpc": "2.0", "id": ask.id, "result": cancelled}));
-                lines(&std::iter::once(cancel).chain(answers).collect::<Vec<_>>())
+                foreign::lines(&std::iter::once(cancel).chain(answers).collect::<Vec<_>>())
             }
             AgentRequest::Answer { ask, allow, message } => {
                 let ask = self.asks.get(ask)?;
@@ -144,7 +144,7 @@ impl Dialogue for AcpDialogue {
                 if !message.is_empty() {
                     outcome["_meta"] = json!({"message": message});
                 }
-                lines(&[json!({"jsonrpc": "2.0", "id": ask.id, "result": {"outcome": outcome}})])
+                foreign::lines(&[json!({"jsonrpc": "2.0", "id": ask.id, "result": {"outcome": outcome}})])
             }
             AgentRequest::Model(model) => {
                 call("session/set_model", json!({"sessionId": session, "modelId": model}))
@@ -389,15 +389,6 @@ fn request(line: &Line<'_>, method: &str, params: &Value) -> Option<Heard> {
     let id = format!("at-{}", line.start);
     Say::line(method, &json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
         .map(Heard::Say)
-}
-
-fn lines(messages: &[Value]) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    for message in messages {
-        serde_json::to_writer(&mut bytes, message).ok()?;
-        bytes.push(b'\n');
-    }
-    Some(bytes)
 }
 
 fn failure(error: &Value) -> Report {

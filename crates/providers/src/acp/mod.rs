@@ -25,6 +25,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     steer: false,
     interrupt: true,
     approvals: true,
+    hears_why: false,
     partial_output: true,
     model_change: false,
     usage: UsageSource::Report,

@@ -149,7 +149,9 @@ impl Turn {
                     // How long it waits is its own affair; what the server said of the limit's end is on the wire.
                     heard.push(Heard::Report(Report::RateLimited { what: why.clone(), until: None }));
                 }
-                let retrying = AgentRetrying { why, attempt: 0, most: OWN_TRIES, after_ms };
+                let attempt = params["attempt"].as_u64().and_then(|tried| u32::try_from(tried).ok());
+                let attempt = attempt.unwrap_or_default();
+                let retrying = AgentRetrying { why, attempt, most: OWN_TRIES, after_ms };
                 heard.push(Heard::Report(Report::Retrying(retrying)));
             }
             "_ostler/compacted" => {

@@ -61,6 +61,7 @@ impl Provider for ClaudeCode {
             steer: true,
             interrupt: true,
             approvals: true,
+            hears_why: true,
             partial_output: true,
             model_change: true,
             usage: UsageSource::Report,

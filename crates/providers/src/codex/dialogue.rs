@@ -106,9 +106,16 @@ impl Dialogue for CodexDialogue {
             // With no turn open it would never be answered.
             AgentRequest::Interrupt | AgentRequest::End => json!({"id": id, "method": "turn/interrupt",
                 "params": {"threadId": thread, "turnId": self.turn.as_ref()?}}),
-            AgentRequest::Answer { ask, allow, .. } => {
+            AgentRequest::Answer { ask, allow, message } => {
                 let decision = if *allow { "accept" } else { "decline" };
-                json!({"id": self.asks.get(ask)?.id, "result": {"decision": decision}})
+                let answer = json!({"id": self.asks.get(ask)?.id, "result": {"decision": decision}});
+                // The answer has no room for words: they go into the turn before it, or the model goes on without them.
+                let why = self.turn.as_ref().filter(|_| !allow && !message.is_empty()).map(|turn| {
+                    let input = input(&foreign::denial(message));
+                    json!({"id": id, "method": "turn/steer",
+                        "params": {"threadId": thread, "expectedTurnId": turn, "input": input}})
+                });
+                return foreign::lines(why.iter().chain([&answer]));
             }
             // Nobody knows this method, and whoever says so is alive.
             AgentRequest::Nudge => json!({"id": id, "method": "_ostler/ping", "params": {}}),

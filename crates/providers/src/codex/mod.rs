@@ -36,6 +36,7 @@ impl Provider for Codex {
             steer: true,
             interrupt: true,
             approvals: true,
+            hears_why: true,
             partial_output: true,
             model_change: false,
             usage: UsageSource::Report,

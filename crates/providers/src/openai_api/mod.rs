@@ -24,7 +24,7 @@ impl Provider for OpenaiApi {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { model_change: true, fork: true, ..acp::CAPABILITIES }
+        Capabilities { model_change: true, fork: true, hears_why: true, ..acp::CAPABILITIES }
     }
 
     fn default_base_url(&self) -> Option<&str> {

@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use ostler_domain::{
-    MessageId, Usage,
+    MessageId,
     event::{Action, AskKind, StopReason, Text, ToolCall, ToolResult},
-    session::{AgentRequest, CallUsage, Report},
+    session::{AgentRequest, Report},
     text::one_line,
 };
 use ostler_tape::{Line, Stream};
@@ -122,9 +122,22 @@ impl Dialogue for OpenclawDialogue {
             AgentRequest::Model(model) => {
                 req(&id, "sessions.patch", json!({"key": key, "model": model_reference(model)}))
             }
-            AgentRequest::Answer { ask, allow, .. } => {
+            AgentRequest::Answer { ask, allow, message } => {
                 let decision = if *allow { "allow-once" } else { "deny" };
-                req(&id, "exec.approval.resolve", json!({"id": ask, "decision": decision}))
+                let answer = req(&id, "exec.approval.resolve", json!({"id": ask, "decision": decision}));
+                // The answer has no room for words: they go into the turn before it, or the model goes on without them.
+                let why = (!allow && !message.is_empty() && self.turn.is_some()).then(|| {
+                    let why = format!("why-{input_no}");
+                    let said = foreign::denial(message);
+                    req(
+                        &why,
+                        "chat.send",
+                        json!({
+                            "sessionKey": key, "message": said, "idempotencyKey": why, "queueMode": "steer",
+                        }),
+                    )
+                });
+                return foreign::lines(why.iter().chain([&answer]));
             }
             AgentRequest::Nudge => req(&format!("{NUDGE}{input_no}"), "health", json!({})),
         };
@@ -362,7 +375,7 @@ impl OpenclawDialogue {
                 _ => {}
             }
         }
-        if let Some(call) = call_usage(message) {
+        if let Some(call) = super::usage::call_usage(message) {
             report(heard, Report::Usage(call));
         }
     }
@@ -468,23 +481,4 @@ fn failure(payload: &Value) -> Report {
         Some("rate_limit") => Report::RateLimited { what: text, until: None },
         _ => Report::Error(text),
     }
-}
-
-/// `input` is without what came from the cache.
-fn call_usage(message: &Value) -> Option<CallUsage> {
-    let usage = message.get("usage")?;
-    let count = |name: &str| usage[name].as_u64().unwrap_or(0);
-    let usage = Usage {
-        input: count("input"),
-        cache_read: count("cacheRead"),
-        cache_write: count("cacheWrite"),
-        output: count("output"),
-        ..Usage::default()
-    };
-    // What it put into the transcript itself, such as the half of an answer that was interrupted.
-    (usage != Usage::default()).then(|| CallUsage {
-        usage,
-        model: message["model"].as_str().map(str::to_owned),
-        call: message["responseId"].as_str().map(str::to_owned),
-    })
 }

@@ -4,6 +4,7 @@
 mod config;
 mod dialogue;
 mod task;
+mod usage;
 
 use std::collections::BTreeMap;
 
@@ -34,6 +35,7 @@ impl Provider for Openclaw {
             steer: true,
             interrupt: true,
             approvals: true,
+            hears_why: true,
             partial_output: true,
             model_change: true,
             usage: UsageSource::Report,

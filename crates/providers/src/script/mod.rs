@@ -24,6 +24,7 @@ impl Provider for Script {
             steer: false,
             interrupt: true,
             approvals: true,
+            hears_why: true,
             partial_output: true,
             model_change: false,
             usage: UsageSource::Report,

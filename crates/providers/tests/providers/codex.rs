@@ -48,3 +48,28 @@ fn words_for_a_turn_that_has_just_ended_begin_one_of_their_own() {
     assert_eq!(started, [vec![message(1).id], vec![message(2).id]]);
     assert!(!scene.reports().iter().any(|report| matches!(report, Report::Error(_))), "nothing failed");
 }
+
+#[test]
+fn why_something_is_denied_is_said_into_the_turn_before_the_answer() {
+    let mut scene = Scene::of("codex", Begin::Fresh);
+    let asked = scene.said(&json!({"id": "open", "result": {}}));
+    scene.said(&json!({"id": asked[1]["id"], "result": {"thread": {"id": "t"}, "model": "m"}}));
+    scene.ask(&AgentRequest::Prompt(message(1))).unwrap();
+    scene.said(&json!({"method": "turn/started", "params": {"threadId": "t", "turn": {"id": "u1"}}}));
+    let ask = |id: u8| {
+        json!({"id": id, "method": "item/commandExecution/requestApproval",
+            "params": {"threadId": "t", "turnId": "u1", "itemId": format!("call_{id}"), "command": "make deploy"}})
+    };
+    scene.said(&ask(0));
+    let answer = |ask: &str, allow, message: &str| AgentRequest::Answer {
+        ask: ask.into(),
+        allow,
+        message: message.into(),
+    };
+    let lines = scene.ask_all(&answer("0", false, "use staging"));
+    assert_eq!((lines.len(), &lines[0]["method"]), (2, &json!("turn/steer")), "{lines:?}");
+    assert!(lines[0]["params"]["input"][0]["text"].as_str().unwrap().contains("use staging"), "{lines:?}");
+    assert_eq!(lines[1], json!({"id": 0, "result": {"decision": "decline"}}));
+    scene.said(&ask(1));
+    assert_eq!(scene.ask_all(&answer("1", true, "")), [json!({"id": 1, "result": {"decision": "accept"}})]);
+}

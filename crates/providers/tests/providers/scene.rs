@@ -47,9 +47,15 @@ impl Scene {
 
     /// Asks something of the agent; gives the first line of it.
     pub(crate) fn ask(&mut self, request: &AgentRequest) -> Option<Value> {
-        let bytes = self.dialogue.on_request(request, self.inputs + 1)?;
+        self.ask_all(request).into_iter().next()
+    }
+
+    /// The same, with all its lines.
+    pub(crate) fn ask_all(&mut self, request: &AgentRequest) -> Vec<Value> {
+        let Some(bytes) = self.dialogue.on_request(request, self.inputs + 1) else { return Vec::new() };
         self.told(&request.tag(), &bytes);
-        serde_json::from_slice(bytes.split(|byte| *byte == b'\n').next().unwrap()).ok()
+        let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
     }
 
     /// The agent prints something; what the dialogue answers by itself is written, and given.

@@ -80,6 +80,7 @@ impl SessionService for Served {
             receipt: Receipt::Accepted,
             session: sent.session,
             woke: sent.woke,
+            mode: sent.mode,
         };
         Ok(Response::new(to_proto::sent(&sent)))
     }

@@ -65,6 +65,7 @@ pub fn view(session: pb::Session) -> Result<View> {
         ended_at: optional_time(session.ended_time, "ended_time")?,
         last_activity_at: optional_time(session.last_activity_time, "last_activity_time")?,
         updated_at: required_time(session.updated_time, "updated_time")?,
+        limited_until: optional_time(session.limited_until, "limited_until")?,
         session_seq: session.session_seq,
         priority: or_default(session.priority, "priority", from::priority)?,
     })
@@ -192,6 +193,7 @@ pub fn sent(sent: pb::SendMessageResponse) -> Result<Sent> {
         receipt: from::receipt(sent.receipt, "receipt")?,
         session: view(required(sent.session, "session")?).map_err(|e| e.within("session"))?,
         woke: sent.woke,
+        mode: or_default(sent.mode, "mode", from::mode)?,
     })
 }
 

@@ -57,6 +57,7 @@ pub fn view(view: &View) -> pb::Session {
         ended_time: view.ended_at.map(time),
         last_activity_time: view.last_activity_at.map(time),
         updated_time: Some(time(view.updated_at)),
+        limited_until: view.limited_until.map(time),
         session_seq: view.session_seq,
         priority: to::priority(view.priority).into(),
     }
@@ -156,6 +157,7 @@ pub fn sent(sent: &Sent) -> pb::SendMessageResponse {
         receipt: to::receipt(sent.receipt).into(),
         session: Some(view(&sent.session)),
         woke: sent.woke,
+        mode: to::mode(sent.mode).into(),
     }
 }
 

@@ -220,6 +220,7 @@ impl Dice {
             updated_at: self.time(),
             session_seq: self.number(),
             priority: self.of(Priority::ALL),
+            limited_until: self.maybe(Self::time),
         }
     }
 

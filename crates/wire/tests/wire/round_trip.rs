@@ -73,7 +73,7 @@ proptest! {
     fn messages_and_approvals(mut dice in dice()) {
         let delivery = dice.delivery();
         prop_assert_eq!(from_proto::delivery(bytes(&to_proto::delivery(&delivery))), Ok(delivery.clone()));
-        let sent = Sent { message: delivery.message.id, receipt: Receipt::Accepted, session: dice.view(), woke: true };
+        let sent = Sent { message: delivery.message.id, receipt: Receipt::Accepted, session: dice.view(), woke: true, mode: ostler_domain::Mode::Steer };
         prop_assert_eq!(from_proto::sent(bytes(&to_proto::sent(&sent))), Ok(sent));
         let approval = dice.approval();
         prop_assert_eq!(from_proto::approval(bytes(&to_proto::approval(&approval))), Ok(approval.clone()));

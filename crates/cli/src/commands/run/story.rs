@@ -25,6 +25,8 @@ pub(super) struct Story {
     /// What the agent last said had gone wrong.
     error: Option<String>,
     ended: bool,
+    /// The model's server limits it, and it has done nothing since.
+    limited: bool,
     /// A session that goes on with this one is to come.
     is_followed: bool,
     /// Tokens were read off the wire.
@@ -61,13 +63,17 @@ impl Story {
         } else {
             None
         };
+        if goes_on || matches!(event, Event::TurnStarted(_) | Event::AgentToolResult(_)) {
+            self.limited = false;
+        }
         match event {
+            Event::RateLimited(_) => self.limited = true,
             Event::AgentCompletion(said) => {
                 self.answer = Some(said.text.clone());
                 self.answer_was_shown = false;
             }
             Event::ApprovalRequested(asked) => {
-                self.questions.push((asked.id, format!("{}: {}", asked.tool, asked.input)));
+                self.questions.push((asked.id, asked.asks()));
             }
             Event::ApprovalAnswered(answered) => {
                 let asked = self.questions.iter().position(|(id, _)| *id == answered.id);
@@ -97,7 +103,6 @@ impl Story {
                 self.is_followed = matches!(ended.restart, Some(Restart::At(_)));
                 self.ended = !self.is_followed;
             }
-            Event::SessionCreated(_) => self.is_followed = false,
             _ => {}
         }
         earlier
@@ -117,6 +122,11 @@ impl Story {
         self.ended || (keep && turn_ended)
     }
 
+    /// The one that goes on is there: its events come now.
+    pub(super) fn follow_on(&mut self) {
+        self.is_followed = false;
+    }
+
     /// Says whether the session has ended and another one goes on with it.
     pub(super) fn is_followed(&self) -> bool {
         self.is_followed
@@ -127,7 +137,10 @@ impl Story {
         if let Some(asked) = asked {
             return asked.exit_code();
         }
-        let code = outcome.map_or(exit_code::OK, of_outcome);
+        let code = match outcome {
+            Some(Outcome::Timeout) if self.limited => exit_code::SESSION_LIMITED,
+            outcome => outcome.map_or(exit_code::OK, of_outcome),
+        };
         match self.last_turn {
             // A session that ends as it should after a turn that did not: the answer is not to be relied on.
             _ if self.failed && code == exit_code::OK => exit_code::SESSION_FAILED,
@@ -207,7 +220,9 @@ mod tests {
 
     use ostler_domain::{
         ApprovalId,
-        event::{ApprovalAnswered, ApprovalRequested, AskKind, By, Text, TurnEnded, UsageRecorded},
+        event::{
+            ApprovalAnswered, ApprovalRequested, AskKind, By, RateLimited, Text, TurnEnded, UsageRecorded,
+        },
     };
 
     use super::*;
@@ -244,6 +259,23 @@ mod tests {
         assert_eq!(story.take(&turn(StopReason::Completed)), None);
         assert_eq!(story.answer(), Some("three"));
         assert!(story.is_over(true) && !story.is_over(false));
+    }
+
+    #[test]
+    fn a_limit_past_the_time_limit_has_a_code_of_its_own() {
+        let limited = || {
+            let limited = RateLimited { what: "429".to_owned(), until: None };
+            let mut story = Story::default();
+            story.take(&Event::RateLimited(limited));
+            story
+        };
+        let mut story = limited();
+        story.take(&turn(StopReason::ProcessEnded));
+        assert_eq!(story.exit_code(Some(Outcome::Timeout), None), 14);
+        assert_eq!(story.exit_code(Some(Outcome::Crashed), None), 10);
+        let mut story = limited();
+        story.take(&Event::AgentThinking(Text::from("on I go".to_owned())));
+        assert_eq!(story.exit_code(Some(Outcome::Timeout), None), 12, "the limit was over");
     }
 
     #[test]

@@ -205,6 +205,7 @@ impl Stream<'_> {
         let before = self.client.session(&self.session.id.to_string()).await?;
         let why = before.obituary.map(|obituary| obituary.sentence).unwrap_or_default();
         self.session = self.client.session(&id.to_string()).await?;
+        self.story.follow_on();
         self.app.ui.remark(
             &Line::of("  ")
                 .plain(why)

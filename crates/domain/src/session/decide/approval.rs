@@ -4,9 +4,9 @@ use std::{collections::BTreeMap, time::Duration};
 
 use super::Draft;
 use crate::{
-    ApprovalId, Reason, Refusal,
+    ApprovalId, Message, MessageId, Mode, Reason, Refusal,
     approval::{Applied, Judgement, Place, Verdict, judge},
-    event::{Answer, ApprovalAnswered, ApprovalRequested, AskKind, By, Event},
+    event::{Answer, ApprovalAnswered, ApprovalRequested, AskKind, By, Event, MessageAccepted},
     redact::redacted,
     session::{AgentRequest, Approve, Desired, Effect, Report, Sandbox, input},
     time::Deadline,
@@ -71,6 +71,7 @@ pub(super) fn answer(
     id: ApprovalId,
     allow: bool,
     message: String,
+    hears_why: bool,
     by: By,
 ) -> Result<(), Refusal> {
     let Some(open) = draft.state.approvals().iter().find(|open| open.id == id) else {
@@ -80,10 +81,22 @@ pub(super) fn answer(
         )
         .hint(format!("ostler show {}", id.short()), "says how it was answered"));
     };
-    let ask = open.ask.clone();
-    record(draft, id, ask, allow, by, message, Vec::new());
+    let (ask, asked) = (open.ask.clone(), open.words());
+    let unheard = (!allow && !hears_why && !message.trim().is_empty()).then(|| told_why(&asked, &message));
+    record(draft, id, ask, allow, by.clone(), message, Vec::new());
+    if let Some(text) = unheard {
+        let id = MessageId::new(draft.context.now.wall, draft.context.entropy);
+        let message = Message { id, text, mode: Mode::Followup };
+        let conversation = draft.state.created().conversation;
+        draft.record(Event::MessageAccepted(MessageAccepted { message, conversation, by, moved_from: None }));
+    }
     draft.deliver();
     Ok(())
+}
+
+/// What an agent reads whose protocol has no room for it.
+fn told_why(asked: &str, why: &str) -> String {
+    format!("What you asked leave for was denied ({asked}). The reason: {why}")
 }
 
 fn record(

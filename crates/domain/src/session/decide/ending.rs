@@ -4,7 +4,7 @@ use super::{Draft, approval};
 use crate::{
     ApprovalId, MessageId,
     event::{Event, LeftoversEnded, MessageUnknown, StopReason, TurnEnded},
-    session::{Effect, Ended, ExitFacts, How, Outcome, Restart, obituary, restart, state::Place},
+    session::{Effect, Ended, ExitFacts, How, Outcome, Restart, obituary, open::Place, restart},
 };
 
 /// Closes what is open, then records the end.

@@ -8,7 +8,7 @@ use crate::{
         Started, StopReason, TurnEnded, TurnStarted, UsageSource,
     },
     limits::TURN_FAILURE,
-    session::{Phase, Report, Stall, StopRule, WatchdogRung, state::Place},
+    session::{Phase, Report, Stall, StopRule, WatchdogRung, open::Place},
     text::one_line,
     time::Deadline,
 };

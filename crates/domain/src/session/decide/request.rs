@@ -33,7 +33,9 @@ pub(super) fn decide(draft: &mut Draft<'_>, request: Request, by: By) -> Result<
         Request::Pause => pause(draft, by)?,
         Request::Resume { budget, tape_bytes } => resume(draft, budget, tape_bytes, by)?,
         Request::Stop(rule) => draft.stop(rule, by),
-        Request::Answer { id, allow, message } => approval::answer(draft, id, allow, message, by)?,
+        Request::Answer { id, allow, message, hears_why } => {
+            approval::answer(draft, id, allow, message, hears_why, by)?;
+        }
         Request::Halt { freeze } => halt(draft, freeze, by),
         Request::ReleaseHalt => {
             if draft.state.holds().halt.is_some() && !draft.state.is_ended() {
