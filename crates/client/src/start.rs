@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use ostler_domain::{Refusal, home::Home};
+use ostler_domain::{Reason, Refusal, home::Home};
 use tokio::time::Instant;
 
 use crate::{Client, Error};
@@ -20,6 +20,8 @@ const READY_WITHIN: Duration = Duration::from_secs(10);
 /// Waits between tries to connect: from the first, doubled, to the longest.
 const FIRST_WAIT: Duration = Duration::from_millis(1);
 const LONGEST_WAIT: Duration = Duration::from_millis(50);
+/// When a start is tried again that another one was first to: whoever holds the lock may die before it answers.
+const AGAIN_AFTER: Duration = Duration::from_millis(500);
 /// How much of the log is worth showing.
 const LOG_TAIL_BYTES: u64 = 2 * 1024;
 
@@ -35,6 +37,7 @@ pub(crate) async fn start(home: &Home, program: &Path) -> Result<Client, Error> 
 
     let deadline = Instant::now() + READY_WITHIN;
     let mut wait = FIRST_WAIT;
+    let mut lost_at: Option<(Instant, Refusal)> = None;
     loop {
         tokio::time::sleep(wait).await;
         wait = (wait * 2).min(LONGEST_WAIT);
@@ -43,15 +46,30 @@ pub(crate) async fn start(home: &Home, program: &Path) -> Result<Client, Error> 
         let ended = ended(&mut child);
         match Client::connect(home).await {
             Ok(client) => return Ok(client),
+            Err(_) if Instant::now() >= deadline => {
+                let why = format!("it did not answer within {} s", READY_WITHIN.as_secs());
+                return Err(
+                    lost_at.map_or_else(|| not_started(why, log.tail()), |(_, held)| Error::Refused(held))
+                );
+            }
+            // Somebody else was first and answers in a moment; or has died, and leaves the place to us.
+            Err(_) if let Some((at, _)) = &lost_at => {
+                if at.elapsed() >= AGAIN_AFTER {
+                    lost_at = None;
+                    child = spawn(home, program)
+                        .map_err(|error| not_started(error.to_string(), String::new()))?;
+                }
+            }
             Err(_) if ended.is_some_and(|status| !status.success()) => {
                 let why = ended.map(|status| format!("it ended with {status}")).unwrap_or_default();
                 // What it said to us, and where that could not be written or read, to its log.
                 let tail = format!("{}\n{}", log.tail(), said(&mut child)).trim().to_owned();
-                return Err(refusal(&tail).map_or_else(|| not_started(why, tail), Error::Refused));
-            }
-            Err(_) if Instant::now() >= deadline => {
-                let why = format!("it did not answer within {} s", READY_WITHIN.as_secs());
-                return Err(not_started(why, log.tail()));
+                match refusal(&tail) {
+                    Some(held) if held.reason == Reason::DaemonRunning => {
+                        lost_at = Some((Instant::now(), held))
+                    }
+                    refused => return Err(refused.map_or_else(|| not_started(why, tail), Error::Refused)),
+                }
             }
             Err(_) => {}
         }

@@ -32,3 +32,25 @@ async fn an_agent_goes_on_while_no_daemon_runs_and_is_found_again() {
     client.stop_session(&id, false).await.unwrap();
     assert_eq!(home.ended(&id).await.outcome, Some(Outcome::Stopped));
 }
+
+#[tokio::test]
+async fn who_loses_the_race_for_a_start_waits_for_whoever_won_it() {
+    let home = TestHome::started(OSTLER).await;
+    home.kill_daemon();
+    // Somebody holds the daemon's place and never answers: one that dies before it does.
+    let place = std::fs::File::open(home.home.daemon_lock()).unwrap();
+    wait::until("the dead one's place", wait::PATIENCE, || place.try_lock().is_ok());
+    let commands: Vec<_> = (0..4)
+        .map(|_| {
+            let mut command = home.command(&["ls"]);
+            command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
+            command.spawn().unwrap()
+        })
+        .collect();
+    std::thread::sleep(std::time::Duration::from_millis(1_500));
+    drop(place);
+    for command in commands {
+        let ended = command.wait_with_output().unwrap();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    }
+}
