@@ -47,7 +47,7 @@ pub(crate) async fn run(app: &App, args: AttachArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
     let session = app.session(&client, &args.who).await?;
     let mut attached =
-        Attached { app, client: &client, session, teller: Teller::new(), questions: Questions::default() };
+        Attached { app, client: &client, session, teller: Teller::calm(), questions: Questions::default() };
     let mut watch = attached.begin().await?;
     let mut signals = Signals::catch()?;
     let mut typed = Lines::default();

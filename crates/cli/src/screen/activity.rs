@@ -102,14 +102,29 @@ struct Call {
 #[derive(Debug, Default)]
 pub(crate) struct Teller {
     everything: bool,
+    /// What the agent prints on its standard error is not told, only kept.
+    is_calm: bool,
     calls: VecDeque<Call>,
     flood: u64,
+    errors: Errors,
+}
+
+/// The end of an agent's standard error: what there is to read when it fails.
+#[derive(Debug, Default)]
+struct Errors {
+    last: VecDeque<Told>,
+    count: u64,
 }
 
 impl Teller {
     /// Tells what the agent does, and what matters about its session.
     pub(crate) fn new() -> Self {
         Self::default()
+    }
+
+    /// The same without what the agent prints on its standard error: some programs never stop talking there.
+    pub(crate) fn calm() -> Self {
+        Self { is_calm: true, ..Self::default() }
     }
 
     /// Tells every event, each on its own.
@@ -119,7 +134,7 @@ impl Teller {
 
     /// Forgets what came before.
     pub(crate) fn reset(&mut self) {
-        *self = Self { everything: self.everything, ..Self::default() };
+        *self = Self { everything: self.everything, is_calm: self.is_calm, ..Self::default() };
     }
 
     /// What this event adds to the story.
@@ -136,6 +151,10 @@ impl Teller {
         }
         let mut told = Vec::new();
         match &recorded.event {
+            Event::AgentStderr(_) if self.is_calm => {
+                self.errors.keep(tell::tell(&recorded.event));
+                return told;
+            }
             Event::AgentStderr(_) | Event::Opaque(_) | Event::Partial(_) => {
                 self.flood += 1;
                 if self.flood <= FLOOD_AFTER {
@@ -183,6 +202,16 @@ impl Teller {
         flood.into_iter().chain(self.calls.drain(..).map(|call| without_result(&call))).collect()
     }
 
+    /// The last lines of standard error that were kept to ourselves, for who wants to know why it failed.
+    pub(crate) fn last_errors(&mut self) -> Vec<Told> {
+        let Errors { last, count } = std::mem::take(&mut self.errors);
+        let earlier = count.saturating_sub(last.len() as u64);
+        let before = (earlier > 0).then(|| {
+            Told::new("stderr", format!("… {} before these", words::plural(earlier, "line", "lines"))).faint()
+        });
+        before.into_iter().chain(last).collect()
+    }
+
     /// The call that runs now, and how long.
     pub(crate) fn running(&self, now: Time) -> Option<Line> {
         let call = self.calls.back()?;
@@ -196,6 +225,16 @@ impl Teller {
         (flood > FLOOD_AFTER).then(|| {
             Told::new("raw", format!("… and {} more lines", words::number(flood - FLOOD_AFTER))).faint()
         })
+    }
+}
+
+impl Errors {
+    fn keep(&mut self, told: Told) {
+        self.count += 1;
+        self.last.push_back(told);
+        if self.last.len() as u64 > FLOOD_AFTER {
+            self.last.pop_front();
+        }
     }
 }
 
@@ -248,7 +287,10 @@ mod tests {
     };
 
     use super::*;
-    use crate::{output::Look, testing::ago};
+    use crate::{
+        output::Look,
+        testing::{self, ago},
+    };
 
     fn recorded(seconds_ago: i64, event: Event) -> Received {
         let session_seq = Some(1);
@@ -337,6 +379,26 @@ mod tests {
           raw     … and 1,497 more lines
           status  on we go
         ");
+    }
+
+    #[test]
+    fn standard_error_is_kept_for_who_asks_why() {
+        let mut teller = Teller::calm();
+        let mut tell = |n: u64| {
+            let event = Event::AgentStderr(Raw { text: format!("line {n}"), bytes: 6, at: n });
+            let (seq, time) = (n, testing::NOW);
+            teller.tell(&Received::Known(Box::new(Recorded {
+                seq,
+                session: None,
+                session_seq: None,
+                time,
+                event,
+            })))
+        };
+        assert!((0..20).all(|n| tell(n).is_empty()));
+        let shown: Vec<String> = teller.last_errors().iter().map(|told| told.text.clone()).collect();
+        assert_eq!(shown, ["… 17 lines before these", "line 17", "line 18", "line 19"]);
+        assert!(teller.last_errors().is_empty());
     }
 
     #[test]

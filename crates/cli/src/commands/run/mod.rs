@@ -79,6 +79,9 @@ pub(crate) struct RunArgs {
     /// The work it belongs to: gh:shop#412
     #[arg(long)]
     ticket: Option<String>,
+    /// Show what the agent prints on its standard error too
+    #[arg(short, long)]
+    verbose: bool,
 }
 
 /// Who answers an agent that asks for leave.
@@ -114,7 +117,7 @@ pub(crate) async fn run(app: &App, args: RunArgs) -> Result<u8, Failure> {
         refuse_while_halted(&client).await?;
     }
     let request = request(app, &args, &campaign, prompt);
-    let wanted = stream::Wanted { keep: args.keep, approve: request.approve };
+    let wanted = stream::Wanted { keep: args.keep, approve: request.approve, verbose: args.verbose };
     let session = client.create_session(request).await?;
     app.touched(&session.id);
     if args.detach {

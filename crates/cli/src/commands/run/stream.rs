@@ -64,6 +64,8 @@ pub(super) struct Wanted {
     /// Until the turn ends, not the session.
     pub(super) keep: bool,
     pub(super) approve: Approve,
+    /// With what the agent prints on its standard error.
+    pub(super) verbose: bool,
 }
 
 /// Follows a session until there is nothing more to wait for. Returns the exit code.
@@ -83,7 +85,7 @@ pub(super) async fn follow(
         client,
         session: session.clone(),
         story: Story::default(),
-        teller: Teller::new(),
+        teller: if wanted.verbose { Teller::new() } else { Teller::calm() },
         questions: Questions::default(),
         typed: Lines::default(),
         waits: matches!(wanted.approve, Approve::Ask | Approve::Policy),
@@ -334,6 +336,9 @@ impl Stream<'_> {
         self.teller.rest().iter().for_each(|told| self.show(told));
         let session = self.client.session(&self.session.id.to_string()).await?;
         let code = self.story.exit_code(session.outcome, self.asked);
+        if code != exit_code::OK {
+            self.teller.last_errors().iter().for_each(|told| self.show(told));
+        }
         match ui.format() {
             Some(Format::Json) => ui.json(&self.story.form(&session, code, false))?,
             Some(Format::Jsonl) => ui.json(&self.story.form(&session, code, true))?,

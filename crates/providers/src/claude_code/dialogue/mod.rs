@@ -177,6 +177,8 @@ impl State {
             Said::Assistant(assistant) => self.assistant(*assistant, heard),
             Said::User(user) => user_line(*user, heard),
             Said::RateLimitEvent { rate_limit_info } => self.limited(&rate_limit_info, heard),
+            // That it runs was told when it began.
+            Said::ToolProgress {} => {}
             Said::ConversationReset { trigger } => {
                 self.meter.forget_totals();
                 report(

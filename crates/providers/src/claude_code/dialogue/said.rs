@@ -35,6 +35,8 @@ pub(super) enum Said {
     RateLimitEvent {
         rate_limit_info: RateLimitInfo,
     },
+    /// A tool still runs.
+    ToolProgress {},
     ConversationReset {
         #[serde(default)]
         trigger: String,
