@@ -103,14 +103,17 @@ impl Engine {
         let settings = self.shared.options.providers.of(provider.name())?;
         let home = self.shared.options.home_dir.as_deref();
         self.shared.programs.find(provider.as_ref(), &settings, home).await?;
-        upstream::check_key(provider.as_ref(), &settings, &change.keys)?;
+        upstream::check_key(provider.as_ref(), &settings, &change.keys).await?;
+        check_model(provider.as_ref(), &settings, &wanted)?;
         let has_model = self.shared.has_model(provider.as_ref(), &settings, &change.keys);
         let told = &wanted.environment;
         self.shared.check_login(provider.as_ref(), &settings, has_model, told, &campaign.policy)?;
         if has_model {
             self.check_model_is_reached(&campaign, provider.as_ref())?;
         }
-        let billing = billing(provider.as_ref(), &settings, &wanted, has_model);
+        let login = self.shared.login(provider.as_ref());
+        let pays_by_call = has_model || login.is_some_and(|login| login.is_key);
+        let billing = billing(provider.as_ref(), &settings, &wanted, pays_by_call);
         let config = self.config(&wanted, &settings, &campaign, billing);
         self.check_price(&campaign, &config)?;
         self.shared.check_campaign_budget(&campaign, config.billing).await?;
@@ -366,15 +369,27 @@ pub(crate) fn created(campaign: &Campaign, config: Config, sandbox: Sandbox, pla
 }
 
 /// Who pays. Without a key of ours, some programs call their model by a subscription; one that was given a key of its
-/// own does not.
-fn billing(provider: &dyn Provider, settings: &Settings, wanted: &NewSession, has_model: bool) -> Billing {
+/// own, or has logged in by one, does not.
+fn billing(provider: &dyn Provider, settings: &Settings, wanted: &NewSession, pays_by_call: bool) -> Billing {
     let is_key = |name: &String| name.ends_with("_API_KEY") || name.ends_with("_AUTH_TOKEN");
     let has_own_key = settings.env.keys().chain(wanted.environment.keys()).any(is_key);
-    if provider.has_plans() && !has_model && !has_own_key { Billing::Plan } else { Billing::Calls }
+    if provider.has_plans() && !pays_by_call && !has_own_key { Billing::Plan } else { Billing::Calls }
 }
 
 pub(crate) fn new_message(now: ostler_domain::Time, text: &str) -> Message {
     Message { id: MessageId::new(now, entropy()), text: text.to_owned(), mode: Mode::Followup }
+}
+
+/// Refuses a session that nobody has named a model for, where there is no usual one.
+fn check_model(provider: &dyn Provider, settings: &Settings, wanted: &NewSession) -> Result<(), Refusal> {
+    if !provider.needs_model() || wanted.model.is_some() || settings.model.is_some() {
+        return Ok(());
+    }
+    let name = provider.name();
+    Err(Refusal::new(Reason::ProviderMissing, format!("no model is named for {name}"))
+        .because("it has no usual one, and neither this session nor the configuration names one")
+        .hint(format!("ostler run -p {name} -m MODEL \"…\""), "names it for this session")
+        .hint(format!("ostler config set providers.{name}.model MODEL"), "names it for all"))
 }
 
 fn check_texts(wanted: &NewSession) -> Result<(), Refusal> {

@@ -36,7 +36,7 @@ impl Engine {
         let settings = self.shared.options.providers.of(&view.provider)?;
         let home = self.shared.options.home_dir.as_deref();
         self.shared.programs.find(provider.as_ref(), &settings, home).await?;
-        upstream::check_key(provider.as_ref(), &settings, &change.keys)?;
+        upstream::check_key(provider.as_ref(), &settings, &change.keys).await?;
         let has_model = self.shared.has_model(provider.as_ref(), &settings, &change.keys);
         let told = &before.config.environment;
         self.shared.check_login(provider.as_ref(), &settings, has_model, told, &campaign.policy)?;

@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_login_is_renewed_an_hour_before_its_end() {
-        let login = |expires| Lent { text: String::new(), secrets: Vec::new(), expires };
+        let login = |expires| Lent { text: String::new(), secrets: Vec::new(), expires, is_key: false };
         let now = Time::from_micros(1_700_000_000_000_000);
         assert!(!ends_soon(&login(None), now));
         assert!(!ends_soon(&login(Some(1_700_003_601)), now));

@@ -93,18 +93,15 @@ fn source(
     })
 }
 
-/// Refuses a session whose key is in a variable that neither its caller nor this daemon has: it could only fail.
-pub(crate) fn check_key(
+/// Refuses a session whose key is not where it is said to be: it could only fail.
+pub(crate) async fn check_key(
     provider: &dyn Provider,
     settings: &Settings,
     keys: &CallerKeys,
 ) -> Result<(), Refusal> {
-    match &settings.api_key_env {
-        Some(name) => {
-            variable(name, keys.get(name).cloned()).map(drop).map_err(|why| no_key(provider.name(), why))
-        }
-        None => Ok(()),
-    }
+    let Some(source) = settings.key_source() else { return Ok(()) };
+    let found = key(&source, |name| keys.get(name).cloned()).await;
+    found.map(drop).map_err(|why| no_key(provider.name(), why))
 }
 
 /// The key of a provider cannot be had.

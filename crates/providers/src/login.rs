@@ -36,6 +36,8 @@ pub struct Lent {
     pub secrets: Vec<String>,
     /// When it ends, in seconds since 1970, where it says so.
     pub expires: Option<i64>,
+    /// It is a key that pays for each call, and no subscription.
+    pub is_key: bool,
 }
 
 impl LoginSpec {
@@ -64,5 +66,5 @@ pub(crate) fn lent(login: &Value, secrets: &[&Value], expires: Option<i64>) -> O
         .filter(|secret| !secret.is_empty())
         .map(str::to_owned)
         .collect();
-    (!secrets.is_empty()).then(|| Lent { text: login.to_string(), secrets, expires })
+    (!secrets.is_empty()).then(|| Lent { text: login.to_string(), secrets, expires, is_key: false })
 }

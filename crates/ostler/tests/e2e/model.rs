@@ -260,6 +260,33 @@ fn files_with_the_key(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
 }
 
 #[tokio::test]
+async fn what_cannot_call_its_model_is_refused_before_it_starts() {
+    let home = TestHome::started(OSTLER).await;
+    fs::create_dir_all(home.home.config()).unwrap();
+    let gone = home.path().join("gone");
+    let refused = |section: &str, run: &[&str]| {
+        fs::write(home.home.config_toml(), section).unwrap();
+        let refused = home.run(run);
+        let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(6), "{section}: {words}");
+        assert!(words.contains("try: ostler "), "{words}");
+        words
+    };
+    let script = "[providers.script]\nbase_url = \"http://127.0.0.1:9\"\n";
+    let file = format!("{script}api_key_file = \"{}\"\n", gone.display());
+    let words = refused(&file, &["run", "-d", "hello"]);
+    assert!(words.contains("PROVIDER_AUTH") && words.contains("gone cannot be read"), "{words}");
+    let command = format!("{script}api_key_command = \"echo no luck >&2; exit 3\"\n");
+    let words = refused(&command, &["run", "-d", "hello"]);
+    assert!(words.contains("PROVIDER_AUTH") && words.contains("exit 3"), "{words}");
+    let nameless = "[providers.openai-api]\nbase_url = \"http://127.0.0.1:9\"\n";
+    let words = refused(nameless, &["run", "-d", "-p", "openai-api", "hello"]);
+    assert!(words.contains("no model is named for openai-api"), "{words}");
+    let listed = String::from_utf8(home.run(&["ls", "-a", "-o", "json"]).stdout).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&listed).unwrap()["sessions"], json!([]), "nothing was started");
+}
+
+#[tokio::test]
 async fn a_caller_s_key_goes_with_the_request_is_in_no_file_and_is_gone_with_the_daemon() {
     let model = Model::start();
     let Some(home) = home(&model).await else { return };

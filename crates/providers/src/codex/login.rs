@@ -32,7 +32,11 @@ fn lend(login: &Value) -> Option<Lent> {
     }
     let tokens = &login["tokens"];
     let expires = tokens["access_token"].as_str().and_then(expiry);
-    lent(&login, &[&tokens["access_token"], &tokens["id_token"], &login["OPENAI_API_KEY"]], expires)
+    let secrets = [&tokens["access_token"], &tokens["id_token"], &login["OPENAI_API_KEY"]];
+    // Where there are both, the program goes by the subscription unless it was told otherwise.
+    let has_key = login["OPENAI_API_KEY"].as_str().is_some_and(|key| !key.is_empty());
+    let is_key = has_key && (login["auth_mode"] == "apikey" || tokens["access_token"].as_str().is_none());
+    Some(Lent { is_key, ..lent(&login, &secrets, expires)? })
 }
 
 /// When a token ends, as its middle part says.
@@ -84,7 +88,10 @@ mod tests {
         assert_eq!(lent.expires, Some(1_700_000_000));
         assert_eq!(lent.secrets, [token, "id"]);
         let key = LOGIN.lent(r#"{"auth_mode":"apikey","OPENAI_API_KEY":"sk-1"}"#).unwrap();
-        assert_eq!((key.secrets, key.expires), (vec!["sk-1".to_owned()], None));
+        assert_eq!((key.secrets, key.expires, key.is_key), (vec!["sk-1".to_owned()], None, true));
+        assert!(LOGIN.lent(r#"{"OPENAI_API_KEY":"sk-1"}"#).unwrap().is_key);
+        let both = format!(r#"{{"OPENAI_API_KEY":"sk-1","tokens":{{"access_token":"{token}"}}}}"#);
+        assert!(!lent.is_key && !LOGIN.lent(&both).unwrap().is_key);
         assert_eq!(LOGIN.lent("{}"), None);
     }
 }
