@@ -84,9 +84,7 @@ impl Engine {
         // What they are worth is asked when a session starts.
         let keys: CallerKeys =
             variables.iter().map(|variable| (variable.clone(), Secret::new("brought"))).collect();
-        if let (Err(_), Some(variable)) =
-            (upstream::check_key(provider, settings, &keys), &settings.api_key_env)
-        {
+        if let Some(variable) = upstream::missing_variable(settings, &keys) {
             return Some(("its key", format!("export {variable}=…")));
         }
         let has_model = self.shared.has_model(provider, settings, &keys);

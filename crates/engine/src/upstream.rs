@@ -104,6 +104,12 @@ pub(crate) async fn check_key(
     found.map(drop).map_err(|why| no_key(provider.name(), why))
 }
 
+/// The variable that is to have the key, where neither the caller nor this daemon has it.
+pub(crate) fn missing_variable<'a>(settings: &'a Settings, keys: &CallerKeys) -> Option<&'a str> {
+    let name = settings.api_key_env.as_deref()?;
+    variable(name, keys.get(name).cloned()).is_err().then_some(name)
+}
+
 /// The key of a provider cannot be had.
 fn no_key(name: &str, why: String) -> Refusal {
     Refusal::new(Reason::ProviderAuth, format!("the key of {name} is missing"))

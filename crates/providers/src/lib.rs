@@ -100,11 +100,6 @@ pub trait Provider: Send + Sync {
         ostler_domain::limits::AGENT_MEMORY_BYTES
     }
 
-    /// Whether somebody must name a model: there is no usual one.
-    fn needs_model(&self) -> bool {
-        false
-    }
-
     /// Whether its program's own login may be a subscription, which covers what its calls cost.
     fn has_plans(&self) -> bool {
         false

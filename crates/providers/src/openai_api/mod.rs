@@ -27,10 +27,6 @@ impl Provider for OpenaiApi {
         Capabilities { model_change: true, fork: true, hears_why: true, ..acp::CAPABILITIES }
     }
 
-    fn needs_model(&self) -> bool {
-        true
-    }
-
     fn default_base_url(&self) -> Option<&str> {
         Some("https://api.openai.com/v1")
     }
