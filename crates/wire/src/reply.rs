@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ostler_domain::{
-    ApprovalId, CampaignId, ConversationId, Message, MessageId, Mode, Name, NodeId, Receipt, Recorded, SessionId,
-    Time, Usage,
+    ApprovalId, CampaignId, ConversationId, Message, MessageId, Mode, Name, NodeId, Receipt, Recorded,
+    SessionId, Time, Usage,
     approval::Applied,
     event::{Answer, AskKind, By},
     price::Dollars,
