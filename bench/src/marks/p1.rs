@@ -144,6 +144,7 @@ fn options(home: &Home) -> ostler_engine::Options {
         unconfined: true,
         idle_stop: ostler_domain::policy::IdleStop::Never,
         prices_json: home.config().join("prices.json"),
+        fetch: None,
         providers: ostler_engine::ProviderSettings::new(|| Ok(Default::default())),
     }
 }

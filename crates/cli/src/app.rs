@@ -150,3 +150,9 @@ pub(crate) fn absolute(typed: &str) -> Result<String, Failure> {
         None => Err(Failure::usage(format!("{} has a name that is not UTF-8", path.display()))),
     }
 }
+
+/// The root of the git work tree around a directory, or the directory itself.
+pub(crate) fn git_root(from: &str) -> String {
+    let around = Path::new(from).ancestors().find(|dir| dir.join(".git").exists());
+    around.and_then(|dir| dir.to_str()).unwrap_or(from).to_owned()
+}

@@ -33,7 +33,7 @@ mod tests {
     #[test]
     fn variables_that_are_named_and_the_usual_ones_are_looked_at() {
         let config = "[watchdog]\nsilent = \"15m\"\n[providers.codex]\napi_key_env = \"MY_KEY\"\n";
-        let usual = ["ANTHROPIC_API_KEY".to_owned(), "OPENAI_API_KEY".to_owned()];
+        let usual = CallerKeys::USUAL.map(str::to_owned);
         assert_eq!(variables(config), usual.iter().cloned().chain(["MY_KEY".to_owned()]).collect());
         assert_eq!(variables("no toml ["), usual.into());
     }

@@ -1,10 +1,11 @@
 //! Agent programs.
 
-use ostler_domain::provider::Status;
+use ostler_domain::provider::{Models, Status};
 use ostler_wire::{
     from_proto,
     pb::{self, provider_service_client::ProviderServiceClient as Service},
     reply::LoginPlan,
+    to_proto,
 };
 
 use crate::{Client, Error};
@@ -17,6 +18,15 @@ impl Client {
         let answer =
             self.ask(async |channel| Service::new(channel).list_providers(request.clone()).await).await?;
         Ok(answer.providers.into_iter().map(from_proto::provider_status).collect())
+    }
+
+    /// The models that a provider's endpoint has, asked with the key that this client brings, or the daemon finds.
+    pub async fn models(&self, provider: &str) -> Result<Models, Error> {
+        let keys = to_proto::caller_keys(&self.keys);
+        let request = pb::ListModelsRequest { provider: provider.to_owned(), keys };
+        let answer =
+            self.ask(async |channel| Service::new(channel).list_models(request.clone()).await).await?;
+        Ok(from_proto::models(answer))
     }
 
     /// Makes ready for a login of a provider's program, which the caller then runs on a terminal.

@@ -186,6 +186,23 @@ impl Confinement {
     }
 }
 
+/// In a campaign's root: settings of editors and agents, which run commands when the directory is opened.
+pub const TOOLING_TOP: [&str; 8] =
+    [".vscode", ".idea", ".claude", ".codex", ".husky", ".mcp.json", ".envrc", ".gitmodules"];
+
+/// In each `.git`: what says which programs git runs.
+pub const TOOLING_IN_GIT: [&str; 5] = ["config", "hooks", "info/attributes", "config.worktree", "modules"];
+
+/// Whether a path below a campaign's root is one of the files that make programs of the host run code, or in one.
+pub fn is_tooling(below: &Path) -> bool {
+    let in_git = |git: &Path| {
+        let inside = below.strip_prefix(git).unwrap_or(below);
+        TOOLING_IN_GIT.iter().any(|name| inside.starts_with(name))
+    };
+    TOOLING_TOP.iter().any(|name| below.starts_with(name))
+        || below.ancestors().filter(|part| part.file_name().is_some_and(|name| name == ".git")).any(in_git)
+}
+
 fn path_fault(path: &Path) -> Option<String> {
     use std::path::Component::{Normal, RootDir};
     if !path.is_absolute() {

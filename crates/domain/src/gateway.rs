@@ -1,7 +1,9 @@
 //! The gateway of a sandbox: what it is told, and what it tells of each connection.
 
+pub mod address;
 mod allowance;
 mod model;
+pub mod rules;
 
 use serde::{Deserialize, Serialize};
 

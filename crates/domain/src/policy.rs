@@ -5,6 +5,7 @@
 
 pub mod grant;
 mod idle;
+pub mod question;
 mod setting;
 
 use std::collections::BTreeMap;

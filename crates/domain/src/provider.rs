@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Reason, Refusal, Secret, environment};
+use crate::{Reason, Refusal, Secret, environment, text::one_line};
 
 /// The beginning of the name of a provider that is configuration alone: any agent that speaks ACP.
 pub const ACP_PREFIX: &str = "acp:";
@@ -98,6 +98,45 @@ pub fn choose(all: &[Status], is_model_named: bool) -> Result<&Status, Refusal> 
     }
 }
 
+/// The models that a provider's endpoint has.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Models {
+    pub models: Vec<String>,
+    /// The address that was asked; none where there was nobody to ask.
+    pub asked: Option<String>,
+    /// Why nobody said.
+    pub why_not: Option<String>,
+}
+
+impl Models {
+    pub fn unknown(why: &str) -> Self {
+        Self { why_not: Some(why.to_owned()), ..Self::default() }
+    }
+
+    pub fn not_from(asked: String, why: String) -> Self {
+        Self { asked: Some(asked), why_not: Some(why), ..Self::default() }
+    }
+}
+
+/// Most models of a list that are shown: some servers have every one there is.
+const MOST_MODELS: usize = 1_000;
+
+/// The names in an endpoint's answer, whichever of the forms it has: OpenAI's and Anthropic's `data`, or Google's `models`.
+pub fn listed_models(body: &[u8]) -> Option<Vec<String>> {
+    let said: serde_json::Value = serde_json::from_slice(body).ok()?;
+    let (list, key) = match (&said["data"], &said["models"]) {
+        (serde_json::Value::Array(list), _) => (list, "id"),
+        (_, serde_json::Value::Array(list)) => (list, "name"),
+        _ => return None,
+    };
+    let names = list.iter().filter_map(|model| model[key].as_str());
+    let names = names.map(|name| one_line(name.strip_prefix("models/").unwrap_or(name), 200));
+    let mut names: Vec<String> = names.take(MOST_MODELS).collect();
+    names.sort_unstable();
+    names.dedup();
+    Some(names)
+}
+
 /// Where a provider's key is found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeySource {
@@ -113,7 +152,7 @@ pub struct CallerKeys(BTreeMap<String, Secret>);
 
 impl CallerKeys {
     /// Variables that are looked at for whoever has not named one.
-    pub const USUAL: [&'static str; 2] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"];
+    pub const USUAL: [&'static str; 3] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"];
 
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -256,6 +295,16 @@ mod tests {
             (several.reason, several.why.as_deref()),
             (Reason::InvalidArgument, Some("there are codex, openai-api"))
         );
+    }
+
+    #[test]
+    fn lists_of_models_have_several_forms() {
+        let openai = br#"{"object":"list","data":[{"id":"b"},{"id":"a"},{"id":"a"},{}]}"#;
+        assert_eq!(listed_models(openai).unwrap(), ["a", "b"]);
+        assert_eq!(listed_models(br#"{"models":[{"name":"models/gemini-x"}]}"#).unwrap(), ["gemini-x"]);
+        assert_eq!(listed_models(br#"{"data":[]}"#), Some(Vec::new()));
+        assert_eq!(listed_models(br#"{"error":"no"}"#), None);
+        assert_eq!(listed_models(b"<html>"), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::{
     Usage,
     event::{UsageRecorded, UsageSource},
+    price::plain_name,
 };
 
 /// One model's tokens in a session, from both sides.
@@ -66,7 +67,8 @@ impl Verdict {
     }
 }
 
-/// Compares what was recorded of one session, by model. Calls without a model had the session's.
+/// Compares what was recorded of one session, by model. Calls without a model had the session's. Names that mean the same
+/// model are one, and it is called what the wire calls it: agents put their provider's name before it.
 pub fn compare<'a>(
     recorded: impl IntoIterator<Item = &'a UsageRecorded>,
     session_model: Option<&str>,
@@ -74,7 +76,10 @@ pub fn compare<'a>(
     let mut models: BTreeMap<String, (Compared, BTreeSet<String>, BTreeSet<String>)> = BTreeMap::new();
     for used in recorded {
         let model = used.model.as_deref().or(session_model).unwrap_or_default();
-        let (compared, reported, seen) = models.entry(model.to_owned()).or_default();
+        let (compared, reported, seen) = models.entry(plain_name(model).to_owned()).or_default();
+        if compared.model.is_empty() || (used.source == UsageSource::Wire && compared.wire_calls == 0) {
+            compared.model = model.to_owned();
+        }
         let said = used.said();
         match used.source {
             UsageSource::Report => {
@@ -89,8 +94,7 @@ pub fn compare<'a>(
         }
         compared.counted += used.usage;
     }
-    let rows = models.into_iter().map(|(model, (compared, reported, seen))| Compared {
-        model,
+    let rows = models.into_values().map(|(compared, reported, seen)| Compared {
         named_by_both: reported.intersection(&seen).count() as u64,
         verdict: verdict(&compared),
         ..compared
@@ -168,6 +172,17 @@ mod tests {
             (2, 0),
             "the report named no model, and there is none"
         );
+    }
+
+    #[test]
+    fn one_model_by_two_names_is_one() {
+        let wire = used(Wire, Some("a"), Some("qwen3"), 10, 5);
+        let report = used(Report, None, Some("local/qwen3"), 10, 5);
+        for both in [[wire.clone(), report.clone()], [report, wire]] {
+            let rows = compare(&both, None);
+            assert_eq!(rows.len(), 1, "{rows:?}");
+            assert_eq!((rows[0].model.as_str(), rows[0].verdict), ("qwen3", Verdict::Agree));
+        }
     }
 
     #[test]

@@ -59,7 +59,8 @@ impl Shared {
         // Where there is no gateway, the agent's own settings and login are all that leads to its model.
         if let Some(gateway) = &mut gateway {
             let is_logged_in = self.login(provider).is_some();
-            let order = upstream::order(provider, &settings, created, &self.keys, is_logged_in).await?;
+            let brought = |variable: &str| self.keys.of(created.id, variable);
+            let order = upstream::order(provider, &settings, brought, is_logged_in).await?;
             gateway.model = order.map(|order| self.priced(order, created, allowance));
         }
         let lent = match (&mut gateway, &program) {

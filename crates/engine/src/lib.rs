@@ -31,6 +31,7 @@ mod launch;
 mod link;
 mod logins;
 mod memory;
+mod models;
 mod notices;
 mod options;
 mod prices;
@@ -61,6 +62,7 @@ pub use deltas::Delta;
 pub use disk_use::DiskUse;
 pub use keeper::Program;
 pub use logins::LoginPlan;
+pub use models::Fetcher;
 pub use notices::{NoticeSettings, Post, Poster};
 pub use options::{Options, ProviderSettings};
 pub use ostler_store::{

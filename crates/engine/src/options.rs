@@ -7,7 +7,7 @@ use ostler_domain::{
     session::WatchdogLimits,
 };
 
-use crate::NoticeSettings;
+use crate::{Fetcher, NoticeSettings};
 
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -35,6 +35,8 @@ pub struct Options {
     pub providers: ProviderSettings,
     /// When an idle session is ended, where its campaign does not say.
     pub idle_stop: IdleStop,
+    /// How lists of models are fetched; absent, they are not.
+    pub fetch: Option<Fetcher>,
     /// The prices that a person has set.
     pub prices_json: PathBuf,
 }

@@ -20,6 +20,11 @@ impl Engine {
             let settings = settings.remove(provider.name()).unwrap_or_default();
             all.push(self.status_of(provider, &settings, variables).await);
         }
+        // Those that people are likely to have are found before anybody has configured them.
+        for provider in registry::likely().into_iter().filter(|one| !settings.contains_key(one.name())) {
+            let status = self.status_of(provider, &Settings::default(), variables).await;
+            all.extend(status.problem.is_none().then_some(status));
+        }
         for (name, settings) in settings {
             all.push(match registry::find(&name) {
                 Some(provider) => self.status_of(provider, &settings, variables).await,
@@ -88,6 +93,11 @@ impl Engine {
             return Some(("its key", format!("export {variable}=…")));
         }
         let has_model = self.shared.has_model(provider, settings, &keys);
+        let is_configured = *settings != Settings::default();
+        if name.starts_with(ACP_PREFIX) && !is_configured && !has_model {
+            let add = format!("ostler provider add {name} --base-url URL --api-key-env VARIABLE -m MODEL");
+            return Some(("where its model is", add));
+        }
         let told = Default::default();
         if self.shared.check_login(provider, settings, has_model, &told, &Policy::default()).is_err() {
             return Some(("a login or a key", format!("ostler provider login {name}")));

@@ -13,12 +13,11 @@ use ostler_domain::{
     gateway::{KeyScheme, ModelOrder, Upstream},
     limits::GATEWAY_PORT,
     provider::{CallerKeys, KeySource, Settings},
-    session::Created,
 };
 use ostler_providers::{ModelAccess, Provider};
 use tokio::{io::AsyncReadExt, process::Command, time::timeout};
 
-use crate::{keeper::NotStarted, keys::Keys, launch::in_words};
+use crate::{keeper::NotStarted, launch::in_words};
 
 /// Longest key; tokens of single sign-on have some kilobytes.
 const KEY_BYTES: u64 = 64 * 1024;
@@ -32,11 +31,9 @@ const NO_KEY: &str = "sk-ant-api03-held-by-the-gateway";
 pub(crate) async fn order(
     provider: &dyn Provider,
     settings: &Settings,
-    created: &Created,
-    keys: &Keys,
+    brought: impl Fn(&str) -> Option<Secret> + Copy,
     is_logged_in: bool,
 ) -> Result<Option<ModelOrder>, NotStarted> {
-    let brought = |variable: &str| keys.of(created.id, variable);
     let source = source(provider, settings, brought, is_logged_in);
     if settings.base_url.is_none() && source.is_none() {
         return Ok(None);

@@ -12,8 +12,8 @@
 
 #![forbid(unsafe_code)]
 
-mod address;
 mod connection;
+mod get;
 mod hello;
 mod meter;
 mod model;
@@ -27,6 +27,7 @@ mod tunnel;
 
 use std::{io::Write, process::ExitCode};
 
+pub use get::get;
 pub use post::post;
 
 /// `ostler internal gateway`: only a keeper starts it.

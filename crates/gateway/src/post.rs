@@ -26,11 +26,18 @@ fn post_trusting(
     let upstream = Upstream::parse(url)?;
     let deadline = Instant::now() + within;
     let head = head(&upstream, headers, body.len());
-    exchange(&upstream, &head, body, deadline, authorities).map_err(|error| {
-        let is_late = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
-        if is_late { "it did not answer in time".to_owned() } else { error.to_string() }
-    })
+    talk(&upstream, deadline, authorities, |stream| say(stream, &head, body)).map_err(in_words)
 }
+
+pub(crate) fn in_words(error: io::Error) -> String {
+    let is_late = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+    if is_late { "it did not answer in time".to_owned() } else { error.to_string() }
+}
+
+/// A connection, whether with TLS or without.
+pub(crate) trait Stream: Read + Write {}
+
+impl<T: Read + Write> Stream for T {}
 
 fn head(upstream: &Upstream, headers: &[(&str, String)], length: usize) -> String {
     let path = if upstream.prefix.is_empty() { "/" } else { &upstream.prefix };
@@ -41,23 +48,23 @@ fn head(upstream: &Upstream, headers: &[(&str, String)], length: usize) -> Strin
     )
 }
 
-fn exchange(
+/// Connects, and says what is to be said before the deadline.
+pub(crate) fn talk<T>(
     upstream: &Upstream,
-    head: &str,
-    body: &[u8],
     deadline: Instant,
     authorities: Option<&str>,
-) -> io::Result<u16> {
+    say: impl FnOnce(&mut dyn Stream) -> io::Result<T>,
+) -> io::Result<T> {
     let tcp = dial(upstream)?;
     if !upstream.tls {
-        return say(&mut Timed { stream: &tcp, tcp: &tcp, deadline }, head, body);
+        return say(&mut Timed { stream: &tcp, tcp: &tcp, deadline });
     }
     let mut tls = greet(&tcp, upstream, Trust::default().config(authorities)?)?;
     let mut timed = Timed { stream: &tcp, tcp: &tcp, deadline };
-    say(&mut rustls::Stream::new(&mut *tls, &mut timed), head, body)
+    say(&mut rustls::Stream::new(&mut *tls, &mut timed))
 }
 
-fn say(stream: &mut (impl Read + Write), head: &str, body: &[u8]) -> io::Result<u16> {
+fn say(stream: &mut dyn Stream, head: &str, body: &[u8]) -> io::Result<u16> {
     stream.write_all(head.as_bytes())?;
     stream.write_all(body)?;
     stream.flush()?;

@@ -53,6 +53,11 @@ pub trait Provider: Send + Sync {
         None
     }
 
+    /// What is put behind the base URL to be told which models there are; none for an agent without a model.
+    fn models_path(&self) -> Option<&str> {
+        Some("/models")
+    }
+
     /// Whether its agents cannot begin without being told a model.
     fn needs_model(&self) -> bool {
         false

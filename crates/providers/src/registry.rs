@@ -15,6 +15,12 @@ pub fn all() -> Vec<Arc<dyn Provider>> {
     ]
 }
 
+/// Agents that are configuration alone, and of which everything is known but where their model is.
+pub fn likely() -> Vec<Arc<dyn Provider>> {
+    let all = acp::LIKELY.iter().filter_map(|name| acp::Acp::named(name));
+    all.map(|acp| Arc::new(acp) as Arc<dyn Provider>).collect()
+}
+
 /// The provider of this name. One that is configuration alone exists by its name: what it is to run is said when it is
 /// launched, so that a session whose configuration is gone can still be looked after.
 pub fn find(name: &str) -> Option<Arc<dyn Provider>> {

@@ -383,3 +383,14 @@ impl Placeholder {
 fn is_dot(name: &std::ffi::CStr) -> bool {
     name == c"." || name == c".."
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_core_speaks_of_the_same_files() {
+        assert_eq!(TOP.map(|(name, _)| name), confinement::TOOLING_TOP);
+        assert_eq!(IN_GIT.map(|(name, _)| name), confinement::TOOLING_IN_GIT);
+    }
+}

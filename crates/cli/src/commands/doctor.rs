@@ -35,7 +35,7 @@ enum Verdict {
 }
 
 #[derive(Debug, Serialize)]
-struct Finding {
+pub(super) struct Finding {
     verdict: Verdict,
     about: &'static str,
     text: String,
@@ -46,6 +46,14 @@ struct Finding {
 impl Finding {
     fn new(verdict: Verdict, about: &'static str, text: impl Into<String>) -> Self {
         Self { verdict, about, text: text.into(), fix: None }
+    }
+
+    pub(super) fn is_wrong(&self) -> bool {
+        self.verdict != Verdict::Ok
+    }
+
+    pub(super) fn cure(&self) -> &str {
+        self.fix.as_deref().unwrap_or_default()
     }
 
     fn fix(self, fix: impl Into<String>) -> Self {
@@ -184,7 +192,7 @@ fn git() -> Finding {
 }
 
 /// Whether agents outlive the login, where a login manager would end them.
-fn logout() -> Option<Finding> {
+pub(super) fn logout() -> Option<Finding> {
     if !Path::new("/run/systemd/system").exists() {
         return None;
     }

@@ -1,16 +1,18 @@
-//! `ostler init`: the first command on a machine. Looks at what is there, and ends with a campaign and a command to type.
+//! `ostler init`: the first command on a machine. Looks at what is there, makes a campaign of this directory, and ends with a
+//! command to type. At most four questions; whoever cannot be asked has answered them as usual.
 
 use clap::Args;
-use ostler_client::AddCampaign;
+use ostler_client::{AddCampaign, Campaign, Client};
 use ostler_domain::{
-    provider::{NOT_LOGGED_IN, Status},
-    readiness::Trial,
+    Reason,
+    provider::{SCRIPT, Status, choose},
+    readiness::{Readiness, Trial},
 };
 use serde::Serialize;
 
-use super::trial;
+use super::{config, doctor, trial};
 use crate::{
-    app::{App, absolute, person_home},
+    app::{App, absolute, git_root, person_home},
     exit_code,
     failure::Failure,
     form::CampaignForm,
@@ -21,10 +23,9 @@ use crate::{
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
-    /// The directory that agents are to work in
-    #[arg(default_value = ".")]
-    path: String,
-    /// Add it without asking
+    /// The directory that agents are to work in [default: this one's git root, else this one]
+    path: Option<String>,
+    /// Do not ask: take the usual answers
     #[arg(short, long)]
     yes: bool,
 }
@@ -35,79 +36,205 @@ struct InitForm {
     sandbox_ok: bool,
     sandbox: String,
     campaign: Option<CampaignForm>,
+    /// Whether an agent with a model is ready to work.
+    ready: bool,
     /// What to type next.
     next: String,
 }
 
 pub(crate) async fn run(app: &App, args: InitArgs) -> Result<u8, Failure> {
-    let ui = &app.ui;
+    let init = Init { app, asks: app.ui.has_person() && !app.ui.is_json() && !args.yes };
     let client = app.client().await?;
     let providers = client.providers().await?;
+    init.say("found", Tone::Plain, &found(&providers));
     let readiness = trial::try_sandbox(&app.program.path);
-    let sandbox_ok = matches!(readiness.trial, Trial::Ran { .. });
-    let sandbox = trial::words(&readiness);
-    let say = |about: &str, tone: Tone, text: &str| {
-        ui.say(&Line::of(format!("{about:<10}")).with(tone, text));
-    };
-    let is_told = !ui.is_json() && !ui.is_quiet();
-    if is_told {
-        say("found", Tone::Plain, &found(&providers));
-        say("sandbox", if sandbox_ok { Tone::Plain } else { Tone::Bad }, &sandbox);
+    let sandbox_ok = init.sandbox(&readiness);
+    let campaign = init.campaign(&client, args.path.as_deref()).await?;
+    if let Some(finding) = doctor::logout().filter(doctor::Finding::is_wrong) {
+        init.say("logout", Tone::Warn, &format!("agents should outlive your login: {}", finding.cure()));
     }
-    let path = absolute(&args.path)?;
-    let known = client.campaign(&path).await.ok();
-    let campaign = match known {
-        Some(campaign) => Some(campaign),
-        None => {
-            let shown = words::path(&path, person_home().as_deref());
-            let question = format!("{:<10}agents may read and write in {shown}?", "campaign");
-            if args.yes || input::agrees(ui, &question) {
-                Some(client.add_campaign(AddCampaign { path, name: None }).await?)
-            } else {
-                None
-            }
-        }
-    };
-    let provider = usable(&providers).map_or("script", |status| status.name.as_str());
-    let next = match &campaign {
-        Some(campaign) => format!("ostler run -C {} -p {provider} \"…\"", campaign.name),
-        None => "ostler campaign add .".to_owned(),
-    };
-    if ui.is_json() {
+    let next = next(&providers, campaign.as_ref());
+    if app.ui.is_json() {
+        let sandbox = trial::words(&readiness);
         let campaign = campaign.as_ref().map(CampaignForm::new);
-        ui.json(&InitForm { providers, sandbox_ok, sandbox, campaign, next })?;
-    } else if is_told {
-        if let Some(campaign) = &campaign {
-            let grants = campaign.policy.read.join(", ");
-            let tools = if grants.is_empty() { "none found in your home" } else { &grants };
-            say("campaign", Tone::Plain, campaign.name.as_str());
-            say(
-                "tools",
-                Tone::Plain,
-                &format!(
-                    "{tools} (readable inside; ostler campaign set {} read-=… takes one away)",
-                    campaign.name
-                ),
-            );
+        app.ui.json(&InitForm {
+            providers,
+            sandbox_ok,
+            sandbox,
+            campaign,
+            ready: next.is_ready && sandbox_ok,
+            next: next.command,
+        })?;
+    } else {
+        for (name, lacks, cure) in &next.lacking {
+            init.say("lacks", Tone::Warn, &format!("{name} lacks {lacks}: {cure}"));
         }
-        for status in providers.iter().filter(|status| needs_key(status)) {
-            let text = format!(
-                "{} is not logged in: ostler provider login {0}, or ostler config set providers.{0}.api_key_env VARIABLE",
-                status.name
-            );
-            say("key", Tone::Warn, &text);
-        }
-        ui.data(&Line::of("next      ").with(Tone::Accent, &next))?;
+        let word = if next.is_ready && sandbox_ok { "Ready." } else { "Next." };
+        let line = Line::of(format!("{word:<10}")).with(Tone::Accent, &next.command);
+        app.ui.data(&line.faint(next.remark.map(|remark| format!("   {remark}")).unwrap_or_default()))?;
     }
     Ok(if sandbox_ok { exit_code::OK } else { exit_code::REFUSED })
 }
 
-fn found(providers: &[Status]) -> String {
-    let name = |status: &Status| match &status.version {
-        Some(version) => format!("{} {version} ({})", status.name, status.key),
-        None => status.name.clone(),
+struct Init<'a> {
+    app: &'a App,
+    asks: bool,
+}
+
+impl Init<'_> {
+    fn say(&self, about: &str, tone: Tone, text: &str) {
+        self.app.ui.remark(&Line::of(format!("{about:<10}")).with(tone, text));
+    }
+
+    /// Asks for what is usually granted.
+    fn usually(&self, about: &str, question: &str) -> bool {
+        !self.asks || input::consents(&self.app.ui, &format!("{about:<10}{question}"))
+    }
+
+    fn sandbox(&self, readiness: &Readiness) -> bool {
+        match &readiness.trial {
+            Trial::Ran { took_us } => {
+                let took = words::took(std::time::Duration::from_micros(*took_us));
+                self.say("sandbox", Tone::Plain, &format!("ok ({took})"));
+                true
+            }
+            Trial::Refused { hint, .. } => {
+                self.say("sandbox", Tone::Bad, &trial::words(readiness));
+                if !hint.is_empty() {
+                    self.say("", Tone::Accent, hint);
+                }
+                false
+            }
+        }
+    }
+
+    /// The campaign around the directory, or a new one, with what its agents may use of the machine.
+    async fn campaign(&self, client: &Client, path: Option<&str>) -> Result<Option<Campaign>, Failure> {
+        let path = match path {
+            Some(path) => absolute(path)?,
+            None => git_root(&absolute(".")?),
+        };
+        match client.campaign(&path).await.map_err(Failure::from) {
+            Ok(campaign) => {
+                let shown = words::path(&campaign.root.path, person_home().as_deref());
+                self.say("campaign", Tone::Plain, &format!("{} ({shown}), as it was", campaign.name));
+                return Ok(Some(campaign));
+            }
+            Err(failure) if failure.reason() == Some(Reason::CampaignUnknown) => {}
+            Err(failure) => return Err(failure),
+        }
+        let shown = words::path(&path, person_home().as_deref());
+        if !self.usually(
+            "campaign",
+            &format!("add {shown}? Agents may then read and write there, hidden files excepted"),
+        ) {
+            return Ok(None);
+        }
+        let campaign = client.add_campaign(AddCampaign { path, name: None }).await?;
+        if !self.asks {
+            self.say("campaign", Tone::Plain, &format!("{} ({shown})", campaign.name));
+        }
+        let campaign = self.tools(client, campaign).await?;
+        Ok(Some(self.network(client, campaign).await?))
+    }
+
+    /// Toolchains in a person's home, which were granted when the campaign was added.
+    async fn tools(&self, client: &Client, campaign: Campaign) -> Result<Campaign, Failure> {
+        let tools = campaign.policy.read.clone();
+        if tools.is_empty() {
+            self.say("tools", Tone::Plain, "the system's own; none found in your home");
+            return Ok(campaign);
+        }
+        let named: Vec<&str> = tools.iter().map(|tool| tool.trim_start_matches('@')).collect();
+        let named = named.join(", ");
+        if self.usually("tools", &format!("{named} found in your home: readable inside, yes?")) {
+            if !self.asks {
+                self.say("tools", Tone::Plain, &format!("{named} found in your home: readable inside"));
+            }
+            return Ok(campaign);
+        }
+        let without = tools.iter().map(|tool| format!("read-={tool}")).collect();
+        Ok(client.set_campaign(&campaign.id.to_string(), without).await?)
+    }
+
+    /// Registries are only offered where somebody said which hosts they are: else no session could start.
+    async fn network(&self, client: &Client, campaign: Campaign) -> Result<Campaign, Failure> {
+        let known = config::current(self.app)?.network_presets();
+        let is_known = |tool: &&String| tool.strip_prefix('@').is_some_and(|name| known.contains_key(name));
+        let presets: Vec<String> = campaign.policy.read.iter().filter(is_known).cloned().collect();
+        let only = "model providers only";
+        if presets.is_empty() || !self.asks {
+            self.say("network", Tone::Plain, only);
+            return Ok(campaign);
+        }
+        let question = format!("{:<10}{only}; package registries {} too?", "network", presets.join(" "));
+        if !input::agrees(&self.app.ui, &question) {
+            return Ok(campaign);
+        }
+        let granted = presets.iter().map(|preset| format!("net.allow+={preset}")).collect();
+        Ok(client.set_campaign(&campaign.id.to_string(), granted).await?)
+    }
+}
+
+/// What to type next.
+#[derive(Debug, PartialEq, Eq)]
+struct Next {
+    is_ready: bool,
+    command: String,
+    remark: Option<String>,
+    /// What keeps agents whose programs are there from working: name, what, and the cure.
+    lacking: Vec<(String, String, String)>,
+}
+
+fn next(providers: &[Status], campaign: Option<&Campaign>) -> Next {
+    let own = campaign.and_then(|campaign| campaign.policy.provider.clone());
+    let is_ready = |status: &&Status| status.name != SCRIPT && status.lacks.is_none();
+    let lacking = providers.iter().filter(|status| status.problem.is_none()).filter_map(|status| {
+        Some((status.name.clone(), status.lacks.clone()?, status.cure.clone().unwrap_or_default()))
+    });
+    let Some(campaign) = campaign else {
+        return Next {
+            is_ready: false,
+            command: "ostler campaign add .".to_owned(),
+            remark: Some("agents work in campaigns".to_owned()),
+            lacking: Vec::new(),
+        };
     };
-    let (missing, there): (Vec<_>, Vec<_>) = providers.iter().partition(|status| status.problem.is_some());
+    let run = |more: &str| format!("ostler run{more} \"…\"");
+    if own.is_some() || choose(providers, false).is_ok() {
+        return Next { is_ready: true, command: run(""), remark: None, lacking: Vec::new() };
+    }
+    match providers.iter().find(is_ready) {
+        Some(first) => Next {
+            is_ready: true,
+            command: run(&format!(" -p {}", first.name)),
+            remark: Some(format!(
+                "ostler campaign set {} provider={} makes it the usual one",
+                campaign.name, first.name
+            )),
+            lacking: Vec::new(),
+        },
+        None => Next {
+            is_ready: false,
+            command: run(&format!(" -p {SCRIPT}")),
+            remark: Some("no agent is ready: this one is scripted and calls no model".to_owned()),
+            lacking: lacking.collect(),
+        },
+    }
+}
+
+/// `claude-code 2.1.325 (its login), codex 0.166.0 (not logged in) · not found: openclaw`
+fn found(providers: &[Status]) -> String {
+    let name = |status: &Status| {
+        let version = status.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+        let key = match &status.lacks {
+            Some(lacks) => format!("lacks {lacks}"),
+            None => status.key.clone(),
+        };
+        format!("{}{version} ({key})", status.name)
+    };
+    let others = providers.iter().filter(|status| status.name != SCRIPT);
+    let (missing, there): (Vec<_>, Vec<_>) = others.partition(|status| status.problem.is_some());
     let there: Vec<String> = there.into_iter().map(name).collect();
     let missing: Vec<&str> = missing.iter().map(|status| status.name.as_str()).collect();
     let missing =
@@ -115,42 +242,53 @@ fn found(providers: &[Status]) -> String {
     format!("{}{missing}", there.join(", "))
 }
 
-/// A program whose model can be called: its key, or its server, is known.
-fn usable(providers: &[Status]) -> Option<&Status> {
-    providers.iter().find(|status| status.problem.is_none() && status.program.is_some() && !needs_key(status))
-}
-
-fn needs_key(status: &Status) -> bool {
-    status.problem.is_none() && status.program.is_some() && status.key == NOT_LOGGED_IN
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing;
 
-    fn status(name: &str, key: &str, problem: Option<&str>) -> Status {
+    fn status(name: &str, lacks: Option<&str>, problem: bool) -> Status {
         Status {
             name: name.to_owned(),
-            program: problem.is_none().then(|| "/opt/agent".to_owned()),
-            version: Some("2.1.325".to_owned()),
-            problem: problem.map(str::to_owned),
-            key: key.to_owned(),
+            version: (!problem).then(|| "2.1.325".to_owned()),
+            problem: problem.then(|| "not found".to_owned()),
+            lacks: lacks.map(str::to_owned),
+            cure: lacks.map(|_| format!("ostler provider login {name}")),
+            key: "its login".to_owned(),
             ..Status::default()
         }
     }
 
     #[test]
-    fn what_can_be_used_is_offered() {
+    fn what_is_there_is_said() {
         let all = [
-            status("claude-code", NOT_LOGGED_IN, None),
-            status("codex", "the variable OPENAI_API_KEY", None),
-            status("openclaw", NOT_LOGGED_IN, Some("not found")),
+            status("claude-code", None, false),
+            status("codex", Some("a login or a key"), false),
+            status("openclaw", Some("its program"), true),
+            status(SCRIPT, None, false),
         ];
-        assert_eq!(usable(&all).map(|status| status.name.as_str()), Some("codex"));
-        assert!(usable(&all[..1]).is_none());
         assert_eq!(
             found(&all),
-            "claude-code 2.1.325 (not logged in), codex 2.1.325 (the variable OPENAI_API_KEY) · not found: openclaw"
+            "claude-code 2.1.325 (its login), codex 2.1.325 (lacks a login or a key) · not found: openclaw"
         );
+    }
+
+    #[test]
+    fn it_ends_with_a_command_that_works() {
+        let campaign = testing::campaign();
+        let script = status(SCRIPT, None, false);
+        let command = |providers: &[Status]| {
+            let next = next(providers, Some(&campaign));
+            (next.is_ready, next.command, next.lacking.len())
+        };
+        let claude = status("claude-code", None, false);
+        let codex = status("codex", Some("a login or a key"), false);
+        let run = |more: &str| format!("ostler run{more} \"…\"");
+        assert_eq!(command(&[claude.clone(), codex.clone(), script.clone()]), (true, run(""), 0));
+        let ready = status("codex", None, false);
+        assert_eq!(command(&[claude, ready, script.clone()]), (true, run(" -p claude-code"), 0));
+        let gone = status("openclaw", Some("its program"), true);
+        assert_eq!(command(&[codex, gone, script]), (false, run(" -p script"), 1));
+        assert_eq!(next(&[], None).command, "ostler campaign add .");
     }
 }

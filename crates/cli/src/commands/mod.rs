@@ -90,7 +90,7 @@ pub(crate) enum Command {
     Config(config::ConfigArgs),
     /// Agent programs: ls, show, test, login, add
     Provider(provider::ProviderArgs),
-    /// What is in force, and why a decision falls: test
+    /// What is in force, and why a decision falls: show, test
     Policy(policy::PolicyArgs),
     /// What confines agents: show, check, trace, suggest, allow-userns
     Sandbox(sandbox::SandboxArgs),

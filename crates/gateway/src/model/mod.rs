@@ -36,6 +36,7 @@ use crate::{
 };
 
 pub(crate) use self::{
+    body::Body,
     head::is_ours,
     upstream::{Trust, dial, greet},
 };

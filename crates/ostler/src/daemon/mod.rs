@@ -11,7 +11,8 @@ use std::{env, path::PathBuf, process::ExitCode, time::Duration};
 
 use ostler_domain::{Reason, Refusal, config::Config, event::By, home::Home, provider::CallerKeys};
 use ostler_engine::{
-    Change, Clock, DirLock, Engine, NoticeSettings, Options, Post, Poster, Program, ProviderSettings, VERSION,
+    Change, Clock, DirLock, Engine, Fetcher, NoticeSettings, Options, Post, Poster, Program,
+    ProviderSettings, VERSION,
 };
 use ostler_server::{ControlSocket, Served, Stop};
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -106,6 +107,7 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
             ProviderSettings::new(move || config::read(&path))
         },
         idle_stop: config.idle_stop(),
+        fetch: Some(Fetcher::new(ostler_gateway::get)),
         prices_json: home.config().join("prices.json"),
     };
     let engine = Engine::start(options, clock, program).await?;

@@ -2,8 +2,8 @@
 
 use std::{fs, process::Output};
 
-use ostler_testkit::TestHome;
-use serde_json::Value;
+use ostler_testkit::{FakeOpenai, TestHome, wait};
+use serde_json::{Value, json};
 
 use crate::OSTLER;
 
@@ -71,4 +71,119 @@ fn whoever_names_none_gets_the_only_one_that_is_ready_and_never_the_script() {
     assert_eq!(provider(&home, &["hi"]), "openai-api");
     assert!(run(&home, &["campaign", "set", "shop", "provider=script", "model=tale"]).status.success());
     assert_eq!(provider(&home, &["hi"]), "script");
+}
+
+fn answer(home: &TestHome, args: &[&str]) -> Value {
+    let output = run(home, args);
+    assert!(output.status.success(), "{args:?}: {output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn init_goes_to_its_end_without_a_terminal_and_names_a_command_that_works() {
+    let home = TestHome::new(OSTLER);
+    fs::write(home.home.config_toml(), NOTHING).unwrap();
+    fs::create_dir_all(home.campaign_dir().join(".git")).unwrap();
+    let said = answer(&home, &["init", "-o", "json"]);
+    assert_eq!((&said["campaign"]["name"], &said["sandbox_ok"]), (&json!("shop"), &json!(true)), "{said}");
+    assert_eq!((&said["ready"], &said["next"]), (&json!(false), &json!("ostler run -p script \"…\"")));
+    assert!(run(&home, &["run", "-p", "script", "hello"]).status.success());
+    // One that is ready is what a plain run takes.
+    let api =
+        format!("{NOTHING}[providers.openai-api]\nbase_url = \"http://127.0.0.1:9/v1\"\nmodel = \"m\"\n");
+    fs::write(home.home.config_toml(), api).unwrap();
+    let output = run(&home, &["init", "-y"]);
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(out.trim(), "Ready.    ostler run \"…\"", "{err}");
+    assert!(
+        err.contains("found     openai-api (none is sent)") && err.contains("not found: claude-code"),
+        "{err}"
+    );
+    assert!(err.contains("campaign  shop"), "{err}");
+    assert_eq!(provider(&home, &["hi"]), "openai-api");
+}
+
+#[test]
+fn the_endpoint_says_which_models_there_are_with_the_key_of_whoever_asks() {
+    let model = FakeOpenai::start();
+    let home = home(&format!(
+        "{NOTHING}[providers.openai-api]\nbase_url = \"{}\"\napi_key_env = \"MODELS_KEY\"\n",
+        model.base_url()
+    ));
+    let mut command = home.command(&["provider", "show", "openai-api", "-o", "json"]);
+    let output = command.env("MODELS_KEY", "sk-dummy-of-a-test").output().unwrap();
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&said["models"], &said["models_from"]),
+        (&json!(["fake-model"]), &json!("endpoint")),
+        "{said}"
+    );
+    // Nobody has the key, nobody is asked.
+    let said = answer(&home, &["provider", "show", "openai-api", "-o", "json"]);
+    assert_eq!(said["models_from"], "nobody");
+    assert!(said["models_why_not"].as_str().unwrap().contains("MODELS_KEY"), "{said}");
+    let said = answer(&home, &["provider", "show", "claude-code", "-o", "json"]);
+    assert_eq!(said["models_from"], "price_table");
+}
+
+#[test]
+fn trials_of_providers_fill_no_list() {
+    let home = home(NOTHING);
+    let said = answer(&home, &["provider", "test", "script", "-o", "json"]);
+    let session = said["session"].as_str().unwrap();
+    wait::until("the trial to end", wait::PATIENCE, || {
+        answer(&home, &["show", session, "-o", "json"])["outcome"] == "stopped"
+    });
+    assert_eq!(answer(&home, &["ls", "-a", "-o", "json"])["sessions"], json!([]));
+    let trials = answer(&home, &["ls", "-a", "--ticket", "ostler:trial", "-o", "json"]);
+    assert_eq!(trials["sessions"][0]["id"], session);
+}
+
+#[test]
+fn what_policy_says_of_paths_is_what_the_sandbox_does() {
+    let home = home(NOTHING);
+    let root = home.campaign_dir();
+    let beside = home.path().canonicalize().unwrap().join("beside");
+    fs::create_dir_all(root.join(".vscode")).unwrap();
+    fs::create_dir_all(&beside).unwrap();
+    for (path, text) in [(root.join("a.txt"), "x"), (root.join(".env"), "S=1"), (beside.join("b"), "x")] {
+        fs::write(path, text).unwrap();
+    }
+    fs::write(root.join(".vscode/tasks.json"), "{}").unwrap();
+    let in_root = |name: &str| root.join(name).display().to_string();
+    for (path, read, write) in [
+        (in_root("a.txt"), true, true),
+        (in_root(".env"), false, false),
+        (in_root(".vscode/tasks.json"), true, false),
+        ("/usr/bin/env".to_owned(), true, false),
+        (beside.join("b").display().to_string(), false, false),
+        ("/etc/shadow".to_owned(), false, false),
+    ] {
+        for (wish, allowed, script) in [
+            ("read", read, format!("[ -s '{path}' ] && cat '{path}'")),
+            ("write", write, format!(": >> '{path}'")),
+        ] {
+            let said = answer(&home, &["policy", "test", "path", wish, &path, "-C", "shop", "-o", "json"]);
+            let done =
+                run(&home, &["exec", "-C", "shop", "--unlisted", "--", "sh", "-c", &script]).status.success();
+            assert_eq!(done, allowed, "the sandbox: {wish} {path}");
+            let verdict = said["verdict"].as_str().unwrap();
+            assert!(verdict == "partly" || (verdict == "allowed") == allowed, "{wish} {path}: {said}");
+        }
+    }
+    let said = answer(&home, &["policy", "test", "command", "-C", "shop", "-o", "json", "--", "make"]);
+    assert_eq!(
+        (&said["verdict"], &said["grant"]),
+        (&json!("denied"), &json!("ostler campaign set shop commands+=make"))
+    );
+    let said = answer(&home, &["policy", "test", "net", "files.example", "-C", "shop", "-o", "json"]);
+    assert_eq!(said["grant"], "ostler campaign set shop net.allow+=files.example");
+    let shown = answer(&home, &["policy", "show", "shop", "-o", "json"]);
+    assert!(
+        shown["settings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|row| row["key"] == "net.mode" && row["origin"] == "default")
+    );
 }

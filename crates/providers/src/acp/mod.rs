@@ -2,6 +2,7 @@
 //! `[providers."acp:NAME"]`.
 
 mod dialogue;
+mod known;
 mod tool;
 mod turn;
 mod usage;
@@ -14,8 +15,8 @@ use ostler_tape::{frame::Rung, launch::default_ladder};
 pub(crate) use dialogue::{AcpDialogue, opening};
 
 use crate::{
-    Capabilities, CommandSpec, Dialogue, DialogueState, HomeFile, Launch, LaunchError, ProgramSpec, Provider,
-    Say, Terms, UnknownState, UsageSource,
+    Capabilities, CommandSpec, Dialogue, DialogueState, Launch, LaunchError, ProgramSpec, Provider, Say,
+    Terms, UnknownState, UsageSource,
 };
 
 /// What any client of the protocol can count on.
@@ -31,10 +32,8 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     usage: UsageSource::Report,
 };
 
-/// A key instead of a login, no statistics, no updates.
-const GEMINI_SETTINGS: &str = r#"{"security":{"auth":{"selectedType":"gemini-api-key"}},
-"privacy":{"usageStatisticsEnabled":false},"general":{"enableAutoUpdate":false,"disableAutoUpdate":true}}
-"#;
+/// Agents that people are likely to have, by their names with the prefix.
+pub(crate) const LIKELY: [&str; 2] = ["acp:opencode", "acp:gemini"];
 
 /// One agent that somebody has configured.
 pub struct Acp {
@@ -49,16 +48,6 @@ impl Acp {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         (!own.is_empty() && own.len() <= limits::NAME_BYTES && own.bytes().all(is_plain))
             .then(|| Self { name: name.to_owned() })
-    }
-
-    /// What an agent must find in its home, because it can be told in no other way.
-    fn home_files(&self) -> Vec<HomeFile> {
-        match self.own_name() {
-            "gemini" => {
-                vec![HomeFile { path: ".gemini/settings.json".into(), text: GEMINI_SETTINGS.to_owned() }]
-            }
-            _ => Vec::new(),
-        }
     }
 
     fn own_name(&self) -> &str {
@@ -79,22 +68,27 @@ impl Provider for Acp {
         true
     }
 
+    fn default_base_url(&self) -> Option<&str> {
+        known::find(self.own_name())?.base_url
+    }
+
+    fn models_path(&self) -> Option<&str> {
+        Some(known::find(self.own_name()).map_or("/models", |known| known.models_path))
+    }
+
+    fn key_variable(&self) -> Option<&str> {
+        known::find(self.own_name())?.key_variable
+    }
+
     fn program(&self) -> Option<ProgramSpec> {
-        let (natives, install): (&[&str], _) = match self.own_name() {
-            "opencode" => (
-                &["opencode-linux-x64/bin/opencode", "opencode-linux-arm64/bin/opencode"],
-                "npm install -g opencode-ai",
-            ),
-            "gemini" => (&[], "npm install -g @google/gemini-cli"),
-            _ => (&[], ""),
-        };
+        let known = known::find(self.own_name());
         Some(ProgramSpec {
             name: self.own_name().to_owned(),
-            natives: natives.iter().map(PathBuf::from).collect(),
+            natives: known.map_or(&[][..], |known| known.natives).iter().map(PathBuf::from).collect(),
             least: None,
-            install: match install {
-                "" => format!("ostler config set 'providers.\"{}\".program' PATH", self.name),
-                install => install.to_owned(),
+            install: match known.and_then(|known| known.install) {
+                None => format!("ostler config set 'providers.\"{}\".program' PATH", self.name),
+                Some(install) => install.to_owned(),
             },
         })
     }
@@ -104,23 +98,20 @@ impl Provider for Acp {
             return Err(LaunchError::UnknownSetting { key: key.to_owned() });
         }
         let program = launch.program.as_ref().ok_or(LaunchError::NoProgram)?;
-        // The usual words of agents that people are likely to have; anybody else's are configured.
-        let usual: &[&str] = match self.own_name() {
-            "opencode" | "goose" => &["acp"],
-            "gemini" => &["--acp"],
-            _ => &[],
-        };
-        let usual = if launch.settings.args.is_empty() { usual } else { &[] };
-        let args = usual.iter().map(|word| (*word).to_owned());
-        let args = args.chain(launch.settings.args.iter().map(|arg| filled(arg, launch)));
+        // What people say comes last, and so counts.
+        let usual = known::usual(self.own_name(), launch)?;
+        let said = &launch.settings.args;
+        let args =
+            if said.is_empty() { usual.args } else { said.iter().map(|arg| filled(arg, launch)).collect() };
         let mut env = vec![("HOME".to_owned(), launch.home.to_string_lossy().into_owned())];
         env.push(("NO_COLOR".to_owned(), "1".to_owned()));
+        env.extend(usual.env);
         env.extend(launch.settings.env.iter().map(|(name, value)| (name.clone(), filled(value, launch))));
         Ok(CommandSpec {
             program: program.path.clone(),
-            args: args.collect(),
+            args,
             env,
-            home_files: self.home_files(),
+            home_files: usual.home_files,
             ..CommandSpec::default()
         })
     }

@@ -81,6 +81,10 @@ impl Provider for ClaudeCode {
         Some("https://api.anthropic.com")
     }
 
+    fn models_path(&self) -> Option<&str> {
+        Some("/v1/models")
+    }
+
     fn login(&self) -> Option<&LoginSpec> {
         Some(&login::LOGIN)
     }

@@ -17,6 +17,10 @@ impl Provider for Script {
         "script"
     }
 
+    fn models_path(&self) -> Option<&str> {
+        None
+    }
+
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             resume: false,

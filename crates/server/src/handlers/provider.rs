@@ -1,13 +1,14 @@
 //! ProviderService.
 
 use ostler_wire::{
+    from_proto,
     pb::{self, provider_service_server::ProviderService},
     reply::LoginPlan,
     to_proto,
 };
 use tonic::{Request, Response, Status, async_trait};
 
-use super::refused;
+use super::{invalid, refused};
 use crate::Served;
 
 #[async_trait]
@@ -19,6 +20,16 @@ impl ProviderService for Served {
         let providers = self.engine.providers(&request.get_ref().variables).await.map_err(refused)?;
         let providers = providers.into_iter().map(to_proto::provider_status).collect();
         Ok(Response::new(pb::ListProvidersResponse { providers }))
+    }
+
+    async fn list_models(
+        &self,
+        request: Request<pb::ListModelsRequest>,
+    ) -> Result<Response<pb::ListModelsResponse>, Status> {
+        let pb::ListModelsRequest { provider, keys } = request.into_inner();
+        let keys = from_proto::caller_keys(keys).map_err(invalid)?;
+        let models = self.engine.models(&provider, &keys).await.map_err(refused)?;
+        Ok(Response::new(to_proto::models(models)))
     }
 
     async fn prepare_login(

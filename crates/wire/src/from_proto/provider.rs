@@ -1,6 +1,6 @@
 //! Providers.
 
-use ostler_domain::provider::Status;
+use ostler_domain::provider::{Models, Status};
 
 use crate::{pb, reply::LoginPlan};
 
@@ -23,4 +23,9 @@ pub fn provider_status(status: pb::ProviderStatus) -> Status {
 pub fn login_plan(plan: pb::PrepareLoginResponse) -> LoginPlan {
     let pb::PrepareLoginResponse { program, args, environment, file } = plan;
     LoginPlan { program, args, environment, file }
+}
+
+pub fn models(models: pb::ListModelsResponse) -> Models {
+    let pb::ListModelsResponse { models, asked, why_not } = models;
+    Models { models, asked, why_not }
 }

@@ -1,6 +1,6 @@
 //! Providers.
 
-use ostler_domain::provider::Status;
+use ostler_domain::provider::{Models, Status};
 
 use crate::{pb, reply::LoginPlan};
 
@@ -12,4 +12,9 @@ pub fn provider_status(status: Status) -> pb::ProviderStatus {
 pub fn login_plan(plan: LoginPlan) -> pb::PrepareLoginResponse {
     let LoginPlan { program, args, environment, file } = plan;
     pb::PrepareLoginResponse { program, args, environment, file }
+}
+
+pub fn models(models: Models) -> pb::ListModelsResponse {
+    let Models { models, asked, why_not } = models;
+    pb::ListModelsResponse { models, asked, why_not }
 }

@@ -135,6 +135,14 @@ impl Dice {
         Restart::At(Deadline::after(&now, Duration::ZERO))
     }
 
+    pub(crate) fn models(&mut self) -> ostler_domain::provider::Models {
+        ostler_domain::provider::Models {
+            models: vec![self.text(), self.text()],
+            asked: self.maybe(Self::text),
+            why_not: self.maybe(Self::text),
+        }
+    }
+
     pub(crate) fn provider_status(&mut self) -> ostler_domain::provider::Status {
         ostler_domain::provider::Status {
             name: self.text(),

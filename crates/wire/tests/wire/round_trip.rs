@@ -36,6 +36,8 @@ proptest! {
 
     #[test]
     fn providers(mut dice in dice()) {
+        let models = dice.models();
+        prop_assert_eq!(from_proto::models(bytes(&to_proto::models(models.clone()))), models);
         let status = dice.provider_status();
         prop_assert_eq!(from_proto::provider_status(bytes(&to_proto::provider_status(status.clone()))), status);
     }

@@ -110,6 +110,12 @@ pub(crate) fn set_provider(
     Ok(file::keep(&path, &document)?)
 }
 
+/// What the file says now. Where it cannot be understood, the daemon says so; here it says nothing.
+pub(crate) fn current(app: &App) -> Result<Config, Failure> {
+    let text = file::text(&app.home()?.config_toml())?;
+    Ok(toml_edit::de::from_str(&text).unwrap_or_default())
+}
+
 /// Whether something is said about a provider.
 pub(crate) fn has_provider(app: &App, name: &str) -> Result<bool, Failure> {
     let document = file::read(&app.home()?.config_toml())?;

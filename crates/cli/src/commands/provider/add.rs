@@ -17,9 +17,9 @@ use crate::{
 pub(super) struct AddArgs {
     /// acp:NAME
     name: String,
-    /// Its program: a path, or a name on the search path
+    /// Its program: a path, or a name on the search path [default: NAME]
     #[arg(long, value_name = "PROGRAM")]
-    program: String,
+    program: Option<String>,
     /// Where its model is called
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
@@ -61,12 +61,16 @@ pub(super) fn run(app: &App, args: AddArgs) -> Result<u8, Failure> {
         }
     }
     let list = serde_json::to_string(&args.args).unwrap_or_default();
-    let mut settings = vec![("program".to_owned(), args.program)];
+    let mut settings = Vec::new();
+    settings.extend(args.program.map(|program| ("program".to_owned(), program)));
     settings.extend((!args.args.is_empty()).then(|| ("args".to_owned(), list)));
     settings.extend(args.base_url.map(|url| ("base_url".to_owned(), url)));
     settings.extend(args.api_key_env.map(|variable| ("api_key_env".to_owned(), variable)));
     settings.extend(args.model.map(|model| ("model".to_owned(), model)));
     settings.extend(args.env.into_iter().map(|(name, value)| (format!("env.{name}"), value)));
+    if settings.is_empty() {
+        settings.push(("program".to_owned(), own.to_owned()));
+    }
     config::set_provider(app, &args.name, settings.into_iter())?;
     if !app.ui.is_quiet() {
         let test = format!("ostler provider test {}", args.name);

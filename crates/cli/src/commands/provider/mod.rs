@@ -2,6 +2,7 @@
 
 mod add;
 mod login;
+mod models;
 
 use std::time::{Duration, Instant};
 
@@ -9,11 +10,13 @@ use clap::{Args, Subcommand};
 use ostler_client::{Client, CreateSession};
 use ostler_domain::{
     Reason, Refusal,
-    provider::Status,
+    provider::{Models, Status},
     query::TRIAL_TICKET,
     session::{Outcome, Phase, View},
 };
 use serde::Serialize;
+
+use models::KnownModels;
 
 use crate::{
     app::{App, campaign_operand},
@@ -61,6 +64,14 @@ enum Verb {
 }
 
 #[derive(Serialize)]
+struct ShowForm {
+    #[serde(flatten)]
+    status: Status,
+    #[serde(flatten)]
+    models: KnownModels,
+}
+
+#[derive(Serialize)]
 struct TestForm {
     provider: String,
     ok: bool,
@@ -83,7 +94,11 @@ pub(crate) async fn run(app: &App, args: ProviderArgs) -> Result<u8, Failure> {
             let list = Providers { client: &client, most: args.most(None) };
             listing::run(app, Some(&client), &args, &list).await
         }
-        Verb::Show { name } => show(app, find(client.providers().await?, &name)?),
+        Verb::Show { name } => {
+            let status = find(client.providers().await?, &name)?;
+            let models = client.models(&name).await?;
+            show(app, status, models)
+        }
         Verb::Test { name, campaign } => {
             let status = find(client.providers().await?, &name)?;
             test(app, &client, status, &campaign).await
@@ -147,10 +162,11 @@ impl List for Providers<'_> {
     }
 }
 
-fn show(app: &App, status: Status) -> Result<u8, Failure> {
+fn show(app: &App, status: Status, models: Models) -> Result<u8, Failure> {
     let ui = &app.ui;
+    let models = KnownModels::of(app, &status.name, models)?;
     if ui.is_json() {
-        ui.json(&status)?;
+        ui.json(&ShowForm { status, models })?;
         return Ok(exit_code::OK);
     }
     let said = |text: &Option<String>, otherwise: &str| text.clone().unwrap_or_else(|| otherwise.to_owned());
@@ -164,7 +180,7 @@ fn show(app: &App, status: Status) -> Result<u8, Failure> {
         ("base url", said(&status.base_url, "its own default")),
         ("key", status.key.clone()),
         ("can", status.capabilities.join(", ")),
-        ("models", models(app, &status.name)?),
+        ("models", models.words()),
     ];
     ui.data(&Line::new().strong(&status.name))?;
     for (name, fact) in facts {
@@ -180,19 +196,6 @@ fn show(app: &App, status: Status) -> Result<u8, Failure> {
         ui.remark(&Line::of("  ").with(Tone::Accent, cure));
     }
     Ok(exit_code::OK)
-}
-
-/// The models that the price table knows of a provider's maker. The program itself may know others.
-fn models(app: &App, provider: &str) -> Result<String, Failure> {
-    let families: &[&str] = match provider {
-        "claude-code" => &["claude"],
-        "codex" => &["gpt", "codex"],
-        _ => return Ok("whatever its model's server has".to_owned()),
-    };
-    let prices = super::price::prices(app)?;
-    let names = prices.models.keys().filter(|name| families.iter().any(|family| name.starts_with(family)));
-    let names: Vec<&str> = names.map(String::as_str).collect();
-    Ok(format!("{} (by the price table; any other name is passed on)", names.join(", ")))
 }
 
 async fn test(app: &App, client: &Client, status: Status, campaign: &str) -> Result<u8, Failure> {

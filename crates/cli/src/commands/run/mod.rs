@@ -16,7 +16,7 @@ use ostler_domain::{
 };
 
 use crate::{
-    app::{App, absolute, campaign_operand, person_home},
+    app::{App, absolute, campaign_operand, git_root, person_home},
     exit_code,
     failure::Failure,
     form::SessionForm,
@@ -202,12 +202,6 @@ async fn campaign(app: &App, client: &Client, args: &RunArgs) -> Result<Campaign
         .hint("ostler campaign add .", "agents may then read and write here")
         .hint(format!("ostler run --here {said}"), "the same in one go")
         .into())
-}
-
-/// The root of the git work tree around a directory, or the directory itself.
-fn git_root(from: &str) -> String {
-    let around = std::path::Path::new(from).ancestors().find(|dir| dir.join(".git").exists());
-    around.and_then(|dir| dir.to_str()).unwrap_or(from).to_owned()
 }
 
 fn detached(app: &App, campaign: &Campaign, session: &Session) -> Result<(), Failure> {

@@ -1,5 +1,4 @@
-//! Gemini CLI, over the Agent Client Protocol. Version 0.61 does not always find its own conversations again ("No previous
-//! sessions found for this project"), so that its memory is not put to the test.
+//! Gemini CLI, over the Agent Client Protocol.
 
 use ostler_testkit::programs;
 
@@ -10,12 +9,7 @@ fn agent(who: &str) -> Option<Agent> {
     Some(Agent {
         provider: "acp:gemini",
         model: None,
-        config: format!(
-            "program = \"{}\"\nargs = [\"--acp\", \"--model\", \"gemini-2.5-flash\"]\n\
-             [providers.\"acp:gemini\".env]\nGOOGLE_GEMINI_BASE_URL = \"{{base_url}}\"\n\
-             GEMINI_API_KEY = \"{{key}}\"\nGEMINI_CLI_NO_RELAUNCH = \"true\"\n",
-            program.display()
-        ),
+        config: format!("program = \"{}\"\nmodel = \"gemini-2.5-flash\"\n", program.display()),
         settings: &[],
         adds_version: false,
         reports_all: false,
@@ -105,5 +99,12 @@ async fn a_refused_key_ends_it_at_once() {
 async fn nobody_is_left_after_any_end() {
     if let Some(agent) = agent("nobody_is_left_after_any_end") {
         census::nobody_is_left(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn the_agent_dies_and_is_resumed() {
+    if let Some(agent) = agent("the_agent_dies_and_is_resumed") {
+        suite::agent_dies(agent).await;
     }
 }

@@ -1,31 +1,16 @@
-//! opencode, over the Agent Client Protocol: configuration alone. Not put to the test yet: silence and a tool that hangs,
-//! which are found and not always interrupted, a context that is full, and the census.
+//! opencode, over the Agent Client Protocol: configuration alone, where its model is and what it is called. Not put to
+//! the test yet: a tool that hangs, a context that is full, and the census.
 
 use ostler_testkit::programs;
-use serde_json::json;
 
 use super::{limits, stage::Agent, suite};
 
 fn agent(who: &str) -> Option<Agent> {
     let program = programs::find("opencode", who)?;
-    let config = json!({
-        "autoupdate": false, "share": "disabled", "model": "fake/fake-model", "small_model": "fake/fake-model",
-        "permission": {"bash": "ask", "edit": "ask"},
-        "provider": {"fake": {
-            "npm": "@ai-sdk/openai-compatible",
-            "options": {"baseURL": "{base_url}", "apiKey": "{key}"},
-            "models": {"fake-model": {"tool_call": true, "limit": {"context": 120_000, "output": 8192}}},
-        }},
-    });
     Some(Agent {
         provider: "acp:opencode",
         model: None,
-        config: format!(
-            "program = \"{}\"\n[providers.\"acp:opencode\".env]\nOPENCODE_CONFIG_CONTENT = '{config}'\n\
-             OPENCODE_DISABLE_AUTOUPDATE = \"1\"\nOPENCODE_DISABLE_MODELS_FETCH = \"1\"\n\
-             OPENCODE_DISABLE_LSP_DOWNLOAD = \"1\"\nOPENCODE_DISABLE_DEFAULT_PLUGINS = \"1\"\n",
-            program.display()
-        ),
+        config: format!("program = \"{}\"\nmodel = \"fake-model\"\n", program.display()),
         settings: &[],
         adds_version: false,
         reports_all: false,
@@ -108,5 +93,19 @@ async fn a_rate_limit_is_told_as_it_was_said() {
 async fn a_refused_key_ends_it_at_once() {
     if let Some(agent) = agent("a_refused_key_ends_it_at_once") {
         limits::refused_key(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_silent_stream_is_interrupted() {
+    if let Some(agent) = agent("a_silent_stream_is_interrupted") {
+        limits::silent_stream(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn the_model_has_one_name_on_both_sides() {
+    if let Some(agent) = agent("the_model_has_one_name_on_both_sides") {
+        suite::audit(agent).await;
     }
 }

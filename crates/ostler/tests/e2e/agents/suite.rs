@@ -308,3 +308,20 @@ pub(super) async fn model_change(agent: Agent, while_it_lives: bool) {
     stage.turns(last.id, 1).await;
     assert_eq!(asked(), "third-model");
 }
+
+/// What the agent reports and what the wire saw are compared as one model's.
+pub(super) async fn audit(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let session = stage
+        .begin(
+            Approve::All,
+            &json!([{"text": "Done.", "usage": {"input": 1000, "cached": 400, "output": 50}}]),
+        )
+        .await;
+    stage.turns(session, 1).await;
+    let output = stage.home.run(&["usage", "audit", &session.to_string(), "-o", "json"]);
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let models = said["sessions"][0]["models"].as_array().unwrap();
+    assert_eq!(models.len(), 1, "{said}");
+    assert_eq!(models[0]["model"], "fake-model", "{said}");
+}

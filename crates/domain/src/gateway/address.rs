@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// What an address is instead of public; none when it is.
-pub(crate) fn refusal(address: IpAddr) -> Option<&'static str> {
+pub fn refusal(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => v4(address),
         IpAddr::V6(address) => v6(address),

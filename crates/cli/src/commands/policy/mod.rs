@@ -1,0 +1,57 @@
+//! `ostler policy`: what is in force, and why a decision falls. Changes nothing and asks no agent.
+
+mod show;
+mod test;
+
+use clap::{Args, Subcommand};
+use ostler_client::{Campaign, Client};
+
+use crate::{
+    app::{App, campaign_operand},
+    failure::Failure,
+};
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicyArgs {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// What holds for a campaign's agents, and who says so: the campaign, the machine, or nobody
+    #[command(alias = "get")]
+    Show {
+        /// Name, id or a path in it
+        #[arg(value_name = "CAMPAIGN", default_value = ".")]
+        who: String,
+    },
+    /// Say what would be decided, and by which rule
+    Test {
+        #[command(subcommand)]
+        about: test::About,
+    },
+}
+
+/// The campaign that is asked about.
+#[derive(Debug, Args)]
+struct Where {
+    /// Campaign: name, id or a path in it [default: the one around this directory]
+    #[arg(short = 'C', long, value_name = "CAMPAIGN", env = "OSTLER_CAMPAIGN", hide_env_values = true)]
+    campaign: Option<String>,
+}
+
+impl Where {
+    async fn campaign(&self, client: &Client) -> Result<Campaign, Failure> {
+        let who = self.campaign.as_deref().filter(|who| !who.is_empty()).unwrap_or(".");
+        Ok(client.campaign(&campaign_operand(who)?).await?)
+    }
+}
+
+pub(crate) async fn run(app: &App, args: PolicyArgs) -> Result<u8, Failure> {
+    let client = app.client().await?;
+    match args.verb {
+        Verb::Show { who } => show::run(app, &client.campaign(&campaign_operand(&who)?).await?),
+        Verb::Test { about } => test::run(app, &client, about).await,
+    }
+}
