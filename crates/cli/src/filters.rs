@@ -5,8 +5,9 @@ use std::time::Duration;
 use clap::Args;
 use ostler_client::{Client, Session};
 use ostler_domain::{
-    Time,
-    query::{Scope, SessionFilter},
+    Kind, Time,
+    price::Dollars,
+    query::{EventFilter, Scope, SessionFilter},
     session::{Attention, Outcome, Status},
 };
 
@@ -49,12 +50,16 @@ pub(crate) struct Filters {
     /// Of this ticket
     #[arg(long)]
     pub(crate) ticket: Option<String>,
-    /// Created since: 2h (ago), today, 2026-01-31; with --attention or --needs-me, so since then
+    /// From then on: 2h (ago), today, 2026-01-31. Sessions: created, or with --attention or --needs-me so since then;
+    /// events and calls: recorded
     #[arg(long, value_parser = parse::moment, value_name = "WHEN")]
     pub(crate) since: Option<Time>,
-    /// Created before
+    /// Before then
     #[arg(long, value_parser = parse::moment, value_name = "WHEN")]
     pub(crate) until: Option<Time>,
+    /// Cost this much or more so far: 2.50 (dollars)
+    #[arg(long, value_parser = dollars, value_name = "AMOUNT")]
+    pub(crate) min_cost: Option<Dollars>,
     /// Only those that wait for a person
     #[arg(long)]
     pub(crate) needs_me: bool,
@@ -62,7 +67,7 @@ pub(crate) struct Filters {
 
 impl Filters {
     /// All of them, as the command line knows them.
-    pub(crate) const IDS: [&'static str; 12] = [
+    pub(crate) const IDS: [&'static str; 13] = [
         "campaign",
         "agent",
         "provider",
@@ -74,6 +79,7 @@ impl Filters {
         "ticket",
         "since",
         "until",
+        "min_cost",
         "needs_me",
     ];
 
@@ -102,6 +108,7 @@ impl Filters {
             ticket,
             since,
             until,
+            min_cost,
             needs_me,
         } = self;
         let words = [campaign, agent, provider, model, chain, ticket];
@@ -109,6 +116,7 @@ impl Filters {
             || !(status.is_empty() && attention.is_empty() && outcome.is_empty())
             || since.is_some()
             || until.is_some()
+            || min_cost.is_some()
             || *needs_me
     }
 
@@ -154,9 +162,36 @@ impl Filters {
             outcomes: self.outcome.clone(),
             since: self.since.filter(|_| !self.is_about_attention()),
             until: self.until,
+            min_cost: self.min_cost,
             ..SessionFilter::default()
         })
     }
+
+    /// The question about what sessions did: times are those of the deeds. Without a word about sessions also what
+    /// belongs to none.
+    pub(crate) async fn resolve_events(
+        &self,
+        app: &App,
+        client: &Client,
+        session: Option<&str>,
+        kinds: &[Kind],
+    ) -> Result<EventFilter, Failure> {
+        let session = match session {
+            Some(typed) => Some(app.session(client, typed).await?.id),
+            None => None,
+        };
+        let timeless = Self { since: None, until: None, ..self.clone() };
+        let sessions = match timeless.is_any() {
+            true => Some(Box::new(timeless.resolve(app, client, true).await?)),
+            false => None,
+        };
+        Ok(EventFilter { session, kinds: kinds.to_vec(), since: self.since, until: self.until, sessions })
+    }
+}
+
+fn dollars(text: &str) -> Result<Dollars, String> {
+    let number = text.trim().trim_start_matches('$').trim_end_matches("usd");
+    Dollars::parse(number).ok_or_else(|| format!("\"{text}\" is no amount; examples: 2.50, 2usd"))
 }
 
 fn status(text: &str) -> Result<Status, String> {
@@ -187,6 +222,9 @@ mod tests {
         assert_eq!(attention("Idle"), Ok(Attention::Idle));
         assert_eq!(outcome("OOM"), Ok(Outcome::Oom));
         assert!(status("gone").unwrap_err().contains("STOPPED"));
+        assert_eq!(dollars("2.50"), Ok(Dollars(2_500_000)));
+        assert_eq!((dollars("$2"), dollars("2usd")), (Ok(Dollars(2_000_000)), Ok(Dollars(2_000_000))));
+        assert!(dollars("a lot").is_err());
     }
 
     #[test]
@@ -212,6 +250,7 @@ mod tests {
         assert!(!Filters::default().is_any());
         assert!(Filters { status: vec![Status::Stopped], ..Filters::default() }.asks_for_the_ended());
         assert!(!Filters { status: vec![Status::Working], ..Filters::default() }.asks_for_the_ended());
+        assert!(Filters { min_cost: Some(Dollars(1)), ..Filters::default() }.is_any());
         assert!(Filters { needs_me: true, ..Filters::default() }.is_any());
     }
 }

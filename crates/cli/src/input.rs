@@ -1,48 +1,140 @@
-//! What a person types while something else goes on: lines of standard input, through a channel.
+//! What a person types while something else goes on, and what comes on standard input.
 
-use std::io::{self, BufRead, IsTerminal, Read};
+use std::{
+    io::{self, BufRead, IsTerminal, Read},
+    time::{Duration, Instant},
+};
 
 use tokio::sync::mpsc;
 
 use crate::{
     failure::Failure,
     output::{Line, Ui},
+    terminal::{self, OneKey},
+    typing::{Decoder, Draft, Pressed},
 };
 
-/// Lines typed ahead; a person does not reach it.
+/// Lines or keys typed ahead; a person does not reach it.
 const TYPED_AHEAD: usize = 64;
+/// A key that was on its way when a question appeared was not meant for it.
+const INERT: Duration = Duration::from_millis(600);
 
-/// Lines of standard input as they come. The thread that reads ends with the program: a read cannot be called off.
+/// What a person types while other things are said: at a terminal key by key into a line at the bottom, which stays
+/// there; else line by line. The thread that reads ends with the program: a read cannot be called off.
 #[derive(Debug, Default)]
-pub(crate) struct Lines(Option<mpsc::Receiver<String>>);
+pub(crate) struct Lines {
+    source: Source,
+    decoder: Decoder,
+    draft: Draft,
+    label: String,
+    /// Keys that are whole lines, from a moment on.
+    at_once: Option<(&'static str, Instant)>,
+    /// While it is shown.
+    terminal: Option<OneKey>,
+}
+
+#[derive(Debug, Default)]
+enum Source {
+    #[default]
+    NotOpen,
+    Lines(mpsc::Receiver<String>),
+    Keys(mpsc::Receiver<u8>),
+}
 
 impl Lines {
-    /// Begins to read; until then nothing is taken from who comes after.
-    pub(crate) fn open(&mut self) {
-        if self.0.is_some() {
-            return;
+    /// Asks for a line: what is typed stands behind the label. Keys of `at_once` need no Enter. Until the first time
+    /// nothing is taken from who comes after.
+    pub(crate) fn ask(&mut self, ui: &Ui, label: &str, at_once: &'static str) {
+        if matches!(self.source, Source::NotOpen) {
+            self.source = if ui.has_person() && ui.err_look().in_place {
+                Source::Keys(read(|| terminal::byte().ok().flatten()))
+            } else {
+                Source::Lines(read(|| {
+                    let mut line = String::new();
+                    let read = io::stdin().read_line(&mut line).ok()?;
+                    (read > 0).then(|| line.trim_end_matches(['\n', '\r']).to_owned())
+                }))
+            };
         }
-        let (sender, receiver) = mpsc::channel(TYPED_AHEAD);
-        std::thread::spawn(move || {
-            for line in io::stdin().lock().lines() {
-                let Ok(line) = line else { break };
-                if sender.blocking_send(line).is_err() {
-                    return;
+        let has_new_keys = self.at_once.is_none_or(|(known, _)| known != at_once);
+        if has_new_keys || !at_once.is_empty() && self.terminal.is_none() {
+            self.at_once = Some((at_once, Instant::now() + INERT));
+        }
+        let has_new_label = self.label != label;
+        label.clone_into(&mut self.label);
+        match self.source {
+            Source::Keys(_) => {
+                if self.terminal.is_none() {
+                    self.terminal = OneKey::begin_beside_signals().ok();
                 }
+                ui.show_input(label, self.draft.text());
             }
-        });
-        self.0 = Some(receiver);
+            _ if has_new_label && !label.is_empty() => ui.prompt(&Line::new().strong(label)),
+            _ => {}
+        }
     }
 
-    /// Waits for a line; `None` once, at the end of the input. For ever while it is not open.
-    pub(crate) async fn next(&mut self) -> Option<String> {
-        let Some(receiver) = &mut self.0 else { return std::future::pending().await };
-        let line = receiver.recv().await;
-        if line.is_none() {
-            self.0 = None;
-        }
-        line
+    /// Takes the line at the bottom away and gives the terminal back.
+    pub(crate) fn rest(&mut self, ui: &Ui) {
+        self.terminal = None;
+        ui.hide_input();
     }
+
+    /// Waits for a line; `None` once, at the end of the input. For ever while nothing was asked.
+    pub(crate) async fn next(&mut self, ui: &Ui) -> Option<String> {
+        loop {
+            let key = match &mut self.source {
+                Source::NotOpen => return std::future::pending().await,
+                Source::Lines(lines) => {
+                    let line = lines.recv().await;
+                    if line.is_none() {
+                        self.source = Source::NotOpen;
+                    }
+                    return line;
+                }
+                Source::Keys(bytes) => match bytes.recv().await {
+                    Some(byte) => self.decoder.feed(byte),
+                    None => {
+                        self.source = Source::NotOpen;
+                        return None;
+                    }
+                },
+            };
+            // What is typed while nothing is asked waits for nobody.
+            let Some(key) = key.filter(|_| self.terminal.is_some()) else { continue };
+            let at_once = match self.at_once {
+                Some((keys, from)) if Instant::now() >= from => keys,
+                _ => "",
+            };
+            match self.draft.press(key, at_once) {
+                Pressed::Changed => ui.show_input(&self.label, self.draft.text()),
+                Pressed::Line(line) => {
+                    ui.show_input(&self.label, "");
+                    if !line.is_empty() {
+                        ui.say(&Line::new().strong(&self.label).plain(" ").plain(&line));
+                    }
+                    return Some(line);
+                }
+                Pressed::End => {
+                    self.source = Source::NotOpen;
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+/// Reads on a thread of its own, until there is no more.
+fn read<T: Send + 'static>(mut next: impl FnMut() -> Option<T> + Send + 'static) -> mpsc::Receiver<T> {
+    let (sender, receiver) = mpsc::channel(TYPED_AHEAD);
+    std::thread::spawn(move || {
+        while let Some(item) = next() {
+            if sender.blocking_send(item).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
 }
 
 /// Asks a person for a yes. No person, or an end of the input, is a no.

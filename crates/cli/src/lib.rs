@@ -26,6 +26,7 @@ mod signals;
 mod terminal;
 #[cfg(test)]
 mod testing;
+mod typing;
 mod words;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};

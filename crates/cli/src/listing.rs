@@ -149,10 +149,14 @@ pub(crate) async fn run<L: List>(
     if let Some(table) = screen.table {
         ui.data_lines(&chosen(app, args, table)?.lines(ui.out_look()))?;
     }
-    ui.data_lines(&screen.below)?;
+    ui.data_lines(&folded(&screen.below, ui.out_look()))?;
     // Help for who looks, not rows for who reads.
-    screen.remarks.iter().for_each(|line| ui.remark(line));
+    folded(&screen.remarks, ui.err_look()).iter().for_each(|line| ui.remark(line));
     Ok(exit_code::OK)
+}
+
+fn folded(lines: &[Line], look: &Look) -> Vec<Line> {
+    lines.iter().flat_map(|line| line.folded(look.width, 0)).collect()
 }
 
 /// Says whether people are shown a table; else ids or JSON.
@@ -271,15 +275,13 @@ fn frame(app: &App, args: &ListArgs, screen: Screen, terminals: &Terminals) -> R
         Some(table) => chosen(app, args, table)?.lines(&terminals.out),
         None => Vec::new(),
     };
-    lines.extend(screen.below);
-    Ok(cut_to(lines, screen.remarks, terminals.rows, &terminals.out))
+    lines.extend(folded(&screen.below, &terminals.out));
+    Ok(cut_to(lines, folded(&screen.remarks, &terminals.out), terminals.rows))
 }
 
-fn cut_to(mut lines: Vec<Line>, remarks: Vec<Line>, rows: Option<usize>, look: &Look) -> Vec<Line> {
-    let height = |line: &Line| look.width.map_or(1, |width| line.width().div_ceil(width).max(1));
-    let below: usize = remarks.iter().map(height).sum();
+fn cut_to(mut lines: Vec<Line>, remarks: Vec<Line>, rows: Option<usize>) -> Vec<Line> {
     // The last row of the screen is the cursor's.
-    let room = rows.map_or(usize::MAX, |rows| rows.saturating_sub(below + 1).max(1));
+    let room = rows.map_or(usize::MAX, |rows| rows.saturating_sub(remarks.len() + 1).max(1));
     if lines.len() > room {
         let left_out = lines.len() - (room - 1);
         lines.truncate(room - 1);
@@ -322,15 +324,14 @@ mod tests {
     fn what_is_drawn_fits_on_the_screen() {
         let look = Look::plain(Some(20));
         let lines = |n: usize| (0..n).map(|n| Line::of(format!("row {n}"))).collect::<Vec<_>>();
-        let remark = || vec![Line::of("two need you and one has failed")];
         let drawn = |n, rows| {
-            let lines = cut_to(lines(n), remark(), rows, &look);
-            lines.iter().map(|line| line.show(&look)).collect::<Vec<_>>()
+            let remarks = folded(&[Line::of("two need you and one has failed")], &look);
+            cut_to(lines(n), remarks, rows).iter().map(|line| line.show(&look)).collect::<Vec<_>>()
         };
-        assert_eq!(drawn(9, Some(6)), ["row 0", "row 1", "… 7 more", "two need you and one has failed"]);
-        assert_eq!(drawn(3, Some(6)).len(), 4);
-        assert_eq!(drawn(9, None).len(), 10);
-        assert_eq!(drawn(9, Some(1)), ["… 9 more", "two need you and one has failed"]);
+        assert_eq!(drawn(9, Some(6)), ["row 0", "row 1", "… 7 more", "two need you and one", "has failed"]);
+        assert_eq!(drawn(3, Some(6)).len(), 5);
+        assert_eq!(drawn(9, None).len(), 11);
+        assert_eq!(drawn(9, Some(1))[0], "… 9 more");
     }
 
     #[test]

@@ -60,6 +60,19 @@ impl Questions {
         self.open.is_empty()
     }
 
+    /// Keys that answer by themselves, without Enter.
+    pub(crate) fn keys(&self) -> &'static str {
+        match self.open.front() {
+            Some(first) if first.kind == AskKind::Leave && !self.says_why => "aAdmv",
+            _ => "",
+        }
+    }
+
+    /// The label of the line that an answer is typed into.
+    pub(crate) fn label(&self) -> &'static str {
+        if self.says_why { "why not? >" } else { ">" }
+    }
+
     /// The first question, and the keys that answer it.
     pub(crate) fn lines(&self) -> Vec<Line> {
         let Some(first) = self.open.front() else { return Vec::new() };
@@ -149,7 +162,13 @@ mod tests {
         assert_eq!(questions.typed("hello"), Typed::Other("hello".to_owned()));
         assert_eq!(questions.typed("v"), Typed::Show(vec!["cargo add 1".to_owned(), "now".to_owned()]));
         assert!(questions.answered(question(1).id));
+        assert_eq!((questions.keys(), questions.label()), ("aAdmv", ">"));
         assert_eq!(questions.typed("m"), Typed::AskWhy);
+        assert_eq!(
+            (questions.keys(), questions.label()),
+            ("", "why not? >"),
+            "a reason begins with any letter"
+        );
         let message = "open a branch".to_owned();
         assert_eq!(
             questions.typed(" open a branch "),
@@ -189,6 +208,7 @@ mod tests {
             Typed::Answer { id: question(2).id, allow: true, always: false, message }
         );
         assert_eq!(questions.typed(""), Typed::Other(String::new()));
+        assert_eq!(questions.keys(), "", "an answer in words begins with any letter");
         let look = Look::plain(None);
         let shown: Vec<_> = questions.lines().iter().map(|line| line.show(&look)).collect();
         insta::assert_snapshot!(shown.join("\n"));

@@ -5,16 +5,27 @@ use std::io;
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 
 /// The terminal hands on each key as it is pressed, until this is dropped.
+#[derive(Debug)]
 pub(crate) struct OneKey {
     before: Termios,
 }
 
 impl OneKey {
+    /// Ctrl-C is a key like the others.
     pub(crate) fn begin() -> io::Result<Self> {
+        Self::without(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
+    }
+
+    /// Ctrl-C stays what it is.
+    pub(crate) fn begin_beside_signals() -> io::Result<Self> {
+        Self::without(LocalModes::ICANON | LocalModes::ECHO)
+    }
+
+    fn without(modes: LocalModes) -> io::Result<Self> {
         let stdin = rustix::stdio::stdin();
         let before = tcgetattr(stdin)?;
         let mut now = before.clone();
-        now.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
+        now.local_modes -= modes;
         now.special_codes[SpecialCodeIndex::VMIN] = 1;
         now.special_codes[SpecialCodeIndex::VTIME] = 0;
         tcsetattr(stdin, OptionalActions::Now, &now)?;
@@ -42,7 +53,7 @@ pub(crate) fn line() -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
 }
 
-fn byte() -> io::Result<Option<u8>> {
+pub(crate) fn byte() -> io::Result<Option<u8>> {
     let mut byte = [0_u8];
     let read = rustix::io::retry_on_intr(|| rustix::io::read(rustix::stdio::stdin(), &mut byte))?;
     Ok((read == 1).then_some(byte[0]))

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// Which sessions a list is about. Empty fields ask for nothing in particular.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SessionFilter {
     pub scope: Scope,
     pub campaign: Option<CampaignId>,
@@ -26,6 +26,8 @@ pub struct SessionFilter {
     pub since: Option<Time>,
     /// Created before.
     pub until: Option<Time>,
+    /// What is paid for has cost this much, or more.
+    pub min_cost: Option<Dollars>,
 }
 
 /// The ticket of sessions that only try whether a provider starts. Those that have ended are in no list of all that
@@ -58,10 +60,13 @@ pub struct EventFilter {
     pub kinds: Vec<Kind>,
     pub since: Option<Time>,
     pub until: Option<Time>,
+    /// Of sessions that this fits by now.
+    pub sessions: Option<Box<SessionFilter>>,
 }
 
 impl EventFilter {
-    /// Says whether an event of this kind, session and time is asked for.
+    /// Says whether an event of this kind, session and time is asked for. What the session is like is not looked at:
+    /// the record knows that.
     pub fn fits(&self, kind: Kind, session: Option<SessionId>, time: Time) -> bool {
         self.session.is_none_or(|wanted| session == Some(wanted))
             && (self.kinds.is_empty() || self.kinds.contains(&kind))
@@ -109,6 +114,8 @@ pub struct UsageFilter {
     pub since: Option<Time>,
     /// Made before.
     pub until: Option<Time>,
+    /// Of sessions that this fits by now.
+    pub sessions: Option<Box<SessionFilter>>,
 }
 
 /// What gets a sum of its own.
@@ -131,6 +138,8 @@ pub enum UsageBy {
 pub struct UsageSum {
     /// Whose they are: an id or a name, as asked for; empty for a total or where nothing is known.
     pub key: String,
+    /// What people call that, where they do not call it by its key.
+    pub name: String,
     pub calls: u64,
     /// How many sessions made them.
     pub sessions: u64,

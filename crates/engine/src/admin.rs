@@ -11,7 +11,7 @@ use ostler_store::{
 };
 use tokio::sync::broadcast;
 
-use crate::{Delta, DiskRoom, Engine, VERSION};
+use crate::{Delta, DiskRoom, Engine, VERSION, watch::Fits};
 
 /// What the daemon says about itself.
 #[derive(Debug, Clone)]
@@ -131,8 +131,14 @@ impl Engine {
         let store = &self.shared.store;
         let found = store.search(text, page).await?;
         let mut rows = Vec::with_capacity(found.rows.len());
+        let mut fits = filter.sessions.as_deref().map(|sessions| Fits::new(self, sessions));
         for hit in found.rows {
-            if filter.fits(hit.kind, hit.session, hit.time)
+            let is_of_fitting = match &mut fits {
+                Some(fits) => fits.session(hit.session).await?,
+                None => true,
+            };
+            if is_of_fitting
+                && filter.fits(hit.kind, hit.session, hit.time)
                 && let Some(event) = store.event(hit.seq).await?
             {
                 rows.push((event, hit.snippet));

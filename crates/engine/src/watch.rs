@@ -3,9 +3,12 @@
 //! A watcher that keeps up is fed from memory; one that does not, reads the log again at its cursor. It misses
 //! nothing and slows nobody.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
-use ostler_domain::{Recorded, Refusal, query::EventFilter};
+use ostler_domain::{
+    Recorded, Refusal, SessionId,
+    query::{EventFilter, SessionFilter},
+};
 use ostler_store::Batch;
 use tokio::sync::{broadcast, watch};
 
@@ -42,6 +45,30 @@ impl Engine {
     }
 }
 
+/// Which sessions a filter fits, each asked for once.
+pub(crate) struct Fits<'a> {
+    engine: &'a Engine,
+    filter: &'a SessionFilter,
+    known: HashMap<SessionId, bool>,
+}
+
+impl<'a> Fits<'a> {
+    pub(crate) fn new(engine: &'a Engine, filter: &'a SessionFilter) -> Self {
+        Self { engine, filter, known: HashMap::new() }
+    }
+
+    /// What belongs to no session fits none.
+    pub(crate) async fn session(&mut self, id: Option<SessionId>) -> Result<bool, Refusal> {
+        let Some(id) = id else { return Ok(false) };
+        if let Some(fits) = self.known.get(&id) {
+            return Ok(*fits);
+        }
+        let fits = self.engine.shared.store.session_fits(id, self.filter).await?;
+        self.known.insert(id, fits);
+        Ok(fits)
+    }
+}
+
 impl Watch {
     /// The next events that fit; never none. Ends with an error only when the log cannot be read.
     pub async fn next(&mut self) -> Result<Vec<Arc<Recorded>>, Refusal> {
@@ -72,6 +99,19 @@ impl Watch {
         Ok(listed.rows.into_iter().map(Arc::new).collect())
     }
 
+    /// Those whose sessions fit as they are now: the record has everything of the batch.
+    async fn of_fitting_sessions(&self, events: Vec<Arc<Recorded>>) -> Result<Vec<Arc<Recorded>>, Refusal> {
+        let Some(sessions) = &self.filter.sessions else { return Ok(events) };
+        let mut fits = Fits::new(&self.engine, sessions);
+        let mut fitting = Vec::new();
+        for event in events {
+            if fits.session(event.session).await? {
+                fitting.push(event);
+            }
+        }
+        Ok(fitting)
+    }
+
     async fn follow(&mut self) -> Result<Vec<Arc<Recorded>>, Refusal> {
         match self.tail.recv().await {
             Ok(batch) => {
@@ -89,6 +129,7 @@ impl Watch {
                     })
                     .cloned()
                     .collect();
+                let fresh = self.of_fitting_sessions(fresh).await?;
                 self.cursor = batch.last().map_or(self.cursor, |event| event.seq.max(self.cursor));
                 Ok(fresh)
             }

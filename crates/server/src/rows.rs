@@ -102,7 +102,7 @@ pub(crate) fn usage_by(by: reply::UsageBy) -> UsageBy {
 pub(crate) fn usage(sum: UsageSum) -> reply::UsageRow {
     reply::UsageRow {
         key: sum.key,
-        name: String::new(),
+        name: sum.name,
         usage: sum.usage,
         sessions: sum.sessions,
         calls: sum.calls,

@@ -314,6 +314,11 @@ impl Walk {
                 params.push(Box::new(time.micros()));
             }
         }
+        if let Some(sessions) = &filter.sessions {
+            let fitting = session::Condition::fitting("e.session", sessions);
+            fits.push(fitting.sql);
+            params.extend(fitting.params);
+        }
         let (comparison, order) = match direction {
             Direction::OldestFirst => (">", "ASC"),
             Direction::NewestFirst => ("<", "DESC"),

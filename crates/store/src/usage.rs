@@ -112,6 +112,11 @@ fn sum(connection: &Connection, filter: &UsageFilter, by: UsageBy) -> Result<Vec
     if let Some(until) = filter.until {
         add("u.time < ?".to_owned(), Box::new(until.micros()));
     }
+    if let Some(sessions) = &filter.sessions {
+        let fitting = session::Condition::fitting("u.session", sessions);
+        conditions.push(fitting.sql);
+        params.extend(fitting.params);
+    }
     let key = match by {
         UsageBy::Total => "''",
         UsageBy::Campaign => "u.campaign",
@@ -122,10 +127,16 @@ fn sum(connection: &Connection, filter: &UsageFilter, by: UsageBy) -> Result<Vec
         UsageBy::Chain => "s.chain",
         UsageBy::Ticket => "coalesce(s.ticket, '')",
     };
+    let name = match by {
+        UsageBy::Campaign => "coalesce((SELECT c.name FROM campaign c WHERE c.id = u.campaign), '')",
+        UsageBy::Session => "s.name",
+        UsageBy::Chain => "coalesce((SELECT f.name FROM session f WHERE f.id = s.chain), '')",
+        UsageBy::Total | UsageBy::Provider | UsageBy::Model | UsageBy::Day | UsageBy::Ticket => "''",
+    };
     let (all, unpriced) = (buckets("1"), buckets(UNPRICED));
     let plan_unpriced = buckets("u.plan = 1 AND u.cost IS NULL");
     let sql = format!(
-        "SELECT {key} AS key, count(*), count(DISTINCT u.session), {all}, {unpriced}, {plan_unpriced}, {PAID}, total(CASE WHEN u.plan = 1 THEN u.cost END)
+        "SELECT {key} AS key, count(*), count(DISTINCT u.session), {all}, {unpriced}, {plan_unpriced}, {PAID}, total(CASE WHEN u.plan = 1 THEN u.cost END), {name}
          FROM usage u JOIN session s ON s.num = u.session WHERE {} GROUP BY key
          ORDER BY total(u.input) + total(u.output) DESC, key",
         conditions.join(" AND ")
@@ -144,6 +155,7 @@ fn read(row: &Row<'_>) -> Result<UsageSum, ReadError> {
         plan_unpriced: usage_at(row, 13)?,
         cost: Dollars(total(row, 18)?),
         plan: Dollars(total(row, 19)?),
+        name: row.get(20)?,
     })
 }
 

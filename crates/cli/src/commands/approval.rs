@@ -79,7 +79,7 @@ pub(crate) async fn run(app: &App, args: ApprovalArgs) -> Result<u8, Failure> {
             if app.ui.is_json() {
                 app.ui.json(&ApprovalForm::new(&approval))?;
             } else {
-                app.ui.data_lines(&screen::lines(&approval, words::now()))?;
+                app.ui.fields(&screen::lines(&approval, words::now()))?;
             }
             Ok(exit_code::OK)
         }

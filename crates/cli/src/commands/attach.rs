@@ -51,27 +51,26 @@ pub(crate) async fn run(app: &App, args: AttachArgs) -> Result<u8, Failure> {
     let mut watch = attached.begin().await?;
     let mut signals = Signals::catch()?;
     let mut typed = Lines::default();
-    typed.open();
     let mut seconds = interval(Duration::from_secs(1));
     seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
+        typed.ask(&app.ui, attached.label(), attached.questions.keys());
         tokio::select! {
             item = watch.next() => match item {
                 Some(item) => attached.watched(item?),
                 None => return Err(Refusal::new(Reason::DaemonUnreachable, "the daemon is gone").into()),
             },
-            line = typed.next() => match line {
+            line = typed.next(&app.ui) => match line {
                 Some(line) => if attached.typed(&line).await? {
                     watch = attached.begin().await?;
                 },
                 None => break,
             },
-            _ = seconds.tick() => if let Some(line) = attached.teller.running(words::now()) {
-                app.ui.show_meanwhile(line);
-            },
+            _ = seconds.tick() => app.ui.show_meanwhile(attached.hint()),
             _ = signals.next() => break,
         }
     }
+    typed.rest(&app.ui);
     attached.leave().await
 }
 
@@ -85,7 +84,7 @@ impl Attached<'_> {
             Line::toned(Tone::Accent, self.session.id.short()),
             Line::of(self.session.status.as_str()),
             Line::of(format!("sandbox {}", self.session.sandbox.as_str())),
-            Line::new().faint("a line you type is sent; Ctrl-C leaves, the agent goes on"),
+            Line::new().faint("Ctrl-C leaves, the agent goes on"),
         ])));
         let filter = EventFilter { session: Some(self.session.id), ..EventFilter::default() };
         let request = ListEvents { filter: filter.clone(), from: Place::End, limit: PAST };
@@ -122,7 +121,13 @@ impl Attached<'_> {
             }
         }
         let told = self.teller.tell(received);
-        told.iter().for_each(|told| self.say(told));
+        // What is asked below, with its keys, is not told as well.
+        let is_asked = matches!(received, Received::Known(recorded)
+            if matches!(&recorded.event, Event::ApprovalRequested(asked)
+                if is_now || self.session.approvals_open.contains(&asked.id)));
+        if !is_asked {
+            told.iter().for_each(|told| self.say(told));
+        }
         if ask_next && is_now {
             self.ask();
         }
@@ -133,8 +138,19 @@ impl Attached<'_> {
         told.lines(&Line::of("  "), ui.err_look().width).iter().for_each(|line| ui.say(line));
     }
 
+    /// In front of what is typed. A pipe needs none.
+    fn label(&self) -> &'static str {
+        if self.app.ui.has_person() { self.questions.label() } else { "" }
+    }
+
+    /// What is seen where nothing is typed: what the agent does now.
+    fn hint(&self) -> Line {
+        let idle = || Line::new().faint("a message, Enter sends it; Ctrl-C leaves");
+        self.teller.running(words::now()).unwrap_or_else(idle)
+    }
+
     fn ask(&self) {
-        self.questions.lines().iter().for_each(|line| self.app.ui.say(line));
+        self.app.ui.say_folded(&self.questions.lines());
     }
 
     /// Acts on a typed line. True when the conversation goes on in another session.
@@ -149,7 +165,7 @@ impl Attached<'_> {
                     rules.iter().chain(&undo).for_each(|line| self.app.ui.say(line));
                 }
             }
-            Typed::AskWhy => self.app.ui.prompt(&Line::of("why not?").strong(" >")),
+            Typed::AskWhy => {}
             Typed::Show(lines) => {
                 lines.iter().for_each(|line| self.app.ui.say(&Line::of("          ").plain(line)));
                 self.ask();
@@ -184,7 +200,6 @@ impl Attached<'_> {
     async fn leave(&self) -> Result<u8, Failure> {
         let session = self.client.session(&self.session.id.to_string()).await?;
         let goes_on = if session.outcome.is_some() { "has ended" } else { "goes on" };
-        self.app.ui.say(&Line::new());
         self.app.ui.say(
             &Line::of(format!("{} {goes_on}", session.name))
                 .faint(" · ")

@@ -104,7 +104,7 @@ pub(crate) async fn run(app: &App, args: CampaignArgs) -> Result<u8, Failure> {
                     ..SessionFilter::default()
                 };
                 let live = client.sessions(&filter, Page::of(PAGE_MOST, None)).await?.rows;
-                ui.data_lines(&screen::campaign::lines(
+                ui.fields(&screen::campaign::lines(
                     &campaign,
                     &live,
                     person_home().as_deref(),

@@ -2,13 +2,14 @@
 
 use clap::Args;
 use ostler_client::{Client, ListEvents, Place, Received, Watched, query::EventFilter};
-use ostler_domain::{Kind, Reason, Refusal, Time, limits::PAGE_MOST};
+use ostler_domain::{Kind, Reason, Refusal, limits::PAGE_MOST};
 
 use super::damage::Damage;
 use crate::{
     app::App,
     exit_code,
     failure::Failure,
+    filters::Filters,
     form::EventForm,
     output::{Format, Line, Tone},
     parse,
@@ -28,17 +29,13 @@ pub(crate) struct EventsArgs {
     #[arg(long, value_name = "SEQ")]
     after: Option<u64>,
     /// Only of this session: name, id, part of an id
-    #[arg(long, value_name = "WHO", visible_alias = "agent")]
+    #[arg(long, value_name = "WHO")]
     session: Option<String>,
     /// Only these kinds: AGENT_COMPLETION, session_stopped
     #[arg(long, value_delimiter = ',', value_parser = parse::kind)]
     kind: Vec<Kind>,
-    /// Only what was recorded since: 2h (ago), today, 2026-01-31
-    #[arg(long, value_parser = parse::moment, value_name = "WHEN")]
-    since: Option<Time>,
-    /// Only what was recorded before
-    #[arg(long, value_parser = parse::moment, value_name = "WHEN")]
-    until: Option<Time>,
+    #[command(flatten)]
+    filters: Filters,
     /// At most this many; 0 means all [default: all, or the last 100 on a terminal]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
@@ -55,12 +52,11 @@ pub(crate) async fn run(app: &App, args: EventsArgs) -> Result<u8, Failure> {
         return Err(Failure::usage("the log has no end, so it is no single object: use -o jsonl"));
     }
     let client = app.client().await?;
-    let session = match &args.session {
-        Some(typed) => Some(app.session(&client, typed).await?.id),
-        None => None,
-    };
-    let filter = EventFilter { session, kinds: args.kind.clone(), since: args.since, until: args.until };
+    let filter = args.filters.resolve_events(app, &client, args.session.as_deref(), &args.kind).await?;
     let mut printer = Printer::new(app);
+    if !args.follow {
+        app.ui.page();
+    }
     if args.follow {
         follow(app, &client, filter, &args, &mut printer).await?;
     } else if let (None, None, false) = (args.after, args.limit, printer.is_json) {

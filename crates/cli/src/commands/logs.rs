@@ -84,7 +84,12 @@ pub(crate) async fn run(app: &App, args: LogsArgs) -> Result<u8, Failure> {
 }
 
 fn filter(args: &LogsArgs, session: SessionId) -> EventFilter {
-    EventFilter { session: Some(session), kinds: args.kind.clone(), since: args.since, until: None }
+    EventFilter {
+        session: Some(session),
+        kinds: args.kind.clone(),
+        since: args.since,
+        ..EventFilter::default()
+    }
 }
 
 async fn print_all(app: &App, client: &Client, args: &LogsArgs, part: &mut Part) -> Result<(), Failure> {

@@ -66,8 +66,7 @@ pub(crate) async fn run(app: &App, args: MessageArgs) -> Result<u8, Failure> {
             if app.ui.is_json() {
                 app.ui.json(&MessageForm::new(&message))?;
             } else {
-                app.ui.page();
-                app.ui.data_lines(&screen::lines(&message, words::now()))?;
+                app.ui.fields(&screen::lines(&message, words::now()))?;
             }
             Ok(exit_code::OK)
         }

@@ -8,7 +8,7 @@ mod campaign;
 mod chosen;
 mod completion;
 mod config;
-mod cost;
+pub(crate) mod cost;
 mod daemon;
 mod damage;
 mod db;
@@ -94,7 +94,7 @@ pub(crate) enum Command {
     Policy(policy::PolicyArgs),
     /// What confines agents: show, check, trace, suggest, allow-userns
     Sandbox(sandbox::SandboxArgs),
-    /// What was used, and what it costs; --by session, agent, campaign, model, provider, day
+    /// What was used, and what it costs; --by day, model, provider, campaign, agent, session, ticket, chain
     Cost(cost::CostArgs),
     /// What models cost: ls, set, update
     Price(price::PriceArgs),

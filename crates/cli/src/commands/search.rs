@@ -5,7 +5,7 @@ use std::collections::{HashMap, hash_map::Entry};
 use clap::Args;
 use ostler_client::{Client, query::EventFilter, reply::Hit};
 use ostler_domain::{
-    Kind, SessionId, Time,
+    Kind, SessionId,
     query::{Page, SessionFilter},
 };
 use serde::Serialize;
@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::{
     app::App,
     failure::Failure,
+    filters::Filters,
     form::EventForm,
     listing::{self, Found, List, ListArgs, Screen},
     output::Line,
@@ -30,17 +31,13 @@ pub(crate) struct SearchArgs {
     #[arg(required = true)]
     text: Vec<String>,
     /// Only in this session: name, id, part of an id
-    #[arg(long, value_name = "WHO", visible_alias = "agent")]
+    #[arg(long, value_name = "WHO")]
     session: Option<String>,
     /// Only in these kinds of events: completion, tool_call
     #[arg(long, value_delimiter = ',', value_parser = parse::kind)]
     kind: Vec<Kind>,
-    /// Only in what happened since: 2h (ago), today, 2026-01-31
-    #[arg(long, value_parser = parse::moment, value_name = "WHEN")]
-    since: Option<Time>,
-    /// Only in what happened before
-    #[arg(long, value_parser = parse::moment, value_name = "WHEN")]
-    until: Option<Time>,
+    #[command(flatten)]
+    filters: Filters,
     #[command(flatten)]
     list: ListArgs,
     /// Go on where the last page ended (`next_cursor`)
@@ -57,11 +54,7 @@ struct HitForm<'a> {
 
 pub(crate) async fn run(app: &App, args: SearchArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
-    let session = match &args.session {
-        Some(typed) => Some(app.session(&client, typed).await?.id),
-        None => None,
-    };
-    let filter = EventFilter { session, kinds: args.kind.clone(), since: args.since, until: args.until };
+    let filter = args.filters.resolve_events(app, &client, args.session.as_deref(), &args.kind).await?;
     let list = Hits {
         client: &client,
         text: args.text.join(" "),

@@ -33,9 +33,9 @@ pub(crate) async fn run(app: &App, args: ShowArgs) -> Result<u8, Failure> {
         Thing::Session(session) => show_session(app, &client, &session).await?,
         Thing::Campaign(campaign) => show_campaign(app, &client, &campaign).await?,
         Thing::Approval(approval) if app.ui.is_json() => app.ui.json(&ApprovalForm::new(&approval))?,
-        Thing::Approval(approval) => app.ui.data_lines(&screen::approval::lines(&approval, words::now()))?,
+        Thing::Approval(approval) => app.ui.fields(&screen::approval::lines(&approval, words::now()))?,
         Thing::Message(message) if app.ui.is_json() => app.ui.json(&MessageForm::new(&message))?,
-        Thing::Message(message) => app.ui.data_lines(&screen::message::lines(&message, words::now()))?,
+        Thing::Message(message) => app.ui.fields(&screen::message::lines(&message, words::now()))?,
     }
     Ok(exit_code::OK)
 }
@@ -105,7 +105,7 @@ async fn show_session(app: &App, client: &Client, session: &Session) -> Result<(
         approvals: &approvals,
         home: home.as_deref(),
     };
-    app.ui.data_lines(&screen::session::lines(session, &around, words::now()))
+    app.ui.fields(&screen::session::lines(session, &around, words::now()))
 }
 
 async fn show_campaign(app: &App, client: &Client, campaign: &Campaign) -> Result<(), Failure> {
@@ -115,7 +115,7 @@ async fn show_campaign(app: &App, client: &Client, campaign: &Campaign) -> Resul
     let filter =
         SessionFilter { scope: Scope::NotEnded, campaign: Some(campaign.id), ..SessionFilter::default() };
     let live = client.sessions(&filter, Page::of(PAGE_MOST, None)).await?.rows;
-    app.ui.data_lines(&screen::campaign::lines(
+    app.ui.fields(&screen::campaign::lines(
         campaign,
         &live,
         person_home().as_deref(),

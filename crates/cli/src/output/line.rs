@@ -133,6 +133,55 @@ impl Line {
         cut
     }
 
+    /// Its end, at most `most` columns wide, with `…` where something is missing.
+    #[must_use]
+    pub(crate) fn cut_front(self, most: usize) -> Self {
+        let mut line = self;
+        while line.width() > most {
+            let Some((_, text)) = line.pieces.first_mut() else { break };
+            let mut chars = text.chars();
+            // The mark takes the place of the first that is left.
+            chars.next();
+            if chars.as_str().is_empty() {
+                line.pieces.remove(0);
+            } else {
+                *text = format!(
+                    "…{}",
+                    chars.as_str().trim_start_matches('…').chars().skip(1).collect::<String>()
+                );
+            }
+        }
+        line
+    }
+
+    /// In lines of at most this width, broken between words; those after the first begin with spaces. A word that is
+    /// wider is left to the terminal.
+    pub(crate) fn folded(&self, width: Option<usize>, indent: usize) -> Vec<Line> {
+        let Some(width) = width.filter(|width| self.width() > *width && *width > indent) else {
+            return vec![self.clone()];
+        };
+        let mut lines = vec![Line::new()];
+        let mut used = 0;
+        for (tone, text) in &self.pieces {
+            for word in text.split_inclusive(' ') {
+                // The space behind a word may stand beyond the edge: nobody sees it.
+                let needed: usize = word.trim_end_matches(' ').chars().map(columns).sum();
+                if needed > 0 && used + needed > width && used > indent {
+                    if let Some((_, text)) = lines.last_mut().and_then(|line| line.pieces.last_mut()) {
+                        text.truncate(text.trim_end_matches(' ').len());
+                    }
+                    lines.push(Line::of(" ".repeat(indent)));
+                    used = indent;
+                }
+                used += word.chars().map(columns).sum::<usize>();
+                if let Some(line) = lines.pop() {
+                    lines.push(line.with(*tone, word));
+                }
+            }
+        }
+        lines
+    }
+
     /// The text for a stream of this look.
     pub(crate) fn show(&self, look: &Look) -> String {
         let mut shown = String::new();
@@ -173,6 +222,28 @@ mod tests {
         assert_eq!(Line::of("abc").cut(3), Line::of("abc"));
         assert_eq!(Line::of("abc").cut(0).width(), 0);
         assert_eq!(Line::of("ab").padded(4).width(), 4);
+        assert_eq!(Line::of("abcdef").cut_front(4).show(&Look::plain(None)), "…def");
+        assert_eq!(Line::of("abcdef").cut_front(6), Line::of("abcdef"));
+        assert_eq!(Line::of("日本語").cut_front(3).show(&Look::plain(None)), "…語");
+    }
+
+    #[test]
+    fn folding_breaks_between_words_and_keeps_tones() {
+        let line = Line::of("links    ").faint("conversation 日本 · ").plain("chain 1 of 1");
+        let shown = |width, look: &Look| {
+            line.folded(width, 9).iter().map(|line| line.show(look)).collect::<Vec<_>>().join("\n")
+        };
+        let plain = Look::plain(None);
+        assert_eq!(shown(None, &plain), line.show(&plain));
+        assert_eq!(shown(Some(28), &plain), "links    conversation 日本 ·\n         chain 1 of 1");
+        assert!(
+            shown(Some(28), &Look::coloured(None)).contains("\u{1b}[2m日本 \u{1b}[0m\u{1b}[2m·\u{1b}[0m\n")
+        );
+        // Nine columns of indent and twelve of the longest word.
+        for width in 21..60 {
+            let lines = line.folded(Some(width), 9);
+            assert!(lines.iter().all(|line| Line::of(line.show(&plain)).width() <= width), "{width}");
+        }
     }
 
     #[test]

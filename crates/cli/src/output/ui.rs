@@ -31,6 +31,12 @@ pub(crate) enum Format {
     Name,
 }
 
+/// Where the texts of fields begin.
+const FIELD: usize = 9;
+
+/// Where the texts of questions begin.
+const QUESTION: usize = 10;
+
 /// How the person wants it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct UiOptions {
@@ -75,11 +81,27 @@ pub(crate) struct Ui {
     out: RefCell<Out>,
     /// A line on the terminal that the next one replaces.
     transient: Cell<bool>,
+    /// The line at the bottom that a person types into.
+    input: RefCell<Option<Input>>,
+}
+
+#[derive(Debug, Default)]
+struct Input {
+    label: String,
+    text: String,
+    /// What is seen where nothing is typed yet.
+    hint: Line,
 }
 
 impl Ui {
     pub(crate) fn new(terminals: Terminals, options: UiOptions) -> Self {
-        Self { terminals, options, out: RefCell::new(straight()), transient: Cell::new(false) }
+        Self {
+            terminals,
+            options,
+            out: RefCell::new(straight()),
+            transient: Cell::new(false),
+            input: RefCell::default(),
+        }
     }
 
     pub(crate) fn format(&self) -> Option<Format> {
@@ -119,6 +141,13 @@ impl Ui {
 
     pub(crate) fn data_lines(&self, lines: &[Line]) -> Result<(), Failure> {
         lines.iter().try_for_each(|line| self.data(line))
+    }
+
+    /// Writes a page of fields: what is wider than the screen goes on below its label's text.
+    pub(crate) fn fields(&self, lines: &[Line]) -> Result<(), Failure> {
+        let width = self.out_look().width;
+        self.page();
+        lines.iter().try_for_each(|line| self.data_lines(&line.folded(width, FIELD)))
     }
 
     /// Writes what is for another program as it is.
@@ -191,6 +220,13 @@ impl Ui {
         let _ = self.flush();
         self.clear_transient();
         write_err(&format!("{}\n", line.show(self.err_look())));
+        self.draw_input();
+    }
+
+    /// Says lines whose text begins below a label, folded where they are wider than the screen.
+    pub(crate) fn say_folded(&self, lines: &[Line]) {
+        let width = self.err_look().width;
+        lines.iter().flat_map(|line| line.folded(width, QUESTION)).for_each(|line| self.say(&line));
     }
 
     /// Says something that is not worth saying with `-q` or to a program.
@@ -218,8 +254,50 @@ impl Ui {
             return;
         }
         let _ = self.flush();
+        if let Some(input) = &mut *self.input.borrow_mut() {
+            input.hint = line;
+        } else {
+            self.write_meanwhile(line);
+            return;
+        }
+        self.draw_input();
+    }
+
+    fn write_meanwhile(&self, line: Line) {
+        let look = self.err_look();
         let line = line.cut(look.width.unwrap_or(80).saturating_sub(1));
         write_err(&format!("\r{}\u{1b}[K", line.show(look)));
+        self.transient.set(true);
+    }
+
+    /// Shows the line that a person types into, below everything that is said from now on. Only for terminals.
+    pub(crate) fn show_input(&self, label: &str, text: &str) {
+        {
+            let mut input = self.input.borrow_mut();
+            let input = input.get_or_insert_default();
+            label.clone_into(&mut input.label);
+            text.clone_into(&mut input.text);
+        }
+        self.draw_input();
+    }
+
+    pub(crate) fn hide_input(&self) {
+        if self.input.borrow_mut().take().is_some() {
+            self.clear_transient();
+        }
+    }
+
+    fn draw_input(&self) {
+        let input = self.input.borrow();
+        let Some(Input { label, text, hint }) = &*input else { return };
+        let look = self.err_look();
+        let most = look.width.unwrap_or(80).saturating_sub(1);
+        let label = Line::new().strong(label).plain(" ");
+        let typed = Line::of(text).cut_front(most.saturating_sub(label.width()));
+        let cursor = label.width() + typed.width();
+        let line = label.append(typed);
+        let line = if text.is_empty() { line.append(hint.clone()).cut(most) } else { line };
+        write_err(&format!("\r{}\u{1b}[K\r\u{1b}[{cursor}C", line.show(look)));
         self.transient.set(true);
     }
 

@@ -4,6 +4,7 @@ pub(crate) mod activity;
 pub(crate) mod approval;
 pub(crate) mod attack;
 pub(crate) mod campaign;
+pub(crate) mod cost;
 pub(crate) mod message;
 pub(crate) mod money;
 pub(crate) mod row;

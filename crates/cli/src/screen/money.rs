@@ -105,7 +105,7 @@ mod tests {
         let both = Cost { paid: known.paid, ..unknown.clone() };
         let plan = Cost { plan: Dollars(210_000), ..Cost::default() };
         let said = [&Cost::default(), &known, &unknown, &both, &plan].map(short);
-        assert_eq!(said, ["", "$3.18", "?", "$3.18+?", "~$0.2100"]);
+        assert_eq!(said, ["", "$3.18", "?", "$3.18+?", "~$0.21"]);
         assert_eq!(long(&both), "$3.18+?, no price of new-model (ostler price set)");
         assert_eq!((CostForm::new(&unknown).amount, CostForm::new(&both).is_known), (None, false));
     }

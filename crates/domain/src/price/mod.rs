@@ -49,7 +49,7 @@ impl std::fmt::Display for Dollars {
         if (1..50).contains(&self.0) {
             return f.write_str("<$0.0001");
         }
-        let (divisor, places) = if self.0 >= 1_000_000 || self.0 == 0 { (10_000, 2) } else { (100, 4) };
+        let (divisor, places) = if self.0 >= 10_000 || self.0 == 0 { (10_000, 2) } else { (100, 4) };
         let rounded = self.0.saturating_add(divisor / 2) / divisor;
         let unit = 1_000_000 / divisor;
         write!(f, "${}.{:0places$}", rounded / unit, rounded % unit)
@@ -206,7 +206,7 @@ mod tests {
             [0, 28, 49, 51, 10_502, 999_999, 1_234_567, 12_345_678_901].map(|n| Dollars(n).to_string());
         assert_eq!(
             shown,
-            ["$0.00", "<$0.0001", "<$0.0001", "$0.0001", "$0.0105", "$1.0000", "$1.23", "$12345.68"]
+            ["$0.00", "<$0.0001", "<$0.0001", "$0.0001", "$0.01", "$1.00", "$1.23", "$12345.68"]
         );
     }
 

@@ -23,6 +23,7 @@ mod grants;
 mod hidden;
 mod io_errors;
 mod life;
+mod lists;
 mod login;
 mod many;
 mod model;

@@ -109,7 +109,7 @@ impl AdminService for Served {
             self.resolve_sessions(filter).await?;
         }
         let wanted = from_proto::get_usage(request).map_err(invalid)?;
-        let filter = usage_filter(wanted.filter, wanted.since, wanted.until).map_err(refused)?;
+        let filter = usage_filter(wanted.filter, wanted.since, wanted.until);
         let total = self.engine.usage(&filter, UsageBy::Total).await.map_err(refused)?;
         let sums = match wanted.by.map(rows::usage_by) {
             None => Vec::new(),
@@ -183,22 +183,20 @@ impl AdminService for Served {
     }
 }
 
-/// Sums are made over model calls; what asks for a state of sessions is refused rather than overlooked.
-fn usage_filter(
-    sessions: SessionFilter,
-    since: Option<Time>,
-    until: Option<Time>,
-) -> Result<UsageFilter, Refusal> {
+/// Sums are made over model calls: a model is that of a call, not of its session.
+fn usage_filter(sessions: SessionFilter, since: Option<Time>, until: Option<Time>) -> UsageFilter {
     let SessionFilter { campaign, chain, name, provider, model, ticket, .. } = sessions.clone();
-    let understood =
-        SessionFilter { campaign, chain, name, provider, model, ticket, ..SessionFilter::default() };
-    if understood != sessions {
-        return Err(Refusal::invalid(
-            "usage is summed by campaign, chain, name, provider, model, ticket and time of the call only",
-        ));
-    }
-    let SessionFilter { campaign, chain, name, provider, model, ticket, .. } = understood;
-    Ok(UsageFilter { campaign, session: None, provider, model, name, ticket, chain, since, until })
+    let rest = SessionFilter {
+        campaign: None,
+        chain: None,
+        name: None,
+        provider: None,
+        model: None,
+        ticket: None,
+        ..sessions
+    };
+    let sessions = (rest != SessionFilter::default()).then(|| Box::new(rest));
+    UsageFilter { campaign, session: None, provider, model, name, ticket, chain, since, until, sessions }
 }
 
 /// Runs long work beside the stream of its news; its refusal is the stream's end.

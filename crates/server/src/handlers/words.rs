@@ -43,6 +43,9 @@ impl Served {
         if let Some(session) = &mut filter.session {
             *session = self.session_id(session).await.map_err(refused)?;
         }
+        if let Some(sessions) = &mut filter.sessions {
+            self.resolve_sessions(sessions).await?;
+        }
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 //! order, and a page ends early where it has looked at enough of them.
 
 use ostler_domain::{
-    Time,
+    SessionId, Time,
     limits::{CLOCK_SLACK, SCAN_ROWS},
     query::{Listed, Page, Scope, SessionFilter, TRIAL_TICKET},
     session::{Attention, Outcome, Status, View},
@@ -21,6 +21,19 @@ impl Store {
     pub async fn list_sessions(&self, filter: &SessionFilter, page: Page) -> Result<Listed<View>, ReadError> {
         let filter = filter.clone();
         self.read(move |reader| list(reader, &filter, page)).await
+    }
+
+    /// Says whether a filter fits a session by now.
+    pub async fn session_fits(&self, id: SessionId, filter: &SessionFilter) -> Result<bool, ReadError> {
+        let filter = filter.clone();
+        self.read(move |reader| {
+            let Condition { sql, mut params } = Condition::of(&filter);
+            params.push(Box::new(id.to_string()));
+            let sql = format!("SELECT EXISTS (SELECT 1 FROM session WHERE {sql} AND id = ?)");
+            let mut statement = reader.connection.prepare_cached(&sql)?;
+            Ok(statement.query_row(params_from_iter(params.iter()), |row| row.get(0))?)
+        })
+        .await
     }
 }
 
@@ -46,9 +59,9 @@ fn list(reader: &Reader, filter: &SessionFilter, page: Page) -> Result<Listed<Vi
 }
 
 /// A condition in SQL with its parameters.
-struct Condition {
-    sql: String,
-    params: Vec<Box<dyn ToSql>>,
+pub(crate) struct Condition {
+    pub(crate) sql: String,
+    pub(crate) params: Vec<Box<dyn ToSql>>,
 }
 
 /// An index and the rows of it that a list goes through.
@@ -131,6 +144,12 @@ fn drivers(filter: &SessionFilter) -> Vec<Driver> {
 }
 
 impl Condition {
+    /// That the session of this number, a column of another table, fits.
+    pub(crate) fn fitting(number: &str, filter: &SessionFilter) -> Self {
+        let Self { sql, params } = Self::of(filter);
+        Self { sql: format!("EXISTS (SELECT 1 FROM session WHERE session.num = {number} AND {sql})"), params }
+    }
+
     /// Everything that the filter asks for, whatever the driver has seen to already.
     fn of(filter: &SessionFilter) -> Self {
         let mut all = Self { sql: "1".to_owned(), params: Vec::new() };
@@ -167,6 +186,11 @@ impl Condition {
         }
         if let Some(until) = filter.until {
             all.and("created < ?", [until.micros()]);
+        }
+        if let Some(cost) = filter.min_cost {
+            // A session without a call has cost nothing, which is enough where nothing is asked for.
+            let paid = "(SELECT total(u.cost) FROM usage u WHERE u.session = session.num AND u.plan = 0)";
+            all.and(&format!("{paid} >= ?"), [signed(cost.0)]);
         }
         all
     }

@@ -12,6 +12,7 @@ use ostler_domain::{
 use rusqlite::{Connection, OptionalExtension, params};
 
 pub(crate) use find::{fragment_condition, tail};
+pub(crate) use list::Condition;
 pub use load::LoadedSession;
 pub(crate) use load::{fold, fold_to};
 pub(crate) use shown::Shown;

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use ostler_domain::{Event, Kind, Recorded, query::EventFilter};
+use ostler_domain::{
+    Event, Kind, Recorded, SessionId,
+    query::{EventFilter, Page, SessionFilter},
+};
 use ostler_store::{Store, block_on};
 
 use crate::{
-    samples::{at, event, session_id},
+    samples::{at, campaign_id, event, session_id},
     support::{Owner, Place, node_commit, whole_log},
 };
 
@@ -53,6 +56,17 @@ fn backwards(store: &Store, filter: &EventFilter, limit: u32) -> Vec<Recorded> {
     }
 }
 
+fn of_campaign(n: u64) -> SessionFilter {
+    SessionFilter { campaign: Some(campaign_id(n)), ..SessionFilter::default() }
+}
+
+fn fits(store: &Store, id: SessionId, filter: &SessionFilter) -> bool {
+    let fits = block_on(store.session_fits(id, filter)).unwrap();
+    let listed = block_on(store.list_sessions(filter, Page::of(1_000, None))).unwrap();
+    assert_eq!(fits, listed.rows.iter().any(|view| view.id == id));
+    fits
+}
+
 #[test]
 fn every_filter_gives_what_it_asks_for_in_both_directions() {
     let place = Place::new();
@@ -75,6 +89,13 @@ fn every_filter_gives_what_it_asks_for_in_both_directions() {
             ..EventFilter::default()
         },
         EventFilter { session: Some(session_id(99)), ..EventFilter::default() },
+        EventFilter { sessions: Some(Box::new(of_campaign(1))), ..EventFilter::default() },
+        EventFilter {
+            kinds: vec![Kind::AgentThinking],
+            until: Some(at(40)),
+            sessions: Some(Box::new(of_campaign(1))),
+            ..EventFilter::default()
+        },
     ];
     for filter in filters {
         let expected: Vec<Recorded> = log
@@ -83,6 +104,10 @@ fn every_filter_gives_what_it_asks_for_in_both_directions() {
             .filter(|recorded| filter.kinds.is_empty() || filter.kinds.contains(&recorded.event.kind()))
             .filter(|recorded| filter.since.is_none_or(|since| recorded.time >= since))
             .filter(|recorded| filter.until.is_none_or(|until| recorded.time < until))
+            .filter(|recorded| {
+                filter.sessions.is_none()
+                    || recorded.session.is_some_and(|id| fits(&store, id, &of_campaign(1)))
+            })
             .cloned()
             .collect();
         for limit in [1, 7, 1000] {

@@ -5,7 +5,7 @@ use ostler_domain::{
     event::{Answer, MessageAccepted, UsageRecorded},
     id::Fragment,
     price::Dollars,
-    query::{Page, UsageBy, UsageFilter},
+    query::{Page, SessionFilter, UsageBy, UsageFilter},
 };
 use ostler_store::{ApprovalState, CampaignSpent, CommitError, Store, block_on};
 
@@ -239,6 +239,41 @@ fn usage_adds_up_by_whatever_is_asked() {
     assert!(
         sum(UsageFilter { session: Some(session_id(99)), ..Default::default() }, UsageBy::Total).is_empty()
     );
+    let of =
+        |sessions: SessionFilter| UsageFilter { sessions: Some(Box::new(sessions)), ..Default::default() };
+    let of_campaign = of(SessionFilter { campaign: Some(campaign_id(1)), ..Default::default() });
+    assert_eq!(sum(of_campaign, UsageBy::Total)[0].calls, 4);
+    let by_session = sum(UsageFilter::default(), UsageBy::Session);
+    let named = by_session.iter().find(|row| row.key == session_id(2).to_string()).unwrap();
+    assert_eq!(named.name, block_on(store.session(session_id(2))).unwrap().unwrap().name.as_str());
+}
+
+#[test]
+fn sessions_are_listed_by_what_they_cost() {
+    let place = Place::new();
+    let store = place.open();
+    for (n, micros, plan) in
+        [(1, Some(700), false), (2, Some(300), false), (3, Some(900), true), (4, None, false)]
+    {
+        let mut owner = Owner::create(&store, n);
+        let half = UsageRecorded {
+            usage: usage(1),
+            cost: micros.map(|micros| Dollars(micros / 2)),
+            plan,
+            ..UsageRecorded::default()
+        };
+        let calls = [half.clone(), half].map(|call| (at(n), Event::UsageRecorded(call)));
+        owner.record(&store, calls.into()).unwrap();
+    }
+    let listed = |min: u64| {
+        let filter = SessionFilter { min_cost: Some(Dollars(min)), ..SessionFilter::default() };
+        let rows = block_on(store.list_sessions(&filter, Page::of(10, None))).unwrap().rows;
+        rows.into_iter().map(|view| view.id).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(0).len(), 4);
+    assert_eq!(listed(300), [2, 1].map(session_id));
+    assert_eq!(listed(301), [session_id(1)]);
+    assert_eq!(listed(701), [], "what a plan covers is not paid for");
 }
 
 #[test]

@@ -27,6 +27,12 @@ pub fn event_filter(filter: pb::EventFilter) -> Result<EventFilter> {
         kinds: filter.kinds.iter().map(|name| kind(name)).collect::<Result<_>>()?,
         since: optional_time(filter.since, "since")?,
         until: optional_time(filter.until, "until")?,
+        sessions: match filter.sessions {
+            Some(sessions) => {
+                Some(Box::new(super::session_filter(sessions).map_err(|e| e.within("sessions"))?))
+            }
+            None => None,
+        },
     })
 }
 

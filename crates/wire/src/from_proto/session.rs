@@ -184,6 +184,7 @@ pub fn session_filter(filter: pb::SessionFilter) -> Result<SessionFilter> {
             .collect::<Result<_>>()?,
         since: optional_time(filter.since, "since")?,
         until: optional_time(filter.until, "until")?,
+        min_cost: filter.min_micro_usd.map(Dollars),
     })
 }
 

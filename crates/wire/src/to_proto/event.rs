@@ -43,6 +43,7 @@ pub fn event_filter(filter: &EventFilter) -> pb::EventFilter {
         kinds: filter.kinds.iter().map(|kind| kind.name().to_owned()).collect(),
         since: filter.since.map(time),
         until: filter.until.map(time),
+        sessions: filter.sessions.as_deref().map(super::session_filter),
     }
 }
 

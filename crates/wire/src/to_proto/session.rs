@@ -148,6 +148,7 @@ pub fn session_filter(filter: &SessionFilter) -> pb::SessionFilter {
         outcomes: filter.outcomes.iter().map(|outcome| to::outcome(*outcome).into()).collect(),
         since: filter.since.map(time),
         until: filter.until.map(time),
+        min_micro_usd: filter.min_cost.map(|cost| cost.0),
     }
 }
 

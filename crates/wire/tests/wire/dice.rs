@@ -304,6 +304,7 @@ impl Dice {
             outcomes: self.some(|dice| dice.of(Outcome::ALL)),
             since: self.maybe(Self::time),
             until: self.maybe(Self::time),
+            min_cost: self.maybe(|dice| Dollars(dice.number())),
         }
     }
 
@@ -313,6 +314,7 @@ impl Dice {
             kinds: self.some(|dice| dice.of(Kind::ALL)),
             since: self.maybe(Self::time),
             until: self.maybe(Self::time),
+            sessions: self.maybe(Self::session_filter).map(Box::new),
         }
     }
 

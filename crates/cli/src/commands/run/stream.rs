@@ -106,7 +106,7 @@ pub(super) async fn follow(
                 None => return Err(Refusal::new(Reason::DaemonUnreachable, "the daemon is gone").into()),
             },
             asked = signals.next() => stream.asked_to_end(asked).await?,
-            line = stream.typed.next() => stream.typed(line).await?,
+            line = stream.typed.next(ui) => stream.typed(line).await?,
             _ = seconds.tick() => stream.show_running().await,
         };
         match then {
@@ -192,10 +192,12 @@ impl Stream<'_> {
                     let allow = format!("ostler allow {}", asked.id.short());
                     ui.remark(&Line::new().faint("          it waits for ").with(Tone::Accent, allow));
                 }
-                if let Event::ApprovalAnswered(answered) = event
-                    && self.questions.answered(answered.id)
-                {
-                    self.ask();
+                if let Event::ApprovalAnswered(answered) = event {
+                    if self.questions.answered(answered.id) {
+                        self.ask();
+                    } else {
+                        self.await_answer();
+                    }
                 }
             }
         }
@@ -254,9 +256,20 @@ impl Stream<'_> {
 
     /// Shows the question that is to be answered now.
     fn ask(&mut self) {
-        self.questions.lines().iter().for_each(|line| self.app.ui.say(line));
-        self.app.ui.prompt(&Line::new().strong(">"));
-        self.typed.open();
+        self.app.ui.say_folded(&self.questions.lines());
+        self.await_answer();
+    }
+
+    /// Asks for a line, or a key, while something waits for one.
+    fn await_answer(&mut self) {
+        let ui = &self.app.ui;
+        if self.menu {
+            self.typed.ask(ui, "[s]top  [d]etach  [c]ontinue >", "sdc");
+        } else if self.questions.is_empty() {
+            self.typed.rest(ui);
+        } else {
+            self.typed.ask(ui, self.questions.label(), self.questions.keys());
+        }
     }
 
     async fn asked_to_end(&mut self, asked: Asked) -> Result<Then, Failure> {
@@ -264,12 +277,11 @@ impl Stream<'_> {
         let may_ask = asked == Asked::Interrupt && ui.has_person();
         if may_ask && !self.menu && self.asked.is_none() {
             self.menu = true;
-            self.typed.open();
-            ui.say(&Line::new());
-            ui.prompt(&Line::of("[s]top  [d]etach  [c]ontinue").strong(" >"));
+            self.await_answer();
             return Ok(Then::GoOn);
         }
         self.menu = false;
+        self.await_answer();
         self.end(asked).await
     }
 
@@ -287,6 +299,7 @@ impl Stream<'_> {
         let Some(line) = line else { return Ok(Then::GoOn) };
         if self.menu {
             self.menu = false;
+            self.await_answer();
             return match line.trim() {
                 "s" | "stop" => self.end(Asked::Interrupt).await,
                 "d" | "detach" => Ok(Then::Detach),
@@ -319,7 +332,7 @@ impl Stream<'_> {
                     Err(failure) => return Err(failure),
                 }
             }
-            Typed::AskWhy => ui.prompt(&Line::of("why not?").strong(" >")),
+            Typed::AskWhy => self.await_answer(),
             Typed::Show(lines) => {
                 lines.iter().for_each(|line| ui.say(&Line::of("          ").plain(line)));
                 self.ask();
@@ -333,6 +346,7 @@ impl Stream<'_> {
     /// Prints the answer and how it ended.
     async fn finish(&mut self, keep: bool) -> Result<u8, Failure> {
         let ui = &self.app.ui;
+        self.typed.rest(ui);
         self.teller.rest().iter().for_each(|told| self.show(told));
         let session = self.client.session(&self.session.id.to_string()).await?;
         let code = self.story.exit_code(session.outcome, self.asked);

@@ -1,0 +1,250 @@
+//! `ostler cost`: what was used, and what that cost at the price of each call. What has no price is said to have none.
+
+mod sums;
+
+use std::cell::RefCell;
+
+use clap::Args;
+use ostler_client::{Client, GetUsage, reply::UsageBy};
+use ostler_domain::{
+    Time,
+    limits::PAGE_MOST,
+    price::Prices,
+    query::{Page, SessionFilter},
+};
+use serde::Serialize;
+
+use self::sums::SumForm;
+pub(crate) use self::sums::{Sum, Sums};
+use super::price;
+use crate::{
+    app::App,
+    failure::Failure,
+    filters::Filters,
+    listing::{self, Found, List, ListArgs, Screen},
+    output::to_json,
+    screen::cost::{self as screen, Against},
+    words,
+};
+
+/// Where nothing is said, one day is told, or with `--by day` a week of them.
+const DAYS: u32 = 7;
+const DAY: std::time::Duration = std::time::Duration::from_secs(24 * 3_600);
+
+#[derive(Debug, Args)]
+pub(crate) struct CostArgs {
+    /// Only of these sessions: names, ids, parts of ids
+    #[arg(value_name = "WHO")]
+    who: Vec<String>,
+    /// What gets a line of its own: day, model, provider, campaign, agent, session, ticket, chain
+    #[arg(
+        long,
+        value_name = "WORD",
+        default_value = "session",
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
+    by: By,
+    #[command(flatten)]
+    filters: Filters,
+    #[command(flatten)]
+    list: ListArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum By {
+    Session,
+    Agent,
+    Campaign,
+    Model,
+    Provider,
+    Day,
+    Ticket,
+    Chain,
+}
+
+impl By {
+    const fn word(self) -> &'static str {
+        match self {
+            By::Session => "session",
+            By::Agent => "agent",
+            By::Campaign => "campaign",
+            By::Model => "model",
+            By::Provider => "provider",
+            By::Day => "day",
+            By::Ticket => "ticket",
+            By::Chain => "chain",
+        }
+    }
+
+    const fn head(self) -> &'static str {
+        match self {
+            By::Session => "SESSION",
+            By::Agent => "AGENT",
+            By::Campaign => "CAMPAIGN",
+            By::Model => "MODEL",
+            By::Provider => "PROVIDER",
+            By::Day => "DAY (UTC)",
+            By::Ticket => "TICKET",
+            By::Chain => "CHAIN",
+        }
+    }
+
+    /// How the daemon is asked.
+    const fn asked(self) -> UsageBy {
+        match self {
+            By::Session | By::Agent => UsageBy::Session,
+            By::Campaign => UsageBy::Campaign,
+            By::Model => UsageBy::Model,
+            By::Provider => UsageBy::Provider,
+            By::Day => UsageBy::Day,
+            By::Ticket => UsageBy::Ticket,
+            By::Chain => UsageBy::Chain,
+        }
+    }
+}
+
+pub(crate) async fn run(app: &App, args: CostArgs) -> Result<u8, Failure> {
+    let client = app.client().await?;
+    let mut chosen = Vec::new();
+    for who in &args.who {
+        chosen.push(app.session(&client, who).await?.id.to_string());
+    }
+    if !chosen.is_empty() && !matches!(args.by, By::Session | By::Agent) {
+        return Err(Failure::usage("sessions that are named are summed up by session or agent"));
+    }
+    let is_filtered = args.filters.is_any();
+    let timeless = Filters { since: None, until: None, ..args.filters.clone() };
+    let costs = Costs {
+        app,
+        client: &client,
+        prices: price::prices(app)?,
+        by: args.by,
+        // Who names sessions wants all of them.
+        since: match (args.filters.since, args.filters.until) {
+            (None, None) if chosen.is_empty() => Some(usual_start(app, args.by)),
+            (since, _) => since,
+        },
+        until: args.filters.until,
+        filter: timeless.resolve(app, &client, true).await?,
+        is_filtered: is_filtered || !chosen.is_empty(),
+        chosen,
+        most: args.list.most(None),
+        total: RefCell::default(),
+    };
+    listing::run(app, Some(&client), &args.list, &costs).await
+}
+
+fn usual_start(app: &App, by: By) -> Time {
+    let midnight = words::midnight(words::now(), &app.zone());
+    match by {
+        By::Day => (1..DAYS).fold(midnight, |time, _| time.minus(DAY)),
+        _ => midnight,
+    }
+}
+
+struct Costs<'a> {
+    app: &'a App,
+    client: &'a Client,
+    prices: Prices,
+    by: By,
+    filter: SessionFilter,
+    since: Option<Time>,
+    until: Option<Time>,
+    is_filtered: bool,
+    /// Ids of sessions that were named.
+    chosen: Vec<String>,
+    most: Option<u32>,
+    /// Of what was found last.
+    total: RefCell<Sum>,
+}
+
+#[derive(Serialize)]
+struct CostForm<'a> {
+    by: &'static str,
+    since: Option<String>,
+    until: Option<String>,
+    /// Of the table of prices.
+    prices_date: &'a str,
+    total: SumForm<'a>,
+    rows: Vec<SumForm<'a>>,
+}
+
+impl List for Costs<'_> {
+    type Row = Sum;
+    const ROWS: &'static str = "rows";
+
+    async fn find(&self) -> Result<Found<Sum>, Failure> {
+        let Sums { rows, total } = self.sums(self.since, self.until).await?;
+        self.total.replace(total);
+        Ok(Found::whole(rows, self.most))
+    }
+
+    fn id(&self, sum: &Sum) -> String {
+        sum.key.clone()
+    }
+
+    fn name(&self, sum: &Sum) -> String {
+        sum.name.clone()
+    }
+
+    fn form(&self, sum: &Sum) -> impl Serialize {
+        SumForm::from(sum)
+    }
+
+    fn object(&self, found: &Found<Sum>) -> Option<String> {
+        Some(to_json(&CostForm {
+            by: self.by.word(),
+            since: self.since.map(words::rfc3339),
+            until: self.until.map(words::rfc3339),
+            prices_date: &self.prices.date,
+            total: SumForm::from(&*self.total.borrow()),
+            rows: found.rows.iter().map(SumForm::from).collect(),
+        }))
+    }
+
+    async fn screen(&self, found: &Found<Sum>) -> Result<Screen, Failure> {
+        let zone = self.app.zone();
+        let midnight = words::midnight(words::now(), &zone);
+        let since = self.since.map(|since| screen::since(since, midnight, &zone));
+        if found.rows.is_empty() {
+            let yesterday = match self.since {
+                Some(since) if since == midnight && !self.is_filtered => {
+                    Some(self.sums(Some(midnight.minus(DAY)), Some(midnight)).await?.total)
+                }
+                _ => None,
+            };
+            let since = since.filter(|_| !self.is_filtered);
+            let remarks = screen::nothing(since.as_deref(), yesterday.as_ref());
+            return Ok(Screen { remarks, ..Screen::default() });
+        }
+        let total = self.total.borrow().clone();
+        let mut remarks: Vec<_> = self.budgets().await?.iter().map(screen::budget).collect();
+        remarks.extend(screen::remarks(&total, &self.prices.date, since.as_deref().unwrap_or("since ever")));
+        let table = screen::table(self.by.head(), &found.rows, &total);
+        Ok(Screen { table: Some(table), remarks, ..Screen::default() })
+    }
+}
+
+impl Costs<'_> {
+    async fn sums(&self, since: Option<Time>, until: Option<Time>) -> Result<Sums, Failure> {
+        let question = GetUsage { filter: self.filter.clone(), since, until, by: None, limit: 0 };
+        sums::sums(self.client, &question, self.by, &self.prices, &self.chosen).await
+    }
+
+    /// What the campaigns asked about may use, and have used.
+    async fn budgets(&self) -> Result<Vec<Against>, Failure> {
+        let now = words::now();
+        let mut budgets = Vec::new();
+        for campaign in self.client.campaigns(Page::of(PAGE_MOST, None)).await?.rows {
+            let is_asked = self.filter.campaign.is_none_or(|asked| asked == campaign.id);
+            let Some(budget) = campaign.policy.budget.filter(|_| is_asked) else { continue };
+            let filter = SessionFilter { campaign: Some(campaign.id), ..SessionFilter::default() };
+            let since = Some(budget.period.start(now));
+            let used = self.client.usage(&GetUsage { filter, since, ..GetUsage::default() }).await?.total;
+            let (paid, tokens) = (used.cost, used.usage.budgeted());
+            budgets.push(Against { campaign: campaign.name.to_string(), budget, paid, tokens });
+        }
+        Ok(budgets)
+    }
+}

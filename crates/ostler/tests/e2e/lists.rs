@@ -1,0 +1,139 @@
+//! Lists against a real daemon: one set of filters and of flags for all of them.
+
+use std::{
+    io::{BufRead, BufReader},
+    process::Stdio,
+};
+
+use ostler_testkit::{TestHome, scenario};
+use serde_json::{Value, json};
+
+use crate::OSTLER;
+
+fn ok(home: &TestHome, args: &[&str]) -> String {
+    let output = home.run(args);
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?} failed with {:?}: {err}", output.status.code());
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn json_of(home: &TestHome, args: &[&str]) -> Value {
+    let out = ok(home, args);
+    serde_json::from_str(&out).unwrap_or_else(|error| panic!("{args:?}: {error}: {out}"))
+}
+
+/// Two agents that say and use the same, one of them more.
+fn with_two_agents() -> TestHome {
+    let home = TestHome::new(OSTLER);
+    ok(&home, &["campaign", "add", ".", "--name", "shop"]);
+    ok(&home, &["price", "set", "script", "input=1000000", "output=1000000"]);
+    for (name, ticket, output) in [("api", "gh:1", 2), ("web", "gh:2", 5)] {
+        let prompt = scenario::of(vec![
+            json!({"usage": {"output": output}}),
+            scenario::say(&format!("the needle of {name}")),
+        ]);
+        ok(&home, &["run", "-p", "script", "-q", "--name", name, "--ticket", ticket, &prompt]);
+    }
+    home
+}
+
+#[test]
+fn one_set_of_filters_fits_all_lists() {
+    let home = with_two_agents();
+    for filter in [&["--agent", "api"][..], &["--ticket", "gh:1"], &["--chain", "api"]] {
+        let with = |verb: &[&str]| -> Vec<String> {
+            verb.iter().chain(filter).map(|word| (*word).to_owned()).collect()
+        };
+        let args = |words: &[String]| -> Value {
+            json_of(&home, &words.iter().map(String::as_str).collect::<Vec<_>>())
+        };
+        let listed = args(&with(&["ls", "-a", "-o", "json"]));
+        assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "{filter:?}");
+        let id = listed["sessions"][0]["id"].clone();
+        let events = with(&["events", "-o", "jsonl"]);
+        let events = ok(&home, &events.iter().map(String::as_str).collect::<Vec<_>>());
+        let of: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert!(of.len() > 5 && of.iter().all(|event| event["session"] == id), "{filter:?}: {events}");
+        let hits = args(&with(&["search", "needle", "--kind", "completion", "-o", "json"]));
+        assert_eq!(hits["hits"].as_array().unwrap().len(), 1, "{filter:?}: {hits}");
+        let cost = args(&with(&["cost", "-o", "json"]));
+        assert_eq!((&cost["total"]["cost"], &cost["rows"][0]["key"]), (&json!("2.00"), &id), "{filter:?}");
+    }
+    let dear = json_of(&home, &["ls", "-a", "--min-cost", "3", "-o", "json"]);
+    assert_eq!(
+        (dear["sessions"].as_array().unwrap().len(), &dear["sessions"][0]["name"]),
+        (1, &json!("web"))
+    );
+    assert_eq!(json_of(&home, &["cost", "--outcome", "oom", "-o", "json"])["rows"], json!([]));
+    assert_eq!(json_of(&home, &["cost", "--by", "ticket", "-o", "json"])["rows"][0]["name"], "gh:2");
+    assert_eq!(json_of(&home, &["cost", "--by", "campaign", "-o", "json"])["rows"][0]["name"], "shop");
+}
+
+#[test]
+fn who_follows_some_sessions_hears_of_no_others() {
+    let home = with_two_agents();
+    let mut watch = home
+        .command(&["events", "-f", "--after", "0", "--agent", "later", "-o", "jsonl"])
+        .stdout(Stdio::piped())
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
+    ok(&home, &["run", "-p", "script", "-q", "--name", "other", "hello"]);
+    ok(&home, &["run", "-p", "script", "-q", "--name", "later", "hello"]);
+    let id = json_of(&home, &["show", "later", "-o", "json"])["id"].clone();
+    loop {
+        let event: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        assert_eq!(event["session"], id, "{event}");
+        if event["kind"] == "SESSION_STOPPED" {
+            break;
+        }
+    }
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+}
+
+#[test]
+fn columns_heads_and_limits_are_asked_for_alike() {
+    let home = with_two_agents();
+    assert_eq!(
+        ok(&home, &["ls", "-a", "--columns", "agent,ticket"]),
+        "AGENT TICKET\nweb   gh:2\napi   gh:1\n"
+    );
+    assert_eq!(ok(&home, &["ls", "-a", "--columns", "agent", "--no-headers", "--limit", "1"]), "web\n");
+    assert_eq!(ok(&home, &["campaign", "ls", "--columns", "name", "--no-headers"]), "shop\n");
+    assert_eq!(ok(&home, &["price", "ls", "script", "--columns", "input", "--no-headers"]), "1000000.00\n");
+    assert_eq!(
+        ok(&home, &["cost", "--by", "agent", "--columns", "agent,cost", "--no-headers"]),
+        "web   $5.00\napi   $2.00\nTOTAL $7.00\n"
+    );
+    let wrong = home.run(&["approval", "ls", "-a", "--columns", "colour"]);
+    assert!(wrong.status.success(), "nothing is listed, so nothing is chosen");
+    let wrong = home.run(&["ls", "-a", "--columns", "colour"]);
+    let err = String::from_utf8(wrong.stderr).unwrap();
+    assert_eq!(wrong.status.code(), Some(2), "{err}");
+    assert!(err.contains("there is no column \"colour\"") && err.contains("agent"), "{err}");
+    assert_eq!(home.run(&["ls", "--columns", "id", "-o", "json"]).status.code(), Some(2));
+    assert_eq!(home.run(&["ls", "-w"]).status.code(), Some(2), "nothing is drawn into a pipe");
+    // What is alone means the list of sessions.
+    assert_eq!(ok(&home, &["-o", "json"]), ok(&home, &["ls", "-o", "json"]));
+}
+
+#[test]
+fn messages_that_wait_are_listed_until_they_are_delivered() {
+    let home = TestHome::new(OSTLER);
+    ok(&home, &["campaign", "add", ".", "--name", "shop"]);
+    let asks =
+        scenario::of(vec![json!({"ask": {"tool": "run", "input": "git push"}}), scenario::say("done")]);
+    ok(&home, &["run", "-p", "script", "-d", "--keep", "--name", "busy", &asks]);
+    ok(&home, &["send", "busy", "and then this"]);
+    let waiting = json_of(&home, &["queue", "-o", "json"]);
+    let rows = waiting["messages"].as_array().unwrap();
+    assert_eq!((rows.len(), &rows[0]["text"]), (1, &json!("and then this")), "{waiting}");
+    let id = rows[0]["id"].as_str().unwrap();
+    let short = id[id.len() - 5..].to_lowercase();
+    assert!(ok(&home, &["message", "show", &short]).contains("and then this"));
+    assert!(ok(&home, &["show", &short]).contains("and then this"));
+    let table = ok(&home, &["message", "ls", "busy", "-a", "--columns", "to,receipt", "--no-headers"]);
+    assert_eq!(table.lines().next(), Some("busy accepted"), "{table}");
+}
