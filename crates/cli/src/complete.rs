@@ -8,10 +8,13 @@ use clap_complete::{
     engine::{ArgValueCandidates, CompletionCandidate},
     env::Shells,
 };
-use ostler_client::{Client, Session};
+use ostler_client::{Approval, Client, Delivery, Session};
 use ostler_domain::{
+    Receipt,
     limits::PAGE_DEFAULT,
+    provider::Status,
     query::{Page, Scope, SessionFilter},
+    text::one_line,
 };
 
 use crate::{args, commands, failure::Failure, words};
@@ -45,6 +48,9 @@ fn offering(command: clap::Command) -> clap::Command {
     let offer = |arg: Arg| match arg.get_value_names() {
         Some([name]) if name == "WHO" => arg.add(ArgValueCandidates::new(sessions)),
         Some([name]) if name == "CAMPAIGN" => arg.add(ArgValueCandidates::new(campaigns)),
+        Some([name]) if name == "ID" => arg.add(ArgValueCandidates::new(approvals)),
+        Some([name]) if name == "MESSAGE" => arg.add(ArgValueCandidates::new(messages)),
+        _ if arg.get_id() == "provider" => arg.add(ArgValueCandidates::new(providers)),
         _ => arg,
     };
     command.mut_args(offer).mut_subcommands(offering)
@@ -87,6 +93,42 @@ fn campaigns() -> Vec<CompletionCandidate> {
         .collect()
 }
 
+fn approvals() -> Vec<CompletionCandidate> {
+    let asked = ask(async |client| Ok(client.approvals(true, Page::of(PAGE_DEFAULT, None)).await?.rows));
+    let candidate = |approval: Approval| {
+        CompletionCandidate::new(approval.id.short()).help(Some(one_line(&approval.asks, 60).into()))
+    };
+    asked.into_iter().map(candidate).collect()
+}
+
+/// Those that wait, of all that live.
+fn messages() -> Vec<CompletionCandidate> {
+    let asked = ask(async |client| {
+        let filter = SessionFilter { scope: Scope::NotEnded, ..SessionFilter::default() };
+        let live = client.sessions(&filter, Page::of(PAGE_DEFAULT, None)).await?.rows;
+        let mut messages = Vec::new();
+        for session in live.into_iter().filter(|session| session.messages_waiting > 0) {
+            messages.extend(client.messages(&session.id.to_string(), Page::of(0, None)).await?.rows);
+        }
+        Ok(messages)
+    });
+    let waits = asked.into_iter().filter(|delivery| delivery.receipt == Receipt::Accepted);
+    let candidate = |delivery: Delivery| {
+        let text = one_line(&delivery.message.text, 60);
+        CompletionCandidate::new(delivery.message.id.short()).help(Some(text.into()))
+    };
+    waits.map(candidate).collect()
+}
+
+fn providers() -> Vec<CompletionCandidate> {
+    let asked = ask(async |client| Ok(client.providers().await?));
+    let candidate = |status: Status| {
+        let told = status.problem.or(status.version).unwrap_or_default();
+        CompletionCandidate::new(status.name).help(Some(one_line(&told, 60).into()))
+    };
+    asked.into_iter().map(candidate).collect()
+}
+
 /// Asks a daemon that runs, and takes no answer for nothing: a key must never start one, wait for one, or complain.
 fn ask<T>(question: impl AsyncFnOnce(Client) -> Result<Vec<T>, Failure>) -> Vec<T> {
     let answered = commands::with_runtime(async {
@@ -119,6 +161,12 @@ mod tests {
             arg.unwrap().get::<ArgValueCandidates>().is_some()
         };
         assert!(offers(&["logs"], "WHO") && offers(&["send"], "WHO") && offers(&["attach"], "WHO"));
+        assert!(offers(&["allow"], "ID") && offers(&["deny"], "ID") && offers(&["approval", "show"], "ID"));
+        assert!(offers(&["message", "show"], "MESSAGE") && offers(&["message", "ls"], "WHO"));
+        assert!(offers(&["cost"], "WHO") && offers(&["usage", "audit"], "WHO") && offers(&["wait"], "WHO"));
+        let run = tree.find_subcommand("run").unwrap();
+        let provider = run.get_arguments().find(|arg| arg.get_id() == "provider").unwrap();
+        assert!(provider.get::<ArgValueCandidates>().is_some());
         assert!(offers(&["run"], "CAMPAIGN") && offers(&["campaign", "show"], "CAMPAIGN"));
     }
 }

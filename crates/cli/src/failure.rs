@@ -217,6 +217,12 @@ mod tests {
     }
 
     #[test]
+    fn in_all_looks() {
+        let refusal = refusal().because("it lies below none of: shop (~/code/shop), site (~/code/site)");
+        assert_snapshot!(crate::testing::in_all_looks(|_| lines(&refusal)));
+    }
+
+    #[test]
     fn says_what_why_and_what_to_try() {
         assert_snapshot!(shown(&refusal(), &Look::plain(None)), @r#"
         error: ~/tmp is in no campaign [CAMPAIGN_UNKNOWN, exit 3]

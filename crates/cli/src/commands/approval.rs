@@ -57,6 +57,7 @@ enum Verb {
     #[command(alias = "get")]
     Show {
         /// Its id, or a part of it
+        #[arg(value_name = "ID")]
         id: String,
     },
     /// Let agents do what they ask for

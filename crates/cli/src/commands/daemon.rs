@@ -89,7 +89,7 @@ pub(crate) async fn run(app: &App, args: DaemonArgs) -> Result<u8, Failure> {
     Ok(exit_code::OK)
 }
 
-fn show(app: &App, status: &NodeStatus) -> Result<(), Failure> {
+pub(super) fn show(app: &App, status: &NodeStatus) -> Result<(), Failure> {
     if app.ui.is_json() {
         return app.ui.json(&StatusForm::new(status));
     }

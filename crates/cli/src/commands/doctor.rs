@@ -264,5 +264,6 @@ mod tests {
         let look = Look::plain(Some(100));
         let text: Vec<_> = table(&findings).lines(&look).iter().map(|line| line.show(&look)).collect();
         insta::assert_snapshot!(text.join("\n"));
+        insta::assert_snapshot!(crate::testing::in_all_looks(|look| table(&findings).lines(look)));
     }
 }

@@ -1,13 +1,16 @@
 //! `ostler show`: everything about one thing, whatever it is.
 
 use clap::Args;
-use ostler_client::{Approval, Campaign, Client, Delivery, Session};
+use ostler_client::{Approval, Campaign, Client, Delivery, Session, reply::NodeStatus};
 use ostler_domain::{
-    ApprovalId, CampaignId, MessageId, Reason, Refusal,
+    ApprovalId, CampaignId, MessageId, NodeId, Reason, Refusal,
+    id::Fragment,
     limits::PAGE_MOST,
     query::{Page, Scope, SessionFilter},
+    text::one_line,
 };
 
+use super::daemon;
 use crate::{
     app::{App, campaign_operand, person_home},
     exit_code,
@@ -18,7 +21,7 @@ use crate::{
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// A session, campaign, approval or message: id, part of an id, name or path. Inside a session: itself
+    /// A session, conversation, campaign, approval, message or node: id, part of an id, name or path. Inside a session: itself
     #[arg(value_name = "WHO")]
     pub(super) who: Option<String>,
 }
@@ -34,6 +37,7 @@ pub(crate) async fn run(app: &App, args: ShowArgs) -> Result<u8, Failure> {
         Thing::Campaign(campaign) => show_campaign(app, &client, &campaign).await?,
         Thing::Approval(approval) if app.ui.is_json() => app.ui.json(&ApprovalForm::new(&approval))?,
         Thing::Approval(approval) => app.ui.fields(&screen::approval::lines(&approval, words::now()))?,
+        Thing::Node(status) => daemon::show(app, &status)?,
         Thing::Message(message) if app.ui.is_json() => app.ui.json(&MessageForm::new(&message))?,
         Thing::Message(message) => app.ui.fields(&screen::message::lines(&message, words::now()))?,
     }
@@ -45,6 +49,7 @@ enum Thing {
     Campaign(Box<Campaign>),
     Approval(Approval),
     Message(Delivery),
+    Node(Box<NodeStatus>),
 }
 
 /// What the words mean: by their prefix where they have one, else the first sort of thing that has them.
@@ -62,6 +67,12 @@ async fn find(app: &App, client: &Client, typed: &str) -> Result<Thing, Failure>
     }
     if has_prefix(ApprovalId::PREFIX) {
         return Ok(Thing::Approval(client.approval(typed).await?));
+    }
+    if has_prefix(NodeId::PREFIX) {
+        let status = client.status().await?;
+        let is_meant = Fragment::parse(typed, NodeId::PREFIX)
+            .is_some_and(|fragment| fragment.fits(&status.node.to_string()));
+        return if is_meant { Ok(Thing::Node(Box::new(status))) } else { Err(other_node(typed, &status)) };
     }
     if has_prefix(MessageId::PREFIX) {
         return Ok(Thing::Message(client.message(typed).await?));
@@ -81,6 +92,13 @@ async fn find(app: &App, client: &Client, typed: &str) -> Result<Thing, Failure>
         Ok(message) => Ok(Thing::Message(message)),
         Err(_) => Err(unknown),
     }
+}
+
+fn other_node(typed: &str, status: &NodeStatus) -> Failure {
+    Refusal::invalid(format!("\"{}\" is another machine's daemon", one_line(typed, 64)))
+        .because(format!("this one is {}", status.node))
+        .hint("ostler daemon status", "shows this one")
+        .into()
 }
 
 fn is_unknown(failure: &Failure) -> bool {

@@ -32,7 +32,7 @@ pub(crate) enum Format {
 }
 
 /// Where the texts of fields begin.
-const FIELD: usize = 9;
+pub(crate) const FIELD: usize = 9;
 
 /// Where the texts of questions begin.
 const QUESTION: usize = 10;

@@ -324,13 +324,16 @@ mod tests {
     }
 
     fn story(width: usize, events: Vec<(i64, Event)>) -> String {
-        let mut teller = Teller::new();
         let look = Look::plain(Some(width));
+        lines_of(events, &look).iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n")
+    }
+
+    fn lines_of(events: Vec<(i64, Event)>, look: &Look) -> Vec<Line> {
+        let mut teller = Teller::new();
         let mut told: Vec<Told> =
             events.into_iter().flat_map(|(at, event)| teller.tell(&recorded(at, event))).collect();
         told.extend(teller.rest());
-        let lines = told.iter().flat_map(|told| told.lines(&Line::of("  "), look.width));
-        lines.map(|line| line.show(&look)).collect::<Vec<_>>().join("\n")
+        told.iter().flat_map(|told| told.lines(&Line::of("  "), look.width)).collect()
     }
 
     #[test]
@@ -350,6 +353,7 @@ mod tests {
         };
         assert_snapshot!("turn_at_100", story(100, events()));
         assert_snapshot!("turn_at_60", story(60, events()));
+        assert_snapshot!("turn_in_all_looks", crate::testing::in_all_looks(|look| lines_of(events(), look)));
     }
 
     #[test]

@@ -238,5 +238,13 @@ mod tests {
         let narrow = table(&waiting, &names, NOW).lines(&Look::plain(Some(70)));
         let shown: Vec<_> = lines.iter().chain(&narrow).map(|line| line.show(&look)).collect();
         insta::assert_snapshot!(shown.join("\n"));
+        insta::assert_snapshot!(crate::testing::in_all_looks(|look| {
+            let mut lines = table(&waiting, &names, NOW).lines(look);
+            lines.extend(
+                also_waiting(&[&question], &names).iter().flat_map(|line| line.folded(look.width, 0)),
+            );
+            lines.extend(next(&waiting).iter().flat_map(|line| line.folded(look.width, 0)));
+            lines
+        }));
     }
 }

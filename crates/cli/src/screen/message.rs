@@ -133,6 +133,9 @@ mod tests {
 
     #[test]
     fn a_list_of_them() {
+        insta::assert_snapshot!(crate::testing::in_all_looks(|look| {
+            table(&[(&delivery(), "api-auth")], NOW).lines(look)
+        }));
         let look = Look::plain(Some(60));
         let shown =
             |lines: Vec<Line>| lines.iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n");

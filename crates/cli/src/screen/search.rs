@@ -57,3 +57,28 @@ pub(crate) fn nothing(are_there_sessions: bool) -> Vec<Line> {
         vec![Line::of("Nothing found in 0 sessions."), hint("ostler run \"…\"", "start one here")]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use ostler_domain::{Event, Recorded, event::Text};
+
+    use super::*;
+    use crate::testing::{self, NOW, ago};
+
+    #[test]
+    fn in_all_looks() {
+        let session = testing::fleet()[0].id;
+        let event = Event::AgentCompletion(Text::from("whatever".to_owned()));
+        let recorded =
+            Recorded { seq: 4_711, session: Some(session), session_seq: Some(3), time: ago(7_300), event };
+        let event = Received::Known(Box::new(recorded));
+        let snippet = "…the rate limit is five a minute for each address, and the tests say so since Tuesday";
+        let hits = [
+            Found { event: &event, name: "api-auth", snippet },
+            Found { event: &event, name: "dash-tests", snippet: "rate limit" },
+        ];
+        assert_snapshot!(testing::in_all_looks(|look| table(&hits, NOW).lines(look)));
+        assert_snapshot!(testing::in_all_looks(|_| [nothing(true), nothing(false)].concat()));
+    }
+}

@@ -286,6 +286,17 @@ mod tests {
     }
 
     #[test]
+    fn in_all_looks() {
+        let mut session = testing::fleet().remove(6);
+        session.obituary.as_mut().unwrap().last = Some("run: cargo build --workspace -j 8".to_owned());
+        let around =
+            Around { campaign: "shop", place_in_chain: (1, 2), approvals: &[], home: Some("/home/ann") };
+        assert_snapshot!(testing::in_all_looks(|look| {
+            testing::folded(&lines(&session, &around, NOW), look)
+        }));
+    }
+
+    #[test]
     fn one_that_failed() {
         let mut session = testing::fleet().remove(6);
         let obituary = session.obituary.as_mut().unwrap();

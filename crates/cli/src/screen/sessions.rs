@@ -196,6 +196,32 @@ mod tests {
     }
 
     #[test]
+    fn in_all_looks() {
+        let mut fleet = testing::fleet();
+        fleet.sort_by_key(row::rank);
+        let beside = Beside {
+            today: Some(Today { paid: Dollars(7_670_000), tokens: 182_400, ..Today::default() }),
+            halted: None,
+            more: Some("214 older: ls -a".to_owned()),
+        };
+        assert_snapshot!(testing::in_all_looks(|look| {
+            let mut lines = rows_of(&fleet).lines(look);
+            lines.extend(summary(&fleet.iter().collect::<Vec<_>>(), &beside).folded(look.width, 0));
+            lines
+        }));
+    }
+
+    #[test]
+    fn who_runs_unconfined_is_seen() {
+        let mut fleet = testing::fleet();
+        assert!(!rows_of(&fleet).lines(&Look::plain(None))[0].show(&Look::plain(None)).contains("SANDBOX"));
+        fleet[2].sandbox = Sandbox::Off;
+        let look = Look::plain(None);
+        let lines = rows_of(&fleet).lines(&look);
+        assert!(lines[0].show(&look).contains("SANDBOX") && lines[3].show(&look).contains("off"));
+    }
+
+    #[test]
     fn at_120_columns() {
         assert_snapshot!(shown(&Look::plain(Some(120)), false));
     }

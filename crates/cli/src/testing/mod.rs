@@ -8,6 +8,8 @@ use ostler_domain::{
     session::{Attention, Desired, Doing, Obituary, Outcome, Phase, RestartPolicy, Sandbox, Status},
 };
 
+use crate::output::{Line, Look};
+
 pub(crate) const NOW: Time = Time::from_micros(1_763_000_000_000_000);
 
 const SECOND: i64 = 1_000_000;
@@ -147,6 +149,26 @@ pub(crate) fn fleet() -> Vec<Session> {
         ),
         ended(9, "old", Outcome::Killed, 11_000, "Killed, asked by ann."),
     ]
+}
+
+/// A screen as people see it: narrow and wide, without colour and with it.
+pub(crate) fn in_all_looks(screen: impl Fn(&Look) -> Vec<Line>) -> String {
+    let looks = [
+        ("80 columns", Look::plain(Some(80))),
+        ("120 columns", Look::plain(Some(120))),
+        ("80 columns, colour", Look::coloured(Some(80))),
+        ("120 columns, colour", Look::coloured(Some(120))),
+    ];
+    let shown = |(title, look): (&str, Look)| {
+        let lines: Vec<String> = screen(&look).iter().map(|line| line.show(&look)).collect();
+        format!("── {title}\n{}\n", lines.join("\n").replace('\u{1b}', "␛"))
+    };
+    looks.map(shown).join("\n")
+}
+
+/// Fields as [`crate::output::Ui::fields`] lays them out.
+pub(crate) fn folded(lines: &[Line], look: &Look) -> Vec<Line> {
+    lines.iter().flat_map(|line| line.folded(look.width, crate::output::FIELD)).collect()
 }
 
 pub(crate) fn campaign() -> Campaign {

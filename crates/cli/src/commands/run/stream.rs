@@ -79,7 +79,8 @@ pub(super) async fn follow(
     let keep = wanted.keep;
     let ui = &app.ui;
     let ctrl_c = if ui.has_person() { " · Ctrl-C to stop or detach" } else { "" };
-    ui.remark(&header(campaign, session).faint(ctrl_c));
+    let header = header(campaign, session).faint(ctrl_c);
+    header.folded(ui.err_look().width, 2).iter().for_each(|line| ui.remark(line));
     let mut stream = Stream {
         app,
         client,
