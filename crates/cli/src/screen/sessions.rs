@@ -202,6 +202,7 @@ mod tests {
         let beside = Beside {
             today: Some(Today { paid: Dollars(7_670_000), tokens: 182_400, ..Today::default() }),
             halted: None,
+            disk: None,
             more: Some("214 older: ls -a".to_owned()),
         };
         assert_snapshot!(testing::in_all_looks(|look| {
