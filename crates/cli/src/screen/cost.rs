@@ -135,7 +135,11 @@ pub(crate) fn nothing(since: Option<&str>, yesterday: Option<&Sum>) -> Vec<Line>
 
 /// `since 00:00`, `since 9 Nov 14:02`
 pub(crate) fn since(from: Time, midnight: Time, zone: &jiff::tz::TimeZone) -> String {
-    if from == midnight { "since 00:00".to_owned() } else { format!("since {}", words::day_and_minute(from, zone)) }
+    if from == midnight {
+        "since 00:00".to_owned()
+    } else {
+        format!("since {}", words::day_and_minute(from, zone))
+    }
 }
 
 #[cfg(test)]
