@@ -4,13 +4,14 @@ use std::path::Path;
 
 use jiff::tz::TimeZone;
 use ostler_client::{Client, Home, Session};
-use ostler_domain::{CampaignId, SessionId, home::DaemonFile, query::Page};
+use ostler_domain::{CampaignId, Refusal, SessionId, home::DaemonFile, node::Node, query::Page};
 
 use crate::{
     Program,
     failure::Failure,
     keys,
     last::LastSession,
+    nodes::{self, Where},
     output::{Line, Ui},
     screen::sessions::CampaignNames,
 };
@@ -21,19 +22,55 @@ const SILENCE: std::time::Duration = std::time::Duration::from_secs(3);
 pub(crate) struct App {
     pub(crate) ui: Ui,
     pub(crate) program: Program,
+    /// What `--node` names.
+    node: Option<String>,
 }
 
 impl App {
-    pub(crate) fn new(ui: Ui, program: Program) -> Self {
-        Self { ui, program }
+    pub(crate) fn new(ui: Ui, program: Program, node: Option<String>) -> Self {
+        Self { ui, program, node }
+    }
+
+    /// The machine whose daemon is asked.
+    pub(crate) fn place(&self) -> Result<Where, Failure> {
+        match &self.node {
+            Some(node) => nodes::find(&self.home()?, node, self.is_batch()),
+            None => Ok(Where::Here),
+        }
+    }
+
+    /// What was typed after `--node`, if that is another machine.
+    pub(crate) fn node(&self) -> Option<&str> {
+        self.node.as_deref().filter(|node| *node != Node::HERE)
+    }
+
+    /// Nobody can be asked for a password.
+    pub(crate) fn is_batch(&self) -> bool {
+        !self.ui.has_person()
     }
 
     pub(crate) fn home(&self) -> Result<Home, Failure> {
         Ok(ostler_client::home()?)
     }
 
-    /// A connection to the daemon, which is started when there is none.
+    /// A connection to the daemon that is meant, which is started when there is none.
     pub(crate) async fn client(&self) -> Result<Client, Failure> {
+        match self.place()? {
+            Where::Here => self.client_here().await,
+            Where::There(way) => {
+                let home = self.home()?;
+                let client = Client::connect_by(&way, &home).await?;
+                Ok(client.with_keys(keys::of_this_process(&home)))
+            }
+            Where::Everywhere => Err(Refusal::invalid("this is asked of one machine at a time")
+                .hint("ostler ls --node all", "lists the sessions of all")
+                .hint("ostler node ls", "lists the machines")
+                .into()),
+        }
+    }
+
+    /// A connection to this machine's daemon.
+    pub(crate) async fn client_here(&self) -> Result<Client, Failure> {
         let home = self.home()?;
         let client = Client::connect_or_start(&home, &self.program.path).await?;
         let client = client.with_keys(keys::of_this_process(&home));
@@ -72,10 +109,15 @@ impl App {
         }
     }
 
+    /// What `-` means in this terminal, on the machine that is asked.
+    fn last(&self) -> Result<LastSession, Failure> {
+        Ok(LastSession::of_this_terminal(&self.home()?, self.node()))
+    }
+
     /// Who is meant: what was typed, or the last session of this terminal for `-`.
     pub(crate) fn who(&self, typed: &str) -> Result<String, Failure> {
         match typed {
-            "-" => LastSession::of_this_terminal(&self.home()?).read(),
+            "-" => self.last()?.read(),
             who => Ok(who.to_owned()),
         }
     }
@@ -88,22 +130,26 @@ impl App {
     }
 
     pub(crate) fn touched(&self, session: &SessionId) {
-        if let Ok(home) = self.home() {
-            LastSession::of_this_terminal(&home).write(session);
+        if let Ok(last) = self.last() {
+            last.write(session);
         }
     }
 
     /// The names of all campaigns.
     pub(crate) async fn campaign_names(&self, client: &Client) -> Result<CampaignNames, Failure> {
-        let mut names = CampaignNames::default();
-        let mut page = Page::of(ostler_domain::limits::PAGE_MOST, None);
-        loop {
-            let listed = client.campaigns(page).await?;
-            names.0.extend(listed.rows.into_iter().map(|campaign| (campaign.id, campaign.name.to_string())));
-            match listed.next_cursor {
-                Some(cursor) => page.cursor = Some(cursor),
-                None => return Ok(names),
-            }
+        campaign_names(client).await
+    }
+
+    /// How a campaign was named, so that the daemon understands it: paths are absolute, as it stands elsewhere.
+    pub(crate) fn campaign_operand(&self, typed: &str) -> Result<String, Failure> {
+        let is_path = typed.contains('/') || typed == "." || typed == "..";
+        match self.node() {
+            _ if !is_path => Ok(typed.to_owned()),
+            None => absolute(typed),
+            Some(_) if Path::new(typed).is_absolute() => Ok(typed.to_owned()),
+            Some(node) => Err(Failure::usage(format!(
+                "{typed} is a path here; on {node} name a campaign, or a whole path"
+            ))),
         }
     }
 
@@ -131,13 +177,18 @@ pub(crate) fn person_home() -> Option<String> {
     std::env::var("HOME").ok().filter(|home| Path::new(home).is_absolute())
 }
 
-/// A path that a campaign may be named by, made absolute: the daemon stands elsewhere.
-pub(crate) fn campaign_operand(typed: &str) -> Result<String, Failure> {
-    let is_path = typed.contains('/') || typed == "." || typed == "..";
-    if !is_path {
-        return Ok(typed.to_owned());
+/// The names of all campaigns of a daemon.
+pub(crate) async fn campaign_names(client: &Client) -> Result<CampaignNames, Failure> {
+    let mut names = CampaignNames::default();
+    let mut page = Page::of(ostler_domain::limits::PAGE_MOST, None);
+    loop {
+        let listed = client.campaigns(page).await?;
+        names.0.extend(listed.rows.into_iter().map(|campaign| (campaign.id, campaign.name.to_string())));
+        match listed.next_cursor {
+            Some(cursor) => page.cursor = Some(cursor),
+            None => return Ok(names),
+        }
     }
-    absolute(typed)
 }
 
 /// A path made absolute, without looking whether it exists.

@@ -49,9 +49,16 @@ struct Options {
     /// Ask nothing; what would be asked is refused
     #[arg(long, global = true, display_order = 903)]
     no_input: bool,
+    /// Another machine, by SSH: a name of `node ls`, or ssh://host; for ls also `all`
+    #[arg(long, global = true, display_order = 904, value_name = "NODE")]
+    node: Option<String>,
 }
 
 impl Cli {
+    pub(crate) fn node(&self) -> Option<String> {
+        self.options.node.clone()
+    }
+
     pub(crate) fn ui_options(&self) -> UiOptions {
         let format = if self.options.json { Some(Format::Json) } else { self.options.output };
         UiOptions { format, quiet: self.options.quiet, no_input: self.options.no_input }
@@ -84,6 +91,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "exec",
             "daemon",
             "service",
+            "node",
             "db",
             "du",
             "completion",

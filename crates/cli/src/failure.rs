@@ -38,6 +38,14 @@ impl Failure {
         }
     }
 
+    /// In the daemon's own form.
+    pub(crate) fn to_refusal(&self) -> Refusal {
+        match self {
+            Failure::Refused(refusal) => (**refusal).clone(),
+            Failure::OutputClosed => Refusal::internal("nobody reads the output any more"),
+        }
+    }
+
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Failure::Refused(refusal) => of_reason(refusal.reason),

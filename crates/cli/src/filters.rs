@@ -11,11 +11,7 @@ use ostler_domain::{
     session::{Attention, Outcome, Status},
 };
 
-use crate::{
-    app::{App, campaign_operand},
-    failure::Failure,
-    parse, words,
-};
+use crate::{app::App, failure::Failure, parse, words};
 
 /// Failures of this long ago are still news.
 const FAILURES_ARE_NEWS: Duration = Duration::from_secs(24 * 3_600);
@@ -134,7 +130,7 @@ impl Filters {
         all: bool,
     ) -> Result<SessionFilter, Failure> {
         let campaign = match &self.campaign {
-            Some(who) => Some(client.campaign(&campaign_operand(who)?).await?.id),
+            Some(who) => Some(client.campaign(&app.campaign_operand(who)?).await?.id),
             None => None,
         };
         let chain = match &self.chain {
@@ -146,11 +142,7 @@ impl Filters {
             attention.extend(Attention::ALL.iter().copied().filter(|attention| attention.needs_you()));
         }
         Ok(SessionFilter {
-            scope: if all || self.asks_for_the_ended() {
-                Scope::All
-            } else {
-                Scope::Current { failed_since: words::now().minus(FAILURES_ARE_NEWS) }
-            },
+            scope: scope(all || self.asks_for_the_ended()),
             campaign,
             chain,
             name: self.agent.clone(),
@@ -192,6 +184,11 @@ impl Filters {
 fn dollars(text: &str) -> Result<Dollars, String> {
     let number = text.trim().trim_start_matches('$').trim_end_matches("usd");
     Dollars::parse(number).ok_or_else(|| format!("\"{text}\" is no amount; examples: 2.50, 2usd"))
+}
+
+/// How far back a list looks.
+pub(crate) fn scope(all: bool) -> Scope {
+    if all { Scope::All } else { Scope::Current { failed_since: words::now().minus(FAILURES_ARE_NEWS) } }
 }
 
 fn status(text: &str) -> Result<Status, String> {

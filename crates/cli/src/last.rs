@@ -24,8 +24,10 @@ pub(crate) struct LastSession {
 }
 
 impl LastSession {
-    pub(crate) fn of_this_terminal(home: &Home) -> Self {
-        Self { file: home.run().join("last").join(terminal()) }
+    /// `node`: the machine whose sessions are meant, if that is another one.
+    pub(crate) fn of_this_terminal(home: &Home, node: Option<&str>) -> Self {
+        let place = node.map(|node| format!("-{}", node.replace(['/', '.'], "_"))).unwrap_or_default();
+        Self { file: home.run().join("last").join(format!("{}{place}", terminal())) }
     }
 
     pub(crate) fn read(&self) -> Result<String, Failure> {
@@ -102,7 +104,7 @@ mod tests {
     #[test]
     fn remembers_per_terminal_and_for_its_owner_only() {
         let root = std::env::temp_dir().join(format!("ostler-last-{}", std::process::id()));
-        let last = LastSession::of_this_terminal(&Home::at(&root));
+        let last = LastSession::of_this_terminal(&Home::at(&root), None);
         assert_eq!(last.read().unwrap_err().reason(), Some(Reason::SessionUnknown));
         let (one, two) = (SessionId::new(Time::from_micros(1), 1), SessionId::new(Time::from_micros(1), 2));
         last.write(&one);

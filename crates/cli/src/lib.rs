@@ -18,6 +18,7 @@ mod input;
 mod keys;
 mod last;
 mod listing;
+mod nodes;
 mod output;
 mod parse;
 mod questions;
@@ -41,6 +42,24 @@ pub struct Program {
     pub path: PathBuf,
 }
 
+/// `ostler internal relay`: speaks for this machine's daemon on standard input and output, to who came by SSH.
+pub fn relay(program: &Program) -> ExitCode {
+    let served = ostler_client::home()
+        .map_err(failure::Failure::from)
+        .and_then(|home| Ok(ostler_client::serve_relay(&home, &program.path)?));
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // One line: the other end shows the last that it hears.
+            let refusal = failure.to_refusal();
+            let why = refusal.why.map(|why| format!(": {why}")).unwrap_or_default();
+            let line = ostler_domain::text::one_line(&format!("{}{why}", refusal.message), 400);
+            let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{line}\n").as_bytes());
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
 /// Runs the command that the arguments (the program's name first) ask for.
 pub fn main(args: impl Iterator<Item = OsString>, program: Program) -> ExitCode {
     complete::answer_the_shell(program.version);
@@ -48,7 +67,7 @@ pub fn main(args: impl Iterator<Item = OsString>, program: Program) -> ExitCode 
     let terminals = Terminals::find();
     let code = match args::parse(&args, program.version) {
         Ok(cli) => {
-            let app = app::App::new(Ui::new(terminals, cli.ui_options()), program);
+            let app = app::App::new(Ui::new(terminals, cli.ui_options()), program, cli.node());
             let words = args.iter().skip(1).filter_map(|arg| arg.to_str());
             let verb = words.into_iter().find(|word| !word.starts_with('-')).unwrap_or("ls");
             let outcome = commands::run(&app, cli.command.unwrap_or_default(), verb);

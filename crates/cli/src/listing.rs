@@ -36,7 +36,7 @@ pub(crate) struct ListArgs {
     limit: Option<u32>,
     /// Draw it again whenever something changes; with -o jsonl a line for each row that did
     #[arg(short, long)]
-    watch: bool,
+    pub(crate) watch: bool,
 }
 
 impl ListArgs {

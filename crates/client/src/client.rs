@@ -4,7 +4,7 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -14,7 +14,7 @@ use ostler_domain::{home::Home, provider::CallerKeys};
 use tokio::net::UnixStream;
 use tonic::transport::{Channel, Endpoint, Uri};
 
-use crate::{Error, call::CALL_LIMIT, error::is_nobody, socket, start};
+use crate::{Error, call::CALL_LIMIT, error::is_nobody, relay, socket, start};
 
 /// A connection to the daemon. Clones share it.
 ///
@@ -42,7 +42,15 @@ impl Client {
     pub async fn connect(home: &Home) -> Result<Client, Error> {
         let path = socket::path(home);
         match socket::connect(&path).await {
-            Ok(stream) => Ok(Client::over(stream, home)),
+            Ok(stream) => {
+                let here = Arc::new(home.clone());
+                // A new daemon may listen elsewhere.
+                let again = move || {
+                    let home = Arc::clone(&here);
+                    async move { socket::connect(&socket::path(&home)).await }
+                };
+                Ok(Client::over(Arc::new(Mutex::new(Some(stream))), home, again))
+            }
             Err(source) => Err(Error::Unreachable { socket: path, source }),
         }
     }
@@ -82,24 +90,26 @@ impl Client {
         self.starter.as_ref().is_none_or(|starter| starter.answered.load(Ordering::Relaxed))
     }
 
-    fn over(stream: UnixStream, home: &Home) -> Client {
+    /// On an open stream first, and on what `again` opens whenever that one has broken.
+    pub(crate) fn over<F>(
+        first: Arc<Mutex<Option<UnixStream>>>,
+        home: &Home,
+        again: impl Fn() -> F + Clone + Send + Sync + 'static,
+    ) -> Client
+    where
+        F: Future<Output = io::Result<UnixStream>> + Send + 'static,
+    {
         let home = Arc::new(home.clone());
-        let first = Arc::new(Mutex::new(Some(stream)));
-        let connector = {
-            let home = Arc::clone(&home);
-            tower::service_fn(move |_: Uri| {
-                let open = first.lock().unwrap_or_else(PoisonError::into_inner).take();
-                let home = Arc::clone(&home);
-                async move {
-                    let stream = match open {
-                        Some(stream) => stream,
-                        // A new daemon may listen elsewhere.
-                        None => socket::connect(&socket::path(&home)).await?,
-                    };
-                    Ok::<_, io::Error>(TokioIo::new(stream))
-                }
-            })
-        };
+        let connector = tower::service_fn(move |_: Uri| {
+            let (open, again) = (relay::take(&first), again.clone());
+            async move {
+                let stream = match open {
+                    Some(stream) => stream,
+                    None => again().await?,
+                };
+                Ok::<_, io::Error>(TokioIo::new(stream))
+            }
+        });
         // The address is for HTTP's sake: the connector knows the way.
         let endpoint = Endpoint::from_static("http://ostler").timeout(CALL_LIMIT);
         Client {

@@ -21,6 +21,14 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// Another machine's daemon cannot be reached.
+    #[error("{name} cannot be reached")]
+    NodeUnreachable {
+        /// What people call it.
+        name: String,
+        /// What was said on the way.
+        why: String,
+    },
     /// A daemon was started and did not become ready.
     #[error("{} did not become a daemon: {why}", program.display())]
     NotStarted {
@@ -57,6 +65,10 @@ impl Error {
             Error::Unreachable { source, .. } => Refusal::new(Reason::DaemonUnreachable, self.to_string())
                 .because(source.to_string())
                 .hint("ostler daemon start", "starts one"),
+            Error::NodeUnreachable { why, .. } => Refusal::new(Reason::DaemonUnreachable, self.to_string())
+                .because(why.clone())
+                .hint("ostler node ls", "shows which machines answer")
+                .hint("ssh HOST ostler version", "shows whether SSH gets there, and Ostler is there"),
             Error::NotStarted { log: said, .. } => {
                 let refusal = Refusal::new(Reason::DaemonUnreachable, self.to_string());
                 let refusal = if said.is_empty() { refusal } else { refusal.because(said.clone()) };

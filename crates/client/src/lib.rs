@@ -41,6 +41,7 @@ mod error;
 mod events;
 mod incoming;
 mod providers;
+mod relay;
 mod session_socket;
 mod sessions;
 mod socket;
@@ -65,6 +66,7 @@ pub use ostler_wire::{
         AddCampaign, AnswerApproval, CreateSession, GetUsage, ListEvents, Place, ResumeSession, SendMessage,
     },
 };
+pub use relay::{Way, serve as serve_relay};
 pub use session_socket::{Said, SessionSocket};
 pub use watch::{Watch, Watched};
 

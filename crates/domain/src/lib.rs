@@ -27,6 +27,7 @@ pub mod limit_end;
 pub mod limits;
 pub mod message;
 pub mod name;
+pub mod node;
 pub mod notice;
 pub mod policy;
 pub mod price;

@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         ["internal", "agent", ..] => ostler_agent::coder::run(&args[3..]),
         ["internal", "bridge", ..] => ostler_agent::bridge::run(&args[3..]),
         ["internal", "script"] => ostler_agent::script::run(),
+        ["internal", "relay"] => ostler_cli::relay(&program()),
         ["daemon", "run"] => daemon::main(daemon::Place::Foreground),
         ["daemon", "run", "--background"] => daemon::main(daemon::Place::Background),
         _ => ostler_cli::main(args.into_iter(), program()),

@@ -57,6 +57,7 @@ pub(super) const STEPS: &[Step] = &[
     Step { name: "clippy", about: "no warnings", run: clippy },
     Step { name: "docs", about: "the documentation builds without warnings", run: docs },
     Step { name: "doctests", about: "the examples in the documentation", run: doctests },
+    Step { name: "system", about: "what tests need of the system is installed", run: system },
     Step {
         name: "programs",
         about: "the real agent programs that tests drive are installed",
@@ -102,6 +103,24 @@ fn deny() -> Verdict {
         return Verdict::Skipped("cargo-deny is not installed".to_owned());
     }
     Verdict::of(&mut cargo(&["deny", "check", "licenses", "bans", "sources"]))
+}
+
+/// What tests need of the system beside cargo, and may install.
+fn system() -> Verdict {
+    let has_sshd = || {
+        ["/usr/sbin", "/usr/local/sbin", "/usr/bin"].iter().any(|dir| Path::new(dir).join("sshd").exists())
+    };
+    let apt = |words: &[&str]| {
+        answers(Command::new("apt-get").env("DEBIAN_FRONTEND", "noninteractive").args(words))
+    };
+    let install = ["install", "-y", "-qq", "--no-install-recommends", "openssh-server", "openssh-client"];
+    if !has_sshd() && !apt(&install) && apt(&["update", "-qq"]) {
+        apt(&install);
+    }
+    if has_sshd() {
+        return Verdict::Ok;
+    }
+    missing("sshd is not installed and cannot be, so no other machine is reached")
 }
 
 /// The version of buf that the protocol is checked with.

@@ -11,7 +11,7 @@ use ostler_domain::{
 use serde::Serialize;
 
 use crate::{
-    app::{App, absolute, campaign_operand, person_home},
+    app::{App, absolute, person_home},
     exit_code,
     failure::Failure,
     form::CampaignForm,
@@ -94,7 +94,7 @@ pub(crate) async fn run(app: &App, args: CampaignArgs) -> Result<u8, Failure> {
             return listing::run(app, Some(&client), &args, &list).await;
         }
         Verb::Show { who } => {
-            let campaign = client.campaign(&campaign_operand(&who)?).await?;
+            let campaign = client.campaign(&app.campaign_operand(&who)?).await?;
             if ui.is_json() {
                 ui.json(&CampaignForm::new(&campaign))?;
             } else {
@@ -120,7 +120,7 @@ pub(crate) async fn run(app: &App, args: CampaignArgs) -> Result<u8, Failure> {
         Verb::Set { who, settings } => {
             let settings = typed(settings)?;
             let are_rules = settings.iter().all(|setting| setting.starts_with("approve.rule"));
-            let campaign = client.set_campaign(&campaign_operand(&who)?, settings).await?;
+            let campaign = client.set_campaign(&app.campaign_operand(&who)?, settings).await?;
             if ui.is_json() {
                 ui.json(&CampaignForm::new(&campaign))?;
             } else {
@@ -133,7 +133,7 @@ pub(crate) async fn run(app: &App, args: CampaignArgs) -> Result<u8, Failure> {
             }
         }
         Verb::Rm { who } => {
-            let campaign = client.remove_campaign(&campaign_operand(&who)?).await?;
+            let campaign = client.remove_campaign(&app.campaign_operand(&who)?).await?;
             if ui.is_json() {
                 ui.json(&CampaignForm::new(&campaign))?;
             } else {

@@ -131,7 +131,7 @@ async fn show(app: &App, client: &Client, found: &[Session]) -> Result<(), Failu
     if !listing::is_table(app) {
         return found.iter().try_for_each(|session| ui.data(&Line::of(session.id.to_string())));
     }
-    let rows: Vec<_> = rows().collect();
+    let rows: Vec<_> = rows().map(|(session, campaign)| sessions::Shown::here(session, campaign)).collect();
     if rows.is_empty() {
         return Ok(());
     }

@@ -14,7 +14,7 @@ use ostler_domain::Refusal;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use crate::{
-    app::{App, absolute, campaign_operand},
+    app::{App, absolute},
     failure::Failure,
 };
 
@@ -42,7 +42,7 @@ pub(crate) async fn run(app: &App, args: ExecArgs) -> Result<u8, Failure> {
             .into());
     }
     let client = app.client().await?;
-    let document = prepare(&client, campaign(args.campaign)?, args.argv, args.unlisted).await?;
+    let document = prepare(&client, campaign(app, args.campaign)?, args.argv, args.unlisted).await?;
     let file = in_memory(&document)
         .map_err(|error| Refusal::internal(format!("the command's document cannot be kept: {error}")))?;
     app.ui.flush()?;
@@ -56,10 +56,10 @@ pub(crate) async fn run(app: &App, args: ExecArgs) -> Result<u8, Failure> {
 }
 
 /// The campaign that is meant: the one that was typed, or that of the environment, or the one around this directory.
-pub(super) fn campaign(typed: Option<String>) -> Result<String, Failure> {
+pub(super) fn campaign(app: &App, typed: Option<String>) -> Result<String, Failure> {
     let named = typed.or_else(|| std::env::var("OSTLER_CAMPAIGN").ok().filter(|name| !name.is_empty()));
     match named {
-        Some(typed) => campaign_operand(&typed),
+        Some(typed) => app.campaign_operand(&typed),
         None => absolute("."),
     }
 }

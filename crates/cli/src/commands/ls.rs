@@ -21,10 +21,11 @@ use crate::{
     filters::Filters,
     form::SessionForm,
     listing::{self, Found, List, ListArgs, Screen},
+    nodes::Where,
     screen::{
         money::Today,
         row,
-        sessions::{self, Beside, CampaignNames},
+        sessions::{self, Beside, CampaignNames, Shown},
     },
     words,
 };
@@ -33,11 +34,11 @@ use crate::{
 pub(crate) struct LsArgs {
     /// Ended ones too, the 50 newest if no limit is said
     #[arg(short, long)]
-    all: bool,
+    pub(super) all: bool,
     #[command(flatten)]
-    filters: Filters,
+    pub(super) filters: Filters,
     #[command(flatten)]
-    list: ListArgs,
+    pub(super) list: ListArgs,
     /// Go on where the last page ended (`next_cursor`)
     #[arg(long, help_heading = "List")]
     cursor: Option<u64>,
@@ -50,6 +51,9 @@ impl LsArgs {
 }
 
 pub(crate) async fn run(app: &App, args: LsArgs) -> Result<u8, Failure> {
+    if matches!(app.place()?, Where::Everywhere) {
+        return super::ls_nodes::run(app, args).await;
+    }
     let client = app.client().await?;
     let filter = args.filters.resolve(app, &client, args.all).await?;
     let list = Sessions {
@@ -112,7 +116,7 @@ impl List for Sessions<'_> {
             let remarks = sessions::empty(self.is_filtered, is_first);
             return Ok(Screen { remarks, ..Screen::default() });
         }
-        let rows: Vec<_> = found.rows.iter().map(|row| (&row.session, row.campaign.as_str())).collect();
+        let rows: Vec<_> = found.rows.iter().map(|row| Shown::here(&row.session, &row.campaign)).collect();
         let table = sessions::table(&rows, words::now());
         let (status, today) = tokio::join!(self.client.status(), today(self.app, self.client));
         let status = status.ok();

@@ -26,10 +26,12 @@ mod interrupt;
 mod kill;
 mod logs;
 mod ls;
+mod ls_nodes;
 mod man;
 mod many;
 mod message;
 mod model;
+mod node;
 mod pause;
 mod policy;
 mod price;
@@ -114,6 +116,8 @@ pub(crate) enum Command {
     Daemon(daemon::DaemonArgs),
     /// The daemon as a service of systemd: install, uninstall, status
     Service(service::ServiceArgs),
+    /// Other machines, reached by SSH: add, ls, show, rm
+    Node(node::NodeArgs),
     /// The store: check, reindex, backup
     Db(db::DbArgs),
     /// What takes the space on the disk: the record, tapes, homes
@@ -138,6 +142,48 @@ pub(crate) enum Command {
 impl Default for Command {
     fn default() -> Self {
         Command::Session(SessionCommand::Ls(ls::LsArgs::default()))
+    }
+}
+
+impl Command {
+    /// Whether it only asks a daemon, wherever that is. Others look at this machine's files and programs.
+    fn is_of_any_machine(&self) -> bool {
+        match self {
+            Command::Session(_)
+            | Command::SessionNoun(_)
+            | Command::Allow(_)
+            | Command::Deny(_)
+            | Command::Approval(_)
+            | Command::Message(_)
+            | Command::Halt(_)
+            | Command::Campaign(_)
+            | Command::Policy(_)
+            | Command::Cost(_)
+            | Command::Usage(_)
+            | Command::Events(_)
+            | Command::Watch(_)
+            | Command::Find(_)
+            | Command::Search(_) => true,
+            Command::Provider(args) => args.is_of_any_machine(),
+            Command::Demo(_)
+            | Command::Init(_)
+            | Command::Doctor(_)
+            | Command::Config(_)
+            | Command::Sandbox(_)
+            | Command::Price(_)
+            | Command::Exec(_)
+            | Command::Daemon(_)
+            | Command::Service(_)
+            | Command::Node(_)
+            | Command::Db(_)
+            | Command::Du(_)
+            | Command::Step(_)
+            | Command::Note(_)
+            | Command::Done(_)
+            | Command::Completion(_)
+            | Command::Man(_)
+            | Command::Version(_) => false,
+        }
     }
 }
 
@@ -192,6 +238,12 @@ pub(crate) fn run(app: &App, command: Command, verb: &str) -> Result<u8, Failure
     if let Some(socket) = SessionSocket::of_this_process() {
         return inside::run(app, &socket, command, verb);
     }
+    if let Some(node) = app.node().filter(|_| !command.is_of_any_machine()) {
+        let host = node.strip_prefix("ssh://").unwrap_or("HOST");
+        return Err(Refusal::invalid(format!("ostler {verb} works on this machine only"))
+            .hint(format!("ssh -t {host} ostler {verb} …"), "does it over there")
+            .into());
+    }
     match command {
         Command::Completion(args) => completion::run(app, &args),
         Command::Man(args) => man::run(app, &args),
@@ -227,6 +279,7 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Db(args) => db::run(app, args).await,
         Command::Du(args) => du::run(app, args).await,
         Command::Service(args) => service::run(app, args).await,
+        Command::Node(args) => node::run(app, args).await,
         Command::Search(args) => search::run(app, args).await,
         Command::Version(args) => version::run(app, &args),
         Command::Step(_) => Err(inside::outside("step")),

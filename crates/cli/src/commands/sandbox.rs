@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{attack, trace, trial, userns};
 use crate::{
-    app::{App, campaign_operand, person_home},
+    app::{App, person_home},
     exit_code,
     failure::Failure,
     form::CampaignForm,
@@ -77,7 +77,7 @@ pub(crate) async fn run(app: &App, args: SandboxArgs) -> Result<u8, Failure> {
 
 async fn show(app: &App, who: &str) -> Result<u8, Failure> {
     let client = app.client().await?;
-    let campaign = client.campaign(&campaign_operand(who)?).await?;
+    let campaign = client.campaign(&app.campaign_operand(who)?).await?;
     if app.ui.is_json() {
         app.ui.json(&CampaignForm::new(&campaign))?;
         return Ok(exit_code::OK);

@@ -12,7 +12,7 @@ use ostler_domain::{
 
 use super::daemon;
 use crate::{
-    app::{App, campaign_operand, person_home},
+    app::{App, person_home},
     exit_code,
     failure::Failure,
     form::{ApprovalForm, CampaignForm, MessageForm, SessionForm},
@@ -63,7 +63,7 @@ async fn find(app: &App, client: &Client, typed: &str) -> Result<Thing, Failure>
         || typed.starts_with("./")
         || typed.starts_with("../")
     {
-        return Ok(Thing::Campaign(Box::new(client.campaign(&campaign_operand(typed)?).await?)));
+        return Ok(Thing::Campaign(Box::new(client.campaign(&app.campaign_operand(typed)?).await?)));
     }
     if has_prefix(ApprovalId::PREFIX) {
         return Ok(Thing::Approval(client.approval(typed).await?));

@@ -71,7 +71,7 @@ fn form<'a>(campaign: &Campaign, kept: &'a Kept) -> TraceForm<'a> {
 /// `-o json` in a line of its own.
 pub(crate) async fn trace(app: &App, args: TraceArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
-    let who = exec::campaign(args.campaign)?;
+    let who = exec::campaign(app, args.campaign)?;
     let campaign = client.campaign(&who).await?;
     let document = exec::prepare(&client, who, args.argv.clone(), true).await?;
     let failed = |error: std::io::Error| {
@@ -106,7 +106,7 @@ pub(crate) async fn trace(app: &App, args: TraceArgs) -> Result<u8, Failure> {
 
 /// Says what would have let the campaign's last traced command through.
 pub(crate) async fn suggest(app: &App, who: Option<String>) -> Result<u8, Failure> {
-    let campaign = app.client().await?.campaign(&exec::campaign(who)?).await?;
+    let campaign = app.client().await?.campaign(&exec::campaign(app, who)?).await?;
     let found = fs::read(place(&app.home()?, campaign.id)).ok();
     let kept: Kept = found.and_then(|json| serde_json::from_slice(&json).ok()).ok_or_else(|| {
         Refusal::new(Reason::WrongState, format!("no command was traced in {} yet", campaign.name)).hint(

@@ -55,7 +55,8 @@ pub(super) async fn play(
     let now = words::now();
 
     command(stage, "ostler ls -a")?;
-    let listed: Vec<_> = rows.iter().map(|session| (session, campaign.name.as_str())).collect();
+    let listed: Vec<_> =
+        rows.iter().map(|session| sessions::Shown::here(session, campaign.name.as_str())).collect();
     sessions::table(&listed, now).lines(look).iter().try_for_each(|line| stage.line(line))?;
 
     command(stage, &format!("ostler show {}", dead.id.short()))?;

@@ -29,15 +29,35 @@ impl CampaignNames {
 
 /// What a row says is cut to this width before a column goes.
 const NOW_WIDTH: usize = 50;
+/// The column of machines, behind the sign and the id.
+const NODE_AT: usize = 2;
 
-/// The sessions, each with its campaign's name.
-pub(crate) fn table(rows: &[(&Session, &str)], now: Time) -> Table {
+/// A session, and what is shown with it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shown<'a> {
+    pub(crate) session: &'a Session,
+    pub(crate) campaign: &'a str,
+    /// The machine, where there are several.
+    pub(crate) node: Option<&'a str>,
+    /// When it was so, where that machine does not answer.
+    pub(crate) stale: Option<Time>,
+}
+
+impl<'a> Shown<'a> {
+    /// Of the machine that was asked.
+    pub(crate) fn here(session: &'a Session, campaign: &'a str) -> Self {
+        Self { session, campaign, node: None, stale: None }
+    }
+}
+
+/// The sessions as a table.
+pub(crate) fn table(rows: &[Shown<'_>], now: Time) -> Table {
     // Who runs unconfined is seen; where nobody does there is nothing to see.
-    let sandbox = match rows.iter().all(|(session, _)| session.sandbox == Sandbox::On) {
+    let sandbox = match rows.iter().all(|shown| shown.session.sandbox == Sandbox::On) {
         true => Column::new("SANDBOX").extra(),
         false => Column::new("SANDBOX"),
     };
-    let mut table = Table::new([
+    let mut columns = vec![
         Column::new(""),
         Column::new("ID"),
         Column::new("AGENT"),
@@ -54,15 +74,26 @@ pub(crate) fn table(rows: &[(&Session, &str)], now: Time) -> Table {
         Column::new("RESTARTS").right().extra(),
         Column::new("TICKET").extra(),
         Column::new("SESSION").extra(),
-    ]);
-    let ids: Vec<_> = rows.iter().map(|(session, _)| session.id).collect();
-    for ((session, campaign), short) in rows.iter().zip(row::short_ids(&ids)) {
-        table.row(cells(session, &short, campaign, now));
+    ];
+    // Who asks one machine knows which.
+    let has_nodes = rows.iter().any(|shown| shown.node.is_some());
+    if has_nodes {
+        columns.insert(NODE_AT, Column::new("NODE"));
+    }
+    let mut table = Table::new(columns);
+    let ids: Vec<_> = rows.iter().map(|shown| shown.session.id).collect();
+    for (shown, short) in rows.iter().zip(row::short_ids(&ids)) {
+        let mut cells = cells(shown, &short, now);
+        if has_nodes {
+            cells.insert(NODE_AT, Line::of(shown.node.unwrap_or_default()));
+        }
+        table.row(cells);
     }
     table
 }
 
-fn cells(session: &Session, short: &str, campaign: &str, now: Time) -> Vec<Line> {
+fn cells(shown: &Shown<'_>, short: &str, now: Time) -> Vec<Line> {
+    let Shown { session, campaign, stale, .. } = *shown;
     let (tone, sign) = row::sign(session);
     let none = || Line::new().faint("–");
     let if_any = |text: Option<&str>| text.map_or_else(none, Line::of);
@@ -74,7 +105,12 @@ fn cells(session: &Session, short: &str, campaign: &str, now: Time) -> Vec<Line>
         Line::of(&session.provider),
         Line::toned(tone, session.status.as_str()),
         Line::of(session.sandbox.as_str()),
-        row::now(session, now),
+        match stale {
+            Some(at) => Line::new()
+                .faint(format!("stale {} · ", words::age(now.since(at))))
+                .append(row::now(session, at)),
+            None => row::now(session, now),
+        },
         Line::of(words::age(session.ended_at.unwrap_or(now).since(session.created_at))),
         match session.usage.total() {
             0 => none(),
@@ -185,7 +221,7 @@ mod tests {
     };
 
     fn rows_of(sessions: &[Session]) -> Table {
-        table(&sessions.iter().map(|session| (session, "shop")).collect::<Vec<_>>(), NOW)
+        table(&sessions.iter().map(|session| Shown::here(session, "shop")).collect::<Vec<_>>(), NOW)
     }
 
     fn shown(look: &Look, wide: bool) -> String {

@@ -1,6 +1,7 @@
 //! The settings by name: what each takes, what holds where nobody sets it, and what was probably meant by a name that is none.
 
 use crate::{
+    node::Node,
     policy::PRESETS,
     provider::{ACP_PREFIX, BUILT_IN, Settings},
     text::{nearest, one_line},
@@ -87,6 +88,7 @@ pub const KEYS: &[Key] = &[
 const READ_ANEW: [&str; 4] = ["provider", "limits.sessions", "limits.free_memory", "limits.free_disk"];
 
 const PROVIDERS: &str = "providers";
+const NODES: &str = "nodes";
 const PRESETS_AT: [&str; 2] = ["network", "presets"];
 
 /// Where a setting stands in the file, and what it takes.
@@ -111,6 +113,14 @@ pub fn find(words: &[String]) -> Result<Place, UnknownKey> {
     let parts: Vec<&str> = words.iter().map(String::as_str).collect();
     let place = |kind, is_read_anew| Place { path: words.to_vec(), kind, is_read_anew };
     match parts.as_slice() {
+        [NODES, name, field] => match Node::name_fault(name) {
+            Some(why) => Err(UnknownKey { why, nearest: None }),
+            None if Node::KEYS.contains(field) => Ok(place(Kind::Text, true)),
+            None => Err(UnknownKey {
+                why: format!("the settings of a machine are {}", Node::KEYS.join(", ")),
+                nearest: nearest(field, Node::KEYS).map(|field| format!("{NODES}.{name}.{field}")),
+            }),
+        },
         [PROVIDERS, name, rest @ ..] => of_provider(name, rest).map(|kind| place(kind, true)),
         [section, presets, name] if [*section, *presets] == PRESETS_AT => {
             let names = || PRESETS.iter().filter_map(|preset| preset.name.strip_prefix('@'));
@@ -135,7 +145,11 @@ fn unknown(typed: &str) -> UnknownKey {
         |section: &str| KEYS.iter().map(|key| key.name).filter(|name| in_section(name, section)).collect();
     let of_section: Vec<&str> = below(typed);
     let why = match of_section.as_slice() {
-        [] if typed == PROVIDERS || typed == PRESETS_AT.join(".") || typed == PRESETS_AT[0] => {
+        [] if typed == PROVIDERS
+            || typed == NODES
+            || typed == PRESETS_AT.join(".")
+            || typed == PRESETS_AT[0] =>
+        {
             "it is a section: name a setting in it".to_owned()
         }
         [] => "ostler config show lists the settings".to_owned(),

@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, de::Error};
 use crate::{
     admission::MachineLimits,
     limits::{APPROVAL_WAITS, HOOK_TIME, IDLE_STOP},
+    node::Node,
     notice::{Hook, Occasion, SecretPlace, Webhook},
     policy::{self, IdleStop},
     provider::Settings,
@@ -28,6 +29,8 @@ pub struct Config {
     sandbox: SandboxSettings,
     network: NetworkSettings,
     providers: BTreeMap<String, Settings>,
+    /// Other machines, by the names that they have here.
+    nodes: BTreeMap<String, Node>,
     /// The provider of sessions that name none, in campaigns that name none.
     provider: Option<String>,
     /// How long an agent may live without a daemon; absent, for ever.
@@ -242,7 +245,9 @@ impl Config {
         let hook =
             hooks.find_map(|(n, hook)| Some(format!("hooks, number {}: {}", n + 1, hook.hook().fault()?)));
         let webhook = self.webhook.as_ref().and_then(|webhook| webhook.webhook().err());
-        provider.or(hook).or(webhook.map(|fault| format!("webhook: {fault}")))
+        let mut names = self.nodes.keys().filter_map(|name| Some((name, Node::name_fault(name)?)));
+        let node = names.next().map(|(name, fault)| format!("nodes.{name}: {fault}"));
+        provider.or(node).or(hook).or(webhook.map(|fault| format!("webhook: {fault}")))
     }
 
     pub fn hooks(&self) -> Vec<Hook> {
@@ -251,6 +256,10 @@ impl Config {
 
     pub fn webhook(&self) -> Option<Webhook> {
         self.webhook.as_ref().and_then(|webhook| webhook.webhook().ok())
+    }
+
+    pub fn nodes(&self) -> &BTreeMap<String, Node> {
+        &self.nodes
     }
 
     /// What is said of each provider, by its name.

@@ -29,6 +29,7 @@ mod many;
 mod model;
 mod money;
 mod network;
+mod nodes;
 mod notices;
 mod providers;
 mod service;

@@ -101,11 +101,20 @@ pub(crate) fn set_provider(
     name: &str,
     settings: impl Iterator<Item = (String, String)>,
 ) -> Result<(), Failure> {
+    set_section(app, &format!("providers.{name}"), settings)
+}
+
+/// Replaces a section, or adds it.
+pub(crate) fn set_section(
+    app: &App,
+    section: &str,
+    settings: impl Iterator<Item = (String, String)>,
+) -> Result<(), Failure> {
     let path = app.home()?.config_toml();
     let mut document = file::read(&path)?;
-    change::Wish::unset(&format!("providers.{name}"))?.make(&mut document)?;
+    change::Wish::unset(section)?.make(&mut document)?;
     for (key, value) in settings {
-        change::Wish::set(&format!("providers.{name}.{key}"), &value)?.make(&mut document)?;
+        change::Wish::set(&format!("{section}.{key}"), &value)?.make(&mut document)?;
     }
     Ok(file::keep(&path, &document)?)
 }
@@ -114,6 +123,11 @@ pub(crate) fn set_provider(
 pub(crate) fn current(app: &App) -> Result<Config, Failure> {
     let text = file::text(&app.home()?.config_toml())?;
     Ok(toml_edit::de::from_str(&text).unwrap_or_default())
+}
+
+/// Takes a section back.
+pub(crate) fn unset(app: &App, section: &str) -> Result<(), Failure> {
+    set_section(app, section, std::iter::empty())
 }
 
 /// Whether something is said about a provider.

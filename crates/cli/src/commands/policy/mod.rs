@@ -6,10 +6,7 @@ mod test;
 use clap::{Args, Subcommand};
 use ostler_client::{Campaign, Client};
 
-use crate::{
-    app::{App, campaign_operand},
-    failure::Failure,
-};
+use crate::{app::App, failure::Failure};
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicyArgs {
@@ -42,16 +39,16 @@ struct Where {
 }
 
 impl Where {
-    async fn campaign(&self, client: &Client) -> Result<Campaign, Failure> {
+    async fn campaign(&self, app: &App, client: &Client) -> Result<Campaign, Failure> {
         let who = self.campaign.as_deref().filter(|who| !who.is_empty()).unwrap_or(".");
-        Ok(client.campaign(&campaign_operand(who)?).await?)
+        Ok(client.campaign(&app.campaign_operand(who)?).await?)
     }
 }
 
 pub(crate) async fn run(app: &App, args: PolicyArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
     match args.verb {
-        Verb::Show { who } => show::run(app, &client.campaign(&campaign_operand(&who)?).await?),
+        Verb::Show { who } => show::run(app, &client.campaign(&app.campaign_operand(&who)?).await?),
         Verb::Test { about } => test::run(app, &client, about).await,
     }
 }

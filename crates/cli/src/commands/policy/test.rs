@@ -129,20 +129,20 @@ pub(super) async fn run(app: &App, client: &Client, about: About) -> Result<u8, 
     match about {
         About::Approval(args) => approval(app, client, args).await,
         About::Path(args) => {
-            let campaign = args.place.campaign(client).await?;
+            let campaign = args.place.campaign(app, client).await?;
             let path = absolute(&args.path)?;
             let explained = path_explained(app, client, &campaign, args.wish, &path).await?;
             say(app, &campaign, path, explained)
         }
         About::Net(args) => {
-            let campaign = args.place.campaign(client).await?;
+            let campaign = args.place.campaign(app, client).await?;
             let (host, port) = args.host;
             let presets = config::current(app)?.network_presets();
             let explained = question::net(&campaign.policy, campaign.name.as_str(), &presets, &host, port);
             say(app, &campaign, format!("{host}:{port}"), explained)
         }
         About::Command(args) => {
-            let campaign = args.place.campaign(client).await?;
+            let campaign = args.place.campaign(app, client).await?;
             let words: Vec<String> = args.argv.iter().map(|word| shell_word(word)).collect();
             let explained = command_explained(&campaign, &args.argv);
             say(app, &campaign, words.join(" "), explained)
@@ -151,7 +151,7 @@ pub(super) async fn run(app: &App, client: &Client, about: About) -> Result<u8, 
 }
 
 async fn approval(app: &App, client: &Client, args: ApprovalArgs) -> Result<u8, Failure> {
-    let campaign = args.place.campaign(client).await?;
+    let campaign = args.place.campaign(app, client).await?;
     let place = Place { root: &campaign.root.path, is_confined: !args.unconfined };
     let (tool, action) = wanted(args.wish, args.what);
     let judgement = judge(&campaign.policy, &place, &tool, &action);

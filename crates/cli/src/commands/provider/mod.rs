@@ -19,7 +19,7 @@ use serde::Serialize;
 use models::KnownModels;
 
 use crate::{
-    app::{App, campaign_operand},
+    app::App,
     exit_code,
     failure::Failure,
     listing::{self, Found, List, ListArgs, Screen},
@@ -80,6 +80,13 @@ struct TestForm {
     /// What went wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
+}
+
+impl ProviderArgs {
+    /// Whether only a daemon is asked, wherever that is.
+    pub(crate) fn is_of_any_machine(&self) -> bool {
+        matches!(self.verb, Verb::Ls(_) | Verb::Show { .. } | Verb::Test { .. })
+    }
 }
 
 pub(crate) async fn run(app: &App, args: ProviderArgs) -> Result<u8, Failure> {
@@ -207,7 +214,7 @@ async fn test(app: &App, client: &Client, status: Status, campaign: &str) -> Res
     let began = Instant::now();
     let wanted = CreateSession {
         ticket: Some(TRIAL_TICKET.to_owned()),
-        ..CreateSession::new(campaign_operand(campaign)?, &status.name)
+        ..CreateSession::new(app.campaign_operand(campaign)?, &status.name)
     };
     let created = client.create_session(wanted).await?;
     let id = created.id.to_string();

@@ -16,7 +16,7 @@ use ostler_domain::{
 };
 
 use crate::{
-    app::{App, absolute, campaign_operand, git_root, person_home},
+    app::{App, absolute, git_root, person_home},
     exit_code,
     failure::Failure,
     form::SessionForm,
@@ -170,7 +170,12 @@ fn request(app: &App, args: &RunArgs, campaign: &Campaign, prompt: Option<String
 /// The campaign to act in: the one named, or the one around the working directory.
 async fn campaign(app: &App, client: &Client, args: &RunArgs) -> Result<Campaign, Failure> {
     if let Some(who) = args.campaign.as_deref().filter(|who| !who.is_empty()) {
-        return Ok(client.campaign(&campaign_operand(who)?).await?);
+        return Ok(client.campaign(&app.campaign_operand(who)?).await?);
+    }
+    if let Some(node) = app.node() {
+        return Err(Refusal::invalid(format!("which campaign of {node} is meant?"))
+            .hint(format!("ostler campaign ls --node {node}"), "lists them; run takes one with -C NAME")
+            .into());
     }
     let here = absolute(".")?;
     let outside = match client.campaign(&here).await.map_err(Failure::from) {

@@ -1,0 +1,78 @@
+//! Which machine's daemon is asked: this one's, another's by SSH, or all of them.
+
+use std::{collections::BTreeMap, fs};
+
+use ostler_client::{Home, Way};
+use ostler_domain::{
+    Refusal,
+    config::Config,
+    node::{Address, Node},
+    text::{nearest, one_line},
+};
+
+use crate::failure::Failure;
+
+/// Takes the place of `ssh`, with what it is told first.
+const SSH_VARIABLE: &str = "OSTLER_SSH";
+
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Where {
+    #[default]
+    Here,
+    There(Box<Way>),
+    Everywhere,
+}
+
+/// The machines that have names.
+pub(crate) fn named(home: &Home) -> Result<BTreeMap<String, Node>, Failure> {
+    let path = home.config_toml();
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        Err(error) => return Err(Failure::usage(format!("{} cannot be read: {error}", path.display()))),
+    };
+    let config: Config = toml_edit::de::from_str(&text).map_err(|error| {
+        Refusal::invalid(format!("{} cannot be understood", path.display()))
+            .because(one_line(&error.to_string(), 400))
+            .hint("ostler config edit", "opens it")
+    })?;
+    Ok(config.nodes().clone())
+}
+
+/// The machine of a name or an address.
+pub(crate) fn find(home: &Home, typed: &str, batch: bool) -> Result<Where, Failure> {
+    if typed == Node::ALL {
+        return Ok(Where::Everywhere);
+    }
+    if typed == Node::HERE {
+        return Ok(Where::Here);
+    }
+    if typed.contains("://") {
+        let address = Address::parse(typed).map_err(|no| Failure::usage(no.to_string()))?;
+        let node = Node { address, program: None };
+        return Ok(Where::There(Box::new(way(typed, node, batch))));
+    }
+    let mut named = named(home)?;
+    match named.remove(typed) {
+        Some(node) => Ok(Where::There(Box::new(way(typed, node, batch)))),
+        None => Err(unknown(typed, &named).into()),
+    }
+}
+
+pub(crate) fn unknown(typed: &str, named: &BTreeMap<String, Node>) -> Refusal {
+    let refusal = Refusal::invalid(format!("there is no machine \"{}\"", one_line(typed, 64)));
+    let refusal = match nearest(typed, named.keys().map(String::as_str)) {
+        Some(meant) => refusal.hint(format!("--node {meant}"), "is one that exists"),
+        None => refusal,
+    };
+    refusal
+        .hint("ostler node add NAME ssh://HOST", "gives one a name")
+        .hint("ostler node ls", "lists those that have one")
+}
+
+pub(crate) fn way(name: &str, node: Node, batch: bool) -> Way {
+    let words = std::env::var(SSH_VARIABLE).unwrap_or_default();
+    let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+    let ssh = if words.is_empty() { vec!["ssh".to_owned()] } else { words };
+    Way { name: name.to_owned(), node, ssh, batch }
+}

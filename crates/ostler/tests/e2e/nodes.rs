@@ -1,0 +1,172 @@
+//! Another machine, reached by a real SSH on loopback: its daemon does what is asked from here.
+
+use std::{
+    fs,
+    net::TcpListener,
+    path::Path,
+    process::{Child, Command, Output, Stdio},
+};
+
+use ostler_testkit::{TestHome, scenario, wait};
+use serde_json::Value;
+
+use crate::OSTLER;
+
+/// A server of SSH that leads to one home.
+struct Sshd {
+    child: Child,
+    port: u16,
+    /// What the client is to be told.
+    client: String,
+}
+
+impl Sshd {
+    /// None where there is no such server on this machine.
+    fn start(home: &TestHome) -> Option<Sshd> {
+        let program = ["/usr/sbin/sshd", "/usr/local/sbin/sshd", "/usr/bin/sshd"].into_iter();
+        let Some(program) = program.map(Path::new).find(|path| path.exists()) else {
+            assert!(std::env::var_os("CI").is_none(), "sshd is missing");
+            eprintln!("skipped: nodes needs sshd");
+            return None;
+        };
+        let dir = home.path().join("ssh");
+        fs::create_dir(&dir).unwrap();
+        let at = |name: &str| dir.join(name).display().to_string();
+        for name in ["host", "user"] {
+            let mut keygen = Command::new("ssh-keygen");
+            keygen.args(["-q", "-t", "ed25519", "-N", "", "-f", &at(name)]);
+            assert!(keygen.status().unwrap().success());
+        }
+        fs::copy(at("user.pub"), at("authorized")).unwrap();
+        if rustix::process::geteuid().is_root() {
+            // Where it goes to have fewer rights; the system's own start would make it.
+            let _ = fs::create_dir("/run/sshd");
+        }
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let config = format!(
+            "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\nUsePAM no\n\
+             StrictModes no\nPasswordAuthentication no\nPermitRootLogin yes\nSetEnv OSTLER_HOME={}\n",
+            at("host"),
+            at("authorized"),
+            home.path().canonicalize().unwrap().join("home").display()
+        );
+        fs::write(at("sshd_config"), config).unwrap();
+        let client = format!(
+            "IdentityFile {}\nIdentitiesOnly yes\nUserKnownHostsFile /dev/null\nStrictHostKeyChecking no\n\
+             LogLevel ERROR\n",
+            at("user")
+        );
+        fs::write(at("ssh_config"), client).unwrap();
+        let child = Command::new(program)
+            .args(["-D", "-e", "-f", &at("sshd_config")])
+            .stdin(Stdio::null())
+            .stderr(fs::File::create(at("log")).unwrap())
+            .spawn()
+            .unwrap();
+        wait::until("sshd", wait::PATIENCE, || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+        Some(Sshd { child, port, client: at("ssh_config") })
+    }
+
+    fn run(&self, home: &TestHome, args: &[&str]) -> Output {
+        let ssh = format!("ssh -F {}", self.client);
+        home.command(args).env("OSTLER_SSH", ssh).stdin(Stdio::null()).output().unwrap()
+    }
+
+    fn json(&self, home: &TestHome, args: &[&str]) -> Value {
+        let output = self.run(home, args);
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+}
+
+impl Drop for Sshd {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn said(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+#[tokio::test]
+async fn another_machine_does_what_is_asked_from_here() {
+    let (near, far) = (TestHome::started(OSTLER).await, TestHome::new(OSTLER));
+    let Some(mut sshd) = Sshd::start(&far) else { return };
+    let address = format!("ssh://127.0.0.1:{}", sshd.port);
+    let empty = sshd.run(&near, &["node", "ls"]);
+    assert!(said(&empty).contains("ostler node add NAME ssh://HOST"), "{}", said(&empty));
+
+    // Nobody has started a daemon over there: whoever comes first does.
+    let added = sshd.run(&near, &["node", "add", "far", &address, "--program", OSTLER]);
+    assert!(added.status.success() && said(&added).contains("answers"), "{}", said(&added));
+    far.begin().await;
+
+    let ran =
+        sshd.run(&near, &["run", "--node", "far", "-C", "shop", "-p", "script", "--name", "there", "hello"]);
+    assert!(ran.status.success(), "{}", said(&ran));
+    assert!(!String::from_utf8_lossy(&ran.stdout).trim().is_empty(), "the answer comes back");
+    let here = near
+        .client()
+        .await
+        .sessions(&ostler_domain::query::SessionFilter::default(), ostler_domain::query::Page::of(10, None))
+        .await;
+    assert!(here.unwrap().rows.is_empty(), "nothing was started here");
+    let logs = sshd.run(&near, &["logs", "--node", "far", "there"]);
+    assert!(logs.status.success() && said(&logs).contains("hello"), "{}", said(&logs));
+
+    // One of each, in one list; and a change over there by its short name from here.
+    let sleeping = scenario::of(vec![serde_json::json!({"run": ["sleep", "300"]})]);
+    let started =
+        sshd.json(&near, &["run", "-d", "--node", "far", "-C", "shop", "-p", "script", "--json", &sleeping]);
+    let far_id = started["id"].as_str().unwrap().to_owned();
+    let client = near.client().await;
+    let near_id = near.session(&client, &sleeping).await.id.to_string();
+    let all = sshd.json(&near, &["ls", "--node", "all", "--json"]);
+    let nodes = |list: &Value| -> Vec<(String, String)> {
+        let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
+        let mut rows: Vec<_> = list["sessions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| (text(row, "node"), text(row, "id")))
+            .collect();
+        rows.sort();
+        rows
+    };
+    assert_eq!(nodes(&all), [("far".to_owned(), far_id.clone()), ("here".to_owned(), near_id.clone())]);
+    let table = said(&sshd.run(&near, &["ls", "--node", "all"]));
+    assert!(table.contains("NODE") && table.contains("far") && table.contains("here"), "{table}");
+
+    // What looks at files here is not asked of somebody else, and a path here is none there.
+    for (args, word) in [
+        (&["exec", "--node", "far", "--", "git", "status"][..], "works on this machine only"),
+        (&["run", "--node", "far", "hi"], "which campaign of far is meant"),
+        (&["ls", "--node", "far", "-C", "."], "is a path here"),
+        (&["ls", "--node", "far1"], "--node far"),
+        (&["show", "--node", "all", "x"], "one machine at a time"),
+    ] {
+        let refused = sshd.run(&near, args);
+        assert_eq!(refused.status.code(), Some(2), "{args:?}: {}", said(&refused));
+        assert!(said(&refused).contains(word), "{args:?}: {}", said(&refused));
+    }
+
+    // It does not answer any more: what it had last is shown, and said to be old.
+    sshd.child.kill().unwrap();
+    sshd.child.wait().unwrap();
+    let stale = sshd.json(&near, &["ls", "--node", "all", "--json"]);
+    assert_eq!(nodes(&stale), nodes(&all));
+    let row =
+        |node: &str| stale["sessions"].as_array().unwrap().iter().find(|row| row["node"] == node).unwrap();
+    assert!(row("far")["stale_since"].is_string() && row("here")["stale_since"].is_null(), "{stale}");
+    let table = said(&sshd.run(&near, &["ls", "--node", "all"]));
+    assert!(table.contains("stale") && table.contains("far does not answer"), "{table}");
+    let offline = sshd.run(&near, &["ls", "--node", "far"]);
+    assert_eq!(offline.status.code(), Some(7), "{}", said(&offline));
+    assert!(said(&offline).contains("Connection refused"), "{}", said(&offline));
+    let listed = sshd.json(&near, &["node", "ls", "--json"]);
+    assert_eq!(listed["nodes"][0]["state"], "offline");
+    assert!(sshd.run(&near, &["node", "rm", "far"]).status.success());
+    assert_eq!(sshd.json(&near, &["node", "ls", "--json"])["nodes"], serde_json::json!([]));
+}
