@@ -214,8 +214,8 @@ impl State {
                 self.cut_short = ended.stop_reason == StopReason::ProcessEnded;
                 self.turn_failure = ended.failure().map(str::to_owned);
                 self.failed_of_limit = ended.stop_reason == StopReason::Error && self.rate_limit.is_some();
-                // A turn that failed of a limit does not end the limit.
-                if ended.stop_reason != StopReason::Error {
+                // A turn that failed of a limit does not end the limit; nor does one that we end.
+                if ended.stop_reason != StopReason::Error && self.stop.is_none() {
                     self.rate_limit = None;
                 }
                 self.idle_since = at;

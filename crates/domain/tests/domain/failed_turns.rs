@@ -74,6 +74,18 @@ fn a_turn_that_failed_of_a_limit_needs_somebody_unless_it_goes_on_by_itself() {
 }
 
 #[test]
+fn a_limit_past_the_time_limit_is_in_the_obituary() {
+    let mut life = Life::plain();
+    life.working()
+        .report(Report::RateLimited { what: "too many requests".into(), until: None })
+        .input(Input::TimedOut)
+        .report(Report::TurnEnded { stop_reason: StopReason::Interrupted })
+        .exit(How::Exited { code: 0 });
+    let obituary = life.state.view().obituary.unwrap().sentence;
+    assert!(obituary.contains("passed while the model's server limited it"), "{obituary}");
+}
+
+#[test]
 fn a_turn_that_a_watchdog_ended_has_failed() {
     let mut life = Life::plain();
     life.working().report(Report::Retrying(AgentRetrying {

@@ -274,10 +274,10 @@ async fn what_cannot_call_its_model_is_refused_before_it_starts() {
     };
     let script = "[providers.script]\nbase_url = \"http://127.0.0.1:9\"\n";
     let file = format!("{script}api_key_file = \"{}\"\n", gone.display());
-    let words = refused(&file, &["run", "-d", "hello"]);
+    let words = refused(&file, &["run", "-d", "-p", "script", "hello"]);
     assert!(words.contains("PROVIDER_AUTH") && words.contains("gone cannot be read"), "{words}");
     let command = format!("{script}api_key_command = \"echo no luck >&2; exit 3\"\n");
-    let words = refused(&command, &["run", "-d", "hello"]);
+    let words = refused(&command, &["run", "-d", "-p", "script", "hello"]);
     assert!(words.contains("PROVIDER_AUTH") && words.contains("exit 3"), "{words}");
     let nameless = "[providers.openai-api]\nbase_url = \"http://127.0.0.1:9\"\n";
     let words = refused(nameless, &["run", "-d", "-p", "openai-api", "hello"]);

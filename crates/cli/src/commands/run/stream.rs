@@ -6,7 +6,7 @@ use std::time::Duration;
 use ostler_client::{AnswerApproval, Campaign, Client, Received, Session, Watched, query::EventFilter};
 use ostler_domain::{
     Event, Kind, Reason, Refusal, SessionId,
-    session::{Approve, Status},
+    session::{Approve, Outcome, Status},
 };
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -371,8 +371,9 @@ impl Stream<'_> {
 
     fn last_line(&self, session: &Session, keep: bool, code: u8) -> Line {
         let span = words::took(session.ended_at.unwrap_or_else(words::now).since(session.created_at));
-        let is_failure = session.outcome.is_some_and(|outcome| outcome.is_failure());
-        let turn_failed = self.story.turn_failed() && !is_failure;
+        // What ended the session, where it did not end as it should, says more than that its turn ended too.
+        let ended_well = matches!(session.outcome, None | Some(Outcome::Done | Outcome::Handoff));
+        let turn_failed = self.story.turn_failed() && ended_well;
         let outcome = match (session.outcome, keep) {
             _ if turn_failed && self.asked.is_none() => "turn failed",
             (Some(outcome), _) => outcome.as_str(),

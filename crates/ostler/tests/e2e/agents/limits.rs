@@ -1,7 +1,10 @@
 //! What a model's server may do to an agent: say nothing, fail for ever, want patience, refuse its key, have no room. And
 //! what an agent's own tool may do: never end.
 
-use std::time::{Duration, Instant};
+use std::{
+    process::Stdio,
+    time::{Duration, Instant},
+};
 
 use ostler_domain::{
     Event, Recorded, SessionId, Time,
@@ -11,7 +14,7 @@ use ostler_domain::{
 use ostler_testkit::wait;
 use serde_json::{Value, json};
 
-use super::stage::{Agent, Stage, completions};
+use super::stage::{Agent, Stage, completions, script};
 
 const SECOND: u64 = 1_000_000;
 
@@ -90,6 +93,30 @@ pub(super) async fn rate_limits(agent: Agent) {
     let limits = self::limits(&stage.events(session).await);
     assert!(limits.len() > known, "{limits:?}");
     assert!(limits[known..].iter().all(|(_, until)| until.is_none()), "nobody said: {limits:?}");
+}
+
+/// A limit that outlasts the time that a run has: it has an exit code of its own, and meanwhile its end is shown.
+pub(super) async fn limited_past_the_timeout(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let headers = json!({"x-ratelimit-reset-requests": "1h0m0s", "x-ratelimit-remaining-requests": "0"});
+    let prompt = script(&json!([{"status": 429, "headers": headers}]));
+    let mut args = vec!["run", "-p", stage.agent.provider, "--name", "patient", "--timeout", "6s"];
+    args.extend(stage.agent.model.iter().flat_map(|model| ["-m", *model]));
+    args.push(&prompt);
+    let waiting = stage.home.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let home = &stage.home;
+    let limited =
+        |view: &View| view.attention == Some(Attention::RateLimited) && view.limited_until.is_some();
+    wait::until("the session", wait::PATIENCE, || home.run(&["show", "patient"]).status.success());
+    home.reaches("patient", "the limit", limited).await;
+    for words in [&["ls"][..], &["show", "patient"]] {
+        let shown = String::from_utf8(home.run(words).stdout).unwrap();
+        assert!(shown.contains("rate_limited until ") && shown.contains("(reported)"), "{shown}");
+    }
+    let ended = tokio::task::spawn_blocking(|| waiting.wait_with_output()).await.unwrap().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(14), "{said}");
+    assert!(said.contains("while the model's server limited it"), "{said}");
 }
 
 /// A conversation that no longer fits is called that, whatever the server and the agent call it.

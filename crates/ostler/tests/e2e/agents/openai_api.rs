@@ -46,6 +46,11 @@ async fn the_agent_dies_and_is_resumed() {
 }
 
 #[tokio::test]
+async fn a_limit_past_the_time_limit_has_an_exit_code_of_its_own() {
+    limits::limited_past_the_timeout(agent()).await;
+}
+
+#[tokio::test]
 async fn the_agent_dies_in_a_turn_and_goes_on() {
     suite::agent_dies_in_a_turn(agent()).await;
 }
