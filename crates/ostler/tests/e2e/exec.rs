@@ -2,7 +2,7 @@
 
 use std::{
     io::Write,
-    process::{Child, Output, Stdio},
+    process::{Child, Command, Output, Stdio},
 };
 
 use ostler_testkit::{TestHome, process::Proc, wait};
@@ -158,6 +158,10 @@ pub(crate) struct OnTerminal {
 
 impl OnTerminal {
     pub(crate) fn start(home: &TestHome, args: &[&str]) -> OnTerminal {
+        OnTerminal::begin(home.command(args))
+    }
+
+    pub(crate) fn begin(mut command: Command) -> OnTerminal {
         use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let near = openpt(flags).unwrap();
@@ -166,7 +170,6 @@ impl OnTerminal {
         let far = ioctl_tiocgptpeer(&near, flags).unwrap();
         rustix::termios::tcsetwinsize(&near, size(40, 132)).unwrap();
         let stdio = || Stdio::from(far.try_clone().unwrap());
-        let mut command = home.command(args);
         let child = command
             .stdin(stdio())
             .stdout(stdio())
@@ -194,7 +197,7 @@ impl OnTerminal {
         });
     }
 
-    fn is_raw(&self) -> bool {
+    pub(crate) fn is_raw(&self) -> bool {
         let modes = rustix::termios::tcgetattr(&self.near).unwrap().local_modes;
         !modes.contains(rustix::termios::LocalModes::ICANON)
     }

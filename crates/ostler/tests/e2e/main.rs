@@ -32,6 +32,7 @@ mod network;
 mod nodes;
 mod notices;
 mod providers;
+mod screens;
 mod service;
 mod torture;
 mod versions;

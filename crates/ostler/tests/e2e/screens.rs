@@ -1,0 +1,136 @@
+//! What people see and type at a terminal.
+
+use std::fs;
+
+use ostler_testkit::{Proc, TestHome, scenario, wait};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::{OSTLER, exec::OnTerminal};
+
+fn shop() -> TestHome {
+    let home = TestHome::new(OSTLER);
+    assert!(home.run(&["campaign", "add", ".", "--name", "shop"]).status.success());
+    home
+}
+
+fn asking(home: &TestHome, name: &str) {
+    let asks = json!({"ask": {"tool": "run", "input": "cargo add governor"}});
+    let prompt = scenario::of(vec![asks, scenario::say("went on")]);
+    let run = home.run(&["run", "-p", "script", "-d", "--keep", "-q", "--name", name, &prompt]);
+    assert!(run.status.success(), "{run:?}");
+    wait::until("a question", wait::PATIENCE, || {
+        String::from_utf8_lossy(&home.run(&["approval", "-q"]).stdout).contains("apr_")
+    });
+}
+
+fn session(home: &TestHome, name: &str) -> Value {
+    serde_json::from_slice(&home.run(&["show", name, "-o", "json"]).stdout).unwrap()
+}
+
+#[test]
+fn who_attaches_answers_by_one_key_types_a_line_and_leaves() {
+    let home = shop();
+    asking(&home, "api");
+    let mut on = OnTerminal::start(&home, &["attach", "api"]);
+    on.until_shown("[a] once");
+    assert!(on.is_raw(), "keys come one by one");
+    // What was on its way when the question appeared is no answer.
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    on.type_in("a");
+    on.until_shown("allowed by");
+    on.until_shown("went on");
+    on.type_in("hello thx\u{7f}ere\r");
+    on.until_shown("You said: hello there");
+    Proc::of(on.child.id()).unwrap().signal(Signal::INT);
+    on.until_shown("api goes on");
+    assert_eq!(on.child.wait().unwrap().code(), Some(0));
+    assert!(!on.is_raw(), "the terminal is given back");
+    assert_eq!(session(&home, "api")["status"], "RUNNING");
+}
+
+#[test]
+fn a_reason_is_typed_whole_whatever_letters_it_begins_with() {
+    let home = shop();
+    asking(&home, "api");
+    let mut on = OnTerminal::start(&home, &["attach", "api"]);
+    on.until_shown("[m] deny and say why");
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    on.type_in("m");
+    on.until_shown("why not? >");
+    on.type_in("add a branch\r");
+    on.until_shown("run was denied. add a branch");
+    on.type_in("\u{4}");
+    assert_eq!(on.child.wait().unwrap().code(), Some(0), "Ctrl-D leaves too");
+}
+
+#[test]
+fn what_is_longer_than_the_screen_is_read_in_the_pager() {
+    let home = shop();
+    let read = home.path().join("read");
+    let on_terminal = |args: &[&str]| {
+        let mut command = home.command(args);
+        command.env("PAGER", format!("cat > {}", read.display()));
+        let mut on = OnTerminal::begin(command);
+        assert_eq!(on.child.wait().unwrap().code(), Some(0));
+    };
+    on_terminal(&["ls"]);
+    assert!(!read.exists(), "what fits is printed");
+    on_terminal(&["help"]);
+    let page = fs::read_to_string(&read).unwrap();
+    assert!(page.contains("EMERGENCY") && page.lines().count() > 40, "{page}");
+    let piped = home.command(&["help"]).env("PAGER", "false").output().unwrap();
+    assert!(piped.status.success() && piped.stdout.len() > 1_000, "a pipe has no pager");
+}
+
+#[test]
+fn a_list_is_drawn_anew_as_things_happen() {
+    let home = shop();
+    let mut on = OnTerminal::start(&home, &["ls", "-w"]);
+    on.until_shown("No sessions yet.");
+    asking(&home, "api");
+    on.until_shown("waiting_approval");
+    on.until_shown("1 needs you");
+    on.child.kill().unwrap();
+    on.child.wait().unwrap();
+}
+
+#[test]
+fn a_shell_is_offered_names_and_ids_and_no_daemon_is_started_for_it() {
+    let home = TestHome::new(OSTLER);
+    let offered = |words: &[&str]| {
+        let mut args = vec!["--"];
+        args.extend(words);
+        let output = home
+            .command(&args)
+            .env("COMPLETE", "bash")
+            .env("_CLAP_IFS", "\n")
+            .env("_CLAP_COMPLETE_INDEX", (words.len() - 1).to_string())
+            .output()
+            .unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(!offered(&["ostler", "show", ""]).contains("api"));
+    assert!(home.daemon_file().is_none(), "a key starts no daemon");
+    assert!(home.run(&["campaign", "add", ".", "--name", "shop"]).status.success());
+    asking(&home, "api");
+    assert!(offered(&["ostler", "show", ""]).lines().any(|word| word == "api"));
+    assert!(offered(&["ostler", "run", "-C", ""]).lines().any(|word| word == "shop"));
+    assert!(offered(&["ostler", "run", "-p", ""]).lines().any(|word| word == "script"));
+    let id = String::from_utf8(home.run(&["approval", "-q"]).stdout).unwrap();
+    let short = id.trim()[id.trim().len() - 5..].to_lowercase();
+    assert!(offered(&["ostler", "allow", ""]).lines().any(|word| word == short));
+}
+
+#[test]
+fn aliases_with_a_flag_in_them_do_what_they_stand_for() {
+    let home = shop();
+    assert!(home.run(&["run", "-p", "script", "-q", "--name", "done", "hello"]).status.success());
+    let listed = |args: &[&str]| String::from_utf8(home.run(args).stdout).unwrap();
+    assert_eq!(listed(&["find", "-q"]), listed(&["ls", "-a", "-q"]));
+    assert!(listed(&["find", "-q"]).starts_with("ses_") && listed(&["ls", "-q"]).is_empty());
+    let watched = listed(&["watch", "--after", "0", "--limit", "2", "-o", "jsonl"]);
+    assert_eq!(watched, listed(&["events", "-f", "--after", "0", "--limit", "2", "-o", "jsonl"]));
+    assert_eq!(watched.lines().count(), 2);
+}
