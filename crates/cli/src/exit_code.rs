@@ -27,10 +27,14 @@ pub const SESSION_FAILED: u8 = 10;
 pub const SESSION_BUDGET: u8 = 11;
 /// The session's time limit passed.
 pub const SESSION_TIMEOUT: u8 = 12;
+/// Something was denied, and that was to count.
+pub const DENIED: u8 = 13;
 /// The model's server limited the session past a time limit.
 pub const SESSION_LIMITED: u8 = 14;
 /// The session was stopped, killed or reset by someone else.
 pub const SESSION_STOPPED: u8 = 15;
+/// The check of the work failed.
+pub const CHECK_FAILED: u8 = 16;
 
 /// Interrupted (SIGINT).
 pub const INTERRUPTED: u8 = 130;

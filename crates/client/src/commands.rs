@@ -15,14 +15,16 @@ pub struct PrepareCommand {
     pub unlisted: bool,
     /// Where to run it, within the campaign.
     pub directory: Option<String>,
+    /// A session of the campaign, whose conversation's home it is to have.
+    pub session: Option<String>,
 }
 
 impl Client {
     /// Has a command allowed, or learns why it is not. Returns the document for `ostler internal command`, which runs it
     /// as a child of the caller.
     pub async fn prepare_command(&self, request: PrepareCommand) -> Result<String, Error> {
-        let PrepareCommand { campaign, argv, unlisted, directory } = request;
-        let request = pb::PrepareCommandRequest { campaign, argv, unlisted, directory };
+        let PrepareCommand { campaign, argv, unlisted, directory, session } = request;
+        let request = pb::PrepareCommandRequest { campaign, argv, unlisted, directory, session };
         let answer =
             self.ask(async |channel| Service::new(channel).prepare_command(request.clone()).await).await?;
         Ok(answer.document)

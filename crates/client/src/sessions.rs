@@ -65,8 +65,16 @@ impl Client {
 
     /// Ends a session in an orderly way, or `now`. Returns when it is asked; watch for `SESSION_STOPPED`.
     pub async fn stop_session(&self, who: &str, now: bool) -> Result<Session, Error> {
-        let request =
-            pb::StopSessionRequest { request_id: request_id().to_string(), who: who.to_owned(), now };
+        self.end(pb::StopSessionRequest { who: who.to_owned(), now, ..Default::default() }).await
+    }
+
+    /// Ends a session in an orderly way because its work is done.
+    pub async fn end_session(&self, who: &str) -> Result<Session, Error> {
+        self.end(pb::StopSessionRequest { who: who.to_owned(), done: true, ..Default::default() }).await
+    }
+
+    async fn end(&self, request: pb::StopSessionRequest) -> Result<Session, Error> {
+        let request = pb::StopSessionRequest { request_id: request_id().to_string(), ..request };
         let answer = self.ask(async |channel| service(channel).stop_session(request.clone()).await).await?;
         Ok(read(answer.session)?)
     }

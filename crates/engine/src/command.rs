@@ -32,6 +32,8 @@ pub struct WantedCommand {
     pub unlisted: bool,
     /// Where to run it, within the campaign; its root otherwise.
     pub directory: Option<String>,
+    /// A session of the campaign, whose conversation's home it is to have.
+    pub session: Option<String>,
 }
 
 impl Engine {
@@ -67,6 +69,16 @@ impl Engine {
         self.document(&wanted, &campaign).await
     }
 
+    /// Whose home the command has: one that all commands in the campaign share, or that of a session's conversation.
+    async fn home_of(&self, wanted: &WantedCommand, campaign: &Campaign) -> Result<String, Refusal> {
+        let Some(who) = &wanted.session else { return Ok(format!("exec-{}", campaign.id)) };
+        let session = self.session(who).await?;
+        if session.campaign != campaign.id {
+            return Err(Refusal::invalid(format!("session {} is of another campaign", session.id.short())));
+        }
+        Ok(session.conversation.to_string())
+    }
+
     async fn document(
         &self,
         wanted: &WantedCommand,
@@ -77,7 +89,7 @@ impl Engine {
             campaign.policy.net_mode.filter(|mode| *mode == NetMode::Host).unwrap_or(NetMode::None);
         let machine = self.shared.machine(campaign).await?;
         let Confined { confinement, mut environment } = machine
-            .confine(&campaign.policy, net_mode, &campaign.root, &format!("exec-{}", campaign.id))
+            .confine(&campaign.policy, net_mode, &campaign.root, &self.home_of(wanted, campaign).await?)
             .map_err(|not_started| Refusal::new(Reason::SandboxUnavailable, not_started.message))?;
         let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_str());
         let cwd = directory(wanted, campaign);

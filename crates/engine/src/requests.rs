@@ -138,6 +138,11 @@ impl Engine {
         self.ask(who, Request::Stop(if now { StopRule::Kill } else { StopRule::Stop }), change).await
     }
 
+    /// Ends a session in an orderly way because its work is done.
+    pub async fn end(&self, who: &str, change: Change) -> Result<View, Refusal> {
+        self.ask(who, Request::Stop(StopRule::TurnEnded), change).await
+    }
+
     pub async fn pause(&self, who: &str, change: Change) -> Result<View, Refusal> {
         self.ask(who, Request::Pause, change).await
     }

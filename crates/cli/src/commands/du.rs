@@ -101,7 +101,7 @@ fn tables(used: &DiskUse, names: &CampaignNames, look: &Look) -> Vec<Line> {
         Column::new("ID"),
         Column::new("AGENT").gives_way_to(24),
         Column::new("CAMPAIGN"),
-        Column::new(""),
+        Column::new("STATE"),
         Column::new("TAPE").right(),
         Column::new("HOME").right(),
     ]);

@@ -72,7 +72,7 @@ pub(super) async fn prepare(
     unlisted: bool,
 ) -> Result<String, Failure> {
     let directory = Some(if Path::new(&campaign).is_absolute() { campaign.clone() } else { absolute(".")? });
-    Ok(client.prepare_command(PrepareCommand { campaign, argv, unlisted, directory }).await?)
+    Ok(client.prepare_command(PrepareCommand { campaign, argv, unlisted, directory, session: None }).await?)
 }
 
 /// A document that nobody can change, and that stays open over the exec.

@@ -7,6 +7,7 @@ mod api;
 mod approvals;
 mod bad_input;
 mod calls;
+mod ci;
 mod claude;
 mod cli;
 mod clocks;

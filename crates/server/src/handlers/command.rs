@@ -15,8 +15,8 @@ impl CommandService for Served {
     ) -> Result<Response<pb::PrepareCommandResponse>, Status> {
         // Deciding twice gives the same and changes nothing, so it needs no request id.
         let change = change(&request, "")?;
-        let pb::PrepareCommandRequest { campaign, argv, unlisted, directory } = request.into_inner();
-        let wanted = WantedCommand { campaign, argv, unlisted, directory };
+        let pb::PrepareCommandRequest { campaign, argv, unlisted, directory, session } = request.into_inner();
+        let wanted = WantedCommand { campaign, argv, unlisted, directory, session };
         let document = self.engine.prepare_command(wanted, change).await.map_err(refused)?;
         let document =
             serde_json::to_string(&document).map_err(|error| Status::internal(error.to_string()))?;

@@ -91,7 +91,11 @@ impl SessionService for Served {
     ) -> Result<Response<pb::StopSessionResponse>, Status> {
         let change = change(&request, &request.get_ref().request_id)?;
         let wanted = request.into_inner();
-        let view = self.engine.stop(&wanted.who, wanted.now, change).await.map_err(refused)?;
+        let ended = match wanted.done {
+            true => self.engine.end(&wanted.who, change).await,
+            false => self.engine.stop(&wanted.who, wanted.now, change).await,
+        };
+        let view = ended.map_err(refused)?;
         answer!(StopSessionResponse, view)
     }
 

@@ -1,5 +1,7 @@
 //! `ostler run`: starts a session, streams its turn, prints the answer.
 
+mod changes;
+mod check;
 mod prompt;
 mod story;
 mod stream;
@@ -15,6 +17,7 @@ use ostler_domain::{
     session::{Approve, RestartPolicy},
 };
 
+use self::check::Check;
 use crate::{
     app::{App, absolute, git_root, person_home},
     exit_code,
@@ -64,6 +67,15 @@ pub(crate) struct RunArgs {
     /// How long the session may live: 30m
     #[arg(long, value_parser = parse::time_limit, value_name = "SPAN")]
     timeout: Option<Duration>,
+    /// A command that is run in the sandbox after the turn and says whether the work is good: "cargo test"
+    #[arg(long, value_name = "CMD", conflicts_with = "detach")]
+    check: Option<String>,
+    /// How often the agent is told that the check failed, and tries again
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "check")]
+    retries: u32,
+    /// Exit 13 when a question was answered no, or a rule did not allow something
+    #[arg(long, conflicts_with = "detach")]
+    fail_on_denied: bool,
     /// Whether a new session replaces it when it ends: never, on-failure, always
     #[arg(long, value_parser = restart_policy, default_value = "never", value_name = "WHEN")]
     restart: RestartPolicy,
@@ -111,13 +123,35 @@ pub(crate) async fn run(app: &App, args: RunArgs) -> Result<u8, Failure> {
             .hint("ostler run -d", "starts an agent that waits for messages")
             .into());
     }
+    if let Some(node) = app.node().filter(|_| args.check.is_some()) {
+        return Err(Refusal::invalid(format!(
+            "--check runs on this machine, and the work would be on {node}"
+        ))
+        .hint("ssh HOST ostler run --check CMD \"…\"", "runs both there")
+        .into());
+    }
     let client = app.client().await?;
     let campaign = campaign(app, &client, &args).await?;
     if !args.detach {
         refuse_while_halted(&client).await?;
     }
     let request = request(app, &args, &campaign, prompt);
-    let wanted = stream::Wanted { keep: args.keep, approve: request.approve, verbose: args.verbose };
+    let wanted = stream::Wanted {
+        keep: args.keep,
+        approve: request.approve,
+        verbose: args.verbose,
+        check: args.check.clone().map(|command| Check {
+            command,
+            retries: args.retries,
+            limit: args.timeout,
+        }),
+        fail_on_denied: args.fail_on_denied,
+        // Before the agent can have touched anything.
+        before: match app.ui.is_json() && !args.detach && app.node().is_none() {
+            true => changes::look(app, &client, &campaign).await,
+            false => None,
+        },
+    };
     let session = client.create_session(request).await?;
     app.touched(&session.id);
     if args.detach {
@@ -157,8 +191,9 @@ fn request(app: &App, args: &RunArgs, campaign: &Campaign, prompt: Option<String
             ApproveMode::Policy => Approve::Policy,
             ApproveMode::Ask => Approve::Ask,
         },
-        // Whoever detaches comes back to talk; whoever waits for the answer wants no process left behind it.
-        ends_with_turn: !args.keep && !args.detach,
+        // Whoever detaches comes back to talk; whoever waits for the answer wants no process left behind it, but where the
+        // work is checked the agent may have to hear of it.
+        ends_with_turn: !args.keep && !args.detach && args.check.is_none(),
         environment: args.env.iter().cloned().collect(),
         provider_config: args.config.iter().cloned().collect(),
         ticket: args.ticket.clone(),
@@ -187,7 +222,8 @@ async fn campaign(app: &App, client: &Client, args: &RunArgs) -> Result<Campaign
     let question = format!("{shown} is no campaign yet. May agents read and write there?");
     if args.here || input::agrees(&app.ui, &question) {
         let campaign = client.add_campaign(AddCampaign { path: root, name: None }).await?;
-        app.ui.remark(
+        // Also where only data is wanted: what agents may write from now on is not kept from anybody.
+        app.ui.say(
             &Line::of("campaign ")
                 .strong(campaign.name.as_str())
                 .plain(format!("  {shown}"))

@@ -8,6 +8,10 @@ use ostler_domain::{
 };
 use serde::Serialize;
 
+use super::{
+    changes::{Changes, FileForm},
+    check::CheckForm,
+};
 use crate::{exit_code, failure::of_outcome, screen::money::CostForm, signals::Asked};
 
 /// A run so far.
@@ -149,15 +153,37 @@ impl Story {
         }
     }
 
+    /// The exit code with what was asked of the work beside that: a check, and that nothing was denied.
+    pub(super) fn judged(&self, code: u8, passed: Option<bool>, fail_on_denied: bool) -> u8 {
+        match code {
+            exit_code::OK if passed == Some(false) => exit_code::CHECK_FAILED,
+            exit_code::OK if fail_on_denied && !self.denied.is_empty() => exit_code::DENIED,
+            code => code,
+        }
+    }
+
+    /// Whether a turn has ended, and no other was asked for since.
+    pub(super) fn is_at_rest(&self) -> bool {
+        // A turn that ended with its process is the end of the session, which follows.
+        !self.ended
+            && !self.is_followed
+            && self.last_turn.is_some_and(|reason| reason != StopReason::ProcessEnded)
+    }
+
+    /// Another turn was asked for.
+    pub(super) fn go_on(&mut self) {
+        (self.last_turn, self.failed) = (None, false);
+    }
+
     pub(super) fn turn_failed(&self) -> bool {
-        matches!(self.last_turn, Some(StopReason::Error | StopReason::Interrupted))
+        self.failed || matches!(self.last_turn, Some(StopReason::Error | StopReason::Interrupted))
     }
 
     /// The result, as programs read it.
-    pub(super) fn form<'a>(&'a self, session: &'a Session, exit: u8, is_line: bool) -> ResultForm<'a> {
+    pub(super) fn form<'a>(&'a self, session: &'a Session, exit: u8, beside: Beside) -> ResultForm<'a> {
         let until = session.ended_at.unwrap_or(session.updated_at);
         ResultForm {
-            kind: is_line.then_some("result"),
+            kind: beside.is_line.then_some("result"),
             schema: "ostler.run/1",
             session: session.id.to_string(),
             name: session.name.as_str(),
@@ -172,12 +198,25 @@ impl Story {
                 cost: CostForm::new(&session.cost),
                 source: if self.has_wire { "wire" } else { "report" },
             }),
+            files: beside.changes.as_ref().map(|changes| changes.files.clone()),
+            commits: beside.changes.map(|changes| changes.commits),
             denied: &self.denied,
+            check: beside.check,
             duration_ms: u64::try_from(until.since(session.created_at).as_millis()).unwrap_or(u64::MAX),
             obituary: session.obituary.as_ref().map(|obituary| obituary.sentence.as_str()),
             sandbox: session.sandbox.as_str(),
         }
     }
+}
+
+/// What a result says beside the session's own story.
+#[derive(Debug, Default)]
+pub(super) struct Beside {
+    /// It is the last of many lines.
+    pub(super) is_line: bool,
+    /// None where the campaign is no git repository.
+    pub(super) changes: Option<Changes>,
+    pub(super) check: Option<CheckForm>,
 }
 
 /// What a run cost, and who told of its tokens.
@@ -208,7 +247,11 @@ pub(super) struct ResultForm<'a> {
     usage: Usage,
     /// None where no model was called.
     cost: Option<RunCost>,
+    /// None where the campaign is no git repository.
+    files: Option<Vec<FileForm>>,
+    commits: Option<Vec<String>>,
     denied: &'a [DeniedForm],
+    check: Option<CheckForm>,
     duration_ms: u64,
     obituary: Option<&'a str>,
     sandbox: &'static str,
@@ -242,7 +285,7 @@ mod tests {
         story.take(&Event::AgentError(Text::from("400 no such model".to_owned())));
         story.take(&turn(StopReason::Error));
         let session = testing::fleet().remove(7);
-        let form = |exit| crate::output::to_json(&story.form(&session, exit, false));
+        let form = |exit| crate::output::to_json(&story.form(&session, exit, Beside::default()));
         assert!(form(10).contains(r#""last_turn":"error","error":"400 no such model""#), "{}", form(10));
         assert!(!form(0).contains("no such model"));
     }
@@ -316,6 +359,24 @@ mod tests {
     }
 
     #[test]
+    fn a_failed_check_and_denials_count_where_nothing_worse_happened() {
+        let mut story = Story::default();
+        assert_eq!(story.judged(0, None, true), 0);
+        assert_eq!(story.judged(0, Some(true), true), 0);
+        assert_eq!(story.judged(0, Some(false), false), 16);
+        assert_eq!(story.judged(12, Some(false), false), 12);
+        story.denied.push(DeniedForm {
+            kind: "network",
+            target: "x".to_owned(),
+            by: None,
+            rule: None,
+            grant: None,
+        });
+        assert_eq!((story.judged(0, None, true), story.judged(0, None, false)), (13, 0));
+        assert_eq!((story.judged(0, Some(false), true), story.judged(10, None, true)), (16, 10));
+    }
+
+    #[test]
     fn the_result_is_pinned() {
         let mut story = Story::default();
         let id = ApprovalId::new(NOW, 1);
@@ -336,8 +397,9 @@ mod tests {
         story.take(&Event::ApprovalAnswered(ApprovalAnswered { id, answer, by, message, rules }));
         story.take(&said("All 39 tests pass."));
         let session = testing::fleet().remove(7);
-        insta::assert_snapshot!(crate::output::to_json(&story.form(&session, 0, false)));
-        let line = crate::output::to_json(&story.form(&session, 0, true));
+        insta::assert_snapshot!(crate::output::to_json(&story.form(&session, 0, Beside::default())));
+        let beside = Beside { is_line: true, ..Beside::default() };
+        let line = crate::output::to_json(&story.form(&session, 0, beside));
         assert!(line.starts_with(r#"{"kind":"result","schema":"ostler.run/1""#), "{line}");
     }
 }

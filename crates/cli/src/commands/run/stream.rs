@@ -3,14 +3,23 @@
 
 use std::time::Duration;
 
-use ostler_client::{AnswerApproval, Campaign, Client, Received, Session, Watched, query::EventFilter};
+use ostler_client::{
+    AnswerApproval, Campaign, Client, Received, SendMessage, Session, Watched, query::EventFilter,
+};
 use ostler_domain::{
-    Event, Kind, Reason, Refusal, SessionId,
+    Event, Kind, Mode, Reason, Refusal, SessionId,
     session::{Approve, Outcome, Status},
+    text::one_line,
 };
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{super::answer, header, story::Story};
+use super::{
+    super::answer,
+    changes::{self, Snapshot},
+    check::{self, Check, Checks},
+    header,
+    story::{Beside, Story},
+};
 use crate::{
     app::App,
     exit_code,
@@ -57,6 +66,12 @@ struct Stream<'a> {
     has_started: bool,
     /// What it waits for, where that was said to who does not see it change.
     said_why: bool,
+    checks: Option<Checks>,
+    /// Nothing more is to be checked.
+    is_checked: bool,
+    fail_on_denied: bool,
+    campaign: &'a Campaign,
+    before: Option<Snapshot>,
 }
 
 /// What is followed, and how far.
@@ -66,6 +81,12 @@ pub(super) struct Wanted {
     pub(super) approve: Approve,
     /// With what the agent prints on its standard error.
     pub(super) verbose: bool,
+    /// What says whether the work is good.
+    pub(super) check: Option<Check>,
+    /// Whether what was denied makes it a failure.
+    pub(super) fail_on_denied: bool,
+    /// The repository before the agent came.
+    pub(super) before: Option<Snapshot>,
 }
 
 /// Follows a session until there is nothing more to wait for. Returns the exit code.
@@ -94,13 +115,22 @@ pub(super) async fn follow(
         menu: false,
         has_started: false,
         said_why: false,
+        checks: wanted.check.map(Checks::new),
+        is_checked: false,
+        fail_on_denied: wanted.fail_on_denied,
+        campaign,
+        before: wanted.before,
     };
     let mut signals = Signals::catch()?;
     let filter = EventFilter { session: Some(session.id), ..EventFilter::default() };
     let mut watch = client.watch(filter, Some(0)).await?;
     let mut seconds = interval(Duration::from_secs(1));
     seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while !stream.story.is_over(keep) {
+    while !stream.story.is_over(keep && stream.has_no_check_ahead()) {
+        if stream.story.is_at_rest() && !stream.has_no_check_ahead() && stream.asked.is_none() {
+            stream.check(keep, &mut signals).await?;
+            continue;
+        }
         let then = tokio::select! {
             item = watch.next() => match item {
                 Some(item) => stream.watched(item?)?,
@@ -223,6 +253,52 @@ impl Stream<'_> {
             self.client.stop_session(&id.to_string(), false).await?;
         }
         Ok(())
+    }
+
+    fn has_no_check_ahead(&self) -> bool {
+        self.checks.is_none() || self.is_checked
+    }
+
+    /// Checks the work, and has the agent go on where it is not good and may be told so.
+    async fn check(&mut self, keep: bool, signals: &mut Signals) -> Result<(), Failure> {
+        let id = self.session.id.to_string();
+        let told = if self.story.turn_failed() { None } else { self.check_once(signals).await? };
+        if self.asked.is_some() {
+            return Ok(());
+        }
+        // A session that has ended meanwhile is not woken for it.
+        let is_live = self.client.session(&id).await?.outcome.is_none();
+        if let Some(text) = told.filter(|_| is_live) {
+            self.story.go_on();
+            self.client.send_message(SendMessage { who: id, text, mode: Mode::Followup }).await?;
+            return Ok(());
+        }
+        self.is_checked = true;
+        if !keep && is_live {
+            self.client.end_session(&id).await?;
+        }
+        Ok(())
+    }
+
+    /// Runs the check once. Says what the agent is to be told, if it is to try again.
+    async fn check_once(&mut self, signals: &mut Signals) -> Result<Option<String>, Failure> {
+        let Some(checks) = &mut self.checks else { return Ok(None) };
+        let ui = &self.app.ui;
+        let (command, limit) = (checks.wanted.command.clone(), checks.wanted.limit);
+        let shown = Line::of("  check   ").plain(one_line(&command, 60));
+        ui.show_meanwhile(shown.clone());
+        let checked = tokio::select! {
+            checked = check::run(self.app, self.client, &self.session, &command, limit) => checked?,
+            asked = signals.next() => {
+                self.end(asked).await?;
+                return Ok(None);
+            }
+        };
+        let (tone, sign) = if checked.passed() { (Tone::Good, "✓") } else { (Tone::Bad, "✗") };
+        let code = checked.exit.map_or_else(|| "too slow".to_owned(), |code| code.to_string());
+        let line = shown.plain("   ").with(tone, format!("{sign} {code}"));
+        ui.remark(&line.faint(format!("   {}", words::took(checked.took))));
+        Ok(checks.take(checked))
     }
 
     fn show(&self, told: &Told) {
@@ -351,12 +427,21 @@ impl Stream<'_> {
         self.teller.rest().iter().for_each(|told| self.show(told));
         let session = self.client.session(&self.session.id.to_string()).await?;
         let code = self.story.exit_code(session.outcome, self.asked);
+        let passed = self.checks.as_ref().map(Checks::passed);
+        let code = self.story.judged(code, passed, self.fail_on_denied);
         if code != exit_code::OK {
             self.teller.last_errors().iter().for_each(|told| self.show(told));
         }
         match ui.format() {
-            Some(Format::Json) => ui.json(&self.story.form(&session, code, false))?,
-            Some(Format::Jsonl) => ui.json(&self.story.form(&session, code, true))?,
+            Some(format @ (Format::Json | Format::Jsonl)) => {
+                let changes = match &self.before {
+                    Some(before) => changes::since(self.app, self.client, self.campaign, before).await,
+                    None => None,
+                };
+                let check = self.checks.as_ref().map(Checks::form);
+                let beside = Beside { is_line: format == Format::Jsonl, changes, check };
+                ui.json(&self.story.form(&session, code, beside))?;
+            }
             _ => {
                 if let Some(answer) = self.story.answer() {
                     ui.text(answer)?;
@@ -376,6 +461,7 @@ impl Stream<'_> {
         let turn_failed = self.story.turn_failed() && ended_well;
         let outcome = match (session.outcome, keep) {
             _ if turn_failed && self.asked.is_none() => "turn failed",
+            _ if code == exit_code::CHECK_FAILED => "check failed",
             (Some(outcome), _) => outcome.as_str(),
             (None, true) => "turn ended, still live",
             (None, false) => "not ended",
