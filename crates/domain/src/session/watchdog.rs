@@ -28,6 +28,11 @@ impl Watchdog {
         !matches!(self, Watchdog::Retries)
     }
 
+    /// Whether what is logged counts too. Who starts may have nothing else to say for long; in a turn it is no work.
+    pub const fn heeds_log(self) -> bool {
+        matches!(self, Watchdog::Start)
+    }
+
     pub const fn as_str(self) -> &'static str {
         match self {
             Watchdog::Start => "start",

@@ -5,7 +5,7 @@ use ostler_domain::{
     admission::Standing,
     budget::WhenUsedUp,
     call::{Call, Reply},
-    event::{AskKind, By, StopReason},
+    event::{AskKind, By, Raw, StopReason},
     gateway::Allowance,
     session::{
         AgentRequest, Approve, Attention, Begin, CallUsage, Decision, Effect, ExitFacts, How, Input, Link,
@@ -266,6 +266,18 @@ fn the_watchdog_s_ladder_is_bounded() {
     assert_eq!(restarting.effects, [Effect::Stop(StopRule::StallWatchdog, By::ostler())]);
     restarting.exit(How::Signaled { signal: 9 });
     assert!(matches!(restarting.state.ended().unwrap().restart, Some(Restart::At(_))));
+}
+
+#[test]
+fn what_is_logged_ends_no_stall() {
+    let mut life = Life::plain();
+    life.working();
+    life.input(Input::Watchdog(Watchdog::FirstOutput));
+    life.report(Report::Stderr(Raw { at: 0, bytes: 9, text: "no method".into() }));
+    life.report(Report::Alive);
+    assert_eq!(life.attention(), Some(Attention::Stalled));
+    life.input(Input::Watchdog(Watchdog::FirstOutput));
+    assert_eq!(life.effects, [Effect::Tell(AgentRequest::Interrupt)]);
 }
 
 #[test]

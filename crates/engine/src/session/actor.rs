@@ -341,8 +341,8 @@ impl Actor {
             return false;
         }
         let now = self.shared.clock.now();
-        if harvest.output {
-            self.timers.progress(&now);
+        if harvest.output || harvest.logged {
+            self.timers.progress(harvest.output, &now);
         }
         let mut draft = Draft::default();
         let prices = self.shared.prices.current();

@@ -34,6 +34,8 @@ pub(crate) struct Harvest {
     pub(crate) taped_input: Option<u64>,
     /// Whether the agent itself said anything.
     pub(crate) output: bool,
+    /// It said something on standard error.
+    pub(crate) logged: bool,
     /// Whether anything was read at all.
     pub(crate) moved: bool,
 }
@@ -146,7 +148,8 @@ impl Intake {
 fn take(line: &Line<'_>, harvest: &mut Harvest) {
     let at = Time::from_micros(line.time_us);
     match line.stream {
-        Stream::Out | Stream::Err => harvest.output = true,
+        Stream::Out => harvest.output = true,
+        Stream::Err => harvest.logged = true,
         Stream::In => {
             if let Some(input) = &line.input {
                 harvest.taped_input = Some(input.input_no);

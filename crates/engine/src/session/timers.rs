@@ -37,9 +37,12 @@ pub(super) enum Due {
 }
 
 impl Timers {
-    /// Takes a sign of progress into account.
-    pub(super) fn progress(&mut self, now: &Now) {
-        if let Some(armed) = self.armed.as_mut().filter(|armed| armed.watchdog.heeds_output()) {
+    /// Takes a sign of progress into account: output, or only what was logged.
+    pub(super) fn progress(&mut self, is_output: bool, now: &Now) {
+        let heeds = |watchdog: Watchdog| {
+            if is_output { watchdog.heeds_output() } else { watchdog.heeds_log() }
+        };
+        if let Some(armed) = self.armed.as_mut().filter(|armed| heeds(armed.watchdog)) {
             armed.since = now.since_boot;
         }
     }

@@ -65,7 +65,9 @@ pub(super) fn recovers(draft: &Draft<'_>, report: &Report) -> bool {
             | Report::TurnStarted { .. }
             | Report::ApprovalAsked { .. }
     );
-    *report != Report::Alive && (stall.watchdog.heeds_output() || is_progress)
+    // Some agents log on standard error that they do not know what they were nudged with.
+    let is_sign_of_life = matches!(report, Report::Alive | Report::Stderr(_));
+    !is_sign_of_life && (stall.watchdog.heeds_output() || is_progress)
 }
 
 /// A turn that failed of a limit goes on when the limit has ended.

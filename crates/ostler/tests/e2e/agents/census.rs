@@ -35,7 +35,8 @@ pub(super) async fn nobody_is_left(agent: Agent) {
         let began = format!("begun-{session}");
         // A budget may end it before its tool runs.
         if how != "budget" {
-            wait::until("the command to run", Duration::from_secs(120), || stage.file(&began).is_some());
+            let what = format!("the command to run that {how} is to end");
+            wait::until(&what, Duration::from_secs(120), || stage.file(&began).is_some());
         }
         end(&stage, session, how);
         let view = stage.home.ended(&session.to_string()).await;
@@ -53,8 +54,8 @@ async fn begin(stage: &Stage, how: &str) -> SessionId {
     stage
         .begin_with(Approve::All, &steps(), |wanted| {
             if how == "timeout" {
-                // From when it is ready.
-                wanted.timeout = Some(Duration::from_secs(8));
+                // From when it is ready; some take long to run their first command on a busy machine.
+                wanted.timeout = Some(Duration::from_secs(25));
             }
             if how == "budget" {
                 let when_used_up = WhenUsedUp::Stop;

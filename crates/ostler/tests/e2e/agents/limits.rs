@@ -119,14 +119,30 @@ pub(super) async fn limited_past_the_timeout(agent: Agent) {
     assert!(said.contains("while the model's server limited it"), "{said}");
 }
 
+/// What a server says whose model has no room for the conversation.
+fn no_room() -> Value {
+    let message = "This model's maximum context length is 128000 tokens. However, your messages resulted in \
+        250000 tokens: prompt is too long";
+    json!({"type": "error", "error":
+        {"message": message, "type": "invalid_request_error", "code": "context_length_exceeded", "status": "INVALID_ARGUMENT"}})
+}
+
+/// An agent that makes a conversation smaller by itself goes on with its turn: nobody has to do anything.
+pub(super) async fn context_compacted(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let session = stage.begin(Approve::All, &json!([{"status": 400, "body": no_room()}])).await;
+    stage.turns(session, 1).await;
+    let seen = stage.model.seen();
+    assert!(seen.iter().any(|seen| seen.status == 400), "there was no room");
+    assert_eq!(seen.last().unwrap().status, 200, "and then there was");
+    let ended = |event: &Event| matches!(event, Event::TurnEnded(ended) if ended.stop_reason == StopReason::Completed);
+    stage.sees(session, "a turn that was completed", ended).await;
+}
+
 /// A conversation that no longer fits is called that, whatever the server and the agent call it.
 pub(super) async fn context_full(agent: Agent) {
     let stage = Stage::new(agent).await;
-    let message = "This model's maximum context length is 128000 tokens. However, your messages resulted in \
-        250000 tokens: prompt is too long";
-    let body = json!({"type": "error", "error":
-        {"message": message, "type": "invalid_request_error", "code": "context_length_exceeded", "status": "INVALID_ARGUMENT"}});
-    let session = stage.begin(Approve::All, &json!([{"status": 400, "body": body}])).await;
+    let session = stage.begin(Approve::All, &json!([{"status": 400, "body": no_room()}])).await;
     stage
         .sees(session, "an error that says what is full", |event| {
             matches!(event, Event::AgentError(error) if error.text.contains("no longer fits into the model's context"))

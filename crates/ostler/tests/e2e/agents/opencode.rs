@@ -1,9 +1,8 @@
-//! opencode, over the Agent Client Protocol: configuration alone, where its model is and what it is called. Not put to
-//! the test yet: a tool that hangs, a context that is full, and the census.
+//! opencode, over the Agent Client Protocol: configuration alone, where its model is and what it is called.
 
 use ostler_testkit::programs;
 
-use super::{limits, stage::Agent, suite};
+use super::{census, limits, stage::Agent, suite};
 
 fn agent(who: &str) -> Option<Agent> {
     let program = programs::find("opencode", who)?;
@@ -107,5 +106,26 @@ async fn a_silent_stream_is_interrupted() {
 async fn the_model_has_one_name_on_both_sides() {
     if let Some(agent) = agent("the_model_has_one_name_on_both_sides") {
         suite::audit(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_hangs_is_ended() {
+    if let Some(agent) = agent("a_tool_that_hangs_is_ended") {
+        limits::hung_tool(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_full_context_is_made_smaller_by_itself() {
+    if let Some(agent) = agent("a_full_context_is_made_smaller_by_itself") {
+        limits::context_compacted(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_left_after_any_end() {
+    if let Some(agent) = agent("nobody_is_left_after_any_end") {
+        census::nobody_is_left(agent).await;
     }
 }

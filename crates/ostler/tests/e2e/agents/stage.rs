@@ -129,8 +129,17 @@ impl Stage {
     /// Waits until something is recorded.
     pub(super) async fn sees(&self, session: SessionId, what: &str, is_it: impl Fn(&Event) -> bool) {
         let deadline = tokio::time::Instant::now() + PATIENCE;
-        while !self.events(session).await.iter().any(|recorded| is_it(&recorded.event)) {
-            assert!(tokio::time::Instant::now() < deadline, "waited too long for {what}");
+        loop {
+            let events = self.events(session).await;
+            if events.iter().any(|recorded| is_it(&recorded.event)) {
+                return;
+            }
+            let last: Vec<_> =
+                events.iter().rev().take(24).map(|recorded| (recorded.time, &recorded.event)).collect();
+            assert!(
+                tokio::time::Instant::now() < deadline,
+                "waited too long for {what}; last events: {last:#?}"
+            );
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
