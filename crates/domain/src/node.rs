@@ -28,15 +28,10 @@ impl Address {
             None => (None, rest),
         };
         let (host, port) = match place.strip_prefix('[').and_then(|inner| inner.split_once(']')) {
-            Some((host, rest)) => (
-                host,
-                rest.strip_prefix(':').map(str::to_owned).or(match rest {
-                    "" => None,
-                    _ => return Err(NoAddress),
-                }),
-            ),
+            Some((host, "")) => (host, None),
+            Some((host, rest)) => (host, Some(rest.strip_prefix(':').ok_or(NoAddress)?)),
             None => match place.split_once(':') {
-                Some((host, port)) => (host, Some(port.to_owned())),
+                Some((host, port)) => (host, Some(port)),
                 None => (place, None),
             },
         };

@@ -225,7 +225,7 @@ mod tests {
                 assert!(found(&format!("{section}.{field}")).is_ok(), "{section}.{field} is not in KEYS");
             }
         }
-        let elsewhere = ["providers", "network"];
+        let elsewhere = ["providers", "network", "nodes"];
         let top = fields("");
         for field in top.iter().filter(|field| !sections.contains(&field.as_str())) {
             assert!(found(field).is_ok() || elsewhere.contains(&field.as_str()), "{field} is not in KEYS");
@@ -234,6 +234,7 @@ mod tests {
             let key = if field == "env" { "env.A".to_owned() } else { field };
             assert!(found(&format!("providers.codex.{key}")).is_ok(), "{key}");
         }
+        assert!(Node::KEYS.iter().all(|key| found(&format!("nodes.far.{key}")).is_ok()));
     }
 
     #[test]
