@@ -230,6 +230,9 @@ mod tests {
         for field in top.iter().filter(|field| !sections.contains(&field.as_str())) {
             assert!(found(field).is_ok() || elsewhere.contains(&field.as_str()), "{field} is not in KEYS");
         }
+        for field in fields("nodes.build2") {
+            assert_eq!(found(&format!("nodes.build2.{field}")), Ok(Kind::Text), "{field}");
+        }
         for field in fields("providers.codex") {
             let key = if field == "env" { "env.A".to_owned() } else { field };
             assert!(found(&format!("providers.codex.{key}")).is_ok(), "{key}");

@@ -101,7 +101,7 @@ fn rows(document: &DocumentMut, variables: impl Iterator<Item = (String, String)
         }
     });
     let mut rows: Vec<Row> = known.collect();
-    for section in [&["network", "presets"][..], &["providers"]] {
+    for section in [&["network", "presets"][..], &["nodes"], &["providers"]] {
         let found = section.iter().try_fold(document.as_item(), |item, part| item.get(part));
         if let Some(item) = found {
             let path = section.iter().map(|part| (*part).to_owned()).collect();
