@@ -181,6 +181,9 @@ impl State {
             }
             Event::SessionRecovered(_) => self.stall = None,
             Event::WatchdogFired(fired) => {
+                if let (WatchdogRung::Interrupt, Some(turn)) = (fired.rung, &mut self.turn) {
+                    turn.interrupted_by = Some(fired.watchdog);
+                }
                 if let Some(stall) = &mut self.stall {
                     stall.rung = fired.rung;
                 }
@@ -203,6 +206,7 @@ impl State {
                     started: at,
                     said_something: false,
                     open_tools: Vec::new(),
+                    interrupted_by: None,
                 });
                 self.doing = None;
             }

@@ -13,6 +13,9 @@ pub struct OpenTurn {
     pub said_something: bool,
     /// Calls without a result, by their ids.
     pub open_tools: Vec<String>,
+    /// The watchdog that has it interrupted.
+    #[serde(default)]
+    pub interrupted_by: Option<Watchdog>,
 }
 
 /// A question that waits for a person.

@@ -95,6 +95,8 @@ fn a_turn_that_a_watchdog_ended_has_failed() {
         after_ms: None,
     }));
     life.input(Input::Watchdog(Watchdog::Retries)).input(Input::Watchdog(Watchdog::Retries));
+    // What it still says while it lets go is no recovery of this turn.
+    life.report(Report::Completion("so far".into()));
     life.report(Report::TurnEnded { stop_reason: StopReason::Interrupted });
     assert_eq!(life.attention(), Some(Attention::TurnFailed));
     assert_eq!(life.state.view().evidence, "interrupted by the retries watchdog: 503");

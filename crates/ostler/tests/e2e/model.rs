@@ -232,10 +232,16 @@ async fn a_budget_holds_with_no_daemon_and_the_held_call_goes_on_when_more_is_al
 async fn a_key_that_is_missing_keeps_a_session_from_starting_and_says_where_it_was_looked_for() {
     let model = Model::start();
     let Some(home) = home(&model).await else { return };
-    fs::remove_file(home.path().join("key")).unwrap();
     let client = home.client().await;
-    let session = home.session(&client, "hello").await;
-    let view = home.ended(&session.id.to_string()).await;
+    let session = home.session(&client, "hello").await.id.to_string();
+    home.reaches(&session, "its turn to end", |view| {
+        view.turns == 1 && view.attention == Some(Attention::Idle)
+    })
+    .await;
+    // It was there when the session was asked for, and is gone when it is started again.
+    fs::remove_file(home.path().join("key")).unwrap();
+    let next = client.restart_session(&session).await.unwrap();
+    let view = home.ended(&next.id.to_string()).await;
     assert_eq!(view.outcome, Some(Outcome::FailedStart), "{view:?}");
     assert!(format!("{view:?}").contains("the key of script is missing"), "{view:?}");
 }

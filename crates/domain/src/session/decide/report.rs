@@ -8,13 +8,12 @@ use crate::{
         Started, StopReason, TurnEnded, TurnStarted, UsageSource,
     },
     limits::TURN_FAILURE,
-    session::{Phase, Report, Stall, StopRule, WatchdogRung, open::Place},
+    session::{Phase, Report, StopRule, open::Place},
     text::one_line,
     time::Deadline,
 };
 
 pub(super) fn decide(draft: &mut Draft<'_>, report: Report) {
-    let stall = draft.state.stall().cloned();
     if refusal::recovers(draft, &report) {
         draft.record(Event::SessionRecovered(Recovered {}));
     }
@@ -23,7 +22,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, report: Report) {
     match report.redacted() {
         Report::Ready { provider_id, model } => ready(draft, provider_id, model),
         Report::TurnStarted { messages } => turn_started(draft, &messages),
-        Report::TurnEnded { stop_reason } => turn_ended(draft, stop_reason, stall.as_ref()),
+        Report::TurnEnded { stop_reason } => turn_ended(draft, stop_reason),
         Report::Bound { provider_id, model } => {
             let is_known = draft.state.bound_id() == Some(provider_id.as_str());
             if !is_known || (model.is_some() && model != draft.state.model) {
@@ -94,11 +93,11 @@ fn turn_started(draft: &mut Draft<'_>, messages: &[MessageId]) {
     draft.deliver();
 }
 
-fn turn_ended(draft: &mut Draft<'_>, stop_reason: StopReason, stall: Option<&Stall>) {
+fn turn_ended(draft: &mut Draft<'_>, stop_reason: StopReason) {
     let Some(turn) = draft.state.turn().map(|turn| turn.number) else { return };
     let open: Vec<ApprovalId> = draft.state.approvals().iter().map(|open| open.id).collect();
     approval::expire(draft, open);
-    let failure = failure(draft, stop_reason, stall);
+    let failure = failure(draft, stop_reason);
     let goes_on = failure.as_ref().and_then(|_| draft.state.goes_on_after(stop_reason));
     draft.record(Event::TurnEnded(TurnEnded { turn, stop_reason, failure, goes_on }));
     let answered: Vec<MessageId> = draft
@@ -116,13 +115,13 @@ fn turn_ended(draft: &mut Draft<'_>, stop_reason: StopReason, stall: Option<&Sta
 }
 
 /// Why a turn that ends so came to nothing, if it did.
-fn failure(draft: &Draft<'_>, stop_reason: StopReason, stall: Option<&Stall>) -> Option<String> {
+fn failure(draft: &Draft<'_>, stop_reason: StopReason) -> Option<String> {
     let said = draft.state.trouble.as_deref().map(|said| one_line(said, TURN_FAILURE));
-    match (stop_reason, stall) {
+    match (stop_reason, draft.state.turn().and_then(|turn| turn.interrupted_by)) {
         (StopReason::Error, _) => said,
         // Nobody asked for this but a watchdog.
-        (StopReason::Interrupted, Some(stall)) if stall.rung >= WatchdogRung::Interrupt => {
-            let took = format!("interrupted by the {} watchdog", stall.watchdog.as_str());
+        (StopReason::Interrupted, Some(watchdog)) => {
+            let took = format!("interrupted by the {} watchdog", watchdog.as_str());
             Some(said.map(|said| format!("{took}: {said}")).unwrap_or(took))
         }
         (StopReason::Completed | StopReason::Interrupted | StopReason::ProcessEnded, _) => None,
