@@ -2,8 +2,9 @@
 
 use std::{fs, process::Stdio, time::Duration};
 
-use ostler_client::{Client, CreateSession};
+use ostler_client::{Client, CreateSession, ListEvents, Place, Received, query::EventFilter};
 use ostler_domain::{
+    Kind,
     admission::Priority,
     query::{Page, Scope, SessionFilter},
     session::{Attention, Outcome, Status, StopRule, View},
@@ -177,14 +178,27 @@ async fn two_hundred_at_once_are_accepted_and_worked_off() {
     let unended = || SessionFilter { scope: Scope::NotEnded, ..SessionFilter::default() };
     loop {
         let rows = client.sessions(&unended(), Page::of(1_000, None)).await.unwrap().rows;
-        let running = rows.iter().filter(|view| view.status != Status::Created).count();
-        assert!(running <= SLOTS, "{running} run at once");
         if rows.is_empty() {
             break;
         }
         assert!(tokio::time::Instant::now() < deadline, "{} have not ended", rows.len());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+    // A list is read while others write; the log has the order.
+    let kinds = vec![Kind::SessionStarting, Kind::SessionStopped, Kind::SessionFailed];
+    let filter = EventFilter { kinds, ..EventFilter::default() };
+    let page = ListEvents { filter, from: Place::After(0), limit: 1_000 };
+    let (mut running, mut seen) = (0_usize, 0);
+    for received in client.events(&page).await.unwrap().events {
+        let Received::Known(recorded) = received else { continue };
+        match recorded.event.kind() {
+            Kind::SessionStarting => running += 1,
+            _ => running -= 1,
+        }
+        seen += 1;
+        assert!(running <= SLOTS, "{running} run at once");
+    }
+    assert_eq!(seen, MANY * 2);
     let done = SessionFilter { outcomes: vec![Outcome::Done], ..SessionFilter::default() };
     assert_eq!(count(done).await, MANY);
 }
