@@ -7,15 +7,13 @@ use std::{future::pending, sync::atomic::Ordering, time::Duration};
 
 use ostler_domain::{
     admission::Standing,
-    call::{CallLine, Reply},
     event::{By, Leftover},
-    gateway::Allowance,
     limits::SCAN_TIME,
     session::{self, ExitFacts, How, Input, Phase, Request, StopRequested, StopRule},
 };
 use ostler_tape::{
-    AskedStop, ExitFile, ExitRecord, FromKeeper, KeeperLock, ProcessName, ToKeeper, WrittenBy,
-    frame::{KeeperState, RefusedReason, Rung, RungAction},
+    AskedStop, ExitFile, ExitRecord, FromKeeper, KeeperLock, ProcessName, WrittenBy,
+    frame::{KeeperState, RefusedReason},
 };
 use tokio::time::Instant;
 
@@ -29,24 +27,24 @@ use crate::{
 const RETRY_FIRST: Duration = Duration::from_millis(5);
 const RETRY_LONGEST: Duration = Duration::from_secs(1);
 /// How much longer than its ladder a keeper may take to end its agent.
-const FORCE_AFTER: Duration = Duration::from_millis(700);
+pub(super) const FORCE_AFTER: Duration = Duration::from_millis(700);
 /// And how much longer than that, once nothing of it is left: its warden looks through all of the campaign for what it
 /// left behind, and who kills the keeper kills the warden.
-const FORCE_AFTER_GONE: Duration = SCAN_TIME.saturating_mul(3);
+pub(super) const FORCE_AFTER_GONE: Duration = SCAN_TIME.saturating_mul(3);
 /// Tries to start a keeper whose lock another one, just ending, still held.
 const LOCK_TRIES: u32 = 20;
 
 /// What is known of the keeper.
 #[derive(Default)]
 pub(super) struct Keeping {
-    link: Option<Link>,
-    state: Option<KeeperState>,
-    sent_input_no: u64,
+    pub(super) link: Option<Link>,
+    pub(super) state: Option<KeeperState>,
+    pub(super) sent_input_no: u64,
     retry: Option<(Instant, Duration)>,
     /// When a keeper that does not end its agent is ended itself.
-    force_at: Option<Instant>,
+    pub(super) force_at: Option<Instant>,
     /// A keeper is being started: nobody looks at the lock meanwhile.
-    starting: bool,
+    pub(super) starting: bool,
 }
 
 impl Keeping {
@@ -70,7 +68,7 @@ impl Keeping {
         }
     }
 
-    fn retry_later(&mut self) {
+    pub(super) fn retry_later(&mut self) {
         let pause = self.retry.map_or(RETRY_FIRST, |(_, pause)| (pause * 2).min(RETRY_LONGEST));
         self.retry = Some((Instant::now() + pause, pause));
     }
@@ -248,7 +246,7 @@ impl Actor {
         }
     }
 
-    fn lose_link(&mut self) {
+    pub(super) fn lose_link(&mut self) {
         self.keeping.link = None;
         self.handle.attached.store(false, Ordering::Release);
     }
@@ -278,87 +276,6 @@ impl Actor {
         }
         let context = self.shared.moment();
         self.decided(Input::Intake(intake), &context).await;
-    }
-
-    /// Sends what the keeper has not had.
-    pub(super) async fn send_outbox(&mut self) {
-        let Some(link) = &mut self.keeping.link else { return };
-        for row in &self.outbox {
-            if row.input_no <= self.keeping.sent_input_no {
-                continue;
-            }
-            let frame = ToKeeper::Input { input_no: row.input_no, tag: row.tag.clone() };
-            if link.send(&frame, &row.bytes).await.is_err() {
-                self.lose_link();
-                self.keeping.retry_later();
-                return;
-            }
-            self.keeping.sent_input_no = row.input_no;
-        }
-    }
-
-    pub(super) async fn freeze(&mut self, on: bool) {
-        self.tell_keeper(ToKeeper::Freeze { on }).await;
-    }
-
-    pub(super) async fn stop(&mut self, rule: StopRule, by: &By) {
-        let ladder = match rule.ladder() {
-            session::Ladder::Orderly => self.provider.stop_ladder(),
-            session::Ladder::AtOnce => vec![Rung { action: RungAction::Kill, wait_ms: 0 }],
-        };
-        let patience: u64 = ladder.iter().map(|rung| rung.wait_ms).sum();
-        let is_gone = self.keeping.state.as_ref().is_some_and(|state| state.gone);
-        let patience = Duration::from_millis(patience);
-        let force_after = if is_gone { FORCE_AFTER_GONE } else { patience + FORCE_AFTER };
-        self.keeping.force_at = Some(Instant::now() + force_after);
-        self.tell_keeper(ToKeeper::Stop { by: by.0.clone(), rule: word_of(rule), ladder }).await;
-    }
-
-    /// The keeper had its time and its agent still lives: it hangs or is stopped. Killed, it takes the tree along.
-    async fn force(&mut self) {
-        self.keeping.force_at = None;
-        if self.state.is_ended() || self.keeping.starting {
-            return;
-        }
-        tracing::warn!(session = %self.id, "the keeper does not end its agent; it is killed");
-        if let Err(error) = keeper::kill(&self.dir) {
-            tracing::warn!(session = %self.id, %error, "the keeper cannot be killed");
-        }
-        self.lose_link();
-        self.keeping.retry_later();
-    }
-
-    pub(super) async fn raise_tape_limit(&mut self, bytes: u64) {
-        self.tell_keeper(ToKeeper::Limits { tape_bytes: Some(bytes), allowance: None }).await;
-    }
-
-    /// Passes an answer to whoever called on the session socket. Nobody may be waiting for it any more.
-    pub(super) async fn answer(&mut self, call: u64, reply: Reply) {
-        let Ok(line) = serde_json::to_vec(&CallLine { call, reply }) else { return };
-        self.tell_keeper_with(ToKeeper::Answer { call }, &line).await;
-    }
-
-    pub(super) async fn allow(&mut self, allowance: Allowance) {
-        self.tell_keeper(ToKeeper::Limits { tape_bytes: None, allowance: Some(allowance) }).await;
-    }
-
-    /// Says something that is said again at the next connection, if it gets lost with this one.
-    pub(super) async fn tell_keeper(&mut self, verb: ToKeeper) {
-        self.tell_keeper_with(verb, b"").await;
-    }
-
-    async fn tell_keeper_with(&mut self, verb: ToKeeper, body: &[u8]) {
-        let Some(link) = &mut self.keeping.link else { return };
-        if link.send(&verb, body).await.is_err() {
-            self.lose_link();
-            self.keeping.retry_later();
-        }
-    }
-
-    /// Says goodbye: the keeper is not to start a daemon.
-    pub(super) async fn leave(&mut self) {
-        self.tell_keeper(ToKeeper::Bye {}).await;
-        self.lose_link();
     }
 
     /// Takes in the rest of a tape that nobody writes any more. False when it could not be recorded: then it is tried
@@ -498,11 +415,6 @@ fn facts(record: ExitRecord) -> ExitFacts {
         wish,
         rung: record.rung,
     }
-}
-
-/// A rule's word in frames and exit records.
-fn word_of(rule: StopRule) -> String {
-    serde_json::to_value(rule).ok().and_then(|rule| rule.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 fn rule_of(word: &str) -> Option<StopRule> {

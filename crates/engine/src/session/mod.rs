@@ -16,6 +16,7 @@ mod intake;
 mod keeping;
 mod settling;
 mod spending;
+mod telling;
 mod timers;
 
 pub(crate) use actor::{Actor, Command, Handle};
