@@ -15,6 +15,7 @@ fn agent(who: &str) -> Option<Agent> {
         reports_all: true,
         shows_output: true,
         process: "claude",
+        finds_itself: true,
     })
 }
 

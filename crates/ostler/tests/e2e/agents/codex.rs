@@ -20,6 +20,7 @@ fn agent(who: &str) -> Option<Agent> {
         reports_all: true,
         shows_output: true,
         process: "codex app-server",
+        finds_itself: true,
     })
 }
 

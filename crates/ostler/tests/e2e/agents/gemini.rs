@@ -15,6 +15,7 @@ fn agent(who: &str) -> Option<Agent> {
         reports_all: false,
         shows_output: false,
         process: "gemini.js --acp",
+        finds_itself: false,
     })
 }
 

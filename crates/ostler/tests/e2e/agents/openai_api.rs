@@ -12,6 +12,7 @@ fn agent() -> Agent {
         reports_all: true,
         shows_output: true,
         process: "internal agent",
+        finds_itself: true,
     }
 }
 

@@ -24,6 +24,7 @@ fn agent(who: &str) -> Option<Agent> {
         reports_all: true,
         shows_output: true,
         process: "openclaw",
+        finds_itself: true,
     })
 }
 

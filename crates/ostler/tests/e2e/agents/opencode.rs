@@ -15,6 +15,7 @@ fn agent(who: &str) -> Option<Agent> {
         reports_all: false,
         shows_output: true,
         process: "opencode acp",
+        finds_itself: true,
     })
 }
 

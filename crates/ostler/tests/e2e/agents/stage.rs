@@ -35,6 +35,8 @@ pub(super) struct Agent {
     pub(super) shows_output: bool,
     /// How the command line of its process begins, without directories.
     pub(super) process: &'static str,
+    /// Whether it always finds again what it has written down. Who does not is told by us what was said.
+    pub(super) finds_itself: bool,
 }
 
 pub(super) struct Stage {

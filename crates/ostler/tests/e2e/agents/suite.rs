@@ -173,7 +173,9 @@ pub(super) async fn agent_dies(agent: Agent) {
         Event::ContextReset(reset) => Some(reset.why.clone()),
         _ => None,
     });
-    assert_eq!(lost, None, "it did not lose its memory");
+    if stage.agent.finds_itself {
+        assert_eq!(lost, None, "it did not lose its memory");
+    }
     let asked = stage.model.seen().last().unwrap().body.to_string();
     assert!(asked.contains("The word is heron."), "the model is told what was said before");
 }
