@@ -95,7 +95,7 @@ async fn requests_that_make_no_sense_are_refused_by_field() {
             .await
             .unwrap_err(),
         sessions
-            .create_session(pb::CreateSessionRequest { provider: String::new(), ..create("", "x") })
+            .create_session(pb::CreateSessionRequest { name: Some("a/b".to_owned()), ..create("", "x") })
             .await
             .unwrap_err(),
     ] {
