@@ -53,7 +53,14 @@ impl Shared {
                 let seed = self.seed(created.conversation, interrupted.as_deref()).await?;
                 Ok(Begin::Reseed { why, seed })
             }
-            (None, Some(_)) => Ok(Begin::Resume { provider_id, interrupted }),
+            (None, Some(_)) => {
+                // Where nobody can look for its record, only the provider can say that it is gone.
+                let seed = match provider.memory(&provider_id) {
+                    Some(_) => String::new(),
+                    None => self.seed(created.conversation, interrupted.as_deref()).await?,
+                };
+                Ok(Begin::Resume { provider_id, interrupted, seed })
+            }
             // No turn was run: what was to be gone on with, or branched off, still is.
             (None, None) => Ok(created.begin.clone()),
         }

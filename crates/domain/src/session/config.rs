@@ -52,6 +52,10 @@ pub enum Begin {
         /// What the agent is told first: that it was interrupted, where it was.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         interrupted: Option<String>,
+        /// What it is told instead, should the provider not find that dialogue: what had been said. Empty where that is
+        /// known before.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        seed: String,
     },
     /// Goes on with a copy of it, under an id of its own; told what had been said, should there be none to copy.
     Fork {

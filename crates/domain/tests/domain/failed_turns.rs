@@ -23,7 +23,11 @@ fn who_goes_on_with_a_turn_that_was_cut_short_is_told_so() {
         interrupted.as_deref().unwrap().starts_with("You were interrupted in the middle"),
         "{interrupted:?}"
     );
-    let begin = Begin::Resume { provider_id: "thread-1".into(), interrupted: interrupted.clone() };
+    let begin = Begin::Resume {
+        provider_id: "thread-1".into(),
+        interrupted: interrupted.clone(),
+        seed: String::new(),
+    };
     let next = Created { begin, ..created(RestartPolicy::Never, Approve::Ask, false, None) };
     let events = create(next, vec![(message(0), None)], &By("ann".into()));
     let mut life = Life::plain();

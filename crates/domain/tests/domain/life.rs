@@ -452,3 +452,25 @@ fn an_agent_that_lost_its_memory_is_told_what_was_said() {
         .request(Request::Prompt(message(1)));
     assert_eq!(life.effects, [Effect::Tell(AgentRequest::Prompt(message(1)))]);
 }
+
+#[test]
+fn an_agent_whose_provider_finds_nothing_is_told_what_was_said() {
+    let told = |reports: Vec<Report>| {
+        let mut resumed = created(RestartPolicy::Never, Approve::Ask, false, None);
+        let (interrupted, seed) = (Some("You were interrupted.".into()), "You had said: hello.".into());
+        resumed.begin = Begin::Resume { provider_id: "thread-1".into(), interrupted, seed };
+        let events = create(resumed, vec![(message(0), None)], &By("ann".into()));
+        let state = State::replay(events.iter().map(|event| (time(0), event))).unwrap();
+        let mut life = Life { state, kinds: vec![], effects: vec![], step: 0 };
+        life.request(Request::Start);
+        reports.into_iter().for_each(|report| drop(life.report(report)));
+        match &life.effects[..] {
+            [Effect::Tell(AgentRequest::Prompt(said))] => said.text.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let ready = || Report::Ready { provider_id: None, model: None };
+    assert_eq!(told(vec![ready()]), "You were interrupted.\n\nmessage 0");
+    let lost = Report::ContextReset { why: "no such session".into() };
+    assert_eq!(told(vec![lost, ready()]), "You had said: hello.\n\nmessage 0");
+}

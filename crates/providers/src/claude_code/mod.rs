@@ -269,7 +269,8 @@ mod tests {
             "{fresh}"
         );
         assert!(fresh.ends_with("--permission-prompt-tool stdio --effort high --debug"), "{fresh}");
-        let resumed = words(Begin::Resume { provider_id: id(), interrupted: None }, Approve::Ask);
+        let resumed =
+            words(Begin::Resume { provider_id: id(), interrupted: None, seed: String::new() }, Approve::Ask);
         assert!(resumed.contains("--resume 5e55") && !resumed.contains("--session-id"), "{resumed}");
         let forked = words(Begin::Fork { provider_id: id(), seed: String::new() }, Approve::Ask);
         assert!(

@@ -57,7 +57,8 @@ fn update(update: &Value) -> Value {
 
 #[test]
 fn a_conversation_that_the_agent_lost_begins_anew_and_says_so() {
-    let mut scene = Scene::open(Begin::Resume { provider_id: "gone".into(), interrupted: None });
+    let mut scene =
+        Scene::open(Begin::Resume { provider_id: "gone".into(), interrupted: None, seed: String::new() });
     let asked = scene.said(&json!({"id": "open", "result": able()}));
     assert_eq!(asked[0]["method"], "session/load");
     assert_eq!(asked[0]["params"]["sessionId"], "gone");

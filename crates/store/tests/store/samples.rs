@@ -115,6 +115,7 @@ pub(crate) fn created(n: u64) -> Created {
         begin: Begin::Resume {
             provider_id: format!("thread-{n}"),
             interrupted: Some("You were interrupted.".to_owned()),
+            seed: String::new(),
         },
     }
 }

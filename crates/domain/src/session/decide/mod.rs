@@ -157,7 +157,9 @@ impl Draft<'_> {
         let is_lost = self.state.lost_context().is_some();
         let first = match &self.state.created().begin {
             _ if self.state.turns > 0 => None,
-            Begin::Reseed { seed, .. } | Begin::Fork { seed, .. } if is_lost && !seed.is_empty() => {
+            Begin::Reseed { seed, .. } | Begin::Fork { seed, .. } | Begin::Resume { seed, .. }
+                if is_lost && !seed.is_empty() =>
+            {
                 Some(seed)
             }
             Begin::Resume { interrupted, .. } => interrupted.as_ref(),
