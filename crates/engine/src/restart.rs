@@ -63,6 +63,7 @@ impl Engine {
         if let Some(halt) = self.halted() {
             return Err(halt.refusal());
         }
+        self.shared.check_key_of(&view, &change.keys).await?;
         // The end of the old session hands them to the new one.
         self.shared.bring_keys(view.id, &view.provider, &change.keys)?;
         let mut published = self.shared.store.published();
@@ -138,6 +139,7 @@ pub(crate) async fn after(
     let state = loaded
         .map(|loaded| loaded.state)
         .ok_or_else(|| Refusal::internal(format!("session {} cannot be read", old.id)))?;
+    engine.shared.check_key_of(old, &change.keys).await?;
     let campaign = engine.campaign(&state.created().campaign.to_string()).await?;
     engine.shared.check_campaign_budget(&campaign, state.created().config.billing).await?;
     // A person's word ends a quarantine: the count begins anew.

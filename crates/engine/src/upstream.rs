@@ -13,11 +13,12 @@ use ostler_domain::{
     gateway::{KeyScheme, ModelOrder, Upstream},
     limits::GATEWAY_PORT,
     provider::{CallerKeys, KeySource, Settings},
+    session::View,
 };
 use ostler_providers::{ModelAccess, Provider};
 use tokio::{io::AsyncReadExt, process::Command, time::timeout};
 
-use crate::{keeper::NotStarted, launch::in_words};
+use crate::{keeper::NotStarted, launch::in_words, shared::Shared};
 
 /// Longest key; tokens of single sign-on have some kilobytes.
 const KEY_BYTES: u64 = 64 * 1024;
@@ -99,6 +100,17 @@ pub(crate) async fn check_key(
     let Some(source) = settings.key_source() else { return Ok(()) };
     let found = key(&source, |name| keys.get(name).cloned()).await;
     found.map(drop).map_err(|why| no_key(provider.name(), why))
+}
+
+impl Shared {
+    /// Refuses to go on with a session whose key neither the caller brings nor the session has: it could only fail.
+    pub(crate) async fn check_key_of(&self, session: &View, keys: &CallerKeys) -> Result<(), Refusal> {
+        let settings = self.options.providers.of(&session.provider)?;
+        let Some(source) = settings.key_source() else { return Ok(()) };
+        let brought = |name: &str| keys.get(name).cloned().or_else(|| self.keys.of(session.id, name));
+        let found = key(&source, brought).await;
+        found.map(drop).map_err(|why| no_key(&session.provider, why))
+    }
 }
 
 /// The variable that is to have the key, where neither the caller nor this daemon has it.

@@ -85,6 +85,14 @@ pub(crate) async fn run(app: &App, args: SendArgs) -> Result<u8, Failure> {
         app.ui.remark(&not_steered(&sent.session));
     }
     let mut course = Course::new(&sent);
+    if sent.session.attention == Some(Attention::BudgetHold) {
+        app.ui.remark(&held(&sent.session));
+        if args.wait {
+            // It hears nothing until somebody allows more: whoever waits would wait for that.
+            receipt(app, &sent, &course, None)?;
+            return Ok(exit_code::SESSION_BUDGET);
+        }
+    }
     if args.wait {
         let until = args.timeout.map(|limit| Instant::now() + limit);
         let answered = course.follow(&mut watch, until, |course| course.is_over()).await?;
@@ -229,6 +237,13 @@ fn woke(before: &Session, after: &Session) -> Line {
     Line::of(format!("{} ended ({outcome}{ago}): started session ", before.id.short()))
         .with(Tone::Accent, after.id.short())
         .plain(" in the same conversation")
+}
+
+/// Why an agent does not hear what it was told.
+fn held(session: &Session) -> Line {
+    let short = session.id.short();
+    Line::toned(Tone::Warn, format!("{short} is held at its budget, and hears this when it goes on: "))
+        .append(Line::toned(Tone::Accent, format!("ostler resume {short} --budget AMOUNT")))
 }
 
 /// What happens to words for a turn where the agent cannot be told anything within one.

@@ -83,3 +83,20 @@ fn a_provider_that_is_configured_is_not_overwritten_by_the_way() {
     assert!(add(&["--replace"]).status.success());
     assert_eq!(model().status.code(), Some(2), "nothing of the first is left");
 }
+
+#[test]
+fn a_draft_undoes_nothing_that_was_set_since() {
+    let home = TestHome::new(OSTLER);
+    let draft = home.home.config_toml().with_extension("toml.draft");
+    assert_eq!(edit(&home, "false").status.code(), Some(2));
+    assert!(!draft.exists(), "nothing was written");
+    assert!(!edit(&home, "sh -c 'echo nonsense >> \"$0\"'").status.success());
+    assert!(draft.exists());
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    assert!(home.run(&["config", "set", "idle_stop", "7m"]).status.success());
+    let output = edit(&home, "true");
+    assert!(output.status.success(), "{output:?}");
+    let text = std::fs::read_to_string(home.home.config_toml()).unwrap();
+    assert!(text.contains("idle_stop = \"7m\"") && !text.contains("nonsense"), "{text}");
+    assert!(draft.with_extension("draft.old").exists(), "and what was written is not thrown away");
+}

@@ -12,7 +12,7 @@ use std::{
 
 use ostler_client::CreateSession;
 use ostler_domain::{
-    Budget, Event, Recorded, SessionId, Usage,
+    Budget, Event, Reason, Recorded, SessionId, Usage,
     event::{UsageRecorded, UsageSource},
     session::{Attention, Outcome, Phase},
 };
@@ -229,7 +229,7 @@ async fn a_budget_holds_with_no_daemon_and_the_held_call_goes_on_when_more_is_al
 }
 
 #[tokio::test]
-async fn a_key_that_is_missing_keeps_a_session_from_starting_and_says_where_it_was_looked_for() {
+async fn a_session_whose_key_is_gone_is_not_ended_to_go_on_without_it() {
     let model = Model::start();
     let Some(home) = home(&model).await else { return };
     let client = home.client().await;
@@ -238,12 +238,20 @@ async fn a_key_that_is_missing_keeps_a_session_from_starting_and_says_where_it_w
         view.turns == 1 && view.attention == Some(Attention::Idle)
     })
     .await;
-    // It was there when the session was asked for, and is gone when it is started again.
+    // It was there when the session was asked for, and is gone when it is to be started again.
+    let key = fs::read(home.path().join("key")).unwrap();
     fs::remove_file(home.path().join("key")).unwrap();
-    let next = client.restart_session(&session).await.unwrap();
-    let view = home.ended(&next.id.to_string()).await;
-    assert_eq!(view.outcome, Some(Outcome::FailedStart), "{view:?}");
-    assert!(format!("{view:?}").contains("the key of script is missing"), "{view:?}");
+    let refused = client.restart_session(&session).await.unwrap_err().to_refusal();
+    assert_eq!(refused.reason, Reason::ProviderAuth, "{refused:?}");
+    assert_eq!(client.session(&session).await.unwrap().outcome, None, "nothing was ended for it");
+    client.stop_session(&session, false).await.unwrap();
+    home.ended(&session).await;
+    let sent = home.run(&["send", &session, "and now"]);
+    let said = String::from_utf8_lossy(&sent.stderr);
+    assert_eq!(sent.status.code(), Some(6), "{said}");
+    assert!(said.contains("the key of script is missing"), "{said}");
+    fs::write(home.path().join("key"), key).unwrap();
+    assert!(home.run(&["send", &session, "and now"]).status.success());
 }
 
 /// The variable in which callers of these tests have their key.

@@ -61,6 +61,10 @@ async fn dollars_hold_with_no_daemon_and_the_held_call_goes_on_when_more_is_allo
     assert!(view.evidence.contains("$0.0004 of $0.0004 used"), "{}", view.evidence);
     let costs: Vec<_> = used(&home.events(&client, id).await).iter().map(|used| used.cost).collect();
     assert_eq!(costs, [Some(CALL), Some(CALL)], "what a call cost is recorded with it");
+    let told = home.run(&["send", "--wait", &id.to_string(), "and more"]);
+    let said = String::from_utf8_lossy(&told.stderr);
+    assert_eq!(told.status.code(), Some(11), "nobody waits for what waits for them: {said}");
+    assert!(said.contains("--budget AMOUNT"), "{said}");
     let resumed = home.run(&["resume", &id.to_string(), "--budget", "1usd"]);
     assert!(resumed.status.success(), "{resumed:?}");
     assert_eq!(home.ended(&id.to_string()).await.outcome, Some(Outcome::Done));

@@ -14,13 +14,25 @@ pub(super) fn run(app: &App, path: &Path) -> Result<u8, Failure> {
     let before = file::text(path)?;
     let draft = path.with_extension("toml.draft");
     let shown = draft.display().to_string();
+    if draft.exists() && is_older(&draft, path) {
+        // What was set since would be undone by it.
+        let aside = path.with_extension("toml.draft.old");
+        fs::rename(&draft, &aside).map_err(|error| file::unusable(&draft, &error.to_string()))?;
+        let line = Line::of(format!("{} was changed since the last draft, ", path.display()));
+        app.ui.remark(&line.plain(format!("which is in {} now", aside.display())));
+    }
     if draft.exists() {
         app.ui.remark(&Line::of(format!("going on with what was not taken last time, {shown}")));
     } else {
         file::write(&draft, &before).map_err(|error| file::unusable(&draft, &error.to_string()))?;
     }
     let after = loop {
-        open(&draft)?;
+        if let Err(refusal) = open(&draft) {
+            if file::text(&draft)? == before {
+                remove(&draft)?;
+            }
+            return Err(refusal.into());
+        }
         let text = file::text(&draft)?;
         match file::check(&text) {
             Ok(()) => break text,
@@ -55,6 +67,11 @@ pub(super) fn run(app: &App, path: &Path) -> Result<u8, Failure> {
         app.ui.json(&serde_json::json!({ "path": path.to_string_lossy(), "changed": after != before }))?;
     }
     Ok(exit_code::OK)
+}
+
+fn is_older(draft: &Path, file: &Path) -> bool {
+    let changed = |path: &Path| path.metadata().and_then(|found| found.modified());
+    matches!((changed(draft), changed(file)), (Ok(draft), Ok(file)) if draft < file)
 }
 
 fn kept(refusal: Refusal, draft: &str) -> Refusal {
