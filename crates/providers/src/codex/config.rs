@@ -73,7 +73,9 @@ pub(super) fn text(launch: &Launch) -> String {
     for feature in OFF {
         line(format!("{feature} = false"));
     }
-    line(format!("\n[shell_environment_policy]\nexclude = [{}, \"*_API_KEY\", \"*_TOKEN\"]", quoted(KEY)));
+    // Its own rule keeps tools from everything that is called a token, also from the one by which they speak to us.
+    line("\n[shell_environment_policy]\nignore_default_excludes = true".to_owned());
+    line(format!("exclude = [{}, \"*_API_KEY\"]", quoted(KEY)));
     // Else it trusts a directory with a `.codex` in it by itself, and loads what an agent has written there.
     line(format!(
         "\n[projects.{}]\ntrust_level = \"untrusted\"",

@@ -17,7 +17,7 @@ pub(super) async fn two_turns(agent: Agent) {
     let stage = Stage::new(agent).await;
     let session = stage
         .begin(Approve::All, &json!([
-            {"text": "Let me look.", "shell": "echo hi > hello.txt && cat hello.txt", "usage": {"input": 1000, "cached": 400, "output": 50}},
+            {"text": "Let me look.", "shell": "echo hi > hello.txt && cat hello.txt && ostler note written", "usage": {"input": 1000, "cached": 400, "output": 50}},
             {"text": "All done.", "usage": {"input": 1200, "cached": 1000, "output": 20}},
         ]))
         .await;
@@ -35,6 +35,10 @@ pub(super) async fn two_turns(agent: Agent) {
     if stage.agent.shows_output {
         assert!(results[0].output.contains("hi"), "{results:?}");
     }
+    let noted = events
+        .iter()
+        .any(|recorded| matches!(&recorded.event, Event::AgentStatus(said) if said.text == "written"));
+    assert!(noted, "its tools speak to Ostler: {results:?}");
     let sent = stage.model.sent();
     assert_eq!(view.usage, sent, "what is shown is what the server sent");
     assert_eq!(said(&events, UsageSource::Wire), sent);
