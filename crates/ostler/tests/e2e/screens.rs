@@ -34,7 +34,7 @@ fn who_attaches_answers_by_one_key_types_a_line_and_leaves() {
     asking(&home, "api");
     let mut on = OnTerminal::start(&home, &["attach", "api"]);
     on.until_shown("[a] once");
-    assert!(on.is_raw(), "keys come one by one");
+    wait::until("keys to come one by one", wait::PATIENCE, || on.is_raw());
     // What was on its way when the question appeared is no answer.
     std::thread::sleep(std::time::Duration::from_millis(700));
     on.type_in("a");
