@@ -463,7 +463,9 @@ fn an_agent_whose_provider_finds_nothing_is_told_what_was_said() {
         let state = State::replay(events.iter().map(|event| (time(0), event))).unwrap();
         let mut life = Life { state, kinds: vec![], effects: vec![], step: 0 };
         life.request(Request::Start);
-        reports.into_iter().for_each(|report| drop(life.report(report)));
+        for report in reports {
+            life.report(report);
+        }
         match &life.effects[..] {
             [Effect::Tell(AgentRequest::Prompt(said))] => said.text.clone(),
             other => panic!("{other:?}"),
