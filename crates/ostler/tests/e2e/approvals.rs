@@ -188,6 +188,18 @@ async fn what_no_rule_can_mean_is_not_allowed_always() {
     home.reaches(&who, "the turn to end", has_ended_its_turn).await;
 }
 
+/// A walk looks once more for what came meanwhile, and ends when nothing waits: the question is the same one's if the
+/// agent was quick, and a new one's if not.
+async fn next_question(home: &TestHome, who: &str, mut person: OnTerminal, question: &str) -> OnTerminal {
+    if person.shows(question) {
+        return person;
+    }
+    home.reaches(who, "the next question", asks).await;
+    let mut person = OnTerminal::start(home, &["approvals", "-i"]);
+    person.until_shown(question);
+    person
+}
+
 #[tokio::test]
 async fn one_key_each_answers_those_that_wait() {
     let home = TestHome::started(OSTLER).await;
@@ -201,30 +213,19 @@ async fn one_key_each_answers_those_that_wait() {
     person.type_in("A");
     person.until_shown("from now on in shop:  rule 1  allow run make one");
     person.until_shown("approve.rule-=1");
-    // The walk looks once more for what came meanwhile, and ends when nothing waits.
-    person.child.wait().unwrap();
-    home.reaches(&who, "the next question", asks).await;
-    let mut person = OnTerminal::start(&home, &["approvals", "-i"]);
-    person.until_shown("run: make two");
+    let mut person = next_question(&home, &who, person, "run: make two").await;
     person.type_in("v");
     person.until_shown("make two\r\n");
     person.type_in("m");
     person.until_shown("why not?");
     person.type_in("not on a Sunday\n");
     person.until_shown("denied");
-    person.child.wait().unwrap();
-    home.reaches(&who, "the third question", asks).await;
-    let mut person = OnTerminal::start(&home, &["approval", "-i"]);
-    person.until_shown("run: make $(three)");
+    let mut person = next_question(&home, &who, person, "run: make $(three)").await;
     // No rule can be made of it; another key may do.
     person.type_in("A");
     person.until_shown("a command runs inside another");
     person.type_in("a");
-    person.until_shown("allowed");
-    person.child.wait().unwrap();
-    home.reaches(&who, "the fourth question", asks).await;
-    let mut person = OnTerminal::start(&home, &["approval", "-i"]);
-    person.until_shown("run: make four");
+    let mut person = next_question(&home, &who, person, "run: make four").await;
     person.type_in("q");
     assert!(person.child.wait().unwrap().success());
     let given: Vec<_> =

@@ -132,7 +132,7 @@ fn answer(stream: &TcpStream, state: &State, request: Request) -> io::Result<()>
         return plain(stream, 200, &[], &gemini::whole(&step, usage, number));
     }
     let cut = fails("cut").then(|| step.number("cut").unwrap_or(0));
-    let mut events = Events { stream, state, step: &step, cut, sent: 0 };
+    let mut events = Events { stream, state, step: &step, cut, sent: 0, held: String::new() };
     events.begin()?;
     match wire {
         Wire::Chat => chat::send(&mut events, &step, &body, usage, number)?,
@@ -164,6 +164,8 @@ pub(super) struct Events<'a> {
     step: &'a Step,
     cut: Option<u64>,
     sent: u64,
+    /// The newest event, kept until the next one or the end: some know by the last one that the answer is whole.
+    held: String,
 }
 
 impl Events<'_> {
@@ -174,6 +176,7 @@ impl Events<'_> {
     }
 
     pub(super) fn data(&mut self, name: Option<&str>, data: &str) -> io::Result<()> {
+        self.let_go()?;
         if self.cut.is_some_and(|cut| self.sent >= cut) {
             if self.step.is("cut_clean") {
                 self.chunk("")?;
@@ -191,7 +194,13 @@ impl Events<'_> {
         }
         self.sent += 1;
         let name = name.map(|name| format!("event: {name}\n")).unwrap_or_default();
-        self.chunk(&format!("{name}data: {data}\n\n"))
+        self.held = format!("{name}data: {data}\n\n");
+        Ok(())
+    }
+
+    fn let_go(&mut self) -> io::Result<()> {
+        let held = std::mem::take(&mut self.held);
+        if held.is_empty() { Ok(()) } else { self.chunk(&held) }
     }
 
     fn hang(&self) -> io::Result<()> {
@@ -215,6 +224,7 @@ impl Events<'_> {
     }
 
     fn end(&mut self) -> io::Result<()> {
+        self.let_go()?;
         self.chunk("")
     }
 
