@@ -226,6 +226,7 @@ impl Kept {
             frozen: None,
             intake: Intake::Open,
             gone: false,
+            spent: None,
         }
     }
 

@@ -1,9 +1,8 @@
 //! Budgets in tokens and in dollars: what they allow, when they warn, when they hold.
 
 mod amount;
+mod division;
 mod period;
-
-use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +14,7 @@ use crate::{
 };
 
 pub use amount::Amount;
+pub use division::{Claim, Held, divide};
 pub use period::{CampaignBudget, Period};
 
 /// What a session may use, and what happens when it is used up. What is absent has no end.
@@ -79,7 +79,7 @@ impl Budget {
 
     /// What a gateway may let pass by itself.
     pub fn allowance(&self) -> Allowance {
-        Allowance { tokens: self.tokens, dollars: self.dollars, prices: BTreeMap::new() }
+        Allowance { tokens: self.tokens, dollars: self.dollars, ..Allowance::default() }
     }
 
     pub fn standing(&self, used: &Used) -> Standing {

@@ -15,7 +15,7 @@ use std::{
 
 use ostler_domain::{
     CampaignId, Event, Kind, Reason, Refusal, Time,
-    budget::{Amount, Period, Standing, Used, unpriced},
+    budget::{Amount, Claim, Held, Period, Standing, Used, divide, unpriced},
     campaign::Campaign,
     event::BudgetReached,
     gateway::Allowance,
@@ -30,7 +30,7 @@ use tokio::{
 };
 
 use crate::{
-    session::{Command, Handle, Held, Spending},
+    session::{Command, Handle},
     shared::Shared,
 };
 
@@ -134,16 +134,19 @@ async fn settle(shared: &Arc<Shared>, id: CampaignId) -> Result<(), Refusal> {
     let sessions = spending(sessions).await;
     let usage = shared.campaign_use(&row.campaign).await?;
     warn_once(shared, &row.campaign, &usage).await?;
-    let is_known = sessions.iter().all(|(_, spending)| !matches!(spending.held, Held::Unknown));
+    let is_known = sessions.iter().all(|(_, claim)| claim.held != Held::Unknown);
     if usage.budget.is_some() && !(is_known && shared.accounts.is_complete.load(Ordering::Acquire)) {
         // What a session has used since the last daemon may be all that is left.
         shared.accounts.changed(id);
         return Ok(());
     }
     let shares = shares(&usage, &sessions);
-    // First what becomes less, then what becomes more: at no moment is more out than there is.
-    for only_less in [true, false] {
-        share_out(&sessions, &shares, only_less).await;
+    // First what becomes less, then, when all heed it and none had gone beyond it, what becomes more: at no moment is more
+    // out than there is.
+    if share_out(&shares, true).await {
+        share_out(&shares, false).await;
+    } else {
+        shared.accounts.changed(id);
     }
     for (session, _) in &sessions {
         let _ = session.commands.send(Command::Campaign(usage.clone())).await;
@@ -152,7 +155,7 @@ async fn settle(shared: &Arc<Shared>, id: CampaignId) -> Result<(), Refusal> {
 }
 
 /// Asks each session what it has used. Who ends meanwhile has no part in the rest.
-async fn spending(sessions: Vec<Handle>) -> Vec<(Handle, Spending)> {
+async fn spending(sessions: Vec<Handle>) -> Vec<(Handle, Claim)> {
     let mut asked = Vec::with_capacity(sessions.len());
     for session in sessions {
         let (done, answer) = oneshot::channel();
@@ -163,43 +166,24 @@ async fn spending(sessions: Vec<Handle>) -> Vec<(Handle, Spending)> {
     let mut all = Vec::with_capacity(asked.len());
     for (session, answer) in asked {
         match timeout(ANSWERED_WITHIN, answer).await {
-            Ok(Ok(spending)) => all.push((session, spending)),
+            Ok(Ok(claim)) => all.push((session, claim)),
             Ok(Err(_)) => {}
-            Err(_) => all.push((session, Spending { used: Used::default(), held: Held::Unknown })),
+            Err(_) => {
+                let claim = Claim { used: Used::default(), counted: None, held: Held::Unknown };
+                all.push((session, claim));
+            }
         }
     }
     all
 }
 
-/// How far each session may go: what it has used, and an equal part of what is left and not out of reach.
-fn shares(usage: &CampaignUse, sessions: &[(Handle, Spending)]) -> Vec<Option<Allowance>> {
-    let Some(budget) = usage.budget else { return vec![None; sessions.len()] };
-    let out = sessions.iter().filter_map(|(_, spending)| match spending.held {
-        Held::OutOfReach(amount) => Some(amount),
-        Held::InReach | Held::Nothing | Held::Unknown => None,
-    });
-    let needs_some = |spending: &Spending| !matches!(spending.held, Held::Nothing);
-    let needing = sessions.iter().filter(|(_, spending)| needs_some(spending)).count();
-    let (mut reached, mut out_of_reach) = (needing as u64, Amount::default());
-    for amount in out {
-        (reached, out_of_reach) = (reached - 1, add(out_of_reach, amount));
-    }
-    let part = part(left_of(budget.amount(), &usage.used), out_of_reach, reached);
-    let absolute = |(_, spending): &(Handle, Spending)| {
-        let used = &spending.used;
-        let part = if needs_some(spending) { part } else { nothing_of(part) };
-        Some(Allowance {
-            tokens: part.tokens.map(|part| used.tokens.saturating_add(part)),
-            dollars: part.dollars.map(|part| Dollars(used.dollars.0.saturating_add(part.0))),
-            ..Allowance::default()
-        })
-    };
-    sessions.iter().map(absolute).collect()
-}
-
-/// No part of what is limited.
-fn nothing_of(part: Amount) -> Amount {
-    Amount { tokens: part.tokens.and(Some(0)), dollars: part.dollars.and(Some(Dollars(0))) }
+/// How far each session may go, without those that cannot be told.
+fn shares(usage: &CampaignUse, sessions: &[(Handle, Claim)]) -> Vec<(Handle, Option<Amount>)> {
+    let claims: Vec<Claim> = sessions.iter().map(|(_, claim)| claim.clone()).collect();
+    let left = usage.budget.map(|budget| left_of(budget.amount(), &usage.used));
+    let ends = divide(left.unwrap_or_default(), &claims);
+    let told = sessions.iter().zip(ends).filter_map(|((session, _), end)| Some((session.clone(), end?)));
+    told.map(|(session, end)| (session, left.map(|_| end))).collect()
 }
 
 fn left_of(amount: Amount, used: &Used) -> Amount {
@@ -209,36 +193,27 @@ fn left_of(amount: Amount, used: &Used) -> Amount {
     }
 }
 
-fn add(one: Amount, other: Amount) -> Amount {
-    let micros = |amount: Amount| amount.dollars.map_or(0, |dollars| dollars.0);
-    Amount {
-        tokens: Some(one.tokens.unwrap_or(0).saturating_add(other.tokens.unwrap_or(0))),
-        dollars: Some(Dollars(micros(one).saturating_add(micros(other)))),
-    }
-}
-
-/// What each of so many gets.
-fn part(left: Amount, out_of_reach: Amount, sessions: u64) -> Amount {
-    let each = |left: u64, out: u64| left.saturating_sub(out) / sessions.max(1);
-    let out = out_of_reach.dollars.unwrap_or_default();
-    Amount {
-        tokens: left.tokens.map(|left| each(left, out_of_reach.tokens.unwrap_or(0))),
-        dollars: left.dollars.map(|left| Dollars(each(left.0, out.0))),
-    }
-}
-
-async fn share_out(sessions: &[(Handle, Spending)], shares: &[Option<Allowance>], only_less: bool) {
-    let mut told = Vec::with_capacity(sessions.len());
-    for ((session, _), share) in sessions.iter().zip(shares) {
-        let (done, is_done) = oneshot::channel();
-        let share = share.clone();
-        if session.commands.send(Command::Share { share, only_less, done }).await.is_ok() {
-            told.push(is_done);
+/// Tells the sessions their shares. Says whether all heed them, and had used no more than that before.
+async fn share_out(shares: &[(Handle, Option<Amount>)], only_less: bool) -> bool {
+    let mut told = Vec::with_capacity(shares.len());
+    for (session, end) in shares {
+        let (heeded, is_heeded) = oneshot::channel();
+        let share =
+            end.map(|end| Allowance { tokens: end.tokens, dollars: end.dollars, ..Allowance::default() });
+        if session.commands.send(Command::Share { share, only_less, heeded }).await.is_ok() {
+            told.push((is_heeded, end));
         }
     }
-    for is_done in told {
-        let _ = timeout(ANSWERED_WITHIN, is_done).await;
+    let mut is_held_by_all = true;
+    for (is_heeded, end) in told {
+        let counted = timeout(ANSWERED_WITHIN, is_heeded).await;
+        is_held_by_all &= match (counted, end) {
+            (_, None) | (Ok(Ok(None)), _) => true,
+            (Ok(Ok(Some(counted))), Some(end)) => end.holds(&counted),
+            (Ok(Err(_)) | Err(_), _) => false,
+        };
     }
+    is_held_by_all
 }
 
 /// Warns of a campaign's budget, once for each period and amount.
@@ -334,22 +309,5 @@ impl Shared {
                     .hint(cure, "says what its tokens cost"))
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_left_is_divided_and_never_lent_twice() {
-        let left = Amount { tokens: Some(100), dollars: Some(Dollars(1_000)) };
-        assert_eq!(
-            part(left, Amount::default(), 3),
-            Amount { tokens: Some(33), dollars: Some(Dollars(333)) }
-        );
-        let out = Amount { tokens: Some(60), dollars: Some(Dollars(2_000)) };
-        assert_eq!(part(left, out, 2), Amount { tokens: Some(20), dollars: Some(Dollars(0)) });
-        assert_eq!(part(Amount::default(), out, 0), Amount::default(), "what is not limited is not divided");
     }
 }

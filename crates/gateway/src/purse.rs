@@ -46,24 +46,29 @@ impl Purse {
         contents.allowance.end(&contents.spent)
     }
 
+    /// What was taken in all, and by which allowance calls are held from now on.
+    pub(crate) fn spent(&self) -> Spent {
+        self.contents().spent.clone()
+    }
+
     /// Another allowance, and with it what has become known of prices.
     pub(crate) fn allow(&self, allowance: Allowance) {
         let mut contents = self.contents();
         let Contents { prices, spent, .. } = &mut *contents;
         prices.models.extend(allowance.prices.iter().map(|(model, price)| (model.clone(), *price)));
         spent.settle(|model| prices.find(model));
+        spent.heeds = allowance.number;
         contents.allowance = allowance;
     }
 
-    /// Takes out what a call took, and says what was taken in all. An answer that did not say what it took is estimated,
+    /// Takes out what a call took. An answer that did not say what it took is estimated,
     /// here and nowhere else: to count it as nothing would be the way around every allowance.
-    pub(crate) fn spend(&self, call: &ModelCall, content: Content) -> Spent {
+    pub(crate) fn spend(&self, call: &ModelCall, content: Content) {
         let usage = call.usage.unwrap_or_else(|| content.estimate());
         let model = call.model.as_deref().or(self.model.as_deref());
         let mut contents = self.contents();
         let price = model.and_then(|model| contents.prices.find(model));
         contents.spent.add(&usage, model, price.map(|price| price.of(&usage)));
-        contents.spent.clone()
     }
 
     fn contents(&self) -> MutexGuard<'_, Contents> {

@@ -30,23 +30,33 @@ impl Reporter {
     }
 
     pub(crate) fn connection(&self, network: &Network) -> io::Result<()> {
-        self.tell(line(GatewayLine::Net, network)?)
+        let line = line(GatewayLine::Net, network)?;
+        self.tell(|| Ok(line.clone()))
     }
 
     /// A call, and with it what all calls have taken: the keeper hears of both or of neither.
-    pub(crate) fn call(&self, call: &ModelCall, spent: &Spent) -> io::Result<()> {
-        self.tell([line(GatewayLine::Spent, spent)?, line(GatewayLine::Wire, call)?].concat())
+    pub(crate) fn call(&self, call: &ModelCall, spent: impl Fn() -> Spent) -> io::Result<()> {
+        let wire = line(GatewayLine::Wire, call)?;
+        self.tell(|| Ok([line(GatewayLine::Spent, &spent())?, wire.clone()].concat()))
+    }
+
+    /// Another allowance holds from now on, and so much was taken before. Waits for nobody.
+    pub(crate) fn heeded(&self, spent: impl Fn() -> Spent) -> io::Result<()> {
+        let mut pace = self.pace();
+        let line = line(GatewayLine::Spent, &spent())?;
+        pace.keeper.write_all(&line)
     }
 
     /// Writes what is whole lines; waits its turn first.
-    fn tell(&self, lines: Vec<u8>) -> io::Result<()> {
+    fn tell(&self, lines: impl Fn() -> io::Result<Vec<u8>>) -> io::Result<()> {
         loop {
             let mut pace = self.pace();
             let now = Instant::now();
             let due = pace.due.max(long_ago(now));
             if due <= now || pace.hurried {
                 pace.due = due + interval();
-                // Under the lock, so that lines stay whole.
+                // Under the lock, so that lines stay whole, and no sum is followed by an older one.
+                let lines = lines()?;
                 return pace.keeper.write_all(&lines);
             }
             drop(pace);

@@ -152,7 +152,13 @@ fn listen(words: &mut Words, gateway: &Gateway) -> io::Result<bool> {
 fn heed(words: &mut Words, gateway: &Gateway) {
     while let Some(line) = words.line() {
         match serde_json::from_slice(&line) {
-            Ok(allowance) => gateway.purse.allow(allowance),
+            Ok(allowance) => {
+                gateway.purse.allow(allowance);
+                // Whoever lends the rest to others wants to know how far this one has come.
+                if let Err(error) = gateway.reporter.heeded(|| gateway.purse.spent()) {
+                    log(format_args!("the keeper does not hear that it was heard: {error}"));
+                }
+            }
             Err(error) => log(format_args!("the keeper says what is no allowance: {error}")),
         }
     }

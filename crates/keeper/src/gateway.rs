@@ -12,7 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use ostler_domain::gateway::{Allowance, GatewayLine, GatewayOrder};
+use ostler_domain::gateway::{Allowance, GatewayLine, GatewayOrder, Spent};
 use ostler_domain::limits::{GATEWAY_RECORD_BYTES, GATEWAY_RESPAWN};
 use ostler_tape::{Record, Stream};
 use rustix::event::epoll::EventFlags;
@@ -65,6 +65,11 @@ impl Gateway {
 
     pub(crate) fn is_running(&self) -> bool {
         self.process.is_some()
+    }
+
+    /// What calls to the model have taken, and by which allowance they are held; none without a model.
+    pub(crate) fn spent(&self) -> Option<&Spent> {
+        self.order.as_ref()?.model.as_ref().map(|model| &model.spent)
     }
 
     /// Watches the port exactly while nobody serves it, and the gateway while the tape takes what it says.
@@ -129,6 +134,8 @@ impl Gateway {
             if let Err(error) = said {
                 log!("the gateway does not hear what is allowed: {error}");
             }
+        } else {
+            model.spent.heeds = model.allowance.number;
         }
     }
 
@@ -214,6 +221,10 @@ impl Gateway {
         }
         // It has closed its end, so it is ending; what does not is ended.
         self.kill();
+        // The next one begins with what is allowed by now.
+        if let Some(model) = self.order.as_mut().and_then(|order| order.model.as_mut()) {
+            model.spent.heeds = model.allowance.number;
+        }
     }
 }
 

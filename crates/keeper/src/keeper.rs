@@ -333,6 +333,7 @@ impl Keeper {
             frozen: self.tree.frozen(),
             intake: self.intake.state(&self.recorder),
             gone: self.is_agent_gone(),
+            spent: self.gateway.spent().cloned(),
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::marker::PhantomData;
 
-use ostler_domain::gateway::Allowance;
+use ostler_domain::gateway::{Allowance, Spent};
 use ostler_domain::limits::FRAME_BYTES;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -109,6 +109,9 @@ pub struct KeeperState {
     /// Nothing of the agent's is left running. What is still to be said of it comes with its exit record.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gone: bool,
+    /// What calls to the model have taken, and which allowance holds; absent where there is no model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

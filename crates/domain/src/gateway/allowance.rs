@@ -25,6 +25,9 @@ pub struct Allowance {
     /// Prices that were set since the session began.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, Price>,
+    /// By which whoever gave it knows that it is heeded.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub number: u64,
 }
 
 /// What calls have taken, as far as the gateway has seen them.
@@ -36,6 +39,14 @@ pub struct Spent {
     /// Calls of models without a price, by their names: against dollars, the end is reached until each has one.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub unpriced: BTreeMap<String, Usage>,
+    /// The number of the allowance that holds for whatever is called from now on.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub heeds: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Spent {
@@ -77,6 +88,7 @@ impl Allowance {
             tokens: least(self.tokens, other.tokens),
             dollars: least(micros(self.dollars), micros(other.dollars)).map(Dollars),
             prices,
+            number: 0,
         }
     }
 
@@ -98,9 +110,10 @@ impl Allowance {
 mod tests {
     use super::*;
 
-    const THOUSAND: Allowance = Allowance { tokens: Some(1_000), dollars: None, prices: BTreeMap::new() };
+    const THOUSAND: Allowance =
+        Allowance { tokens: Some(1_000), dollars: None, prices: BTreeMap::new(), number: 0 };
     const DOLLAR: Allowance =
-        Allowance { tokens: None, dollars: Some(Dollars(1_000_000)), prices: BTreeMap::new() };
+        Allowance { tokens: None, dollars: Some(Dollars(1_000_000)), prices: BTreeMap::new(), number: 0 };
 
     #[test]
     fn the_call_that_reaches_the_end_is_the_last() {

@@ -5,8 +5,9 @@ use std::{collections::VecDeque, path::PathBuf, sync::Arc, time::Duration};
 use ostler_domain::{
     CampaignId, Refusal, SessionId,
     admission::Standing,
+    budget::Claim,
     event::By,
-    gateway::Allowance,
+    gateway::{Allowance, Spent},
     limits::{ACTOR_INBOX, TAPE_BATCH_BYTES},
     session::{
         AgentRequest, CampaignUse, Context, Effect, Input, Phase, Report, Request, Restart, State, View,
@@ -24,7 +25,7 @@ use super::{
     commits::{Commits, Draft, Reply},
     intake::{Intake, Taken},
     keeping::Keeping,
-    spending::Spending,
+    spending::Lease,
     timers::{Due, Timers},
 };
 use crate::{
@@ -60,12 +61,13 @@ pub(crate) enum Command {
         paths: Vec<PathBuf>,
     },
     /// Asks what the session has used.
-    Spending(oneshot::Sender<Spending>),
+    Spending(oneshot::Sender<Claim>),
     /// How far the session may go by its campaign's budget.
     Share {
         share: Option<Allowance>,
         only_less: bool,
-        done: oneshot::Sender<()>,
+        /// Told when it is heeded, with what the gateway had counted by then. Dropped where nobody can say.
+        heeded: oneshot::Sender<Option<Spent>>,
     },
     /// What the campaign has used of its budget.
     Campaign(CampaignUse),
@@ -110,6 +112,7 @@ pub(crate) struct Actor {
     pub(super) keeping: Keeping,
     /// How far calls may go by the campaign's budget; none where it has none.
     pub(super) share: Option<Allowance>,
+    pub(super) lease: Lease,
     /// Everything that was on the tape when this daemon found the session has been read.
     pub(super) is_caught_up: bool,
     /// Durable, not yet read back from the tape.
@@ -152,6 +155,7 @@ impl Actor {
             intake,
             keeping: Keeping::default(),
             share: None,
+            lease: Lease::of_epoch(shared.epoch.current()),
             is_caught_up: false,
             outbox: loaded.outbox.into(),
             next_input_no,
@@ -235,10 +239,7 @@ impl Actor {
             Command::KeeperUp { attempt, result } => self.keeper_up(attempt, result).await,
             Command::Remask { paths } => self.remask(paths).await,
             Command::Spending(asked) => drop(asked.send(self.spending().await)),
-            Command::Share { share, only_less, done } => {
-                self.take_share(share, only_less).await;
-                let _ = done.send(());
-            }
+            Command::Share { share, only_less, heeded } => self.take_share(share, only_less, heeded).await,
             Command::Campaign(usage) => self.campaign_used(usage).await,
             Command::Leave(left) => {
                 for (answer, commit) in self.commits.settle().await {

@@ -8,6 +8,7 @@ use std::{future::pending, sync::atomic::Ordering, time::Duration};
 use ostler_domain::{
     admission::Standing,
     event::{By, Leftover},
+    gateway::Spent,
     limits::SCAN_TIME,
     session::{self, ExitFacts, How, Input, Phase, Request, StopRequested, StopRule},
 };
@@ -50,6 +51,11 @@ pub(super) struct Keeping {
 impl Keeping {
     pub(super) fn tape_end(&self) -> u64 {
         self.state.as_ref().map_or(0, |state| state.tape_end)
+    }
+
+    /// What calls to the model have taken by the gateway's count.
+    pub(super) fn spent(&self) -> Option<&Spent> {
+        self.state.as_ref()?.spent.as_ref()
     }
 
     pub(super) fn is_linked(&self) -> bool {
@@ -129,7 +135,7 @@ impl Actor {
         let (shared, commands) = (self.shared.clone(), self.handle.commands.clone());
         let (dir, created, provider) =
             (self.dir.clone(), self.state.created().clone(), self.provider.clone());
-        let allowance = self.allowance();
+        let allowance = self.first_allowance();
         tokio::spawn(async move {
             let result =
                 match shared.launch_document(&created, provider.as_ref(), attempt, &dir, allowance).await {
@@ -192,7 +198,7 @@ impl Actor {
                 self.be_watched_over();
                 self.keeper_state(state).await;
                 self.send_outbox().await;
-                if self.share.is_some() {
+                if self.share.is_some() || self.keeping.spent().is_some() {
                     self.send_allowance().await;
                 }
                 self.repeat_effects().await;
@@ -248,6 +254,7 @@ impl Actor {
 
     pub(super) fn lose_link(&mut self) {
         self.keeping.link = None;
+        self.forget_who_waits();
         self.handle.attached.store(false, Ordering::Release);
     }
 
@@ -264,6 +271,7 @@ impl Actor {
             self.keeping.force_at = Some(Instant::now() + FORCE_AFTER_GONE);
         }
         self.keeping.state = Some(state);
+        self.look_whether_heeded();
         if exited {
             if !self.take_all().await {
                 self.lose_link();

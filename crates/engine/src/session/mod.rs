@@ -20,4 +20,3 @@ mod telling;
 mod timers;
 
 pub(crate) use actor::{Actor, Command, Handle};
-pub(crate) use spending::{Held, Spending};

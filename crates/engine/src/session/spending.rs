@@ -1,30 +1,39 @@
 //! The actor's part in what its agent may use: its own budget, and its share of the campaign's.
 
 use ostler_domain::{
-    budget::{Amount, Used},
-    gateway::Allowance,
+    budget::{Amount, Claim, Held},
+    gateway::{Allowance, Spent},
     price::Dollars,
     session::{CampaignUse, Input, Phase},
 };
+use tokio::sync::oneshot;
 
 use super::actor::Actor;
 
-/// What a session has used, all of it durable, and where its share is.
-pub(crate) struct Spending {
-    pub(crate) used: Used,
-    pub(crate) held: Held,
+/// What the keeper was last told that calls may take.
+pub(super) struct Lease {
+    number: u64,
+    /// The most of the campaign's budget that it may still believe to have: what was told since it last heeded anything.
+    most: Amount,
+    /// Who wants to know when it is heeded, and how much was used by then; without a gateway's count, nothing.
+    waiting: Vec<oneshot::Sender<Option<Spent>>>,
 }
 
-/// Where a session's share of its campaign's budget is.
-pub(crate) enum Held {
-    /// With a keeper that can be told of another.
-    InReach,
-    /// With a keeper that cannot be told: so much of it may still be used.
-    OutOfReach(Amount),
-    /// Nowhere: it waits to start, and needs none yet.
-    Nothing,
-    /// A daemon before this one gave it, and what of it was used is not read yet.
-    Unknown,
+impl Lease {
+    /// Numbers that no daemon before this one has given.
+    pub(super) fn of_epoch(epoch: u64) -> Lease {
+        Lease { number: epoch << 32, most: Amount::default(), waiting: Vec::new() }
+    }
+
+    /// Another allowance is told, of which this is the campaign's.
+    fn told(&mut self, share: Amount) -> u64 {
+        self.number += 1;
+        self.most = Amount {
+            tokens: self.most.tokens.max(share.tokens),
+            dollars: self.most.dollars.max(share.dollars),
+        };
+        self.number
+    }
 }
 
 impl Actor {
@@ -53,28 +62,42 @@ impl Actor {
     }
 
     /// Says what was used, once that is durable: whoever reads the record then finds at least as much there.
-    pub(super) async fn spending(&mut self) -> Spending {
+    pub(super) async fn spending(&mut self) -> Claim {
         self.settle().await;
         let used = self.state.used(&self.shared.prices.current());
-        self.is_caught_up |= self.keeping.is_linked() && self.intake.offset() >= self.keeping.tape_end();
+        let is_in_reach = self.keeping.is_linked() && self.is_heeded();
+        self.is_caught_up |= is_in_reach && self.intake.offset() >= self.keeping.tape_end();
         let held = if self.state.phase() == Phase::Created {
             Held::Nothing
         } else if !self.is_caught_up {
             Held::Unknown
-        } else if self.keeping.is_linked() || self.state.process().is_none() {
+        } else if is_in_reach || self.state.process().is_none() {
             Held::InReach
         } else {
-            let share = self.share.clone().unwrap_or_default();
+            let share = self.lease.most;
+            // Whichever of the two is behind: what it may still use is at most this.
+            let counted = self.keeping.spent();
+            let tokens = counted.map_or(used.tokens, |spent| spent.tokens.min(used.tokens));
+            let dollars = counted.map_or(used.dollars, |spent| spent.dollars.min(used.dollars));
             Held::OutOfReach(Amount {
-                tokens: share.tokens.map(|most| most.saturating_sub(used.tokens)),
-                dollars: share.dollars.map(|most| Dollars(most.0.saturating_sub(used.dollars.0))),
+                tokens: share.tokens.map(|most| most.saturating_sub(tokens)),
+                dollars: share.dollars.map(|most| Dollars(most.0.saturating_sub(dollars.0))),
             })
         };
-        Spending { used, held }
+        Claim { used, counted: self.keeping.spent().cloned(), held }
     }
 
-    /// Takes another share of the campaign's budget, or only what of it is less.
-    pub(super) async fn take_share(&mut self, share: Option<Allowance>, only_less: bool) {
+    /// Takes another share of the campaign's budget, or only what of it is less. What is less is answered when it is heeded.
+    pub(super) async fn take_share(
+        &mut self,
+        share: Option<Allowance>,
+        only_less: bool,
+        heeded: oneshot::Sender<Option<Spent>>,
+    ) {
+        // It keeps what it has as long as it cannot be told, and no answer says so.
+        if !self.keeping.is_linked() && self.state.process().is_some() {
+            return;
+        }
         let share = match (&self.share, share) {
             (Some(had), Some(share)) if only_less => Some(had.least(&share)),
             (Some(had), None) if only_less => Some(had.clone()),
@@ -84,6 +107,42 @@ impl Actor {
             self.share = share;
             self.send_allowance().await;
         }
+        if !only_less {
+            let _ = heeded.send(None);
+        } else if !self.state.is_ended() {
+            self.lease.waiting.push(heeded);
+            self.look_whether_heeded();
+        }
+    }
+
+    /// Answers who waits for the keeper to heed what it was told. One of an earlier version never says that it does.
+    pub(super) fn look_whether_heeded(&mut self) {
+        if self.is_heeded() {
+            self.lease.most = self.share_amount();
+        } else if self.keeping.is_linked() {
+            return;
+        }
+        let counted = self.keeping.spent().cloned();
+        for waiting in self.lease.waiting.drain(..) {
+            let _ = waiting.send(counted.clone());
+        }
+    }
+
+    fn is_heeded(&self) -> bool {
+        self.keeping.spent().is_none_or(|spent| spent.heeds == self.lease.number)
+    }
+
+    fn share_amount(&self) -> Amount {
+        let share = self.share.as_ref();
+        Amount {
+            tokens: share.and_then(|share| share.tokens),
+            dollars: share.and_then(|share| share.dollars),
+        }
+    }
+
+    /// Nobody can say any more how far the keeper has come.
+    pub(super) fn forget_who_waits(&mut self) {
+        self.lease.waiting.clear();
     }
 
     /// The campaign's use is known anew.
@@ -98,8 +157,19 @@ impl Actor {
         own.least(&self.share.clone().unwrap_or_default())
     }
 
+    /// What a keeper begins with: nothing of the campaign's budget, since what its share is may change before it can be told.
+    pub(super) fn first_allowance(&self) -> Allowance {
+        let nothing = self.share.as_ref().map(|share| Allowance {
+            tokens: share.tokens.and(Some(0)),
+            dollars: share.dollars.and(Some(Dollars(0))),
+            ..Allowance::default()
+        });
+        self.allowance().least(&nothing.unwrap_or_default())
+    }
+
     pub(super) async fn send_allowance(&mut self) {
-        let allowance = self.allowance();
+        let number = self.lease.told(self.share_amount());
+        let allowance = Allowance { number, ..self.allowance() };
         self.allow(allowance).await;
     }
 }

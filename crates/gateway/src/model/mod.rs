@@ -173,8 +173,8 @@ impl Gateway {
             failure: outcome.failure.clone(),
             retry_after_ms: seen.retry_after_ms,
         };
-        let spent = self.purse.spend(&call, content);
-        if let Err(error) = self.reporter.call(&call, &spent) {
+        self.purse.spend(&call, content);
+        if let Err(error) = self.reporter.call(&call, || self.purse.spent()) {
             log(format_args!("the keeper does not hear of a call: {error}"));
         }
     }

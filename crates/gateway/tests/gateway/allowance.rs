@@ -19,7 +19,7 @@ use crate::{
     model::{head, upstream},
 };
 
-const HUNDRED: Allowance = Allowance { tokens: Some(100), dollars: None, prices: BTreeMap::new() };
+const HUNDRED: Allowance = Allowance { tokens: Some(100), dollars: None, prices: BTreeMap::new(), number: 0 };
 const CALL: &str = "POST /v1/messages HTTP/1.1\r\n\r\n";
 
 /// Answers each call with the same usage: 60 tokens.
@@ -94,6 +94,20 @@ fn an_allowance_that_comes_right_behind_the_order_is_heard() {
     keeper.allow(HUNDRED);
     assert!(keeper.ask(CALL).starts_with("HTTP/1.1 200 "));
     keeper.call();
+}
+
+#[test]
+fn whoever_lowers_an_allowance_hears_how_far_the_calls_had_come_when_it_was_heeded() {
+    let mut keeper = keeper(sixty(), HUNDRED, Duration::ZERO);
+    keeper.ask(CALL);
+    // Less than is used already.
+    keeper.allow(Allowance { tokens: Some(10), number: 7, ..HUNDRED });
+    keeper.call();
+    let heeded = keeper.heeded();
+    assert_eq!((heeded.heeds, heeded.tokens), (7, 60));
+    assert!(is_refused(&keeper.ask(CALL)));
+    keeper.call();
+    assert_eq!(keeper.spent().heeds, 7, "every sum says which allowance holds");
 }
 
 #[test]

@@ -65,25 +65,42 @@ impl Keeper {
         client
     }
 
-    fn line(&mut self, kind: GatewayLine) -> Vec<u8> {
+    fn line(&mut self) -> (GatewayLine, Vec<u8>) {
         let mut line = String::new();
         self.records.read_line(&mut line).unwrap();
         let split = GatewayLine::split(line.trim_end().as_bytes());
         let (found, record) = split.unwrap_or_else(|| panic!("no record: {line:?}"));
-        assert_eq!(found, kind, "{line}");
-        record.to_vec()
+        (found, record.to_vec())
+    }
+
+    fn remember(&mut self, spent: &[u8]) {
+        if let Some(model) = &mut self.order.model {
+            model.spent = serde_json::from_slice(spent).unwrap();
+        }
     }
 
     pub(crate) fn record(&mut self) -> Network {
-        serde_json::from_slice(&self.line(GatewayLine::Net)).unwrap()
+        let (kind, record) = self.line();
+        assert_eq!(kind, GatewayLine::Net);
+        serde_json::from_slice(&record).unwrap()
     }
 
     pub(crate) fn call(&mut self) -> ModelCall {
-        let spent = serde_json::from_slice(&self.line(GatewayLine::Spent)).unwrap();
-        if let Some(model) = &mut self.order.model {
-            model.spent = spent;
+        loop {
+            match self.line() {
+                (GatewayLine::Spent, spent) => self.remember(&spent),
+                (GatewayLine::Wire, call) => return serde_json::from_slice(&call).unwrap(),
+                (GatewayLine::Net, record) => panic!("no call: {}", String::from_utf8_lossy(&record)),
+            }
         }
-        serde_json::from_slice(&self.line(GatewayLine::Wire)).unwrap()
+    }
+
+    /// What the gateway says when it has heard what is allowed.
+    pub(crate) fn heeded(&mut self) -> Spent {
+        let (kind, spent) = self.line();
+        assert_eq!(kind, GatewayLine::Spent);
+        self.remember(&spent);
+        self.spent()
     }
 
     pub(crate) fn spent(&self) -> Spent {

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ostler_domain::gateway::Allowance;
+use ostler_domain::gateway::{Allowance, Spent};
 use ostler_domain::price::Dollars;
 use ostler_tape::frame::{
     AgentProcess, Decoder, FrozenBy, Intake, KeeperState, PROTOCOL, Phase, RefusedReason, Rung, RungAction,
@@ -52,6 +52,7 @@ fn state() -> KeeperState {
         frozen: Some(FrozenBy::Cgroup),
         intake: Intake::Throttled,
         gone: false,
+        spent: None,
     }
 }
 
@@ -68,7 +69,10 @@ fn frames_to_a_keeper() {
     check_frame("limits", ToKeeper::Limits { tape_bytes: Some(1 << 33), allowance: None }, b"");
     let allowance =
         Allowance { tokens: Some(1_000), dollars: Some(Dollars(2_500_000)), ..Allowance::default() };
+    let numbered = Allowance { number: 5, ..allowance.clone() };
     check_frame("allowance", ToKeeper::Limits { tape_bytes: None, allowance: Some(allowance) }, b"");
+    let numbered = ToKeeper::Limits { tape_bytes: None, allowance: Some(numbered) };
+    check_frame("allowance_numbered", numbered, b"");
     check_frame("remask", ToKeeper::Remask { paths: vec![".env".into(), "config/prod.key".into()] }, b"");
     check_frame("answer", ToKeeper::Answer { call: 4711 }, b"{\"call\":4711,\"ok\":{}}");
     check_frame("bye", ToKeeper::Bye {}, b"");
@@ -85,6 +89,8 @@ fn frames_from_a_keeper() {
     };
     check_frame("keeper_hello", hello, b"");
     check_frame("state", FromKeeper::State(state()), b"");
+    let spent = Spent { tokens: 1_200, dollars: Dollars(3_400), heeds: 5, ..Spent::default() };
+    check_frame("state_spent", FromKeeper::State(KeeperState { spent: Some(spent), ..state() }), b"");
     let refused = FromKeeper::Refused {
         refused: "input".into(),
         input_no: Some(9),
