@@ -3,6 +3,7 @@
 
 use ostler_domain::{event::Raw, limits, session::Report, text::head};
 use ostler_tape::{Line, LineBody, Stream};
+use serde_json::Value;
 
 /// Why something was denied, for a model that is told it beside the answer.
 pub(crate) fn denial(why: &str) -> String {
@@ -74,6 +75,16 @@ fn is_deeper_than(json: &[u8], most: usize) -> bool {
     false
 }
 
+/// What somebody says who passes on a server's answer as it came: with the answer's own message in the place of its JSON.
+pub(crate) fn without_json(said: &str) -> String {
+    let Some(at) = said.find('{') else { return said.to_owned() };
+    let mut values = serde_json::Deserializer::from_str(&said[at..]).into_iter::<Value>();
+    let Some(Ok(answer)) = values.next() else { return said.to_owned() };
+    let places = [&answer["error"]["message"], &answer["message"], &answer["error"], &answer["detail"]];
+    let Some(message) = places.into_iter().find_map(Value::as_str) else { return said.to_owned() };
+    format!("{}{message}{}", &said[..at], &said[at + values.byte_offset()..])
+}
+
 /// An agent's error in words. That a conversation no longer fits its model is said in as many ways as there are servers;
 /// here it is said in one.
 pub(crate) fn error_words(said: &str) -> String {
@@ -101,6 +112,24 @@ pub(crate) fn error_words(said: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_s_answer_is_told_by_its_message() {
+        for (said, told) in [
+            ("Bad Request", "Bad Request"),
+            (r#"{"error":{"message":"no such model","type":"invalid"}}"#, "no such model"),
+            (
+                r#"unexpected status 400 Bad Request: {"error":{"message":"no such model"}}, url: http://x/v1"#,
+                "unexpected status 400 Bad Request: no such model, url: http://x/v1",
+            ),
+            (r#"{"detail":"not here"}"#, "not here"),
+            (r#"{"error":"gone"}"#, "gone"),
+            (r#"{"code":5}"#, r#"{"code":5}"#),
+            ("{broken", "{broken"),
+        ] {
+            assert_eq!(without_json(said), told);
+        }
+    }
 
     #[test]
     fn depth_counts_what_is_outside_texts() {

@@ -61,6 +61,7 @@ pub(super) fn initialized(version: &str) -> Value {
             "loadSession": true,
             "promptCapabilities": {"image": false, "audio": false, "embeddedContext": false},
             "sessionCapabilities": {"resume": {}, "fork": {}},
+            "_meta": {"_ostler/ping": true},
         },
         "authMethods": [],
     })

@@ -20,6 +20,8 @@ use crate::{Dialogue, DialogueState, Heard, Say, Terms, UnknownState, foreign};
 
 const STATE_VERSION: u32 = 1;
 const PROTOCOL_VERSION: u64 = 1;
+/// A method of our own, for agents that say that they know it.
+const PING: &str = "_ostler/ping";
 const METHOD_NOT_FOUND: i64 = -32601;
 const LOGIN_REQUIRED: i64 = -32000;
 /// The tag of the first line begins with this; the rest is what the dialogue must know.
@@ -62,6 +64,8 @@ pub(crate) struct AcpDialogue {
     /// The agent's name for the conversation.
     session: Option<String>,
     is_bound: bool,
+    /// It answers a ping. Others are not asked: some print on standard error that they do not know the method.
+    answers_pings: bool,
     /// A conversation of before is being told again: nothing of it is new.
     is_loading: bool,
     /// Our requests that wait for an answer, by id.
@@ -149,9 +153,8 @@ impl Dialogue for AcpDialogue {
             AgentRequest::Model(model) => {
                 call("session/set_model", json!({"sessionId": session, "modelId": model}))
             }
-            // Nobody knows this method, and whoever says so is alive.
-            AgentRequest::Nudge => call("_ostler/ping", json!({})),
-            AgentRequest::Steer(_) | AgentRequest::End => None,
+            AgentRequest::Nudge if self.answers_pings => call(PING, json!({})),
+            AgentRequest::Nudge | AgentRequest::Steer(_) | AgentRequest::End => None,
         }
     }
 
@@ -200,7 +203,7 @@ impl AcpDialogue {
                 heard.push(Heard::Report(Report::TurnStarted { messages }));
                 Waiting::Prompt
             }
-            "_ostler/ping" => Waiting::Ping,
+            PING => Waiting::Ping,
             _ => Waiting::Other,
         };
         if self.waiting.len() >= WAITING {
@@ -270,6 +273,7 @@ impl AcpDialogue {
             heard.push(Heard::Report(Report::Error(what)));
             return;
         }
+        self.answers_pings = result["agentCapabilities"]["_meta"][PING] == true;
         let Some(before) = self.opening.resume.clone() else { return heard.extend(self.new_session(line)) };
         let can = &result["agentCapabilities"];
         let has = |what: &str| can["sessionCapabilities"].get(what).is_some_and(|can| !can.is_null());

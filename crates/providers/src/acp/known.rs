@@ -80,13 +80,16 @@ pub(super) fn usual(name: &str, launch: &Launch) -> Result<Usual, LaunchError> {
 }
 
 fn opencode(launch: &Launch) -> Result<Usual, LaunchError> {
-    let off = ["AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS"];
+    let off = ["AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS", "PROJECT_CONFIG"];
     let off = off.map(|what| (format!("OPENCODE_DISABLE_{what}"), "1".to_owned()));
     let mut env = off.to_vec();
     if !launch.settings.env.contains_key(OPENCODE_CONFIG) {
         env.push((OPENCODE_CONFIG.to_owned(), opencode_config(launch)?.to_string()));
     }
-    Ok(Usual { args: texts(["acp"]), env, home_files: Vec::new() })
+    // It fetches what plug-ins would need into the directory of its settings, in every home; npm reads this there and
+    // nowhere else, so that what the agent itself fetches is not touched.
+    let no_fetching = HomeFile { path: ".config/opencode/.npmrc".into(), text: "offline=true\n".to_owned() };
+    Ok(Usual { args: texts(["acp"]), env, home_files: vec![no_fetching] })
 }
 
 /// Its model by way of the gateway, as one that speaks OpenAI's chat completions; and leave asked for what changes something.

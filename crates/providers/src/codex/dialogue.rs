@@ -446,9 +446,9 @@ fn failed(params: &Value, heard: &mut Vec<Heard>) {
     let status = error["codexErrorInfo"]
         .as_object()
         .and_then(|info| info.values().find_map(|details| details["httpStatusCode"].as_u64()));
-    let message = error["message"].as_str().unwrap_or_default();
-    let details = error["additionalDetails"].as_str().unwrap_or(message);
-    let why = one_line(details, ERROR_BYTES);
+    let message = foreign::without_json(error["message"].as_str().unwrap_or_default());
+    let details = error["additionalDetails"].as_str().map(foreign::without_json);
+    let why = one_line(details.as_deref().unwrap_or(&message), ERROR_BYTES);
     let will_retry = params["willRetry"] == true;
     match status {
         // It would try for seconds, and be refused each time.
@@ -457,11 +457,11 @@ fn failed(params: &Value, heard: &mut Vec<Heard>) {
         _ => {}
     }
     heard.push(Heard::Report(if will_retry {
-        let (attempt, most) = tries(message);
+        let (attempt, most) = tries(&message);
         Report::Retrying(AgentRetrying { why, attempt, most, after_ms: None })
     } else {
         let is_full = error["codexErrorInfo"] == "contextWindowExceeded";
-        let said = if is_full { format!("context window exceeded: {message}") } else { message.to_owned() };
+        let said = if is_full { format!("context window exceeded: {message}") } else { message };
         Report::Error(foreign::error_words(&one_line(&said, ERROR_BYTES)))
     }));
 }
@@ -474,5 +474,5 @@ fn tries(message: &str) -> (u32, u32) {
 
 fn in_words(error: &Value) -> String {
     let message = error["message"].as_str().map_or_else(|| error.to_string(), str::to_owned);
-    one_line(&message, ERROR_BYTES)
+    one_line(&foreign::without_json(&message), ERROR_BYTES)
 }

@@ -112,9 +112,15 @@ fn leave_is_given_by_kind_and_an_interrupt_withdraws_the_question() {
 }
 
 #[test]
-fn what_an_agent_may_not_ask_is_refused_and_anything_answers_a_nudge() {
+fn what_an_agent_may_not_ask_is_refused_and_only_who_knows_a_nudge_is_nudged() {
     let mut scene = Scene::open(Begin::Fresh);
     scene.ready();
+    assert_eq!(scene.ask(&AgentRequest::Nudge), None, "it would print that it does not know this");
+    let mut scene = Scene::open(Begin::Fresh);
+    let mut able = able();
+    able["agentCapabilities"]["_meta"] = json!({"_ostler/ping": true});
+    let asked = scene.said(&json!({"id": "open", "result": able}));
+    scene.said(&json!({"id": asked[0]["id"], "result": {"sessionId": "s1"}}));
     let refused = scene.said(&json!({"id": 7, "method": "fs/read_text_file", "params": {}}));
     assert_eq!((&refused[0]["id"], &refused[0]["error"]["code"]), (&json!(7), &json!(-32601)));
     let nudge = scene.ask(&AgentRequest::Nudge).unwrap();

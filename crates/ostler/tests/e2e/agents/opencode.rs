@@ -1,8 +1,16 @@
 //! opencode, over the Agent Client Protocol: configuration alone, where its model is and what it is called.
 
-use ostler_testkit::programs;
+use std::time::Duration;
 
-use super::{census, limits, stage::Agent, suite};
+use ostler_domain::{Event, session::Approve};
+use ostler_testkit::programs;
+use serde_json::json;
+
+use super::{
+    census, limits,
+    stage::{Agent, Stage},
+    suite,
+};
 
 fn agent(who: &str) -> Option<Agent> {
     let program = programs::find("opencode", who)?;
@@ -24,6 +32,20 @@ async fn two_turns_and_a_file() {
     if let Some(agent) = agent("two_turns_and_a_file") {
         suite::two_turns(agent).await;
     }
+}
+
+#[tokio::test]
+async fn it_fetches_nothing_that_nobody_asked_for() {
+    let Some(agent) = agent("it_fetches_nothing_that_nobody_asked_for") else { return };
+    let stage = Stage::new(agent).await;
+    let session = stage.begin(Approve::All, &json!([{"text": "Hello."}])).await;
+    stage.turns(session, 1).await;
+    // It would do so beside its first turn.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let events = stage.events(session).await;
+    let asked = |event: &Event| matches!(event, Event::Denied(_) | Event::Network(_));
+    let asked: Vec<_> = events.iter().filter(|recorded| asked(&recorded.event)).collect();
+    assert!(asked.is_empty(), "{asked:#?}");
 }
 
 #[tokio::test]
