@@ -56,7 +56,10 @@ impl Occasion {
                 AskKind::Question => Occasion::WaitingInput,
             }),
             Event::SessionFailed(_) => Some(Occasion::Failed),
-            Event::TurnEnded(turn) if turn.failure().is_some() && turn.goes_on.is_none() => {
+            // The end of a session is told by itself.
+            Event::TurnEnded(turn)
+                if turn.failure().is_some() && turn.goes_on.is_none() && !turn.ends_session =>
+            {
                 Some(Occasion::Failed)
             }
             Event::BudgetExceeded(_) => Some(Occasion::Budget),
@@ -316,7 +319,8 @@ mod tests {
         let whose = Whose { node: "nod_1", session: &view, campaign: "shop" };
         let ended = |stop_reason, failure: Option<&str>, goes_on| {
             let failure = failure.map(str::to_owned);
-            let event = Event::TurnEnded(TurnEnded { turn: 1, stop_reason, failure, goes_on });
+            let event =
+                Event::TurnEnded(TurnEnded { turn: 1, stop_reason, failure, goes_on, ends_session: false });
             assert!(Occasion::KINDS.contains(&event.kind()));
             let recorded = Recorded { event, ..asked(AskKind::Leave, true) };
             Notice::of(&recorded, whose, true)
@@ -328,6 +332,8 @@ mod tests {
         assert!(ended(StopReason::Interrupted, Some("interrupted by the silent watchdog"), None).is_some());
         assert!(ended(StopReason::Error, Some("429"), Some(Time::default())).is_none());
         assert!(ended(StopReason::Completed, None, None).is_none());
+        let last = TurnEnded { ends_session: true, ..TurnEnded::new(1, StopReason::Error) };
+        assert_eq!(Occasion::of(&Event::TurnEnded(last)), None, "the end of the session is told");
         assert!(ended(StopReason::Interrupted, None, None).is_none(), "somebody asked for it");
     }
 }

@@ -103,7 +103,7 @@ impl Engine {
         let settings = self.shared.options.providers.of(provider.name())?;
         let home = self.shared.options.home_dir.as_deref();
         self.shared.programs.find(provider.as_ref(), &settings, home).await?;
-        upstream::check_key(provider.as_ref(), &settings, &change.keys).await?;
+        let said = upstream::check_key(provider.as_ref(), &settings, &change.keys).await?;
         check_model(provider.as_ref(), &settings, &wanted)?;
         let has_model = self.shared.has_model(provider.as_ref(), &settings, &change.keys);
         let told = &wanted.environment;
@@ -153,6 +153,7 @@ impl Engine {
             Err(error) => Err(error.into()),
             Ok(view) => {
                 self.shared.bring_keys(id, &wanted.provider, &change.keys)?;
+                self.shared.keys.keep_said(id, said);
                 self.shared.wake(id).await?;
                 Ok(view)
             }
@@ -267,7 +268,7 @@ impl Engine {
             ticket: wanted.ticket.clone(),
             watchdogs: wanted.watchdogs.unwrap_or(self.shared.options.watchdogs),
             resumes_after_limit: self.shared.options.resumes_after_limit,
-            approval_us: u64::try_from(self.shared.options.approval_limit.as_micros()).unwrap_or(u64::MAX),
+            approval_us: self.shared.options.approval_us(),
             priority: wanted.priority,
             idle_stop_us: campaign.policy.idle_stop.unwrap_or(self.shared.options.idle_stop).micros(),
         }

@@ -36,7 +36,7 @@ impl Engine {
         let settings = self.shared.options.providers.of(&view.provider)?;
         let home = self.shared.options.home_dir.as_deref();
         self.shared.programs.find(provider.as_ref(), &settings, home).await?;
-        upstream::check_key(provider.as_ref(), &settings, &change.keys).await?;
+        let said = upstream::check_key(provider.as_ref(), &settings, &change.keys).await?;
         let has_model = self.shared.has_model(provider.as_ref(), &settings, &change.keys);
         let told = &before.config.environment;
         self.shared.check_login(provider.as_ref(), &settings, has_model, told, &campaign.policy)?;
@@ -67,7 +67,13 @@ impl Engine {
             begin,
         };
         let model = old.next_model().map(str::to_owned);
-        let config = Config { model, ends_with_turn: false, ..before.config.clone() };
+        let config = Config {
+            model,
+            ends_with_turn: false,
+            budget: old.budget().copied(),
+            approval_us: self.shared.options.approval_us(),
+            ..before.config.clone()
+        };
         let created = created(&campaign, config, self.shared.sandbox(), place);
         let done = change.done(&fingerprint, id.to_string());
         match self.record_session(created, Vec::new(), vec![opened], &change, done).await {
@@ -75,6 +81,7 @@ impl Engine {
             Err(error) => Err(error.into()),
             Ok(view) => {
                 self.shared.bring_keys(id, &view.provider, &change.keys)?;
+                self.shared.keys.keep_said(id, said);
                 self.shared.wake(id).await?;
                 Ok(view)
             }

@@ -1,22 +1,34 @@
-//! Keys that callers brought, each for one session. Here alone: a daemon that comes after this one has none of them.
+//! Keys that callers brought or commands said, each for one session. Here alone: a daemon that comes after this one has none
+//! of them.
 
 use std::{
     collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
 };
 
 use ostler_domain::{Refusal, Secret, SessionId, provider::CallerKeys};
 
 use crate::shared::Shared;
 
+/// How long what a command said is good for the start that it was asked for: some keys are made for minutes.
+const FRESH: Duration = Duration::from_secs(60);
+
 #[derive(Default)]
-pub(crate) struct Keys(Mutex<HashMap<SessionId, CallerKeys>>);
+pub(crate) struct Keys(Mutex<HashMap<SessionId, Held>>);
+
+#[derive(Default)]
+struct Held {
+    brought: CallerKeys,
+    /// What a command said before the session was created: it may ask a person, and is not run twice for one start.
+    said: Option<(Secret, Instant)>,
+}
 
 impl Keys {
     /// Has a session called by this key; a newer one takes the place of an older.
     fn bring(&self, session: SessionId, keys: CallerKeys) {
         if !keys.is_empty() {
-            self.held().insert(session, keys);
+            self.held().entry(session).or_default().brought = keys;
         }
     }
 
@@ -28,15 +40,28 @@ impl Keys {
         }
     }
 
+    /// Keeps what a command said for the start that follows.
+    pub(crate) fn keep_said(&self, session: SessionId, said: Option<Secret>) {
+        if let Some(said) = said {
+            self.held().entry(session).or_default().said = Some((said, Instant::now()));
+        }
+    }
+
+    /// What a command has just said, once.
+    pub(crate) fn take_said(&self, session: SessionId) -> Option<Secret> {
+        let (said, at) = self.held().get_mut(&session)?.said.take()?;
+        (at.elapsed() < FRESH).then_some(said)
+    }
+
     pub(crate) fn of(&self, session: SessionId, variable: &str) -> Option<Secret> {
-        self.held().get(&session)?.get(variable).cloned()
+        self.held().get(&session)?.brought.get(variable).cloned()
     }
 
     pub(crate) fn forget(&self, session: SessionId) {
         self.held().remove(&session);
     }
 
-    fn held(&self) -> MutexGuard<'_, HashMap<SessionId, CallerKeys>> {
+    fn held(&self) -> MutexGuard<'_, HashMap<SessionId, Held>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -77,7 +102,11 @@ mod tests {
         keys.hand_on(first, second);
         assert_eq!((keys.of(first, "A"), keys.of(second, "B")), (None, None));
         assert_eq!(keys.of(second, "A"), Some(Secret::new("sk-1")));
-        keys.forget(second);
-        assert_eq!(keys.of(second, "A"), None);
+        keys.keep_said(second, Some(Secret::new("sk-2")));
+        keys.hand_on(second, first);
+        assert_eq!(keys.of(first, "A"), Some(Secret::new("sk-1")), "one does not take the other's place");
+        assert_eq!((keys.take_said(first), keys.take_said(first)), (Some(Secret::new("sk-2")), None), "once");
+        keys.forget(first);
+        assert_eq!(keys.of(first, "A"), None);
     }
 }

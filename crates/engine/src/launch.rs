@@ -60,7 +60,8 @@ impl Shared {
         if let Some(gateway) = &mut gateway {
             let is_logged_in = self.login(provider).is_some();
             let brought = |variable: &str| self.keys.of(created.id, variable);
-            let order = upstream::order(provider, &settings, brought, is_logged_in).await?;
+            let said = self.keys.take_said(created.id);
+            let order = upstream::order(provider, &settings, brought, said, is_logged_in).await?;
             gateway.model = order.map(|order| self.priced(order, created, allowance));
         }
         let lent = match (&mut gateway, &program) {

@@ -45,7 +45,7 @@ impl Engine {
         };
         let is_logged_in = self.shared.login(provider.as_ref()).is_some();
         let brought = |variable: &str| keys.get(variable).cloned();
-        let order = match upstream::order(provider.as_ref(), &settings, brought, is_logged_in).await {
+        let order = match upstream::order(provider.as_ref(), &settings, brought, None, is_logged_in).await {
             Ok(Some(order)) => order,
             Ok(None) => return Ok(Models::unknown("neither a key nor a base_url is configured")),
             Err(not_started) => return Ok(Models::unknown(&not_started.message)),

@@ -41,6 +41,13 @@ pub struct Options {
     pub prices_json: PathBuf,
 }
 
+impl Options {
+    /// How long a new session's questions wait for a person.
+    pub(crate) fn approval_us(&self) -> u64 {
+        u64::try_from(self.approval_limit.as_micros()).unwrap_or(u64::MAX)
+    }
+}
+
 /// What people say about providers, asked anew for each session: it may be changed while a daemon runs.
 #[derive(Clone)]
 pub struct ProviderSettings(Arc<Read>);

@@ -145,7 +145,7 @@ pub(crate) async fn after(
     // A person's word ends a quarantine: the count begins anew.
     let Other { message, model, raised } = other;
     let budget = state.budget_left(raised.of(state.budget().copied()), &engine.shared.context().prices)?;
-    let next = Next { short_lives: 0, message, model, budget };
+    let next = Next { short_lives: 0, message, model, budget, by_person: true };
     record(engine, &state, next, change, done).await
 }
 
@@ -165,7 +165,7 @@ pub(crate) async fn go_on(shared: &Arc<Shared>, id: SessionId) -> Result<(), Ref
     let short_lives = if by_person { 0 } else { loaded.state.short_lives() };
     let change = Change { by: By::ostler(), pid: None, request: None, keys: CallerKeys::default() };
     let budget = loaded.state.budget_left(None, &shared.context().prices)?;
-    let next = Next { short_lives, message: None, model: None, budget };
+    let next = Next { short_lives, message: None, model: None, budget, by_person };
     record(&engine, &loaded.state, next, &change, |_| None).await?;
     Ok(())
 }
@@ -184,6 +184,8 @@ struct Next {
     message: Option<Message>,
     model: Option<String>,
     budget: Option<Budget>,
+    /// Somebody asked for it, and so for another try of a turn that failed.
+    by_person: bool,
 }
 
 async fn record(
@@ -210,14 +212,16 @@ async fn record(
         begin: engine.shared.begin_after(old).await?,
     };
     // What it was in the middle of comes first, unless a person says what to do now.
-    let goes_on = old.was_cut_short() && next.message.is_none();
-    let go_on = goes_on.then(|| (new_message(now, GO_ON), None));
+    let failed = old.failed_turn_words().filter(|_| next.by_person);
+    let go_on = if old.was_cut_short() { Some(GO_ON.to_owned()) } else { failed };
+    let go_on = go_on.filter(|_| next.message.is_none()).map(|text| (new_message(now, &text), None));
     let carried = old.undelivered().cloned().map(|message| (message, Some(before.id)));
     let messages: Vec<_> =
         go_on.into_iter().chain(carried).chain(next.message.map(|message| (message, None))).collect();
     engine.shared.check_confinable().await?;
     let model = next.model.or_else(|| old.next_model().map(str::to_owned));
-    let config = Config { model, budget: next.budget, ..before.config.clone() };
+    let approval_us = engine.shared.options.approval_us();
+    let config = Config { model, budget: next.budget, approval_us, ..before.config.clone() };
     let created = created(&campaign, config, engine.shared.sandbox(), place);
     let preview = State::new(created.clone(), now).view();
     match engine.record_session(created, messages, Vec::new(), change, done(&preview)).await {

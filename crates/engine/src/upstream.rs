@@ -33,6 +33,7 @@ pub(crate) async fn order(
     provider: &dyn Provider,
     settings: &Settings,
     brought: impl Fn(&str) -> Option<Secret> + Copy,
+    said: Option<Secret>,
     is_logged_in: bool,
 ) -> Result<Option<ModelOrder>, NotStarted> {
     let source = source(provider, settings, brought, is_logged_in);
@@ -54,7 +55,10 @@ pub(crate) async fn order(
                 stage: Reason::ProviderAuth.as_str().to_owned(),
                 message: in_words(&no_key(name, why)),
             };
-            Some(key(&source, brought).await.map_err(missing)?)
+            Some(match said {
+                Some(said) => said,
+                None => key(&source, brought).await.map_err(missing)?,
+            })
         }
         None => None,
     };
@@ -91,15 +95,20 @@ fn source(
     })
 }
 
-/// Refuses a session whose key is not where it is said to be: it could only fail.
+/// Refuses a session whose key is not where it is said to be: it could only fail. What a command said is for its start.
 pub(crate) async fn check_key(
     provider: &dyn Provider,
     settings: &Settings,
     keys: &CallerKeys,
-) -> Result<(), Refusal> {
-    let Some(source) = settings.key_source() else { return Ok(()) };
+) -> Result<Option<Secret>, Refusal> {
+    let Some(source) = settings.key_source() else { return Ok(None) };
     let found = key(&source, |name| keys.get(name).cloned()).await;
-    found.map(drop).map_err(|why| no_key(provider.name(), why))
+    found.map(|key| said(&source, key)).map_err(|why| no_key(provider.name(), why))
+}
+
+/// What a command said; what is elsewhere is read again.
+fn said(source: &KeySource, key: Secret) -> Option<Secret> {
+    matches!(source, KeySource::Command(_)).then_some(key)
 }
 
 impl Shared {
@@ -108,8 +117,9 @@ impl Shared {
         let settings = self.options.providers.of(&session.provider)?;
         let Some(source) = settings.key_source() else { return Ok(()) };
         let brought = |name: &str| keys.get(name).cloned().or_else(|| self.keys.of(session.id, name));
-        let found = key(&source, brought).await;
-        found.map(drop).map_err(|why| no_key(&session.provider, why))
+        let found = key(&source, brought).await.map_err(|why| no_key(&session.provider, why))?;
+        self.keys.keep_said(session.id, said(&source, found));
+        Ok(())
     }
 }
 

@@ -70,9 +70,10 @@ impl Engine {
         Ok(store.list_sessions(&filter, Page::of(1, None)).await?.rows.pop())
     }
 
-    /// Shows a session whose keeper is not connected as what it is.
-    /// And one that waits to start says for what.
+    /// Shows a session whose keeper is not connected as what it is. One that waits to start says for what, and what had no
+    /// price is shown at the one that it has now.
     pub(crate) fn overlay(&self, view: &mut View) {
+        view.cost = view.cost.at(&self.shared.prices.current());
         if let Some(why) = self.shared.line.why(&view.id).filter(|_| view.status == Status::Created) {
             view.evidence = why;
         }

@@ -27,7 +27,18 @@ pub(crate) async fn run(app: &App, args: InterruptArgs) -> Result<u8, Failure> {
 pub(super) async fn interrupt(app: &App, client: &Client, operands: &Operands) -> Result<u8, Failure> {
     let act = async |client: &Client, who: &str| {
         let before = client.session(who).await?;
-        let was_working = before.status == Status::Working || before.attention == Some(Attention::Paused);
+        let was_working = before.status == Status::Working
+            || matches!(
+                before.attention,
+                Some(
+                    Attention::Paused
+                        | Attention::BudgetHold
+                        | Attention::WaitingApproval
+                        | Attention::WaitingInput
+                        | Attention::RateLimited
+                        | Attention::Stalled
+                )
+            );
         let session = until_its_turn_ends(client, client.interrupt_session(who).await?).await?;
         Ok((what_came_of_it(was_working, &session), session))
     };
@@ -54,6 +65,10 @@ fn what_came_of_it(was_working: bool, session: &Session) -> String {
         "has no turn to interrupt".to_owned()
     } else if session.attention == Some(Attention::Paused) {
         format!("is paused, and ends its turn when it goes on (ostler resume {short})")
+    } else if session.attention == Some(Attention::BudgetHold) {
+        format!(
+            "is held at its budget, and ends its turn when it goes on (ostler resume {short} --budget AMOUNT)"
+        )
     } else if is_in_a_turn(session) {
         format!("is asked to end its turn and has not yet (ostler stop {short} ends the session)")
     } else {

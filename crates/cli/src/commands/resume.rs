@@ -1,4 +1,4 @@
-//! `ostler resume`: lets sessions go on, whatever held them.
+//! `ostler resume`: lets sessions go on, whatever held them; a turn that failed is tried again.
 
 use clap::Args;
 use ostler_client::{Client, ResumeSession, Session};

@@ -17,9 +17,13 @@ use crate::{
     exit_code,
     failure::{Failure, of_outcome},
     input,
-    output::{Line, Tone},
+    output::{Line, Tone, Ui},
     parse,
-    screen::{message::receipts, row},
+    screen::{
+        approval::{somebody_is_asked, somebody_is_asked_now},
+        message::receipts,
+        row,
+    },
     words,
 };
 
@@ -95,7 +99,10 @@ pub(crate) async fn run(app: &App, args: SendArgs) -> Result<u8, Failure> {
     }
     if args.wait {
         let until = args.timeout.map(|limit| Instant::now() + limit);
-        let answered = course.follow(&mut watch, until, |course| course.is_over()).await?;
+        if let Some(asked) = somebody_is_asked(&sent.session) {
+            app.ui.insist(&asked);
+        }
+        let answered = course.follow(&app.ui, &mut watch, until, |course| course.is_over()).await?;
         if !answered {
             let span = words::span(args.timeout.unwrap_or_default());
             let session = client.session(&course.session.to_string()).await?;
@@ -118,7 +125,9 @@ pub(crate) async fn run(app: &App, args: SendArgs) -> Result<u8, Failure> {
     if sent.session.attention != Some(Attention::Working) {
         let until = Instant::now() + FOR_RECEIPTS;
         course
-            .follow(&mut watch, Some(until), |course| course.receipt >= Receipt::Seen || course.ended)
+            .follow(&app.ui, &mut watch, Some(until), |course| {
+                course.receipt >= Receipt::Seen || course.ended
+            })
             .await?;
     }
     receipt(app, &sent, &course, None)?;
@@ -134,6 +143,7 @@ fn kinds() -> Vec<Kind> {
         Kind::MessageUnknown,
         Kind::AgentCompletion,
         Kind::TurnEnded,
+        Kind::ApprovalRequested,
         Kind::SessionCreated,
         Kind::SessionStopped,
         Kind::SessionFailed,
@@ -173,6 +183,7 @@ impl Course {
     /// Follows the message until enough is known. False when the time is over first.
     async fn follow(
         &mut self,
+        ui: &Ui,
         watch: &mut Watch,
         until: Option<Instant>,
         enough: impl Fn(&Self) -> bool,
@@ -186,7 +197,14 @@ impl Course {
                 None => watch.next().await,
             };
             match item {
-                Some(Ok(Watched::Event(event))) => self.take(event.session, &event.event),
+                Some(Ok(Watched::Event(event))) => {
+                    self.take(event.session, &event.event);
+                    if let Event::ApprovalRequested(asked) = &event.event
+                        && event.session == Some(self.session)
+                    {
+                        somebody_is_asked_now(&self.session, asked).iter().for_each(|line| ui.insist(line));
+                    }
+                }
                 Some(Ok(Watched::Unknown(_) | Watched::Reconnected)) => {}
                 Some(Err(error)) => return Err(error.into()),
                 None => return Err(Refusal::new(Reason::DaemonUnreachable, "the daemon is gone").into()),

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use clap::Args;
-use ostler_domain::{Reason, Refusal};
+use ostler_client::{Watched, query::EventFilter};
+use ostler_domain::{Event, Kind, Reason, Recorded, Refusal, SessionId};
 use tokio::task::JoinSet;
 
 use super::{
@@ -14,7 +15,9 @@ use crate::{
     app::App,
     failure::{Failure, of_many, of_outcome},
     output::Line,
-    parse, words,
+    parse,
+    screen::approval::{somebody_is_asked, somebody_is_asked_now},
+    words,
 };
 
 #[derive(Debug, Args)]
@@ -30,16 +33,34 @@ pub(crate) async fn run(app: &App, args: WaitArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
     let mut waiting = JoinSet::new();
     let mut names = Vec::new();
+    let mut ids = Vec::new();
+    let kinds = vec![Kind::ApprovalRequested];
+    let mut asked = client.watch(EventFilter { kinds, ..EventFilter::default() }, None).await?;
     for typed in &args.operands.who {
         let session = app.session(&client, typed).await?;
         names.push(session.name.to_string());
+        ids.push(session.id);
+        somebody_is_asked(&session).iter().for_each(|line| app.ui.insist(line));
         let client = client.clone();
         waiting.spawn(async move { ended::wait(&client, session.id).await });
     }
     app.ui.show_meanwhile(Line::new().faint(format!("waiting for {} …", names.join(", "))));
     let all = async {
         let mut codes = Vec::new();
-        while let Some(joined) = waiting.join_next().await {
+        let mut is_watched = true;
+        loop {
+            let joined = tokio::select! {
+                joined = waiting.join_next() => joined,
+                item = asked.next(), if is_watched => {
+                    // Who waits for the sessions hears of a daemon that is gone.
+                    is_watched = matches!(item, Some(Ok(_)));
+                    if let Some(Ok(Watched::Event(event))) = item {
+                        say_who_is_asked(app, &ids, &event);
+                    }
+                    continue;
+                }
+            };
+            let Some(joined) = joined else { break };
             let session = joined.map_err(|error| Refusal::internal(error.to_string()))??;
             let outcome = session.outcome.map_or("ended", |outcome| outcome.as_str());
             many::say(app, &client, outcome, &session).await?;
@@ -59,5 +80,13 @@ pub(crate) async fn run(app: &App, args: WaitArgs) -> Result<u8, Failure> {
                     .into())
             }
         },
+    }
+}
+
+fn say_who_is_asked(app: &App, ids: &[SessionId], event: &Recorded) {
+    if let (Event::ApprovalRequested(asked), Some(session)) = (&event.event, event.session)
+        && ids.contains(&session)
+    {
+        somebody_is_asked_now(&session, asked).iter().for_each(|line| app.ui.insist(line));
     }
 }

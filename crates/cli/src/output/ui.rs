@@ -236,6 +236,13 @@ impl Ui {
         }
     }
 
+    /// Says something that whoever waits must know, a program too; nobody with `-q`.
+    pub(crate) fn insist(&self, line: &Line) {
+        if !self.options.quiet {
+            self.say(line);
+        }
+    }
+
     /// A remark that can be made later and from elsewhere, while the command waits.
     pub(crate) fn remark_later(&self, line: &Line) -> impl FnOnce() + Send + 'static {
         let is_wanted = !self.options.quiet && !self.is_json();

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
-use ostler_client::Approval;
+use ostler_client::{Approval, Session};
 use ostler_domain::{
-    SessionId, Time,
-    event::{Answer, AskKind},
+    ApprovalId, SessionId, Time,
+    event::{Answer, ApprovalRequested, AskKind},
+    session::Attention,
     text::{one_line, visible},
 };
 
@@ -74,6 +75,43 @@ pub(crate) fn also_waiting(questions: &[&Approval], names: &Names) -> Vec<Line> 
             .faint(")")
     };
     questions.iter().map(line).collect()
+}
+
+/// Whom whoever waits for a session waits for, too.
+pub(crate) fn somebody_is_asked(session: &Session) -> Option<Line> {
+    let id = session.approvals_open.first()?;
+    let kind = match session.attention? {
+        Attention::WaitingApproval => AskKind::Leave,
+        Attention::WaitingInput => AskKind::Question,
+        _ => return None,
+    };
+    Some(asked_meanwhile(&session.id, id, kind, &session.evidence))
+}
+
+/// The same, of a question that comes while somebody waits. None where a rule answers it.
+pub(crate) fn somebody_is_asked_now(session: &SessionId, asked: &ApprovalRequested) -> Option<Line> {
+    let words = match asked.kind {
+        AskKind::Leave => asked.asks(),
+        AskKind::Question => asked.input.clone(),
+    };
+    asked.deadline.as_ref().map(|_| asked_meanwhile(session, &asked.id, asked.kind, &words))
+}
+
+fn asked_meanwhile(session: &SessionId, id: &ApprovalId, kind: AskKind, words: &str) -> Line {
+    let short = id.short();
+    let (what, commands) = match kind {
+        AskKind::Leave => (
+            format!("waits for approval {short}: {}", one_line(words, QUESTION)),
+            vec![format!("ostler allow {short}"), format!("ostler deny {short} -m \"…\"")],
+        ),
+        AskKind::Question => (
+            format!("waits for an answer ({short}): \"{}\"", one_line(words, QUESTION)),
+            vec![format!("ostler allow {short} -m \"…\"")],
+        ),
+    };
+    let said = Line::toned(Tone::Warn, format!("{} {what}", session.short()));
+    let commands = commands.into_iter().map(|command| Line::toned(Tone::Accent, command));
+    Line::joined(std::iter::once(said).chain(commands))
 }
 
 /// What to do about them.
@@ -167,6 +205,23 @@ mod tests {
         output::Look,
         testing::{NOW, ago},
     };
+
+    #[test]
+    fn whoever_waits_is_told_whom_for_and_how_to_answer() {
+        let mut session = crate::testing::fleet().remove(0);
+        let said = |session: &Session| somebody_is_asked(session).map(|line| line.show(&Look::plain(None)));
+        let (short, id) = (session.id.short(), session.approvals_open[0].short());
+        assert_eq!(
+            said(&session).unwrap(),
+            format!(
+                "{short} waits for approval {id}: run: cargo add governor · ostler allow {id} · ostler deny {id} -m \"…\""
+            )
+        );
+        session.attention = Some(Attention::WaitingInput);
+        assert!(said(&session).unwrap().ends_with(&format!("ostler allow {id} -m \"…\"")));
+        session.attention = Some(Attention::Working);
+        assert_eq!(said(&session), None);
+    }
 
     #[test]
     fn open_and_answered() {

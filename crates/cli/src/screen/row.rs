@@ -80,7 +80,7 @@ pub(crate) fn now(session: &Session, now: Time) -> Line {
 }
 
 /// `14:02`, with the day where it is another.
-fn until_when(until: Time, now: Time, zone: &TimeZone) -> String {
+pub(crate) fn until_when(until: Time, now: Time, zone: &TimeZone) -> String {
     let is_soon = until.since(now) < Duration::from_secs(12 * 3_600);
     if is_soon { words::hour_and_minute(until, zone) } else { words::day_and_minute(until, zone) }
 }

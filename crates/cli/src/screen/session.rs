@@ -249,7 +249,9 @@ fn next(session: &Session, around: &Around<'_>) -> Vec<(String, &'static str)> {
             steps.push((format!("ostler restart {id}"), "replaces the process"));
         }
         (_, Some(Attention::TurnFailed)) => {
-            steps.push((format!("ostler send {id} \"go on\""), "tries again, in the same conversation"));
+            steps
+                .push((format!("ostler resume {id}"), "tries again: the agent is told that its turn failed"));
+            steps.push((format!("ostler send {id} \"…\""), "says something else to it"));
             steps.push((format!("ostler logs {id} --tail 50"), "what happened before"));
             steps.push((format!("ostler stop {id}"), "ends it in an orderly way"));
         }

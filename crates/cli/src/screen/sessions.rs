@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use ostler_client::Session;
 use ostler_domain::{
     CampaignId, Time,
-    session::{Sandbox, Status},
+    session::{Restart, Sandbox, Status},
 };
 
 use super::{
@@ -151,6 +151,11 @@ pub(crate) fn summary(rows: &[&Session], beside: &Beside) -> Line {
     let attention = |word: &'static str| {
         move |session: &Session| session.attention.is_some_and(|attention| attention.as_str() == word)
     };
+    // Another one goes on with it, or is about to: its failure is nobody's concern any more.
+    let is_replaced = |session: &Session| {
+        matches!(session.restart, Some(Restart::At(_)))
+            || rows.iter().any(|other| other.continues == Some(session.id))
+    };
     let asks = |session: &Session| !session.approvals_open.is_empty();
     let need = count(&needs);
     let need_you = match rows.iter().find(|session| needs(session)) {
@@ -180,7 +185,16 @@ pub(crate) fn summary(rows: &[&Session], beside: &Beside) -> Line {
         part(count(&|session| session.status == Status::Stopping), Tone::Plain, "stopping"),
         part(count(&attention("paused")), Tone::Accent, "paused"),
         part(count(&attention("detached")), Tone::Plain, "detached"),
-        part(count(&|session| session.status == Status::Failed), Tone::Bad, "failed"),
+        part(
+            count(&|session| session.status == Status::Failed && !is_replaced(session)),
+            Tone::Bad,
+            "failed",
+        ),
+        part(
+            count(&|session| session.status == Status::Failed && is_replaced(session)),
+            Tone::Plain,
+            "replaced",
+        ),
         part(count(&|session| session.status == Status::Stopped), Tone::Plain, "ended"),
         Line::of(today.unwrap_or_default()),
         Line::of(beside.more.as_deref().unwrap_or_default()),
@@ -309,6 +323,15 @@ mod tests {
         assert_snapshot!(summary(&[], &halted).show(&Look::plain(None)), @"halted by ann");
         let full = Beside { disk: Some("disk nearly full (ostler du)".to_owned()), ..Beside::default() };
         assert_snapshot!(summary(&[], &full).show(&Look::plain(None)), @"disk nearly full (ostler du)");
+    }
+
+    #[test]
+    fn what_another_session_goes_on_with_is_no_failure_any_more() {
+        let failed = testing::fleet().remove(6);
+        let next = Session { continues: Some(failed.id), ..testing::fleet().remove(1) };
+        let said = |rows: &[&Session]| summary(rows, &Beside::default()).show(&Look::plain(None));
+        assert_eq!(said(&[&failed]), "1 failed");
+        assert_eq!(said(&[&failed, &next]), "1 working · 1 replaced");
     }
 
     #[test]

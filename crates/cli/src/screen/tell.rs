@@ -1,5 +1,6 @@
 //! Events in words: for each kind, who did what. Exhaustive, so a new kind does not compile until it has its words.
 
+use jiff::tz::TimeZone;
 use ostler_domain::{
     Event,
     denied::Denied,
@@ -9,7 +10,7 @@ use ostler_domain::{
     text::one_line,
 };
 
-use super::activity::Told;
+use super::{activity::Told, row};
 use crate::{output::Tone, words};
 
 /// How much of a text that is not the agent's own answer is shown.
@@ -168,7 +169,7 @@ pub(super) fn tell(event: &Event) -> Told {
         Event::RateLimited(limited) => {
             let until = limited.until.map_or_else(
                 || "until when was not said".to_owned(),
-                |until| format!("until {}", words::rfc3339(until)),
+                |until| format!("until {}", row::until_when(until, words::now(), &TimeZone::system())),
             );
             Told::new("limit", format!("{}; {until}", one_line(&limited.what, SHORT))).tone(Tone::Warn)
         }

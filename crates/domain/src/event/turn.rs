@@ -19,12 +19,15 @@ pub struct TurnEnded {
     /// When the session goes on by itself, because the limit that it failed of ends then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goes_on: Option<Time>,
+    /// The session was being ended already, and its end says why.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ends_session: bool,
 }
 
 impl TurnEnded {
     /// The end of a turn that came to something, or of which no more is known.
     pub fn new(turn: u32, stop_reason: StopReason) -> Self {
-        Self { turn, stop_reason, failure: None, goes_on: None }
+        Self { turn, stop_reason, failure: None, goes_on: None, ends_session: false }
     }
 
     /// Why it came to nothing; none where it was completed, interrupted by a person, or cut short by the end of its process.

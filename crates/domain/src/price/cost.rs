@@ -56,6 +56,18 @@ impl Cost {
         (sum, unknown)
     }
 
+    /// The same, with what had no price then and has one now among what is paid: one answer, whoever is asked.
+    #[must_use]
+    pub fn at(&self, prices: &PriceBook) -> Cost {
+        if self.unpriced.is_empty() {
+            return self.clone();
+        }
+        let (paid, _) = self.settled(prices);
+        let mut unpriced = self.unpriced.clone();
+        unpriced.retain(|model, _| prices.quote(model).is_none());
+        Cost { paid, unpriced, ..self.clone() }
+    }
+
     pub fn is_zero(&self) -> bool {
         *self == Cost::default()
     }
@@ -88,6 +100,9 @@ mod tests {
         assert_eq!((cost.plan, cost.plan_unpriced.output), (Dollars(5), 1_000_000));
         book.own.insert("new".to_owned(), Price { output: Dollars(3), ..Price::default() });
         assert_eq!(cost.settled(&book), (Dollars(10), None));
+        let now = cost.at(&book);
+        assert_eq!((now.paid, now.unpriced.is_empty(), now.plan), (Dollars(10), true, Dollars(5)));
+        assert_eq!(now.at(&book), now, "nothing is counted twice");
     }
 
     #[test]

@@ -2,15 +2,19 @@
 
 use std::time::Duration;
 
-use super::{Outcome, Restart, RestartPolicy, State, StopRule};
+use super::{ExitFacts, How, Outcome, Restart, RestartPolicy, State, StopRule};
 use crate::{
-    Now, Time,
+    Now, Reason, Time,
     limits::{RESTART_FIRST, RESTART_GOOD_LIFE, RESTART_LONGEST, RESTARTS_IN_A_ROW},
     time::Deadline,
 };
 
 /// What the policy says about a session that ends now.
-pub(super) fn plan(state: &State, outcome: Outcome, now: &Now) -> Option<Restart> {
+pub(super) fn plan(state: &State, exit: &ExitFacts, outcome: Outcome, now: &Now) -> Option<Restart> {
+    // The next one would have no key either, until somebody brings one.
+    if has_no_key(exit) {
+        return None;
+    }
     // It could not find its memory. The next one is told what was said instead, so this happens once.
     if outcome == Outcome::FailedStart && state.stop.is_none() && state.lost_context.is_some() {
         return Some(Restart::At(Deadline::after(now, Duration::ZERO)));
@@ -38,6 +42,10 @@ pub(super) fn plan(state: &State, outcome: Outcome, now: &Now) -> Option<Restart
         return Some(Restart::Quarantined { short_lives });
     }
     Some(Restart::At(Deadline::after(now, back_off(short_lives))))
+}
+
+fn has_no_key(exit: &ExitFacts) -> bool {
+    matches!(&exit.how, How::NeverStarted { stage, .. } if stage == Reason::ProviderAuth.as_str())
 }
 
 /// Short lives in a row, this one included.

@@ -260,12 +260,12 @@ impl State {
         self.provider_id.as_deref().filter(|_| self.is_bound)
     }
 
-    /// Why the agent could not go on with what was said before.
     /// The model that the conversation's next session begins with, where anybody has said one.
     pub fn next_model(&self) -> Option<&str> {
         self.chosen_model.as_deref().or(self.created.config.model.as_deref())
     }
 
+    /// Why the agent could not go on with what was said before.
     pub fn lost_context(&self) -> Option<&str> {
         self.lost_context.as_deref()
     }
@@ -373,6 +373,14 @@ impl State {
                 format!("You were interrupted in the middle of your work. {}", ended.obituary.sentence)
             })
             .or(before)
+    }
+
+    /// What an agent is told that is to go on with a turn that failed; none where the last one did not.
+    pub fn failed_turn_words(&self) -> Option<String> {
+        let why = self.turn_failure.as_ref()?;
+        Some(format!(
+            "Your last turn failed: {why}. See what you have done already, and go on where you were stopped."
+        ))
     }
 
     /// Says whether the process ended within a turn.

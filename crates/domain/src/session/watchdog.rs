@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{Phase, State};
+use crate::Time;
 
 /// What a session is taking too long for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,19 +72,22 @@ impl State {
             Phase::Starting => of(Watchdog::Start, limits.start_us),
             Phase::Live => {
                 let turn = self.turn()?;
-                let (watchdog, micros) = match self.stall() {
-                    Some(stall) if stall.rung == WatchdogRung::Park => return None,
-                    Some(stall) => return of(stall.watchdog, limits.rung_us),
-                    None if self.failing_since.is_some() => (Watchdog::Retries, limits.retries_us),
-                    None if !turn.said_something => (Watchdog::FirstOutput, limits.first_output_us),
-                    None if !turn.open_tools.is_empty() => (Watchdog::Tool, limits.tool_us),
-                    None => (Watchdog::Silent, limits.silent_us),
-                };
-                // An agent that waits for the end of a limit, which was said, does what it should.
-                let limit = self.rate_limit().and_then(|limit| Some(limit.until?.since(limit.since)));
-                Some((watchdog, Duration::from_micros(micros) + limit.unwrap_or_default()))
+                match self.stall() {
+                    Some(stall) if stall.rung == WatchdogRung::Park => None,
+                    Some(stall) => of(stall.watchdog, limits.rung_us),
+                    None if self.failing_since.is_some() => of(Watchdog::Retries, limits.retries_us),
+                    None if !turn.said_something => of(Watchdog::FirstOutput, limits.first_output_us),
+                    None if !turn.open_tools.is_empty() => of(Watchdog::Tool, limits.tool_us),
+                    None => of(Watchdog::Silent, limits.silent_us),
+                }
             }
             Phase::Created | Phase::Stopping | Phase::Ended => None,
         }
+    }
+
+    /// Until when every watchdog sleeps: an agent that waits for the end of a limit, which was said, does what it should,
+    /// however often it is told so.
+    pub fn watchdogs_sleep_until(&self, now: Time) -> Option<Time> {
+        self.rate_limit()?.until.filter(|until| *until > now && self.phase() == Phase::Live)
     }
 }

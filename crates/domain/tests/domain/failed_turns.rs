@@ -1,15 +1,18 @@
 //! Turns that came to nothing, and turns that were cut short: who is told, and how it goes on.
 
 use ostler_domain::{
+    Budget, Kind, Usage,
+    budget::WhenUsedUp,
     event::{AgentRetrying, By, StopReason},
+    notice::Occasion,
     session::{
-        AgentRequest, Approve, Attention, Begin, Created, Effect, How, Input, Report, Request, RestartPolicy,
-        State, Status, Watchdog, create,
+        AgentRequest, Approve, Attention, Begin, CallUsage, Created, Effect, How, Input, Report, Request,
+        RestartPolicy, State, Status, Watchdog, create, decide,
     },
 };
 
 use crate::{
-    any::{created, message, time},
+    any::{context, created, message, time},
     life::Life,
 };
 
@@ -107,5 +110,100 @@ fn a_turn_that_a_watchdog_ended_has_failed() {
     let mut life = Life::plain();
     life.working().request(Request::Interrupt);
     life.report(Report::TurnEnded { stop_reason: StopReason::Interrupted });
+    assert_eq!(life.attention(), Some(Attention::Idle), "somebody wanted this");
+}
+
+#[test]
+fn resume_has_a_turn_that_failed_tried_again_once() {
+    let mut life = Life::plain();
+    life.working()
+        .report(Report::Error("500: no model is loaded".into()))
+        .report(Report::TurnEnded { stop_reason: StopReason::Error });
+    let resume = || Request::Resume { budget: None, tape_bytes: None };
+    life.request(resume());
+    let Some(Effect::Tell(AgentRequest::Prompt(told))) = life.effects.first() else {
+        panic!("{:?}", life.effects)
+    };
+    assert!(told.text.starts_with("Your last turn failed: 500: no model is loaded."), "{}", told.text);
+    let id = told.id;
+    life.request(resume());
+    assert_eq!(life.effects, [], "it is told once");
+    life.report(Report::TurnStarted { messages: vec![id] })
+        .report(Report::TurnEnded { stop_reason: StopReason::Completed });
+    life.request(resume());
+    assert_eq!(life.effects, [], "nothing failed");
+}
+
+#[test]
+fn resume_does_not_say_it_where_something_else_waits_or_a_limit_is_waited_for() {
+    let mut life = Life::plain();
+    life.working().request(Request::Prompt(message(1))).request(Request::Pause);
+    life.report(Report::TurnEnded { stop_reason: StopReason::Error });
+    life.request(Request::Resume { budget: None, tape_bytes: None });
+    let told = life.effects.iter().filter(|effect| matches!(effect, Effect::Tell(_))).count();
+    assert_eq!(told, 1, "what waits is said instead: {:?}", life.effects);
+    let mut life = Life::plain();
+    life.working()
+        .report(Report::RateLimited { what: "too many requests".into(), until: Some(time(900)) })
+        .report(Report::TurnEnded { stop_reason: StopReason::Error })
+        .request(Request::Resume { budget: None, tape_bytes: None });
+    assert_eq!(life.effects, [], "it goes on when the limit ends");
+}
+
+#[test]
+fn without_a_key_nothing_is_started_again() {
+    let ended = |stage: &str| {
+        let mut life = Life::plain();
+        life.state = State::new(created(RestartPolicy::Always, Approve::Ask, false, None), time(0));
+        let (stage, message) = (stage.to_owned(), "it is not there".to_owned());
+        life.request(Request::Start).exit(How::NeverStarted { stage, message });
+        life.state.ended().unwrap().restart.is_some()
+    };
+    assert!(ended("directory"));
+    assert!(!ended("PROVIDER_AUTH"), "the next one would have none either");
+}
+
+#[test]
+fn the_end_of_a_session_is_told_once() {
+    let mut life = Life::plain();
+    life.working().report(Report::AuthFailed("401".into()));
+    let decision =
+        decide(&life.state, Input::Report(Report::TurnEnded { stop_reason: StopReason::Error }), &context(9));
+    let told = decision.unwrap().events.iter().filter(|event| Occasion::of(event).is_some()).count();
+    assert_eq!(told, 0, "that the session failed says all");
+}
+
+#[test]
+fn who_lets_go_of_a_turn_has_not_recovered() {
+    let mut life = Life::plain();
+    life.working();
+    life.input(Input::Watchdog(Watchdog::FirstOutput)).input(Input::Watchdog(Watchdog::FirstOutput));
+    life.report(Report::Completion("so far".into()));
+    life.report(Report::TurnEnded { stop_reason: StopReason::Interrupted });
+    assert_eq!(life.count(Kind::SessionRecovered), 0);
+    let mut life = Life::plain();
+    life.working();
+    life.input(Input::Watchdog(Watchdog::FirstOutput)).input(Input::Watchdog(Watchdog::FirstOutput));
+    life.report(Report::Thinking("on I go".into()));
+    assert_eq!((life.count(Kind::SessionRecovered), life.attention()), (1, Some(Attention::Working)));
+}
+
+#[test]
+fn who_is_held_ends_its_turn_when_it_goes_on() {
+    let budget = Budget { tokens: Some(10), dollars: None, when_used_up: WhenUsedUp::Hold };
+    let mut life = Life::plain();
+    life.state = State::new(created(RestartPolicy::Never, Approve::Ask, false, Some(budget)), time(0));
+    life.request(Request::Start)
+        .report(Report::Ready { provider_id: None, model: None })
+        .report(Report::TurnStarted { messages: vec![] });
+    let usage = Usage { input: 20, ..Usage::default() };
+    life.report(Report::Usage(CallUsage { usage, model: None, call: None }));
+    assert_eq!(life.attention(), Some(Attention::BudgetHold));
+    life.request(Request::Interrupt);
+    assert_eq!(life.effects, [Effect::Tell(AgentRequest::Interrupt)], "the first thing that it will hear");
+    assert_eq!(life.attention(), Some(Attention::BudgetHold), "it stands still");
+    let more = Budget { tokens: Some(100), ..budget };
+    life.request(Request::Resume { budget: Some(more), tape_bytes: None })
+        .report(Report::TurnEnded { stop_reason: StopReason::Interrupted });
     assert_eq!(life.attention(), Some(Attention::Idle), "somebody wanted this");
 }

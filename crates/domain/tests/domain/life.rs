@@ -83,6 +83,10 @@ impl Life {
         }))
     }
 
+    pub(crate) fn count(&self, kind: Kind) -> usize {
+        self.kinds.iter().filter(|seen| **seen == kind).count()
+    }
+
     pub(crate) fn attention(&self) -> Option<Attention> {
         self.state.attention(Link::Attached)
     }

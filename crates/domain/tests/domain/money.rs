@@ -6,11 +6,11 @@ use ostler_domain::{
     Budget, Event, Kind, Reason, Usage,
     admission::Standing,
     budget::{CampaignBudget, Used, WhenUsedUp},
-    event::{By, StopReason, UsageRecorded},
+    event::{AgentRetrying, By, StopReason, UsageRecorded},
     price::{Dollars, Price, PriceBook},
     session::{
         Approve, Attention, Billing, CallUsage, CampaignUse, Created, Effect, ExitFacts, How, Input, Link,
-        Outcome, Phase, Refused, Report, Request, RestartPolicy, State, create, decide,
+        Outcome, Phase, Refused, Report, Request, RestartPolicy, State, Watchdog, create, decide,
     },
 };
 
@@ -295,12 +295,29 @@ fn a_turn_that_failed_of_a_limit_is_told_once_to_go_on() {
 }
 
 #[test]
-fn a_watchdog_gives_an_agent_the_time_that_a_limit_takes() {
-    let patience = |retry_after_ms| {
-        let mut purse = Purse::of(created(RestartPolicy::Never, Approve::Ask, false, None));
-        purse.work();
-        purse.input(Input::Refused(Refused { status: 429, retry_after_ms, failure: String::new() })).unwrap();
-        purse.state.watchdog().unwrap().1
-    };
-    assert_eq!(patience(Some(60_000)), patience(None) + std::time::Duration::from_secs(60));
+fn watchdogs_sleep_while_a_limit_holds_whose_end_was_said() {
+    let mut purse = Purse::of(created(RestartPolicy::Never, Approve::Ask, false, None));
+    purse.work();
+    let retrying = AgentRetrying { why: "429".into(), attempt: 1, most: 0, after_ms: None };
+    purse.input(Input::Report(Report::Retrying(retrying))).unwrap();
+    let limited =
+        |retry_after_ms| Input::Refused(Refused { status: 429, retry_after_ms, failure: String::new() });
+    // Again and again, each time with an end.
+    for _ in 0..3 {
+        purse.input(limited(Some(60_000))).unwrap();
+        assert!(purse.state.watchdogs_sleep_until(context(purse.step).now.wall).is_some());
+        purse.input(Input::Watchdog(Watchdog::Retries)).unwrap();
+        assert_eq!(purse.count(Kind::SessionStalled), 0, "it waits, as it was told to");
+    }
+    let end = purse.state.rate_limit().and_then(|limit| limit.until).unwrap();
+    assert_eq!(purse.state.watchdogs_sleep_until(end), None, "the limit is over");
+    assert_eq!(purse.state.watchdog().unwrap().0, Watchdog::Retries);
+
+    let mut purse = Purse::of(created(RestartPolicy::Never, Approve::Ask, false, None));
+    purse.work();
+    let retrying = AgentRetrying { why: "429".into(), attempt: 1, most: 0, after_ms: None };
+    purse.input(Input::Report(Report::Retrying(retrying))).unwrap();
+    purse.input(limited(None)).unwrap();
+    purse.input(Input::Watchdog(Watchdog::Retries)).unwrap();
+    assert_eq!(purse.count(Kind::SessionStalled), 1, "nobody knows what it waits for");
 }

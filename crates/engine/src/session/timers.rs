@@ -49,7 +49,8 @@ impl Timers {
 
     /// Looks at the state again: another watchdog, or another limit, starts to wait anew.
     pub(super) fn arm(&mut self, state: &State, now: &Now) {
-        self.armed = state.watchdog().map(|(watchdog, limit)| match self.armed {
+        let awake = state.watchdog().filter(|_| state.watchdogs_sleep_until(now.wall).is_none());
+        self.armed = awake.map(|(watchdog, limit)| match self.armed {
             Some(armed) if armed.watchdog == watchdog && armed.limit == limit => armed,
             _ => Armed { watchdog, limit, since: now.since_boot },
         });
@@ -87,7 +88,8 @@ impl Timers {
         let approval = approval_deadlines(state).map(|deadline| deadline.remaining(now)).min();
         let limit = state.limit_ends().map(|until| until.since(now.wall)).filter(|_| !state.is_frozen());
         let idle = state.idles_until().map(|until| until.since(now.wall));
-        [deadline, watchdog, approval, limit, idle]
+        let awakes = state.watchdogs_sleep_until(now.wall).map(|until| until.since(now.wall));
+        [deadline, watchdog, approval, limit, idle, awakes]
             .into_iter()
             .flatten()
             .min()

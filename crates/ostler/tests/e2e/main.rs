@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test may panic, and says what it skips")]
 
+mod again;
 mod agents;
 mod api;
 mod approvals;

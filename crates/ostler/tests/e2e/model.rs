@@ -357,5 +357,30 @@ async fn a_caller_s_key_goes_with_the_request_is_in_no_file_and_is_gone_with_the
     let sentence = last.obituary.unwrap().sentence;
     assert_eq!(last.outcome, Some(Outcome::FailedStart));
     assert!(sentence.contains("PROVIDER_AUTH") && sentence.contains("try: ostler config"), "{sentence}");
+    assert_eq!(last.restart, None, "the next one would have none either");
     assert_eq!(files_with_the_key(home.path()), Vec::<std::path::PathBuf>::new());
+}
+
+#[tokio::test]
+async fn a_command_that_says_a_key_is_run_once_for_each_start() {
+    let model = Model::start();
+    let Some(home) = home(&model).await else { return };
+    let runs = home.path().join("runs");
+    let url = format!("http://127.0.0.1:{}/base", model.port);
+    home.configure(&format!(
+        "[providers.script]\nbase_url = \"{url}\"\napi_key_command = \"echo run >> {}; echo {KEY}\"\n",
+        runs.display()
+    ));
+    let count = || fs::read_to_string(&runs).unwrap_or_default().lines().count();
+    let started = home.run(&["run", "-d", "-q", "-p", "script", &scenario::of(vec![call()])]);
+    assert!(started.status.success(), "{started:?}");
+    let session = String::from_utf8(started.stdout).unwrap().trim().to_owned();
+    wait::until("a call", wait::PATIENCE, || model.calls() == 1);
+    let shown = format!("authorization: Bearer {KEY}\r\n");
+    assert!(model.heads.lock().unwrap()[0].contains(&shown));
+    assert_eq!(count(), 1);
+    home.client().await.restart_session(&session).await.unwrap();
+    let next = home.client().await.chain(&session).await.unwrap().pop().unwrap().id;
+    home.reaches(&next.to_string(), "it to be live", |view| view.phase == Phase::Live).await;
+    assert_eq!(count(), 2, "another start, another look");
 }

@@ -92,6 +92,10 @@ async fn without_a_person_dollars_end_the_run_with_exit_11() {
     assert!(told["obituary"].as_str().unwrap().contains("budget of 0.0004usd was used up"), "{told}");
     assert_eq!(model.calls(), 2);
     let id = told["session"].as_str().unwrap();
+    let again = home.run(&["run", "-p", "script", "--budget", "0.0004usd", &prompt]);
+    let said = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert_eq!(again.status.code(), Some(11), "{said}");
+    assert!(said.contains("ostler resume ") && said.contains(" --budget AMOUNT"), "the cure: {said}");
     // A new process is no new budget.
     let cure = "ostler resume ";
     for again in [&["send", id, "go on"][..], &["resume", id], &["restart", id]] {
@@ -100,7 +104,7 @@ async fn without_a_person_dollars_end_the_run_with_exit_11() {
         assert_eq!(refused.status.code(), Some(4), "{said}");
         assert!(said.contains("OVER_BUDGET") && said.contains(cure) && said.contains("--budget"), "{said}");
     }
-    assert_eq!(model.calls(), 2);
+    assert_eq!(model.calls(), 4);
     let too_little = home.run(&["resume", id, "--budget", "0.0004usd"]);
     assert_eq!(too_little.status.code(), Some(4), "{too_little:?}");
     let resumed = home.run(&["resume", id, "--budget", "0.001usd", "-o", "json"]);
@@ -236,6 +240,12 @@ async fn a_model_without_a_price_is_refused_or_held_until_it_has_one() {
     }));
     let cost: Value = serde_json::from_slice(&home.run(&["cost", "-o", "json"]).stdout).unwrap();
     assert_eq!(cost["total"]["is_known"], true, "what had no price has one now: {cost}");
+    let shown: Value =
+        serde_json::from_slice(&home.run(&["show", &id.to_string(), "-o", "json"]).stdout).unwrap();
+    assert_eq!(shown["cost"]["amount"], cost["total"]["cost"], "one answer, whoever is asked: {shown}");
+    assert_eq!(shown["cost"]["is_known"], true, "{shown}");
+    let listed = String::from_utf8(home.run(&["ls", "-a"]).stdout).unwrap();
+    assert!(listed.contains("$0.0001") && !listed.contains('?'), "{listed}");
 }
 
 #[tokio::test]
@@ -249,4 +259,31 @@ async fn a_network_that_leads_to_no_model_is_refused() {
         assert_eq!(run.status.code(), Some(5), "{said}");
         assert!(said.contains("MODEL_UNREACHABLE") && said.contains("net.mode=provider"), "{said}");
     }
+}
+
+#[tokio::test]
+async fn who_is_held_ends_its_turn_when_it_goes_on_and_a_copy_has_the_raised_budget() {
+    let model = Model::start();
+    let Some(home) = home(&model).await else { return };
+    let client = home.client().await;
+    let steps = vec![call(), call(), waits_for("never")];
+    let mut wanted = CreateSession::new("shop", "script");
+    wanted.initial_message = Some(scenario::of(steps));
+    let (dollars, when_used_up) = (Some(Dollars(200)), WhenUsedUp::Hold);
+    wanted.budget = Some(Budget { tokens: None, dollars, when_used_up });
+    let id = client.create_session(wanted).await.unwrap().id;
+    held(&home, id).await;
+    let interrupted = home.run(&["interrupt", &id.to_string()]);
+    let said = String::from_utf8(interrupted.stdout).unwrap();
+    assert!(said.contains("is held at its budget") && said.contains("--budget"), "{said}");
+    assert!(home.run(&["resume", &id.to_string(), "--budget", "3usd"]).status.success());
+    home.reaches(&id.to_string(), "its turn to end", |view| view.attention == Some(Attention::Idle)).await;
+    let ended = home.events(&client, id).await.into_iter().find_map(|recorded| match recorded.event {
+        Event::TurnEnded(ended) => Some(ended.stop_reason),
+        _ => None,
+    });
+    assert_eq!(ended, Some(ostler_domain::event::StopReason::Interrupted));
+    let copied = home.run(&["fork", &id.to_string(), "-o", "json"]);
+    let copy: Value = serde_json::from_slice(&copied.stdout).unwrap();
+    assert_eq!(copy["budget"]["dollars"], "3.00", "{copy}");
 }

@@ -233,6 +233,7 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             stop_reason: StopReason::Error,
             failure: Some("429: too many requests".to_owned()),
             goes_on: Some(Time::from_micros(1_760_000_000_000_000)),
+            ends_session: false,
         }),
         Kind::InterruptRequested => Event::InterruptRequested(InterruptRequested { by: by() }),
         Kind::ProviderBound => {

@@ -179,6 +179,15 @@ impl Story {
         self.failed || matches!(self.last_turn, Some(StopReason::Error | StopReason::Interrupted))
     }
 
+    /// How the run ended: as its session did, unless that ended well after a turn that did not.
+    fn outcome(&self, session: Option<Outcome>) -> Option<&'static str> {
+        match (session, self.last_turn) {
+            (None | Some(Outcome::Done | Outcome::Handoff), _) if self.failed => Some("turn_failed"),
+            (Some(Outcome::Done | Outcome::Handoff), Some(StopReason::Interrupted)) => Some("interrupted"),
+            (session, _) => session.map(Outcome::as_str),
+        }
+    }
+
     /// The result, as programs read it.
     pub(super) fn form<'a>(&'a self, session: &'a Session, exit: u8, beside: Beside) -> ResultForm<'a> {
         let until = session.ended_at.unwrap_or(session.updated_at);
@@ -187,7 +196,7 @@ impl Story {
             schema: "ostler.run/1",
             session: session.id.to_string(),
             name: session.name.as_str(),
-            outcome: session.outcome.map(Outcome::as_str),
+            outcome: self.outcome(session.outcome),
             exit,
             last_turn: self.last_turn,
             error: self.error.as_deref().filter(|_| exit != exit_code::OK),
@@ -237,7 +246,7 @@ pub(super) struct ResultForm<'a> {
     name: &'a str,
     outcome: Option<&'static str>,
     exit: u8,
-    /// How the last turn ended: a session may end as it should after one that did not.
+    /// How the last turn ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_turn: Option<StopReason>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -287,6 +296,7 @@ mod tests {
         let session = testing::fleet().remove(7);
         let form = |exit| crate::output::to_json(&story.form(&session, exit, Beside::default()));
         assert!(form(10).contains(r#""last_turn":"error","error":"400 no such model""#), "{}", form(10));
+        assert!(form(10).contains(r#""outcome":"turn_failed","exit":10"#), "{}", form(10));
         assert!(!form(0).contains("no such model"));
     }
 

@@ -489,10 +489,10 @@ impl Stream<'_> {
 
 fn next(session: &Session, code: u8) -> Line {
     let id = session.id.short();
-    let commands = if code == exit_code::OK {
-        [format!("ostler logs {id}"), format!("ostler send {id} \"…\"")]
-    } else {
-        [format!("ostler show {id}"), format!("ostler resume {id}")]
+    let more = if code == exit_code::SESSION_BUDGET { " --budget AMOUNT" } else { "" };
+    let commands = match code {
+        exit_code::OK => [format!("ostler logs {id}"), format!("ostler send {id} \"…\"")],
+        _ => [format!("ostler show {id}"), format!("ostler resume {id}{more}")],
     };
     commands
         .iter()

@@ -30,7 +30,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, exit: &ExitFacts) {
     if let Some(turn) = draft.state.turn().map(|turn| turn.number) {
         draft.record(Event::TurnEnded(TurnEnded::new(turn, StopReason::ProcessEnded)));
     }
-    let restart = restart::plan(&draft.state, outcome, &draft.context.now);
+    let restart = restart::plan(&draft.state, exit, outcome, &draft.context.now);
     if let Some(Restart::At(deadline)) = &restart {
         draft.effect(Effect::Continue { after: deadline.remaining(&draft.context.now) });
     }

@@ -239,7 +239,10 @@ impl Draft<'_> {
 
     fn watchdog(&mut self, watchdog: Watchdog) {
         // The timer may have fired for a state that was left meanwhile.
-        if self.state.watchdog().is_none_or(|(awake, _)| awake != watchdog) {
+        let now = self.context.now.wall;
+        if self.state.watchdog().is_none_or(|(awake, _)| awake != watchdog)
+            || self.state.watchdogs_sleep_until(now).is_some()
+        {
             return;
         }
         if watchdog == Watchdog::Start {

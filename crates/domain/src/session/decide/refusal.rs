@@ -7,7 +7,7 @@ use super::Draft;
 use crate::{
     Message, MessageId, Mode,
     event::{AgentRetrying, By, Event, MessageAccepted, RateLimited, Recovered},
-    session::{Refused, Report, StopRule},
+    session::{Refused, Report, StopRule, WatchdogRung},
 };
 
 /// What an agent is told whose turn failed of a limit that has ended.
@@ -67,7 +67,16 @@ pub(super) fn recovers(draft: &Draft<'_>, report: &Report) -> bool {
     );
     // Some agents log on standard error that they do not know what they were nudged with.
     let is_sign_of_life = matches!(report, Report::Alive | Report::Stderr(_));
-    !is_sign_of_life && (stall.watchdog.heeds_output() || is_progress)
+    // What it says while it lets go of a turn that was interrupted is no work on it.
+    let lets_go = stall.rung == WatchdogRung::Interrupt
+        && !matches!(
+            report,
+            Report::Thinking(_)
+                | Report::ToolCall(_)
+                | Report::TurnStarted { .. }
+                | Report::ApprovalAsked { .. }
+        );
+    !is_sign_of_life && !lets_go && (stall.watchdog.heeds_output() || is_progress)
 }
 
 /// A turn that failed of a limit goes on when the limit has ended.

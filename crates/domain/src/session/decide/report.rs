@@ -99,7 +99,8 @@ fn turn_ended(draft: &mut Draft<'_>, stop_reason: StopReason) {
     approval::expire(draft, open);
     let failure = failure(draft, stop_reason);
     let goes_on = failure.as_ref().and_then(|_| draft.state.goes_on_after(stop_reason));
-    draft.record(Event::TurnEnded(TurnEnded { turn, stop_reason, failure, goes_on }));
+    let ends_session = draft.state.stop().is_some();
+    draft.record(Event::TurnEnded(TurnEnded { turn, stop_reason, failure, goes_on, ends_session }));
     let answered: Vec<MessageId> = draft
         .state
         .messages

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use super::{Draft, approval, money};
 use crate::{
-    Message, Reason, Refusal,
+    Message, MessageId, Mode, Reason, Refusal,
     budget::Budget,
     event::{
         BudgetChanged, By, Event, InterruptRequested, MessageAccepted, ModelChanged, Paused, Resumed,
         TapeLimitRaised,
     },
     limits::{INBOX_MESSAGES, MESSAGE_BYTES, MODEL_BYTES},
-    session::{AgentRequest, Desired, Effect, Hold, Phase, Request, StopRule},
+    session::{AgentRequest, Attention, Desired, Effect, Hold, Link, Phase, Request, StopRule},
     time::Deadline,
 };
 
@@ -82,6 +82,7 @@ fn prompt(draft: &mut Draft<'_>, message: Message, by: By) -> Result<(), Refusal
 
 fn interrupt(draft: &mut Draft<'_>, by: By) -> Result<(), Refusal> {
     match draft.state.phase() {
+        // One that stands still hears it as the first thing when it goes on.
         Phase::Live if draft.state.turn().is_some() => {
             draft.record(Event::InterruptRequested(InterruptRequested { by }));
             draft.effect(Effect::Tell(AgentRequest::Interrupt));
@@ -192,11 +193,26 @@ fn resume(
             .timeout_left_us
             .map(|left| Deadline::after(&draft.context.now, Duration::from_micros(left)));
         let approval_deadlines = approval::deadlines(draft);
-        draft.record(Event::SessionResumed(Resumed { by, deadline, approval_deadlines }));
+        draft.record(Event::SessionResumed(Resumed { by: by.clone(), deadline, approval_deadlines }));
         draft.refreeze(was_frozen);
     }
     go_on(draft);
+    try_again(draft, by);
     Ok(())
+}
+
+/// Has the agent go on with a turn that failed, unless it has something else to do.
+fn try_again(draft: &mut Draft<'_>, by: By) {
+    let state = &draft.state;
+    if state.attention(Link::Attached) != Some(Attention::TurnFailed) || !state.messages.is_empty() {
+        return;
+    }
+    let Some(text) = state.failed_turn_words() else { return };
+    let id = MessageId::new(draft.context.now.wall, draft.context.entropy);
+    let message = Message { id, text, mode: Mode::Followup };
+    let conversation = state.created().conversation;
+    draft.record(Event::MessageAccepted(MessageAccepted { message, conversation, by, moved_from: None }));
+    draft.deliver();
 }
 
 fn halt(draft: &mut Draft<'_>, freeze: bool, by: By) {

@@ -9,6 +9,7 @@ use std::{
 use ostler_domain::{
     Event, Recorded, SessionId, Time,
     event::StopReason,
+    notice::Occasion,
     session::{Approve, Attention, Outcome, View, Watchdog, WatchdogRung},
 };
 use ostler_testkit::wait;
@@ -29,6 +30,10 @@ pub(super) async fn silent_stream(agent: Agent) {
         })
         .await;
     interrupted(&stage, session, &[Watchdog::FirstOutput, Watchdog::Silent]).await;
+    let events = stage.events(session).await;
+    let complains =
+        |event: &Event| matches!(event, Event::AgentStderr(raw) if raw.text.contains("_ostler/ping"));
+    assert!(!events.iter().any(|recorded| complains(&recorded.event)), "it was asked what it does not know");
     stage.say(session, &json!([{"text": "Still here."}])).await;
     stage.turns(session, 2).await;
     assert_eq!(completions(&stage.events(session).await), ["Still here."]);
@@ -102,6 +107,26 @@ pub(super) async fn rate_limits(agent: Agent) {
     assert!(limits[known..].iter().all(|(_, until)| until.is_none()), "nobody said: {limits:?}");
 }
 
+/// A server that limits an agent again and again, each time with an end: nobody interrupts who waits as it was told to.
+pub(super) async fn limited_again_and_again(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let said = json!([{"status": 429, "headers": {"retry-after": "2"}, "times": 4, "text": "after all"}]);
+    let session = stage
+        .begin_with(Approve::All, &said, |wanted| {
+            wanted.watchdogs.retries_us = 4 * SECOND;
+            wanted.watchdogs.first_output_us = 4 * SECOND;
+            wanted.watchdogs.silent_us = 4 * SECOND;
+            wanted.watchdogs.rung_us = SECOND;
+        })
+        .await;
+    let has_said = |view: &View| view.last_completion.as_deref() == Some("after all");
+    stage.reaches(session, "the end of all limits", |view| has_said(view) && is_at_rest(view)).await;
+    let events = stage.events(session).await;
+    let fired = |event: &Event| matches!(event, Event::WatchdogFired(_) | Event::SessionStalled(_));
+    let fired: Vec<_> = events.iter().filter(|recorded| fired(&recorded.event)).collect();
+    assert!(fired.is_empty(), "{fired:#?}");
+}
+
 /// A limit that outlasts the time that a run has: it has an exit code of its own, and meanwhile its end is shown.
 pub(super) async fn limited_past_the_timeout(agent: Agent) {
     let stage = Stage::new(agent).await;
@@ -168,6 +193,9 @@ pub(super) async fn refused_key(agent: Agent) {
     assert!(view.evidence.contains("401"), "{}", view.evidence);
     let asked = stage.model.seen().iter().filter(|seen| seen.status == 401).count();
     assert!(asked <= 4, "it was not asked again and again: {asked}");
+    let events = stage.events(session).await;
+    let told = events.iter().filter(|recorded| Occasion::of(&recorded.event).is_some());
+    assert_eq!(told.count(), 1, "hooks are told once: {events:#?}");
 }
 
 /// A turn that failed of a limit goes on when the limit ends, unless that is switched off.

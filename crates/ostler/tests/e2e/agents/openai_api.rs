@@ -57,6 +57,11 @@ async fn the_agent_dies_in_a_turn_and_goes_on() {
 }
 
 #[tokio::test]
+async fn who_is_limited_again_and_again_is_not_interrupted() {
+    limits::limited_again_and_again(agent()).await;
+}
+
+#[tokio::test]
 async fn a_429_and_a_500() {
     suite::failures(agent()).await;
 }

@@ -11,7 +11,10 @@ use ostler_domain::{
 use ostler_testkit::{numbers, programs, wait};
 use serde_json::json;
 
-use super::stage::{Agent, KEY, Stage, completions, results, said};
+use super::{
+    census, limits,
+    stage::{Agent, KEY, Stage, completions, results, said},
+};
 
 fn agent(who: &str) -> Option<Agent> {
     let program = programs::find("openclaw", who)?;
@@ -117,5 +120,34 @@ async fn a_whole_life_and_the_one_after() {
 async fn an_approval_allowed_and_denied() {
     if let Some(agent) = agent("an_approval_allowed_and_denied") {
         super::suite::approvals(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_rate_limit_is_told_as_it_was_said() {
+    if let Some(agent) = agent("a_rate_limit_is_told_as_it_was_said") {
+        limits::rate_limits(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn endless_retries_are_interrupted() {
+    if let Some(agent) = agent("endless_retries_are_interrupted") {
+        limits::endless_retries(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_refused_key_ends_it_at_once() {
+    if let Some(agent) = agent("a_refused_key_ends_it_at_once") {
+        limits::refused_key(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_left_after_the_hardest_ends() {
+    if let Some(agent) = agent("nobody_is_left_after_the_hardest_ends") {
+        let ways = ["stop", "crash", "budget", "daemon killed", "halt"];
+        census::nobody_is_left_after(agent, |how| ways.contains(&how)).await;
     }
 }
