@@ -1,6 +1,11 @@
 //! Compiles the protocol with a compiler written in Rust: building Ostler needs no `protoc`.
 
-use std::{env, error::Error, fs, path::PathBuf};
+use std::{
+    env,
+    error::Error,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use prost::Message;
 
@@ -13,6 +18,21 @@ const FILES: &[&str] = &[
     "ostler/v1/session_service.proto",
 ];
 
+/// The files themselves as a list of names and texts, in the order of their names.
+fn file_list(root: &Path) -> Result<String, Box<dyn Error>> {
+    let package = "ostler/v1";
+    let entries = fs::read_dir(root.join(package))?.collect::<Result<Vec<_>, _>>()?;
+    let mut names: Vec<_> = entries.iter().map(|entry| entry.file_name().into_string()).collect();
+    names.sort();
+    let mut list = String::from("&[");
+    for name in names {
+        let name = name.map_err(|name| format!("{} is no name", name.display()))?;
+        let path = root.join(package).join(&name).canonicalize()?;
+        list += &format!("({:?}, include_str!({path:?})),", format!("{package}/{name}"));
+    }
+    Ok(list + "]")
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../proto");
     println!("cargo::rerun-if-changed={}", root.display());
@@ -20,6 +40,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let descriptors = protox::compile(FILES, [&root])?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
+
+    fs::write(out.join("files.rs"), file_list(&root)?)?;
 
     // Maps in key order: the same message is always the same bytes.
     tonic_prost_build::configure().btree_map(".").out_dir(&out).compile_fds(descriptors)?;

@@ -11,6 +11,7 @@
 
 mod bench;
 mod cargo;
+mod errors;
 mod fill;
 mod program;
 mod test;
@@ -44,6 +45,12 @@ const VERBS: &[Verb] = &[
         options: "--home DIR [--sessions N] [--events M] [--seed S]",
         about: "makes a realistic store of any size",
         run: fill::run,
+    },
+    Verb {
+        name: "errors",
+        options: "",
+        about: "writes docs/errors.md from the code that gives the errors",
+        run: errors::run,
     },
     Verb {
         name: "bench",

@@ -139,6 +139,7 @@ fn options(home: &Home) -> ostler_engine::Options {
         resumes_after_limit: true,
         approval_limit: ostler_domain::limits::APPROVAL_WAITS,
         notices: Default::default(),
+        export: None,
         orphan_grace: None,
         tape_bytes: None,
         unconfined: true,

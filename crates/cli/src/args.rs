@@ -94,6 +94,8 @@ const GROUPS: &[(&str, &[&str])] = &[
             "node",
             "db",
             "du",
+            "metrics",
+            "api",
             "completion",
             "man",
             "version",

@@ -10,6 +10,8 @@ mod args;
 mod commands;
 mod complete;
 mod demo;
+#[cfg(test)]
+mod errors_page;
 pub mod exit_code;
 mod failure;
 mod filters;

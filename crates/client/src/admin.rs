@@ -25,6 +25,13 @@ impl Client {
         Ok(from_proto::disk_use(answer)?)
     }
 
+    /// Measurements in the text format of Prometheus, version 0.0.4.
+    pub async fn metrics(&self) -> Result<String, Error> {
+        let request = pb::GetMetricsRequest {};
+        let answer = self.ask(async |channel| Service::new(channel).get_metrics(request).await).await?;
+        Ok(answer.text)
+    }
+
     /// Stops all agents at once, by freezing or by killing them, and lets none start until the halt is released.
     pub async fn halt(&self, freeze: bool, why: &str) -> Result<Halt, Error> {
         let request = pb::HaltRequest { request_id: request_id().to_string(), freeze, why: why.to_owned() };

@@ -22,13 +22,98 @@
 //! # }
 //! ```
 //!
-//! - **Types** are those of the core (`ostler-domain`); a [`Session`] is one row of `ostler ls`.
+//! - **Types** are those of the core, here as [`domain`]; a [`Session`] is one row of `ostler ls`.
 //! - **Naming things**: a `who` is what a person types: an id or a unique part of one, a name, a provider's id.
 //! - **Failures**: [`Error::Refused`] is the daemon's answer, with a stable reason, a sentence and what to try. The
 //!   other kinds are about reaching it; [`Error::to_refusal`] puts all of them into that one form.
 //! - **The daemon may restart at any moment.** Every change carries an id of its own and is asked again with that
 //!   id when the connection breaks, so it happens once. A [`Watch`] goes on from its cursor.
 //! - **Runtime**: tokio, a current-thread one is enough. A [`Client`] is cheap to clone.
+//!
+//! # Who needs somebody
+//!
+//! ```no_run
+//! use ostler_client::{AnswerApproval, Client, domain::session::Attention, query::{Page, Scope, SessionFilter}};
+//!
+//! # async fn example(client: Client) -> Result<(), ostler_client::Error> {
+//! let waiting = SessionFilter {
+//!     scope: Scope::NotEnded,
+//!     attention: vec![Attention::WaitingApproval, Attention::WaitingInput],
+//!     ..SessionFilter::default()
+//! };
+//! let mut cursor = None;
+//! loop {
+//!     let page = client.sessions(&waiting, Page::of(100, cursor)).await?;
+//!     for session in &page.rows {
+//!         println!("{} {}: {}", session.id.short(), session.name, session.evidence);
+//!     }
+//!     cursor = page.next_cursor;
+//!     if cursor.is_none() {
+//!         break;
+//!     }
+//! }
+//! for asked in client.approvals(true, Page::of(100, None)).await?.rows {
+//!     let allow = asked.tool == "Read";
+//!     let message = if allow { String::new() } else { "not at night".to_owned() };
+//!     let answer = AnswerApproval { approval: asked.id.to_string(), allow, always: false, message };
+//!     client.answer_approval(answer).await?;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Saying something, and hearing the answer
+//!
+//! A message is durable when [`Client::send_message`] returns, and is delivered once. Its receipts are events, and so is
+//! the answer: a watch from the place before it misses neither.
+//!
+//! ```no_run
+//! use ostler_client::{Client, SendMessage, Watched, domain::{Event, Mode}, query::EventFilter};
+//!
+//! # async fn example(client: Client) -> Result<(), ostler_client::Error> {
+//! let before = client.status().await?.last_seq;
+//! let ask = SendMessage { who: "api-auth".to_owned(), text: "and the tests?".to_owned(), mode: Mode::Followup };
+//! let sent = client.send_message(ask).await?;
+//! let filter = EventFilter { session: Some(sent.session.id), ..EventFilter::default() };
+//! let mut watch = client.watch(filter, Some(before)).await?;
+//! while let Some(Watched::Event(recorded)) = watch.next().await.transpose()? {
+//!     match recorded.event {
+//!         Event::AgentCompletion(said) => println!("{}", said.text),
+//!         Event::MessageAnswered(mark) if mark.id == sent.message => break,
+//!         _ => {}
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Failures
+//!
+//! Every reason, with its exit code, its gRPC code and what to do, is in `docs/errors.md`.
+//!
+//! ```no_run
+//! use ostler_client::{Client, CreateSession, Error, domain::Reason};
+//!
+//! # async fn example(client: Client) -> Result<(), Error> {
+//! match client.create_session(CreateSession::new("shop", "claude-code")).await {
+//!     Ok(session) => println!("{}", session.id),
+//!     Err(Error::Refused(refusal)) if refusal.reason == Reason::Halted => println!("later: {refusal}"),
+//!     Err(error) => {
+//!         let refusal = error.to_refusal();
+//!         for hint in &refusal.hints {
+//!             println!("try {}: {}", hint.command, hint.effect);
+//!         }
+//!         return Err(error);
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Other languages
+//!
+//! [`protocol`] has the protocol itself, as `ostler api proto` and `ostler api descriptor` print it; `examples/python` and
+//! `examples/typescript` are whole clients made from it.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -52,6 +137,8 @@ pub use client::Client;
 pub use commands::PrepareCommand;
 pub use error::Error;
 pub use incoming::Incoming;
+/// The types of the core, in and out of every method.
+pub use ostler_domain as domain;
 pub use ostler_domain::{
     campaign::Campaign,
     home::{Home, HomeError},
@@ -66,6 +153,11 @@ pub use ostler_wire::{
         AddCampaign, AnswerApproval, CreateSession, GetUsage, ListEvents, Place, ResumeSession, SendMessage,
     },
 };
+/// The protocol itself, for programs in other languages.
+pub mod protocol {
+    pub use ostler_wire::{FILE_DESCRIPTOR_SET as DESCRIPTORS, FILES, status::code};
+}
+
 pub use relay::{Way, serve as serve_relay};
 pub use session_socket::{Said, SessionSocket};
 pub use watch::{Watch, Watched};

@@ -116,6 +116,7 @@ impl Home {
     }
 
     /// What a daemon in the background says.
+    /// Logs that were put aside have a number behind their names: [`old_log`].
     pub fn daemon_log(&self) -> PathBuf {
         self.state.join("daemon.log")
     }
@@ -172,6 +173,11 @@ pub struct DaemonFile {
     /// A service manager holds the socket: to have a daemon again, connect to it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_service: bool,
+}
+
+/// The log that was put aside so many times ago: `daemon.log.1` is the last.
+pub fn old_log(log: &Path, n: u32) -> PathBuf {
+    log.with_extension(format!("log.{n}"))
 }
 
 #[cfg(test)]

@@ -223,6 +223,17 @@ pub const PAGE_MOST: u32 = 1_000;
 /// Partial text a slow watcher may be behind before pieces are dropped (they are not events).
 pub const DELTA_BUFFER: usize = 256;
 
+/// Names of one label that measurements tell apart, such as models, which agents name: each is a series that somebody
+/// keeps for months. What comes after them is counted together.
+pub const METRIC_LABELS: usize = 64;
+
+/// Size at which the daemon's log is put aside, and how many are kept: weeks of an ordinary daemon.
+pub const LOG_BYTES: u64 = 16 * 1024 * 1024;
+pub const LOG_FILES: u32 = 4;
+/// What may be set: less would put a file aside for every line, and more would be files that nobody opens.
+pub const LOG_LEAST_BYTES: u64 = 4 * 1024;
+pub const LOG_MOST_FILES: u32 = 1_000;
+
 // --- Names and texts ----------------------------------------------------------------------------------------
 
 /// Longest name of a campaign, agent or conversation: fits a table and a file name.
@@ -275,6 +286,16 @@ pub const RESTART_GOOD_LIFE: Duration = Duration::from_secs(600);
 pub const LEDGER_CALLS: usize = 64;
 /// Share of a budget at which it warns, in percent.
 pub const BUDGET_WARNS_AT_PERCENT: u64 = 80;
+
+// --- Telemetry ----------------------------------------------------------------------------------------------
+
+/// Spans of one request to a collector, which take some hundred kilobytes, and how long they are gathered.
+pub const TELEMETRY_BATCH: usize = 256;
+pub const TELEMETRY_GATHER: Duration = Duration::from_secs(1);
+/// Tool calls of one session that wait for their results; what is beyond is never said.
+pub const TELEMETRY_OPEN_TOOLS: usize = 256;
+/// How much of a text goes along, where it does at all.
+pub const TELEMETRY_TEXT_BYTES: usize = 8 * 1024;
 
 // --- Notices ------------------------------------------------------------------------------------------------
 

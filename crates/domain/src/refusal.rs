@@ -8,7 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 macro_rules! reasons {
-    ($($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {
+    ($($(#[$doc:meta])* $variant:ident = $text:literal: $meaning:literal, $remedy:literal;)*) => {
         /// A stable word for each way in which a request can fail.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum Reason { $($(#[$doc])* #[serde(rename = $text)] $variant,)* }
@@ -20,6 +20,16 @@ macro_rules! reasons {
                 match self { $(Reason::$variant => $text,)* }
             }
 
+            /// When it is given.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Reason::$variant => $meaning,)* }
+            }
+
+            /// What to do about it, in general; a refusal's own hints know more.
+            pub const fn remedy(self) -> &'static str {
+                match self { $(Reason::$variant => $remedy,)* }
+            }
+
             pub fn parse(text: &str) -> Option<Reason> {
                 match text { $($text => Some(Reason::$variant),)* _ => None }
             }
@@ -28,50 +38,114 @@ macro_rules! reasons {
 }
 
 reasons! {
-    CampaignUnknown = "CAMPAIGN_UNKNOWN",
-    CampaignExists = "CAMPAIGN_EXISTS",
-    /// The path is gone, is no directory, or may not be a campaign.
-    CampaignRoot = "CAMPAIGN_ROOT",
-    /// Another directory now lies at the campaign's path.
-    CampaignMoved = "CAMPAIGN_MOVED",
-    CampaignBusy = "CAMPAIGN_BUSY",
-    ProviderUnknown = "PROVIDER_UNKNOWN",
-    ProviderMissing = "PROVIDER_MISSING",
-    ProviderAuth = "PROVIDER_AUTH",
-    SessionUnknown = "SESSION_UNKNOWN",
-    MessageUnknown = "MESSAGE_UNKNOWN",
-    ApprovalUnknown = "APPROVAL_UNKNOWN",
-    ApprovalAnswered = "APPROVAL_ANSWERED",
-    /// The words given fit several things.
-    Ambiguous = "AMBIGUOUS",
-    NameTaken = "NAME_TAKEN",
-    InvalidArgument = "INVALID_ARGUMENT",
-    TooLarge = "TOO_LARGE",
-    /// The thing is not in a state that allows this.
-    WrongState = "WRONG_STATE",
-    Halted = "HALTED",
-    Quarantined = "QUARANTINED",
-    OverBudget = "OVER_BUDGET",
-    /// A budget in dollars, and a model whose price nobody knows.
-    PriceUnknown = "PRICE_UNKNOWN",
-    InboxFull = "INBOX_FULL",
-    /// The same request id came with another request.
-    RequestConflict = "REQUEST_CONFLICT",
-    PermissionDenied = "PERMISSION_DENIED",
-    /// The campaign's network leads to no model.
-    ModelUnreachable = "MODEL_UNREACHABLE",
-    /// This machine cannot confine an agent, so none is started.
-    SandboxUnavailable = "SANDBOX_UNAVAILABLE",
-    DiskFull = "DISK_FULL",
-    StoreReadOnly = "STORE_READ_ONLY",
-    StoreCorrupt = "STORE_CORRUPT",
-    StoreNewer = "STORE_NEWER",
-    StoreBusy = "STORE_BUSY",
-    DaemonRunning = "DAEMON_RUNNING",
-    DaemonUnreachable = "DAEMON_UNREACHABLE",
-    ShuttingDown = "SHUTTING_DOWN",
-    TimedOut = "TIMED_OUT",
-    Internal = "INTERNAL",
+    CampaignUnknown = "CAMPAIGN_UNKNOWN":
+        "no campaign has this name or holds this path",
+        "`ostler campaign ls`; `ostler campaign add DIR` makes one";
+    CampaignExists = "CAMPAIGN_EXISTS":
+        "the directory is a campaign already, by another name",
+        "use the name that the error says";
+    CampaignRoot = "CAMPAIGN_ROOT":
+        "the path is gone, is no directory, or may not be a campaign: `/`, a home, a system directory, Ostler's own files",
+        "name a directory of a project";
+    CampaignMoved = "CAMPAIGN_MOVED":
+        "another directory now lies at the campaign's path",
+        "put the old one back, or `ostler campaign rm` and add the new one";
+    CampaignBusy = "CAMPAIGN_BUSY":
+        "it has sessions that have not ended",
+        "`ostler stop -C NAME`, then again";
+    ProviderUnknown = "PROVIDER_UNKNOWN":
+        "there is no such provider",
+        "`ostler provider ls`; `ostler provider add acp:NAME` declares one";
+    ProviderMissing = "PROVIDER_MISSING":
+        "the provider's program is not there, or too old",
+        "install it, or name it in `providers.NAME.program`; `ostler provider test NAME`";
+    ProviderAuth = "PROVIDER_AUTH":
+        "the provider has neither a key nor a login",
+        "`ostler provider login NAME`, or set its key and `ostler resume`";
+    SessionUnknown = "SESSION_UNKNOWN":
+        "no session or message fits",
+        "`ostler ls -a`";
+    MessageUnknown = "MESSAGE_UNKNOWN":
+        "no message has that id",
+        "`ostler message ls WHO`";
+    ApprovalUnknown = "APPROVAL_UNKNOWN":
+        "no approval fits",
+        "`ostler approval ls -a`";
+    ApprovalAnswered = "APPROVAL_ANSWERED":
+        "the question no longer waits for an answer",
+        "nothing: somebody, a rule or its time limit was first (`ostler approval show ID`)";
+    Ambiguous = "AMBIGUOUS":
+        "the words fit several things; the error names them",
+        "say more of the id, or `CAMPAIGN/NAME`";
+    NameTaken = "NAME_TAKEN":
+        "a session that has not ended, or a campaign, has this name",
+        "take another name, or `ostler send NAME` to the one there is";
+    InvalidArgument = "INVALID_ARGUMENT":
+        "a value makes no sense; over gRPC the field is named in a `google.rpc.BadRequest`",
+        "correct it: `--help` says what it takes";
+    TooLarge = "TOO_LARGE":
+        "a message or request is over its limit",
+        "put the text into a file of the campaign and name it";
+    WrongState = "WRONG_STATE":
+        "the thing is not in a state that allows this; for instance, the session has ended",
+        "`ostler show WHO` says its state and what can be done";
+    Halted = "HALTED":
+        "all agents are halted",
+        "`ostler halt --release`";
+    Quarantined = "QUARANTINED":
+        "too many short lives in a row",
+        "`ostler show WHO` says why they ended; `ostler resume WHO` tries again";
+    OverBudget = "OVER_BUDGET":
+        "the session's or the campaign's budget is used up",
+        "`ostler resume WHO --budget …`, `ostler campaign set NAME budget=…`";
+    PriceUnknown = "PRICE_UNKNOWN":
+        "a budget in dollars, and a model whose price nobody knows",
+        "`ostler price set MODEL input=… output=…`";
+    InboxFull = "INBOX_FULL":
+        "1 000 messages wait already",
+        "wait, or `ostler message ls WHO`";
+    RequestConflict = "REQUEST_CONFLICT":
+        "this request id was used for another request",
+        "make a new id for each change; repeat one only with the same request";
+    PermissionDenied = "PERMISSION_DENIED":
+        "another user, a process in another user namespace, or an agent that asked for more than its own session",
+        "ask as the user whose daemon it is";
+    ModelUnreachable = "MODEL_UNREACHABLE":
+        "a model is configured, and the campaign's `net.mode` (`none`, `host`) has no gateway that leads to it",
+        "`ostler campaign set NAME net.mode=provider`";
+    SandboxUnavailable = "SANDBOX_UNAVAILABLE":
+        "this machine cannot confine an agent, so none is started; the text names what is missing",
+        "`ostler doctor`, `ostler sandbox allow-userns`";
+    DiskFull = "DISK_FULL":
+        "there is no room on the disk of the state",
+        "`ostler du` says what takes it; what waits goes on when there is room";
+    StoreReadOnly = "STORE_READ_ONLY":
+        "the state directory cannot be written",
+        "give it back to the user who runs the daemon";
+    StoreCorrupt = "STORE_CORRUPT":
+        "the store is damaged, truncated, or another program's database",
+        "`ostler db check`, `ostler db reindex`, or a copy made with `ostler db backup`";
+    StoreNewer = "STORE_NEWER":
+        "the store was written by a newer version of Ostler",
+        "use that version; nothing was changed";
+    StoreBusy = "STORE_BUSY":
+        "another program holds the database",
+        "end it and try again";
+    DaemonRunning = "DAEMON_RUNNING":
+        "another daemon serves this state directory",
+        "use it; `ostler daemon status`";
+    DaemonUnreachable = "DAEMON_UNREACHABLE":
+        "none listens, or the connection broke for good",
+        "`ostler daemon start`; `ostler daemon logs` may say why it ended";
+    ShuttingDown = "SHUTTING_DOWN":
+        "the daemon is just ending",
+        "ask again in a moment: the next one answers";
+    TimedOut = "TIMED_OUT":
+        "a time limit passed; what was waited for goes on",
+        "wait longer (`--timeout`)";
+    Internal = "INTERNAL":
+        "a mistake of ours",
+        "`ostler daemon logs`; a report is welcome";
 }
 
 impl fmt::Display for Reason {

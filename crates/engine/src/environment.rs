@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use ostler_domain::{policy::Compat, session::Created};
+use ostler_domain::{
+    policy::Compat,
+    session::Created,
+    telemetry::{Context, TRACEPARENT},
+};
 
 use crate::clock::entropy;
 
@@ -17,6 +21,8 @@ pub(crate) fn of_session(
     let mut environment: BTreeMap<String, String> = beginning.into_iter().collect();
     environment.extend(created.config.environment.clone());
     environment.extend(provider);
+    // Whatever the agent starts that knows of traces belongs below its session, and that below whoever asked for it.
+    environment.insert(TRACEPARENT.to_owned(), Context::of_session(created).to_string());
     let reserved = reserved(created, &socket.to_string_lossy(), token);
     environment.extend(reserved.into_iter().map(|(name, value)| (name.to_owned(), value)));
     environment.into_iter().collect()

@@ -7,7 +7,7 @@ use ostler_domain::{
     session::WatchdogLimits,
 };
 
-use crate::{Fetcher, NoticeSettings};
+use crate::{ExportSettings, Fetcher, NoticeSettings};
 
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -25,6 +25,8 @@ pub struct Options {
     pub approval_limit: Duration,
     /// Who is told of what happens.
     pub notices: NoticeSettings,
+    /// The collector that spans are told to.
+    pub export: Option<ExportSettings>,
     /// How long an agent may live without a daemon; absent, for ever.
     pub orphan_grace: Option<Duration>,
     pub tape_bytes: Option<u64>,

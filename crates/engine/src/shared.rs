@@ -28,6 +28,7 @@ use crate::{
     clock::{Clock, entropy},
     confine::Machine,
     deltas::Deltas,
+    export::Exported,
     hidden_watch::Watcher,
     keeper::Program,
     keys::Keys,
@@ -61,6 +62,7 @@ pub(crate) struct Shared {
     pub(crate) accounts: Accounts,
     /// Sessions that wait to start.
     pub(crate) line: Line,
+    pub(crate) exported: Exported,
     /// Logins are renewed one at a time.
     pub(crate) renewing: tokio::sync::Mutex<()>,
     /// Names are chosen and conversations opened one at a time.
@@ -113,6 +115,7 @@ impl Shared {
             prices: PriceFile::new(prices),
             accounts: Accounts::default(),
             line: Line::default(),
+            exported: Exported::default(),
             renewing: tokio::sync::Mutex::new(()),
             naming: tokio::sync::Mutex::new(()),
         }

@@ -15,6 +15,7 @@ use crate::{
     commit::{Commit, Committed, Encoded},
     connect,
     error::{CommitError, Doing, Fault, ReadError},
+    meter::{Counts, Meter},
     node,
     open::{Options, Paths},
     pool::{Pool, block_on},
@@ -43,6 +44,7 @@ struct Inner {
     blobs: Blobs,
     published: watch::Receiver<u64>,
     tail: broadcast::Sender<Batch>,
+    meter: Meter,
     node: NodeId,
     paths: Paths,
 }
@@ -65,7 +67,8 @@ impl Store {
         let node = node::node_id(&connection)?;
         let (tail, _) = broadcast::channel(TAIL_BATCHES);
         let shown = Shown::default();
-        let (writer, published) = Writer::new(connection, tail.clone(), shown.clone())?;
+        let meter = Meter::default();
+        let (writer, published) = Writer::new(connection, tail.clone(), shown.clone(), meter.clone())?;
         let search = SearchFile::new(&paths.search);
         let mut findings = Vec::new();
         let indexer = if options.search {
@@ -106,6 +109,7 @@ impl Store {
             blobs,
             published,
             tail,
+            meter,
             node,
             paths: paths.clone(),
         };
@@ -171,6 +175,21 @@ impl Store {
     /// Events as they become durable. Whoever falls behind reads the log by its cursor instead.
     pub fn subscribe_tail(&self) -> broadcast::Receiver<Batch> {
         self.inner.tail.subscribe()
+    }
+
+    /// How many follow the log from memory.
+    pub fn followers(&self) -> usize {
+        self.inner.tail.receiver_count()
+    }
+
+    /// What became durable since the record was opened.
+    pub fn counts(&self) -> Counts {
+        self.inner.meter.counts()
+    }
+
+    /// Commits and other work that wait for the writer.
+    pub fn writer_queue(&self) -> usize {
+        self.inner.jobs.depth()
     }
 
     pub fn node_id(&self) -> NodeId {

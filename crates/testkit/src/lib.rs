@@ -9,6 +9,7 @@
     reason = "a test may panic, and says so by panicking"
 )]
 
+pub mod collector;
 pub mod fake_openai;
 pub mod home;
 pub mod numbers;
@@ -19,6 +20,7 @@ pub mod seed;
 pub mod torture;
 pub mod wait;
 
+pub use collector::Collector;
 pub use fake_openai::FakeOpenai;
 pub use home::TestHome;
 pub use process::Proc;

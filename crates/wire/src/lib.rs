@@ -24,6 +24,9 @@ pub mod pb {
 /// The protocol as a `FileDescriptorSet`, for reflection and for generating clients in other languages.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
 
+/// The protocol's files as they are written: their names, such as `ostler/v1/event.proto`, and their texts.
+pub const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
+
 /// Largest answer. An event is as large as the line that it came from, and a page of sessions or a batch of events
 /// may be larger still; a daemon fills batches up to a fraction of this.
 pub const REPLY_BYTES: usize = 2 * ostler_domain::limits::LINE_BYTES;

@@ -64,8 +64,9 @@ fn files_that_are_named_exist() {
         let prose = prose(&page);
         // Every second piece stands between backticks.
         for name in prose.split('`').skip(1).step_by(2) {
-            let in_the_tree =
-                ["crates/", "docs/", "proto/", "xtask/", "bench/"].iter().any(|dir| name.starts_with(dir));
+            let in_the_tree = ["crates/", "docs/", "examples/", "proto/", "xtask/", "bench/"]
+                .iter()
+                .any(|dir| name.starts_with(dir));
             let is_pattern = name.contains(['<', '*', '{', '…', ' ']);
             assert!(
                 !in_the_tree || is_pattern || root().join(name).exists(),
@@ -90,7 +91,7 @@ fn all_event_kinds_are_described() {
 
 #[test]
 fn all_reasons_outcomes_and_exit_codes_are_described() {
-    has_all("docs/exit-codes.md", Reason::ALL.iter().map(|reason| reason.as_str()));
+    has_all("docs/errors.md", Reason::ALL.iter().map(|reason| reason.as_str()));
     has_all("docs/exit-codes.md", Outcome::ALL.iter().map(|outcome| outcome.as_str()));
     let codes = text("crates/cli/src/exit_code.rs");
     let codes =
@@ -130,21 +131,23 @@ fn all_steps_of_scenarios_are_described() {
 fn all_settings_are_described() {
     let source = "crates/domain/src/config/mod.rs";
     let sections = [
-        ("", "Config"),
-        ("watchdog.", "Watchdogs"),
-        ("limits.", "Limits"),
-        ("sandbox.", "SandboxSettings"),
-        ("approvals.", "Approvals"),
+        ("", source, "Config"),
+        ("watchdog.", source, "Watchdogs"),
+        ("limits.", source, "Limits"),
+        ("sandbox.", source, "SandboxSettings"),
+        ("approvals.", source, "Approvals"),
+        ("log.", "crates/domain/src/log.rs", "LogSettings"),
+        ("otel.", "crates/domain/src/telemetry/mod.rs", "OtelSettings"),
     ];
     for told in ["HookSettings", "WebhookSettings"] {
         has_all("docs/config.md", fields(source, told).iter().map(String::as_str));
     }
     let providers = fields("crates/domain/src/provider.rs", "Settings");
     has_all("docs/config.md", providers.iter().map(String::as_str));
-    for (section, name) in sections {
+    for (section, source, name) in sections {
         let keys = fields(source, name)
             .into_iter()
-            .filter(|key| !sections.iter().any(|(other, _)| *other == format!("{key}.")));
+            .filter(|key| !sections.iter().any(|(other, _, _)| *other == format!("{key}.")));
         let keys: Vec<String> = keys.map(|key| format!("{section}{key}")).collect();
         has_all("docs/config.md", keys.iter().map(String::as_str));
     }

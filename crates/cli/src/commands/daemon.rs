@@ -1,17 +1,14 @@
 //! `ostler daemon`: the daemon's own life.
 
-use std::{
-    fs::File,
-    io::{BufRead, BufReader, Read, Seek, SeekFrom},
-    time::Duration,
-};
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use ostler_client::{Client, Home, NodeStatus};
+use ostler_client::{Client, NodeStatus};
 use ostler_domain::{Reason, Refusal};
 use serde::Serialize;
 use tokio::time::{Instant, sleep};
 
+use super::daemon_logs;
 use crate::{
     app::App,
     exit_code,
@@ -27,8 +24,6 @@ const ENDS_WITHIN: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(5);
 /// How long sessions are waited for to be adopted before a restart says how many are.
 const ADOPTED_WITHIN: Duration = Duration::from_secs(5);
-/// How much of the log's end is looked at for its last lines.
-const LOG_BYTES: u64 = 1024 * 1024;
 
 #[derive(Debug, Args)]
 pub(crate) struct DaemonArgs {
@@ -51,14 +46,7 @@ enum Verb {
     /// How it is; exit 7 when none runs
     Status,
     /// What it says
-    Logs {
-        /// Go on with what it says from now on
-        #[arg(short, long)]
-        follow: bool,
-        /// The last N lines; 0 means all
-        #[arg(long, default_value_t = 50, value_name = "N")]
-        tail: usize,
-    },
+    Logs(daemon_logs::LogsArgs),
     /// Be the daemon, in this terminal
     Run {
         /// Write to the log instead of the terminal
@@ -82,7 +70,7 @@ pub(crate) async fn run(app: &App, args: DaemonArgs) -> Result<u8, Failure> {
         Verb::Stop { stop_sessions } => stop(app, stop_sessions).await?,
         Verb::Restart => restart(app).await?,
         Verb::Status => show(app, &app.running_client().await?.status().await?)?,
-        Verb::Logs { follow, tail } => logs(app, follow, tail).await?,
+        Verb::Logs(args) => daemon_logs::run(app, args).await?,
         // The binary becomes the daemon before it becomes a command line, and then it is asked for nothing else.
         Verb::Run { .. } => return Err(Failure::usage("`daemon run` takes no flag but --background")),
     }
@@ -216,44 +204,6 @@ async fn adopted(client: &Client) -> Result<NodeStatus, Failure> {
         }
         sleep(LOOK).await;
     }
-}
-
-async fn logs(app: &App, follow: bool, tail: usize) -> Result<(), Failure> {
-    let home = app.home()?;
-    let mut file = open_log(&home)?;
-    let unreadable =
-        |error: std::io::Error| Failure::from(Refusal::internal(format!("the log cannot be read: {error}")));
-    if tail > 0 {
-        let length = file.metadata().map_err(unreadable)?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(LOG_BYTES))).map_err(unreadable)?;
-    }
-    let mut reader = BufReader::new(file);
-    let mut lines = Vec::new();
-    let mut text = Vec::new();
-    while reader.read_until(b'\n', &mut text).map_err(unreadable)? > 0 {
-        lines.push(String::from_utf8_lossy(&text).into_owned());
-        text.clear();
-    }
-    let from = if tail == 0 { 0 } else { lines.len().saturating_sub(tail) };
-    lines[from..].iter().try_for_each(|line| app.ui.data(&Line::of(line.trim_end())))?;
-    if !follow {
-        return Ok(());
-    }
-    loop {
-        app.ui.flush()?;
-        sleep(Duration::from_millis(200)).await;
-        // Looked for by hand: the file is local, and a line more or less is late by a fifth of a second.
-        let mut more = String::new();
-        reader.read_to_string(&mut more).map_err(unreadable)?;
-        more.lines().try_for_each(|line| app.ui.data(&Line::of(line)))?;
-    }
-}
-
-fn open_log(home: &Home) -> Result<File, Failure> {
-    File::open(home.daemon_log()).map_err(|error| {
-        let refusal = Refusal::new(Reason::WrongState, "the daemon has written no log yet");
-        refusal.because(error.to_string()).hint("ostler daemon start", "starts one in the background").into()
-    })
 }
 
 #[cfg(test)]

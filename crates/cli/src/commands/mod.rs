@@ -1,6 +1,7 @@
 //! The commands: one file each, with its arguments and what it does.
 
 mod answer;
+mod api;
 mod approval;
 mod attach;
 mod attack;
@@ -10,6 +11,7 @@ mod completion;
 mod config;
 pub(crate) mod cost;
 mod daemon;
+mod daemon_logs;
 mod damage;
 mod db;
 mod demo;
@@ -30,6 +32,7 @@ mod ls_nodes;
 mod man;
 mod many;
 mod message;
+mod metrics;
 mod model;
 mod node;
 mod pause;
@@ -122,6 +125,10 @@ pub(crate) enum Command {
     Db(db::DbArgs),
     /// What takes the space on the disk: the record, tapes, homes
     Du(du::DuArgs),
+    /// What is measured, in the text format of Prometheus
+    Metrics(metrics::MetricsArgs),
+    /// The protocol, for programs of your own: proto, descriptor
+    Api(api::ApiArgs),
     /// Say that a part of the work begins, ends or fails
     Step(inside::StepArgs),
     /// Say how things stand
@@ -163,6 +170,7 @@ impl Command {
             | Command::Events(_)
             | Command::Watch(_)
             | Command::Find(_)
+            | Command::Metrics(_)
             | Command::Search(_) => true,
             Command::Provider(args) => args.is_of_any_machine(),
             Command::Demo(_)
@@ -177,6 +185,7 @@ impl Command {
             | Command::Node(_)
             | Command::Db(_)
             | Command::Du(_)
+            | Command::Api(_)
             | Command::Step(_)
             | Command::Note(_)
             | Command::Done(_)
@@ -247,6 +256,7 @@ pub(crate) fn run(app: &App, command: Command, verb: &str) -> Result<u8, Failure
     match command {
         Command::Completion(args) => completion::run(app, &args),
         Command::Man(args) => man::run(app, &args),
+        Command::Api(args) => api::run(app, args),
         Command::Demo(args) => crate::demo::run(app, args.keep),
         Command::Price(args) => price::run(app, args),
         Command::Config(args) => config::run(app, args),
@@ -278,6 +288,8 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Daemon(args) => daemon::run(app, args).await,
         Command::Db(args) => db::run(app, args).await,
         Command::Du(args) => du::run(app, args).await,
+        Command::Metrics(args) => metrics::run(app, args).await,
+        Command::Api(args) => api::run(app, args),
         Command::Service(args) => service::run(app, args).await,
         Command::Node(args) => node::run(app, args).await,
         Command::Search(args) => search::run(app, args).await,

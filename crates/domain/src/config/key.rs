@@ -82,6 +82,14 @@ pub const KEYS: &[Key] = &[
     key("webhook.secret_file", Kind::Text, "none"),
     key("webhook.secret_env", Kind::Text, "none"),
     key("webhook.details", Kind::Switch, "false"),
+    key("log.level", Kind::Text, "info"),
+    key("log.format", Kind::Text, "text"),
+    key("log.size", Kind::Bytes, "16777216"),
+    key("log.files", Kind::Number, "4"),
+    key("otel.endpoint", Kind::Text, "none"),
+    key("otel.content", Kind::Switch, "false"),
+    key("otel.headers_file", Kind::Text, "none"),
+    key("otel.headers_env", Kind::Text, "none"),
 ];
 
 /// Settings beside those of providers that a running daemon asks for again.
@@ -219,7 +227,7 @@ mod tests {
 
     #[test]
     fn every_setting_of_the_file_has_a_name() {
-        let sections = ["watchdog", "limits", "approvals", "sandbox", "webhook"];
+        let sections = ["watchdog", "limits", "approvals", "sandbox", "webhook", "log", "otel"];
         for section in sections {
             for field in fields(section) {
                 assert!(found(&format!("{section}.{field}")).is_ok(), "{section}.{field} is not in KEYS");
@@ -268,6 +276,10 @@ mod tests {
         assert_eq!(default("limits.resume_after_rate_limit"), usual.resumes_after_limit().to_string());
         assert_eq!(default("sandbox.run_agents_unconfined_on_this_machine"), usual.unconfined().to_string());
         assert_eq!(default("limits.tape"), crate::limits::TAPE_BYTES.to_string());
+        let log = usual.log();
+        assert_eq!(default("log.level"), log.level.as_str());
+        assert_eq!(default("log.size"), log.bytes.to_string());
+        assert_eq!(default("log.files"), log.files.to_string());
     }
 
     #[test]

@@ -10,11 +10,13 @@ use serde::{Deserialize, Deserializer, de::Error};
 use crate::{
     admission::MachineLimits,
     limits::{APPROVAL_WAITS, HOOK_TIME, IDLE_STOP},
+    log::{Log, LogSettings},
     node::Node,
     notice::{Hook, Occasion, SecretPlace, Webhook},
     policy::{self, IdleStop},
     provider::Settings,
     session::WatchdogLimits,
+    telemetry::{Export, OtelSettings},
     time::span,
 };
 
@@ -39,6 +41,10 @@ pub struct Config {
     idle_stop: Option<Idle>,
     hooks: Vec<HookSettings>,
     webhook: Option<WebhookSettings>,
+    /// The daemon's own log.
+    log: LogSettings,
+    /// Where a collector of OpenTelemetry is.
+    otel: OtelSettings,
 }
 
 /// A program that is run on an occasion.
@@ -217,7 +223,7 @@ impl<'de> Deserialize<'de> for Idle {
 
 /// Bytes, as a number or as `2GiB`.
 #[derive(Debug, Clone, Copy)]
-struct Size(u64);
+pub(crate) struct Size(pub(crate) u64);
 
 impl<'de> Deserialize<'de> for Size {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -247,7 +253,12 @@ impl Config {
         let webhook = self.webhook.as_ref().and_then(|webhook| webhook.webhook().err());
         let mut names = self.nodes.keys().filter_map(|name| Some((name, Node::name_fault(name)?)));
         let node = names.next().map(|(name, fault)| format!("nodes.{name}: {fault}"));
-        provider.or(node).or(hook).or(webhook.map(|fault| format!("webhook: {fault}")))
+        provider
+            .or(node)
+            .or(hook)
+            .or(webhook.map(|fault| format!("webhook: {fault}")))
+            .or_else(|| self.log.fault())
+            .or_else(|| self.otel.export().err().map(|fault| format!("otel: {fault}")))
     }
 
     pub fn hooks(&self) -> Vec<Hook> {
@@ -256,6 +267,14 @@ impl Config {
 
     pub fn webhook(&self) -> Option<Webhook> {
         self.webhook.as_ref().and_then(|webhook| webhook.webhook().ok())
+    }
+
+    pub fn log(&self) -> Log {
+        self.log.log()
+    }
+
+    pub fn export(&self) -> Option<Export> {
+        self.otel.export().ok().flatten()
     }
 
     pub fn nodes(&self) -> &BTreeMap<String, Node> {

@@ -20,6 +20,7 @@ use ostler_store::ApprovalState;
 use crate::Engine;
 
 pub use webhook::{Post, Poster};
+pub(crate) use webhook::{Tried, judged};
 
 /// Pause before the log is looked at again when it could not be.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);

@@ -15,7 +15,7 @@ use crate::Engine;
 #[derive(Debug, Clone)]
 pub struct Post {
     pub url: String,
-    pub headers: Vec<(&'static str, String)>,
+    pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
     pub within: Duration,
 }
@@ -30,6 +30,10 @@ impl Poster {
     pub fn new(send: impl Fn(&Post) -> Result<u16, String> + Send + Sync + 'static) -> Self {
         Self(Arc::new(send))
     }
+
+    pub(crate) fn send(&self, post: &Post) -> Result<u16, String> {
+        (self.0)(post)
+    }
 }
 
 impl fmt::Debug for Poster {
@@ -40,7 +44,7 @@ impl fmt::Debug for Poster {
 
 /// What came of one try.
 #[derive(Debug, PartialEq, Eq)]
-enum Tried {
+pub(crate) enum Tried {
     Heard,
     /// It will not be heard however often it is said.
     Refused(String),
@@ -85,7 +89,7 @@ impl Engine {
         let seconds = self.shared.clock.now().wall.micros().div_euclid(1_000_000);
         let tried = tokio::task::spawn_blocking(move || {
             let request = signed(&webhook, &notice, seconds)?;
-            (post.0)(&request)
+            post.send(&request)
         });
         match tried.await {
             Ok(answer) => judged(answer),
@@ -97,11 +101,12 @@ impl Engine {
 fn signed(webhook: &Webhook, notice: &Notice, seconds: i64) -> Result<Post, String> {
     let secret = secret(webhook)?;
     let body = serde_json::to_vec(notice).map_err(|error| error.to_string())?;
-    let headers = vec![
+    let headers = [
         ("content-type", "application/json".to_owned()),
         ("ostler-notice", notice.id.clone()),
         ("ostler-signature", signature(secret.as_bytes(), seconds, &body)),
     ];
+    let headers = headers.map(|(name, value)| (name.to_owned(), value)).to_vec();
     Ok(Post { url: webhook.url.clone(), headers, body, within: WEBHOOK_TIME })
 }
 
@@ -115,7 +120,7 @@ fn secret(webhook: &Webhook) -> Result<String, String> {
     if line.is_empty() { Err("the secret is empty".to_owned()) } else { Ok(line.to_owned()) }
 }
 
-fn judged(answer: Result<u16, String>) -> Tried {
+pub(crate) fn judged(answer: Result<u16, String>) -> Tried {
     match answer {
         Ok(200..=299) => Tried::Heard,
         Ok(status @ (408 | 425 | 429)) => Tried::Again(format!("it answered {status}")),

@@ -11,7 +11,7 @@ use std::{env, path::PathBuf, process::ExitCode, time::Duration};
 
 use ostler_domain::{Reason, Refusal, config::Config, event::By, home::Home, provider::CallerKeys};
 use ostler_engine::{
-    Change, Clock, DirLock, Engine, Fetcher, NoticeSettings, Options, Post, Poster, Program,
+    Change, Clock, DirLock, Engine, ExportSettings, Fetcher, NoticeSettings, Options, Post, Poster, Program,
     ProviderSettings, VERSION,
 };
 use ostler_server::{ControlSocket, Served, Stop};
@@ -61,8 +61,8 @@ fn run(place: Place) -> Result<(), Refusal> {
         let _ = env::set_current_dir("/");
     }
     let lock = DirLock::take(home.state(), VERSION)?;
-    log::start(place, &home)?;
     let config = config::read(&home.config_toml())?;
+    log::start(place, &home, config.log())?;
     raise_descriptor_limit();
     let program = Program::current()
         .map_err(|error| Refusal::internal(format!("this program cannot be opened: {error}")))?;
@@ -83,6 +83,11 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
     let clock = Clock::system();
     let started = clock.now().wall;
     let on_disk = program.on_disk().to_owned();
+    let poster = Poster::new(|post: &Post| {
+        let headers: Vec<(&str, String)> =
+            post.headers.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+        ostler_gateway::post(&post.url, &headers, &post.body, post.within)
+    });
     let options = Options {
         state_dir: home.state().to_owned(),
         daemon_json: home.daemon_json(),
@@ -94,10 +99,9 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
         notices: NoticeSettings {
             hooks: config.hooks(),
             webhook: config.webhook(),
-            post: Some(Poster::new(|post: &Post| {
-                ostler_gateway::post(&post.url, &post.headers, &post.body, post.within)
-            })),
+            post: Some(poster.clone()),
         },
+        export: config.export().map(|export| ExportSettings { export, post: poster }),
         orphan_grace: config.orphan_grace(),
         tape_bytes: config.tape_bytes(),
         unconfined: config.unconfined(),
@@ -138,6 +142,9 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
     tokio::spawn(adopt(engine.clone()));
     if let Err(refusal) = engine.begin_notices().await {
         tracing::error!(%refusal, "nobody is told of what happens: neither hooks nor a webhook");
+    }
+    if let Err(refusal) = engine.begin_export().await {
+        tracing::error!(%refusal, "no collector is told of what sessions do");
     }
     tracing::info!(pid = std::process::id(), version = VERSION, "ready");
     manager.say_ready();

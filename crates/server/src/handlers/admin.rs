@@ -69,6 +69,14 @@ impl AdminService for Served {
         Ok(Response::new(to_proto::disk_use(&rows::disk_use(used))))
     }
 
+    async fn get_metrics(
+        &self,
+        _request: Request<pb::GetMetricsRequest>,
+    ) -> Result<Response<pb::GetMetricsResponse>, Status> {
+        let text = self.engine.metrics(self.started).await.map_err(refused)?;
+        Ok(Response::new(pb::GetMetricsResponse { text }))
+    }
+
     async fn halt(&self, request: Request<pb::HaltRequest>) -> Result<Response<pb::HaltResponse>, Status> {
         let change = change(&request, &request.get_ref().request_id)?;
         let wanted = request.into_inner();

@@ -25,6 +25,7 @@ use crate::{
     commit::{Committed, Encoded},
     error::{CommitError, Doing, Fault},
     log,
+    meter::Meter,
     session::{self, Shown},
     store::Batch,
 };
@@ -56,6 +57,7 @@ type Answer = oneshot::Sender<Result<Committed, CommitError>>;
 struct Waiting {
     encoded: Encoded,
     answer: Answer,
+    arrived: Instant,
     _room: OwnedSemaphorePermit,
 }
 
@@ -67,6 +69,7 @@ pub(crate) struct Writer {
     published: watch::Sender<u64>,
     tail: broadcast::Sender<Batch>,
     shown: Shown,
+    meter: Meter,
     /// When the looks were last written into their rows.
     looks_written: Instant,
 }
@@ -107,6 +110,7 @@ impl Writer {
         mut connection: Connection,
         tail: broadcast::Sender<Batch>,
         shown: Shown,
+        meter: Meter,
     ) -> Result<(Self, watch::Receiver<u64>), Fault> {
         let wal_pages = Arc::new(AtomicI32::new(0));
         let pages_seen = Arc::clone(&wal_pages);
@@ -127,6 +131,7 @@ impl Writer {
             published,
             tail,
             shown,
+            meter,
             looks_written: Instant::now(),
         };
         Ok((writer, watched))
@@ -168,9 +173,18 @@ impl Writer {
     /// Writes a batch and answers its owners.
     fn commit(&mut self, batch: Vec<Waiting>) {
         let counters = self.counters;
+        let begun = Instant::now();
+        let arrived: Vec<Instant> = batch.iter().map(|waiting| waiting.arrived).collect();
         let (encoded, answers): (Vec<_>, Vec<_>) =
             batch.into_iter().map(|waiting| (waiting.encoded, (waiting.answer, waiting._room))).unzip();
         let written = self.write(encoded);
+        match &written {
+            Ok(written) => {
+                let waited: Vec<_> = arrived.iter().map(Instant::elapsed).collect();
+                self.meter.committed(&written.recorded, begun.elapsed(), &waited);
+            }
+            Err(_) => self.meter.failed(),
+        }
         let Written { results, recorded, looks } = written.unwrap_or_else(|fault| {
             tracing::error!(error = &fault as &dyn std::error::Error, "a transaction was not committed");
             self.forget(counters);

@@ -111,6 +111,11 @@ impl Queue {
         inside.take()
     }
 
+    /// Jobs that wait.
+    pub(crate) fn depth(&self) -> usize {
+        self.lock().jobs.len()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inside> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -155,8 +160,8 @@ impl Inside {
                     self.exclusive -= 1;
                     return Next::Jobs(batch, Some(work));
                 }
-                Job::Commit { encoded, answer, _room, .. } => {
-                    batch.push(Waiting { encoded: *encoded, answer, _room })
+                Job::Commit { encoded, answer, arrived, _room } => {
+                    batch.push(Waiting { encoded: *encoded, answer, arrived, _room })
                 }
             }
         }

@@ -6,7 +6,7 @@ mod prompt;
 mod story;
 mod stream;
 
-use std::{path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, env, path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 use ostler_client::{AddCampaign, Campaign, Client, CreateSession, Session};
@@ -15,6 +15,7 @@ use ostler_domain::{
     admission::Priority,
     budget::{Amount, WhenUsedUp},
     session::{Approve, RestartPolicy},
+    telemetry::{Context, TRACEPARENT},
 };
 
 use self::check::Check;
@@ -194,12 +195,19 @@ fn request(app: &App, args: &RunArgs, campaign: &Campaign, prompt: Option<String
         // Whoever detaches comes back to talk; whoever waits for the answer wants no process left behind it, but where the
         // work is checked the agent may have to hear of it.
         ends_with_turn: !args.keep && !args.detach && args.check.is_none(),
-        environment: args.env.iter().cloned().collect(),
+        environment: environment(&args.env, env::var(TRACEPARENT).ok()),
         provider_config: args.config.iter().cloned().collect(),
         ticket: args.ticket.clone(),
         priority: args.priority,
         ..CreateSession::new(campaign.id.to_string(), args.provider.as_deref().unwrap_or_default())
     }
+}
+
+/// What the agent is told, and the trace that this process is in, if anybody has begun one.
+fn environment(told: &[(String, String)], traceparent: Option<String>) -> BTreeMap<String, String> {
+    let of_caller = traceparent.filter(|text| Context::parse(text).is_some());
+    let of_caller = of_caller.map(|text| (TRACEPARENT.to_owned(), text));
+    of_caller.into_iter().chain(told.iter().cloned()).collect()
 }
 
 /// The campaign to act in: the one named, or the one around the working directory.
