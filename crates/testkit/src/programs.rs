@@ -15,8 +15,7 @@ pub fn cache() -> PathBuf {
     caches.unwrap_or_else(env::temp_dir).join("ostler-test-programs")
 }
 
-/// The program of this name, where it is installed. Whoever checks everything (`CI=true`) must have it; others are told
-/// what they do not see.
+/// The program of this name, where it is installed.
 pub fn find(name: &str, who: &str) -> Option<PathBuf> {
     let line = LIST.lines().find(|line| line.split(' ').next() == Some(name)).unwrap();
     let [_, _, version, program, ..] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
@@ -24,13 +23,36 @@ pub fn find(name: &str, who: &str) -> Option<PathBuf> {
     if is_program(&path) {
         return Some(path);
     }
-    let missing = format!("{who} needs {name} {version}; `cargo xtask test --only programs` installs it");
+    skipped(&format!("{who} needs {name} {version}; `cargo xtask test --only programs` installs it"));
+    None
+}
+
+/// What an example client in another language needs, installed as its lock file says: a Python with its packages, or a
+/// directory `node_modules`.
+pub fn example(language: &str, who: &str) -> Option<PathBuf> {
+    let (lock, inside) = match language {
+        "python" => ("requirements.txt", "venv/bin/python"),
+        _ => ("package-lock.json", "node_modules"),
+    };
+    let place = cache().join(format!("example-{language}"));
+    let wanted = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(language).join(lock);
+    let is_current = fs::read(place.join(lock)).is_ok_and(|lock| lock == fs::read(wanted).unwrap());
+    if is_current {
+        return Some(place.join(inside));
+    }
+    skipped(&format!(
+        "{who} needs {language} and what its example uses; `cargo xtask test --only examples` installs it"
+    ));
+    None
+}
+
+/// Whoever checks everything (`CI=true`) must have it; others are told what they do not see.
+fn skipped(missing: &str) {
     assert!(!env::var("CI").is_ok_and(|ci| ci == "true" || ci == "1"), "{missing}");
     #[expect(clippy::print_stderr, reason = "a test says what it skips")]
     {
         eprintln!("skipped: {missing}");
     }
-    None
 }
 
 fn is_program(path: &Path) -> bool {

@@ -61,7 +61,7 @@ fn npm(place: &Path, words: &[&str]) -> Result<(), String> {
 }
 
 /// As `ostler-testkit` looks for them.
-fn cache() -> PathBuf {
+pub(super) fn cache() -> PathBuf {
     let said = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let caches = said("XDG_CACHE_HOME").or_else(|| said("HOME").map(|home| home.join(".cache")));
     caches.unwrap_or_else(env::temp_dir).join("ostler-test-programs")

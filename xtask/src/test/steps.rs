@@ -63,6 +63,11 @@ pub(super) const STEPS: &[Step] = &[
         about: "the real agent programs that tests drive are installed",
         run: super::programs::install,
     },
+    Step {
+        name: "examples",
+        about: "what the example clients in other languages need is installed",
+        run: super::examples::install,
+    },
     Step { name: "tests", about: "all other tests", run: tests },
 ];
 

@@ -11,6 +11,7 @@ mod calls;
 mod ci;
 mod claude;
 mod cli;
+mod clients;
 mod clocks;
 mod config;
 mod control;
