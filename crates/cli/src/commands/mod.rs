@@ -227,7 +227,7 @@ pub(crate) enum SessionCommand {
     Interrupt(interrupt::InterruptArgs),
     /// Freeze the agent where it stands
     Pause(pause::PauseArgs),
-    /// Go on: raises the limit that held it, tries a failed turn again, or starts anew what has ended
+    /// Go on: raises what held it, tries a failed turn again, starts anew what has ended
     Resume(resume::ResumeArgs),
     /// Replace the process; the conversation goes on
     Restart(restart::RestartArgs),

@@ -283,7 +283,7 @@ mod tests {
     use insta::assert_snapshot;
     use ostler_domain::{
         Recorded,
-        event::{Raw, StopReason, Text, ToolCall, TurnEnded, TurnStarted},
+        event::{RateLimited, Raw, StopReason, Text, ToolCall, TurnEnded, TurnStarted},
     };
 
     use super::*;
@@ -354,6 +354,15 @@ mod tests {
         assert_snapshot!("turn_at_100", story(100, events()));
         assert_snapshot!("turn_at_60", story(60, events()));
         assert_snapshot!("turn_in_all_looks", crate::testing::in_all_looks(|look| lines_of(events(), look)));
+    }
+
+    #[test]
+    fn the_end_of_a_limit_is_told_as_people_read_it() {
+        let until = Some(crate::words::now().plus(std::time::Duration::from_secs(600)));
+        let limited = RateLimited { what: "429: slow down".to_owned(), until };
+        let told = story(100, vec![(1, Event::RateLimited(limited))]);
+        let moment = told.rsplit_once("until ").map(|(_, moment)| moment.trim()).unwrap_or_default();
+        assert!(moment.len() == 5 && moment.as_bytes()[2] == b':', "{told}");
     }
 
     #[test]

@@ -81,8 +81,9 @@ pub(crate) fn now(session: &Session, now: Time) -> Line {
 
 /// `14:02`, with the day where it is another.
 pub(crate) fn until_when(until: Time, now: Time, zone: &TimeZone) -> String {
-    let is_soon = until.since(now) < Duration::from_secs(12 * 3_600);
-    if is_soon { words::hour_and_minute(until, zone) } else { words::day_and_minute(until, zone) }
+    // One of the two is nothing: logs tell of what is over.
+    let is_near = until.since(now).max(now.since(until)) < Duration::from_secs(12 * 3_600);
+    if is_near { words::hour_and_minute(until, zone) } else { words::day_and_minute(until, zone) }
 }
 
 fn ended(session: &Session, now: Time) -> Line {
@@ -167,6 +168,7 @@ mod tests {
             until_when(Time::default().plus(Duration::from_secs(seconds)), Time::default(), &TimeZone::UTC)
         };
         assert_eq!((until(7_320), until(180_000)), ("02:02".to_owned(), "3 Jan 02:00".to_owned()));
+        assert_eq!(until_when(Time::default(), NOW, &TimeZone::UTC), "1 Jan 00:00", "it is long over");
     }
 
     #[test]

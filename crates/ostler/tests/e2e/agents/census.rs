@@ -46,7 +46,7 @@ pub(super) async fn nobody_is_left_after(agent: Agent, is_tried: impl Fn(&str) -
             wait::until(&what, Duration::from_secs(120), || stage.file(&began).is_some());
         }
         end(&stage, session, how);
-        let view = stage.home.ended(&session.to_string()).await;
+        let view = stage.ended(session).await;
         assert_eq!(view.outcome, Some(outcome), "{how}: {}", view.evidence);
         let look = || stage.home.census(session);
         let deadline = std::time::Instant::now() + Duration::from_secs(20);

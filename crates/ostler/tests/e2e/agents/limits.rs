@@ -188,7 +188,7 @@ pub(super) async fn refused_key(agent: Agent) {
     let stage = Stage::new(agent).await;
     let refusal = json!({"error": {"message": "Incorrect API key provided", "code": "invalid_api_key"}});
     let session = stage.begin(Approve::All, &json!([{"status": 401, "body": refusal}])).await;
-    let view = stage.home.ended(&session.to_string()).await;
+    let view = stage.ended(session).await;
     assert_eq!(view.outcome, Some(Outcome::FailedStart), "{view:#?}");
     assert!(view.evidence.contains("401"), "{}", view.evidence);
     let asked = stage.model.seen().iter().filter(|seen| seen.status == 401).count();

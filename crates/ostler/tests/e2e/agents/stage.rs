@@ -128,6 +128,13 @@ impl Stage {
         }
     }
 
+    /// Waits until a session has ended that may still have to start.
+    pub(super) async fn ended(&self, session: SessionId) -> View {
+        let is_over = |event: &Event| matches!(event, Event::SessionStopped(_) | Event::SessionFailed(_));
+        self.sees(session, "the end of the session", is_over).await;
+        self.home.ended(&session.to_string()).await
+    }
+
     /// Waits until something is recorded.
     pub(super) async fn sees(&self, session: SessionId, what: &str, is_it: impl Fn(&Event) -> bool) {
         let deadline = tokio::time::Instant::now() + PATIENCE;
