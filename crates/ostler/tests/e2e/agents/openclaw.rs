@@ -147,7 +147,7 @@ async fn a_refused_key_ends_it_at_once() {
 #[tokio::test]
 async fn nobody_is_left_after_the_hardest_ends() {
     if let Some(agent) = agent("nobody_is_left_after_the_hardest_ends") {
-        let ways = ["stop", "crash", "budget", "daemon killed", "halt"];
+        let ways = ["stop", "budget", "crash", "halt"];
         census::nobody_is_left_after(agent, |how| ways.contains(&how)).await;
     }
 }
