@@ -4,6 +4,7 @@ use ostler_client::{Approval, Campaign, Delivery, Received, Session, reply::Node
 use ostler_domain::{
     Budget, Time, Usage,
     approval::Applied,
+    event::ContextMeasured,
     session::{Obituary, Restart},
 };
 use serde::Serialize;
@@ -44,6 +45,7 @@ pub(crate) struct SessionForm {
     pid: Option<u32>,
     turns: u32,
     usage: Usage,
+    context: Option<ContextMeasured>,
     cost: CostForm,
     budget: Option<Budget>,
     messages_waiting: u32,
@@ -113,6 +115,7 @@ impl SessionForm {
             pid: session.process.as_ref().map(|process| process.pid),
             turns: session.turns,
             usage: session.usage,
+            context: session.context,
             cost: CostForm::new(&session.cost),
             budget: session.budget,
             messages_waiting: session.messages_waiting,

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use jiff::{Timestamp, tz::TimeZone};
-use ostler_domain::Time;
+use ostler_domain::{Time, event::ContextMeasured};
 
 /// This moment.
 pub(crate) fn now() -> Time {
@@ -54,6 +54,21 @@ pub(crate) fn count(n: u64) -> String {
         10_000..1_000_000 => format!("{}k", n / 1_000),
         1_000_000..1_000_000_000 => tenths(1_000_000, 'M'),
         _ => tenths(1_000_000_000, 'G'),
+    }
+}
+
+/// How full a context is, for columns: `61%`, and where nobody knows of what, `122k`.
+pub(crate) fn context_short(context: &ContextMeasured) -> String {
+    context.percent().map_or_else(|| count(context.used), |percent| format!("{percent}%"))
+}
+
+/// How full a context is: `122k of 200k tokens (61%)`.
+pub(crate) fn context(context: &ContextMeasured) -> String {
+    match (context.window, context.percent()) {
+        (Some(window), Some(percent)) => {
+            format!("{} of {} tokens ({percent}%)", count(context.used), count(window))
+        }
+        _ => format!("{} tokens", count(context.used)),
     }
 }
 

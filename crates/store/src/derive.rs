@@ -58,6 +58,7 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::ContextReset
         | Kind::BackgroundChanged
         | Kind::ContextCompacted
+        | Kind::ContextMeasured
         | Kind::AgentRetrying
         | Kind::RateLimited
         | Kind::ProviderAuthFailed

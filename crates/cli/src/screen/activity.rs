@@ -260,6 +260,7 @@ fn is_noise(event: &Event) -> bool {
     matches!(
         event,
         Event::UsageRecorded(_)
+            | Event::ContextMeasured(_)
             | Event::MessageSent(_)
             | Event::MessageDelivered(_)
             | Event::MessageSeen(_)

@@ -164,6 +164,12 @@ fn usage(session: &Session) -> Line {
         bucket("reasoning", usage.reasoning),
         Line::of(money::long(&session.cost)),
         Line::of(budget),
+        Line::of(
+            session
+                .context
+                .map(|context| format!("context {}", words::context(&context)))
+                .unwrap_or_default(),
+        ),
     ])
 }
 

@@ -155,6 +155,7 @@ pub(super) fn tell(event: &Event) -> Told {
             let (before, after) = (tokens(compacted.before), tokens(compacted.after));
             Told::new("compact", format!("context {before} → {after} tokens, {by}"))
         }
+        Event::ContextMeasured(measured) => Told::new("context", words::context(measured)).faint(),
         Event::AgentRetrying(retrying) => {
             let most = if retrying.most > 0 { format!(" of {}", retrying.most) } else { String::new() };
             // Seen on the wire, where nobody counts.

@@ -4,6 +4,7 @@ use ostler_client::{Campaign, Session};
 use ostler_domain::{
     ApprovalId, Budget, CampaignId, ConversationId, SessionId, Time, Usage,
     campaign::Root,
+    event::ContextMeasured,
     price::{Cost, Dollars},
     session::{Attention, Desired, Doing, Obituary, Outcome, Phase, RestartPolicy, Sandbox, Status},
 };
@@ -34,6 +35,7 @@ pub(crate) fn session(n: u32, name: &str) -> Session {
         attention_since: ago(540),
         evidence: "no turn is open".to_owned(),
         limited_until: None,
+        context: None,
         outcome: None,
         obituary: None,
         restart: None,
@@ -108,6 +110,7 @@ pub(crate) fn fleet() -> Vec<Session> {
                 dollars: Some(Dollars(5_000_000)),
                 ..Budget::default()
             }),
+            context: Some(ContextMeasured { used: 122_000, window: Some(200_000) }),
             ..session(1, "api-auth")
         },
         Session {
@@ -115,6 +118,7 @@ pub(crate) fn fleet() -> Vec<Session> {
             attention: Some(Attention::Working),
             doing: Some(Doing { text: "run: cargo test -p store".to_owned(), since: ago(72) }),
             model: Some("gpt-5.5".to_owned()),
+            context: Some(ContextMeasured { used: 88_000, window: None }),
             ..session(2, "migrate")
         },
         session(3, "triage"),

@@ -174,6 +174,7 @@ events! {
     /// What the agent left running beside its turns; all of it.
     BackgroundChanged(BackgroundChanged) = 43, "BACKGROUND_CHANGED";
     ContextCompacted(ContextCompacted) = 44, "CONTEXT_COMPACTED";
+    ContextMeasured(ContextMeasured) = 48, "CONTEXT_MEASURED";
     /// A model call failed and is made again.
     AgentRetrying(AgentRetrying) = 45, "AGENT_RETRYING";
     RateLimited(RateLimited) = 46, "RATE_LIMITED";

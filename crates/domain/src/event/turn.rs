@@ -71,6 +71,36 @@ pub struct ContextCompacted {
     pub after: Option<u64>,
 }
 
+/// How much of what the model can take in at once is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextMeasured {
+    /// Tokens that the last call of the agent's main dialogue took in and gave back.
+    pub used: u64,
+    /// Tokens that the model can take in; absent when nobody said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u64>,
+}
+
+/// Without a window to measure by, less than this part of it more or less is no news.
+const NEWS_PART: u64 = 16;
+
+impl ContextMeasured {
+    /// Of the window, in whole percent; none where that is not known.
+    pub fn percent(&self) -> Option<u64> {
+        let window = self.window.filter(|window| *window > 0)?;
+        Some(self.used.saturating_mul(100) / window)
+    }
+
+    /// Whether anybody would see the difference: agents tell it with each of a thousand calls.
+    pub fn is_news_after(&self, before: Option<&ContextMeasured>) -> bool {
+        let Some(before) = before else { return self.used > 0 };
+        match (self.percent(), before.percent()) {
+            (None, None) => self.used.abs_diff(before.used) > before.used / NEWS_PART,
+            (percent, known) => percent != known || self.window != before.window,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentRetrying {
     pub why: String,
@@ -89,4 +119,27 @@ pub struct RateLimited {
     /// When the limit ends; absent when nobody said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_context_is_news_when_somebody_would_see_it() {
+        let of = |used, window| ContextMeasured { used, window };
+        assert_eq!(of(122_000, Some(200_000)).percent(), Some(61));
+        assert_eq!((of(5, None).percent(), of(5, Some(0)).percent()), (None, None));
+        let is_news = |now: ContextMeasured, before: ContextMeasured| now.is_news_after(Some(&before));
+        assert!(of(1, None).is_news_after(None) && !of(0, None).is_news_after(None));
+        assert!(!is_news(of(122_500, Some(200_000)), of(122_000, Some(200_000))));
+        assert!(is_news(of(124_000, Some(200_000)), of(122_000, Some(200_000))));
+        // After a compaction it is less.
+        assert!(is_news(of(20_000, Some(200_000)), of(180_000, Some(200_000))));
+        assert!(is_news(of(10_000, Some(1_000_000)), of(2_000, Some(200_000))), "another model");
+        assert!(is_news(of(122_000, Some(200_000)), of(122_000, None)));
+        assert!(
+            !is_news(of(101_000, None), of(100_000, None)) && is_news(of(110_000, None), of(100_000, None))
+        );
+    }
 }

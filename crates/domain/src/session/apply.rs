@@ -25,6 +25,7 @@ impl State {
             provider_id: None,
             is_bound: false,
             lost_context: None,
+            context: None,
             chosen_model: None,
             auth_failure: None,
             model: None,
@@ -124,7 +125,11 @@ impl State {
                     self.model = Some(changed.model.clone());
                 }
             }
-            Event::ContextReset(reset) => self.lost_context = Some(reset.why.clone()),
+            Event::ContextReset(reset) => {
+                self.lost_context = Some(reset.why.clone());
+                self.context = None;
+            }
+            Event::ContextMeasured(measured) => self.context = Some(*measured),
             Event::BackgroundChanged(changed) => {
                 self.last_activity_at = Some(at);
                 if changed.tasks.is_empty() {

@@ -11,8 +11,8 @@ use crate::{
     call::{Call, CallFault, Reply},
     denied::Denied,
     event::{
-        Action, AgentRetrying, Answer, AskKind, By, ContextCompacted, Event, Leftover, Process, Raw,
-        StopReason, Text, ToolCall, ToolResult,
+        Action, AgentRetrying, Answer, AskKind, By, ContextCompacted, ContextMeasured, Event, Leftover,
+        Process, Raw, StopReason, Text, ToolCall, ToolResult,
     },
     gateway::{Allowance, CallEnd, ModelCall, Network},
     price::PriceBook,
@@ -287,6 +287,8 @@ pub enum Report {
     /// The model's server does not accept the agent's key or login.
     AuthFailed(String),
     Compacted(ContextCompacted),
+    /// How full the context of the main dialogue is, as often as the agent says it.
+    Context(ContextMeasured),
     /// The agent no longer knows what was said before, or cannot find it again.
     ContextReset {
         why: String,

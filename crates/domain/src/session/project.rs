@@ -6,7 +6,7 @@ use super::{Desired, Outcome, Phase, Restart, Sandbox, State, open::Place};
 use crate::{
     CampaignId, ConversationId, Name, SessionId, Time, Usage,
     admission::Priority,
-    event::{AskKind, Process, ToolCall},
+    event::{AskKind, ContextMeasured, Process, ToolCall},
     price::Cost,
     text::one_line,
 };
@@ -184,6 +184,9 @@ pub struct View {
     pub doing: Option<Doing>,
     pub turns: u32,
     pub usage: Usage,
+    /// How full the context of the main dialogue is; none where the agent has not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextMeasured>,
     #[serde(default)]
     pub cost: Cost,
     pub budget: Option<crate::Budget>,
@@ -360,6 +363,7 @@ impl State {
             process: self.process.clone().filter(|_| !self.is_ended()),
             doing: self.doing.clone(),
             turns: self.turns,
+            context: self.context,
             usage: self.usage,
             cost: self.cost.clone(),
             budget: self.budget,

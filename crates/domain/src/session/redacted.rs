@@ -54,6 +54,7 @@ impl Report {
             | Report::TurnEnded { .. }
             | Report::Bound { .. }
             | Report::Compacted(_)
+            | Report::Context(_)
             | Report::Usage(_)
             | Report::ApprovalWithdrawn { .. }
             | Report::Alive) => report,

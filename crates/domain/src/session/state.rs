@@ -11,7 +11,7 @@ use super::{
 use crate::{
     Budget, Message, Mode, Time, Usage,
     budget::Used,
-    event::{Process, StopReason},
+    event::{ContextMeasured, Process, StopReason},
     gateway::Allowance,
     price::{Cost, PriceBook},
     time::{BootId, Deadline},
@@ -161,6 +161,9 @@ pub struct State {
     pub(super) is_bound: bool,
     /// The agent could not go on with what was said before.
     pub(super) lost_context: Option<String>,
+    /// How full the context is, as the agent last said.
+    #[serde(default)]
+    pub(super) context: Option<ContextMeasured>,
     /// Asked for since it was created.
     pub(super) chosen_model: Option<String>,
     /// What the model's server said when it did not accept the agent.

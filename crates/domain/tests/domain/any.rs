@@ -6,8 +6,8 @@ use ostler_domain::{
     call::{Call, CallFault, StepMark},
     denied::{Denied, DeniedKind},
     event::{
-        Action, AgentRetrying, AskKind, By, ContextCompacted, Leftover, Process, Raw, StopReason, Text,
-        ToolCall, ToolResult,
+        Action, AgentRetrying, AskKind, By, ContextCompacted, ContextMeasured, Leftover, Process, Raw,
+        StopReason, Text, ToolCall, ToolResult,
     },
     gateway::{NetDecision, Network},
     price::Dollars,
@@ -145,6 +145,7 @@ fn any_report() -> impl Strategy<Value = Report> {
         1 => any::<(String, u32, u32, Option<u64>)>().prop_map(|(why, attempt, most, after_ms)| Report::Retrying(AgentRetrying { why, attempt, most, after_ms })),
         1 => any::<String>().prop_map(Report::AuthFailed),
         1 => any::<(bool, Option<u64>, Option<u64>)>().prop_map(|(automatic, before, after)| Report::Compacted(ContextCompacted { automatic, before, after })),
+        1 => any::<(u64, Option<u64>)>().prop_map(|(used, window)| Report::Context(ContextMeasured { used, window })),
         1 => any::<String>().prop_map(|why| Report::ContextReset { why }),
         1 => any::<(String, String, String)>().prop_map(|(tool, tool_id, summary)| Report::ToolCall(ToolCall { tool, tool_id, summary, input: String::new(), subagent: None })),
         1 => any::<(String, bool)>().prop_map(|(tool_id, success)| Report::ToolResult(ToolResult { tool_id, success, exit: None, output: String::new(), subagent: None })),

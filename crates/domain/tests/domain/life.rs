@@ -7,7 +7,7 @@ use ostler_domain::{
     admission::Standing,
     budget::WhenUsedUp,
     call::{Call, Reply},
-    event::{AskKind, By, Raw, StopReason},
+    event::{AskKind, By, ContextMeasured, Raw, StopReason},
     gateway::Allowance,
     session::{
         AgentRequest, Approve, Attention, Begin, CallUsage, Decision, Effect, ExitFacts, How, Input, Link,
@@ -201,6 +201,17 @@ fn a_message_that_nobody_saw_is_unknown_and_one_never_written_goes_on() {
         life.state.undelivered().map(|message| message.text.as_str()).collect::<Vec<_>>(),
         ["message 1"]
     );
+}
+
+#[test]
+fn how_full_the_context_is_is_told_when_it_is_news() {
+    let context = |used| Report::Context(ContextMeasured { used, window: Some(200_000) });
+    let mut life = Life::new(RestartPolicy::Never, Approve::Ask, false, None);
+    life.working().report(context(20_000)).report(context(20_100)).report(context(122_000));
+    assert_eq!(life.kinds.iter().filter(|kind| **kind == Kind::ContextMeasured).count(), 2);
+    assert_eq!(life.state.view().context.unwrap().percent(), Some(61));
+    life.report(Report::ContextReset { why: "its file is gone".into() });
+    assert_eq!(life.state.view().context, None);
 }
 
 #[test]

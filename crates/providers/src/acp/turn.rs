@@ -91,6 +91,7 @@ impl Turn {
                     self.is_metered = true;
                     heard.push(Heard::Report(Report::Usage(call)));
                 }
+                heard.extend(usage::context(update).map(|context| Heard::Report(Report::Context(context))));
             }
             // Plans, commands, modes, titles: decoration. And what later versions of the protocol add.
             _ => {}

@@ -1,7 +1,7 @@
 //! Tokens, as agents report them at the end of a turn. The protocol does not say what its words include, and agents
 //! differ; the total tells which way the parts add up.
 
-use ostler_domain::{Usage, session::CallUsage};
+use ostler_domain::{Usage, event::ContextMeasured, session::CallUsage};
 use serde_json::Value;
 
 /// What the answer to a prompt says was spent: by model where it says that, because then calls on the side are in it.
@@ -35,6 +35,12 @@ pub(super) fn of_call(update: &Value) -> Option<CallUsage> {
     let usage: Usage = serde_json::from_value(ours.get("call")?.clone()).ok()?;
     let text = |key: &str| ours[key].as_str().map(str::to_owned);
     Some(CallUsage { usage, model: text("model"), call: text("callId") })
+}
+
+/// How full the context is, as any agent of the protocol may say.
+pub(super) fn context(update: &Value) -> Option<ContextMeasured> {
+    let of = |name: &str| update[name].as_u64().filter(|tokens| *tokens > 0);
+    Some(ContextMeasured { used: of("used")?, window: of("size") })
 }
 
 const CACHED: [&str; 3] = ["cachedReadTokens", "cachedInputTokens", "cached_tokens"];

@@ -294,6 +294,12 @@ impl CodexDialogue {
             let model = self.model.clone();
             heard.push(Heard::Report(Report::Usage(CallUsage { usage, model, call: None })));
         }
+        // Threads of sub-agents have contexts of their own.
+        if self.thread.as_deref() == Some(thread) {
+            heard.extend(
+                meter::context(&params["tokenUsage"]).map(|context| Heard::Report(Report::Context(context))),
+            );
+        }
     }
 
     fn item_started(&mut self, item: &Value, heard: &mut Vec<Heard>) {

@@ -1,7 +1,7 @@
 //! Tokens of a thread, from updates of which none can be believed alone: compaction repeats an old `last` and then
 //! estimates, a resume replays old values, a fork begins with its parent's total.
 
-use ostler_domain::Usage;
+use ostler_domain::{Usage, event::ContextMeasured};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -47,6 +47,12 @@ impl Total {
             reasoning: self.reasoning,
         }
     }
+}
+
+/// How full the thread's context is.
+pub(super) fn context(said: &Value) -> Option<ContextMeasured> {
+    let used = said["last"]["totalTokens"].as_u64().filter(|used| *used > 0)?;
+    Some(ContextMeasured { used, window: said["modelContextWindow"].as_u64().filter(|window| *window > 0) })
 }
 
 /// What an update adds. `is_ours` says whether it speaks of a turn that began in this process.

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use ostler_domain::{
     MessageId,
-    event::{Action, AskKind, StopReason, Text, ToolCall, ToolResult},
+    event::{Action, AskKind, ContextMeasured, StopReason, Text, ToolCall, ToolResult},
     session::{AgentRequest, Report},
     text::one_line,
 };
@@ -376,6 +376,11 @@ impl OpenclawDialogue {
             }
         }
         if let Some(call) = super::usage::call_usage(message) {
+            if subagent.is_none() {
+                // The window that it knows is a guess of ours.
+                let used = call.usage.total();
+                report(heard, Report::Context(ContextMeasured { used, window: None }));
+            }
             report(heard, Report::Usage(call));
         }
     }

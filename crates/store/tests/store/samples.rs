@@ -253,6 +253,9 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             before: Some(180_000),
             after: Some(20_000 + n),
         }),
+        Kind::ContextMeasured => {
+            Event::ContextMeasured(ContextMeasured { used: 122_000 + n, window: Some(200_000) })
+        }
         Kind::AgentRetrying => Event::AgentRetrying(AgentRetrying {
             why: "529 overloaded".to_owned(),
             attempt: 2,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ostler_domain::{
     Budget, Message, Now, Usage,
     approval::Applied,
-    event::{By, Leftover, Process},
+    event::{By, ContextMeasured, Leftover, Process},
     price::{Cost, Dollars},
     query::{Scope, SessionFilter},
     session::{Doing, Obituary, Restart, Sandbox, View},
@@ -66,6 +66,9 @@ pub fn view(session: pb::Session) -> Result<View> {
         last_activity_at: optional_time(session.last_activity_time, "last_activity_time")?,
         updated_at: required_time(session.updated_time, "updated_time")?,
         limited_until: optional_time(session.limited_until, "limited_until")?,
+        context: session
+            .context
+            .map(|context| ContextMeasured { used: context.used, window: context.window }),
         session_seq: session.session_seq,
         priority: or_default(session.priority, "priority", from::priority)?,
     })

@@ -58,6 +58,7 @@ pub fn view(view: &View) -> pb::Session {
         last_activity_time: view.last_activity_at.map(time),
         updated_time: Some(time(view.updated_at)),
         limited_until: view.limited_until.map(time),
+        context: view.context.map(|context| pb::ContextUse { used: context.used, window: context.window }),
         session_seq: view.session_seq,
         priority: to::priority(view.priority).into(),
     }

@@ -9,7 +9,7 @@ use ostler_domain::{
     approval::Applied,
     budget::WhenUsedUp,
     campaign::{Campaign, Root},
-    event::{Answer, AskKind, By, Leftover, Process, Text, UsageRecorded},
+    event::{Answer, AskKind, By, ContextMeasured, Leftover, Process, Text, UsageRecorded},
     price::{Cost, Dollars},
     query::{EventFilter, Scope, SessionFilter},
     session::{
@@ -229,6 +229,8 @@ impl Dice {
             session_seq: self.number(),
             priority: self.of(Priority::ALL),
             limited_until: self.maybe(Self::time),
+            context: self
+                .maybe(|dice| ContextMeasured { used: dice.number(), window: dice.maybe(Self::number) }),
         }
     }
 

@@ -45,6 +45,11 @@ pub(super) fn decide(draft: &mut Draft<'_>, report: Report) {
             draft.stop(StopRule::ProviderAuth, By::ostler());
         }
         Report::Compacted(compacted) => draft.record_last(Event::ContextCompacted(compacted)),
+        Report::Context(measured) => {
+            if measured.is_news_after(draft.state.context.as_ref()) {
+                draft.record(Event::ContextMeasured(measured));
+            }
+        }
         Report::ContextReset { why } => draft.record_last(Event::ContextReset(ContextReset { why })),
         Report::Stderr(raw) => draft.record_last(Event::AgentStderr(raw)),
         Report::Opaque(raw) => draft.record_last(Event::Opaque(raw)),

@@ -13,6 +13,7 @@ fn agent(who: &str) -> Option<Agent> {
         settings: &[],
         adds_version: true,
         reports_all: true,
+        says_context: true,
         shows_output: true,
         process: "claude",
         finds_itself: true,

@@ -13,6 +13,7 @@ fn agent(who: &str) -> Option<Agent> {
         settings: &[],
         adds_version: false,
         reports_all: false,
+        says_context: false,
         shows_output: false,
         process: "gemini.js --acp",
         finds_itself: false,

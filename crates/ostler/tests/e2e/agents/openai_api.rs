@@ -10,6 +10,7 @@ fn agent() -> Agent {
         settings: &[],
         adds_version: false,
         reports_all: true,
+        says_context: true,
         shows_output: true,
         process: "internal agent",
         finds_itself: true,

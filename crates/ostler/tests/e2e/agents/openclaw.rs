@@ -25,6 +25,7 @@ fn agent(who: &str) -> Option<Agent> {
         settings: &[],
         adds_version: false,
         reports_all: true,
+        says_context: true,
         shows_output: true,
         process: "openclaw",
         finds_itself: true,

@@ -21,6 +21,7 @@ fn agent(who: &str) -> Option<Agent> {
         settings: &[],
         adds_version: false,
         reports_all: false,
+        says_context: true,
         shows_output: true,
         process: "opencode acp",
         finds_itself: true,

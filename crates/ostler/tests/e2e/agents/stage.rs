@@ -31,6 +31,8 @@ pub(super) struct Agent {
     pub(super) adds_version: bool,
     /// Whether its reports name all tokens that its model calls took.
     pub(super) reports_all: bool,
+    /// Whether it tells how full its context is.
+    pub(super) says_context: bool,
     /// Whether it tells what its commands printed.
     pub(super) shows_output: bool,
     /// How the command line of its process begins, without directories.

@@ -45,6 +45,11 @@ pub(super) async fn two_turns(agent: Agent) {
     if stage.agent.reports_all {
         assert_eq!(said(&events, UsageSource::Report), sent);
     }
+    let context = view.context.map(|context| context.used);
+    assert!(
+        stage.agent.says_context == context.is_some_and(|used| (1_000..=1_400).contains(&used)),
+        "how full the context is: {context:?}"
+    );
     // The key is the gateway's alone.
     assert!(stage.model.seen().iter().all(|seen| seen.headers["authorization"] == format!("Bearer {KEY}")));
     for process in stage.home.session_processes(session) {

@@ -320,7 +320,10 @@ impl State {
             }
             StreamEvent::ContentBlockDelta { delta: Delta::Other } | StreamEvent::Other => None,
         };
-        heard.extend(booked.map(|call| Heard::Report(Report::Usage(call))));
+        if let Some(call) = booked {
+            report(heard, Report::Usage(call));
+            heard.extend(self.meter.context().map(|context| Heard::Report(Report::Context(context))));
+        }
     }
 
     fn assistant(&mut self, assistant: Assistant, heard: &mut Vec<Heard>) {

@@ -300,6 +300,7 @@ pub(super) struct ModelTokens {
     output_tokens: u64,
     cache_read_input_tokens: u64,
     cache_creation_input_tokens: u64,
+    pub(super) context_window: Option<u64>,
 }
 
 impl From<ModelTokens> for Usage {

@@ -56,6 +56,7 @@ impl State {
         for call in self.meter.settle(&result, self.opened.is_resumed) {
             report(heard, Report::Usage(call));
         }
+        heard.extend(self.meter.context().map(|context| Heard::Report(Report::Context(context))));
         let turn = self.turn.take().unwrap_or_default();
         self.prompts.retain(|id| !turn.seen.contains(id));
         let text = result.result.unwrap_or_default();

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ostler_domain::{Usage, session::CallUsage};
+use ostler_domain::{Usage, event::ContextMeasured, session::CallUsage};
 use serde::{Deserialize, Serialize};
 
 use super::said::{MessageStart, Tokens, TurnResult};
@@ -17,6 +17,12 @@ pub(super) struct Meter {
     /// The running totals of the last result; a resumed dialogue begins with those of its earlier lives.
     totals: Option<BTreeMap<String, Usage>>,
     last_model: Option<String>,
+    /// Tokens that the last call of the main loop took in and gave back.
+    #[serde(default)]
+    used: u64,
+    /// What the model of the main loop can take in.
+    #[serde(default)]
+    window: Option<u64>,
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,18 +50,32 @@ impl Meter {
     /// The open call is over.
     pub(super) fn book(&mut self) -> Option<CallUsage> {
         let OpenCall { id, model, usage } = self.open.take()?;
+        if usage.total() > 0 {
+            self.used = usage.total();
+        }
         *self.booked.entry(model.clone()).or_default() += usage;
         Some(CallUsage { usage, model: Some(model), call: Some(id) })
     }
 
+    /// How full the context is after the last call of the main loop.
+    pub(super) fn context(&self) -> Option<ContextMeasured> {
+        (self.used > 0).then_some(ContextMeasured { used: self.used, window: self.window })
+    }
+
     /// The dialogue begins anew, and its totals with it.
     pub(super) fn forget_totals(&mut self) {
+        self.used = 0;
         self.totals = Some(BTreeMap::new());
     }
 
     /// What the end of a turn says beyond the calls that were seen.
     pub(super) fn settle(&mut self, result: &TurnResult, is_resumed: bool) -> Vec<CallUsage> {
         let cut_short = self.book();
+        let window_of = |last: &String| {
+            let of_last = result.totals.iter().find(|(model, _)| plain(model) == *last);
+            of_last.and_then(|(_, tokens)| tokens.context_window)
+        };
+        self.window = self.last_model.as_ref().and_then(window_of).or(self.window);
         let totals: BTreeMap<String, Usage> =
             result.totals.iter().map(|(model, tokens)| (plain(model), (*tokens).into())).collect();
         let since: BTreeMap<String, Usage> = match (&result.since_last, &self.totals) {
