@@ -121,6 +121,8 @@ async fn two_turns_and_a_tool_that_writes_a_file() {
         .await;
     let view = stage.turns(session.id, 1).await;
     assert_eq!(view.last_completion.as_deref(), Some("The plan is written."), "{view:#?}");
+    let context = view.context.unwrap();
+    assert!(context.used >= 3_000 && context.percent().is_some(), "how full its context is: {context:?}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "# plan\n");
     stage.say(session.id, json!([{"text": "You are welcome.", "usage": {"input": 9, "output": 7}}])).await;
     let view = stage.turns(session.id, 2).await;

@@ -58,6 +58,7 @@ async fn a_whole_life_and_the_one_after() {
     assert!(results(&events).iter().all(|result| result.success && result.output.contains("hi")));
     let sent = stage.model.sent();
     assert_eq!(view.usage, sent, "what is shown is what the server sent");
+    assert!(view.context.is_some_and(|context| context.used >= 1_000), "{:?}", view.context);
     assert_eq!(said(&events, UsageSource::Wire), sent);
     assert_eq!(said(&events, UsageSource::Report), sent);
     assert!(stage.model.seen().iter().all(|seen| seen.headers["authorization"] == format!("Bearer {KEY}")));

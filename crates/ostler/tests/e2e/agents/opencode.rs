@@ -21,7 +21,8 @@ fn agent(who: &str) -> Option<Agent> {
         settings: &[],
         adds_version: false,
         reports_all: false,
-        says_context: true,
+        // Only of models whose window it knows.
+        says_context: false,
         shows_output: true,
         process: "opencode acp",
         finds_itself: true,
