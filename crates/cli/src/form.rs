@@ -203,6 +203,9 @@ impl CampaignForm {
 pub(crate) struct ApprovalForm {
     id: String,
     session: String,
+    /// Whose question it is, in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
     tool: String,
     input: String,
     /// In one line.
@@ -231,6 +234,7 @@ impl ApprovalForm {
         Self {
             id: approval.id.to_string(),
             session: approval.session.to_string(),
+            agent: None,
             tool: approval.tool.clone(),
             input: approval.input.clone(),
             asks: approval.asks.clone(),
@@ -247,6 +251,10 @@ impl ApprovalForm {
                 rules: answered.rules.clone(),
             }),
         }
+    }
+
+    pub(crate) fn of_agent(self, agent: &str) -> Self {
+        Self { agent: Some(agent.to_owned()), ..self }
     }
 
     pub(crate) fn with_rules(self, rules: &[Applied]) -> Self {

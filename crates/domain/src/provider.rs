@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Reason, Refusal, Secret, environment, text::one_line};
+use crate::{Reason, Refusal, Secret, environment, gateway::Upstream, text::one_line};
 
 /// The beginning of the name of a provider that is configuration alone: any agent that speaks ACP.
 pub const ACP_PREFIX: &str = "acp:";
@@ -229,9 +229,9 @@ impl Settings {
             );
         }
         if let Some(url) = &self.base_url
-            && !(url.starts_with("http://") || url.starts_with("https://"))
+            && let Err(fault) = Upstream::parse(url)
         {
-            return Some(format!("base_url \"{url}\" is neither http:// nor https://"));
+            return Some(format!("base_url \"{url}\": {fault}"));
         }
         if let Some(file) = self.api_key_file.as_ref().filter(|file| !file.is_absolute()) {
             return Some(format!("api_key_file {} is not an absolute path", file.display()));
@@ -328,9 +328,10 @@ mod tests {
             ..Settings::default()
         };
         assert!(of(two).contains("only one"));
-        assert!(
-            of(Settings { base_url: Some("localhost:1".into()), ..Settings::default() }).contains("base_url")
-        );
+        for wrong in ["localhost:1", "http://", "https://:443/v1", "http://a b", "ftp://a", "http://a/../b"] {
+            let settings = Settings { base_url: Some(wrong.into()), ..Settings::default() };
+            assert!(of(settings).contains("base_url"), "{wrong}");
+        }
         let preload =
             Settings { env: [("LD_PRELOAD".to_owned(), "x".to_owned())].into(), ..Settings::default() };
         assert!(of(preload).contains("env.LD_PRELOAD"));

@@ -1,11 +1,14 @@
 //! `ostler approval`: what agents ask leave for: who waits, one of them, answers.
 
-use std::io;
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    io,
+};
 
 use clap::{Args, Subcommand};
 use ostler_client::{AnswerApproval, Approval, Client};
 use ostler_domain::{
-    Reason, Refusal,
+    Reason, Refusal, SessionId,
     event::AskKind,
     limits::{PAGE_DEFAULT, PAGE_MOST},
     query::{Page, Scope, SessionFilter},
@@ -22,7 +25,7 @@ use crate::{
     form::ApprovalForm,
     listing::{self, Found, List, ListArgs, Screen},
     output::{Line, Tone},
-    screen::approval as screen,
+    screen::approval::{self as screen, Asked},
     terminal::{self, OneKey},
     words,
 };
@@ -96,36 +99,38 @@ struct Approvals<'a> {
 }
 
 impl List for Approvals<'_> {
-    type Row = Approval;
+    type Row = Asked;
     const ROWS: &'static str = "approvals";
 
-    async fn find(&self) -> Result<Found<Approval>, Failure> {
-        Found::paged(self.most, None, async |page| self.client.approvals(!self.all, page).await).await
+    async fn find(&self) -> Result<Found<Asked>, Failure> {
+        let ask = async |page| self.client.approvals(!self.all, page).await;
+        let Found { rows, next_cursor } = Found::paged(self.most, None, ask).await?;
+        Ok(Found { rows: with_agents(self.client, rows).await, next_cursor })
     }
 
-    fn id(&self, approval: &Approval) -> String {
-        approval.id.to_string()
+    fn id(&self, asked: &Asked) -> String {
+        asked.approval.id.to_string()
     }
 
-    fn form(&self, approval: &Approval) -> impl Serialize {
-        ApprovalForm::new(approval)
+    fn form(&self, asked: &Asked) -> impl Serialize {
+        ApprovalForm::new(&asked.approval).of_agent(&asked.agent)
     }
 
-    async fn screen(&self, found: &Found<Approval>) -> Result<Screen, Failure> {
+    async fn screen(&self, found: &Found<Asked>) -> Result<Screen, Failure> {
         if found.rows.is_empty() {
             let remarks = vec![screen::nobody(working(self.client).await?)];
             return Ok(Screen { remarks, ..Screen::default() });
         }
-        let names = names(self.client, &found.rows).await;
         // Questions of the past are rows like the others; one that waits has another answer.
         let (leave, questions): (Vec<_>, Vec<_>) = found
             .rows
             .iter()
-            .partition(|approval| approval.kind == AskKind::Leave || approval.answer.is_some());
-        let open: Vec<_> = leave.iter().copied().filter(|approval| approval.answer.is_none()).collect();
+            .partition(|Asked { approval, .. }| approval.kind == AskKind::Leave || approval.answer.is_some());
+        let open: Vec<_> =
+            leave.iter().map(|asked| &asked.approval).filter(|approval| approval.answer.is_none()).collect();
         Ok(Screen {
-            table: (!leave.is_empty()).then(|| screen::table(&leave, &names, words::now())),
-            below: screen::also_waiting(&questions, &names),
+            table: (!leave.is_empty()).then(|| screen::table(&leave, words::now())),
+            below: screen::also_waiting(&questions),
             remarks: screen::next(&open).into_iter().collect(),
         })
     }
@@ -138,16 +143,19 @@ async fn working(client: &Client) -> Result<u64, Failure> {
 }
 
 /// Whose questions they are. A session that cannot be read is called by its id.
-async fn names(client: &Client, found: &[Approval]) -> screen::Names {
-    let mut names = screen::Names::new();
-    for approval in found {
-        if !names.contains_key(&approval.session)
-            && let Ok(session) = client.session(&approval.session.to_string()).await
-        {
-            names.insert(approval.session, session.name.to_string());
+async fn with_agents(client: &Client, approvals: Vec<Approval>) -> Vec<Asked> {
+    let mut names: HashMap<SessionId, String> = HashMap::new();
+    let mut found = Vec::new();
+    for approval in approvals {
+        let id = approval.session;
+        if let Entry::Vacant(unknown) = names.entry(id) {
+            let session = client.session(&id.to_string()).await;
+            unknown.insert(session.map_or_else(|_| id.short(), |session| session.name.to_string()));
         }
+        let agent = names.get(&id).cloned().unwrap_or_default();
+        found.push(Asked { approval, agent });
     }
-    names
+    found
 }
 
 /// What one key means.
@@ -173,10 +181,9 @@ async fn walk(app: &App) -> Result<u8, Failure> {
     let mut seen = Vec::new();
     loop {
         let open = Approvals { client: &client, all: false, most: None }.find().await?;
-        let Some(next) = open.rows.iter().find(|approval| !seen.contains(&approval.id)) else { break };
-        seen.push(next.id);
-        let names = names(&client, std::slice::from_ref(next)).await;
-        if !answer_one(app, &client, next, &names).await? {
+        let Some(next) = open.rows.iter().find(|asked| !seen.contains(&asked.approval.id)) else { break };
+        seen.push(next.approval.id);
+        if !answer_one(app, &client, next).await? {
             return Ok(exit_code::OK);
         }
     }
@@ -188,19 +195,13 @@ async fn walk(app: &App) -> Result<u8, Failure> {
 }
 
 /// False when the person has had enough.
-async fn answer_one(
-    app: &App,
-    client: &Client,
-    approval: &Approval,
-    names: &screen::Names,
-) -> Result<bool, Failure> {
+async fn answer_one(app: &App, client: &Client, Asked { approval, agent }: &Asked) -> Result<bool, Failure> {
     let ui = &app.ui;
     let say = |line: Line| ui.say(&Line::of("          ").append(line));
-    let who = names.get(&approval.session).cloned().unwrap_or_else(|| approval.session.short());
     let is_question = approval.kind == AskKind::Question;
     ui.say(
         &Line::toned(Tone::Warn, "? ")
-            .strong(who)
+            .strong(agent)
             .plain(format!("  {}", approval.asks))
             .faint(format!("   {}", approval.why)),
     );

@@ -1,7 +1,5 @@
 //! Questions of agents: one, and all that wait.
 
-use std::collections::HashMap;
-
 use ostler_client::{Approval, Session};
 use ostler_domain::{
     ApprovalId, SessionId, Time,
@@ -19,15 +17,15 @@ use crate::{
 /// How much of a question in words the list shows.
 const QUESTION: usize = 60;
 
-/// The names of sessions whose agents ask.
-pub(crate) type Names = HashMap<SessionId, String>;
-
-fn name(names: &Names, id: &SessionId) -> String {
-    names.get(id).cloned().unwrap_or_else(|| id.short())
+/// A question, and the name of the agent whose it is.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) approval: Approval,
+    pub(crate) agent: String,
 }
 
 /// What agents want leave for, and what becomes of it.
-pub(crate) fn table(approvals: &[&Approval], names: &Names, now: Time) -> Table {
+pub(crate) fn table(asked: &[&Asked], now: Time) -> Table {
     let columns = [
         Column::new("ID"),
         Column::new("AGENT"),
@@ -39,11 +37,11 @@ pub(crate) fn table(approvals: &[&Approval], names: &Names, now: Time) -> Table 
         Column::new("APPROVAL").extra(),
     ];
     let mut table = Table::new(columns);
-    for approval in approvals {
+    for Asked { approval, agent } in asked {
         let until = approval.answer.as_ref().map_or(now, |answered| answered.at);
         table.row(vec![
             Line::toned(Tone::Accent, approval.id.short()),
-            Line::new().strong(name(names, &approval.session)),
+            Line::new().strong(agent.as_str()),
             Line::of(&approval.asks),
             Line::of(&approval.why),
             Line::of(words::age(until.since(approval.asked))),
@@ -65,10 +63,10 @@ fn otherwise(approval: &Approval, now: Time) -> Line {
 }
 
 /// Agents that want an answer in words.
-pub(crate) fn also_waiting(questions: &[&Approval], names: &Names) -> Vec<Line> {
-    let line = |question: &&Approval| {
+pub(crate) fn also_waiting(questions: &[&Asked]) -> Vec<Line> {
+    let line = |Asked { approval: question, agent }: &&Asked| {
         Line::of("also waiting: ")
-            .strong(name(names, &question.session))
+            .strong(agent.as_str())
             .plain(format!(" asks \"{}\"", one_line(&question.input, QUESTION)))
             .faint(" (answer: ")
             .with(Tone::Accent, format!("ostler allow {} -m \"…\"", question.id.short()))
@@ -198,7 +196,7 @@ fn word(answer: Answer) -> &'static str {
 #[cfg(test)]
 mod tests {
     use ostler_client::reply::Answered;
-    use ostler_domain::{ApprovalId, SessionId, event::By};
+    use ostler_domain::event::By;
 
     use super::*;
     use crate::{
@@ -277,27 +275,24 @@ mod tests {
         ];
         let question =
             Approval { kind: AskKind::Question, ..approval(10, "Keep the old snapshot form?", "", 43_000) };
-        let names: Names = [
-            (waiting[0].session, "api-auth"),
-            (waiting[1].session, "migrate"),
-            (question.session, "dash-tests"),
-        ]
-        .map(|(id, name)| (id, name.to_owned()))
-        .into();
+        let asked = |(approval, agent): (Approval, &str)| Asked { approval, agent: agent.to_owned() };
+        let unknown = waiting[2].session.short();
+        let rows: Vec<Asked> =
+            waiting.clone().into_iter().zip(["api-auth", "migrate", unknown.as_str()]).map(asked).collect();
+        let rows: Vec<&Asked> = rows.iter().collect();
+        let question = asked((question, "dash-tests"));
         let look = Look::plain(None);
         let waiting: Vec<_> = waiting.iter().collect();
-        let mut lines = table(&waiting, &names, NOW).lines(&look);
-        lines.extend(also_waiting(&[&question], &names));
+        let mut lines = table(&rows, NOW).lines(&look);
+        lines.extend(also_waiting(&[&question]));
         lines.extend(next(&waiting));
         lines.extend([nobody(0), nobody(1), nobody(4)]);
-        let narrow = table(&waiting, &names, NOW).lines(&Look::plain(Some(70)));
+        let narrow = table(&rows, NOW).lines(&Look::plain(Some(70)));
         let shown: Vec<_> = lines.iter().chain(&narrow).map(|line| line.show(&look)).collect();
         insta::assert_snapshot!(shown.join("\n"));
         insta::assert_snapshot!(crate::testing::in_all_looks(|look| {
-            let mut lines = table(&waiting, &names, NOW).lines(look);
-            lines.extend(
-                also_waiting(&[&question], &names).iter().flat_map(|line| line.folded(look.width, 0)),
-            );
+            let mut lines = table(&rows, NOW).lines(look);
+            lines.extend(also_waiting(&[&question]).iter().flat_map(|line| line.folded(look.width, 0)));
             lines.extend(next(&waiting).iter().flat_map(|line| line.folded(look.width, 0)));
             lines
         }));

@@ -185,6 +185,7 @@ pub(crate) fn summary(rows: &[&Session], beside: &Beside) -> Line {
             Tone::Plain,
             "idle",
         ),
+        part(count(&attention("rate_limited")), Tone::Plain, "rate limited"),
         part(count(&|session| session.status == Status::Created), Tone::Plain, "waiting to start"),
         part(count(&|session| session.status == Status::Starting), Tone::Plain, "starting"),
         part(count(&|session| session.status == Status::Stopping), Tone::Plain, "stopping"),

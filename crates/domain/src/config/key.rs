@@ -148,6 +148,22 @@ pub fn find(words: &[String]) -> Result<Place, UnknownKey> {
     }
 }
 
+/// Whether settings may be below it.
+pub fn is_section(words: &[String]) -> bool {
+    let parts: Vec<&str> = words.iter().map(String::as_str).collect();
+    match parts.as_slice() {
+        [PROVIDERS | NODES] | [NODES, _] => true,
+        [PROVIDERS, name] | [PROVIDERS, name, "env"] => check_provider(name).is_ok(),
+        several => {
+            let typed = several.join(".");
+            let presets = PRESETS_AT.join(".");
+            typed == presets
+                || in_section(&presets, &typed)
+                || KEYS.iter().any(|key| in_section(key.name, &typed))
+        }
+    }
+}
+
 fn unknown(typed: &str) -> UnknownKey {
     let below =
         |section: &str| KEYS.iter().map(|key| key.name).filter(|name| in_section(name, section)).collect();

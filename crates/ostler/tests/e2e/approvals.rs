@@ -76,6 +76,9 @@ async fn rules_answer_first_and_a_person_may_make_one() {
     let text = String::from_utf8(shown.stdout).unwrap();
     assert!(text.contains("WHY IT ASKS") && text.contains("run: cargo add governor"), "{text}");
     assert!(text.contains("denied in 11h 59m"), "{text}");
+    let listed = home.run(&["approval", "--json"]).stdout;
+    let listed: Value = serde_json::from_slice(&listed).unwrap();
+    assert_eq!(listed["approvals"][0]["agent"], view.name.as_str());
     let id = open.id.short();
     let allowed = home.run(&["allow", "--always", &id]);
     let text = String::from_utf8(allowed.stdout).unwrap();

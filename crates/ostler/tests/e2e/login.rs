@@ -73,6 +73,15 @@ async fn a_login_is_lent_without_what_renews_it_and_its_host_can_be_reached() {
     assert_eq!(names, [".credentials.json"], "only the login was taken");
     let mode = fs::metadata(kept.join(".credentials.json")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
+    // What is no login does not take its place.
+    let garbage = home.path().join("garbage");
+    for text in ["no login", "{}", r#"{"claudeAiOauth":{}}"#] {
+        fs::write(&garbage, text).unwrap();
+        let refused =
+            home.run(&["provider", "login", "claude-code", "--from", &garbage.display().to_string()]);
+        assert_eq!(refused.status.code(), Some(6), "{text}: {refused:?}");
+    }
+    assert_eq!(fs::read_to_string(kept.join(".credentials.json")).unwrap(), login);
     let shown = home.run(&["provider", "show", "claude-code", "--json"]);
     assert!(String::from_utf8_lossy(&shown.stdout).contains("\"key\":\"its login\""), "{shown:?}");
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use ostler_domain::{
     Refusal,
-    config::{Kind, Place, UnknownKey, check_provider, find},
+    config::{Kind, Place, UnknownKey, check_provider, find, is_section},
     policy::size,
     text::one_line,
 };
@@ -72,7 +72,7 @@ impl Wish {
         Self::of(key, Act::Set(text.to_owned()))
     }
 
-    /// Of a setting, or of a section, also of one that nobody knows: it is in the way of what is known.
+    /// Of a setting, or of a section, also of one that nobody knows if the file has it: it is in the way of what is known.
     pub(super) fn unset(key: &str) -> Result<Self, Refusal> {
         let path = words(key)?;
         let known = find(&path).ok();
@@ -101,8 +101,11 @@ impl Wish {
     pub(super) fn make(&self, document: &mut DocumentMut) -> Result<(), Refusal> {
         let Some((last, sections)) = self.path.split_last() else { return Ok(()) };
         let Some(kind) = self.kind else {
-            remove(document.as_item_mut(), sections, last);
-            return Ok(());
+            let was_there = remove(document.as_item_mut(), sections, last);
+            return match find(&self.path) {
+                Err(no) if !was_there && !is_section(&self.path) => Err(unknown(&self.key, no)),
+                _ => Ok(()),
+            };
         };
         let mut at = document.as_item_mut();
         for section in sections {
@@ -266,18 +269,17 @@ fn implicit() -> Item {
     Item::Table(table)
 }
 
-fn remove(mut at: &mut Item, sections: &[String], last: &str) {
-    for section in sections {
-        // Not the item's own way to what is in it, which makes what is not there.
-        at = match at.as_table_like_mut().and_then(|table| table.get_mut(section)) {
-            Some(below) => below,
-            // It is not set already.
-            None => return,
-        };
+/// Takes it out, and the sections that had nothing but it; says whether it was there.
+fn remove(at: &mut Item, sections: &[String], last: &str) -> bool {
+    // Not the item's own way to what is in it, which makes what is not there.
+    let Some(table) = at.as_table_like_mut() else { return false };
+    let Some((section, below)) = sections.split_first() else { return table.remove(last).is_some() };
+    let Some(item) = table.get_mut(section) else { return false };
+    let was_there = remove(item, below, last);
+    if was_there && item.as_table_like().is_some_and(|table| table.is_empty()) {
+        table.remove(section);
     }
-    if let Some(table) = at.as_table_like_mut() {
-        table.remove(last);
-    }
+    was_there
 }
 
 #[cfg(test)]
@@ -310,11 +312,37 @@ mod tests {
         let renamed = changed(before, &["providers.codex.model=gpt-6", "orphan_grace=3h"]).unwrap();
         assert_eq!(renamed, before.replace("gpt-5.5", "gpt-6").replace("\"2h\"", "\"3h\""));
         assert_eq!(changed(&after, &["providers.codex.base_url="]).unwrap(), before);
-        assert_eq!(changed(before, &["providers.codex.nothing="]).unwrap(), before);
+        assert_eq!(changed(before, &["providers.codex.program="]).unwrap(), before);
         let mut empty = DocumentMut::new();
         Wish::unset("providers.acp:mine").unwrap().make(&mut empty).unwrap();
         Wish::set("providers.acp:mine.model", "m").unwrap().make(&mut empty).unwrap();
         assert_eq!(empty.to_string(), "[providers.\"acp:mine\"]\nmodel = \"m\"\n");
+    }
+
+    #[test]
+    fn what_is_taken_back_leaves_nothing_behind() {
+        let unset = |before: &str, key: &str| changed(before, &[&format!("{key}=")]);
+        let two = "[providers.codex.env]\nA = \"1\"\nB = \"2\"\n";
+        let one = unset(two, "providers.codex.env.A").unwrap();
+        assert_eq!(one, "[providers.codex.env]\nB = \"2\"\n");
+        assert_eq!(unset(&one, "providers.codex.env.B").unwrap(), "");
+        assert_eq!(unset(two, "providers.codex").unwrap(), "");
+        // What nobody knows can go, where it is; where it is not, the name is a mistake.
+        assert_eq!(unset("[old]\nx = 1\n", "old.x").unwrap(), "");
+        for known in [
+            "watchdog",
+            "watchdog.silent",
+            "providers",
+            "providers.codex",
+            "providers.codex.env",
+            "nodes.far",
+        ] {
+            assert_eq!(unset("", known).unwrap(), "", "{known}");
+        }
+        for wrong in ["watchdog.silnet", "old.x", "providers.nope", "providers.codex.modle"] {
+            assert!(unset("", wrong).is_err(), "{wrong}");
+        }
+        assert!(unset("", "watchdog.silnet").unwrap_err().hints[0].command.contains("watchdog.silent"));
     }
 
     #[test]

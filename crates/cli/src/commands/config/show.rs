@@ -171,23 +171,33 @@ fn lines(rows: &[Row], look: &Look) -> Vec<Line> {
     table.lines(look)
 }
 
-/// What the file says, as it says it.
+/// What the file says, as it says it; where it says nothing, what holds all the same.
 pub(super) fn get(app: &App, document: &DocumentMut, key: Option<&str>) -> Result<u8, Failure> {
-    let mut item = document.as_item();
-    for part in key.map(words).transpose()?.unwrap_or_default() {
-        item = item.get(&part).ok_or_else(|| not_set(key.unwrap_or_default()))?;
-    }
-    let text = match item.as_str() {
-        Some(text) => text.to_owned(),
-        None if key.is_none() => document.to_string().trim().to_owned(),
-        None => item.to_string().trim().to_owned(),
+    let path = key.map(words).transpose()?.unwrap_or_default();
+    let found = path.iter().try_fold(document.as_item(), |item, part| item.get(part));
+    let (text, origin) = match found {
+        Some(item) => (as_written(item, document, key), Origin::File),
+        None => (usual_of(&path).ok_or_else(|| not_set(key.unwrap_or_default()))?, Origin::Default),
     };
     if app.ui.is_json() {
-        app.ui.json(&json!({ "key": key, "value": text }))?;
+        app.ui.json(&json!({ "key": key, "value": text, "origin": origin }))?;
     } else if !text.is_empty() {
         app.ui.text(&format!("{text}\n"))?;
     }
     Ok(exit_code::OK)
+}
+
+fn as_written(item: &Item, document: &DocumentMut, key: Option<&str>) -> String {
+    match item.as_str() {
+        Some(text) => text.to_owned(),
+        None if key.is_none() => document.to_string().trim().to_owned(),
+        None => item.to_string().trim().to_owned(),
+    }
+}
+
+fn usual_of(path: &[String]) -> Option<String> {
+    let name = joined(path);
+    KEYS.iter().find(|key| key.name == name).map(|key| key.default.to_owned())
 }
 
 fn not_set(key: &str) -> Refusal {

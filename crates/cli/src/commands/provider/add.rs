@@ -40,7 +40,7 @@ pub(super) struct AddArgs {
     args: Vec<String>,
 }
 
-pub(super) fn run(app: &App, args: AddArgs) -> Result<u8, Failure> {
+pub(super) async fn run(app: &App, args: AddArgs) -> Result<u8, Failure> {
     let own = args.name.strip_prefix(ACP_PREFIX).unwrap_or_default();
     if own.is_empty() || !own.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)) {
         return Err(Refusal::invalid(format!("\"{}\" is no name of such a provider", args.name))
@@ -75,6 +75,15 @@ pub(super) fn run(app: &App, args: AddArgs) -> Result<u8, Failure> {
     if !app.ui.is_quiet() {
         let test = format!("ostler provider test {}", args.name);
         app.ui.remark(&Line::of(format!("{} is configured   ", args.name)).with(Tone::Accent, test));
+        if let Some(problem) = problem(app, &args.name).await {
+            app.ui.remark(&Line::toned(Tone::Warn, "but it cannot be started yet: ").plain(problem));
+        }
     }
     Ok(exit_code::OK)
+}
+
+/// What keeps it from being started. That is found where it would be: the daemon's search path is not the caller's.
+async fn problem(app: &App, name: &str) -> Option<String> {
+    let all = app.running_client().await.ok()?.providers().await.ok()?;
+    all.into_iter().find(|status| status.name == name)?.problem
 }

@@ -31,6 +31,7 @@ pub(super) struct LoginArgs {
 pub(super) async fn run(app: &App, client: &Client, args: LoginArgs) -> Result<u8, Failure> {
     let plan = client.prepare_login(&args.name).await?;
     let file = Path::new(&plan.file);
+    let before = fs::read(file).ok();
     match &args.from {
         Some(from) => take_over(from, file)?,
         None if !app.ui.has_person() => {
@@ -66,8 +67,26 @@ pub(super) async fn run(app: &App, client: &Client, args: LoginArgs) -> Result<u
             }
             Ok(exit_code::OK)
         }
-        _ => Err(missing(&args.name, &format!("{} has no login in it", plan.file)).into()),
+        _ => {
+            let refusal = match &args.from {
+                Some(from) => {
+                    put_back(file, before)?;
+                    missing(&args.name, &format!("there is no login of it in {}", from.display()))
+                }
+                None => missing(&args.name, &format!("{} has no login in it", plan.file)),
+            };
+            Err(refusal.into())
+        }
     }
+}
+
+/// What was no login does not take the place of one.
+fn put_back(file: &Path, before: Option<Vec<u8>>) -> Result<(), Refusal> {
+    match before {
+        Some(login) => write(file, &login),
+        None => fs::remove_file(file),
+    }
+    .map_err(|error| Refusal::internal(format!("{} cannot be put back: {error}", file.display())))
 }
 
 fn missing(name: &str, why: &str) -> Refusal {
@@ -80,16 +99,16 @@ fn missing(name: &str, why: &str) -> Refusal {
 fn take_over(from: &Path, file: &Path) -> Result<(), Refusal> {
     let name = file.file_name().unwrap_or_default();
     let from = if from.is_dir() { from.join(name) } else { from.to_owned() };
-    let copy = || -> io::Result<()> {
-        let login = fs::read(&from)?;
-        let half = file.with_extension("half");
-        let mut copy = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&half)?;
-        copy.write_all(&login)?;
-        copy.sync_all()?;
-        fs::rename(half, file)
-    };
-    copy().map_err(|error| {
+    fs::read(&from).and_then(|login| write(file, &login)).map_err(|error| {
         Refusal::new(Reason::ProviderAuth, format!("the login cannot be taken over: {error}"))
             .because(format!("it was looked for in {}", from.display()))
     })
+}
+
+fn write(file: &Path, login: &[u8]) -> io::Result<()> {
+    let half = file.with_extension("half");
+    let mut copy = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&half)?;
+    copy.write_all(login)?;
+    copy.sync_all()?;
+    fs::rename(half, file)
 }

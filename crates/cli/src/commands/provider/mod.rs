@@ -91,11 +91,11 @@ impl ProviderArgs {
 
 pub(crate) async fn run(app: &App, args: ProviderArgs) -> Result<u8, Failure> {
     if let Verb::Add(args) = args.verb {
-        return add::run(app, args);
+        return add::run(app, args).await;
     }
     let client = app.client().await?;
     match args.verb {
-        Verb::Add(args) => add::run(app, args),
+        Verb::Add(args) => add::run(app, args).await,
         Verb::Login(args) => login::run(app, &client, args).await,
         Verb::Ls(args) => {
             let list = Providers { client: &client, most: args.most(None) };
