@@ -57,6 +57,7 @@ impl Life {
             entropy: self.entropy,
             policy: None,
             prices: Default::default(),
+            on_reboot: Default::default(),
         };
         let Ok(decision) = decide(&self.state, input, &context) else { return };
         for event in decision.events {
@@ -92,6 +93,7 @@ impl Life {
             oom,
             leftovers: Vec::new(),
             asked: None,
+            shut_down: false,
             wish: None,
             rung: None,
         }));
@@ -109,7 +111,7 @@ impl Life {
             last: None,
             leftovers: Vec::new(),
         };
-        self.record(Event::SessionStopped(Ended { outcome, obituary, restart: None }));
+        self.record(Event::SessionStopped(Ended { outcome, obituary, restart: None, machine_restarted: None }));
     }
 
     fn record(&mut self, event: Event) {

@@ -143,6 +143,7 @@ fn options(home: &Home) -> ostler_engine::Options {
         orphan_grace: None,
         tape_bytes: None,
         unconfined: true,
+        on_reboot: Default::default(),
         idle_stop: ostler_domain::policy::IdleStop::Never,
         prices_json: home.config().join("prices.json"),
         fetch: None,

@@ -1,6 +1,9 @@
 //! What every command has: the terminal, the program, the way to the daemon, and who is meant.
 
-use std::path::Path;
+use std::{
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use jiff::tz::TimeZone;
 use ostler_client::{Client, Home, Session};
@@ -13,7 +16,9 @@ use crate::{
     last::LastSession,
     nodes::{self, Where},
     output::{Line, Ui},
-    screen::sessions::CampaignNames,
+    reboot::{self, ToldBoot},
+    screen::{self, sessions::CampaignNames},
+    words,
 };
 
 /// How long a daemon may say nothing before that is said.
@@ -24,11 +29,13 @@ pub(crate) struct App {
     pub(crate) program: Program,
     /// What `--node` names.
     node: Option<String>,
+    /// This command has said that the machine restarted, or says so in its own way.
+    has_told_restart: AtomicBool,
 }
 
 impl App {
     pub(crate) fn new(ui: Ui, program: Program, node: Option<String>) -> Self {
-        Self { ui, program, node }
+        Self { ui, program, node, has_told_restart: AtomicBool::new(false) }
     }
 
     /// The machine whose daemon is asked.
@@ -76,7 +83,34 @@ impl App {
         let client = client.with_keys(keys::of_this_process(&home));
         self.remark_other_version(&home);
         self.remark_silence(&client, &home);
+        self.remark_restart(&client, &home).await;
         Ok(client)
+    }
+
+    /// The first command after a restart of the machine says that there was one, if it cost anything. A convenience: where
+    /// it cannot, the command itself goes on.
+    async fn remark_restart(&self, client: &Client, home: &Home) {
+        let Some(boot) = daemon_file(home).and_then(|daemon| daemon.boot) else { return };
+        let told = ToldBoot::of(home);
+        if self.has_told_restart() || !self.ui.has_person() || self.ui.is_json() || told.is(&boot) {
+            return;
+        }
+        let Ok(status) = reboot::settled(client).await else { return };
+        if let Some(restart) = status.machine_restart {
+            let lines = screen::reboot::notice(&restart, words::now(), &self.zone());
+            lines.iter().for_each(|line| self.ui.remark(line));
+            self.tells_restart_itself();
+        }
+        told.write(&boot);
+    }
+
+    pub(crate) fn has_told_restart(&self) -> bool {
+        self.has_told_restart.load(Ordering::Relaxed)
+    }
+
+    /// What this command shows says it all.
+    pub(crate) fn tells_restart_itself(&self) {
+        self.has_told_restart.store(true, Ordering::Relaxed);
     }
 
     /// A daemon that is stopped or hangs takes connections, because the kernel does that, and says nothing.

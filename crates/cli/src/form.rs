@@ -309,6 +309,13 @@ pub(crate) struct StatusForm {
     last_seq: u64,
     schema_version: u32,
     memory_held_by: String,
+    machine_restart: Option<MachineRestartForm>,
+}
+
+#[derive(Serialize)]
+struct MachineRestartForm {
+    restarted: String,
+    lost_sessions: u64,
 }
 
 #[derive(Serialize)]
@@ -350,6 +357,10 @@ impl StatusForm {
             last_seq: status.last_seq,
             schema_version: status.schema_version,
             memory_held_by: status.memory_held_by.clone(),
+            machine_restart: status.machine_restart.map(|restart| MachineRestartForm {
+                restarted: rfc3339(restart.at),
+                lost_sessions: restart.lost,
+            }),
         }
     }
 }

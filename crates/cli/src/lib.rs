@@ -22,8 +22,10 @@ mod last;
 mod listing;
 mod nodes;
 mod output;
+mod package;
 mod parse;
 mod questions;
+mod reboot;
 mod screen;
 mod signals;
 mod terminal;
@@ -32,7 +34,11 @@ mod testing;
 mod typing;
 mod words;
 
-use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use output::{Terminals, Ui};
 
@@ -40,6 +46,8 @@ use output::{Terminals, Ui};
 #[derive(Debug, Clone)]
 pub struct Program {
     pub version: &'static str,
+    /// The commit it was built from and that one's day, where that is known: `abc1234 2026-11-16`.
+    pub commit: Option<&'static str>,
     /// Its own executable, from which daemons are started.
     pub path: PathBuf,
 }
@@ -49,10 +57,20 @@ pub fn relay(program: &Program) -> ExitCode {
     let served = ostler_client::home()
         .map_err(failure::Failure::from)
         .and_then(|home| Ok(ostler_client::serve_relay(&home, &program.path)?));
-    match served {
+    ended(served)
+}
+
+/// `ostler internal package`: writes what a package has beside the program below a directory.
+pub fn package(program: &Program, root: &Path) -> ExitCode {
+    ended(package::write(root, program.version))
+}
+
+/// The end of a program that people do not start themselves.
+fn ended(outcome: Result<(), failure::Failure>) -> ExitCode {
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // One line: the other end shows the last that it hears.
+            // One line: who started it shows the last that it hears.
             let refusal = failure.to_refusal();
             let why = refusal.why.map(|why| format!(": {why}")).unwrap_or_default();
             let line = ostler_domain::text::one_line(&format!("{}{why}", refusal.message), 400);

@@ -4,6 +4,7 @@ use ostler_domain::{
     Name,
     budget::Amount,
     query::{Listed, Page, SessionFilter},
+    reboot::LostSession,
 };
 use ostler_wire::{
     InvalidField, REPLY_BYTES, from_proto,
@@ -52,6 +53,22 @@ impl Client {
         let request = pb::GetChainRequest { who: who.to_owned() };
         let answer = self.ask(async |channel| service(channel).get_chain(request.clone()).await).await?;
         Ok(from_proto::listed(answer.sessions, "", from_proto::view)?.rows)
+    }
+
+    /// Lists the sessions that were lost with the machine, while nobody has said what becomes of them, the oldest first.
+    /// [`restart_session`](Self::restart_session) goes on with one.
+    pub async fn lost_sessions(&self) -> Result<Vec<LostSession>, Error> {
+        let request = pb::ListLostSessionsRequest {};
+        let answer = self.ask(async |channel| service(channel).list_lost_sessions(request).await).await?;
+        Ok(answer.lost.into_iter().map(from_proto::lost_session).collect::<Result<_, _>>()?)
+    }
+
+    /// Says that the sessions that were lost with the machine are to stay as they are. Returns how many they were.
+    pub async fn leave_lost_sessions(&self) -> Result<u64, Error> {
+        let request = pb::LeaveLostSessionsRequest { request_id: request_id().to_string() };
+        let answer =
+            self.ask(async |channel| service(channel).leave_lost_sessions(request.clone()).await).await?;
+        Ok(answer.sessions)
     }
 
     /// Says something to a conversation. It is durable when this returns; a conversation without a live session is

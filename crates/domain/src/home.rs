@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ConversationId, SessionId};
+use crate::{ConversationId, SessionId, time::BootId};
 
 /// The directories that one daemon and its clients share.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,6 +173,9 @@ pub struct DaemonFile {
     /// A service manager holds the socket: to have a daemon again, connect to it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_service: bool,
+    /// The boot of the machine in which it was started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot: Option<BootId>,
 }
 
 /// The log that was put aside so many times ago: `daemon.log.1` is the last.

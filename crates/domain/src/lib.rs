@@ -36,6 +36,7 @@ pub mod price;
 pub mod provider;
 pub mod query;
 pub mod readiness;
+pub mod reboot;
 pub mod redact;
 pub mod refusal;
 pub mod secret;

@@ -42,9 +42,17 @@ impl Scope {
 pub struct Service {
     pub scope: Scope,
     pub program: PathBuf,
-    pub socket: PathBuf,
+    pub socket: Socket,
     /// From which the daemon finds its directories.
     pub variables: Vec<(String, PathBuf)>,
+}
+
+/// Where the socket is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Socket {
+    At(PathBuf),
+    /// In the run directory of whoever's manager reads the unit: one file for every user of a machine.
+    OfEachUser,
 }
 
 /// A path or name that a unit cannot hold.
@@ -53,6 +61,16 @@ pub struct Service {
 pub struct Unwritable(pub String);
 
 impl Service {
+    /// What a package brings: off until a user turns it on, with that user's own directories.
+    pub fn of_each_user(program: impl Into<PathBuf>) -> Self {
+        Self {
+            scope: Scope::User,
+            program: program.into(),
+            socket: Socket::OfEachUser,
+            variables: Vec::new(),
+        }
+    }
+
     /// The text of [`SERVICE`].
     pub fn unit(&self) -> Result<String, Unwritable> {
         let mut variables = String::new();
@@ -99,19 +117,22 @@ impl Service {
             Scope::User => String::new(),
             Scope::System { user } => format!("SocketUser={}\n", plain(user)?),
         };
+        let socket = match &self.socket {
+            Socket::At(path) => plain(text(path)?)?,
+            Socket::OfEachUser => "%t/ostler/control.sock".to_owned(),
+        };
         Ok(format!(
             "[Unit]\n\
              Description=Where Ostler is spoken to\n\
              \n\
              [Socket]\n\
-             ListenStream={}\n\
+             ListenStream={socket}\n\
              SocketMode=0600\n\
              DirectoryMode=0700\n\
              {owner}\
              \n\
              [Install]\n\
              WantedBy=sockets.target\n",
-            plain(text(&self.socket)?)?,
         ))
     }
 }
@@ -149,7 +170,7 @@ mod tests {
         Service {
             scope: Scope::User,
             program: program.into(),
-            socket: "/run/user/7/ostler/control.sock".into(),
+            socket: Socket::At("/run/user/7/ostler/control.sock".into()),
             variables: vec![("OSTLER_HOME".to_owned(), "/srv/my agents".into())],
         }
     }
@@ -172,6 +193,14 @@ mod tests {
         assert!(service.unit().unwrap().contains("User=agents\n"));
         assert!(service.unit().unwrap().contains("WantedBy=multi-user.target\n"));
         assert!(service.socket_unit().unwrap().contains("SocketUser=agents\n"));
+    }
+
+    #[test]
+    fn a_packages_units_are_every_users() {
+        let service = Service::of_each_user("/usr/bin/ostler");
+        assert!(service.socket_unit().unwrap().contains("ListenStream=%t/ostler/control.sock\n"));
+        let unit = service.unit().unwrap();
+        assert!(unit.contains("ExecStart=/usr/bin/ostler daemon run\n") && !unit.contains("Environment="));
     }
 
     #[test]

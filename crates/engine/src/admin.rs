@@ -4,6 +4,7 @@ use ostler_domain::{
     MessageId, NodeId, Reason, Recorded, Refusal,
     id::Fragment,
     query::{EventFilter, Listed, Page, UsageBy, UsageFilter, UsageSum},
+    reboot::MachineRestart,
     text::one_line,
 };
 use ostler_store::{
@@ -30,11 +31,18 @@ pub struct DaemonStatus {
     /// Sessions that wait to start.
     pub waiting: u64,
     pub disk: DiskRoom,
+    /// What a person is to be told of.
+    pub machine_restart: Option<MachineRestart>,
 }
 
 impl Engine {
     pub async fn status(&self) -> Result<DaemonStatus, Refusal> {
-        let (sessions, sessions_attached) = self.shared.sessions.count();
+        let (known, sessions_attached) = self.shared.sessions.count();
+        let sessions = match self.shared.line.is_complete() {
+            true => known,
+            // Those that the daemon before us left are still being looked for.
+            false => known.max(self.shared.store.unended_sessions().await?.len() as u64),
+        };
         Ok(DaemonStatus {
             pid: std::process::id(),
             version: VERSION,
@@ -48,6 +56,7 @@ impl Engine {
             schema_version: ostler_store::SCHEMA_VERSION,
             waiting: self.shared.line.waiting(),
             disk: self.shared.disk_room(),
+            machine_restart: self.machine_restart().await?,
         })
     }
 

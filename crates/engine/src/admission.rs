@@ -70,6 +70,11 @@ impl Line {
         self.changed.notify_one();
     }
 
+    /// Says whether everybody who was there before this daemon is known.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.is_complete.load(Ordering::Acquire)
+    }
+
     /// A session is there.
     pub(crate) fn join(&self, who: Candidate, handle: Handle, standing: Standing) {
         let (is_starting, started, why) = (false, None, None);
@@ -157,7 +162,7 @@ pub(crate) fn keep(shared: &Arc<Shared>) {
                 () = look => {}
                 () = shared.shutdown.cancelled() => return,
             }
-            if !shared.line.is_complete.load(Ordering::Acquire) || shared.line.waiting() == 0 {
+            if !shared.line.is_complete() || shared.line.waiting() == 0 {
                 continue;
             }
             match shared.options.providers.admission() {

@@ -31,6 +31,7 @@ mod keys;
 mod launch;
 mod link;
 mod logins;
+mod lost;
 mod memory;
 mod metrics;
 mod models;

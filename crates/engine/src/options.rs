@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use ostler_domain::{
     Refusal, admission::MachineLimits, config::Config, policy::IdleStop, provider::Settings,
-    session::WatchdogLimits,
+    reboot::OnReboot, session::WatchdogLimits,
 };
 
 use crate::{ExportSettings, Fetcher, NoticeSettings};
@@ -37,6 +37,8 @@ pub struct Options {
     pub providers: ProviderSettings,
     /// When an idle session is ended, where its campaign does not say.
     pub idle_stop: IdleStop,
+    /// What becomes of sessions that are lost with the machine.
+    pub on_reboot: OnReboot,
     /// How lists of models are fetched; absent, they are not.
     pub fetch: Option<Fetcher>,
     /// The prices that a person has set.

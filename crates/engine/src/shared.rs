@@ -127,7 +127,13 @@ impl Shared {
 
     /// A context for decisions that name nothing new.
     pub(crate) fn moment(&self) -> Context {
-        Context { now: self.clock.now(), entropy: 0, policy: None, prices: self.prices.current() }
+        Context {
+            now: self.clock.now(),
+            entropy: 0,
+            policy: None,
+            prices: self.prices.current(),
+            on_reboot: self.options.on_reboot,
+        }
     }
 
     pub(crate) fn context(&self) -> Context {

@@ -4,7 +4,7 @@
 
 mod daemon;
 
-use std::{env, ffi::OsString, process::ExitCode};
+use std::{env, ffi::OsString, path::Path, process::ExitCode};
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = env::args_os().collect();
@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         ["internal", "agent", ..] => ostler_agent::coder::run(&args[3..]),
         ["internal", "bridge", ..] => ostler_agent::bridge::run(&args[3..]),
         ["internal", "script"] => ostler_agent::script::run(),
+        ["internal", "package", root] => ostler_cli::package(&program(), Path::new(root)),
         ["internal", "relay"] => ostler_cli::relay(&program()),
         ["daemon", "run"] => daemon::main(daemon::Place::Foreground),
         ["daemon", "run", "--background"] => daemon::main(daemon::Place::Background),
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
 fn program() -> ostler_cli::Program {
     ostler_cli::Program {
         version: env!("CARGO_PKG_VERSION"),
+        commit: option_env!("OSTLER_BUILT_FROM"),
         path: env::current_exe().unwrap_or_else(|_| "ostler".into()),
     }
 }

@@ -4,7 +4,7 @@
 use ostler_domain::{Event, Kind, Recorded};
 use rusqlite::Connection;
 
-use crate::{approval, campaign, conversation, halt, message, usage};
+use crate::{approval, campaign, conversation, halt, lost, message, usage};
 
 /// What a session's events take from its first one.
 pub(crate) struct Origin<'a> {
@@ -22,6 +22,8 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::ConversationOpened
         | Kind::Halted
         | Kind::HaltReleased
+        | Kind::LostLeft
+        | Kind::SessionCreated
         | Kind::SessionStopped
         | Kind::SessionFailed
         | Kind::SessionPaused
@@ -37,7 +39,6 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::ApprovalAnswered => true,
         Kind::DaemonStarted
         | Kind::DaemonStopped
-        | Kind::SessionCreated
         | Kind::SessionStarting
         | Kind::SessionSpawned
         | Kind::SessionStarted
@@ -123,7 +124,10 @@ pub(crate) fn derive(
         (Event::ApprovalAnswered(answered), _) => approval::answer(connection, at, answered),
         (Event::SessionPaused(_), Some(origin)) => approval::pause(connection, origin.num),
         (Event::SessionResumed(resumed), _) => approval::resume(connection, resumed),
-        (Event::SessionStopped(_) | Event::SessionFailed(_), Some(origin)) => {
+        (Event::SessionCreated(created), _) => lost::gone_on(connection, created.continues),
+        (Event::LostLeft(left), _) => lost::leave(connection, &left.sessions),
+        (Event::SessionStopped(ended) | Event::SessionFailed(ended), Some(origin)) => {
+            lost::add(connection, origin.num, ended.machine_restarted)?;
             approval::expire(connection, at, origin.num)
         }
         _ => Ok(()),

@@ -8,6 +8,7 @@ use ostler_domain::{
     approval::Applied,
     event::{Answer, AskKind, By},
     price::Dollars,
+    reboot::MachineRestart,
     session::View,
 };
 
@@ -220,6 +221,8 @@ pub struct NodeStatus {
     pub waiting_sessions: u64,
     /// The disk that the state is on; absent, an older daemon does not say.
     pub disk: Option<DiskRoom>,
+    /// Set while sessions that were lost with the machine wait for a word.
+    pub machine_restart: Option<MachineRestart>,
 }
 
 /// What takes the space in the state directory.

@@ -32,10 +32,10 @@ pub(crate) struct Chosen {
     pub(crate) filters: Filters,
     /// Do not ask before many are changed
     #[arg(short, long)]
-    yes: bool,
+    pub(super) yes: bool,
     /// Show which sessions would be changed, and change nothing
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
 }
 
 /// What is done to them.

@@ -183,14 +183,13 @@ async fn restart(app: &App) -> Result<(), Failure> {
     if app.ui.is_json() {
         return app.ui.json(&StatusForm::new(&status));
     }
-    let attached = status.live_sessions - status.detached_sessions.min(status.live_sessions);
+    // Those that wait to start have nobody to be found again.
+    let running = status.live_sessions.saturating_sub(status.waiting_sessions);
+    let attached = running.saturating_sub(status.detached_sessions);
     app.ui.data(&Line::joined([
         Line::of(format!("{} ready in {}", status.version, words::took(ready))),
         Line::of(format!("pid {}", status.pid)),
-        Line::of(format!(
-            "{attached} of {} re-adopted",
-            words::plural(status.live_sessions, "session", "sessions")
-        )),
+        Line::of(format!("{attached} of {} re-adopted", words::plural(running, "session", "sessions"))),
     ]))
 }
 
@@ -239,6 +238,7 @@ mod tests {
             memory_held_by: "cgroup v2".to_owned(),
             waiting_sessions: 0,
             disk: None,
+            machine_restart: None,
         }
     }
 

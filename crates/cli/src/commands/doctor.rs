@@ -193,11 +193,16 @@ fn git() -> Finding {
 
 /// Whether agents outlive the login, where a login manager would end them.
 pub(super) fn logout() -> Option<Finding> {
-    if !Path::new("/run/systemd/system").exists() {
+    logout_below(Path::new("/"), &std::env::var("USER").ok()?)
+}
+
+/// `root` is the root of the file system. Nobody's login ends what root runs as a service of the machine.
+fn logout_below(root: &Path, user: &str) -> Option<Finding> {
+    let is_systemd = root.join("run/systemd/system").exists();
+    if !is_systemd || user.is_empty() || user == "root" {
         return None;
     }
-    let user = std::env::var("USER").ok().filter(|user| !user.is_empty() && user != "root")?;
-    Some(if Path::new("/var/lib/systemd/linger").join(&user).exists() {
+    Some(if root.join("var/lib/systemd/linger").join(user).exists() {
         Finding::new(Verdict::Ok, "logout", "agents go on when you log out")
     } else {
         Finding::new(Verdict::Warn, "logout", "agents may end when you log out: lingering is off")
@@ -252,6 +257,23 @@ fn table(findings: &[Finding]) -> Table {
 mod tests {
     use super::*;
     use crate::output::Look;
+
+    #[test]
+    fn lingering_is_looked_for_where_systemd_runs() {
+        let machine = tempfile::tempdir().unwrap();
+        let finding = |user| logout_below(machine.path(), user);
+        assert!(finding("ann").is_none(), "nobody ends agents here");
+        std::fs::create_dir_all(machine.path().join("run/systemd/system")).unwrap();
+        let off = finding("ann").unwrap();
+        assert_eq!(off.verdict, Verdict::Warn);
+        assert_eq!(off.fix.as_deref(), Some("loginctl enable-linger"));
+        assert!(finding("root").is_none());
+        let lingering = machine.path().join("var/lib/systemd/linger");
+        std::fs::create_dir_all(&lingering).unwrap();
+        std::fs::write(lingering.join("ann"), "").unwrap();
+        assert_eq!(finding("ann").unwrap().verdict, Verdict::Ok);
+        assert_eq!(finding("bob").unwrap().verdict, Verdict::Warn);
+    }
 
     #[test]
     fn verdicts_have_words_and_cures() {

@@ -22,9 +22,10 @@ use crate::{
     form::SessionForm,
     listing::{self, Found, List, ListArgs, Screen},
     nodes::Where,
+    output::Line,
     screen::{
         money::Today,
-        row,
+        reboot, row,
         sessions::{self, Beside, CampaignNames, Shown},
     },
     words,
@@ -113,7 +114,10 @@ impl List for Sessions<'_> {
             let none = Page::of(1, None);
             let is_first = (is_all && !self.is_filtered)
                 || self.client.sessions(&SessionFilter::default(), none).await?.rows.is_empty();
-            let remarks = sessions::empty(self.is_filtered, is_first);
+            let mut remarks = sessions::empty(self.is_filtered, is_first);
+            if !is_first {
+                remarks.extend(self.restart_notice(self.client.status().await.ok().as_ref()));
+            }
             return Ok(Screen { remarks, ..Screen::default() });
         }
         let rows: Vec<_> = found.rows.iter().map(|row| Shown::here(&row.session, &row.campaign)).collect();
@@ -137,12 +141,20 @@ impl List for Sessions<'_> {
             },
         };
         let sessions: Vec<&Session> = found.rows.iter().map(|row| &row.session).collect();
-        let remarks = vec![sessions::summary(&sessions, &beside)];
+        let mut remarks = vec![sessions::summary(&sessions, &beside)];
+        remarks.extend(self.restart_notice(status.as_ref()));
         Ok(Screen { table: Some(table), remarks, ..Screen::default() })
     }
 }
 
 impl Sessions<'_> {
+    /// That the machine restarted, until somebody says what becomes of whom it took along.
+    fn restart_notice(&self, status: Option<&NodeStatus>) -> Vec<Line> {
+        let restart =
+            status.and_then(|status| status.machine_restart).filter(|_| !self.app.has_told_restart());
+        restart.map_or_else(Vec::new, |restart| reboot::notice(&restart, words::now(), &self.app.zone()))
+    }
+
     /// The names of campaigns, where they are shown.
     async fn names(&self) -> Result<CampaignNames, Failure> {
         let ui = &self.app.ui;

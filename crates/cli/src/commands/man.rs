@@ -68,7 +68,7 @@ fn name(command: &clap::Command) -> String {
     command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned()
 }
 
-fn write_all(tree: &clap::Command, dir: &Path) -> io::Result<u64> {
+pub(crate) fn write_all(tree: &clap::Command, dir: &Path) -> io::Result<u64> {
     fs::create_dir_all(dir)?;
     let mut written = 0;
     let mut commands = vec![tree];

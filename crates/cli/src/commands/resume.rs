@@ -6,14 +6,21 @@ use ostler_domain::budget::Amount;
 
 use super::{
     chosen::{Chosen, Deed},
-    many,
+    lost, many,
 };
-use crate::{app::App, exit_code, failure::Failure, parse};
+use crate::{app::App, exit_code, failure::Failure, filters::Filters, parse};
 
 #[derive(Debug, Args)]
+#[command(mut_arg("who", |who| who.required_unless_present("lost")))]
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
     chosen: Chosen,
+    /// Those that were lost when this machine restarted: shows what each would cost, and asks
+    #[arg(long, conflicts_with_all = ["who", "budget", "tape"], conflicts_with_all = Filters::IDS)]
+    lost: bool,
+    /// Leave the lost ones as they are, and ask no more
+    #[arg(long, requires = "lost")]
+    leave: bool,
     /// Allow this much in all, what is used included: 5usd, 500k, or both with a comma between them
     #[arg(long, value_parser = parse::budget, value_name = "AMOUNT")]
     budget: Option<Amount>,
@@ -23,6 +30,13 @@ pub(crate) struct ResumeArgs {
 }
 
 pub(crate) async fn run(app: &App, args: ResumeArgs) -> Result<u8, Failure> {
+    if args.lost {
+        let wish = match args.leave {
+            true => lost::Wish::Leave,
+            false => lost::Wish::GoOn { yes: args.chosen.yes, dry_run: args.chosen.dry_run },
+        };
+        return lost::run(app, wish).await;
+    }
     let client = app.client().await?;
     let mut chosen = args.chosen;
     // Here it is no filter: it is the model to go on with.

@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use ostler_domain::{
     Reason, Refusal,
     home::Home,
-    service::{SERVICE, SOCKET, Scope, Service, Unwritable},
+    service::{SERVICE, SOCKET, Scope, Service, Socket, Unwritable},
 };
 use serde::Serialize;
 
@@ -247,7 +247,7 @@ fn place(app: &App, whose: Whose, root: Option<&Path>) -> Result<Place, Failure>
             own.map(|(name, path)| (name.to_owned(), path.to_owned())).collect()
         }
     };
-    let service = Service { scope, program, socket: home.control_socket(), variables };
+    let service = Service { scope, program, socket: Socket::At(home.control_socket()), variables };
     let dir = match root {
         Some(root) => root.join(dir.strip_prefix("/").unwrap_or(&dir)),
         None => dir,
@@ -276,7 +276,7 @@ fn home_of(user: &str) -> Result<impl Fn(&str) -> Option<String> + use<>, Failur
     Ok(move |name: &str| (name == "HOME").then(|| home.clone()))
 }
 
-fn texts(service: &Service) -> Result<[(&'static str, String); 2], Failure> {
+pub(crate) fn texts(service: &Service) -> Result<[(&'static str, String); 2], Failure> {
     let odd = |error: Unwritable| Failure::usage(error.to_string());
     Ok([(SOCKET, service.socket_unit().map_err(odd)?), (SERVICE, service.unit().map_err(odd)?)])
 }
@@ -343,7 +343,7 @@ mod tests {
         let service = Service {
             scope: Scope::System { user: "agents".to_owned() },
             program: "/usr/bin/ostler".into(),
-            socket: "/home/agents/.local/state/ostler/control.sock".into(),
+            socket: Socket::At("/home/agents/.local/state/ostler/control.sock".into()),
             variables: Vec::new(),
         };
         let [(_, socket), (_, unit)] = texts(&service).unwrap_or_else(|error| panic!("{error:?}"));

@@ -49,7 +49,7 @@ pub(crate) fn run(app: &App, args: &AllowUsernsArgs) -> Result<u8, Failure> {
 }
 
 /// The profile: nothing is confined by it, one thing is allowed.
-fn profile(program: &Path) -> Result<String, Failure> {
+pub(crate) fn profile(program: &Path) -> Result<String, Failure> {
     let text = program.to_str().filter(|text| !text.contains(['"', '\n', '*', '?', '[', '{', '\\']));
     let text = text.ok_or_else(|| {
         Failure::usage(format!("{} has a name that a profile cannot hold", program.display()))

@@ -7,6 +7,7 @@ pub(crate) mod campaign;
 pub(crate) mod cost;
 pub(crate) mod message;
 pub(crate) mod money;
+pub(crate) mod reboot;
 pub(crate) mod row;
 pub(crate) mod search;
 pub(crate) mod session;

@@ -54,6 +54,10 @@ pub(super) fn tell(event: &Event) -> Told {
             Told::new("halted", with_reason(format!("{what} by {}", halted.by.0), &halted.why))
                 .tone(Tone::Bad)
         }
+        Event::LostLeft(left) => {
+            let count = words::plural(left.sessions.len() as u64, "lost session", "lost sessions");
+            Told::new("left", format!("{count} as they are, by {}", left.by.0))
+        }
         Event::HaltReleased(released) => Told::new("released", format!("the halt, by {}", released.by.0)),
 
         Event::SessionCreated(created) => {

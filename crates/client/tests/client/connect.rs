@@ -46,6 +46,7 @@ async fn daemon_json_decides_where_to_look() {
         socket,
         state: home.state().to_owned(),
         is_service: false,
+        boot: None,
     };
     std::fs::create_dir_all(home.state()).unwrap();
     std::fs::write(home.daemon_json(), serde_json::to_vec(&said).unwrap()).unwrap();

@@ -63,6 +63,7 @@ pub const KEYS: &[Key] = &[
     key("provider", Kind::Text, "the only one that passes"),
     key("orphan_grace", Kind::Span, "for ever"),
     key("idle_stop", Kind::Text, "30m"),
+    key("on_reboot", Kind::Text, "ask"),
     key("watchdog.start", Kind::Span, "60s"),
     key("watchdog.first_output", Kind::Span, "120s"),
     key("watchdog.silent", Kind::Span, "10m"),
@@ -291,6 +292,7 @@ mod tests {
         }
         assert_eq!(default("limits.resume_after_rate_limit"), usual.resumes_after_limit().to_string());
         assert_eq!(default("sandbox.run_agents_unconfined_on_this_machine"), usual.unconfined().to_string());
+        assert_eq!(default("on_reboot"), usual.on_reboot().as_str());
         assert_eq!(default("limits.tape"), crate::limits::TAPE_BYTES.to_string());
         let log = usual.log();
         assert_eq!(default("log.level"), log.level.as_str());

@@ -15,6 +15,7 @@ use crate::{
     notice::{Hook, Occasion, SecretPlace, Webhook},
     policy::{self, IdleStop},
     provider::Settings,
+    reboot::OnReboot,
     session::WatchdogLimits,
     telemetry::{Export, OtelSettings},
     time::span,
@@ -39,6 +40,8 @@ pub struct Config {
     orphan_grace: Option<Span>,
     /// How long an idle session keeps its process.
     idle_stop: Option<Idle>,
+    /// What becomes of sessions that a restart of the machine ended.
+    on_reboot: OnReboot,
     hooks: Vec<HookSettings>,
     webhook: Option<WebhookSettings>,
     /// The daemon's own log.
@@ -331,6 +334,10 @@ impl Config {
 
     pub fn idle_stop(&self) -> IdleStop {
         self.idle_stop.map_or(IdleStop::after(IDLE_STOP), |Idle(limit)| limit)
+    }
+
+    pub fn on_reboot(&self) -> OnReboot {
+        self.on_reboot
     }
 
     pub fn admission(&self) -> MachineLimits {

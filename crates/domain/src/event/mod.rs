@@ -136,6 +136,7 @@ events! {
     Halted(Halted) = 6, "HALTED";
     HaltReleased(HaltReleased) = 7, "HALT_RELEASED";
     CampaignPolicyChanged(Box<CampaignPolicyChanged>) = 8, "CAMPAIGN_POLICY_CHANGED";
+    LostLeft(LostLeft) = 9, "LOST_LEFT";
 
     // A session's life.
     SessionCreated(Box<Created>) = 20, "SESSION_CREATED";

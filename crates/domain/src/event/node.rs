@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ConversationId, Name, event::By, id::CampaignId, policy::Policy, time::BootId};
+use crate::{ConversationId, Name, SessionId, event::By, id::CampaignId, policy::Policy, time::BootId};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DaemonStarted {
@@ -53,6 +53,13 @@ pub struct Halted {
     pub by: By,
     #[serde(default)]
     pub why: String,
+}
+
+/// Somebody said that sessions that were lost with the machine are to stay as they are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LostLeft {
+    pub sessions: Vec<SessionId>,
+    pub by: By,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

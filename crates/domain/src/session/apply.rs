@@ -340,7 +340,8 @@ impl State {
             | Event::CampaignPolicyChanged(_)
             | Event::ConversationOpened(_)
             | Event::Halted(_)
-            | Event::HaltReleased(_) => {}
+            | Event::HaltReleased(_)
+            | Event::LostLeft(_) => {}
         }
     }
 

@@ -16,6 +16,7 @@ use crate::{
     },
     gateway::{Allowance, CallEnd, ModelCall, Network},
     price::PriceBook,
+    reboot::OnReboot,
 };
 
 /// Time and entropy for one decision, read by the shell.
@@ -28,6 +29,8 @@ pub struct Context {
     pub policy: Option<Policy>,
     /// The prices that hold now.
     pub prices: Arc<PriceBook>,
+    /// What becomes of sessions that are lost with the machine.
+    pub on_reboot: OnReboot,
 }
 
 /// Anything that may change a session.
@@ -354,6 +357,9 @@ pub struct ExitFacts {
     /// Who asked the keeper to end it, when it was not the daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
+    /// The keeper itself was told to end by a signal, as everybody is by a machine that shuts down.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shut_down: bool,
     /// The daemon's wish as the keeper heard it: the only trace of one that could not be recorded in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wish: Option<StopRequested>,

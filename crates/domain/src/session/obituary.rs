@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ExitFacts, How, Outcome, Phase, State, StopRequested, StopRule};
-use crate::{event::Leftover, time::Deadline};
+use crate::{Time, event::Leftover, time::Deadline};
 
 /// The last event of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -13,6 +13,9 @@ pub struct Ended {
     /// What follows: a new session, quarantine, or nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<Restart>,
+    /// When the machine came back that took it along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_restarted: Option<Time>,
 }
 
 /// What the restart policy decided at the end.
@@ -49,7 +52,7 @@ pub struct Obituary {
 }
 
 /// The outcome that a way out means, given what was known (design: a process that ends unasked).
-pub(super) fn outcome(state: &State, exit: &ExitFacts) -> Outcome {
+pub(super) fn outcome(state: &State, exit: &ExitFacts, with_the_machine: bool) -> Outcome {
     // Something of it was killed for its memory; an agent that ends well has got over that.
     if exit.oom && exit.how != (How::Exited { code: 0 }) {
         return Outcome::Oom;
@@ -60,6 +63,9 @@ pub(super) fn outcome(state: &State, exit: &ExitFacts) -> Outcome {
             StopRule::ProviderAuth if state.turns > 1 => Outcome::Crashed,
             rule => rule.outcome(),
         };
+    }
+    if with_the_machine {
+        return Outcome::Lost;
     }
     if exit.asked.is_some() {
         return Outcome::Stopped;
@@ -143,6 +149,9 @@ fn sentence(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
                 "Ended by Ostler to start it anew: it made no progress and did not react.".to_owned()
             }
         };
+    }
+    if outcome == Outcome::Lost && exit.shut_down {
+        return "Lost: the machine was shut down while it ran.".to_owned();
     }
     if let Some(asked) = &exit.asked {
         return format!("Stopped by its keeper: {asked}{rung}.");

@@ -2,15 +2,23 @@
 
 use std::time::Duration;
 
-use super::{ExitFacts, How, Outcome, Restart, RestartPolicy, State, StopRule};
+use super::{Context, ExitFacts, How, Outcome, Restart, RestartPolicy, State, StopRule};
 use crate::{
-    Now, Reason, Time,
+    Reason, Time,
     limits::{RESTART_FIRST, RESTART_GOOD_LIFE, RESTART_LONGEST, RESTARTS_IN_A_ROW},
+    reboot,
     time::Deadline,
 };
 
 /// What the policy says about a session that ends now.
-pub(super) fn plan(state: &State, exit: &ExitFacts, outcome: Outcome, now: &Now) -> Option<Restart> {
+pub(super) fn plan(
+    state: &State,
+    exit: &ExitFacts,
+    outcome: Outcome,
+    machine_restarted: Option<Time>,
+    context: &Context,
+) -> Option<Restart> {
+    let now = &context.now;
     // The next one would have no key either, until somebody brings one.
     if has_no_key(exit) {
         return None;
@@ -34,10 +42,16 @@ pub(super) fn plan(state: &State, exit: &ExitFacts, outcome: Outcome, now: &Now)
         Some(_) => false,
     };
     // What held it would only hold the next one.
-    if !wanted || state.holds.budget.is_some() {
+    if state.holds.budget.is_some() {
         return None;
     }
-    let short_lives = short_lives(state, now.wall);
+    if machine_restarted.is_some() && !wanted {
+        return reboot::goes_on(state, context.on_reboot, now);
+    }
+    if !wanted {
+        return None;
+    }
+    let short_lives = short_lives(state, now.wall, machine_restarted.is_some());
     if short_lives >= RESTARTS_IN_A_ROW {
         return Some(Restart::Quarantined { short_lives });
     }
@@ -48,8 +62,11 @@ fn has_no_key(exit: &ExitFacts) -> bool {
     matches!(&exit.how, How::NeverStarted { stage, .. } if stage == Reason::ProviderAuth.as_str())
 }
 
-/// Short lives in a row, this one included.
-pub(super) fn short_lives(state: &State, end: Time) -> u32 {
+/// Short lives in a row, this one included, unless the machine ended it: that says nothing of the agent.
+pub(super) fn short_lives(state: &State, end: Time, with_the_machine: bool) -> u32 {
+    if with_the_machine {
+        return state.created.short_lives;
+    }
     let worked = state.started_at.is_some_and(|started| end.since(started) >= RESTART_GOOD_LIFE);
     if worked { 0 } else { state.created.short_lives.saturating_add(1) }
 }

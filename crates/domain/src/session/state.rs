@@ -393,7 +393,8 @@ impl State {
 
     /// Short lives in a row up to the end of this one: 0 when this one was long enough to be good.
     pub fn short_lives(&self) -> u32 {
-        super::restart::short_lives(self, self.updated_at)
+        let with_the_machine = self.ended.as_ref().is_some_and(|ended| ended.machine_restarted.is_some());
+        super::restart::short_lives(self, self.updated_at, with_the_machine)
     }
 
     /// When the session goes on by itself: its turn failed of a rate limit whose end was said.

@@ -33,6 +33,7 @@ pub(crate) fn context(step: u64) -> Context {
         entropy: u128::from(step),
         policy: Some(ostler_domain::Policy::default()),
         prices: Default::default(),
+        on_reboot: Default::default(),
     }
 }
 
@@ -178,6 +179,7 @@ fn any_exit() -> impl Strategy<Value = ExitFacts> {
         oom,
         leftovers: if left { vec![Leftover { pid: 1, name: "sleep".into() }] } else { vec![] },
         asked: None,
+        shut_down: false,
         wish: None,
         rung: None,
     })

@@ -67,6 +67,7 @@ fn an_idle_session_is_ended_in_peace_and_only_then() {
         oom: false,
         leftovers: vec![],
         asked: None,
+        shut_down: false,
         wish: None,
         rung: None,
     }));

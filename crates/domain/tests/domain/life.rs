@@ -78,6 +78,7 @@ impl Life {
             oom: false,
             leftovers: vec![],
             asked: None,
+            shut_down: false,
             wish: None,
             rung: None,
         }))
@@ -180,7 +181,15 @@ fn ways_out() {
     {
         let mut life = Life::plain();
         idle(&mut life);
-        let exit = ExitFacts { how, oom: true, leftovers: vec![], asked: None, wish: None, rung: None };
+        let exit = ExitFacts {
+            how,
+            oom: true,
+            leftovers: vec![],
+            asked: None,
+            shut_down: false,
+            wish: None,
+            rung: None,
+        };
         assert_eq!(
             life.input(Input::Exited(exit)).state.outcome(),
             Some(outcome),

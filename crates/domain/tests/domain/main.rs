@@ -13,3 +13,4 @@ mod life;
 mod models_and_forks;
 mod money;
 mod promises;
+mod reboot;

@@ -157,6 +157,7 @@ fn what_a_used_up_budget_holds_is_not_started_again_by_itself() {
         oom: false,
         leftovers: vec![],
         asked: None,
+        shut_down: false,
         wish: None,
         rung: None,
     };
@@ -175,6 +176,7 @@ fn without_a_person_dollars_end_the_session() {
         oom: false,
         leftovers: Vec::new(),
         asked: None,
+        shut_down: false,
         wish: None,
         rung: None,
     };

@@ -355,7 +355,13 @@ impl Actor {
                     continue;
                 }
             };
-            let mut context = Context { now: now.clone(), entropy: 0, policy: None, prices: prices.clone() };
+            let mut context = Context {
+                now: now.clone(),
+                entropy: 0,
+                policy: None,
+                prices: prices.clone(),
+                on_reboot: self.shared.options.on_reboot,
+            };
             context.now.wall = at;
             if matches!(input, Input::Report(Report::ApprovalAsked { .. })) {
                 context.entropy = crate::clock::entropy();

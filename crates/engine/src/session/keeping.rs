@@ -166,6 +166,7 @@ impl Actor {
                     oom: false,
                     leftovers: Vec::new(),
                     asked: None,
+                    shut_down: false,
                     wish: None,
                     rung: None,
                 })
@@ -371,6 +372,7 @@ impl Actor {
             oom: false,
             leftovers,
             asked: None,
+            shut_down: false,
             wish: None,
             rung: None,
         })
@@ -406,6 +408,7 @@ fn facts(record: ExitRecord) -> ExitFacts {
         }
         ostler_tape::How::Lost { reason } => How::Lost { reason },
     };
+    let shut_down = record.asked.as_ref().is_some_and(|asked| asked.by == BY_SIGNAL);
     let (asked, wish) = match record.asked {
         Some(asked) if is_the_keeper_s_own(&asked) => (Some(format!("{}: {}", asked.by, asked.rule)), None),
         Some(asked) => (None, rule_of(&asked.rule).map(|rule| StopRequested { rule, by: By(asked.by) })),
@@ -420,6 +423,7 @@ fn facts(record: ExitRecord) -> ExitFacts {
             .map(|process| Leftover { pid: process.pid, name: process.name })
             .collect(),
         asked,
+        shut_down,
         wish,
         rung: record.rung,
     }
@@ -429,6 +433,9 @@ fn rule_of(word: &str) -> Option<StopRule> {
     serde_json::from_value(serde_json::Value::String(word.to_owned())).ok()
 }
 
+/// Who asked, where a signal told the keeper itself to end.
+const BY_SIGNAL: &str = "signal";
+
 fn is_the_keeper_s_own(asked: &AskedStop) -> bool {
-    matches!(asked.by.as_str(), "keeper" | "signal")
+    matches!(asked.by.as_str(), "keeper" | BY_SIGNAL)
 }

@@ -10,6 +10,7 @@ use std::{
 use ostler_domain::{
     Reason, Refusal,
     home::{DaemonFile, Home},
+    time::BootId,
 };
 use ostler_engine::VERSION;
 
@@ -40,9 +41,18 @@ impl Identity {
     }
 }
 
+/// What `daemon.json` says of this daemon.
+pub(super) struct Announced {
+    pub(super) program: PathBuf,
+    pub(super) socket: PathBuf,
+    pub(super) is_service: bool,
+    pub(super) boot: BootId,
+}
+
 /// Says in `daemon.json` who serves and where: clients and keepers read it.
-pub(super) fn announce(home: &Home, program: &Path, socket: &Path, is_service: bool) -> Result<(), Refusal> {
+pub(super) fn announce(home: &Home, announced: &Announced) -> Result<(), Refusal> {
     let path = home.daemon_json();
+    let Announced { program, socket, is_service, boot } = announced;
     let file = DaemonFile {
         pid: std::process::id(),
         start_time: own_start_time(),
@@ -50,7 +60,8 @@ pub(super) fn announce(home: &Home, program: &Path, socket: &Path, is_service: b
         program: program.to_owned(),
         socket: socket.to_owned(),
         state: home.state().to_owned(),
-        is_service,
+        is_service: *is_service,
+        boot: Some(boot.clone()),
     };
     let text = serde_json::to_vec(&file).map_err(|error| Refusal::internal(error.to_string()))?;
     replace(&path, &text).map_err(|error| refusal(&path, "written", &error))

@@ -7,9 +7,9 @@ mod files;
 mod log;
 mod systemd;
 
-use std::{env, path::PathBuf, process::ExitCode, time::Duration};
+use std::{env, process::ExitCode, time::Duration};
 
-use ostler_domain::{Reason, Refusal, config::Config, event::By, home::Home, provider::CallerKeys};
+use ostler_domain::{Now, Reason, Refusal, config::Config, event::By, home::Home, provider::CallerKeys};
 use ostler_engine::{
     Change, Clock, DirLock, Engine, ExportSettings, Fetcher, NoticeSettings, Options, Post, Poster, Program,
     ProviderSettings, VERSION,
@@ -81,7 +81,7 @@ fn run(place: Place) -> Result<(), Refusal> {
 
 async fn serve(place: Place, home: Home, config: Config, program: Program) -> Result<(), Refusal> {
     let clock = Clock::system();
-    let started = clock.now().wall;
+    let Now { wall: started, boot, .. } = clock.now();
     let on_disk = program.on_disk().to_owned();
     let poster = Poster::new(|post: &Post| {
         let headers: Vec<(&str, String)> =
@@ -111,6 +111,7 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
             ProviderSettings::new(move || config::read(&path))
         },
         idle_stop: config.idle_stop(),
+        on_reboot: config.on_reboot(),
         fetch: Some(Fetcher::new(ostler_gateway::get)),
         prices_json: home.config().join("prices.json"),
     };
@@ -124,7 +125,8 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
     };
     let socket = socket.map_err(|error| Refusal::internal(chain(&error)))?;
     let (stop, stopped) = watch::channel(None);
-    match files::announce(&home, &on_disk, &path, is_service) {
+    let announced = files::Announced { program: on_disk, socket: path, is_service, boot };
+    match files::announce(&home, &announced) {
         // The last daemon's file names the same socket; `stay_reachable` writes this one's as soon as there is room.
         Err(refusal) if refusal.reason == Reason::DiskFull => tracing::error!(%refusal, "not announced yet"),
         announced => announced?,
@@ -134,7 +136,6 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
     // Answers at once; what lives is found meanwhile, and shown as detached until it is.
     let door = tokio::spawn(ostler_server::serve(served.clone(), socket, asked(stopped.clone())));
     let state_dir = files::Identity::of(home.state())?;
-    let announced = Announced { program: on_disk, socket: path, is_service };
     tokio::spawn(stay_reachable(served, home.clone(), state_dir, announced, stopped.clone()));
     tokio::spawn(signals(stop));
     let manager = systemd::Manager::new();
@@ -169,13 +170,6 @@ async fn asked(mut stopped: watch::Receiver<Option<Stop>>) {
     let _ = stopped.wait_for(Option::is_some).await;
 }
 
-/// What `daemon.json` says of this daemon.
-struct Announced {
-    program: PathBuf,
-    socket: PathBuf,
-    is_service: bool,
-}
-
 /// Somebody, or something that tidies up, may remove the socket or `daemon.json`: without them nobody could reach a
 /// daemon that lives and holds the lock. They are made anew. A state directory that was removed, or put aside for
 /// another, takes its daemon along: nothing it could still record would ever be found again, and the keepers end for
@@ -184,10 +178,10 @@ async fn stay_reachable(
     served: Served,
     home: Home,
     state_dir: files::Identity,
-    announced: Announced,
+    announced: files::Announced,
     stopped: watch::Receiver<Option<Stop>>,
 ) {
-    let Announced { program, socket: path, is_service } = announced;
+    let path = &announced.socket;
     loop {
         tokio::select! {
             () = tokio::time::sleep(LOOK_FOR_SOCKET) => {}
@@ -200,7 +194,7 @@ async fn stay_reachable(
             return;
         }
         if !path.exists() {
-            match ControlSocket::bind(&path) {
+            match ControlSocket::bind(path) {
                 Ok(socket) => {
                     tracing::warn!("the control socket was gone; listening on a new one");
                     tokio::spawn(ostler_server::serve(served.clone(), socket, asked(stopped.clone())));
@@ -212,7 +206,7 @@ async fn stay_reachable(
             }
         }
         if !files::is_announced(&home)
-            && let Err(refusal) = files::announce(&home, &program, &path, is_service)
+            && let Err(refusal) = files::announce(&home, &announced)
         {
             tracing::warn!(%refusal, "daemon.json is not this daemon's and cannot be written");
         }

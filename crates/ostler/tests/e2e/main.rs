@@ -36,6 +36,7 @@ mod nodes;
 mod notices;
 mod observability;
 mod providers;
+mod reboot;
 mod screens;
 mod service;
 mod telemetry;

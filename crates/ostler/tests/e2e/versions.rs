@@ -137,3 +137,71 @@ async fn a_keeper_of_a_later_version_is_adopted() {
     let events = home.events(&client, id).await;
     numbers::assert_complete(&numbers::counted(&events, "tick"), 6, "the session of two keepers");
 }
+
+/// The program, as the next version of it would be.
+fn upgraded(to: &std::path::Path) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let (rest, last) = version.rsplit_once('.').unwrap();
+    let later = format!("{rest}.{}", (last.parse::<u8>().unwrap() + 1) % 10);
+    assert_eq!(later.len(), version.len(), "the texts of a program cannot grow");
+    let mut bytes = std::fs::read(OSTLER).unwrap();
+    let places: Vec<usize> = bytes
+        .windows(version.len())
+        .enumerate()
+        .filter(|(_, at)| *at == version.as_bytes())
+        .map(|(at, _)| at)
+        .collect();
+    assert!(!places.is_empty());
+    for at in places {
+        bytes[at..at + later.len()].copy_from_slice(later.as_bytes());
+    }
+    // In a file of its own that takes the other's place, as packages do it.
+    let fresh = to.with_extension("new");
+    std::fs::write(&fresh, bytes).unwrap();
+    std::fs::set_permissions(&fresh, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::rename(&fresh, to).unwrap();
+    later
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upgrade_of_the_program_ends_no_agent() {
+    let place = TestHome::new(OSTLER);
+    let installed = place.path().join("ostler");
+    std::fs::copy(OSTLER, &installed).unwrap();
+    let home = TestHome::started(&installed).await;
+    let client = home.client().await;
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let id = home.session(&client, &scenario::of(vec![scenario::count("tick", 400, 10)])).await.id;
+        home.reaches(&id.to_string(), "work", |view| view.last_completion.is_some()).await;
+        ids.push(id);
+    }
+    let keepers: Vec<_> = ids.iter().map(|id| home.keeper(*id).unwrap()).collect();
+    let before = home.daemon().unwrap();
+
+    let later = upgraded(&installed);
+    // Whoever uses the new program beside the old daemon is told, and served all the same.
+    let listed = home.run(&["ls"]);
+    let said = String::from_utf8(listed.stderr).unwrap();
+    assert!(listed.status.success() && said.contains("ostler daemon restart"), "{said}");
+    assert!(said.contains(&format!("this is {later}")), "{said}");
+    let restarted = home.run(&["daemon", "restart"]);
+    let said = String::from_utf8(restarted.stdout).unwrap();
+    assert!(said.starts_with(&format!("{later} ready in ")), "{said}");
+    assert!(said.contains("3 of 3 sessions re-adopted"), "{said}");
+    let file = home.daemon_file().unwrap();
+    assert_eq!((file.version.as_str(), file.program.as_path()), (later.as_str(), installed.as_path()));
+    assert!(!before.is_alive() && keepers.iter().all(|keeper| keeper.is_alive()));
+
+    // A keeper whose daemon dies starts the program that is installed, not the one that it is itself.
+    home.kill_daemon();
+    wait::until("a daemon", wait::PATIENCE, || home.daemon().is_some());
+    assert_eq!(home.daemon_file().unwrap().version, later);
+    for id in ids {
+        let is_idle = |view: &ostler_domain::session::View| view.attention == Some(Attention::Idle);
+        home.reaches(&id.to_string(), "the turn to end", is_idle).await;
+        let events = home.events(&home.client().await, id).await;
+        numbers::assert_gapless(&events, "the session");
+        numbers::assert_complete(&numbers::counted(&events, "tick"), 400, "the session");
+    }
+}

@@ -44,7 +44,8 @@ impl AdminService for Served {
             started: self.started,
             state_dir: self.state_dir.to_string_lossy().into_owned(),
             live_sessions: status.sessions,
-            detached_sessions: status.sessions - status.sessions_attached,
+            // One that waits to start has no keeper yet.
+            detached_sessions: status.sessions.saturating_sub(status.sessions_attached + status.waiting),
             halt: status.halt.as_ref().map(rows::halt),
             store: StoreSizes {
                 database_bytes: status.stats.db_bytes + status.stats.wal_bytes,
@@ -56,6 +57,7 @@ impl AdminService for Served {
             memory_held_by: status.memory_held_by.to_owned(),
             waiting_sessions: status.waiting,
             disk: Some(rows::disk_room(status.disk)),
+            machine_restart: status.machine_restart,
         };
         Ok(Response::new(to_proto::node_status(&status)))
     }

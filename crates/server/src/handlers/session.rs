@@ -68,6 +68,24 @@ impl SessionService for Served {
         Ok(Response::new(pb::GetChainResponse { sessions: chain.iter().map(to_proto::view).collect() }))
     }
 
+    async fn list_lost_sessions(
+        &self,
+        _request: Request<pb::ListLostSessionsRequest>,
+    ) -> Result<Response<pb::ListLostSessionsResponse>, Status> {
+        let lost = self.engine.lost().await.map_err(refused)?;
+        let lost = lost.iter().map(to_proto::lost_session).collect();
+        Ok(Response::new(pb::ListLostSessionsResponse { lost }))
+    }
+
+    async fn leave_lost_sessions(
+        &self,
+        request: Request<pb::LeaveLostSessionsRequest>,
+    ) -> Result<Response<pb::LeaveLostSessionsResponse>, Status> {
+        let change = change(&request, &request.get_ref().request_id)?;
+        let sessions = self.engine.leave_lost(change).await.map_err(refused)?;
+        Ok(Response::new(pb::LeaveLostSessionsResponse { sessions }))
+    }
+
     async fn send_message(
         &self,
         mut request: Request<pb::SendMessageRequest>,

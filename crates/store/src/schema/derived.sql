@@ -136,6 +136,13 @@ CREATE INDEX usage_time ON usage(time);
 CREATE INDEX usage_session ON usage(session);
 CREATE INDEX usage_campaign ON usage(campaign, time);
 
+-- Sessions that were lost with the machine, while nobody has said what becomes of them.
+CREATE TABLE lost(
+    num INTEGER PRIMARY KEY,
+    -- When the machine came back.
+    restarted INTEGER NOT NULL
+) STRICT;
+
 -- One row while all agents are halted.
 CREATE TABLE halt(
     only INTEGER PRIMARY KEY CHECK (only = 1),

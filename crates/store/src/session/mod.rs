@@ -183,7 +183,7 @@ pub(crate) fn update_columns(connection: &Connection, num: i64, changing: &Chang
 }
 
 /// A session as it is now.
-fn view(reader: &Reader, num: i64) -> Result<View, ReadError> {
+pub(crate) fn view(reader: &Reader, num: i64) -> Result<View, ReadError> {
     row(&reader.connection, num).map(|row| reader.shown.latest(num, row))
 }
 

@@ -57,6 +57,11 @@ CREATE TABLE log_event(
     CHECK ((session IS NULL) = (session_seq IS NULL)),
     CHECK ((body IS NULL) <> (blob IS NULL))
 ) STRICT;
+CREATE TABLE lost(
+    num INTEGER PRIMARY KEY,
+    -- When the machine came back.
+    restarted INTEGER NOT NULL
+) STRICT;
 CREATE TABLE message(
     seq INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,

@@ -136,6 +136,7 @@ pub(crate) fn ended(n: u64, outcome: Outcome) -> Ended {
             leftovers: vec![Leftover { pid: 4242, name: "node".to_owned() }],
         },
         restart: Some(Restart::At(deadline(n))),
+        machine_restarted: (outcome == Outcome::Lost).then(|| at(n)),
     }
 }
 
@@ -184,6 +185,7 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             forked_from: None,
         }),
         Kind::Halted => Event::Halted(Halted { freeze: true, by: by(), why: "the build is red".to_owned() }),
+        Kind::LostLeft => Event::LostLeft(LostLeft { sessions: vec![session_id(n)], by: by() }),
         Kind::HaltReleased => Event::HaltReleased(HaltReleased { by: by() }),
         Kind::SessionCreated => Event::SessionCreated(Box::new(created(n))),
         Kind::SessionStarting => Event::SessionStarting(Starting { attempt: 2 }),

@@ -10,7 +10,7 @@ use ostler_store::{Store, block_on};
 
 use crate::{
     samples::{at, campaign_id, conversation_id, ended, event, session_id},
-    support::{Owner, Place},
+    support::{Owner, Place, node_commit},
 };
 
 /// Forty sessions in all sorts of states, and their rows, newest first.
@@ -232,4 +232,38 @@ fn a_restart_is_pending_until_a_session_goes_on() {
     assert!(pending().is_empty());
     block_on(store.reindex()).unwrap();
     assert!(pending().is_empty());
+}
+
+#[test]
+fn what_was_lost_with_the_machine_waits_for_a_word() {
+    let place = Place::new();
+    let store = place.open();
+    let call = |n, model: &str| {
+        let usage = ostler_domain::Usage { input: n, cache_read: 10 * n, ..Default::default() };
+        let model = Some(model.to_owned());
+        Event::UsageRecorded(ostler_domain::event::UsageRecorded { usage, model, ..Default::default() })
+    };
+    for n in [3, 4, 6] {
+        let mut owner = Owner::create(&store, n);
+        let began = (at(n), event(Kind::SessionStarted, n));
+        let calls = [(at(n), call(n, "model-9")), (at(n), call(1, "a-small-one"))];
+        let end = (at(n + 1), Event::SessionFailed(ended(n, Outcome::Lost)));
+        owner.record(&store, [began].into_iter().chain(calls).chain([end]).collect()).unwrap();
+    }
+    let mut crashed = Owner::create(&store, 7);
+    crashed.record(&store, vec![(at(8), event(Kind::SessionFailed, 7))]).unwrap();
+    let lost = || block_on(store.lost()).unwrap();
+    let ids = || lost().iter().map(|lost| lost.session.id).collect::<Vec<_>>();
+    assert_eq!(ids(), [session_id(3), session_id(4), session_id(6)]);
+    assert_eq!(lost()[1].restarted, at(4));
+    let last = lost()[1].last_call.unwrap();
+    assert_eq!((last.usage.input, last.usage.cache_read), (4, 40), "of its own model, not of the small one");
+    // The fifth continues the fourth.
+    Owner::create(&store, 5);
+    assert_eq!(ids(), [session_id(3), session_id(6)]);
+    store.commit_blocking(node_commit(vec![(at(9), event(Kind::LostLeft, 6))])).unwrap();
+    assert_eq!(ids(), [session_id(3)]);
+    let before = lost();
+    block_on(store.reindex()).unwrap();
+    assert_eq!(lost(), before);
 }

@@ -1,6 +1,6 @@
 //! The daemon and its store.
 
-use ostler_domain::{event::By, price::Dollars};
+use ostler_domain::{event::By, price::Dollars, reboot::MachineRestart};
 
 use super::{Result, id, required, required_time, usage};
 use crate::{
@@ -29,7 +29,13 @@ pub fn node_status(status: pb::GetStatusResponse) -> Result<NodeStatus> {
         schema_version: status.schema_version,
         waiting_sessions: status.waiting_sessions,
         disk: status.disk.map(disk_room),
+        machine_restart: status.machine_restart.map(machine_restart).transpose()?,
     })
+}
+
+fn machine_restart(restart: pb::MachineRestart) -> Result<MachineRestart> {
+    let at = required_time(restart.restarted_time, "machine_restart.restarted_time")?;
+    Ok(MachineRestart { at, lost: restart.lost_sessions })
 }
 
 pub fn disk_use(used: pb::GetDiskUseResponse) -> Result<DiskUse> {

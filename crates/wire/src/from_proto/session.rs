@@ -8,6 +8,7 @@ use ostler_domain::{
     event::{By, ContextMeasured, Leftover, Process},
     price::{Cost, Dollars},
     query::{Scope, SessionFilter},
+    reboot::{GoingOn, LostSession},
     session::{Doing, Obituary, Restart, Sandbox, View},
     time::{BootId, Deadline},
 };
@@ -19,6 +20,19 @@ use crate::{
     pb,
     reply::{AnswerGiven, Answered, Approval, Delivery, Sent},
 };
+
+pub fn lost_session(lost: pb::LostSession) -> Result<LostSession> {
+    Ok(LostSession {
+        session: view(required(lost.session, "session")?).map_err(|e| e.within("session"))?,
+        restarted_at: required_time(lost.restarted_time, "restarted_time")?,
+        price: GoingOn {
+            is_free: lost.free,
+            tokens: lost.tokens,
+            cost: lost.micro_usd.map(Dollars),
+            is_on_plan: lost.on_plan,
+        },
+    })
+}
 
 pub fn view(session: pb::Session) -> Result<View> {
     Ok(View {

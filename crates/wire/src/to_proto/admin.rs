@@ -1,5 +1,7 @@
 //! The daemon and its store.
 
+use ostler_domain::reboot::MachineRestart;
+
 use super::{time, usage};
 use crate::{
     enums::to,
@@ -27,7 +29,12 @@ pub fn node_status(status: &NodeStatus) -> pb::GetStatusResponse {
         schema_version: status.schema_version,
         waiting_sessions: status.waiting_sessions,
         disk: status.disk.map(disk_room),
+        machine_restart: status.machine_restart.map(machine_restart),
     }
+}
+
+fn machine_restart(restart: MachineRestart) -> pb::MachineRestart {
+    pb::MachineRestart { restarted_time: Some(time(restart.at)), lost_sessions: restart.lost }
 }
 
 pub fn disk_use(used: &DiskUse) -> pb::GetDiskUseResponse {

@@ -4,8 +4,9 @@ use ostler_domain::{
     Budget, Usage,
     approval::Applied,
     event::{Leftover, Process},
-    price::Cost,
+    price::{Cost, Dollars},
     query::{Scope, SessionFilter},
+    reboot::LostSession,
     session::{Doing, Obituary, Restart, View},
 };
 
@@ -15,6 +16,17 @@ use crate::{
     pb,
     reply::{AnswerGiven, Answered, Approval, Delivery, Sent},
 };
+
+pub fn lost_session(lost: &LostSession) -> pb::LostSession {
+    pb::LostSession {
+        session: Some(view(&lost.session)),
+        restarted_time: Some(time(lost.restarted_at)),
+        free: lost.price.is_free,
+        tokens: lost.price.tokens,
+        micro_usd: lost.price.cost.map(|Dollars(micros)| micros),
+        on_plan: lost.price.is_on_plan,
+    }
+}
 
 pub fn view(view: &View) -> pb::Session {
     pb::Session {

@@ -12,6 +12,7 @@ use ostler_domain::{
     event::{Answer, AskKind, By, ContextMeasured, Leftover, Process, Text, UsageRecorded},
     price::{Cost, Dollars},
     query::{EventFilter, Scope, SessionFilter},
+    reboot::{GoingOn, LostSession, MachineRestart},
     session::{
         Approve, Attention, Desired, Doing, Obituary, Outcome, Phase, Restart, RestartPolicy, Sandbox,
         Status, StopRule, View, WatchdogLimits,
@@ -375,6 +376,16 @@ impl Dice {
         HaltState { freeze: self.yes(), by: By(self.text()), why: self.text(), since: self.time() }
     }
 
+    pub(crate) fn lost(&mut self) -> LostSession {
+        let price = GoingOn {
+            is_free: self.yes(),
+            tokens: self.maybe(Self::number),
+            cost: self.maybe(|dice| Dollars(dice.number())),
+            is_on_plan: self.yes(),
+        };
+        LostSession { session: self.view(), restarted_at: self.time(), price }
+    }
+
     pub(crate) fn disk_use(&mut self) -> DiskUse {
         let (at, entropy) = self.entropy();
         let campaign = CampaignId::new(at, entropy);
@@ -420,6 +431,7 @@ impl Dice {
                 total: dice.number(),
                 least: dice.number(),
             }),
+            machine_restart: self.maybe(|dice| MachineRestart { at: dice.time(), lost: dice.number() }),
             detached_sessions: self.number(),
             halt: self.maybe(Self::halt_state),
             store: StoreSizes { database_bytes, search_bytes, sessions },

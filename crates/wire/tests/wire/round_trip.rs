@@ -89,6 +89,8 @@ proptest! {
         prop_assert_eq!(from_proto::node_status(bytes(&to_proto::node_status(&status))), Ok(status));
         let used = dice.disk_use();
         prop_assert_eq!(from_proto::disk_use(bytes(&to_proto::disk_use(&used))), Ok(used));
+        let lost = dice.lost();
+        prop_assert_eq!(from_proto::lost_session(bytes(&to_proto::lost_session(&lost))), Ok(lost));
         let halt = dice.halt();
         prop_assert_eq!(from_proto::halt(bytes(&to_proto::halt(&halt))), Ok(halt));
         let stopping = DaemonStopping { pid: 7, sessions_left_running: dice.number() };

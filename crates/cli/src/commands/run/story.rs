@@ -340,7 +340,12 @@ mod tests {
         let at = Restart::At(ostler_domain::Deadline::after(&now, Duration::from_secs(1)));
         let ended = |restart| {
             let (outcome, obituary) = (Outcome::Crashed, obituary.clone());
-            Event::SessionFailed(ostler_domain::session::Ended { outcome, obituary, restart })
+            Event::SessionFailed(ostler_domain::session::Ended {
+                outcome,
+                obituary,
+                restart,
+                machine_restarted: None,
+            })
         };
         story.take(&turn(StopReason::ProcessEnded));
         story.take(&ended(Some(at)));

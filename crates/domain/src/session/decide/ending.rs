@@ -4,12 +4,14 @@ use super::{Draft, approval};
 use crate::{
     ApprovalId, MessageId,
     event::{Event, LeftoversEnded, MessageUnknown, StopReason, TurnEnded},
+    reboot,
     session::{Effect, Ended, ExitFacts, How, Outcome, Restart, obituary, open::Place, restart},
 };
 
 /// Closes what is open, then records the end.
 pub(super) fn decide(draft: &mut Draft<'_>, exit: &ExitFacts) {
-    let outcome = obituary::outcome(&draft.state, exit);
+    let machine_restarted = reboot::taken_along(&draft.state, exit, &draft.context.now);
+    let outcome = obituary::outcome(&draft.state, exit, machine_restarted.is_some());
     let text = obituary::write(&draft.state, exit, outcome);
     if !exit.leftovers.is_empty() {
         draft.record(Event::LeftoversEnded(LeftoversEnded { processes: exit.leftovers.clone() }));
@@ -30,11 +32,11 @@ pub(super) fn decide(draft: &mut Draft<'_>, exit: &ExitFacts) {
     if let Some(turn) = draft.state.turn().map(|turn| turn.number) {
         draft.record(Event::TurnEnded(TurnEnded::new(turn, StopReason::ProcessEnded)));
     }
-    let restart = restart::plan(&draft.state, exit, outcome, &draft.context.now);
+    let restart = restart::plan(&draft.state, exit, outcome, machine_restarted, draft.context);
     if let Some(Restart::At(deadline)) = &restart {
         draft.effect(Effect::Continue { after: deadline.remaining(&draft.context.now) });
     }
-    let ended = Ended { outcome, obituary: text, restart };
+    let ended = Ended { outcome, obituary: text, restart, machine_restarted };
     draft.record(if outcome.is_failure() {
         Event::SessionFailed(ended)
     } else {
@@ -52,6 +54,7 @@ pub(super) fn without_a_process(draft: &mut Draft<'_>) {
         oom: false,
         leftovers: Vec::new(),
         asked: None,
+        shut_down: false,
         wish: None,
         rung: None,
     };

@@ -99,7 +99,12 @@ fn life() -> Vec<Event> {
         Event::UsageRecorded(usage(2)),
         Event::AgentCompletion("done, secretly".into()),
         Event::TurnEnded(TurnEnded::new(1, StopReason::Completed)),
-        Event::SessionFailed(Ended { outcome: Outcome::Crashed, obituary, restart: None }),
+        Event::SessionFailed(Ended {
+            outcome: Outcome::Crashed,
+            obituary,
+            restart: None,
+            machine_restarted: None,
+        }),
     ]
 }
 
