@@ -111,7 +111,12 @@ impl Life {
             last: None,
             leftovers: Vec::new(),
         };
-        self.record(Event::SessionStopped(Ended { outcome, obituary, restart: None, machine_restarted: None }));
+        self.record(Event::SessionStopped(Ended {
+            outcome,
+            obituary,
+            restart: None,
+            machine_restarted: None,
+        }));
     }
 
     fn record(&mut self, event: Event) {
