@@ -104,6 +104,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// The whole tree, for whoever is shown it.
 pub(crate) fn command(version: &'static str) -> clap::Command {
     let mut command = Cli::command().version(version);
     command.build();
@@ -129,6 +130,10 @@ fn groups(command: &clap::Command) -> String {
 }
 
 pub(crate) fn parse(args: &[OsString], version: &'static str) -> Result<Cli, clap::Error> {
+    // Most of the time that a listing takes would go into a tree of which it needs one leaf.
+    if let Ok(matches) = Cli::command().version(version).try_get_matches_from_mut(args) {
+        return Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command(version)));
+    }
     let mut command = command(version);
     let matches = command.try_get_matches_from_mut(args)?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
@@ -225,6 +230,17 @@ mod tests {
     #[test]
     fn the_tree_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_is_not_asked_for_is_not_made() {
+        let mut tree = Cli::command();
+        tree.try_get_matches_from_mut(["ostler", "ls"]).unwrap();
+        let own =
+            |command: &clap::Command| command.get_arguments().filter(|flag| !flag.is_global_set()).count();
+        let flags = |name: &str| own(tree.find_subcommand(name).unwrap());
+        assert!(flags("ls") > 10);
+        assert_eq!((flags("run"), flags("cost"), flags("campaign")), (0, 0, 0));
     }
 
     /// Every command, with every flag of it at least once.

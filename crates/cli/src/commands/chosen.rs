@@ -22,7 +22,8 @@ use crate::{
     words,
 };
 
-/// Sessions to do something to: named, or found.
+// No doc comment: it would be the about of every command that this is a part of.
+// Sessions to do something to: named, or found.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Chosen {
     /// Sessions: name, id, part of an id, or - for the last one of this terminal

@@ -12,7 +12,8 @@ use crate::{
     output::{Format, Line, Tone},
 };
 
-/// Sessions to do something to.
+// No doc comment: it would be the about of every command that this is a part of.
+// Sessions to do something to.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Operands {
     /// Sessions: name, id, part of an id, or - for the last one of this terminal

@@ -66,6 +66,8 @@ use ostler_domain::Refusal;
 use crate::{app::App, failure::Failure};
 
 #[derive(Debug, Subcommand)]
+// The flags of sixty commands are not made to read those of one.
+#[command(defer = true)]
 pub(crate) enum Command {
     #[command(flatten)]
     Session(SessionCommand),
@@ -204,6 +206,7 @@ pub(crate) struct SessionNoun {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum SessionCommand {
     /// Start a session; stream the turn, print the answer
     #[command(alias = "create")]
