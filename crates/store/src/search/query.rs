@@ -134,11 +134,30 @@ fn snippet(text: &str, words: &[Word]) -> String {
 }
 
 fn find_ignoring_case(text: &str, word: &str) -> Option<usize> {
+    // Most words and most texts are plain, and texts may be long.
+    if word.is_ascii() {
+        let found = find_plain(text.as_bytes(), word.as_bytes());
+        if found.is_some() || text.is_ascii() {
+            return found;
+        }
+    }
     let wanted: Vec<char> = word.chars().flat_map(char::to_lowercase).collect();
     text.char_indices().map(|(at, _)| at).find(|at| {
         let mut here = text[*at..].chars().flat_map(char::to_lowercase);
         wanted.iter().all(|c| here.next() == Some(*c))
     })
+}
+
+/// The same for a word without letters beyond ASCII: a byte of it is never a part of another character.
+fn find_plain(text: &[u8], word: &[u8]) -> Option<usize> {
+    let Some(first) = word.first() else { return Some(0) };
+    let (lower, upper) = (first.to_ascii_lowercase(), first.to_ascii_uppercase());
+    let fits = |at: usize| text.get(at..at + word.len()).is_some_and(|here| here.eq_ignore_ascii_case(word));
+    text.iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte == lower || **byte == upper)
+        .map(|(at, _)| at)
+        .find(|at| fits(*at))
 }
 
 #[cfg(test)]
@@ -165,5 +184,16 @@ mod tests {
         assert!(cut.starts_with('…') && cut.contains("the Needle is here"), "{cut}");
         assert_eq!(snippet("short", &words("absent")), "short");
         assert_eq!(snippet("ÜBER ÄRGER", &words("ärger")), "ÜBER ÄRGER");
+    }
+
+    #[test]
+    fn a_word_is_found_in_any_case_and_among_any_letters() {
+        assert_eq!(find_ignoring_case("so it LOGS in", "logs"), Some(6));
+        assert_eq!(find_ignoring_case("née Logs", "LOGS"), Some("née ".len()));
+        assert_eq!(find_ignoring_case("lo log", "logs"), None);
+        assert_eq!(find_ignoring_case("ein ÄRGER", "ärger"), Some(4));
+        // The sign of a unit whose small letter is a plain one.
+        assert_eq!(find_ignoring_case("300 \u{212a}", "k"), Some(4));
+        assert_eq!(find_ignoring_case("any", ""), Some(0));
     }
 }
