@@ -4,6 +4,7 @@
 //! turn within one run, because only then does their ratio mean anything.
 #![forbid(unsafe_code)]
 
+mod attack;
 mod fill;
 mod marks;
 mod report;
@@ -26,6 +27,8 @@ enum Command {
     Fill(fill::Args),
     /// Kills the daemon again and again under load, and then counts.
     Torture(torture::Args),
+    /// Has a program try to leave its own sandbox, and writes down what came of it.
+    Attack(attack::Args),
     /// Puts a daemon under a steady load, once, for whoever wants to look at it with other tools.
     Load {
         #[arg(long)]
@@ -48,6 +51,8 @@ enum Internal {
     Feed(rig::feed::Args),
     /// Fills a home's write-ahead log and dies by SIGKILL.
     DieWithFullWal { home: PathBuf },
+    /// Serves a home's live sessions to whoever watches, and says at the end when each event was published.
+    Fan { home: PathBuf },
 }
 
 fn main() -> ExitCode {
@@ -55,11 +60,13 @@ fn main() -> ExitCode {
         Command::Run(args) => marks::run(&args),
         Command::Fill(args) => fill::run(&args),
         Command::Torture(args) => torture::run(&args),
+        Command::Attack(args) => attack::run(&args),
         Command::Load { ostler, dir, sessions, per_second } => {
             marks::load(&ostler, &dir, sessions, per_second)
         }
         Command::Internal(Internal::Feed(args)) => rig::feed::run(&args),
         Command::Internal(Internal::DieWithFullWal { home }) => rig::wal::fill_and_die(&home),
+        Command::Internal(Internal::Fan { home }) => rig::fan::serve(&home),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

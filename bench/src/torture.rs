@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use ostler_testkit::torture::{self, Plan};
 
-use crate::{Outcome, report::print};
+use crate::{
+    Outcome,
+    report::{Machine, Page, print},
+};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -19,6 +22,9 @@ pub(crate) struct Args {
     seed: Option<u64>,
     #[arg(long, default_value_t = 50)]
     sessions: usize,
+    /// The page on which to write down what was kept
+    #[arg(long)]
+    results: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args) -> Outcome<()> {
@@ -30,7 +36,7 @@ pub(crate) fn run(args: &Args) -> Outcome<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     // A broken promise panics in there, with what was broken.
     let report = runtime.block_on(torture::run(&args.ostler, plan));
-    print(&format!(
+    let kept = format!(
         "kept: {} kills ({} during recovery), {} lines each once and in order, {} messages ({} say that nobody knows), slowest restart {} ms",
         report.kills,
         report.kills_in_recovery,
@@ -38,7 +44,17 @@ pub(crate) fn run(args: &Args) -> Outcome<()> {
         report.messages,
         report.unknown,
         report.slowest_restart.as_millis()
-    ));
+    );
+    print(&kept);
+    if let Some(results) = &args.results {
+        let machine = Machine::now(&std::env::temp_dir());
+        let sessions = args.sessions;
+        let text = format!(
+            "`cargo xtask torture --rounds {} --sessions {sessions} --seed {seed}`\n\n**{} kills of the daemon under {sessions} busy sessions: {} lines, 0 lost, 0 doubled, 0 out of order.**\n\n{kept}.\n",
+            args.rounds, report.kills, report.lines
+        );
+        Page::at(results.clone()).put_text("Torture", &text, &machine)?;
+    }
     Ok(())
 }
 

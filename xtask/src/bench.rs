@@ -5,6 +5,7 @@ use std::fs;
 use crate::{
     Failure,
     cargo::{root, target_dir},
+    peers,
     program::{Profile, build, command, succeed},
 };
 
@@ -16,5 +17,7 @@ pub(crate) fn run(options: &[String]) -> Result<(), Failure> {
     let mut bench = command(programs.join("ostler-bench"));
     bench.arg("run").arg("--ostler").arg(programs.join("ostler")).arg("--dir").arg(&dir);
     bench.arg("--results").arg(root().join("bench/RESULTS.md")).env("TMPDIR", &dir);
+    // A benchmark finds its peers where everybody finds programs.
+    bench.env("PATH", peers::path(options));
     succeed(bench.args(options))
 }

@@ -9,12 +9,15 @@
     reason = "it talks to whoever started it in a terminal"
 )]
 
+mod attack_report;
 mod bench;
 mod cargo;
 mod dist;
 mod errors;
 mod fill;
+mod peers;
 mod program;
+mod recording;
 mod test;
 mod torture;
 
@@ -43,8 +46,8 @@ const VERBS: &[Verb] = &[
     },
     Verb {
         name: "torture",
-        options: "[--rounds N] [--seed S] [--sessions K]",
-        about: "kills the daemon again and again under load, and then counts",
+        options: "[--rounds N] [--seed S] [--sessions K] [--record]",
+        about: "kills the daemon again and again under load, and then counts; --record writes bench/RESULTS.md",
         run: torture::run,
     },
     Verb {
@@ -62,8 +65,20 @@ const VERBS: &[Verb] = &[
     Verb {
         name: "bench",
         options: "[P1] [P2] … [--rounds N] [--sessions N]",
-        about: "measures beside the raw limit and rewrites bench/RESULTS.md",
+        about: "measures beside the raw limit and other programs, and rewrites bench/RESULTS.md",
         run: bench::run,
+    },
+    Verb {
+        name: "attack-report",
+        options: "[--from FILE]",
+        about: "attacks the sandbox and writes docs/attack-report.md",
+        run: attack_report::run,
+    },
+    Verb {
+        name: "recording",
+        options: "",
+        about: "plays docs/demo.txt in a terminal and draws docs/demo.svg",
+        run: recording::run,
     },
 ];
 

@@ -2,6 +2,7 @@
 
 use crate::{
     Failure,
+    cargo::root,
     program::{Profile, build, command, succeed},
 };
 
@@ -9,5 +10,11 @@ pub(crate) fn run(options: &[String]) -> Result<(), Failure> {
     // With its assertions: whoever breaks a promise is to stumble over them.
     let programs = build(Profile::Debug, &["ostler", "ostler-bench"])?;
     let mut torture = command(programs.join("ostler-bench"));
-    succeed(torture.arg("torture").arg("--ostler").arg(programs.join("ostler")).args(options))
+    torture.arg("torture").arg("--ostler").arg(programs.join("ostler"));
+    let (record, others): (Vec<&String>, Vec<&String>) =
+        options.iter().partition(|option| *option == "--record");
+    if !record.is_empty() {
+        torture.arg("--results").arg(root().join("bench/RESULTS.md"));
+    }
+    succeed(torture.args(others))
 }

@@ -4,12 +4,13 @@
 use std::{collections::VecDeque, time::Duration};
 
 use ostler_domain::{
-    Budget, CampaignId, ConversationId, Event, Message, MessageId, Mode, Name, SessionId, Time, Usage,
+    Budget, ConversationId, Event, Message, MessageId, Mode, Name, SessionId, Time,
     budget::WhenUsedUp,
-    campaign::{Campaign, Root},
-    event::{AskKind, By, ConversationOpened, DaemonStarted, StopReason, ToolCall, ToolResult},
+    campaign::Campaign,
+    event::{By, ConversationOpened, DaemonStarted, HaltReleased, Halted, StopReason},
+    policy::Policy,
     session::{
-        Approve, CallUsage, Config, Created, How, Outcome, Report, Request, Restart, RestartPolicy, Sandbox,
+        Approve, Billing, Config, Created, How, Outcome, Report, Request, Restart, RestartPolicy, Sandbox,
         StopRule, WatchdogLimits,
     },
     time::BootId,
@@ -18,8 +19,9 @@ use ostler_store::Bulk;
 use ostler_testkit::Seed;
 
 use super::{
+    campaign::{campaign, widened},
     life::Life,
-    words::{rank, text, unit, word},
+    words::{rank, text, unit},
 };
 
 /// 2023-12-01, in microseconds: the whole history lies in the past of any machine.
@@ -27,20 +29,22 @@ const BEGINNING: i64 = 1_701_388_800_000_000;
 const SPAN: Duration = Duration::from_secs(700 * 86_400);
 const CAMPAIGNS: usize = 120;
 /// Events of a life that does nothing beyond being started, told one thing and ended.
-const LEAST_EVENTS: f64 = 13.0;
+const LEAST_EVENTS: f64 = 13.5;
 /// A daemon's life in sessions.
 const SESSIONS_PER_DAEMON: u64 = 5_000;
+/// Sessions between two changes of a policy, and between two halts of everything.
+const SESSIONS_PER_POLICY: u64 = 500;
+const SESSIONS_PER_HALT: u64 = 20_000;
 /// One session in so many has an output that is too large for the log.
 const LARGE_EVERY: u64 = 2_000;
 
 const PROVIDERS: &[(&str, &[&str])] = &[
-    ("claude-code", &["opus", "sonnet", "haiku"]),
-    ("codex", &["gpt-large", "gpt-small"]),
+    ("claude-code", &["claude-opus-4-5", "claude-sonnet-4-5", "claude-haiku-4-5"]),
+    ("codex", &["gpt-5-codex", "gpt-5-mini"]),
     ("script", &["script"]),
     ("openai-api", &["local-70b", "local-8b"]),
 ];
-const TOOLS: &[&str] = &["Bash", "Read", "Edit", "Grep", "Write", "Glob", "WebFetch"];
-const PEOPLE: &[&str] = &["ann", "bob", "chidi", "dana", "emre", "fay"];
+pub(super) const PEOPLE: &[&str] = &["ann", "bob", "chidi", "dana", "emre", "fay"];
 
 /// How many sessions end in which way, of a thousand.
 const OUTCOMES: &[(Outcome, u64)] = &[
@@ -68,7 +72,7 @@ pub(crate) struct Size {
 /// The history, item by item.
 pub(crate) struct History {
     size: Size,
-    seed: Seed,
+    pub(super) seed: Seed,
     campaigns: Vec<Campaign>,
     ready: VecDeque<Bulk>,
     made: Size,
@@ -94,7 +98,8 @@ struct Continued {
 impl History {
     pub(crate) fn new(size: Size, seed: u64) -> Self {
         let mut seed = Seed::of(seed);
-        let campaigns: Vec<Campaign> = (0..CAMPAIGNS).map(|n| campaign(n, &mut seed)).collect();
+        let campaigns: Vec<Campaign> =
+            (0..CAMPAIGNS).map(|n| campaign(n, Time::from_micros(BEGINNING), &mut seed)).collect();
         let first = campaigns
             .iter()
             .map(|campaign| Bulk::Node(campaign.added, Event::CampaignAdded(Box::new(campaign.clone()))));
@@ -121,16 +126,36 @@ impl History {
         if self.made.sessions.is_multiple_of(SESSIONS_PER_DAEMON) {
             self.push_node(regular, daemon_started(self.made.sessions / SESSIONS_PER_DAEMON + 1));
         }
+        self.happen(regular);
         let continued = self.continued.take();
         let at = continued.as_ref().map_or(regular, |earlier| earlier.at.max(regular));
         let activities = self.activities();
         let outcome = self.outcome(continued.is_some());
         let (created, campaign) = self.created(at, outcome, continued);
-        let life = self.live(created.clone(), outcome, activities, at);
+        let policy = self.campaigns[campaign].policy.clone();
+        let life = self.live(created.clone(), policy, outcome, activities, at);
         self.continued = follow(&life, &created, campaign);
         self.made.sessions += 1;
         self.made.events += life.events.len() as u64;
         self.ready.push_back(Bulk::Session(life.events));
+    }
+
+    /// What happens to the node now and then.
+    fn happen(&mut self, at: Time) {
+        let made = self.made.sessions;
+        let is_due = |every: u64| made % every == every / 2;
+        if is_due(SESSIONS_PER_POLICY) {
+            let by = self.somebody();
+            let place = rank(&mut self.seed, CAMPAIGNS as f64);
+            let widened = widened(&mut self.campaigns[place], &by, &mut self.seed);
+            self.push_node(at, widened);
+        }
+        if is_due(SESSIONS_PER_HALT) {
+            let by = self.somebody();
+            let why = text(&mut self.seed, 30);
+            self.push_node(at, Event::Halted(Halted { freeze: false, by: by.clone(), why }));
+            self.push_node(at.plus(Duration::from_millis(1)), Event::HaltReleased(HaltReleased { by }));
+        }
     }
 
     fn push_node(&mut self, at: Time, event: Event) {
@@ -239,10 +264,14 @@ impl History {
                 _ => seed.chance(20).then_some(Budget { tokens: Some(50_000_000), ..Budget::default() }),
             },
             when_used_up: Default::default(),
-            billing: Default::default(),
+            billing: if provider == "claude-code" && seed.chance(30) {
+                Billing::Plan
+            } else {
+                Billing::Calls
+            },
             timeout_us: (outcome == Outcome::Timeout).then_some(1_800_000_000),
             restart: if restarts { RestartPolicy::OnFailure } else { RestartPolicy::Never },
-            approve: if seed.chance(50) { Approve::All } else { Approve::Ask },
+            approve: [Approve::All, Approve::Ask, Approve::Policy][seed.below(3) as usize],
             ends_with_turn: outcome == Outcome::Done && seed.chance(50),
             environment: Default::default(),
             provider_config: Default::default(),
@@ -255,11 +284,18 @@ impl History {
         }
     }
 
-    fn live(&mut self, created: Created, outcome: Outcome, activities: u64, at: Time) -> Life {
-        let by = By(PEOPLE[rank(&mut self.seed, PEOPLE.len() as f64)].to_owned());
+    fn live(
+        &mut self,
+        created: Created,
+        policy: Policy,
+        outcome: Outcome,
+        activities: u64,
+        at: Time,
+    ) -> Life {
+        let by = self.somebody();
         let message = self.message(at);
         let entropy = self.entropy();
-        let mut life = Life::begin(created, Some(message), &by, at, entropy);
+        let mut life = Life::begin(created, Some(message), &by, at, entropy).under(policy);
         let pid = 1_000 + u32::try_from(self.seed.below(4_000_000)).unwrap_or(0);
         if outcome == Outcome::FailedStart {
             life.ask(Request::Start, &By::ostler());
@@ -294,9 +330,7 @@ impl History {
             while done < until {
                 done += self.activity(life);
             }
-            let usage = self.usage(if outcome == Outcome::Budget { 30_000 } else { 0 });
-            let model = life.state.created().config.model.clone();
-            life.report(Report::Usage(CallUsage { usage, model, call: None }));
+            self.call(life, if outcome == Outcome::Budget { 30_000 } else { 0 });
             let cut_short =
                 matches!(outcome, Outcome::Crashed | Outcome::Lost | Outcome::Oom | Outcome::Killed);
             if done >= activities && cut_short && self.seed.chance(70) {
@@ -313,90 +347,6 @@ impl History {
         }
     }
 
-    /// One thing that the agent does; says how many events it was.
-    fn activity(&mut self, life: &mut Life) -> u64 {
-        let before = life.events.len();
-        life.pass(Duration::from_millis(200 + self.seed.below(4_000)));
-        match self.seed.below(100) {
-            0..15 => {
-                let bytes = self.length(80, 900);
-                life.report(Report::Thinking(text(&mut self.seed, bytes).into()));
-            }
-            15..60 => {
-                let bytes = self.length(20, 6_000);
-                self.tool(life, bytes);
-            }
-            60..85 => {
-                let bytes = self.length(60, 1_500);
-                life.report(Report::Completion(text(&mut self.seed, bytes).into()));
-            }
-            85..98 => {
-                let usage = self.usage(0);
-                let model = life.state.created().config.model.clone();
-                life.report(Report::Usage(CallUsage { usage, model, call: None }));
-            }
-            _ => self.approval(life),
-        }
-        (life.events.len() - before) as u64
-    }
-
-    fn tool(&mut self, life: &mut Life, output_bytes: usize) {
-        let seed = &mut self.seed;
-        let tool = TOOLS[rank(seed, TOOLS.len() as f64)].to_owned();
-        let tool_id = format!("tool-{:08x}", seed.below(u64::from(u32::MAX)));
-        let summary = format!("{} {}", word(seed), word(seed));
-        let input = format!("{{\"command\":\"{summary}\",\"path\":\"src/{}.rs\"}}", word(seed));
-        life.report(Report::ToolCall(ToolCall {
-            tool,
-            tool_id: tool_id.clone(),
-            summary,
-            input,
-            subagent: None,
-        }));
-        life.pass(Duration::from_millis(30 + seed.below(3_000)));
-        let success = seed.chance(88);
-        let output = text(seed, output_bytes);
-        life.report(Report::ToolResult(ToolResult {
-            tool_id,
-            success,
-            exit: Some(i32::from(!success)),
-            output,
-            subagent: None,
-        }));
-    }
-
-    fn approval(&mut self, life: &mut Life) {
-        let ask = format!("ask-{:06x}", self.seed.below(1 << 24));
-        let input = text(&mut self.seed, 40);
-        life.report(Report::ApprovalAsked {
-            ask,
-            tool: "Bash".to_owned(),
-            input,
-            kind: AskKind::Leave,
-            action: Default::default(),
-            subagent: None,
-        });
-        let Some(id) = life.state.approvals().first().map(|open| open.id) else { return };
-        life.pass(Duration::from_secs(5 + self.seed.below(90)));
-        let by = By(PEOPLE[rank(&mut self.seed, PEOPLE.len() as f64)].to_owned());
-        life.ask(
-            Request::Answer { id, allow: self.seed.chance(80), message: String::new(), hears_why: true },
-            &by,
-        );
-    }
-
-    fn usage(&mut self, more: u64) -> Usage {
-        let seed = &mut self.seed;
-        let output = 50 + seed.below(1_500);
-        Usage {
-            input: 200 + seed.below(3_000) + more,
-            cache_read: seed.below(80_000),
-            cache_write: seed.below(4_000),
-            output,
-            reasoning: seed.below(output),
-        }
-    }
-
     fn message(&mut self, at: Time) -> Message {
         let bytes = self.length(30, 1_200);
         let entropy = self.entropy();
@@ -404,7 +354,7 @@ impl History {
     }
 
     /// A length between two, the shorter the likelier.
-    fn length(&mut self, least: usize, most: usize) -> usize {
+    pub(super) fn length(&mut self, least: usize, most: usize) -> usize {
         least + rank(&mut self.seed, (most - least) as f64)
     }
 
@@ -466,22 +416,6 @@ fn follow(life: &Life, created: &Created, campaign: usize) -> Option<Continued> 
         short_lives: life.state.short_lives(),
         at: deadline.wall(),
     })
-}
-
-fn campaign(n: usize, seed: &mut Seed) -> Campaign {
-    let at = Time::from_micros(BEGINNING).minus(Duration::from_secs(3_600 - n as u64));
-    let name: Name =
-        format!("{}-{n}", word(seed)).parse().unwrap_or_else(|_| unreachable!("a word is a name"));
-    let entropy = u128::from(seed.below(u64::MAX)) << 64 | u128::from(seed.below(u64::MAX));
-    Campaign {
-        id: CampaignId::new(at, entropy),
-        root: Root { path: format!("/home/ann/code/{name}"), device: 64_769, inode: 1_000_000 + n as u64 },
-        name,
-        added: at,
-        policy: Default::default(),
-        tracked_hidden: Vec::new(),
-        unwatched: None,
-    }
 }
 
 fn daemon_started(epoch: u64) -> Event {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use ostler_domain::{
     Event, Message, Now, Time,
     event::{By, Process},
+    policy::Policy,
     session::{
         AgentRequest, Context, Created, Effect, Ended, ExitFacts, How, Input, Obituary, Outcome, Report,
         Request, Spawn, State, create, decide,
@@ -18,6 +19,7 @@ pub(crate) struct Life {
     pub(crate) events: Vec<(Time, Event)>,
     now: Now,
     entropy: u128,
+    policy: Option<Policy>,
 }
 
 impl Life {
@@ -37,7 +39,12 @@ impl Life {
         for (at, event) in events.iter().skip(1) {
             state.apply(*at, event);
         }
-        Self { state, events, now, entropy }
+        Self { state, events, now, entropy, policy: None }
+    }
+
+    /// In a campaign whose rules answer what they can.
+    pub(crate) fn under(self, policy: Policy) -> Self {
+        Self { policy: Some(policy), ..self }
     }
 
     pub(crate) fn now(&self) -> Time {
@@ -55,7 +62,7 @@ impl Life {
         let context = Context {
             now: self.now.clone(),
             entropy: self.entropy,
-            policy: None,
+            policy: self.policy.clone(),
             prices: Default::default(),
             on_reboot: Default::default(),
         };

@@ -1,8 +1,10 @@
 //! `fill`: a realistic store of any size, for benchmarks and for anyone to try.
 
+mod campaign;
+mod doings;
 mod history;
 pub(crate) mod life;
-mod words;
+pub(crate) mod words;
 
 use std::{
     path::{Path, PathBuf},
@@ -18,6 +20,8 @@ pub(crate) use history::{History, Size};
 
 use crate::{Outcome, report::say};
 
+/// What a history is made of: another word with every change of it, so that no benchmark measures an older one.
+pub(crate) const CONTENT: &str = "2";
 /// Items made ahead of the writer.
 const AHEAD: usize = 4_096;
 
@@ -103,6 +107,7 @@ fn made_aside(size: Size, seed: u64) -> impl Iterator<Item = Bulk> + Send + 'sta
 mod tests {
     use std::collections::BTreeMap;
 
+    use ostler_domain::Kind;
     use ostler_store::CheckDepth;
     use rusqlite::Connection;
 
@@ -131,6 +136,39 @@ mod tests {
         tables.iter().map(|table| (table.clone(), rows(table))).collect()
     }
 
+    /// What lists and sums are made from: each of it in all its forms.
+    fn has_everything(home: &Path) {
+        let connection = Connection::open(Home::at(home).db()).unwrap();
+        for what in [
+            "approval WHERE answered_by IS NOT NULL AND rules IS NULL",
+            "approval WHERE rules IS NOT NULL",
+            "approval WHERE state = 'denied'",
+            "approval WHERE state = 'expired'",
+            "approval WHERE kind = 'question'",
+            "message WHERE receipt = 'answered'",
+            "message WHERE receipt = 'unknown'",
+            "usage WHERE cost > 0 AND plan = 0",
+            "usage WHERE cost > 0 AND plan = 1",
+            "usage WHERE cost IS NULL",
+            "campaign WHERE policy LIKE '%budget%'",
+            "campaign WHERE policy LIKE '%approve_rule%'",
+            "session WHERE outcome = 'lost'",
+            "session WHERE outcome = 'budget'",
+            "session WHERE continues IS NOT NULL",
+        ] {
+            let sql = format!("SELECT count(*) FROM {what}");
+            let count: i64 = connection.query_row(&sql, [], |row| row.get(0)).unwrap();
+            assert!(count > 0, "no {what}");
+        }
+        let has = |kind: Kind| -> bool {
+            let sql = "SELECT EXISTS (SELECT 1 FROM log_event WHERE kind = ?1)";
+            connection.query_row(sql, [kind.code()], |row| row.get(0)).unwrap()
+        };
+        for kind in [Kind::Network, Kind::Denied, Kind::CampaignPolicyChanged, Kind::AgentStderr] {
+            assert!(has(kind), "no {kind}");
+        }
+    }
+
     #[test]
     fn a_filled_store_is_sound_the_same_again_and_rebuilt_from_its_log() {
         let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -153,5 +191,6 @@ mod tests {
         let outcomes = filled["session"].iter().filter(|row| row.contains("crashed")).count();
         assert!(outcomes > 50, "{outcomes} crashed");
         assert!(filled["log_event"].iter().any(|row| row.contains("Blob(")), "no large body");
+        has_everything(one.path());
     }
 }

@@ -24,7 +24,11 @@ const SYLLABLES: &[&str] = &[
 
 /// One word; the more frequent the lower its rank (Zipf).
 pub(crate) fn word(seed: &mut Seed) -> String {
-    let rank = rank(seed, VOCABULARY);
+    of_rank(rank(seed, VOCABULARY))
+}
+
+/// The word that is this frequent among all.
+pub(crate) fn of_rank(rank: usize) -> String {
     match COMMON.get(rank) {
         Some(word) => (*word).to_owned(),
         None => made_up(rank),

@@ -1,11 +1,15 @@
 //! The benchmarks, by the numbers of their goals.
 
 mod p1;
+mod p10;
+mod p11;
 mod p12;
 mod p13;
 mod p2;
 mod p3;
 mod p5;
+mod p6;
+mod p7;
 mod p8;
 mod p9;
 
@@ -65,8 +69,12 @@ const MARKS: &[Mark] = &[
     Mark { name: "P2", about: "latency of control records and of tape events", measure: p2::measure },
     Mark { name: "P3", about: "bytes written for an event", measure: p3::measure },
     Mark { name: "P5", about: "a sandboxed session's start", measure: p5::measure },
+    Mark { name: "P6", about: "asking for a session", measure: p6::measure },
+    Mark { name: "P7", about: "a list of sessions, as people ask for it", measure: p7::measure },
     Mark { name: "P8", about: "the daemon's start", measure: p8::measure },
     Mark { name: "P9", about: "the daemon's share of a core under load", measure: p9::measure },
+    Mark { name: "P10", about: "one daemon and many who watch", measure: p10::measure },
+    Mark { name: "P11", about: "questions to a long history", measure: p11::measure },
     Mark { name: "P12", about: "memory", measure: p12::measure },
     Mark { name: "P13", about: "many idle sandboxed sessions", measure: p13::measure },
 ];
@@ -113,16 +121,21 @@ pub(crate) fn load(ostler: &Path, dir: &Path, sessions: u64, per_second: f64) ->
 impl Bench {
     /// A home with a million sessions; made once and kept.
     pub(crate) fn large_home(&self) -> Outcome<Home> {
-        let root = self.dir.join(format!("filled-{}", self.sessions));
+        self.home_of(self.sessions)
+    }
+
+    /// A home with this many sessions; made once and kept, until what a fill makes has changed.
+    pub(crate) fn home_of(&self, sessions: u64) -> Outcome<Home> {
+        let root = self.dir.join(format!("filled-{sessions}"));
         let (home, done) = (Home::at(&root), root.join("filled"));
-        if !done.exists() {
-            // What an interrupted fill left is of no use.
+        if fs::read_to_string(&done).ok().as_deref() != Some(fill::CONTENT) {
+            // What an interrupted or an older fill left is of no use.
             if root.exists() {
                 fs::remove_dir_all(&root)?;
             }
-            say(&format!("  filling a store with {} sessions", self.sessions));
-            fill::fill(&root, Size { sessions: self.sessions, events: 0 }, 1)?;
-            fs::write(done, "")?;
+            say(&format!("  filling a store with {sessions} sessions"));
+            fill::fill(&root, Size { sessions, events: 0 }, 1)?;
+            fs::write(done, fill::CONTENT)?;
         }
         Ok(home)
     }

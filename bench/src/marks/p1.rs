@@ -12,7 +12,7 @@ use ostler_domain::{
     event::{By, Text},
     home::Home,
     provider::CallerKeys,
-    session::{State, WatchdogLimits},
+    session::State,
 };
 use ostler_engine::{Change, Clock, Engine, Program};
 use ostler_store::{Options, Paths, Store, Urgency};
@@ -22,7 +22,7 @@ use crate::{
     Outcome,
     report::{Goal, Row, Sample, Section, Unit, say},
     rig::{
-        commit,
+        commit, engine_options,
         feed::Keepers,
         line_text,
         procfs::{self, Used},
@@ -103,7 +103,7 @@ pub(crate) fn ingest(dir: &Path) -> Outcome<Ingested> {
 }
 
 async fn take_all(home: &Home) -> Outcome<Ingested> {
-    let engine = Engine::start(options(home), Clock::system(), Program::current()?).await?;
+    let engine = Engine::start(engine_options(home), Clock::system(), Program::current()?).await?;
     let filter = EventFilter { kinds: vec![Kind::AgentCompletion], ..EventFilter::default() };
     let mut watch = engine.watch(filter, None);
     let own = std::process::id();
@@ -126,29 +126,6 @@ async fn take_all(home: &Home) -> Outcome<Ingested> {
         .await;
     let written = threads.get("ostler-write").map_or(0.0, |used| used.written as f64 / events as f64);
     Ok(Ingested { per_second: events as f64 / span.as_secs_f64(), written, span, threads })
-}
-
-fn options(home: &Home) -> ostler_engine::Options {
-    ostler_engine::Options {
-        network_presets: Default::default(),
-        state_dir: home.state().to_owned(),
-        daemon_json: home.daemon_json(),
-        own_dirs: Vec::new(),
-        home_dir: None,
-        watchdogs: WatchdogLimits::default(),
-        resumes_after_limit: true,
-        approval_limit: ostler_domain::limits::APPROVAL_WAITS,
-        notices: Default::default(),
-        export: None,
-        orphan_grace: None,
-        tape_bytes: None,
-        unconfined: true,
-        on_reboot: Default::default(),
-        idle_stop: ostler_domain::policy::IdleStop::Never,
-        prices_json: home.config().join("prices.json"),
-        fetch: None,
-        providers: ostler_engine::ProviderSettings::new(|| Ok(Default::default())),
-    }
 }
 
 /// Commits that lie ready in memory: what the writer can take at most.

@@ -3,7 +3,7 @@
 use std::{
     path::Path,
     process::{Command, Stdio},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use ostler_client::{CreateSession, Watched, query::EventFilter};
@@ -14,6 +14,7 @@ use super::{Bench, runtime};
 use crate::{
     Outcome,
     report::{Goal, Row, Sample, Section, Unit, percentile, say},
+    rig::timed::milliseconds,
 };
 
 /// Starts in a round.
@@ -126,8 +127,4 @@ fn bubblewraps(dir: &Path) -> Outcome<Vec<f64>> {
             Ok(milliseconds(began.elapsed()))
         })
         .collect()
-}
-
-fn milliseconds(span: Duration) -> f64 {
-    span.as_secs_f64() * 1_000.0
 }

@@ -13,7 +13,12 @@ use super::{Bench, runtime};
 use crate::{
     Outcome,
     report::{Goal, Row, Sample, Section, Unit, say},
-    rig::{daemon::Daemon, load::attached, wal},
+    rig::{
+        daemon::Daemon,
+        load::attached,
+        timed::{milliseconds, timed},
+        wal,
+    },
 };
 
 /// Starts of each kind in a round.
@@ -29,7 +34,7 @@ pub(super) fn measure(bench: &Bench) -> Outcome<Section> {
     for round in 1..=bench.rounds {
         let (mut ours, mut raw) = (Vec::new(), Vec::new());
         for _ in 0..STARTS {
-            raw.push(milliseconds(true_once()?));
+            raw.push(timed(&mut Command::new("/bin/true"))?);
             let (daemon, took) = runtime.block_on(start(bench, &home))?;
             ours.push(milliseconds(took));
             runtime.block_on(daemon.stop())?;
@@ -61,17 +66,6 @@ pub(super) fn measure(bench: &Bench) -> Outcome<Section> {
         ],
         notes: Vec::new(),
     })
-}
-
-fn milliseconds(span: Duration) -> f64 {
-    span.as_secs_f64() * 1_000.0
-}
-
-/// The least that starting a process costs.
-fn true_once() -> Outcome<Duration> {
-    let began = Instant::now();
-    Command::new("/bin/true").status()?;
-    Ok(began.elapsed())
 }
 
 async fn start(bench: &Bench, home: &Home) -> Outcome<(Daemon, Duration)> {

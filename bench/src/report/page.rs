@@ -15,13 +15,18 @@ impl Page {
 
     /// Puts a section in the place of the one that was measured before, or at the end.
     pub(crate) fn put(&self, section: &Section, machine: &Machine) -> io::Result<()> {
+        self.put_text(section.name, &section.write(), machine)
+    }
+
+    /// The same with a text.
+    pub(crate) fn put_text(&self, name: &str, text: &str, machine: &Machine) -> io::Result<()> {
         let page = match fs::read_to_string(&self.path) {
             Ok(page) => page,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(error),
         };
-        let measured = format!("{}\n\n{}", machine.write(), section.write());
-        fs::write(&self.path, replaced(&page, section.name, &measured))
+        let measured = format!("{}\n\n{text}", machine.write());
+        fs::write(&self.path, replaced(&page, name, &measured))
     }
 }
 

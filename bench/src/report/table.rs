@@ -17,22 +17,42 @@ pub(crate) enum Goal {
 pub(crate) struct Row {
     pub(crate) what: String,
     pub(crate) ours: Sample,
-    pub(crate) raw: Option<Sample>,
+    raw: Beside,
     pub(crate) goal: Goal,
+}
+
+/// What stands beside ours.
+enum Beside {
+    Nothing,
+    Measured(Sample),
+    /// A peer that could not be measured, and why.
+    Missing(String),
 }
 
 impl Row {
     pub(crate) fn new(what: impl Into<String>, ours: Sample, goal: Goal) -> Self {
-        Self { what: what.into(), ours, raw: None, goal }
+        Self { what: what.into(), ours, raw: Beside::Nothing, goal }
     }
 
     /// With the limit measured beside it.
     pub(crate) fn beside(self, raw: Sample) -> Self {
-        Self { raw: Some(raw), ..self }
+        Self { raw: Beside::Measured(raw), ..self }
+    }
+
+    /// With a peer measured beside it, or the reason why it was not: then nobody can say whether the goal is reached.
+    pub(crate) fn beside_peer(self, peer: Result<Sample, String>) -> Self {
+        let raw = match peer {
+            Ok(sample) => Beside::Measured(sample),
+            Err(why) => Beside::Missing(why),
+        };
+        Self { raw, ..self }
     }
 
     fn ratio(&self) -> Option<Sample> {
-        self.raw.as_ref().map(|raw| self.ours.by(raw))
+        match &self.raw {
+            Beside::Measured(raw) => Some(self.ours.by(raw)),
+            Beside::Nothing | Beside::Missing(_) => None,
+        }
     }
 
     fn reached(&self) -> Option<bool> {
@@ -57,7 +77,11 @@ impl Row {
             Some(true) => "yes",
             Some(false) => "**no**",
         };
-        let raw = self.raw.as_ref().map(Sample::write).unwrap_or_default();
+        let raw = match &self.raw {
+            Beside::Nothing => String::new(),
+            Beside::Measured(raw) => raw.write(),
+            Beside::Missing(why) => why.clone(),
+        };
         let ratio = self.ratio().map(|ratio| ratio.write()).unwrap_or_default();
         format!("| {} | {} | {raw} | {ratio} | {goal} | {reached} |", self.what, self.ours.write())
     }
@@ -87,5 +111,21 @@ impl Section {
     /// The rows whose goals were missed.
     pub(crate) fn missed(&self) -> impl Iterator<Item = &str> {
         self.rows.iter().filter(|row| row.reached() == Some(false)).map(|row| row.what.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Unit;
+
+    #[test]
+    fn a_peer_that_is_not_there_is_named_and_nothing_is_judged() {
+        let ours = Sample::new(Unit::Milliseconds, [1.0]);
+        let row =
+            Row::new("ls", ours.clone(), Goal::RatioAtMost(4.0)).beside_peer(Err("no `pueue`".to_owned()));
+        assert_eq!(row.write(), "| ls | 1.00 ms | no `pueue` |  | ≤ 4 × |  |");
+        let row = Row::new("ls", ours.clone(), Goal::RatioAtMost(4.0)).beside_peer(Ok(ours));
+        assert_eq!(row.write(), "| ls | 1.00 ms | 1.00 ms | 1.00 | ≤ 4 × | yes |");
     }
 }

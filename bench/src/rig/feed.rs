@@ -14,7 +14,7 @@ use std::{
     process::{Child, ChildStdin, Command, Stdio},
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -37,6 +37,8 @@ use crate::{Outcome, report::print};
 
 /// How long the loop waits when nothing is due.
 const IDLE: Duration = Duration::from_millis(5);
+/// The same before the agents have begun: somebody may have them speak at any moment.
+const AT_ONCE: Duration = Duration::from_micros(500);
 const EVENTS: usize = 64;
 
 #[derive(clap::Args)]
@@ -48,7 +50,8 @@ pub(crate) struct Args {
     per_second: f64,
 }
 
-/// `internal feed`: keeps all sessions of a home until standard input ends. Agents begin with its first line.
+/// `internal feed`: keeps all sessions of a home until standard input ends. `say N` has every agent print N lines at
+/// once; with `begin` they print at their rate.
 pub(crate) fn run(args: &Args) -> Outcome<()> {
     let sessions = fs::read_dir(Home::at(&args.home).sessions())?;
     let dirs = sessions.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
@@ -56,9 +59,12 @@ pub(crate) fn run(args: &Args) -> Outcome<()> {
     let signs = Signs::default();
     let given = signs.clone();
     thread::spawn(move || {
-        let _ = io::stdin().read_line(&mut String::new());
-        given.begin.store(true, Ordering::Release);
-        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        for word in io::stdin().lines().map_while(Result::ok) {
+            match word.strip_prefix("say ").and_then(|lines| lines.parse().ok()) {
+                Some(lines) => drop(given.said.fetch_add(lines, Ordering::AcqRel)),
+                None => given.begin.store(true, Ordering::Release),
+            }
+        }
         given.stop.store(true, Ordering::Release);
     });
     print("ready");
@@ -71,6 +77,8 @@ pub(crate) fn run(args: &Args) -> Outcome<()> {
 struct Signs {
     begin: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
+    /// Lines that every agent is to have printed at once.
+    said: Arc<AtomicU64>,
 }
 
 /// The process that feeds, from outside.
@@ -97,7 +105,17 @@ impl Feeder {
 
     /// Lets the agents begin.
     pub(crate) fn begin(&mut self) -> Outcome<()> {
-        Ok(self.stdin.as_mut().ok_or("the feeder has an input")?.write_all(b"begin\n")?)
+        self.tell("begin")
+    }
+
+    /// Has every agent print so many lines at once.
+    pub(crate) fn say(&mut self, lines: u64) -> Outcome<()> {
+        self.tell(&format!("say {lines}"))
+    }
+
+    fn tell(&mut self, word: &str) -> Outcome<()> {
+        let stdin = self.stdin.as_mut().ok_or("the feeder has an input")?;
+        Ok(stdin.write_all(format!("{word}\n").as_bytes())?)
     }
 }
 
@@ -156,9 +174,12 @@ impl Keepers {
     }
 
     /// Answers until told to stop; told to begin, each session says so many lines a second.
-    fn serve(&mut self, Signs { begin, stop }: &Signs, per_second: f64) -> io::Result<()> {
+    fn serve(&mut self, Signs { begin, stop, said }: &Signs, per_second: f64) -> io::Result<()> {
         while !stop.load(Ordering::Acquire) && !begin.load(Ordering::Acquire) {
-            self.answer(IDLE)?;
+            match said.swap(0, Ordering::AcqRel) {
+                0 => self.answer(AT_ONCE)?,
+                lines => self.kept.iter_mut().try_for_each(|kept| kept.speak(lines))?,
+            }
         }
         let every = Duration::from_secs_f64(1.0 / per_second);
         let began = Instant::now();
@@ -174,7 +195,7 @@ impl Keepers {
                 }
                 due.remove(&(at, n));
                 due.insert((at + every, n), ());
-                self.kept[n].speak()?;
+                self.kept[n].speak(1)?;
             }
             let next = due.first_key_value().map_or(now + IDLE, |((at, _), ())| *at);
             self.answer(next.saturating_duration_since(Instant::now()).min(IDLE))?;
@@ -263,12 +284,14 @@ impl Kept {
         Ok(())
     }
 
-    /// Tapes one line and tells the daemon.
-    fn speak(&mut self) -> io::Result<()> {
-        self.said += 1;
-        let text = line(self.said);
-        let record = Record::line(Stream::Out, wall_us(), text.as_bytes());
-        self.tape.append(&[record]).map_err(|error| error.source)?;
+    /// Tapes some lines and tells the daemon.
+    fn speak(&mut self, lines: u64) -> io::Result<()> {
+        let texts: Vec<String> = (self.said + 1..=self.said + lines).map(line).collect();
+        self.said += lines;
+        let now = wall_us();
+        let records: Vec<Record<'_>> =
+            texts.iter().map(|text| Record::line(Stream::Out, now, text.as_bytes())).collect();
+        self.tape.append(&records).map_err(|error| error.source)?;
         let state = self.state();
         if let Some(daemon) = &mut self.daemon
             && daemon.send(&FromKeeper::State(state)).is_err()

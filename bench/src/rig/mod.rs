@@ -1,16 +1,23 @@
 //! What benchmarks are built from: homes with live sessions, keepers that are not there, daemons, the raw limit.
 
 pub(crate) mod daemon;
+pub(crate) mod fan;
 pub(crate) mod feed;
 pub(crate) mod load;
+pub(crate) mod peers;
 pub(crate) mod procfs;
 pub(crate) mod raw;
 pub(crate) mod stage;
+pub(crate) mod timed;
 pub(crate) mod wal;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ostler_domain::{Event, Time, session::State};
+use ostler_domain::{
+    Event, Time,
+    home::Home,
+    session::{State, WatchdogLimits},
+};
 use ostler_store::{Commit, SessionCommit, TapeMark, Urgency};
 
 /// The text of an event whose stored body has about 300 bytes.
@@ -62,4 +69,28 @@ pub(crate) fn commit(state: &mut State, events: impl IntoIterator<Item = Event>,
         snapshot: None,
     };
     Commit { urgency, node_events: Vec::new(), session: Some(session), request: None }
+}
+
+/// An engine as a daemon has it, on a home that nobody else uses.
+pub(crate) fn engine_options(home: &Home) -> ostler_engine::Options {
+    ostler_engine::Options {
+        network_presets: Default::default(),
+        state_dir: home.state().to_owned(),
+        daemon_json: home.daemon_json(),
+        own_dirs: Vec::new(),
+        home_dir: None,
+        watchdogs: WatchdogLimits::default(),
+        resumes_after_limit: true,
+        approval_limit: ostler_domain::limits::APPROVAL_WAITS,
+        notices: Default::default(),
+        export: None,
+        orphan_grace: None,
+        tape_bytes: None,
+        unconfined: true,
+        on_reboot: Default::default(),
+        idle_stop: ostler_domain::policy::IdleStop::Never,
+        prices_json: home.config().join("prices.json"),
+        fetch: None,
+        providers: ostler_engine::ProviderSettings::new(|| Ok(Default::default())),
+    }
 }

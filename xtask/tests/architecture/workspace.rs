@@ -14,7 +14,7 @@ use serde::Deserialize;
 pub(crate) static WORKSPACE: LazyLock<Workspace> = LazyLock::new(Workspace::look);
 
 /// Packages that are tools for working on the project, and no part of what it gives to others.
-pub(crate) const TOOLS: &[&str] = &["xtask", "bench"];
+pub(crate) const TOOLS: &[&str] = &["xtask", "bench", "recording"];
 
 pub(crate) struct Workspace {
     /// By their short names: `ostler-tape` is `tape`.

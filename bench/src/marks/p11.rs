@@ -1,0 +1,203 @@
+//! P11: questions to a long history: newest-50 lists, the events of a session, and words in all of it.
+
+use std::time::Instant;
+
+use ostler_client::query::{Page, SessionFilter};
+use ostler_domain::{
+    CampaignId, SessionId,
+    session::{Outcome as End, Status},
+};
+use ostler_store::{Options, Paths, Store, block_on};
+use ostler_testkit::Seed;
+use rusqlite::{Connection, OpenFlags, ToSql};
+
+use super::Bench;
+use crate::{
+    Outcome,
+    fill::words,
+    report::{Goal, Row, Sample, Section, Unit, percentile, say},
+    rig::timed::milliseconds,
+};
+
+/// Questions of each kind in a round.
+const TIMES: usize = 300;
+const ROWS: u32 = 50;
+
+/// A list of sessions, and the plain query for it.
+struct Question {
+    what: &'static str,
+    filter: SessionFilter,
+    /// Everything between the table and the cursor: `INDEXED BY … WHERE …`.
+    sql: &'static str,
+    value: String,
+}
+
+fn questions(campaign: CampaignId) -> Vec<Question> {
+    let none = SessionFilter::default;
+    vec![
+        Question { what: "of all", filter: none(), sql: "WHERE ?2 = ''", value: String::new() },
+        Question {
+            what: "of a campaign",
+            filter: SessionFilter { campaign: Some(campaign), ..none() },
+            sql: "INDEXED BY session_campaign WHERE campaign = ?2",
+            value: campaign.to_string(),
+        },
+        Question {
+            what: "of a provider",
+            filter: SessionFilter { provider: Some("codex".to_owned()), ..none() },
+            sql: "INDEXED BY session_provider WHERE provider = ?2",
+            value: "codex".to_owned(),
+        },
+        Question {
+            what: "that crashed",
+            filter: SessionFilter { outcomes: vec![End::Crashed], ..none() },
+            sql: "INDEXED BY session_outcome WHERE outcome = ?2",
+            value: "crashed".to_owned(),
+        },
+        Question {
+            what: "of a campaign that failed",
+            filter: SessionFilter { campaign: Some(campaign), statuses: vec![Status::Failed], ..none() },
+            sql: "INDEXED BY session_campaign WHERE campaign = ?2 AND status = 'FAILED'",
+            value: campaign.to_string(),
+        },
+    ]
+}
+
+pub(super) fn measure(bench: &Bench) -> Outcome<Section> {
+    let home = bench.large_home()?;
+    let store = Store::open(&Paths::below(home.state()), &Options { search: false })?.store;
+    let raw = Connection::open_with_flags(home.db(), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let count: i64 = raw.query_row("SELECT max(num) FROM session", [], |row| row.get(0))?;
+    let count = count.unsigned_abs();
+    let campaign = block_on(store.campaigns())?.first().ok_or("a history has campaigns")?.id;
+    let mut seed = Seed::of(1);
+    let mut rows = Vec::new();
+    for Question { what, filter, sql, value } in questions(campaign) {
+        let sql = format!(
+            "SELECT v.view FROM (SELECT num FROM session {sql} AND num < ?1 ORDER BY num DESC LIMIT {ROWS}) s JOIN session_view v ON v.num = s.num"
+        );
+        let compared = compare(bench, what, || {
+            let before = count / 10 + seed.below(count - count / 10);
+            let (ours, found) = time(|| {
+                Ok(block_on(store.list_sessions(&filter, Page::of(ROWS, Some(before))))?.rows.len())
+            })?;
+            let (plain, there) = time(|| texts(&raw, &sql, &[&before.cast_signed(), &value]))?;
+            same(what, found, there)?;
+            Ok((ours, plain))
+        })?;
+        rows.push(compared.row(format!("newest {ROWS} {what}, p99"), Goal::RatioAtMost(3.0)));
+    }
+    rows.push(ranges(bench, &store, &raw, count, &mut seed)?);
+    rows.extend(searches(bench, &store)?);
+    Ok(Section {
+        name: "P11",
+        rows,
+        notes: vec![format!(
+            "{count} sessions; {TIMES} questions of each kind in a round. Ours are typed rows from the store's own reader threads; raw is the text of the same rows from a connection of this thread."
+        )],
+    })
+}
+
+/// The events of a session from one of them on.
+fn ranges(bench: &Bench, store: &Store, raw: &Connection, count: u64, seed: &mut Seed) -> Outcome<Row> {
+    let what = "a session's events";
+    let sql = format!(
+        "SELECT body FROM log_event WHERE session = (SELECT num FROM session WHERE id = ?1) AND session_seq >= ?2 ORDER BY session_seq LIMIT {ROWS}"
+    );
+    let compared = compare(bench, what, || {
+        let num = (1 + seed.below(count)).cast_signed();
+        let id: String = raw.query_row("SELECT id FROM session WHERE num = ?1", [num], |row| row.get(0))?;
+        let session: SessionId = id.parse()?;
+        let from = 1 + seed.below(5);
+        let (ours, found) = time(|| Ok(block_on(store.session_events(session, from, ROWS))?.rows.len()))?;
+        let (plain, there) = time(|| texts(raw, &sql, &[&id, &from.cast_signed()]))?;
+        same(what, found, there)?;
+        Ok((ours, plain))
+    })?;
+    Ok(compared.row(format!("{what} from one of the first on, p99"), Goal::RatioAtMost(3.0)))
+}
+
+/// Words that are everywhere, that are in some texts, and that are in few.
+fn searches(bench: &Bench, store: &Store) -> Outcome<Vec<Row>> {
+    let terms = [("everywhere", 2, "database"), ("common", 90, "login"), ("rare", 50_000, "timeout")];
+    let mut rows = Vec::new();
+    for (how, rank, second) in terms {
+        let word = words::of_rank(rank);
+        let mut p99 = Vec::new();
+        for _ in 0..bench.rounds {
+            let mut took = Vec::new();
+            for n in 0..TIMES / 3 {
+                // One word, and two that must both be there, in turn.
+                let text = if n % 2 == 0 { word.clone() } else { format!("{word} {second}") };
+                took.push(time(|| Ok(block_on(store.search(&text, Page::of(ROWS, None)))?.rows.len()))?.0);
+            }
+            p99.push(percentile(&mut took, 99.0));
+        }
+        let sample = Sample::new(Unit::Milliseconds, p99);
+        say(&format!("  search, {how}: {}", sample.write()));
+        rows.push(Row::new(
+            format!("newest {ROWS} texts with a word that is {how}, and with that and another, p99"),
+            sample,
+            Goal::AtMost(5.0),
+        ));
+    }
+    Ok(rows)
+}
+
+/// Percentiles of the rounds, both sides.
+#[derive(Default)]
+struct Compared {
+    ours: Vec<f64>,
+    raw: Vec<f64>,
+}
+
+impl Compared {
+    fn row(self, what: String, goal: Goal) -> Row {
+        let sample = |values| Sample::new(Unit::Milliseconds, values);
+        Row::new(what, sample(self.ours), goal).beside(sample(self.raw))
+    }
+}
+
+fn compare(bench: &Bench, what: &str, mut both: impl FnMut() -> Outcome<(f64, f64)>) -> Outcome<Compared> {
+    let mut compared = Compared::default();
+    for round in 1..=bench.rounds {
+        let (mut ours, mut raw) = (Vec::new(), Vec::new());
+        for _ in 0..TIMES {
+            let (one, other) = both()?;
+            ours.push(one);
+            raw.push(other);
+        }
+        compared.ours.push(percentile(&mut ours, 99.0));
+        compared.raw.push(percentile(&mut raw, 99.0));
+        let p50 = [&mut ours, &mut raw].map(|values| percentile(values, 50.0));
+        say(&format!(
+            "  round {round}: {what}: p50 {:.2} / {:.2} ms, p99 {:.2} / {:.2} ms",
+            p50[0],
+            p50[1],
+            compared.ours[round - 1],
+            compared.raw[round - 1]
+        ));
+    }
+    Ok(compared)
+}
+
+fn time(ask: impl FnOnce() -> Outcome<usize>) -> Outcome<(f64, usize)> {
+    let began = Instant::now();
+    let found = ask()?;
+    Ok((milliseconds(began.elapsed()), found))
+}
+
+/// The texts that a plain query gives, counted.
+fn texts(raw: &Connection, sql: &str, params: &[&dyn ToSql]) -> Outcome<usize> {
+    let mut statement = raw.prepare_cached(sql)?;
+    let texts = statement.query_map(params, |row| row.get::<_, Option<String>>(0))?;
+    Ok(texts.collect::<Result<Vec<_>, _>>()?.len())
+}
+
+fn same(what: &str, ours: usize, raw: usize) -> Outcome<()> {
+    if ours == raw {
+        Ok(())
+    } else {
+        Err(format!("{what}: {ours} rows, and {raw} by the plain query").into())
+    }
+}
