@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod arrows;
+mod figures;
 mod pages;
 mod roots;
 mod workspace;

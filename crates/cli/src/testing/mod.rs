@@ -1,5 +1,7 @@
 //! Sessions for tests: one of each sort, at a fixed moment.
 
+mod pages;
+
 use ostler_client::{Campaign, Session};
 use ostler_domain::{
     ApprovalId, Budget, CampaignId, ConversationId, SessionId, Time, Usage,
