@@ -317,7 +317,12 @@ impl History {
         // A life that does more than this has several turns, each for a message of its own.
         let per_turn = 10 + self.seed.below(60);
         let is_large = self.made.sessions % LARGE_EVERY == LARGE_EVERY / 2;
+        let cut_short = matches!(outcome, Outcome::Crashed | Outcome::Lost | Outcome::Oom | Outcome::Killed);
         loop {
+            if cut_short && self.seed.chance(10) {
+                // It was told, and died before it showed that it had heard.
+                return;
+            }
             let asked = life.events.iter().rev().find_map(|(_, event)| match event {
                 Event::MessageAccepted(accepted) => Some(accepted.message.id),
                 _ => None,
@@ -331,8 +336,6 @@ impl History {
                 done += self.activity(life);
             }
             self.call(life, if outcome == Outcome::Budget { 30_000 } else { 0 });
-            let cut_short =
-                matches!(outcome, Outcome::Crashed | Outcome::Lost | Outcome::Oom | Outcome::Killed);
             if done >= activities && cut_short && self.seed.chance(70) {
                 return;
             }
