@@ -9,7 +9,11 @@ mod film;
 mod play;
 mod svg;
 
-use std::{env, fs, path::PathBuf, process::ExitCode};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 /// Whatever went wrong: it is shown and ends the program.
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -33,7 +37,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn record(program: &PathBuf, lines: &PathBuf, picture: &PathBuf) -> Outcome<()> {
+fn record(program: &Path, lines: &Path, picture: &Path) -> Outcome<()> {
     let lines = play::lines(&fs::read_to_string(lines)?)?;
     let taken = play::play(program, &lines)?;
     let frames = film::frames(&taken, COLUMNS, ROWS);

@@ -29,16 +29,16 @@ pub(crate) fn draw(frames: &[Frame], columns: u16, rows: u16) -> String {
         for (place, row) in frame.rows.iter().enumerate().filter(|(_, row)| !row.is_empty()) {
             let next = drawn.len();
             let number = *drawn.entry(row).or_insert_with(|| {
-                let _ = write!(defs, "<g id=\"r{next}\">{}</g>\n", text(row));
+                let _ = writeln!(defs, "<g id=\"r{next}\">{}</g>", text(row));
                 next
             });
             let y = u32::try_from(place).unwrap_or(0) * HEIGHT;
             let _ = write!(group, "<use href=\"#r{number}\" y=\"{y}\"/>");
         }
         let ends = began + frame.lasts.as_secs_f64();
-        let _ = write!(
+        let _ = writeln!(
             shown,
-            "<g visibility=\"hidden\">{}{group}</g>\n",
+            "<g visibility=\"hidden\">{}{group}</g>",
             visible(began / total, ends / total, total)
         );
         began = ends;
