@@ -2,7 +2,6 @@
 //! does not keep the others from running.
 
 mod examples;
-mod package;
 mod programs;
 mod steps;
 
