@@ -305,6 +305,7 @@ pub(crate) struct StatusForm {
     live_sessions: u64,
     detached_sessions: u64,
     halt: Option<HaltForm>,
+    drain: Option<DrainForm>,
     store: StoreForm,
     last_seq: u64,
     schema_version: u32,
@@ -333,6 +334,19 @@ impl HaltForm {
 }
 
 #[derive(Serialize)]
+pub(crate) struct DrainForm {
+    by: String,
+    why: String,
+    since: String,
+}
+
+impl DrainForm {
+    pub(crate) fn new(drain: &ostler_client::reply::DrainState) -> Self {
+        Self { by: drain.by.0.clone(), why: drain.why.clone(), since: rfc3339(drain.since) }
+    }
+}
+
+#[derive(Serialize)]
 struct StoreForm {
     database_bytes: u64,
     search_bytes: u64,
@@ -350,6 +364,7 @@ impl StatusForm {
             live_sessions: status.live_sessions,
             detached_sessions: status.detached_sessions,
             halt: status.halt.as_ref().map(HaltForm::new),
+            drain: status.drain.as_ref().map(DrainForm::new),
             store: StoreForm {
                 database_bytes: status.store.database_bytes,
                 search_bytes: status.store.search_bytes,

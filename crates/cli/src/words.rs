@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use jiff::{Timestamp, tz::TimeZone};
+use ostler_client::reply::DrainState;
 use ostler_domain::{Time, event::ContextMeasured};
 
 /// This moment.
@@ -70,6 +71,12 @@ pub(crate) fn context(context: &ContextMeasured) -> String {
         }
         _ => format!("{} tokens", count(context.used)),
     }
+}
+
+/// `nothing new starts: drained by ann (kernel update)`
+pub(crate) fn drained(drain: &DrainState) -> String {
+    let why = if drain.why.is_empty() { String::new() } else { format!(" ({})", drain.why) };
+    format!("nothing new starts: drained by {}{why}", drain.by.0)
 }
 
 /// A number in full: `1,204`.

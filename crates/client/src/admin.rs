@@ -3,7 +3,7 @@
 use ostler_wire::{
     from_proto,
     pb::{self, admin_service_client::AdminServiceClient as Service},
-    reply::{CheckNews, DaemonStopping, DiskUse, Halt, NodeStatus, Progress, UsageSums},
+    reply::{CheckNews, DaemonStopping, DiskUse, DrainState, Halt, NodeStatus, Progress, UsageSums},
     request::GetUsage,
     to_proto,
 };
@@ -37,6 +37,20 @@ impl Client {
         let request = pb::HaltRequest { request_id: request_id().to_string(), freeze, why: why.to_owned() };
         let answer = self.ask(async |channel| Service::new(channel).halt(request.clone()).await).await?;
         Ok(from_proto::halt(answer)?)
+    }
+
+    /// Lets nothing new start on this machine. What runs goes on; what is asked for waits.
+    pub async fn drain(&self, why: &str) -> Result<DrainState, Error> {
+        let request = pb::DrainRequest { request_id: request_id().to_string(), why: why.to_owned() };
+        let answer = self.ask(async |channel| Service::new(channel).drain(request.clone()).await).await?;
+        Ok(from_proto::drain(from_proto::required(answer.drain, "drain")?)?)
+    }
+
+    /// Lets start what waits. Says whether there was a drain.
+    pub async fn end_drain(&self) -> Result<bool, Error> {
+        let request = pb::EndDrainRequest { request_id: request_id().to_string() };
+        let answer = self.ask(async |channel| Service::new(channel).end_drain(request.clone()).await).await?;
+        Ok(answer.was_drained)
     }
 
     /// Ends a halt. Returns how many sessions go on.

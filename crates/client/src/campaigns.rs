@@ -47,6 +47,15 @@ impl Client {
         Ok(read(answer.campaign)?)
     }
 
+    /// Says which directory is a campaign's, after it was moved or replaced. No path means the one that it has.
+    pub async fn relink_campaign(&self, who: &str, path: Option<String>) -> Result<Campaign, Error> {
+        let request =
+            pb::RelinkCampaignRequest { request_id: request_id().to_string(), who: who.to_owned(), path };
+        let answer =
+            self.ask(async |channel| Service::new(channel).relink_campaign(request.clone()).await).await?;
+        Ok(read(answer.campaign)?)
+    }
+
     /// Forgets a campaign in which nothing runs. Its record and its directory stay.
     pub async fn remove_campaign(&self, who: &str) -> Result<Campaign, Error> {
         let request = pb::RemoveCampaignRequest { request_id: request_id().to_string(), who: who.to_owned() };

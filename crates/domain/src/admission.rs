@@ -70,6 +70,8 @@ impl Standing {
 /// How much there may be at once. What is not said is not limited.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Limits {
+    /// Nothing new starts: who said so, and why.
+    pub drained: Option<String>,
     pub sessions: Option<u32>,
     pub of_campaigns: BTreeMap<CampaignId, u32>,
     pub of_providers: BTreeMap<String, u32>,
@@ -123,6 +125,10 @@ pub struct Running {
 /// What a session waits for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum For {
+    /// The end of the drain.
+    Drain {
+        said: String,
+    },
     Disk {
         free: u64,
         least: u64,
@@ -220,6 +226,9 @@ impl Taken {
     }
 
     fn hindrance(&self, one: &Candidate, limits: &Limits, room: &Room) -> Option<For> {
+        if let Some(said) = limits.drained.clone() {
+            return Some(For::Drain { said });
+        }
         if let Some(free) = room.disk.filter(|free| *free < limits.free_disk) {
             return Some(For::Disk { free, least: limits.free_disk });
         }

@@ -8,7 +8,7 @@ use ostler_domain::{
     text::one_line,
 };
 use ostler_store::{
-    ApprovalRow, BackupProgress, CheckDepth, CheckReport, Halt, MessageRow, Reindexed, Stats,
+    ApprovalRow, BackupProgress, CheckDepth, CheckReport, Drain, Halt, MessageRow, Reindexed, Stats,
 };
 use tokio::sync::broadcast;
 
@@ -26,6 +26,7 @@ pub struct DaemonStatus {
     /// What holds sessions to their memory limit.
     pub memory_held_by: &'static str,
     pub halt: Option<Halt>,
+    pub drain: Option<Drain>,
     pub stats: Stats,
     pub schema_version: u32,
     /// Sessions that wait to start.
@@ -52,6 +53,7 @@ impl Engine {
             sessions_attached,
             memory_held_by: self.shared.cgroups.memory_held_by(),
             halt: self.halted(),
+            drain: self.drained(),
             stats: self.shared.store.stats().await?,
             schema_version: ostler_store::SCHEMA_VERSION,
             waiting: self.shared.line.waiting(),

@@ -75,6 +75,11 @@ impl Line {
         self.is_complete.load(Ordering::Acquire)
     }
 
+    /// Something else than a session has changed.
+    pub(crate) fn look(&self) {
+        self.changed.notify_one();
+    }
+
     /// A session is there.
     pub(crate) fn join(&self, who: Candidate, handle: Handle, standing: Standing) {
         let (is_starting, started, why) = (false, None, None);
@@ -188,7 +193,12 @@ impl Shared {
             campaigns.inspect_err(|error| tracing::warn!(%error, "campaigns' limits are not known"));
         let campaigns = campaigns.unwrap_or_default();
         let providers = self.options.providers.all().unwrap_or_default();
+        let drained = self.drain.borrow().as_ref().map(|drain| {
+            let why = if drain.why.is_empty() { String::new() } else { format!(": {}", drain.why) };
+            format!("drained by {}{why}", drain.by.0)
+        });
         let limits = Limits {
+            drained,
             sessions: said.sessions,
             of_campaigns: campaigns
                 .iter()

@@ -5,7 +5,7 @@ use std::{fs, io, os::unix::fs::MetadataExt, path::Path};
 use ostler_domain::{
     CampaignId, Event, Name, Policy, Reason, Refusal,
     campaign::{Campaign, Root, RootRefused, check_root},
-    event::{CampaignPolicyChanged, CampaignRemoved},
+    event::{CampaignPolicyChanged, CampaignRelinked, CampaignRemoved},
     hidden::Patterns,
     policy::grant::Grant,
     query::{Page, Scope, SessionFilter},
@@ -129,6 +129,48 @@ impl Engine {
         self.shared.store.commit(commit).await?;
         self.shared.accounts.changed(campaign.id);
         self.note(&change, "campaign.set", &campaign, settings.join(" "));
+        Ok(campaign)
+    }
+
+    /// Another directory is the campaign's: it was moved there, or lies where the old one did. Sessions that run go on
+    /// where they are; what is started from now on works there, with the policy that the campaign has.
+    pub async fn relink_campaign(
+        &self,
+        who: &str,
+        path: Option<&str>,
+        change: Change,
+    ) -> Result<Campaign, Refusal> {
+        let fingerprint = format!("relink_campaign {who} {}", path.unwrap_or_default());
+        if let Some(done) = change.done_before(&self.shared.store, &fingerprint).await? {
+            return self.campaign(&done).await;
+        }
+        let _naming = self.shared.naming.lock().await;
+        let mut campaign = self.campaign(who).await?;
+        let to = find_root(path.unwrap_or(&campaign.root.path))?;
+        if to == campaign.root {
+            return Ok(campaign);
+        }
+        let mut others = self.shared.store.campaigns().await?;
+        others.retain(|other| other.id != campaign.id);
+        if let Some(taken) = others.iter().find(|other| other.root.path == to.path) {
+            return Err(Refusal::new(
+                Reason::CampaignExists,
+                format!("{} is the campaign {}", to.path, taken.name),
+            )
+            .hint(format!("ostler campaign rm {}", taken.name), "forgets that one; its record stays"));
+        }
+        self.check_root(&to.path, &others)?;
+        let from = std::mem::replace(&mut campaign.root, to.clone());
+        let now = self.shared.clock.now().wall;
+        let relinked = CampaignRelinked { campaign: campaign.id, from, to, by: change.by.clone() };
+        let commit = Commit {
+            urgency: Urgency::Control,
+            node_events: vec![(now, Event::CampaignRelinked(relinked))],
+            session: None,
+            request: change.done(&fingerprint, campaign.id.to_string()),
+        };
+        self.shared.store.commit(commit).await?;
+        self.note(&change, "campaign.relink", &campaign, campaign.root.path.clone());
         Ok(campaign)
     }
 
@@ -306,7 +348,12 @@ pub(crate) fn check_unmoved(working_dir: &str) -> Result<(), String> {
 
 /// Refuses to start in another directory that now lies at the campaign's path.
 pub(crate) fn check_same(campaign: &Campaign) -> Result<(), Refusal> {
-    let now = find_root(&campaign.root.path)?;
+    let now = find_root(&campaign.root.path).map_err(|gone| {
+        Refusal::new(gone.reason, gone.message).hint(
+            format!("ostler campaign relink {} DIR", campaign.name),
+            "says where it is now, if it was moved",
+        )
+    })?;
     if (now.device, now.inode) == (campaign.root.device, campaign.root.inode) {
         return Ok(());
     }
@@ -316,8 +363,8 @@ pub(crate) fn check_same(campaign: &Campaign) -> Result<(), Refusal> {
     )
     .because("it was replaced since; what was allowed for the old one is not allowed for this one")
     .hint(
-        format!("ostler campaign rm {0} && ostler campaign add {1}", campaign.name, campaign.root.path),
-        "registers the new one",
+        format!("ostler campaign relink {}", campaign.name),
+        "says that this one is the campaign's now: what was allowed there is allowed here",
     ))
 }
 

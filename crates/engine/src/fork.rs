@@ -72,6 +72,7 @@ impl Engine {
             ends_with_turn: false,
             budget: old.budget().copied(),
             approval_us: self.shared.options.approval_us(),
+            working_dir: campaign.root.path.clone(),
             ..before.config.clone()
         };
         let created = created(&campaign, config, self.shared.sandbox(), place);

@@ -20,6 +20,7 @@ mod confine;
 mod create;
 mod deltas;
 mod disk_use;
+mod drain;
 mod environment;
 mod export;
 mod fault;
@@ -70,8 +71,8 @@ pub use models::Fetcher;
 pub use notices::{NoticeSettings, Post, Poster};
 pub use options::{Options, ProviderSettings};
 pub use ostler_store::{
-    ApprovalRow, ApprovalState, BackupProgress, CheckDepth, CheckReport, DirLock, Finding, Halt, MessageRow,
-    Reindexed, SearchHit, Stats,
+    ApprovalRow, ApprovalState, BackupProgress, CheckDepth, CheckReport, DirLock, Drain, Finding, Halt,
+    MessageRow, Reindexed, SearchHit, Stats,
 };
 pub use requests::{Raised, Sent};
 pub use watch::Watch;

@@ -221,7 +221,9 @@ async fn record(
     engine.shared.check_confinable().await?;
     let model = next.model.or_else(|| old.next_model().map(str::to_owned));
     let approval_us = engine.shared.options.approval_us();
-    let config = Config { model, budget: next.budget, approval_us, ..before.config.clone() };
+    // Where the campaign is now: it may have been moved since.
+    let working_dir = campaign.root.path.clone();
+    let config = Config { model, budget: next.budget, approval_us, working_dir, ..before.config.clone() };
     let created = created(&campaign, config, engine.shared.sandbox(), place);
     let preview = State::new(created.clone(), now).view();
     match engine.record_session(created, messages, Vec::new(), change, done(&preview)).await {

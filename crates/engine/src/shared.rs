@@ -16,7 +16,7 @@ use ostler_domain::{
     session::{Context, Sandbox},
 };
 use ostler_providers::{Provider, registry};
-use ostler_store::{Halt, LoadedSession, ReadError, Store};
+use ostler_store::{Drain, Halt, LoadedSession, ReadError, Store};
 use tokio::sync::{OnceCell, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -45,6 +45,8 @@ pub(crate) struct Shared {
     pub(crate) program: Program,
     pub(crate) options: Options,
     pub(crate) epoch: Epoch,
+    /// The drain in force.
+    pub(crate) drain: watch::Sender<Option<Drain>>,
     /// The halt in force.
     pub(crate) halt: watch::Sender<Option<Halt>>,
     pub(crate) sessions: Sessions,
@@ -89,7 +91,7 @@ impl Shared {
         clock: Clock,
         program: Program,
         options: Options,
-        halt: Option<Halt>,
+        (halt, drain): (Option<Halt>, Option<Drain>),
     ) -> Self {
         let shutdown = CancellationToken::new();
         let prices = options.prices_json.clone();
@@ -103,6 +105,7 @@ impl Shared {
             program,
             options,
             epoch: Epoch::new(epoch),
+            drain: watch::Sender::new(drain),
             halt: watch::Sender::new(halt),
             sessions: Sessions::default(),
             deltas: Deltas::new(),

@@ -51,8 +51,8 @@ impl Engine {
         }
         let store = opened.store;
         let (epoch, is_recorded) = begin_epoch(&store).await?;
-        let halt = store.halt().await?;
-        let shared = Arc::new(Shared::new(store, epoch, clock, program, options, halt));
+        let held = (store.halt().await?, store.drain().await?);
+        let shared = Arc::new(Shared::new(store, epoch, clock, program, options, held));
         crate::accounts::keep(&shared);
         crate::admission::keep(&shared);
         let engine = Engine { shared };

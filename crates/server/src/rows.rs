@@ -7,7 +7,7 @@ use ostler_domain::{
     space::{OfCampaign, OfSession, Part, Taken},
 };
 use ostler_engine::{
-    ApprovalRow, ApprovalState, BackupProgress, DiskRoom, DiskUse, Finding, Halt, MessageRow,
+    ApprovalRow, ApprovalState, BackupProgress, DiskRoom, DiskUse, Drain, Finding, Halt, MessageRow,
 };
 use ostler_wire::reply;
 
@@ -81,6 +81,10 @@ pub(crate) fn delivery(row: MessageRow) -> reply::Delivery {
         turn: row.turn,
         why: row.why,
     }
+}
+
+pub(crate) fn drain(drain: &Drain) -> reply::DrainState {
+    reply::DrainState { by: drain.by.clone(), why: drain.why.clone(), since: drain.since }
 }
 
 pub(crate) fn halt(halt: &Halt) -> reply::HaltState {

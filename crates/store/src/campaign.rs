@@ -44,6 +44,15 @@ pub(crate) fn set_policy(connection: &Connection, id: CampaignId, policy: &Polic
     Ok(())
 }
 
+pub(crate) fn relink(connection: &Connection, id: CampaignId, root: &Root) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "UPDATE campaign SET path = ?2, device = ?3, inode = ?4 WHERE id = ?1 AND removed IS NULL",
+        )?
+        .execute(params![id.to_string(), root.path, root.device.cast_signed(), root.inode.cast_signed()])?;
+    Ok(())
+}
+
 fn encoded(policy: &Policy) -> String {
     // A policy is plain structs with string keys: serializing it cannot fail.
     serde_json::to_string(policy).unwrap_or_default()

@@ -4,7 +4,7 @@
 use ostler_domain::{Event, Kind, Recorded};
 use rusqlite::Connection;
 
-use crate::{approval, campaign, conversation, halt, lost, message, usage};
+use crate::{approval, campaign, conversation, drain, halt, lost, message, usage};
 
 /// What a session's events take from its first one.
 pub(crate) struct Origin<'a> {
@@ -19,6 +19,9 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         Kind::CampaignAdded
         | Kind::CampaignRemoved
         | Kind::CampaignPolicyChanged
+        | Kind::CampaignRelinked
+        | Kind::Drained
+        | Kind::DrainEnded
         | Kind::ConversationOpened
         | Kind::Halted
         | Kind::HaltReleased
@@ -104,7 +107,12 @@ pub(crate) fn derive(
         (Event::CampaignPolicyChanged(changed), _) => {
             campaign::set_policy(connection, changed.campaign, &changed.policy)
         }
+        (Event::CampaignRelinked(relinked), _) => {
+            campaign::relink(connection, relinked.campaign, &relinked.to)
+        }
         (Event::ConversationOpened(opened), _) => conversation::open(connection, seq, at, opened),
+        (Event::Drained(drained), _) => drain::set(connection, at, drained),
+        (Event::DrainEnded(_), _) => drain::end(connection),
         (Event::Halted(halted), _) => halt::set(connection, at, halted),
         (Event::HaltReleased(_), _) => halt::release(connection),
         // The other source had told of the call.

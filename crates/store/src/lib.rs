@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod commit;
+mod drain;
 mod error;
 mod open;
 mod store;
@@ -54,6 +55,7 @@ pub use campaign::CampaignRow;
 pub use check::{CheckDepth, CheckReport, Finding};
 pub use commit::{Commit, Committed, OutboxRow, RequestReply, SessionCommit, TapeMark, Urgency};
 pub use conversation::ConversationRow;
+pub use drain::Drain;
 pub use error::{CommitError, Fault, FaultKind, LockError, OpenError, ReadError};
 pub use halt::Halt;
 pub use lock::DirLock;

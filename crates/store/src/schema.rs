@@ -16,8 +16,18 @@ const NODE: &str = include_str!("schema/node.sql");
 const DERIVED: &str = include_str!("schema/derived.sql");
 
 /// The tables that [`create_derived`] makes.
-pub(crate) const DERIVED_TABLES: &[&str] =
-    &["campaign", "conversation", "session", "session_view", "message", "approval", "usage", "lost", "halt"];
+pub(crate) const DERIVED_TABLES: &[&str] = &[
+    "campaign",
+    "conversation",
+    "session",
+    "session_view",
+    "message",
+    "approval",
+    "usage",
+    "lost",
+    "drain",
+    "halt",
+];
 
 /// Each brings a database from the version that is its place, counted from 1, to the next.
 const MIGRATIONS: &[fn(&Transaction<'_>) -> rusqlite::Result<()>] = &[];

@@ -208,6 +208,8 @@ pub struct NodeStatus {
     pub detached_sessions: u64,
     /// Set while all agents are halted.
     pub halt: Option<HaltState>,
+    /// Set while nothing new starts.
+    pub drain: Option<DrainState>,
     /// What is kept on disk.
     pub store: StoreSizes,
     /// The last place in the log.
@@ -295,6 +297,17 @@ impl DiskRoom {
     pub fn is_short(&self) -> bool {
         self.free < self.least
     }
+}
+
+/// A drain in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DrainState {
+    /// Who asked.
+    pub by: By,
+    /// Why; may be empty.
+    pub why: String,
+    /// Since when.
+    pub since: Time,
 }
 
 /// A halt in force.

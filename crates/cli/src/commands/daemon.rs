@@ -117,6 +117,10 @@ fn lines(status: &NodeStatus, now: ostler_domain::Time) -> Vec<Line> {
         ));
         lines.push(line.faint("   ostler halt --release"));
     }
+    if let Some(drain) = &status.drain {
+        let line = Line::toned(Tone::Warn, format!("! {}", words::drained(drain)));
+        lines.push(line.faint("   ostler node drain --end"));
+    }
     lines
 }
 
@@ -239,6 +243,7 @@ mod tests {
             waiting_sessions: 0,
             disk: None,
             machine_restart: None,
+            drain: None,
         }
     }
 

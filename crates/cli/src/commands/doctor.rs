@@ -131,6 +131,10 @@ fn daemon(version: &str, status: &NodeStatus) -> Vec<Finding> {
                 .fix("ostler halt --release"),
         );
     }
+    if let Some(drain) = &status.drain {
+        findings
+            .push(Finding::new(Verdict::Warn, "drain", words::drained(drain)).fix("ostler node drain --end"));
+    }
     findings
 }
 

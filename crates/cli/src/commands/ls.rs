@@ -134,6 +134,10 @@ impl List for Sessions<'_> {
                 let word = if halt.freeze { "frozen" } else { "halted" };
                 format!("{word} by {}: ostler halt --release", halt.by.0)
             }),
+            drained: status
+                .as_ref()
+                .and_then(|status| status.drain.as_ref())
+                .map(|drain| format!("{}: ostler node drain --end", words::drained(drain))),
             more: match (found.next_cursor, is_all) {
                 (Some(_), _) => Some("more: --limit 0".to_owned()),
                 (None, false) => older(found, status.as_ref(), self.is_filtered),

@@ -176,6 +176,7 @@ impl Command {
             | Command::Metrics(_)
             | Command::Search(_) => true,
             Command::Provider(args) => args.is_of_any_machine(),
+            Command::Node(args) => args.is_of_any_machine(),
             Command::Demo(_)
             | Command::Init(_)
             | Command::Doctor(_)
@@ -185,7 +186,6 @@ impl Command {
             | Command::Exec(_)
             | Command::Daemon(_)
             | Command::Service(_)
-            | Command::Node(_)
             | Command::Db(_)
             | Command::Du(_)
             | Command::Api(_)

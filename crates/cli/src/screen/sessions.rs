@@ -142,6 +142,8 @@ pub(crate) struct Beside {
     pub(crate) halted: Option<String>,
     /// Why nothing new starts.
     pub(crate) disk: Option<String>,
+    /// Who lets nothing new start.
+    pub(crate) drained: Option<String>,
     /// How to see what is not shown.
     pub(crate) more: Option<String>,
 }
@@ -178,6 +180,7 @@ pub(crate) fn summary(rows: &[&Session], beside: &Beside) -> Line {
     Line::joined([
         Line::toned(Tone::Bad, beside.halted.as_deref().unwrap_or_default()),
         Line::toned(Tone::Bad, beside.disk.as_deref().unwrap_or_default()),
+        Line::toned(Tone::Warn, beside.drained.as_deref().unwrap_or_default()),
         need_you,
         part(count(&|session| session.status == Status::Working), Tone::Good, "working"),
         part(
@@ -259,6 +262,7 @@ mod tests {
             today: Some(Today { paid: Dollars(7_670_000), tokens: 182_400, ..Today::default() }),
             halted: None,
             disk: None,
+            drained: None,
             more: Some("214 older: ls -a".to_owned()),
         };
         assert_snapshot!(testing::in_all_looks(|look| {
@@ -321,6 +325,7 @@ mod tests {
             today: Some(Today { paid: Dollars(7_670_000), tokens: 182_400, ..Today::default() }),
             halted: None,
             disk: None,
+            drained: None,
             more: Some("older ones: ostler ls -a".to_owned()),
         };
         let fleet = testing::fleet();

@@ -45,6 +45,15 @@ pub(super) fn tell(event: &Event) -> Told {
                 changed.by.0
             ),
         ),
+        Event::CampaignRelinked(relinked) => Told::new(
+            "relinked",
+            format!("campaign {} is at {} by {}", relinked.campaign.short(), relinked.to.path, relinked.by.0),
+        ),
+        Event::Drained(drained) => {
+            let why = if drained.why.is_empty() { String::new() } else { format!(": {}", drained.why) };
+            Told::new("drained", format!("nothing new starts, by {}{why}", drained.by.0)).tone(Tone::Warn)
+        }
+        Event::DrainEnded(ended) => Told::new("drained", format!("no longer, by {}", ended.by.0)),
         Event::ConversationOpened(opened) => {
             let origin = opened.forked_from.map(|from| format!(", a fork of {}", from.short()));
             Told::new("opened", format!("conversation {}{}", opened.name, origin.unwrap_or_default()))

@@ -178,6 +178,13 @@ impl CampaignService for Disk {
         Ok(Response::new(pb::SetCampaignResponse { campaign: None }))
     }
 
+    async fn relink_campaign(
+        &self,
+        _request: Request<pb::RelinkCampaignRequest>,
+    ) -> Result<Response<pb::RelinkCampaignResponse>, Status> {
+        Ok(Response::new(pb::RelinkCampaignResponse { campaign: None }))
+    }
+
     async fn remove_campaign(
         &self,
         _request: Request<pb::RemoveCampaignRequest>,

@@ -8,6 +8,7 @@ impl Wait {
     pub fn words(&self, campaign: &str) -> String {
         let place = format!("{} in line", ordinal(self.place));
         match &self.what {
+            For::Drain { said } => format!("waits: nothing starts here, {said} ({place})"),
             For::Disk { free, least } => format!(
                 "waits for disk space ({} free, {} stay free; {place}): ostler du",
                 bytes(*free),

@@ -137,6 +137,9 @@ events! {
     HaltReleased(HaltReleased) = 7, "HALT_RELEASED";
     CampaignPolicyChanged(Box<CampaignPolicyChanged>) = 8, "CAMPAIGN_POLICY_CHANGED";
     LostLeft(LostLeft) = 9, "LOST_LEFT";
+    CampaignRelinked(CampaignRelinked) = 10, "CAMPAIGN_RELINKED";
+    Drained(Drained) = 11, "DRAINED";
+    DrainEnded(DrainEnded) = 12, "DRAIN_ENDED";
 
     // A session's life.
     SessionCreated(Box<Created>) = 20, "SESSION_CREATED";

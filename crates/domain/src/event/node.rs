@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ConversationId, Name, SessionId, event::By, id::CampaignId, policy::Policy, time::BootId};
+use crate::{
+    ConversationId, Name, SessionId, campaign::Root, event::By, id::CampaignId, policy::Policy, time::BootId,
+};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DaemonStarted {
@@ -35,6 +37,15 @@ pub struct CampaignPolicyChanged {
     pub by: By,
 }
 
+/// A campaign's directory is elsewhere, or is another one: a person said that it is the campaign's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CampaignRelinked {
+    pub campaign: CampaignId,
+    pub from: Root,
+    pub to: Root,
+    pub by: By,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConversationOpened {
     pub id: ConversationId,
@@ -44,6 +55,19 @@ pub struct ConversationOpened {
     /// The conversation of which it began as a copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ConversationId>,
+}
+
+/// Nothing new starts on this machine; what runs goes on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Drained {
+    pub by: By,
+    #[serde(default)]
+    pub why: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DrainEnded {
+    pub by: By,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

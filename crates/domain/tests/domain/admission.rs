@@ -62,6 +62,11 @@ fn the_line_says_what_it_waits_for() {
         said(three(), &[], &disk, &full)[0],
         "waits for disk space (256.0 MiB free, 1.0 GiB stay free; 1st in line): ostler du"
     );
+    let drained = Limits { drained: Some("drained by ann: kernel update".to_owned()), ..Limits::default() };
+    assert_eq!(
+        said(three(), &[], &drained, &none)[0],
+        "waits: nothing starts here, drained by ann: kernel update (1st in line)"
+    );
     let starts = Limits { starts: Some(2), ..Limits::default() };
     assert_eq!(said(three(), &[], &starts, &none), ["waits to start (2 are starting; 1st in line)"]);
 }
@@ -137,6 +142,7 @@ fn any_limits() -> impl Strategy<Value = Limits> {
             starts,
             free_memory: memory * GIB,
             free_disk: disk * GIB,
+            drained: None,
         },
     )
 }

@@ -22,6 +22,7 @@ mod exec;
 mod exec_streams;
 mod fail_closed;
 mod faults;
+mod fleet;
 mod grants;
 mod hidden;
 mod io_errors;

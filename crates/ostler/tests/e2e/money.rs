@@ -17,7 +17,7 @@ use crate::model::{Model, call, home, used};
 /// 50, 7 and 10 tokens at 2, 0.2 and 10 dollars a million.
 const CALL: Dollars = Dollars(201);
 
-fn waits_for(file: &str) -> Value {
+pub(crate) fn waits_for(file: &str) -> Value {
     json!({"run": ["bash", "-c", format!("until [ -e {file} ]; do sleep 0.02; done")]})
 }
 

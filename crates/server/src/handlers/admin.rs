@@ -47,6 +47,7 @@ impl AdminService for Served {
             // One that waits to start has no keeper yet.
             detached_sessions: status.sessions.saturating_sub(status.sessions_attached + status.waiting),
             halt: status.halt.as_ref().map(rows::halt),
+            drain: status.drain.as_ref().map(rows::drain),
             store: StoreSizes {
                 database_bytes: status.stats.db_bytes + status.stats.wal_bytes,
                 search_bytes: status.stats.search_bytes,
@@ -84,6 +85,21 @@ impl AdminService for Served {
         let wanted = request.into_inner();
         let (halt, sessions) = self.engine.halt(wanted.freeze, &wanted.why, change).await.map_err(refused)?;
         Ok(Response::new(to_proto::halt(&Halt { state: rows::halt(&halt), sessions })))
+    }
+
+    async fn drain(&self, request: Request<pb::DrainRequest>) -> Result<Response<pb::DrainResponse>, Status> {
+        let change = change(&request, &request.get_ref().request_id)?;
+        let drain = self.engine.drain(&request.get_ref().why, change).await.map_err(refused)?;
+        Ok(Response::new(pb::DrainResponse { drain: Some(to_proto::drain(&rows::drain(&drain))) }))
+    }
+
+    async fn end_drain(
+        &self,
+        request: Request<pb::EndDrainRequest>,
+    ) -> Result<Response<pb::EndDrainResponse>, Status> {
+        let change = change(&request, &request.get_ref().request_id)?;
+        let was_drained = self.engine.end_drain(change).await.map_err(refused)?;
+        Ok(Response::new(pb::EndDrainResponse { was_drained }))
     }
 
     async fn release_halt(

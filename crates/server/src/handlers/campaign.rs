@@ -58,6 +58,16 @@ impl CampaignService for Served {
         Ok(Response::new(pb::SetCampaignResponse { campaign: Some(to_proto::campaign(&campaign)) }))
     }
 
+    async fn relink_campaign(
+        &self,
+        request: Request<pb::RelinkCampaignRequest>,
+    ) -> Result<Response<pb::RelinkCampaignResponse>, Status> {
+        let change = change(&request, &request.get_ref().request_id)?;
+        let pb::RelinkCampaignRequest { who, path, .. } = request.into_inner();
+        let campaign = self.engine.relink_campaign(&who, path.as_deref(), change).await.map_err(refused)?;
+        Ok(Response::new(pb::RelinkCampaignResponse { campaign: Some(to_proto::campaign(&campaign)) }))
+    }
+
     async fn remove_campaign(
         &self,
         request: Request<pb::RemoveCampaignRequest>,

@@ -143,6 +143,14 @@ CREATE TABLE lost(
     restarted INTEGER NOT NULL
 ) STRICT;
 
+-- One row while nothing new starts.
+CREATE TABLE drain(
+    only INTEGER PRIMARY KEY CHECK (only = 1),
+    drained_by TEXT NOT NULL,
+    why TEXT NOT NULL,
+    since INTEGER NOT NULL
+) STRICT;
+
 -- One row while all agents are halted.
 CREATE TABLE halt(
     only INTEGER PRIMARY KEY CHECK (only = 1),

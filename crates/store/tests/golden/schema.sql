@@ -39,6 +39,12 @@ CREATE TABLE conversation(
     name TEXT NOT NULL,
     opened INTEGER NOT NULL
 ) STRICT;
+CREATE TABLE drain(
+    only INTEGER PRIMARY KEY CHECK (only = 1),
+    drained_by TEXT NOT NULL,
+    why TEXT NOT NULL,
+    since INTEGER NOT NULL
+) STRICT;
 CREATE TABLE halt(
     only INTEGER PRIMARY KEY CHECK (only = 1),
     freeze INTEGER NOT NULL,

@@ -177,6 +177,14 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             policy: Policy { read: vec!["@rust".to_owned()], ..Policy::default() },
             by: by(),
         })),
+        Kind::CampaignRelinked => Event::CampaignRelinked(CampaignRelinked {
+            campaign: campaign_id(n),
+            from: Root { path: "/work/old".to_owned(), device: 1, inode: 2 },
+            to: Root { path: format!("/work/new-{n}"), device: 1, inode: 3 + n },
+            by: by(),
+        }),
+        Kind::Drained => Event::Drained(Drained { by: by(), why: format!("kernel update {n}") }),
+        Kind::DrainEnded => Event::DrainEnded(DrainEnded { by: by() }),
         Kind::ConversationOpened => Event::ConversationOpened(ConversationOpened {
             id: conversation_id(n),
             campaign: campaign_id(n % 3),

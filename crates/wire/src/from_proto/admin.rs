@@ -7,8 +7,8 @@ use crate::{
     enums::from,
     pb,
     reply::{
-        CampaignUse, CheckNews, DaemonStopping, DiskRoom, DiskUse, Finding, Halt, HaltState, NodeStatus,
-        PartUse, Progress, SessionUse, StoreSizes, UsageRow, UsageSums,
+        CampaignUse, CheckNews, DaemonStopping, DiskRoom, DiskUse, DrainState, Finding, Halt, HaltState,
+        NodeStatus, PartUse, Progress, SessionUse, StoreSizes, UsageRow, UsageSums,
     },
 };
 
@@ -23,6 +23,7 @@ pub fn node_status(status: pb::GetStatusResponse) -> Result<NodeStatus> {
         live_sessions: status.live_sessions,
         memory_held_by: status.memory_held_by,
         detached_sessions: status.detached_sessions,
+        drain: status.drain.map(drain).transpose().map_err(|e| e.within("drain"))?,
         halt: status.halt.map(halt_state).transpose().map_err(|e| e.within("halt"))?,
         store: store_sizes(required(status.store, "store")?),
         last_seq: status.last_seq,
@@ -73,6 +74,10 @@ fn session_use(of: &pb::SessionSpace) -> Result<SessionUse> {
 
 pub fn disk_room(disk: pb::DiskRoom) -> DiskRoom {
     DiskRoom { free: disk.free_bytes, total: disk.total_bytes, least: disk.least_bytes }
+}
+
+pub fn drain(drain: pb::DrainState) -> Result<DrainState> {
+    Ok(DrainState { by: By(drain.by), why: drain.why, since: required_time(drain.since, "since")? })
 }
 
 pub fn halt_state(halt: pb::HaltState) -> Result<HaltState> {

@@ -7,8 +7,8 @@ use crate::{
     enums::to,
     pb,
     reply::{
-        CampaignUse, CheckNews, DaemonStopping, DiskRoom, DiskUse, Finding, Halt, HaltState, NodeStatus,
-        Progress, SessionUse, StoreSizes, UsageRow, UsageSums,
+        CampaignUse, CheckNews, DaemonStopping, DiskRoom, DiskUse, DrainState, Finding, Halt, HaltState,
+        NodeStatus, Progress, SessionUse, StoreSizes, UsageRow, UsageSums,
     },
 };
 
@@ -24,6 +24,7 @@ pub fn node_status(status: &NodeStatus) -> pb::GetStatusResponse {
         memory_held_by: status.memory_held_by.clone(),
         detached_sessions: status.detached_sessions,
         halt: status.halt.as_ref().map(halt_state),
+        drain: status.drain.as_ref().map(drain),
         store: Some(store_sizes(status.store)),
         last_seq: status.last_seq,
         schema_version: status.schema_version,
@@ -72,6 +73,10 @@ fn session_use(of: &SessionUse) -> pb::SessionSpace {
 
 pub fn disk_room(disk: DiskRoom) -> pb::DiskRoom {
     pb::DiskRoom { free_bytes: disk.free, total_bytes: disk.total, least_bytes: disk.least }
+}
+
+pub fn drain(drain: &DrainState) -> pb::DrainState {
+    pb::DrainState { by: drain.by.0.clone(), why: drain.why.clone(), since: Some(time(drain.since)) }
 }
 
 pub fn halt_state(halt: &HaltState) -> pb::HaltState {

@@ -21,8 +21,9 @@ use ostler_domain::{
 };
 use ostler_wire::{
     reply::{
-        Answered, Approval, CampaignUse, Delivery, DiskRoom, DiskUse, Finding, Halt, HaltState, NodeStatus,
-        PartUse, Progress, Received, SessionUse, Severity, StoreSizes, UnknownEvent, UsageBy, UsageRow,
+        Answered, Approval, CampaignUse, Delivery, DiskRoom, DiskUse, DrainState, Finding, Halt, HaltState,
+        NodeStatus, PartUse, Progress, Received, SessionUse, Severity, StoreSizes, UnknownEvent, UsageBy,
+        UsageRow,
     },
     request::{AddCampaign, CreateSession, GetUsage, ListEvents, Place, ResumeSession, SendMessage},
 };
@@ -434,6 +435,11 @@ impl Dice {
             machine_restart: self.maybe(|dice| MachineRestart { at: dice.time(), lost: dice.number() }),
             detached_sessions: self.number(),
             halt: self.maybe(Self::halt_state),
+            drain: self.maybe(|dice| DrainState {
+                by: By(dice.text()),
+                why: dice.text(),
+                since: dice.time(),
+            }),
             store: StoreSizes { database_bytes, search_bytes, sessions },
             last_seq: self.number(),
             schema_version: self.small(),

@@ -1,5 +1,7 @@
 //! `ostler campaign`: directories that agents may work in.
 
+mod apply;
+
 use clap::{Args, Subcommand};
 use ostler_client::{AddCampaign, Campaign, Client};
 use ostler_domain::{
@@ -57,6 +59,16 @@ enum Verb {
         #[arg(value_name = "SETTING", required = true, allow_hyphen_values = true)]
         settings: Vec<String>,
     },
+    /// Say where a campaign's directory is now: it was moved there, or replaced where it was
+    Relink {
+        /// Name or id
+        #[arg(value_name = "CAMPAIGN")]
+        who: String,
+        /// The directory [default: the path that the campaign has]
+        path: Option<String>,
+    },
+    /// Make campaigns as a file declares them: adds those that are missing, changes what differs, shows it first
+    Apply(apply::ApplyArgs),
     /// Forget a campaign; its directory and its record stay
     #[command(aliases = ["delete", "remove"])]
     Rm {
@@ -130,6 +142,18 @@ pub(crate) async fn run(app: &App, args: CampaignArgs) -> Result<u8, Failure> {
                 } else {
                     "for sessions started from now on"
                 }));
+            }
+        }
+        Verb::Apply(args) => return apply::run(app, &client, args).await,
+        Verb::Relink { who, path } => {
+            let path = path.as_deref().map(absolute).transpose()?;
+            let campaign = client.relink_campaign(&app.campaign_operand(&who)?, path).await?;
+            if ui.is_json() {
+                ui.json(&CampaignForm::new(&campaign))?;
+            } else {
+                let path = words::path(&campaign.root.path, person_home().as_deref());
+                let line = Line::of("campaign ").strong(campaign.name.as_str());
+                ui.data(&line.plain(format!("  is at {path}; its policy is as it was")))?;
             }
         }
         Verb::Rm { who } => {

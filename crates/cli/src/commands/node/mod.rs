@@ -1,4 +1,6 @@
-//! `ostler node`: other machines, reached by SSH.
+//! `ostler node`: other machines, reached by SSH; and one that is to be taken down.
+
+mod drain;
 
 use clap::{Args, Subcommand};
 use ostler_client::{Client, Home, reply::NodeStatus};
@@ -47,6 +49,8 @@ enum Verb {
         /// Its name here
         name: String,
     },
+    /// Before a machine is taken down: nothing new starts, and what runs goes on (--node for another one)
+    Drain(drain::DrainArgs),
     /// Forget a name; nothing over there is changed
     #[command(aliases = ["delete", "remove"])]
     Rm {
@@ -55,9 +59,17 @@ enum Verb {
     },
 }
 
+impl NodeArgs {
+    /// Whether only a daemon is asked, wherever that is.
+    pub(crate) fn is_of_any_machine(&self) -> bool {
+        matches!(self.verb, Verb::Drain(_))
+    }
+}
+
 pub(crate) async fn run(app: &App, args: NodeArgs) -> Result<u8, Failure> {
     let home = app.home()?;
     match args.verb {
+        Verb::Drain(args) => drain::run(app, args).await,
         Verb::Add { name, address, program } => add(app, &home, &name, &address, program).await,
         Verb::Ls { list } => {
             listing::run(app, None, &list, &Nodes { home: &home, list: &list, batch: app.is_batch() }).await
