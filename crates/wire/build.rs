@@ -44,6 +44,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(out.join("files.rs"), file_list(&root)?)?;
 
     // Maps in key order: the same message is always the same bytes.
-    tonic_prost_build::configure().btree_map(".").out_dir(&out).compile_fds(descriptors)?;
+    tonic_prost_build::configure()
+        .btree_map(".")
+        .extern_path(".ostler.v1.WatchEventsResponse", "crate::watched::WatchEventsResponse")
+        .out_dir(&out)
+        .compile_fds(descriptors)?;
     Ok(())
 }

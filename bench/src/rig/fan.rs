@@ -179,7 +179,7 @@ pub(crate) async fn subscriber(home: &Home, seen: Arc<Seen>) -> Outcome<JoinHand
     messages.message().await?;
     Ok(tokio::spawn(async move {
         while let Ok(Some(batch)) = messages.message().await {
-            for event in batch.events {
+            for event in batch.read().unwrap_or_default() {
                 seen.one(i64::try_from(event.seq).unwrap_or(0));
             }
         }

@@ -118,7 +118,9 @@ impl Watch {
         let Link::Up(answers) = &mut self.link else { return Ok(()) };
         match answers.message().await.map_err(Failure::of) {
             Ok(Some(batch)) => {
-                let events: Result<Vec<_>, _> = batch.events.into_iter().map(from_proto::received).collect();
+                let seen = batch.seen;
+                let events = batch.read()?;
+                let events: Result<Vec<_>, _> = events.into_iter().map(from_proto::received).collect();
                 for received in events.map_err(|e| e.within("events"))? {
                     // The daemon has its own care; this makes a repetition impossible here as well.
                     if self.request.after.is_none_or(|after| received.seq() > after) {
@@ -126,7 +128,7 @@ impl Watch {
                         self.ready.push_back(received);
                     }
                 }
-                self.request.after = self.request.after.max(Some(batch.seen));
+                self.request.after = self.request.after.max(Some(seen));
             }
             // A daemon that ends in an orderly way ends its streams; the log itself has no end.
             Ok(None) | Err(Failure::Lost(_)) => {

@@ -6,10 +6,10 @@
 use std::{collections::HashMap, sync::Arc};
 
 use ostler_domain::{
-    Recorded, Refusal, SessionId,
+    Refusal, SessionId,
     query::{EventFilter, SessionFilter},
 };
-use ostler_store::Batch;
+use ostler_store::{Batch, Published};
 use tokio::sync::{broadcast, watch};
 
 use crate::Engine;
@@ -71,7 +71,7 @@ impl<'a> Fits<'a> {
 
 impl Watch {
     /// The next events that fit; never none. Ends with an error only when the log cannot be read.
-    pub async fn next(&mut self) -> Result<Vec<Arc<Recorded>>, Refusal> {
+    pub async fn next(&mut self) -> Result<Vec<Arc<Published>>, Refusal> {
         loop {
             let events = if self.on_tail { self.follow().await? } else { self.read().await? };
             if !events.is_empty() {
@@ -84,7 +84,7 @@ impl Watch {
         self.cursor
     }
 
-    async fn read(&mut self) -> Result<Vec<Arc<Recorded>>, Refusal> {
+    async fn read(&mut self) -> Result<Vec<Arc<Published>>, Refusal> {
         let end = *self.published.borrow_and_update();
         if self.cursor >= end {
             self.on_tail = true;
@@ -96,11 +96,11 @@ impl Watch {
             (None, Some(last)) => last.seq.max(end),
             (None, None) => end,
         };
-        Ok(listed.rows.into_iter().map(Arc::new).collect())
+        Ok(listed.rows.into_iter().map(|event| Arc::new(Published::new(event))).collect())
     }
 
     /// Those whose sessions fit as they are now: the record has everything of the batch.
-    async fn of_fitting_sessions(&self, events: Vec<Arc<Recorded>>) -> Result<Vec<Arc<Recorded>>, Refusal> {
+    async fn of_fitting_sessions(&self, events: Vec<Arc<Published>>) -> Result<Vec<Arc<Published>>, Refusal> {
         let Some(sessions) = &self.filter.sessions else { return Ok(events) };
         let mut fits = Fits::new(&self.engine, sessions);
         let mut fitting = Vec::new();
@@ -112,7 +112,7 @@ impl Watch {
         Ok(fitting)
     }
 
-    async fn follow(&mut self) -> Result<Vec<Arc<Recorded>>, Refusal> {
+    async fn follow(&mut self) -> Result<Vec<Arc<Published>>, Refusal> {
         match self.tail.recv().await {
             Ok(batch) => {
                 let first = batch.first().map_or(self.cursor, |event| event.seq);

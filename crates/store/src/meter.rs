@@ -7,9 +7,11 @@ use std::{
 };
 
 use ostler_domain::{
-    Event, Kind, Recorded, Usage,
+    Event, Kind, Usage,
     metrics::{Named, Spans},
 };
+
+use crate::published::Published;
 
 /// Where calls are counted that name no model.
 const UNNAMED: &str = "unknown";
@@ -50,7 +52,7 @@ impl Meter {
     }
 
     /// A transaction is durable that had these events, and commits that waited so long.
-    pub(crate) fn committed(&self, recorded: &[Arc<Recorded>], took: Duration, waited: &[Duration]) {
+    pub(crate) fn committed(&self, recorded: &[Arc<Published>], took: Duration, waited: &[Duration]) {
         let mut counts = self.lock();
         counts.transactions.add(took);
         waited.iter().for_each(|waited| counts.commits.add(*waited));

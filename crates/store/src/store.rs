@@ -3,7 +3,7 @@
 use std::{sync::Arc, thread::JoinHandle, time::Instant};
 
 use ostler_domain::{
-    NodeId, Recorded,
+    NodeId,
     limits::{READERS, TAIL_BATCHES, WRITER_QUEUE},
 };
 use rusqlite::Connection;
@@ -19,13 +19,14 @@ use crate::{
     node,
     open::{Options, Paths},
     pool::{Pool, block_on},
+    published::Published,
     search::{Indexer, SearchFile, SearchReader},
     session::Shown,
     writer::{Job, Queue, Writer},
 };
 
 /// Events that became durable together, in order.
-pub type Batch = Arc<[Arc<Recorded>]>;
+pub type Batch = Arc<[Arc<Published>]>;
 
 /// The record of one node.
 #[derive(Clone)]

@@ -19,7 +19,10 @@ pub use invalid::InvalidField;
 #[allow(clippy::all, clippy::pedantic, unreachable_pub, missing_docs)]
 pub mod pb {
     tonic::include_proto!("ostler.v1");
+    pub use crate::watched::WatchEventsResponse;
 }
+
+pub mod watched;
 
 /// The protocol as a `FileDescriptorSet`, for reflection and for generating clients in other languages.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

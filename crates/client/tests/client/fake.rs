@@ -23,7 +23,7 @@ use ostler_wire::{
         event_service_server::EventService, event_service_server::EventServiceServer,
     },
     reply::Received,
-    status, to_proto,
+    status, to_proto, watched,
 };
 use tokio::{
     net::UnixListener,
@@ -223,7 +223,7 @@ impl EventService for Disk {
                     .borrow_and_update()
                     .iter()
                     .filter(|event| event.seq() > seen)
-                    .map(to_proto::received)
+                    .map(|event| watched::sent(&to_proto::received(event)))
                     .collect();
                 seen += events.len() as u64;
                 let answer = pb::WatchEventsResponse { events, seen };

@@ -2,13 +2,17 @@
 
 use std::pin::Pin;
 
-use ostler_domain::limits::{PAGE_DEFAULT, PAGE_MOST};
+use bytes::Bytes;
+use ostler_domain::{
+    Recorded,
+    limits::{PAGE_DEFAULT, PAGE_MOST},
+};
 use ostler_wire::{
     from_proto,
     pb::{self, event_service_server::EventService},
     reply,
     request::Place,
-    to_proto,
+    to_proto, watched,
 };
 use tokio::sync::{broadcast, mpsc};
 use tokio_stream::{Stream, wrappers::ReceiverStream};
@@ -72,7 +76,7 @@ impl EventService for Served {
                     () = sender.closed() => return,
                 };
                 let message = batch.map_err(refused).map(|events| pb::WatchEventsResponse {
-                    events: events.iter().map(|event| to_proto::recorded(event)).collect(),
+                    events: events.iter().map(|event| event.sent_as(encoded)).collect(),
                     seen: watch.cursor(),
                 });
                 let is_last = message.is_err();
@@ -134,4 +138,8 @@ impl EventService for Served {
             next_cursor: to_proto::cursor(listed.next_cursor),
         }))
     }
+}
+
+fn encoded(event: &Recorded) -> Bytes {
+    watched::sent(&to_proto::recorded(event))
 }

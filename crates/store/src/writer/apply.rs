@@ -13,6 +13,7 @@ use crate::{
     error::{CommitError, Doing, Fault},
     log::{self, Appender},
     node,
+    published::Published,
     session::{self, Changing},
 };
 
@@ -163,7 +164,7 @@ impl Writer {
             };
             derive(&self.connection, &recorded, origin.as_ref())
                 .map_err(|error| refused(&recorded, error))?;
-            draft.recorded.push(Arc::new(recorded));
+            draft.recorded.push(Arc::new(Published::new(recorded)));
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use std::{
 };
 
 use ostler_domain::{
-    Recorded, SessionId,
+    SessionId,
     limits::{CHECKPOINT_PAGES, SHOWN_WITHIN},
 };
 use rusqlite::Connection;
@@ -26,6 +26,7 @@ use crate::{
     error::{CommitError, Doing, Fault},
     log,
     meter::Meter,
+    published::Published,
     session::{self, Shown},
     store::Batch,
 };
@@ -93,7 +94,7 @@ impl Counters {
 /// One transaction in the making.
 #[derive(Default)]
 struct Draft {
-    recorded: Vec<Arc<Recorded>>,
+    recorded: Vec<Arc<Published>>,
     /// Session rows to write once, at the end, however many commits change them.
     rows: HashMap<SessionId, PendingRow>,
 }
@@ -101,7 +102,7 @@ struct Draft {
 /// What a transaction came to: a result for each of its commits, and the events of those that succeeded.
 struct Written {
     results: Vec<Result<Range<u64>, CommitError>>,
-    recorded: Vec<Arc<Recorded>>,
+    recorded: Vec<Arc<Published>>,
     looks: Vec<Look>,
 }
 

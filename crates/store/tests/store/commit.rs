@@ -291,7 +291,7 @@ fn watchers_get_what_is_durable_in_order() {
         seen.extend(batch.iter().map(Arc::clone));
     }
     let log = whole_log(&store);
-    assert_eq!(seen.iter().map(|recorded| &**recorded).collect::<Vec<_>>(), log.iter().collect::<Vec<_>>());
+    assert_eq!(seen.iter().map(|recorded| &***recorded).collect::<Vec<_>>(), log.iter().collect::<Vec<_>>());
     assert_eq!(store.last_seq(), 3);
     assert!(tail.try_recv().is_err());
 }
