@@ -12,6 +12,7 @@
 mod attack_report;
 mod bench;
 mod cargo;
+mod dist;
 mod errors;
 mod fill;
 mod peers;
@@ -36,6 +37,12 @@ const VERBS: &[Verb] = &[
         options: "[--list] [--only STEP]…",
         about: "everything that must hold before a change is done; what CI runs",
         run: test::run,
+    },
+    Verb {
+        name: "dist",
+        options: "[--quick]",
+        about: "builds what is handed out, into target/dist: a static program, and a package for Debian and Ubuntu",
+        run: dist::run,
     },
     Verb {
         name: "torture",

@@ -2,6 +2,7 @@
 //! does not keep the others from running.
 
 mod examples;
+mod package;
 mod programs;
 mod steps;
 

@@ -1,4 +1,4 @@
-//! `ostler internal package`: writes what a package has beside the program, for whoever makes one. All of it is made from
+//! `ostler internal package`: writes what a package has beside the program, for `cargo xtask dist`. All of it is made from
 //! what the program itself knows, so that no package says anything else.
 
 use std::{

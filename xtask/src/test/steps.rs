@@ -68,6 +68,11 @@ pub(super) const STEPS: &[Step] = &[
         about: "what the example clients in other languages need is installed",
         run: super::examples::install,
     },
+    Step {
+        name: "package",
+        about: "the package is built, unpacked, and the demo runs from it",
+        run: super::package::holds,
+    },
     Step { name: "tests", about: "all other tests", run: tests },
 ];
 
