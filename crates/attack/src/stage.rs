@@ -314,7 +314,7 @@ impl Stage {
         let unlock = 0_i32.to_ne_bytes();
         sys::call(
             libc::SYS_ioctl,
-            &mut [Arg::Number(number), Arg::Number(libc::TIOCSPTLCK), Arg::In(&unlock)],
+            &mut [Arg::Number(number), Arg::Number(sys::request(libc::TIOCSPTLCK)), Arg::In(&unlock)],
         )?;
         let flags = (libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC) as u64;
         let theirs = sys::descriptor(

@@ -39,6 +39,11 @@ pub(crate) fn plain(number: c_long, args: &[u64]) -> io::Result<i64> {
     call(number, &mut args)
 }
 
+/// The number of a request to a device. C libraries differ in its type; the kernel looks at 32 bits.
+pub(crate) fn request(number: libc::Ioctl) -> u64 {
+    u64::from(number as u32)
+}
+
 /// A call that makes a descriptor.
 pub(crate) fn descriptor(number: c_long, args: &mut [Arg<'_>]) -> io::Result<OwnedFd> {
     let fd = call(number, args)?;

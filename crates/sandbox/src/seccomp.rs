@@ -159,10 +159,12 @@ fn forbidden(ptrace: bool, hosts_network: bool) -> Result<Rules, seccompiler::Ba
     forbid(rules_mut, libc::SYS_unshare, [has_bits(0, CLONE_NEWTIME as u64)])?;
 
     // Typing into a terminal, having modules loaded for one, and taking one away from its session. Plain TIOCSCTTY is what every terminal program does.
-    for request in [libc::TIOCSTI, TIOCLINUX, TIOCSETD] {
+    // C libraries differ in the type of a request; the kernel looks at 32 bits.
+    let [sti, sctty] = [libc::TIOCSTI, libc::TIOCSCTTY].map(|request| u64::from(request as u32));
+    for request in [sti, TIOCLINUX, TIOCSETD] {
         forbid(rules_mut, libc::SYS_ioctl, [is(1, Eq, request)])?;
     }
-    forbid(rules_mut, libc::SYS_ioctl, [is(1, Eq, libc::TIOCSCTTY), is(2, Ne, 0)])?;
+    forbid(rules_mut, libc::SYS_ioctl, [is(1, Eq, sctty), is(2, Ne, 0)])?;
 
     // What the agent owns may be root's on the disk: a set-id program of its making would be a way to root for any
     // user of the host. `openat2` has its mode in memory, but all that it can make is an empty file, and filling one

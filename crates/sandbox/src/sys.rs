@@ -109,8 +109,9 @@ pub(crate) fn loopback_up(any_socket: impl AsFd) -> io::Result<()> {
     }
     request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
     // SAFETY: this request reads one `ifreq`, whose name ends with a zero.
-    let result =
-        unsafe { libc::ioctl(any_socket.as_fd().as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
+    let result = unsafe {
+        libc::ioctl(any_socket.as_fd().as_raw_fd(), libc::SIOCSIFFLAGS as libc::Ioctl, &raw const request)
+    };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

@@ -199,7 +199,7 @@ pub(super) const ALL: &[Attempt] = &[
             ("nice", libc::RLIMIT_NICE),
         ];
         any(limits.map(|(name, limit)| {
-            let mut args = [Arg::Number(0), Arg::Number(u64::from(limit)), Arg::In(&more), Arg::Number(0)];
+            let mut args = [Arg::Number(0), Arg::Number(limit as u64), Arg::In(&more), Arg::Number(0)];
             way(name, said(call(libc::SYS_prlimit64, &mut args)))
         }))
     }),

@@ -73,18 +73,17 @@ pub(super) const ALL: &[Attempt] = &[
             let mut args = [Arg::Number(0), Arg::Number(policy as u64), Arg::In(&priority)];
             call(libc::SYS_sched_setscheduler, &mut args)
         };
-        let raise = |resource: u32| {
+        let raise = |resource: u64| {
             let limits: Vec<u8> = [40_u64, 40].iter().flat_map(|value| value.to_ne_bytes()).collect();
-            let mut args =
-                [Arg::Number(0), Arg::Number(u64::from(resource)), Arg::In(&limits), Arg::Number(0)];
+            let mut args = [Arg::Number(0), Arg::Number(resource), Arg::In(&limits), Arg::Number(0)];
             call(libc::SYS_prlimit64, &mut args)
         };
         any([
             way("fifo", said(schedule(libc::SCHED_FIFO))),
             way("round robin", said(schedule(libc::SCHED_RR))),
             way("nice", said(plain(libc::SYS_setpriority, &[libc::PRIO_PROCESS as u64, 0, -20_i64 as u64]))),
-            way("its limit", said(raise(libc::RLIMIT_RTPRIO))),
-            way("nice's limit", said(raise(libc::RLIMIT_NICE))),
+            way("its limit", said(raise(libc::RLIMIT_RTPRIO as u64))),
+            way("nice's limit", said(raise(libc::RLIMIT_NICE as u64))),
         ])
     }),
     usual("resources/watchers", "use up the user's inotify instances", |_| {

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use super::{answer, any, refused, said, way};
 use crate::attempt::{Attempt, Said, Setting, within};
-use crate::sys::{Arg, call, plain};
+use crate::sys::{Arg, call, plain, request};
 
 const TERMINAL: u64 = 2;
 const TIOCLINUX: u64 = 0x541C;
@@ -28,19 +28,24 @@ fn type_a_letter(request: u64) -> std::io::Result<i64> {
 }
 
 pub(super) const ALL: &[Attempt] = &[
-    on_terminal("terminals/type", "type into the host's terminal", |_| said(type_a_letter(libc::TIOCSTI))),
+    on_terminal("terminals/type", "type into the host's terminal", |_| {
+        said(type_a_letter(request(libc::TIOCSTI)))
+    }),
     on_terminal("terminals/type-high-bits", "type, with bits set that the kernel ignores", |_| {
-        said(type_a_letter(libc::TIOCSTI | 1 << 32))
+        said(type_a_letter(request(libc::TIOCSTI) | 1 << 32))
     }),
     on_terminal("terminals/type-as-owner", "take the terminal, then type", |_| {
         let _ = plain(libc::SYS_setsid, &[]);
-        let _ = plain(libc::SYS_ioctl, &[TERMINAL, libc::TIOCSCTTY, 0]);
-        said(type_a_letter(libc::TIOCSTI))
+        let _ = plain(libc::SYS_ioctl, &[TERMINAL, request(libc::TIOCSCTTY), 0]);
+        said(type_a_letter(request(libc::TIOCSTI)))
     }),
     on_terminal("terminals/steal", "take the terminal away from its session", |_| {
         any([
-            way("1", answer(plain(libc::SYS_ioctl, &[TERMINAL, libc::TIOCSCTTY, 1]))),
-            way("high bits", answer(plain(libc::SYS_ioctl, &[TERMINAL, libc::TIOCSCTTY | 1 << 32, 1]))),
+            way("1", answer(plain(libc::SYS_ioctl, &[TERMINAL, request(libc::TIOCSCTTY), 1]))),
+            way(
+                "high bits",
+                answer(plain(libc::SYS_ioctl, &[TERMINAL, request(libc::TIOCSCTTY) | 1 << 32, 1])),
+            ),
         ])
     }),
     on_terminal("terminals/paste", "paste from the console's selection", |_| {
@@ -88,7 +93,10 @@ pub(super) const ALL: &[Attempt] = &[
             let ours =
                 OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOCTTY).open("/dev/ptmx")?;
             let number = ours.as_raw_fd() as u64;
-            call(libc::SYS_ioctl, &mut [Arg::Number(number), Arg::Number(libc::TIOCSTI), Arg::In(b"x")])?;
+            call(
+                libc::SYS_ioctl,
+                &mut [Arg::Number(number), Arg::Number(request(libc::TIOCSTI)), Arg::In(b"x")],
+            )?;
             Ok(ours)
         };
         said(open())
