@@ -80,7 +80,7 @@ pub(crate) fn build(care: Care) -> Result<Dist, Failure> {
         // Symbols are most of a program that was built quickly.
         let _ = Command::new("strip").arg(&program).status();
     }
-    let package = deb::make(&program, &dir)?;
+    let package = deb::make(&program, &dir, care)?;
     Ok(Dist { program, package })
 }
 

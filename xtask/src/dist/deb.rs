@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use super::source;
+use super::{Care, source};
 use crate::{Failure, program::succeed};
 
 /// Pages at the top that go with it.
@@ -45,13 +45,16 @@ pub(super) fn version() -> String {
 }
 
 /// Makes the package of a program into a directory.
-pub(super) fn make(program: &Path, dir: &Path) -> Result<PathBuf, Failure> {
+pub(super) fn make(program: &Path, dir: &Path, care: Care) -> Result<PathBuf, Failure> {
     let tree = dir.join("root");
     let _ = fs::remove_dir_all(&tree);
     fill(program, &tree)?;
     let architecture = architecture()?;
     let package = dir.join(format!("ostler_{}_{architecture}.deb", version()));
     let mut build = Command::new("dpkg-deb");
+    // Named, since what dpkg-deb takes by itself differs, and not every Debian reads zstd. Packing well takes most of a
+    // minute.
+    build.args(if care == Care::Release { ["-Zxz", "-z6"] } else { ["-Zgzip", "-z1"] });
     build.args(["--root-owner-group", "--build"]).arg(&tree).arg(&package);
     build.stdout(std::process::Stdio::null());
     if let Some(moment) = moment_of_commit() {
