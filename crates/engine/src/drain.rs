@@ -22,6 +22,10 @@ impl Engine {
         {
             return Ok(drain);
         }
+        // Who says it again without a reason does not take the first one's away.
+        if let Some(drain) = self.drained().filter(|_| why.is_empty()) {
+            return Ok(drain);
+        }
         let now = self.shared.clock.now().wall;
         let (by, why) = (change.by.clone(), why.to_owned());
         let event = Event::Drained(Drained { by: by.clone(), why: why.clone() });

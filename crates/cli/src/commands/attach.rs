@@ -54,7 +54,8 @@ pub(crate) async fn run(app: &App, args: AttachArgs) -> Result<u8, Failure> {
     let mut seconds = interval(Duration::from_secs(1));
     seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        typed.ask(&app.ui, attached.label(), attached.questions.keys());
+        // No key answers by itself here: the line is for messages, and these begin with any letter.
+        typed.ask(&app.ui, attached.label(), "");
         tokio::select! {
             item = watch.next() => match item {
                 Some(item) => attached.watched(item?),
@@ -145,6 +146,9 @@ impl Attached<'_> {
 
     /// What is seen where nothing is typed: what the agent does now.
     fn hint(&self) -> Line {
+        if !self.questions.is_empty() {
+            return Line::new().faint("one of these and Enter, or a message; Ctrl-C leaves");
+        }
         let idle = || Line::new().faint("a message, Enter sends it; Ctrl-C leaves");
         self.teller.running(words::now()).unwrap_or_else(idle)
     }

@@ -8,7 +8,7 @@ use ostler_domain::{Reason, Refusal};
 use serde::Serialize;
 use tokio::time::{Instant, sleep};
 
-use super::daemon_logs;
+use super::{config, daemon_logs};
 use crate::{
     app::App,
     exit_code,
@@ -172,6 +172,8 @@ pub(crate) fn is_gone(pid: u32) -> bool {
 }
 
 async fn restart(app: &App) -> Result<(), Failure> {
+    // One that would not start does not take the place of one that runs.
+    config::check(app)?;
     match app.running_client().await {
         Ok(client) => {
             let stopping = client.stop_daemon(false).await?;

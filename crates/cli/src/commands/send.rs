@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use ostler_client::{Client, SendMessage, Session, Watch, Watched, query::EventFilter, reply::Sent};
+use ostler_client::{
+    AnswerApproval, Approval, Client, SendMessage, Session, Watch, Watched, query::EventFilter, reply::Sent,
+};
 use ostler_domain::{
     Event, Kind, Mode, Reason, Receipt, Refusal, SessionId,
-    event::StopReason,
+    event::{AskKind, StopReason},
     session::{Attention, Restart},
 };
 use serde::Serialize;
@@ -16,6 +18,7 @@ use crate::{
     app::App,
     exit_code,
     failure::{Failure, of_outcome},
+    form::ApprovalForm,
     input,
     output::{Line, Tone, Ui},
     parse,
@@ -79,6 +82,16 @@ pub(crate) async fn run(app: &App, args: SendArgs) -> Result<u8, Failure> {
     let before = client.session(&who).await?;
     // Watched before it is sent, so that no receipt is missed; the session may be one that does not exist yet.
     let mut watch = client.watch(EventFilter { kinds: kinds(), ..EventFilter::default() }, None).await?;
+    if let Some(question) = question(&client, &before).await? {
+        return answer_question(
+            app,
+            &client,
+            &question,
+            &text,
+            args.wait.then_some((&mut watch, args.timeout)),
+        )
+        .await;
+    }
     let mode = if args.steer || args.mode == When::Steer { Mode::Steer } else { Mode::Followup };
     let sent = client.send_message(SendMessage { who, text, mode }).await?;
     app.touched(&sent.session.id);
@@ -132,6 +145,76 @@ pub(crate) async fn run(app: &App, args: SendArgs) -> Result<u8, Failure> {
     }
     receipt(app, &sent, &course, None)?;
     Ok(exit_code::OK)
+}
+
+/// The question that an agent waits with, if it is the only thing that it asks.
+async fn question(client: &Client, session: &Session) -> Result<Option<Approval>, Failure> {
+    let [one] = session.approvals_open.as_slice() else { return Ok(None) };
+    let approval = client.approval(&one.to_string()).await?;
+    Ok((approval.kind == AskKind::Question).then_some(approval))
+}
+
+/// What is said to somebody who asks is the answer. With a watch, waits for what comes of it.
+async fn answer_question(
+    app: &App,
+    client: &Client,
+    question: &Approval,
+    text: &str,
+    wait: Option<(&mut Watch, Option<Duration>)>,
+) -> Result<u8, Failure> {
+    let request = AnswerApproval {
+        approval: question.id.to_string(),
+        allow: true,
+        always: false,
+        message: text.to_owned(),
+    };
+    let given = client.answer_approval(request).await?;
+    app.touched(&question.session);
+    let ui = &app.ui;
+    let line = Line::toned(Tone::Good, "answered").plain(format!("  {}", question.asks));
+    let line = line.faint(format!("   session {}", question.session.short()));
+    let Some((watch, timeout)) = wait else {
+        if ui.is_json() {
+            ui.json(&ApprovalForm::new(&given.approval))?
+        } else {
+            ui.data(&line)?
+        }
+        return Ok(exit_code::OK);
+    };
+    ui.remark(&line);
+    let until = timeout.map(|limit| Instant::now() + limit);
+    if !turn_ends(watch, question.session, until).await? {
+        return Err(Refusal::new(Reason::TimedOut, "its turn has not ended in this time").into());
+    }
+    let session = client.session(&question.session.to_string()).await?;
+    if ui.is_json() {
+        ui.json(&ApprovalForm::new(&given.approval))?;
+    } else {
+        ui.text(&format!("{}\n", session.last_completion.as_deref().unwrap_or_default()))?;
+    }
+    Ok(exit_code::OK)
+}
+
+/// Waits for the end of a session's turn, or of the session; false when the time is up before.
+async fn turn_ends(watch: &mut Watch, session: SessionId, until: Option<Instant>) -> Result<bool, Failure> {
+    loop {
+        let next = match until {
+            Some(until) => match timeout_at(until, watch.next()).await {
+                Ok(next) => next,
+                Err(_) => return Ok(false),
+            },
+            None => watch.next().await,
+        };
+        match next {
+            Some(Ok(Watched::Event(event))) if event.session == Some(session) => match event.event {
+                Event::TurnEnded(_) | Event::SessionStopped(_) | Event::SessionFailed(_) => return Ok(true),
+                _ => {}
+            },
+            Some(Ok(_)) => {}
+            Some(Err(error)) => return Err(error.into()),
+            None => return Err(Refusal::new(Reason::DaemonUnreachable, "the daemon is gone").into()),
+        }
+    }
 }
 
 fn kinds() -> Vec<Kind> {

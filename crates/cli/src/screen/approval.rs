@@ -69,7 +69,7 @@ pub(crate) fn also_waiting(questions: &[&Asked]) -> Vec<Line> {
             .strong(agent.as_str())
             .plain(format!(" asks \"{}\"", one_line(&question.input, QUESTION)))
             .faint(" (answer: ")
-            .with(Tone::Accent, format!("ostler allow {} -m \"…\"", question.id.short()))
+            .with(Tone::Accent, format!("ostler send {} \"…\"", question.session.short()))
             .faint(")")
     };
     questions.iter().map(line).collect()

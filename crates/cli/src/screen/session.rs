@@ -4,6 +4,7 @@ use ostler_client::{Approval, Session};
 use ostler_domain::{
     Time,
     budget::Amount,
+    event::AskKind,
     price::Dollars,
     session::{Attention, Obituary, Outcome, Restart, Status},
     text::one_line,
@@ -197,9 +198,14 @@ fn next(session: &Session, around: &Around<'_>) -> Vec<(String, &'static str)> {
     let id = session.id.short();
     let mut steps = Vec::new();
     if let Some(approval) = around.approvals.first() {
-        let approval = approval.id.short();
-        steps.push((format!("ostler allow {approval}"), "lets the agent"));
-        steps.push((format!("ostler deny {approval} -m \"…\""), "does not, and says why"));
+        let short = approval.id.short();
+        if approval.kind == AskKind::Question {
+            steps.push((format!("ostler send {id} \"…\""), "answers it"));
+            steps.push((format!("ostler deny {short}"), "gives no answer"));
+        } else {
+            steps.push((format!("ostler allow {short}"), "lets the agent"));
+            steps.push((format!("ostler deny {short} -m \"…\""), "does not, and says why"));
+        }
     }
     match (session.status, session.attention) {
         (Status::Failed, _) => {

@@ -271,3 +271,28 @@ async fn whoever_runs_and_whoever_attaches_answers_inline() {
     let _ = other.child.wait();
     assert!(person.child.wait().unwrap().success(), "{}", person.shown);
 }
+
+#[tokio::test]
+async fn what_is_said_to_somebody_who_asks_is_the_answer() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let question = json!({"ask": {"tool": "question", "input": "red or blue?"}});
+    let session = begin(&client, Approve::Policy, vec![question.clone(), question]).await;
+    let who = session.to_string();
+    let waits = |view: &View| view.attention == Some(Attention::WaitingInput);
+    let view = home.reaches(&who, "the question", waits).await;
+    let empty = home.run(&["allow", &view.approvals_open[0].to_string()]);
+    let said = String::from_utf8_lossy(&empty.stderr).into_owned();
+    assert!(empty.status.code() == Some(2) && said.contains("wants an answer in words"), "{said}");
+    let shown = home.run(&["show", &who]);
+    assert!(String::from_utf8_lossy(&shown.stdout).contains("ostler send "), "{shown:?}");
+    let answered = home.run(&["send", &who, "blue"]);
+    assert!(String::from_utf8_lossy(&answered.stdout).contains("answered"), "{answered:?}");
+    let first = view.approvals_open[0];
+    let is_next = |view: &View| view.approvals_open.first().is_some_and(|open| *open != first);
+    home.reaches(&who, "the next question", is_next).await;
+    let waited = home.run(&["send", &who, "red", "--wait"]);
+    assert!(waited.status.success() && !waited.stdout.is_empty(), "{waited:?}");
+    let given = client.approval(&first.to_string()).await.unwrap().answer.unwrap();
+    assert_eq!(given.message, "blue");
+}

@@ -100,3 +100,14 @@ fn a_draft_undoes_nothing_that_was_set_since() {
     assert!(text.contains("idle_stop = \"7m\"") && !text.contains("nonsense"), "{text}");
     assert!(draft.with_extension("draft.old").exists(), "and what was written is not thrown away");
 }
+
+#[tokio::test]
+async fn a_daemon_that_would_not_start_does_not_take_the_place_of_one_that_runs() {
+    let home = TestHome::started(OSTLER).await;
+    let pid = home.client().await.status().await.unwrap().pid;
+    std::fs::write(home.home.config_toml(), "broken = [").unwrap();
+    let refused = home.run(&["daemon", "restart"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && said.contains("ostler config edit"), "{said}");
+    assert_eq!(home.client().await.status().await.unwrap().pid, pid, "it is still there");
+}

@@ -133,6 +133,8 @@ async fn on_a_drained_machine_nothing_new_starts_and_what_runs_goes_on() {
     assert_eq!(view.status, Status::Created);
     let listed = home.run(&["ls"]);
     assert!(String::from_utf8_lossy(&listed.stderr).contains("ostler node drain --end"), "{listed:?}");
+    // What waits for it is told to it before anybody says that all is quiet.
+    assert!(home.run(&["send", &works, &scenario::of(vec![])]).status.success());
     fs::write(home.campaign_dir().join("go"), "").unwrap();
     let waited = home.run(&["node", "drain", "--wait", "--json"]);
     let said: serde_json::Value = serde_json::from_slice(&waited.stdout).unwrap();

@@ -29,15 +29,19 @@ fn session(home: &TestHome, name: &str) -> Value {
 }
 
 #[test]
-fn who_attaches_answers_by_one_key_types_a_line_and_leaves() {
+fn who_attaches_answers_by_a_letter_types_a_line_and_leaves() {
     let home = shop();
     asking(&home, "api");
     let mut on = OnTerminal::start(&home, &["attach", "api"]);
     on.until_shown("[a] once");
     wait::until("keys to come one by one", wait::PATIENCE, || on.is_raw());
-    // What was on its way when the question appeared is no answer.
-    std::thread::sleep(std::time::Duration::from_millis(700));
-    on.type_in("a");
+    on.until_shown("one of these and Enter");
+    // A message is one, whatever letter it begins with.
+    on.type_in("A word first\r");
+    on.until_shown("> A word first");
+    let asked = session(&home, "api")["approvals"].as_array().unwrap().len();
+    assert_eq!(asked, 1, "nothing was allowed by it");
+    on.type_in("a\r");
     on.until_shown("allowed by");
     on.until_shown("went on");
     on.type_in("hello thx\u{7f}ere\r");
@@ -55,8 +59,7 @@ fn a_reason_is_typed_whole_whatever_letters_it_begins_with() {
     asking(&home, "api");
     let mut on = OnTerminal::start(&home, &["attach", "api"]);
     on.until_shown("[m] deny and say why");
-    std::thread::sleep(std::time::Duration::from_millis(700));
-    on.type_in("m");
+    on.type_in("m\r");
     on.until_shown("why not? >");
     on.type_in("add a branch\r");
     on.until_shown("run was denied. add a branch");

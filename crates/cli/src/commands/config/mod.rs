@@ -125,6 +125,13 @@ pub(crate) fn current(app: &App) -> Result<Config, Failure> {
     Ok(toml_edit::de::from_str(&text).unwrap_or_default())
 }
 
+/// Whether the daemon would start with the file as it is.
+pub(crate) fn check(app: &App) -> Result<(), Failure> {
+    let path = app.home()?.config_toml();
+    let Err(refusal) = file::check(&file::text(&path)?) else { return Ok(()) };
+    Err(file::unusable(&path, refusal.why.as_deref().unwrap_or_default()).into())
+}
+
 /// Takes a section back.
 pub(crate) fn unset(app: &App, section: &str) -> Result<(), Failure> {
     set_section(app, section, std::iter::empty())

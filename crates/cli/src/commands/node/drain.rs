@@ -6,9 +6,8 @@ use clap::Args;
 use ostler_client::{Client, Session, query::EventFilter};
 use ostler_domain::{
     Reason, Refusal,
-    limits::PAGE_MOST,
-    query::{Page, Scope, SessionFilter},
-    session::Status,
+    query::{Scope, SessionFilter},
+    session::{Attention, Status},
 };
 use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
@@ -18,6 +17,7 @@ use crate::{
     exit_code,
     failure::Failure,
     form::DrainForm,
+    listing::Found,
     output::{Line, Tone},
     parse, words,
 };
@@ -82,14 +82,19 @@ pub(super) async fn run(app: &App, args: DrainArgs) -> Result<u8, Failure> {
     Ok(exit_code::OK)
 }
 
-/// Sessions that are in the middle of something.
+/// Sessions that are in the middle of something, or are about to be: what waits for them is told to them next.
 async fn at_work(client: &Client) -> Result<Vec<Session>, Failure> {
-    let filter = SessionFilter {
-        scope: Scope::NotEnded,
-        statuses: vec![Status::Starting, Status::Working, Status::Stopping],
-        ..SessionFilter::default()
-    };
-    Ok(client.sessions(&filter, Page::of(PAGE_MOST, None)).await?.rows)
+    let filter = SessionFilter { scope: Scope::NotEnded, ..SessionFilter::default() };
+    let unended = Found::paged(None, None, async |page| client.sessions(&filter, page).await).await?.rows;
+    Ok(unended.into_iter().filter(is_at_work).collect())
+}
+
+fn is_at_work(session: &Session) -> bool {
+    match session.status {
+        Status::Starting | Status::Working | Status::Stopping => true,
+        Status::Running => session.attention == Some(Attention::Idle) && session.messages_waiting > 0,
+        Status::Created | Status::Stopped | Status::Failed => false,
+    }
 }
 
 async fn until_quiet(
@@ -124,4 +129,21 @@ async fn until_quiet(
         }
     }
     Ok(working)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn who_is_about_to_be_told_something_works() {
+        let at_work = |session: &Session| is_at_work(session);
+        let fleet = testing::fleet();
+        let names: Vec<_> =
+            fleet.iter().filter(|session| at_work(session)).map(|session| session.name.as_str()).collect();
+        assert_eq!(names, ["migrate", "docs"]);
+        let idle = fleet.iter().find(|session| session.name.as_str() == "triage").unwrap();
+        assert!(!at_work(idle) && at_work(&Session { messages_waiting: 1, ..idle.clone() }));
+    }
 }

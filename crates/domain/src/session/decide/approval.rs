@@ -81,6 +81,12 @@ pub(super) fn answer(
         )
         .hint(format!("ostler show {}", id.short()), "says how it was answered"));
     };
+    if allow && open.kind == AskKind::Question && message.trim().is_empty() {
+        return Err(Refusal::invalid("a question wants an answer in words")
+            .because(open.words())
+            .hint(format!("ostler allow {} -m \"…\"", id.short()), "answers it")
+            .hint(format!("ostler deny {}", id.short()), "gives none"));
+    }
     let (ask, asked) = (open.ask.clone(), open.words());
     let unheard = (!allow && !hears_why && !message.trim().is_empty()).then(|| told_why(&asked, &message));
     record(draft, id, ask, allow, by.clone(), message, Vec::new());
