@@ -73,6 +73,8 @@ pub(super) struct Agent {
     /// Counts model calls, tools and questions, so that each has a number of its own in this process.
     numbers: u64,
     is_working: bool,
+    /// The model of the next turn, where it was changed within one.
+    next_model: Option<String>,
 }
 
 /// The conversation that is open.
@@ -97,6 +99,7 @@ pub(super) fn serve(settings: Settings) -> io::Result<()> {
         prompts: VecDeque::new(),
         numbers: 0,
         is_working: false,
+        next_model: None,
     };
     loop {
         let next = match agent.prompts.pop_front() {
@@ -130,8 +133,9 @@ impl Agent {
         self.is_working = true;
         let played = self.play(&mut session, id, text);
         self.is_working = false;
+        let kept = self.next_model.take().map_or(Ok(()), |model| session.keep_model(model));
         self.session = Some(session);
-        played
+        played.and_then(|()| Ok(kept?))
     }
 
     /// Does what the turn decides until it ends.
@@ -381,16 +385,25 @@ impl Agent {
     }
 
     fn set_model(&mut self, id: &Value, params: &Value) -> io::Result<()> {
-        match (params["modelId"].as_str(), &mut self.session) {
-            (Some(model), Some(session)) if !model.is_empty() => {
-                let entry = Entry::Model { model: model.to_owned() };
-                session.journal.add(&entry)?;
-                session.talk.conversation.apply(entry);
-                acp::answer(id, json!({}))
-            }
-            (_, None) => acp::refuse(id, acp::INTERNAL, "no session is at rest"),
-            _ => acp::refuse(id, acp::INVALID_PARAMS, "modelId is missing"),
+        let Some(model) = params["modelId"].as_str().filter(|model| !model.is_empty()) else {
+            return acp::refuse(id, acp::INVALID_PARAMS, "modelId is missing");
+        };
+        match &mut self.session {
+            Some(session) => session.keep_model(model.to_owned())?,
+            // A turn has one model from its beginning to its end.
+            None if self.is_working => self.next_model = Some(model.to_owned()),
+            None => return acp::refuse(id, acp::INTERNAL, "no session is open"),
         }
+        acp::answer(id, json!({}))
+    }
+}
+
+impl Session {
+    fn keep_model(&mut self, model: String) -> io::Result<()> {
+        let entry = Entry::Model { model };
+        self.journal.add(&entry)?;
+        self.talk.conversation.apply(entry);
+        Ok(())
     }
 }
 

@@ -144,3 +144,18 @@ fn another_model_is_asked_once_it_is_set() {
     assert_eq!(place.model.seen()[0].body["model"], "other");
     assert_eq!(editor.updates("usage_update")[0]["_meta"]["ostler"]["model"], "other");
 }
+
+#[test]
+fn a_model_that_is_set_within_a_turn_is_that_of_the_next() {
+    let place = Place::new();
+    let mut editor = place.open(&["approve=all"]);
+    let session = editor.session.clone();
+    let turn = editor.prompt(&script(json!([{"shell": "sleep 1"}, {"text": "done"}])));
+    editor.until("the tool to run", |said| said["params"]["update"]["sessionUpdate"] == "tool_call");
+    let set = editor.ask("session/set_model", json!({"sessionId": session, "modelId": "other"}));
+    assert!(set.get("error").is_none(), "{set}");
+    editor.answer_to(turn);
+    editor.turn("hello");
+    let models: Vec<_> = place.model.seen().iter().map(|seen| seen.body["model"].clone()).collect();
+    assert_eq!(models, ["fake-model", "fake-model", "other"]);
+}
