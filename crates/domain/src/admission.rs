@@ -3,9 +3,10 @@
 //! Everybody is accepted; who cannot start waits in one line, and is told for what. The line is made anew from what
 //! is recorded each time, so it is the same after a restart of the daemon.
 
+mod give_way;
 mod words;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
@@ -115,11 +116,26 @@ pub struct Candidate {
 /// A session on a slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Running {
+    pub id: SessionId,
     pub campaign: CampaignId,
     pub provider: String,
     pub is_starting: bool,
     /// Bytes that it is going to take and that the machine still counts as free.
     pub memory: u64,
+    /// Bytes that the machine is likely to have more when it is gone.
+    pub frees: u64,
+    pub hold: Hold,
+}
+
+/// How firmly a session holds its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// It has something to do, or is to be kept.
+    Firm,
+    /// It has had nothing to do for so long, and a message would wake its conversation.
+    Idle(Duration),
+    /// It is ending.
+    Leaves,
 }
 
 /// What a session waits for.
@@ -162,11 +178,12 @@ pub struct Wait {
     pub place: u32,
 }
 
-/// Who starts now, in this order, and why the others do not.
+/// Who starts now, in this order, why the others do not, and which idle ones end so that they can.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
     pub start: Vec<SessionId>,
     pub wait: Vec<(SessionId, Wait)>,
+    pub give_way: Vec<SessionId>,
 }
 
 /// Goes through the line, the most pressing first, and lets start whoever fits. Who waits for its campaign or its
@@ -177,6 +194,7 @@ pub fn plan(mut waiting: Vec<Candidate>, running: &[Running], limits: &Limits, r
     let mut plan = Plan::default();
     let mut lines: BTreeMap<For, u32> = BTreeMap::new();
     let mut short_of: Option<For> = None;
+    let mut left = Vec::new();
     for one in waiting {
         // Whoever needs little does not pass by who needs much: it would wait for ever.
         match taken.hindrance(&one, limits, room).or_else(|| short_of.clone()) {
@@ -190,10 +208,12 @@ pub fn plan(mut waiting: Vec<Candidate>, running: &[Running], limits: &Limits, r
                 if matches!(what, For::Memory { .. }) {
                     short_of = Some(what.clone());
                 }
-                plan.wait.push((one.id, Wait { what, place: *place }));
+                plan.wait.push((one.id, Wait { what: what.clone(), place: *place }));
+                left.push((one, what));
             }
         }
     }
+    plan.give_way = give_way::choose(&left, running, taken, limits, *room);
     plan
 }
 
@@ -225,6 +245,15 @@ impl Taken {
         self.promised = self.promised.saturating_add(memory);
     }
 
+    fn remove(&mut self, one: &Running) {
+        let less = |count: Option<&mut u32>| count.into_iter().for_each(|count| *count -= 1);
+        self.all -= 1;
+        less(self.of_campaigns.get_mut(&one.campaign));
+        less(self.of_providers.get_mut(&one.provider));
+        self.starting -= u32::from(one.is_starting);
+        self.promised = self.promised.saturating_sub(one.memory);
+    }
+
     fn hindrance(&self, one: &Candidate, limits: &Limits, room: &Room) -> Option<For> {
         if let Some(said) = limits.drained.clone() {
             return Some(For::Drain { said });
@@ -232,25 +261,28 @@ impl Taken {
         if let Some(free) = room.disk.filter(|free| *free < limits.free_disk) {
             return Some(For::Disk { free, least: limits.free_disk });
         }
-        if let Some(most) = limits.sessions.filter(|most| self.all >= *most) {
-            return Some(For::Slot { most });
-        }
+        let starting = self.starting;
+        let start = || limits.starts.filter(|most| starting >= *most).map(|_| For::Start { starting });
+        self.missing(one, limits, room).next().or_else(start)
+    }
+
+    /// Everything that running ones hold and that is missing for another to start.
+    fn missing(&self, one: &Candidate, limits: &Limits, room: &Room) -> impl Iterator<Item = For> + use<> {
+        let slot = limits.sessions.filter(|most| self.all >= *most).map(|most| For::Slot { most });
         let of_campaign = self.of_campaigns.get(&one.campaign).copied().unwrap_or_default();
-        if let Some(most) = limits.of_campaigns.get(&one.campaign).filter(|most| of_campaign >= **most) {
-            return Some(For::CampaignSlot { campaign: one.campaign, most: *most });
-        }
+        let most = limits.of_campaigns.get(&one.campaign).copied().filter(|most| of_campaign >= *most);
+        let campaign_slot = most.map(|most| For::CampaignSlot { campaign: one.campaign, most });
         let of_provider = self.of_providers.get(&one.provider).copied().unwrap_or_default();
-        if let Some(most) = limits.of_providers.get(&one.provider).filter(|most| of_provider >= **most) {
-            return Some(For::ProviderSlot { provider: one.provider.clone(), most: *most });
-        }
+        let most = limits.of_providers.get(&one.provider).copied().filter(|most| of_provider >= *most);
+        let provider_slot = most.map(|most| For::ProviderSlot { provider: one.provider.clone(), most });
         // Where none of ours runs, waiting frees nothing: one always starts.
         let unpromised = room.memory.map(|free| free.saturating_sub(self.promised));
         let is_short = |free: &u64| *free < limits.free_memory.saturating_add(one.memory);
-        if let Some(free) = unpromised.filter(is_short).filter(|_| self.all > 0) {
-            return Some(For::Memory { free, least: limits.free_memory });
-        }
-        let starting = self.starting;
-        limits.starts.filter(|most| starting >= *most).map(|_| For::Start { starting })
+        let memory = unpromised
+            .filter(is_short)
+            .filter(|_| self.all > 0)
+            .map(|free| For::Memory { free, least: limits.free_memory });
+        [slot, campaign_slot, provider_slot, memory].into_iter().flatten()
     }
 }
 

@@ -270,6 +270,8 @@ pub const WATCHDOG_RUNG: Duration = Duration::from_secs(60);
 pub const APPROVAL_WAITS: Duration = Duration::from_secs(12 * 3_600);
 /// An idle session's process is kept for so long: memory is scarcer than the second that the next message waits.
 pub const IDLE_STOP: Duration = Duration::from_secs(30 * 60);
+/// Where others wait for its place, an idle session keeps it for so long: whoever has just got an answer may say more.
+pub const GIVES_WAY_AFTER: Duration = Duration::from_secs(10);
 /// Memory that an agent program usually takes once it runs: what is set aside for one that is just starting.
 pub const AGENT_MEMORY_BYTES: u64 = 256 * 1024 * 1024;
 /// How long what a new session takes is not yet seen in what the machine has free, and how long it counts as starting.

@@ -16,13 +16,13 @@ use std::{
 };
 
 use ostler_domain::{
-    CampaignId, SessionId,
+    CampaignId, Now, SessionId, Time,
     admission::{
-        Candidate, Limits, MachineLimits, Plan, Room, Running, Standing, plan, usual_free_disk,
+        Candidate, Hold, Limits, MachineLimits, Plan, Room, Running, Standing, plan, usual_free_disk,
         usual_free_memory, usual_starts,
     },
     limits::{ADMISSION_LOOK, START_SETTLES},
-    session::Phase,
+    session::{Phase, State},
 };
 use tokio::sync::Notify;
 
@@ -44,21 +44,52 @@ struct Place {
     who: Candidate,
     handle: Handle,
     standing: Standing,
-    is_starting: bool,
+    phase: Phase,
+    /// Since when it has been there for a next message alone.
+    idles_since: Option<Time>,
     /// When it left the line, by the clock that counts from boot.
     started: Option<Duration>,
     /// Why it waits.
     why: Option<String>,
 }
 
+/// Where a session stands, as its actor tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stands {
+    pub(crate) standing: Standing,
+    pub(crate) phase: Phase,
+    pub(crate) idles_since: Option<Time>,
+}
+
+impl Stands {
+    pub(crate) fn of(state: &State) -> Self {
+        let (standing, idles_since) = (Standing::of(state), state.idles_since());
+        Self { standing, phase: state.phase(), idles_since }
+    }
+}
+
+/// Who is to do something now.
+#[derive(Default)]
+struct Called {
+    start: Vec<Handle>,
+    give_way: Vec<Handle>,
+}
+
 impl Place {
-    fn running(&self, now: Duration) -> Running {
-        let settles = self.started.is_some_and(|at| now.saturating_sub(at) < START_SETTLES);
+    fn running(&self, now: &Now) -> Running {
+        let settles = self.started.is_some_and(|at| now.since_boot.saturating_sub(at) < START_SETTLES);
         Running {
+            id: self.who.id,
             campaign: self.who.campaign,
             provider: self.who.provider.clone(),
-            is_starting: self.is_starting && settles,
+            is_starting: self.phase == Phase::Starting && settles,
             memory: if settles { self.who.memory } else { 0 },
+            frees: self.who.memory,
+            hold: match (self.phase, self.idles_since) {
+                (Phase::Stopping, _) => Hold::Leaves,
+                (_, Some(since)) => Hold::Idle(now.wall.since(since)),
+                (_, None) => Hold::Firm,
+            },
         }
     }
 }
@@ -81,18 +112,19 @@ impl Line {
     }
 
     /// A session is there.
-    pub(crate) fn join(&self, who: Candidate, handle: Handle, standing: Standing) {
-        let (is_starting, started, why) = (false, None, None);
+    pub(crate) fn join(&self, who: Candidate, handle: Handle, stands: Stands) {
+        let Stands { standing, phase, idles_since } = stands;
+        let (started, why) = (None, None);
         let id = who.id;
-        self.lock().insert(id, Place { who, handle, standing, is_starting, started, why });
+        self.lock().insert(id, Place { who, handle, standing, phase, idles_since, started, why });
         self.changed.notify_one();
     }
 
     /// A session stands elsewhere.
-    pub(crate) fn moved(&self, id: &SessionId, standing: Standing, phase: Phase) {
+    pub(crate) fn moved(&self, id: &SessionId, stands: Stands) {
         if let Some(place) = self.lock().get_mut(id) {
-            place.standing = standing;
-            place.is_starting = phase == Phase::Starting;
+            let Stands { standing, phase, idles_since } = stands;
+            (place.standing, place.phase, place.idles_since) = (standing, phase, idles_since);
             place.why = None;
         }
         self.changed.notify_one();
@@ -113,34 +145,30 @@ impl Line {
         self.lock().values().filter(|place| place.standing == Standing::Waits).count() as u64
     }
 
-    /// Who may start now. They count as running from here on; their actors say so, or that they cannot.
-    fn admit(
-        &self,
-        limits: &Limits,
-        room: &Room,
-        names: &BTreeMap<CampaignId, String>,
-        now: Duration,
-    ) -> Vec<Handle> {
+    /// Who may start now, and who is to make room. The former count as running from here on; their actors say so, or
+    /// that they cannot. The latter are only asked: they may have been told something meanwhile.
+    fn admit(&self, limits: &Limits, room: &Room, names: &BTreeMap<CampaignId, String>, now: &Now) -> Called {
         let mut places = self.lock();
         let of = |standing: Standing| places.values().filter(move |place| place.standing == standing);
         let waiting = of(Standing::Waits).map(|place| place.who.clone()).collect();
         let running: Vec<Running> = of(Standing::Runs).map(|place| place.running(now)).collect();
-        let Plan { start, wait } = plan(waiting, &running, limits, room);
+        let Plan { start, wait, give_way } = plan(waiting, &running, limits, room);
         for (id, wait) in wait {
             if let Some(place) = places.get_mut(&id) {
                 let name = names.get(&place.who.campaign).map(String::as_str).unwrap_or_default();
                 place.why = Some(wait.words(name));
             }
         }
-        let mut admitted = Vec::with_capacity(start.len());
+        let mut called = Called::default();
         for id in start {
             if let Some(place) = places.get_mut(&id) {
-                (place.standing, place.is_starting) = (Standing::Runs, true);
-                (place.started, place.why) = (Some(now), None);
-                admitted.push(place.handle.clone());
+                (place.standing, place.phase) = (Standing::Runs, Phase::Starting);
+                (place.started, place.why) = (Some(now.since_boot), None);
+                called.start.push(place.handle.clone());
             }
         }
-        admitted
+        called.give_way = give_way.iter().filter_map(|id| Some(places.get(id)?.handle.clone())).collect();
+        called
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Place>> {
@@ -176,10 +204,14 @@ pub(crate) fn keep(shared: &Arc<Shared>) {
                 Err(refusal) => tracing::warn!(%refusal, "the limits of sessions cannot be read"),
             }
             let (limits, names) = shared.limits(&last).await;
-            let (room, now) = (shared.room(), shared.clock.now().since_boot);
-            for handle in shared.line.admit(&limits, &room, &names, now) {
-                // Nobody listens where the session has just ended; its place goes with it.
+            let Called { start, give_way } =
+                shared.line.admit(&limits, &shared.room(), &names, &shared.clock.now());
+            // Nobody listens where the session has just ended; its place goes with it.
+            for handle in start {
                 let _ = handle.commands.send(Command::Start).await;
+            }
+            for handle in give_way {
+                let _ = handle.commands.send(Command::GiveWay).await;
             }
         }
     });

@@ -11,7 +11,7 @@ use std::{
 
 use ostler_domain::{
     CampaignId, Policy, Refusal, SessionId,
-    admission::{Candidate, Standing},
+    admission::Candidate,
     campaign::Campaign,
     session::{Context, Sandbox},
 };
@@ -22,7 +22,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     accounts::Accounts,
-    admission::Line,
+    admission::{Line, Stands},
     audit::Audit,
     cgroups::Cgroups,
     clock::{Clock, entropy},
@@ -173,13 +173,13 @@ impl Shared {
             return Ok(None);
         }
         let provider = self.provider(&loaded.state.created().config.provider)?;
-        let (who, standing) = (candidate(&loaded, provider.as_ref()), Standing::of(&loaded.state));
+        let (who, stands) = (candidate(&loaded, provider.as_ref()), Stands::of(&loaded.state));
         let actor = Actor::new(self.clone(), loaded, provider)?;
         let handle = actor.handle();
         if !self.sessions.register(id, handle.clone()) {
             return Ok(self.sessions.get(&id));
         }
-        self.line.join(who, handle.clone(), standing);
+        self.line.join(who, handle.clone(), stands);
         self.tasks.spawn(actor.run());
         Ok(Some(handle))
     }

@@ -45,7 +45,7 @@ enums! {
     approve: session::Approve => ApproveMode { Ask, All, Nobody, Policy }
     stop_rule: session::StopRule => StopRule {
         Stop, Kill, Halt, TurnEnded, Timeout, Budget, StartWatchdog, StallWatchdog, Restart,
-        ProviderAuth, Done, Idle,
+        ProviderAuth, Done, Idle, GaveWay,
     }
     priority: admission::Priority => Priority { Low, Normal, High }
     on_budget: budget::WhenUsedUp => OnBudget { Hold, Stop }

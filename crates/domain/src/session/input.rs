@@ -75,6 +75,8 @@ pub enum Input {
     TimedOut,
     /// It may have been idle for as long as it may.
     IdledOut,
+    /// Somebody waits for the place that it holds.
+    GiveWay,
     /// A question may have waited too long.
     ApprovalsDue,
     /// How the campaign stands against its budget.
@@ -173,6 +175,8 @@ pub enum StopRule {
     Done,
     /// Nobody has said anything to it for as long as its process is kept for that.
     Idle,
+    /// It was idle, and another session waited for its slot or its memory.
+    GaveWay,
     Timeout,
     Budget,
     /// The start watchdog: the agent never became ready.
@@ -190,7 +194,7 @@ impl StopRule {
         match self {
             StopRule::Stop | StopRule::Restart => Outcome::Stopped,
             StopRule::Kill | StopRule::Halt => Outcome::Killed,
-            StopRule::TurnEnded | StopRule::Done | StopRule::Idle => Outcome::Done,
+            StopRule::TurnEnded | StopRule::Done | StopRule::Idle | StopRule::GaveWay => Outcome::Done,
             StopRule::Timeout => Outcome::Timeout,
             StopRule::Budget => Outcome::Budget,
             StopRule::StartWatchdog | StopRule::ProviderAuth => Outcome::FailedStart,
@@ -209,6 +213,7 @@ impl StopRule {
             | StopRule::TurnEnded
             | StopRule::Done
             | StopRule::Idle
+            | StopRule::GaveWay
             | StopRule::Timeout
             | StopRule::Budget
             | StopRule::Restart => Ladder::Orderly,

@@ -125,6 +125,10 @@ fn sentence(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
                 "Idle for {}: the agent was stopped in an orderly way{rung}; the next message wakes it.",
                 span(state.created.config.idle_stop_us)
             ),
+            StopRule::GaveWay => format!(
+                "Idle, it gave its slot to one that waits: the agent was stopped in an orderly way{rung}; the \
+                 next message wakes it."
+            ),
             StopRule::Timeout => {
                 let limited =
                     if state.rate_limit.is_some() { " while the model's server limited it" } else { "" };

@@ -421,10 +421,16 @@ impl State {
     /// When its process is no longer kept for a next message; none while it has something to do, or waits for somebody.
     pub fn idles_until(&self) -> Option<Time> {
         let limit = Duration::from_micros(self.created.config.idle_stop_us?);
+        self.idles_since().map(|since| since.plus(limit))
+    }
+
+    /// Since when its process is there for a next message alone; none for one that is to be kept whatever happens.
+    pub fn idles_since(&self) -> Option<Time> {
+        self.created.config.idle_stop_us?;
         let is_idle = self.phase == Phase::Live
             && self.attention(Link::Attached) == Some(Attention::Idle)
             && self.messages.is_empty();
-        is_idle.then(|| self.idle_since.max(self.phase_since).plus(limit))
+        is_idle.then(|| self.idle_since.max(self.phase_since))
     }
 
     /// Says whether the process tree is to stand still.

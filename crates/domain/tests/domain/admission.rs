@@ -1,10 +1,11 @@
 //! Who starts, who waits, and what is said of it.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use ostler_domain::{
     CampaignId, SessionId,
-    admission::{Candidate, For, Limits, Priority, Room, Running, plan},
+    admission::{Candidate, For, Hold, Limits, Priority, Room, Running, Wait, plan},
+    limits::GIVES_WAY_AFTER,
 };
 use proptest::{collection::vec, option, prelude::*};
 
@@ -30,7 +31,19 @@ fn candidate(number: u64) -> Candidate {
 }
 
 fn running(n: u8) -> Running {
-    Running { campaign: campaign(n), provider: "codex".to_owned(), is_starting: false, memory: 0 }
+    Running {
+        id: SessionId::new(time(0), 1_000 + u128::from(n)),
+        campaign: campaign(n),
+        provider: "codex".to_owned(),
+        is_starting: false,
+        memory: 0,
+        frees: 0,
+        hold: Hold::Firm,
+    }
+}
+
+fn idle(n: u8, more: u64) -> Running {
+    Running { hold: Hold::Idle(GIVES_WAY_AFTER + Duration::from_secs(more)), ..running(n) }
 }
 
 fn said(waiting: Vec<Candidate>, running: &[Running], limits: &Limits, room: &Room) -> Vec<String> {
@@ -105,6 +118,71 @@ fn what_is_about_to_be_taken_is_not_free() {
     assert_eq!(plan(line(GIB / 4), &[settling], &limits, &room).start.len(), 2);
 }
 
+#[test]
+fn the_longest_idle_give_way_as_many_as_wait() {
+    let four = Limits { sessions: Some(4), ..Limits::default() };
+    let held = [idle(0, 1), idle(1, 5), idle(2, 3), running(3)];
+    let gives = |waiting: u64, held: &[Running]| {
+        plan((1..=waiting).map(candidate).collect(), held, &four, &Room::default()).give_way
+    };
+    assert_eq!(gives(0, &held), []);
+    assert_eq!(gives(2, &held), [held[1].id, held[2].id]);
+    assert_eq!(gives(9, &held), [held[1].id, held[2].id, held[0].id], "who works is left alone");
+    // One that ends already makes room for the first of them.
+    let leaves = Running { hold: Hold::Leaves, ..running(3) };
+    let held = [idle(0, 1), idle(1, 5), idle(2, 3), leaves];
+    assert_eq!(gives(1, &held), []);
+    assert_eq!(gives(2, &held), [held[1].id]);
+    // Whoever has just answered may be spoken to.
+    let just = Running { hold: Hold::Idle(GIVES_WAY_AFTER - Duration::from_millis(1)), ..running(0) };
+    assert_eq!(gives(1, &[just, running(1), running(2), running(3)]), []);
+}
+
+#[test]
+fn only_who_holds_what_is_waited_for_gives_way() {
+    let of_campaigns = BTreeMap::from([(campaign(0), 1)]);
+    let limits = Limits { of_campaigns, ..Limits::default() };
+    let room = Room::default();
+    let gives = |limits: &Limits, held: &[Running], room: &Room| {
+        plan(vec![Candidate { memory: GIB, ..candidate(1) }], held, limits, room).give_way
+    };
+    assert_eq!(gives(&limits, &[idle(1, 9), idle(0, 1)], &room), [idle(0, 1).id]);
+    assert_eq!(gives(&limits, &[idle(1, 9), running(0)], &room), []);
+    // The machine's slot alone would not help where the campaign's are in use as well.
+    let both = Limits { sessions: Some(2), ..limits.clone() };
+    assert_eq!(gives(&both, &[idle(1, 9), running(0)], &room), []);
+    assert_eq!(gives(&both, &[idle(1, 9), idle(0, 1)], &room), [idle(0, 1).id]);
+    let of_providers = BTreeMap::from([("codex".to_owned(), 1)]);
+    let provider = Limits { of_providers, ..Limits::default() };
+    let script = Running { provider: "script".to_owned(), ..idle(0, 9) };
+    assert_eq!(gives(&provider, &[script, idle(1, 1)], &room), [idle(1, 1).id]);
+    let memory = Limits { free_memory: GIB, ..Limits::default() };
+    let short = Room { memory: Some(GIB), disk: None };
+    assert_eq!(gives(&memory, &[idle(0, 1), idle(1, 2)], &short), [idle(1, 2).id], "one at a time");
+    let leaves = Running { hold: Hold::Leaves, frees: GIB, ..running(2) };
+    assert_eq!(gives(&memory, &[idle(0, 1), leaves], &short), [], "that will be enough");
+    // Nobody's end makes room on the disk, nor ends a drain.
+    let disk = Limits { sessions: Some(1), free_disk: GIB, ..Limits::default() };
+    assert_eq!(gives(&disk, &[idle(0, 1)], &Room { memory: None, disk: Some(0) }), []);
+    let drained = Limits { sessions: Some(1), drained: Some(String::new()), ..Limits::default() };
+    assert_eq!(gives(&drained, &[idle(0, 1)], &room), []);
+}
+
+fn any_hold() -> impl Strategy<Value = Hold> {
+    let idle = (0_u64..20).prop_map(|seconds| Hold::Idle(Duration::from_secs(seconds)));
+    prop_oneof![2 => Just(Hold::Firm), 3 => idle, 1 => Just(Hold::Leaves)]
+}
+
+/// Whether a session holds what another is told that it waits for.
+fn holds(one: &Running, wait: &Wait) -> bool {
+    match &wait.what {
+        For::Slot { .. } | For::Memory { .. } => true,
+        For::CampaignSlot { campaign, .. } => one.campaign == *campaign,
+        For::ProviderSlot { provider, .. } => one.provider == *provider,
+        For::Drain { .. } | For::Disk { .. } | For::Start { .. } => false,
+    }
+}
+
 fn any_candidate() -> impl Strategy<Value = Candidate> {
     let priority = prop_oneof![Just(Priority::Low), Just(Priority::Normal), Just(Priority::High)];
     (priority, any::<bool>(), 0_u8..3, 0_usize..3, 0_u64..3).prop_map(
@@ -120,12 +198,16 @@ fn any_candidate() -> impl Strategy<Value = Candidate> {
 }
 
 fn any_running() -> impl Strategy<Value = Running> {
-    (0_u8..3, 0_usize..3, any::<bool>(), 0_u64..3).prop_map(|(of, provider, is_starting, gib)| Running {
-        campaign: campaign(of),
-        provider: PROVIDERS[provider].to_owned(),
-        is_starting,
-        memory: gib * GIB,
-    })
+    (0_u8..3, 0_usize..3, any::<bool>(), 0_u64..3, 0_u64..3, any_hold()).prop_map(
+        |(of, provider, is_starting, gib, frees, hold)| Running {
+            provider: PROVIDERS[provider].to_owned(),
+            is_starting,
+            memory: gib * GIB,
+            frees: frees * GIB,
+            hold,
+            ..running(of)
+        },
+    )
 }
 
 fn any_limits() -> impl Strategy<Value = Limits> {
@@ -160,6 +242,9 @@ proptest! {
     ) {
         let line: Vec<Candidate> = (1..).zip(line).map(|(number, one)| {
             Candidate { id: candidate(number).id, number, ..one }
+        }).collect();
+        let running: Vec<Running> = (0..).zip(running).map(|(n, one)| {
+            Running { id: super::admission::running(n).id, ..one }
         }).collect();
         let room = Room { memory: memory.map(|n| n * GIB), disk: disk.map(|n| n * GIB) };
         let planned = plan(line.clone(), &running, &limits, &room);
@@ -199,9 +284,22 @@ proptest! {
             *last += 1;
             prop_assert_eq!(wait.place, *last);
         }
+        // Only idle ones give way, once, for somebody who waits for what they hold; never more than wait.
+        let mut waits: Vec<&Wait> = planned.wait.iter().map(|(_, wait)| wait).collect();
+        let mut left = running.clone();
+        for id in &planned.give_way {
+            let at = left.iter().position(|one| one.id == *id);
+            prop_assert!(at.is_some(), "nobody gives way twice");
+            let one = left.remove(at.unwrap());
+            prop_assert!(matches!(one.hold, Hold::Idle(span) if span >= GIVES_WAY_AFTER));
+            let waited = waits.iter().position(|wait| holds(&one, wait));
+            prop_assert!(waited.is_some(), "nobody waits for what it holds");
+            waits.remove(waited.unwrap());
+        }
         // The order in which they are listed does not matter: a daemon that starts finds the same line.
         let mut other = line;
         other.reverse();
+        let running: Vec<Running> = running.into_iter().rev().collect();
         prop_assert_eq!(plan(other, &running, &limits, &room), planned);
     }
 }

@@ -233,6 +233,7 @@ pub(crate) fn any_input() -> impl Strategy<Value = Input> {
         2 => prop_oneof![Just(Watchdog::Start), Just(Watchdog::FirstOutput), Just(Watchdog::Silent), Just(Watchdog::Tool), Just(Watchdog::Retries)].prop_map(Input::Watchdog),
         1 => Just(Input::TimedOut),
         1 => Just(Input::IdledOut),
+        1 => Just(Input::GiveWay),
         1 => Just(Input::LimitEnded),
         2 => (prop_oneof![Just(0_u16), Just(400), Just(401), Just(429), Just(500)], option::of(0_u64..9_000)).prop_map(
             |(status, retry_after_ms)| Input::Refused(Refused { status, retry_after_ms, failure: String::new() })

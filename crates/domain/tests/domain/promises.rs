@@ -105,6 +105,7 @@ fn input_of_every_sort_exists() {
         | Input::ApprovalsDue
         | Input::TimedOut
         | Input::IdledOut
+        | Input::GiveWay
         | Input::Refused(_)
         | Input::LimitEnded
         | Input::Campaign(_) => true,

@@ -4,14 +4,12 @@ use std::{collections::VecDeque, path::PathBuf, sync::Arc, time::Duration};
 
 use ostler_domain::{
     CampaignId, Refusal, SessionId,
-    admission::Standing,
     budget::Claim,
     event::By,
     gateway::{Allowance, Spent},
     limits::{ACTOR_INBOX, TAPE_BATCH_BYTES},
     session::{
-        AgentRequest, CampaignUse, Context, Effect, Input, Phase, Report, Request, Restart, State, View,
-        decide,
+        AgentRequest, CampaignUse, Context, Effect, Input, Report, Request, Restart, State, View, decide,
     },
 };
 use ostler_providers::{Provider, Say};
@@ -29,6 +27,7 @@ use super::{
     timers::{Due, Timers},
 };
 use crate::{
+    admission::Stands,
     deltas::Delta,
     keeper::NotStarted,
     launch::terms,
@@ -51,6 +50,8 @@ pub(crate) enum Command {
     },
     /// The session's turn to start has come.
     Start,
+    /// Another session waits for the place that this one holds.
+    GiveWay,
     /// A keeper said that it is ready, or that it is not.
     KeeperUp {
         attempt: u32,
@@ -129,7 +130,7 @@ pub(crate) struct Actor {
     /// Up to here closed segments were compressed.
     pub(super) tidied: u64,
     /// Where the line of those who wait to start has it.
-    pub(super) place: (Standing, Phase),
+    pub(super) place: Stands,
     /// No tape is read before this moment: the last commit failed.
     pub(super) not_before: Option<Instant>,
 }
@@ -146,7 +147,7 @@ impl Actor {
         let intake = open_intake(&dir, provider.as_ref(), &loaded)?;
         let (commands, inbox) = mpsc::channel(ACTOR_INBOX);
         let next_input_no = loaded.last_input_no + 1;
-        let place = (Standing::of(&loaded.state), loaded.state.phase());
+        let place = Stands::of(&loaded.state);
         Ok(Self {
             id,
             dir,
@@ -236,6 +237,7 @@ impl Actor {
         match command {
             Command::Request { request, by, done, reply } => self.requested(request, by, done, reply).await,
             Command::Start => self.start().await,
+            Command::GiveWay => self.give_way().await,
             Command::KeeperUp { attempt, result } => self.keeper_up(attempt, result).await,
             Command::Remask { paths } => self.remask(paths).await,
             Command::Spending(asked) => drop(asked.send(self.spending().await)),

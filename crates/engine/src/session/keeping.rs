@@ -20,6 +20,7 @@ use tokio::time::Instant;
 
 use super::actor::{Actor, Command};
 use crate::{
+    admission::Stands,
     census, keeper,
     link::{Link, LinkError},
 };
@@ -112,21 +113,29 @@ impl Actor {
 
     /// Tells the line of those who wait to start where this session stands now.
     pub(super) fn take_place(&mut self) {
-        let place = (Standing::of(&self.state), self.state.phase());
+        let place = Stands::of(&self.state);
         // Who has ended leaves when that is durable: no list ever shows more than there may be.
         if place != self.place && !self.state.is_ended() {
             self.place = place;
-            self.shared.line.moved(&self.id, place.0, place.1);
+            self.shared.line.moved(&self.id, place);
         }
     }
 
     /// The session's turn has come. One that is held by now steps aside instead.
     pub(super) async fn start(&mut self) {
-        self.place = (Standing::Runs, Phase::Starting);
+        self.place = Stands { standing: Standing::Runs, phase: Phase::Starting, idles_since: None };
         let context = self.shared.context();
         self.decided(Input::Request(Request::Start, By::ostler()), &context).await;
         // It has no share of its campaign's budget while it waits.
         self.shared.accounts.changed(self.handle.campaign);
+    }
+
+    /// Another session waits for this one's place. What its agent has said and nobody has read may be that it works.
+    pub(super) async fn give_way(&mut self) {
+        if self.keeping.is_linked() && self.intake.offset() >= self.keeping.tape_end() {
+            let context = self.shared.context();
+            self.decided(Input::GiveWay, &context).await;
+        }
     }
 
     /// Starts a keeper without waiting for it.

@@ -6,6 +6,7 @@ use ostler_client::{Client, CreateSession, ListEvents, Place, Received, query::E
 use ostler_domain::{
     Kind,
     admission::Priority,
+    limits::GIVES_WAY_AFTER,
     query::{Page, Scope, SessionFilter},
     session::{Attention, Outcome, Status, StopRule, View},
 };
@@ -152,6 +153,57 @@ async fn an_idle_session_ends_done_and_the_next_message_wakes_it() {
     let kept = home.session(&client, "hello").await;
     home.reaches(&kept.id.to_string(), "idleness", |view| view.attention == Some(Attention::Idle)).await;
     tokio::time::sleep(Duration::from_millis(1_500)).await;
+    assert_eq!(client.session(&kept.id.to_string()).await.unwrap().outcome, None);
+}
+
+#[tokio::test]
+async fn idle_sessions_give_their_slots_to_those_that_wait() {
+    let home = home_with("[limits]\nsessions = 2\n").await;
+    let client = home.client().await;
+    let names: Vec<String> = (0..6).map(|n| format!("agent-{n}")).collect();
+    for name in &names {
+        let run = home.run(&["run", "-d", "-q", "-p", "script", "--name", name, "hello"]);
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    }
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+    let all = async || {
+        let every = SessionFilter { scope: Scope::All, ..SessionFilter::default() };
+        client.sessions(&every, Page::of(100, None)).await.unwrap().rows
+    };
+    while all().await.iter().any(|view| view.turns == 0 || view.attention == Some(Attention::Working)) {
+        assert!(tokio::time::Instant::now() < deadline, "not worked off: {:?}", all().await);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    // As many ended as others needed their slots; the last two are kept for a next message as ever.
+    let rows = all().await;
+    let (ended, kept): (Vec<&View>, Vec<&View>) = rows.iter().partition(|view| view.outcome.is_some());
+    assert_eq!((ended.len(), kept.len()), (4, 2));
+    for view in &ended {
+        let rule = view.obituary.as_ref().and_then(|obituary| obituary.rule);
+        assert_eq!((view.outcome, rule), (Some(Outcome::Done), Some(StopRule::GaveWay)));
+        assert!(view.evidence.contains("gave its slot to one that waits"), "{}", view.evidence);
+    }
+    // One that gave way is woken by a message, which waits for a slot like everybody else.
+    let sent = client.send_message(ostler_client::SendMessage {
+        who: ended[0].name.to_string(),
+        text: "again".to_owned(),
+        mode: Default::default(),
+    });
+    let woken = sent.await.unwrap();
+    assert!(woken.woke);
+    assert_eq!(woken.session.continues, Some(ended[0].id));
+    home.reaches(&woken.session.id.to_string(), "its turn", |view| view.turns == 1).await;
+}
+
+#[tokio::test]
+async fn who_is_to_be_kept_does_not_give_way() {
+    let home = home_with("idle_stop = \"never\"\n[limits]\nsessions = 1\n").await;
+    let client = home.client().await;
+    let kept = home.session(&client, "hello").await;
+    home.reaches(&kept.id.to_string(), "idleness", |view| view.attention == Some(Attention::Idle)).await;
+    busy(&client, "two", Priority::Normal).await;
+    tokio::time::sleep(GIVES_WAY_AFTER + Duration::from_secs(3)).await;
+    waits(&home, "two", "waits for a slot (1 of 1; 1st in line)").await;
     assert_eq!(client.session(&kept.id.to_string()).await.unwrap().outcome, None);
 }
 

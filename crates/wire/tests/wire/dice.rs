@@ -174,6 +174,7 @@ impl Dice {
             StopRule::ProviderAuth,
             StopRule::Done,
             StopRule::Idle,
+            StopRule::GaveWay,
         ];
         Obituary {
             sentence: self.text(),

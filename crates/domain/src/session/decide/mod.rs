@@ -16,12 +16,13 @@ use super::{
     StopRule, Watchdog, WatchdogRung,
 };
 use crate::{
-    Message, Refusal, SessionId,
+    Message, Refusal, SessionId, Time,
     denied::Denied,
     event::{
         By, ContextReset, Event, Held, IntakeChanged, MessageAccepted, MessageMark, MessageSent, Released,
         Spawned, Stalled, Starting, Tamper, TapeDamaged, UsageSource, WatchdogFired,
     },
+    limits::GIVES_WAY_AFTER,
     session::{Hold, RestartPolicy},
 };
 
@@ -76,6 +77,12 @@ pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision
             // It may have been told something meanwhile.
             if state.idles_until().is_some_and(|until| until <= context.now.wall) {
                 draft.stop(StopRule::Idle, By::ostler());
+            }
+        }
+        Input::GiveWay => {
+            let is_long_idle = |since: Time| since.plus(GIVES_WAY_AFTER) <= context.now.wall;
+            if state.idles_since().is_some_and(is_long_idle) {
+                draft.stop(StopRule::GaveWay, By::ostler());
             }
         }
         Input::ApprovalsDue => approval::time_out(&mut draft),
