@@ -7,7 +7,7 @@ use ostler_client::{Client, Session};
 use ostler_domain::session::{Attention, Status};
 
 use super::many::{self, Operands};
-use crate::{app::App, failure::Failure};
+use crate::{app::App, failure::Failure, screen::row};
 
 /// How long an agent may take to end its turn before that is said.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -66,9 +66,7 @@ fn what_came_of_it(was_working: bool, session: &Session) -> String {
     } else if session.attention == Some(Attention::Paused) {
         format!("is paused, and ends its turn when it goes on (ostler resume {short})")
     } else if session.attention == Some(Attention::BudgetHold) {
-        format!(
-            "is held at its budget, and ends its turn when it goes on (ostler resume {short} --budget AMOUNT)"
-        )
+        format!("is held at its budget, and ends its turn when it goes on ({})", row::budget_cure(session))
     } else if is_in_a_turn(session) {
         format!("is asked to end its turn and has not yet (ostler stop {short} ends the session)")
     } else {

@@ -244,6 +244,8 @@ struct Course {
     failure: Option<String>,
     /// The session ended within the turn, and the next one goes on with it.
     is_followed: bool,
+    /// The turn failed of a limit, and is gone on with when that ends.
+    waits_for_limit: bool,
 }
 
 impl Course {
@@ -256,6 +258,7 @@ impl Course {
             ended: false,
             failure: None,
             is_followed: false,
+            waits_for_limit: false,
         }
     }
 
@@ -306,18 +309,23 @@ impl Course {
             }
             Event::MessageDelivered(mark) if mark.id == self.message => self.receipt = Receipt::Delivered,
             Event::MessageSeen(mark) if mark.id == self.message => self.receipt = Receipt::Seen,
-            Event::MessageAnswered(mark) if mark.id == self.message => self.receipt = Receipt::Answered,
+            Event::MessageAnswered(mark) if mark.id == self.message && !self.waits_for_limit => {
+                self.receipt = Receipt::Answered;
+            }
             Event::MessageUnknown(unknown) if unknown.id == self.message => self.receipt = Receipt::Unknown,
             // Only what is said after it was written to the agent can be an answer to it.
             Event::AgentCompletion(said) if is_own && self.receipt > Receipt::Accepted => {
                 self.answer = Some(said.text.clone())
             }
             Event::TurnEnded(turn) if is_own && self.receipt >= Receipt::Seen => {
-                self.failure = turn.failure().map(str::to_owned);
-                // It was read by the session before, and is answered by this one.
-                if self.is_followed && turn.stop_reason != StopReason::ProcessEnded {
+                let goes_on = turn.goes_on.is_some();
+                self.failure = turn.failure().filter(|_| !goes_on).map(str::to_owned);
+                // It was read in the turn or the session before, and is answered in this one.
+                let is_later = self.is_followed || self.waits_for_limit;
+                if is_later && !goes_on && turn.stop_reason != StopReason::ProcessEnded {
                     self.receipt = Receipt::Answered;
                 }
+                self.waits_for_limit = goes_on;
             }
             Event::SessionCreated(created) if created.continues == Some(self.session) => {
                 self.session = created.id;
@@ -344,7 +352,7 @@ fn woke(before: &Session, after: &Session) -> Line {
 fn held(session: &Session) -> Line {
     let short = session.id.short();
     Line::toned(Tone::Warn, format!("{short} is held at its budget, and hears this when it goes on: "))
-        .append(Line::toned(Tone::Accent, format!("ostler resume {short} --budget AMOUNT")))
+        .append(Line::toned(Tone::Accent, row::budget_cure(session)))
 }
 
 /// What happens to words for a turn where the agent cannot be told anything within one.
@@ -407,4 +415,37 @@ async fn answer(app: &App, client: &Client, sent: &Sent, course: &Course) -> Res
         app.ui.remark(&Line::toned(Tone::Bad, "✗ ").plain(why));
     }
     Ok(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use ostler_domain::{
+        MessageId, Time,
+        event::{MessageMark, TurnEnded},
+    };
+
+    use super::*;
+    use crate::testing::NOW;
+
+    #[test]
+    fn an_answer_that_a_limit_delays_is_waited_for() {
+        let (message, session) = (MessageId::new(NOW, 1), SessionId::new(NOW, 1));
+        let mut course = Course {
+            message,
+            session,
+            receipt: Receipt::Seen,
+            answer: None,
+            ended: false,
+            failure: None,
+            is_followed: false,
+            waits_for_limit: false,
+        };
+        let mut failed = TurnEnded::new(1, StopReason::Error);
+        failed.goes_on = Some(Time::from_micros(5));
+        course.take(Some(session), &Event::TurnEnded(failed));
+        course.take(Some(session), &Event::MessageAnswered(MessageMark { id: message, turn: Some(1) }));
+        assert!(!course.is_over() && course.failure.is_none());
+        course.take(Some(session), &Event::TurnEnded(TurnEnded::new(2, StopReason::Completed)));
+        assert!(course.is_over() && course.failure.is_none());
+    }
 }

@@ -41,6 +41,15 @@ pub(crate) fn rank(session: &Session) -> u8 {
     }
 }
 
+/// What lets a session go on that is held at its budget, or at its campaign's.
+pub(crate) fn budget_cure(session: &Session) -> String {
+    // As `campaign shop: 30000 of 30000 tokens used`.
+    match session.evidence.strip_prefix("campaign ").and_then(|rest| rest.split_once(':')) {
+        Some((campaign, _)) => format!("ostler campaign set {campaign} budget=AMOUNT/PERIOD"),
+        None => format!("ostler resume {} --budget AMOUNT", session.id.short()),
+    }
+}
+
 /// What happens now, from events.
 pub(crate) fn now(session: &Session, now: Time) -> Line {
     let since = |time: Time| words::span(now.since(time));
@@ -153,6 +162,18 @@ mod tests {
         ✓ done 2h ago
         – killed 3h ago
         ");
+    }
+
+    #[test]
+    fn whose_budget_it_is_says_what_cures_it() {
+        let mut session = testing::fleet().remove(0);
+        session.evidence = "campaign shop: 30000 of 30000 tokens used today (UTC)".to_owned();
+        assert_eq!(budget_cure(&session), "ostler campaign set shop budget=AMOUNT/PERIOD");
+        session.evidence = "500k of 500k tokens used".to_owned();
+        assert!(
+            budget_cure(&session).starts_with("ostler resume ")
+                && budget_cure(&session).ends_with("--budget AMOUNT")
+        );
     }
 
     #[test]

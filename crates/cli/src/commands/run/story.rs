@@ -96,6 +96,8 @@ impl Story {
             }),
             Event::UsageRecorded(used) => self.has_wire |= used.source == UsageSource::Wire,
             Event::AgentError(said) | Event::ProviderAuthFailed(said) => self.error = Some(said.text.clone()),
+            // It is gone on with when its limit ends, and whoever waits for the answer waits for that.
+            Event::TurnEnded(turn) if turn.goes_on.is_some() => {}
             Event::TurnEnded(turn) => {
                 self.last_turn = Some(turn.stop_reason);
                 self.failed = turn.failure().is_some();
@@ -286,6 +288,17 @@ mod tests {
 
     fn turn(stop_reason: StopReason) -> Event {
         Event::TurnEnded(TurnEnded::new(1, stop_reason))
+    }
+
+    #[test]
+    fn a_turn_that_is_gone_on_with_is_waited_for() {
+        let mut story = Story::default();
+        let mut failed = TurnEnded::new(1, StopReason::Error);
+        failed.goes_on = Some(ostler_domain::Time::from_micros(5));
+        story.take(&Event::TurnEnded(failed));
+        assert!(!story.is_over(true) && !story.turn_failed());
+        story.take(&Event::TurnEnded(TurnEnded::new(2, StopReason::Completed)));
+        assert!(story.is_over(true) && !story.turn_failed());
     }
 
     #[test]
