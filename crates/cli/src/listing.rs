@@ -8,6 +8,7 @@ use ostler_domain::{
     Refusal,
     limits::PAGE_MOST,
     query::{Listed, Page},
+    text::nearest,
 };
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
@@ -171,7 +172,14 @@ fn chosen(app: &App, args: &ListArgs, table: Table) -> Result<Table, Failure> {
     }
     table.only(&args.columns).map_err(|(wrong, known)| {
         let refusal = Refusal::invalid(format!("there is no column \"{wrong}\" here"));
-        refusal.because(format!("there are: {}", known.join(", "))).into()
+        let known: Vec<&str> = known.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
+        let first = || known.iter().take(2).copied().collect::<Vec<_>>().join(",");
+        let refusal = refusal.because(format!("there are: {}", known.join(", ")));
+        let refusal = match nearest(&wrong.to_lowercase(), known.iter().copied()) {
+            Some(meant) => refusal.hint(format!("--columns {meant}"), "may be what you meant"),
+            None => refusal.hint(format!("--columns {}", first()), "would show these"),
+        };
+        refusal.into()
     })
 }
 

@@ -29,7 +29,12 @@ pub(crate) fn named(home: &Home) -> Result<BTreeMap<String, Node>, Failure> {
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
-        Err(error) => return Err(Failure::usage(format!("{} cannot be read: {error}", path.display()))),
+        Err(error) => {
+            return Err(Refusal::invalid(format!("{} cannot be read", path.display()))
+                .because(error.to_string())
+                .hint("ostler config path", "says where it is: its owner must be able to read it")
+                .into());
+        }
     };
     let config: Config = toml_edit::de::from_str(&text).map_err(|error| {
         Refusal::invalid(format!("{} cannot be understood", path.display()))
@@ -48,7 +53,9 @@ pub(crate) fn find(home: &Home, typed: &str, batch: bool) -> Result<Where, Failu
         return Ok(Where::Here);
     }
     if typed.contains("://") {
-        let address = Address::parse(typed).map_err(|no| Failure::usage(no.to_string()))?;
+        let address = Address::parse(typed).map_err(|no| {
+            Refusal::invalid(no.to_string()).hint("ostler node ls", "lists the machines that have a name")
+        })?;
         let node = Node { address, program: None };
         return Ok(Where::There(Box::new(way(typed, node, batch))));
     }

@@ -75,7 +75,12 @@ pub(super) async fn run(app: &App, client: &Client, args: ApplyArgs) -> Result<u
         "-" => std::io::read_to_string(std::io::stdin().lock()),
         file => fs::read_to_string(file),
     }
-    .map_err(|error| Refusal::invalid(format!("{} cannot be read: {error}", args.file)))?;
+    .map_err(|error| {
+        Refusal::invalid(format!("{} cannot be read", args.file))
+            .because(error.to_string())
+            .hint("ostler campaign apply FILE", "reads a file of campaigns; - is standard input")
+            .hint("ostler help campaign apply", "shows what may be in it")
+    })?;
     let declared = declared(&text)?;
     let there = client.campaigns(Page::of(PAGE_MOST, None)).await?.rows;
     let steps: Vec<Step> = declared.iter().map(|one| step(one, &there)).collect::<Result<_, _>>()?;

@@ -10,7 +10,10 @@ use ostler_domain::{
 };
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value, value};
 
-use super::{joined, words};
+use super::{
+    comments::{heading, remove},
+    joined, words,
+};
 
 /// What is wished for, checked as far as it can be without the file.
 #[derive(Debug)]
@@ -98,10 +101,21 @@ impl Wish {
         self.is_read_anew
     }
 
+    /// Leaves the comments above all of it where they are.
     pub(super) fn make(&self, document: &mut DocumentMut) -> Result<(), Refusal> {
+        let text = document.to_string();
+        let (heading, below) = heading(&text);
+        let read = |text: &str| text.parse::<DocumentMut>().map_err(|error| self.refused(&error.to_string()));
+        let mut below = read(below)?;
+        self.make_below(&mut below)?;
+        *document = read(&format!("{heading}{below}"))?;
+        Ok(())
+    }
+
+    fn make_below(&self, document: &mut DocumentMut) -> Result<(), Refusal> {
         let Some((last, sections)) = self.path.split_last() else { return Ok(()) };
         let Some(kind) = self.kind else {
-            let was_there = remove(document.as_item_mut(), sections, last);
+            let was_there = remove(document, sections, last);
             return match find(&self.path) {
                 Err(no) if !was_there && !is_section(&self.path) => Err(unknown(&self.key, no)),
                 _ => Ok(()),
@@ -269,19 +283,6 @@ fn implicit() -> Item {
     Item::Table(table)
 }
 
-/// Takes it out, and the sections that had nothing but it; says whether it was there.
-fn remove(at: &mut Item, sections: &[String], last: &str) -> bool {
-    // Not the item's own way to what is in it, which makes what is not there.
-    let Some(table) = at.as_table_like_mut() else { return false };
-    let Some((section, below)) = sections.split_first() else { return table.remove(last).is_some() };
-    let Some(item) = table.get_mut(section) else { return false };
-    let was_there = remove(item, below, last);
-    if was_there && item.as_table_like().is_some_and(|table| table.is_empty()) {
-        table.remove(section);
-    }
-    was_there
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -343,6 +344,51 @@ mod tests {
             assert!(unset("", wrong).is_err(), "{wrong}");
         }
         assert!(unset("", "watchdog.silnet").unwrap_err().hints[0].command.contains("watchdog.silent"));
+    }
+
+    #[test]
+    fn comments_outlive_what_they_stood_beside() {
+        let unset = |before: &str, key: &str| changed(before, &[&format!("{key}=")]).unwrap();
+        let only = "# top comment\n[limits]\n# why 3\nsessions = 40 # trailing\n# end\n";
+        assert_eq!(unset(only, "limits.sessions"), "# top comment\n# why 3\n[limits]\n# end\n");
+        let two = "\n[limits]\n# why 3\nsessions = 40\n# why 8\ntape = 8\n";
+        assert_eq!(unset(two, "limits.sessions"), "\n[limits]\n# why 3\n# why 8\ntape = 8\n");
+        assert_eq!(unset(two, "limits.tape"), "\n# why 8\n[limits]\n# why 3\nsessions = 40\n");
+        // A section that nobody wrote about goes, and what stood above the whole file stays.
+        assert_eq!(unset("# mine\n\n[limits]\nsessions = 40\n", "limits.sessions"), "# mine\n\n");
+        let top = "# why\nidle_stop = \"1h\"\n\n[limits]\nsessions = 40\n";
+        assert_eq!(unset(top, "idle_stop"), "# why\n\n[limits]\nsessions = 40\n");
+        assert_eq!(unset("# why\nidle_stop = \"1h\"\n# end\n", "idle_stop"), "# why\n# end\n");
+        assert_eq!(
+            unset("# why\nlimits.sessions = 40\n[watchdog]\n", "limits.sessions"),
+            "# why\n[watchdog]\n"
+        );
+        // Of a whole section, what stands above it: that may be about more.
+        let whole = "# all\n[providers.codex]\n# its\nmodel = \"m\"\n# next\n[watchdog]\nsilent = \"5m\"\n";
+        assert_eq!(unset(whole, "providers.codex"), "# all\n# next\n[watchdog]\nsilent = \"5m\"\n");
+        assert_eq!(unset(whole, "watchdog"), "# all\n[providers.codex]\n# its\nmodel = \"m\"\n# next\n");
+        let hooks = "[limits]\nsessions = 1\n# ring\n[[hooks]]\non = \"failed\"\nrun = [\"x\"]\n";
+        assert_eq!(unset(hooks, "hooks"), "[limits]\nsessions = 1\n# ring\n");
+    }
+
+    #[test]
+    fn what_is_new_stands_below_the_files_heading() {
+        let set = |before: &str| changed(before, &["idle_stop", "1h"]).unwrap();
+        let below = "# about limits\n[limits]\nsessions = 40\n";
+        assert_eq!(
+            set(&format!("# mine\n# all\n\n{below}")),
+            format!("# mine\n# all\n\nidle_stop = \"1h\"\n{below}")
+        );
+        assert_eq!(set(below), format!("idle_stop = \"1h\"\n{below}"), "that comment is of the section");
+        assert_eq!(set("# mine\n"), "# mine\nidle_stop = \"1h\"\n");
+        assert_eq!(
+            changed("# mine\n", &["limits.sessions", "4"]).unwrap(),
+            "# mine\n[limits]\nsessions = 4\n"
+        );
+        assert_eq!(
+            set("# mine\n\nprovider = \"codex\"\n"),
+            "# mine\n\nprovider = \"codex\"\nidle_stop = \"1h\"\n"
+        );
     }
 
     #[test]

@@ -24,17 +24,17 @@ pub(super) fn read(path: &Path) -> Result<DocumentMut, Refusal> {
 
 pub(super) fn keep(path: &Path, document: &DocumentMut) -> Result<(), Refusal> {
     let text = document.to_string();
-    check(&text)?;
+    check(&text).map_err(|refusal| match self::text(path).is_ok_and(|before| check(&before).is_ok()) {
+        true => refusal.hint("ostler config show", "lists the settings"),
+        // What is wrong was there before: settings cannot be listed either.
+        false => refusal.hint("ostler config edit", "opens it"),
+    })?;
     write(path, &text).map_err(|error| unusable(path, &error.to_string()))
 }
 
 /// The daemon will read it: what it would refuse is refused here.
 pub(super) fn check(text: &str) -> Result<(), Refusal> {
-    let refused = |why: String| {
-        Refusal::invalid("the daemon would not take that")
-            .because(why)
-            .hint("ostler config show", "lists the settings")
-    };
+    let refused = |why: String| Refusal::invalid("the daemon would not take that").because(why);
     let config: Config = toml_edit::de::from_str(text).map_err(|error| refused(error.to_string()))?;
     config.fault().map_or(Ok(()), |fault| Err(refused(fault)))
 }

@@ -2,6 +2,7 @@
 //! the daemon would refuse.
 
 mod change;
+mod comments;
 mod edit;
 mod file;
 mod show;

@@ -66,7 +66,7 @@ struct ShowForm {
 pub(super) fn show(app: &App, path: &Path, key: Option<&str>) -> Result<u8, Failure> {
     let text = file::text(path)?;
     // What the daemon would not start with does not hold.
-    file::check(&text)?;
+    file::check(&text).map_err(|no| file::unusable(path, &no.why.unwrap_or(no.message)))?;
     let document = file::read(path)?;
     let set = VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), env::var(name).ok()?)));
     let rows = rows(&document, set);

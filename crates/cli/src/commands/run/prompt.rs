@@ -10,10 +10,18 @@ pub(super) fn read(app: &App, prompt: Option<&str>, file: Option<&Path>) -> Resu
         (Some("-"), _) => input::whole(&app.ui)?,
         (Some(prompt), _) => join(prompt, &piped()?),
         (None, Some(file)) if file == Path::new("-") => input::whole(&app.ui)?,
-        (None, Some(file)) => join(&input::file(file)?, &piped()?),
+        (None, Some(file)) => join(&in_file(file)?, &piped()?),
         (None, None) => piped()?,
     };
     Ok(Some(text).filter(|text| !text.trim().is_empty()))
+}
+
+fn in_file(file: &Path) -> Result<String, Failure> {
+    let cures = |failure: Failure| {
+        let refusal = failure.to_refusal().hint("ostler run \"…\"", "takes the prompt as it is typed");
+        refusal.hint("ostler run -f -", "takes it from standard input").into()
+    };
+    input::file(file).map_err(cures)
 }
 
 /// A prompt with what was piped in as its context.
