@@ -12,7 +12,7 @@ use ostler_store::{
 };
 use tokio::sync::broadcast;
 
-use crate::{Delta, DiskRoom, Engine, VERSION, watch::Fits};
+use crate::{Delta, DiskRoom, Engine, VERSION, sessions::Count, watch::Fits};
 
 /// What the daemon says about itself.
 #[derive(Debug, Clone)]
@@ -22,7 +22,10 @@ pub struct DaemonStatus {
     pub node: NodeId,
     pub epoch: u64,
     pub sessions: u64,
-    pub sessions_attached: u64,
+    /// Those that are cut off from their keeper.
+    pub sessions_detached: u64,
+    /// Keepers that are connected.
+    pub keepers: u64,
     /// What holds sessions to their memory limit.
     pub memory_held_by: &'static str,
     pub halt: Option<Halt>,
@@ -38,7 +41,7 @@ pub struct DaemonStatus {
 
 impl Engine {
     pub async fn status(&self) -> Result<DaemonStatus, Refusal> {
-        let (known, sessions_attached) = self.shared.sessions.count();
+        let Count { known, attached, keepers } = self.shared.sessions.count();
         let sessions = match self.shared.line.is_complete() {
             true => known,
             // Those that the daemon before us left are still being looked for.
@@ -50,7 +53,8 @@ impl Engine {
             node: self.shared.store.node_id(),
             epoch: self.shared.epoch.current(),
             sessions,
-            sessions_attached,
+            sessions_detached: sessions.saturating_sub(attached),
+            keepers,
             memory_held_by: self.shared.cgroups.memory_held_by(),
             halt: self.halted(),
             drain: self.drained(),

@@ -145,6 +145,11 @@ impl Line {
         self.lock().values().filter(|place| place.standing == Standing::Waits).count() as u64
     }
 
+    /// Those that have a process, or are about to.
+    pub(crate) fn running(&self) -> u64 {
+        self.lock().values().filter(|place| place.standing == Standing::Runs).count() as u64
+    }
+
     /// Who may start now, and who is to make room. The former count as running from here on; their actors say so, or
     /// that they cannot. The latter are only asked: they may have been told something meanwhile.
     fn admit(&self, limits: &Limits, room: &Room, names: &BTreeMap<CampaignId, String>, now: &Now) -> Called {

@@ -38,7 +38,7 @@ impl Engine {
             "Agents' questions that nobody has answered yet.",
             approvals as u64,
         );
-        gauge("ostler_keepers", "Keepers that this daemon is connected to.", status.sessions_attached);
+        gauge("ostler_keepers", "Keepers that this daemon is connected to.", status.keepers);
         gauge("ostler_sessions_waiting", "Sessions that wait to start.", status.waiting);
         gauge("ostler_writer_queue", "Commits that wait for the writer.", store.writer_queue() as u64);
         gauge(

@@ -14,6 +14,14 @@ pub(crate) struct Sessions {
     handles: Mutex<HashMap<SessionId, Handle>>,
 }
 
+/// How many sessions there are.
+pub(crate) struct Count {
+    pub(crate) known: u64,
+    /// Those that are not cut off from their keeper: those too that have none yet.
+    pub(crate) attached: u64,
+    pub(crate) keepers: u64,
+}
+
 impl Sessions {
     /// Registers an actor; false when the session has one.
     pub(crate) fn register(&self, id: SessionId, handle: Handle) -> bool {
@@ -47,11 +55,14 @@ impl Sessions {
         self.lock().get(id).is_some_and(|handle| !handle.gone.load(Ordering::Acquire))
     }
 
-    /// How many there are, and how many of them have their keeper connected.
-    pub(crate) fn count(&self) -> (u64, u64) {
+    pub(crate) fn count(&self) -> Count {
         let handles = self.lock();
-        let attached = handles.values().filter(|handle| handle.attached.load(Ordering::Acquire)).count();
-        (handles.len() as u64, attached as u64)
+        let having = |has: fn(&Handle) -> bool| handles.values().filter(|handle| has(handle)).count() as u64;
+        Count {
+            known: handles.len() as u64,
+            attached: having(|handle| handle.attached.load(Ordering::Acquire)),
+            keepers: having(|handle| handle.linked.load(Ordering::Acquire)),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Handle>> {

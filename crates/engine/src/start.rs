@@ -106,11 +106,10 @@ impl Engine {
     }
 
     /// Finds every session that has not ended. Returns when each has an actor; they go on by themselves.
-    pub async fn adopt(&self) -> Result<usize, Refusal> {
+    pub async fn adopt(&self) -> Result<u64, Refusal> {
         let unended = self.shared.store.unended_sessions().await;
         // A record that cannot be read now keeps nobody from starting later.
         let unended = unended.inspect_err(|_| self.shared.line.complete())?;
-        let count = unended.len();
         let room = Arc::new(Semaphore::new(ADOPTED_AT_ONCE));
         let mut adopting = tokio::task::JoinSet::new();
         for id in unended {
@@ -123,6 +122,8 @@ impl Engine {
             });
         }
         adopting.join_all().await;
+        // Nobody is let in from the line yet: who waits there has no keeper to be found.
+        let count = self.shared.line.running();
         self.shared.accounts.complete();
         self.shared.line.complete();
         self.shared.sweep();
@@ -137,7 +138,7 @@ impl Engine {
             self.tell_all(request, &change).await;
             let _ = timeout(STOP_WITHIN, self.until_no_sessions()).await;
         }
-        let left = self.shared.sessions.count().0;
+        let left = self.shared.sessions.count().known;
         let now = self.shared.clock.now().wall;
         if let Err(refusal) = self
             .record_node(
@@ -166,7 +167,7 @@ impl Engine {
 
     async fn until_no_sessions(&self) {
         let mut published = self.shared.store.published();
-        while self.shared.sessions.count().0 > 0 {
+        while self.shared.sessions.count().known > 0 {
             // Actors leave the registry right after their last commit.
             let _ = timeout(Duration::from_millis(50), published.changed()).await;
         }

@@ -1,17 +1,18 @@
 //! `ostler doctor`: what works on this machine, what does not, and what cures it.
 
-use std::path::Path;
+use std::{borrow::Cow, path::Path};
 
 use clap::Args;
 use ostler_client::{Client, Home, NodeStatus};
 use ostler_domain::{
     limits::PAGE_MOST,
+    provider::{SCRIPT, Status},
     query::Page,
     readiness::{Readiness, Trial},
 };
 use serde::Serialize;
 
-use super::trial;
+use super::{config, trial};
 use crate::{
     app::App,
     exit_code,
@@ -24,7 +25,11 @@ use crate::{
 const FREE_LEAST: u64 = 1 << 30;
 
 #[derive(Debug, Args)]
-pub(crate) struct DoctorArgs {}
+pub(crate) struct DoctorArgs {
+    /// Do not look for agent programs, which are asked for their versions
+    #[arg(long)]
+    quick: bool,
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -32,24 +37,26 @@ enum Verdict {
     Ok,
     Warn,
     Fail,
+    /// Nothing is wrong: it is not there, and need not be.
+    Absent,
 }
 
 #[derive(Debug, Serialize)]
 pub(super) struct Finding {
     verdict: Verdict,
-    about: &'static str,
+    about: Cow<'static, str>,
     text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<String>,
 }
 
 impl Finding {
-    fn new(verdict: Verdict, about: &'static str, text: impl Into<String>) -> Self {
-        Self { verdict, about, text: text.into(), fix: None }
+    fn new(verdict: Verdict, about: impl Into<Cow<'static, str>>, text: impl Into<String>) -> Self {
+        Self { verdict, about: about.into(), text: text.into(), fix: None }
     }
 
     pub(super) fn is_wrong(&self) -> bool {
-        self.verdict != Verdict::Ok
+        matches!(self.verdict, Verdict::Warn | Verdict::Fail)
     }
 
     pub(super) fn cure(&self) -> &str {
@@ -67,9 +74,10 @@ struct DoctorForm {
     findings: Vec<Finding>,
 }
 
-pub(crate) async fn run(app: &App, _: DoctorArgs) -> Result<u8, Failure> {
+pub(crate) async fn run(app: &App, args: DoctorArgs) -> Result<u8, Failure> {
     let home = app.home()?;
     let mut findings = Vec::new();
+    let mut agents = Vec::new();
     let mut least = FREE_LEAST;
     match app.client().await {
         Ok(client) => {
@@ -77,6 +85,9 @@ pub(crate) async fn run(app: &App, _: DoctorArgs) -> Result<u8, Failure> {
             least = status.disk.map_or(least, |disk| disk.least);
             findings.extend(daemon(app.program.version, &status));
             findings.extend(campaigns(&client).await?);
+            if !args.quick {
+                agents = providers(&client.providers().await?, config::current(app)?.provider());
+            }
         }
         Err(Failure::Refused(refusal)) => {
             let why = refusal.why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
@@ -89,6 +100,7 @@ pub(crate) async fn run(app: &App, _: DoctorArgs) -> Result<u8, Failure> {
     findings.push(disk(&home, least));
     findings.push(sandbox(&trial::try_sandbox(&app.program.path)));
     findings.push(Finding::new(Verdict::Ok, "script", "built in, needs no key"));
+    findings.extend(agents);
     findings.push(git());
     findings.extend(logout());
     say(app, findings)
@@ -107,12 +119,13 @@ fn daemon(version: &str, status: &NodeStatus) -> Vec<Finding> {
         Finding::new(Verdict::Warn, "daemon", format!("{text}; this program is {version}"))
             .fix("ostler daemon restart")
     }];
-    let attached = status.live_sessions - status.detached_sessions.min(status.live_sessions);
+    // Those that wait to start have none.
+    let keepers = status.live_sessions.saturating_sub(status.waiting_sessions);
+    let answering = format!("{} of {keepers} answer", keepers.saturating_sub(status.detached_sessions));
     findings.push(if status.detached_sessions == 0 {
-        Finding::new(Verdict::Ok, "keepers", format!("{attached} of {} answer", status.live_sessions))
+        Finding::new(Verdict::Ok, "keepers", answering)
     } else {
-        Finding::new(Verdict::Warn, "keepers", format!("{attached} of {} answer", status.live_sessions))
-            .fix("ostler ls --attention detached")
+        Finding::new(Verdict::Warn, "keepers", answering).fix("ostler ls --attention detached")
     });
     let held = match status.memory_held_by.as_str() {
         "" => None,
@@ -136,6 +149,45 @@ fn daemon(version: &str, status: &NodeStatus) -> Vec<Finding> {
             .push(Finding::new(Verdict::Warn, "drain", words::drained(drain)).fix("ostler node drain --end"));
     }
     findings
+}
+
+/// Which agent programs can work. The one that sessions get where nobody names another has to.
+fn providers(all: &[Status], usual: Option<&str>) -> Vec<Finding> {
+    let agents = || all.iter().filter(|status| status.name != SCRIPT);
+    let mut findings: Vec<Finding> = agents().map(|status| provider(status, usual)).collect();
+    if agents().all(|status| status.lacks.is_some()) {
+        let text = "none can work yet: only the scripted one, which asks no model";
+        let cure = "ostler provider ls says what each lacks; then ostler init";
+        findings.push(Finding::new(Verdict::Warn, "agents", text).fix(cure));
+    }
+    findings
+}
+
+fn provider(status: &Status, usual: Option<&str>) -> Finding {
+    let is_usual = usual == Some(status.name.as_str());
+    let unsaid = if status.program.is_some() { "version unknown" } else { "built in" };
+    let version = status.version.as_deref().unwrap_or(unsaid);
+    let (verdict, text) = match (&status.problem, &status.lacks) {
+        (Some(problem), _) if is_usual => {
+            (Verdict::Fail, format!("{problem}; sessions get it unless another is named"))
+        }
+        (Some(_), _) => {
+            return Finding::new(Verdict::Absent, status.name.clone(), "not installed (optional)");
+        }
+        (None, Some(lacks)) if is_usual => {
+            (Verdict::Fail, format!("{version}, lacks {lacks}; sessions get it unless another is named"))
+        }
+        (None, Some(lacks)) if status.program.is_none() => {
+            (Verdict::Absent, format!("{version}, lacks {lacks} (optional)"))
+        }
+        (None, Some(lacks)) => (Verdict::Warn, format!("{version}, lacks {lacks}")),
+        (None, None) => (Verdict::Ok, format!("{version}, key: {}", status.key)),
+    };
+    let finding = Finding::new(verdict, status.name.clone(), text);
+    match &status.cure {
+        Some(cure) if finding.is_wrong() => finding.fix(cure),
+        _ => finding,
+    }
 }
 
 /// What is wrong with campaigns that the sandbox cannot help.
@@ -241,6 +293,7 @@ fn table(findings: &[Finding]) -> Table {
             Verdict::Ok => (Tone::Good, "ok"),
             Verdict::Warn => (Tone::Warn, "warn"),
             Verdict::Fail => (Tone::Bad, "FAIL"),
+            Verdict::Absent => (Tone::Faint, "–"),
         };
         let fix = finding
             .fix
@@ -249,7 +302,7 @@ fn table(findings: &[Finding]) -> Table {
             .unwrap_or_default();
         table.row(vec![
             Line::toned(tone, word).padded(5),
-            Line::of(finding.about).padded(9),
+            Line::of(&*finding.about).padded(9),
             Line::of(&finding.text),
             fix,
         ]);
@@ -277,6 +330,49 @@ mod tests {
         std::fs::write(lingering.join("ann"), "").unwrap();
         assert_eq!(finding("ann").unwrap().verdict, Verdict::Ok);
         assert_eq!(finding("bob").unwrap().verdict, Verdict::Warn);
+    }
+
+    #[test]
+    fn agent_programs_are_told_and_whether_any_can_work() {
+        let of =
+            |name: &str| Status { name: name.to_owned(), key: "ANY_KEY".to_owned(), ..Status::default() };
+        let script = of(SCRIPT);
+        let absent = Status {
+            problem: Some("there is no codex here".to_owned()),
+            lacks: Some("its program".to_owned()),
+            cure: Some("install codex".to_owned()),
+            ..of("codex")
+        };
+        let closed = Status {
+            program: Some("/usr/bin/claude".to_owned()),
+            version: Some("2.1.203".to_owned()),
+            lacks: Some("a key or a login".to_owned()),
+            cure: Some("ostler provider login claude-code".to_owned()),
+            ..of("claude-code")
+        };
+        let keyless = Status { lacks: closed.lacks.clone(), cure: closed.cure.clone(), ..of("openai-api") };
+        assert_eq!(provider(&keyless, None).verdict, Verdict::Absent, "nobody has to have a key of it");
+        assert_eq!(provider(&keyless, Some("openai-api")).verdict, Verdict::Fail);
+        let ready = Status { version: Some("1.0".to_owned()), ..of("acp:opencode") };
+        let seen = |all: &[&Status], usual| {
+            let all: Vec<Status> = all.iter().map(|status| (*status).clone()).collect();
+            let found = providers(&all, usual);
+            found.into_iter().map(|one| (one.verdict, one.about.into_owned(), one.fix)).collect::<Vec<_>>()
+        };
+        let login = Some("ostler provider login claude-code".to_owned());
+        let none = seen(&[&script, &closed, &absent], None);
+        assert_eq!(none[0], (Verdict::Warn, "claude-code".to_owned(), login.clone()));
+        assert_eq!(none[1], (Verdict::Absent, "codex".to_owned(), None));
+        assert_eq!((none[2].0, none[2].1.as_str(), none.len()), (Verdict::Warn, "agents", 3));
+        assert!(none[2].2.as_deref().is_some_and(|fix| fix.contains("ostler provider ls")));
+        let some = seen(&[&script, &closed, &absent, &ready], None);
+        assert_eq!(some[2], (Verdict::Ok, "acp:opencode".to_owned(), None));
+        assert_eq!(some.len(), 3, "one that can work is enough");
+        assert_eq!(
+            seen(&[&closed, &ready], Some("claude-code"))[0],
+            (Verdict::Fail, "claude-code".to_owned(), login)
+        );
+        assert_eq!(seen(&[&absent, &ready], Some("codex"))[0].0, Verdict::Fail);
     }
 
     #[test]

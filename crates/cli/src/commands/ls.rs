@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use ostler_client::{
-    Campaign, Client, GetUsage, Session,
-    reply::{NodeStatus, UsageBy, UsageRow},
-};
+use ostler_client::{Campaign, Client, GetUsage, Session, reply::NodeStatus};
 use ostler_domain::{
     budget::Period,
     limits::{PAGE_DEFAULT, PAGE_MOST},
@@ -15,6 +12,7 @@ use ostler_domain::{
 };
 use serde::Serialize;
 
+use super::cost::{self, Sum};
 use crate::{
     app::App,
     failure::Failure,
@@ -194,9 +192,9 @@ async fn today(app: &App, client: &Client) -> Result<Today, Failure> {
         true => words::midnight(now, &app.zone()),
         false => Period::Day.start(now),
     };
-    let by = Some(UsageBy::Campaign);
-    let sums = client.usage(&GetUsage { since: Some(since), by, ..GetUsage::default() }).await?;
-    let is_paid = |row: &&UsageRow| row.cost > Dollars(0) || !row.unpriced.is_zero();
+    let question = GetUsage { since: Some(since), ..GetUsage::default() };
+    let sums = cost::of_campaigns(app, client, &question).await?;
+    let is_paid = |row: &&Sum| row.cost > Dollars(0) || !row.unpriced.is_zero();
     let all_have = sums.rows.iter().filter(is_paid).all(|row| budgets.contains_key(&row.key));
     let total = budgets.values().fold(0_u64, |sum, budget| sum.saturating_add(budget.0));
     Ok(Today {

@@ -76,12 +76,14 @@ pub(crate) struct Against {
     pub(crate) budget: CampaignBudget,
     /// What of it was used: dollars in millionths, or tokens.
     pub(crate) paid: Dollars,
+    /// With what had no price when it was used, at the one that it has now.
+    pub(crate) paid_now: Dollars,
     pub(crate) tokens: u64,
 }
 
 /// `budget shop  ██████░░░░  $7.67 of $25.00 today (31 %) · warns at 80 %, holds at 100 %`
 pub(crate) fn budget(against: &Against) -> Line {
-    let Against { campaign, budget, paid, tokens } = against;
+    let Against { campaign, budget, paid, paid_now, tokens } = against;
     let percent = |used: u64, most: u64| (u128::from(used) * 100 / u128::from(most.max(1))) as u64;
     let (share, told) = match (budget.dollars, budget.tokens) {
         (Some(most), _) => (percent(paid.0, most.0), format!("{paid} of {most}")),
@@ -102,13 +104,19 @@ pub(crate) fn budget(against: &Against) -> Line {
         Period::Month => " this month (UTC)",
         Period::Total => "",
     };
+    let counted = match budget.dollars {
+        Some(_) if paid != paid_now => {
+            format!(" · without calls that had no price when they were made: with them {paid_now}")
+        }
+        _ => String::new(),
+    };
     Line::of("budget ")
         .strong(campaign)
         .plain("  ")
         .with(tone, "█".repeat(filled))
         .faint("░".repeat(empty))
         .plain(format!("  {told}{when} ({share} %)"))
-        .faint(format!(" · warns at {BUDGET_WARNS_AT_PERCENT} %, holds at 100 %"))
+        .faint(format!(" · warns at {BUDGET_WARNS_AT_PERCENT} %, holds at 100 %{counted}"))
 }
 
 /// What is said below: which prices hold, and what has none.
@@ -186,7 +194,8 @@ mod tests {
     fn screen(look: &Look) -> String {
         let sums = sums();
         let budget = CampaignBudget { dollars: Some(Dollars(25_000_000)), tokens: None, period: Period::Day };
-        let against = Against { campaign: "shop".to_owned(), budget, paid: Dollars(7_670_000), tokens: 9 };
+        let paid = Dollars(7_670_000);
+        let against = Against { campaign: "shop".to_owned(), budget, paid, paid_now: paid, tokens: 9 };
         let mut lines = table("MODEL", &sums.rows, &sums.total).lines(look);
         lines.push(super::budget(&against));
         lines.extend(remarks(&sums.total, "2026-11-01", "since 00:00"));
@@ -197,6 +206,22 @@ mod tests {
     fn at_120_and_80_columns() {
         assert_snapshot!(screen(&Look::plain(Some(120))));
         assert_snapshot!(screen(&Look::plain(Some(80))));
+    }
+
+    #[test]
+    fn a_budget_that_did_not_count_all_of_it_says_so() {
+        let budget = CampaignBudget { dollars: Some(Dollars(25_000_000)), tokens: None, period: Period::Day };
+        let of = |paid_now, budget| {
+            let paid = Dollars(7_670_000);
+            let against = Against { campaign: "shop".to_owned(), budget, paid, paid_now, tokens: 9 };
+            super::budget(&against).show(&Look::plain(None))
+        };
+        assert!(!of(Dollars(7_670_000), budget).contains("had no price"));
+        let told = of(Dollars(9_000_000), budget);
+        assert!(told.contains("$7.67 of $25.00") && told.contains("had no price"), "{told}");
+        assert!(told.ends_with("with them $9.00"), "{told}");
+        let tokens = CampaignBudget { dollars: None, tokens: Some(90), ..budget };
+        assert!(!of(Dollars(9_000_000), tokens).contains("had no price"), "tokens are counted all the same");
     }
 
     #[test]

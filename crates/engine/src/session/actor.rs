@@ -81,8 +81,10 @@ pub(crate) enum Command {
 pub(crate) struct Handle {
     pub(crate) campaign: CampaignId,
     pub(crate) commands: mpsc::Sender<Command>,
-    /// Whether the keeper is connected.
+    /// Whether the keeper is connected, or there is none to be detached from.
     pub(crate) attached: Arc<std::sync::atomic::AtomicBool>,
+    /// Whether there is a keeper, and it is connected.
+    pub(crate) linked: Arc<std::sync::atomic::AtomicBool>,
     /// Nothing of its agent is left running, although its end may still be to be recorded.
     pub(crate) gone: Arc<std::sync::atomic::AtomicBool>,
 }
@@ -148,6 +150,7 @@ impl Actor {
         let (commands, inbox) = mpsc::channel(ACTOR_INBOX);
         let next_input_no = loaded.last_input_no + 1;
         let place = Stands::of(&loaded.state);
+        let has_no_keeper = loaded.state.phase() == ostler_domain::session::Phase::Created;
         Ok(Self {
             id,
             dir,
@@ -164,7 +167,13 @@ impl Actor {
             commits: Commits::default(),
             timers: Timers::default(),
             inbox,
-            handle: Handle { campaign, commands, attached: Arc::default(), gone: Arc::default() },
+            handle: Handle {
+                campaign,
+                commands,
+                attached: Arc::new(has_no_keeper.into()),
+                linked: Arc::default(),
+                gone: Arc::default(),
+            },
             snapshot_seq: 0,
             tidied: 0,
             place,

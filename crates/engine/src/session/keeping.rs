@@ -87,8 +87,6 @@ impl Actor {
         self.join_campaign().await;
         match self.state.phase() {
             Phase::Created => {
-                // There is no keeper to be detached from.
-                self.handle.attached.store(true, Ordering::Release);
                 let halt = self.shared.halt.borrow().clone();
                 if let Some(halt) = halt {
                     let context = self.shared.context();
@@ -205,6 +203,7 @@ impl Actor {
                 self.keeping.sent_input_no = state.last_input_no;
                 self.keeping.link = Some(link);
                 self.handle.attached.store(true, Ordering::Release);
+                self.handle.linked.store(true, Ordering::Release);
                 self.be_watched_over();
                 self.keeper_state(state).await;
                 self.send_outbox().await;
@@ -266,6 +265,7 @@ impl Actor {
         self.keeping.link = None;
         self.forget_who_waits();
         self.handle.attached.store(false, Ordering::Release);
+        self.handle.linked.store(false, Ordering::Release);
     }
 
     async fn keeper_state(&mut self, state: KeeperState) {

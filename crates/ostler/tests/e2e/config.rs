@@ -111,3 +111,40 @@ async fn a_daemon_that_would_not_start_does_not_take_the_place_of_one_that_runs(
     assert!(refused.status.code() == Some(2) && said.contains("ostler config edit"), "{said}");
     assert_eq!(home.client().await.status().await.unwrap().pid, pid, "it is still there");
 }
+
+#[test]
+fn whoever_meets_a_broken_file_is_told_which_line_and_what_opens_it() {
+    for broken in ["idle_stop = \"1h\"\n[limits\n", "[limits]\nsesions = 3\n", "idle_stop = \"soon\"\n"] {
+        let home = TestHome::new(OSTLER);
+        home.configure(broken);
+        for args in [
+            &["config", "show"][..],
+            &["config", "set", "watchdog.silent", "5m"],
+            &["ls"],
+            &["daemon", "start"],
+            &["daemon", "restart"],
+        ] {
+            let output = home.run(args);
+            let err = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{args:?}: {err}");
+            assert!(err.contains("config edit") && err.contains("why:"), "{args:?}: {err}");
+            assert!(!err.contains("config show"), "{args:?}: {err}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there_and_a_column_that_is_none_come_with_what_helps() {
+    let home = TestHome::new(OSTLER);
+    for (args, cure) in [
+        (&["run", "--here", "-p", "script", "-f", "nosuchfile"][..], "ostler run -f -"),
+        (&["campaign", "apply", "nosuch.toml"], "ostler help campaign apply"),
+        (&["provider", "ls", "--columns", "nam"], "--columns name"),
+        (&["provider", "ls", "--columns", "quux"], "--columns name,version"),
+    ] {
+        let output = home.run(args);
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {err}");
+        assert!(err.contains("try:") && err.contains(cure), "{args:?}: {err}");
+    }
+}

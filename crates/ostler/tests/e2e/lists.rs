@@ -137,3 +137,21 @@ fn messages_that_wait_are_listed_until_they_are_delivered() {
     let table = ok(&home, &["message", "ls", "busy", "-a", "--columns", "to,receipt", "--no-headers"]);
     assert_eq!(table.lines().next(), Some("busy accepted"), "{table}");
 }
+
+#[test]
+fn what_had_no_price_costs_the_same_in_every_list() {
+    let home = TestHome::new(OSTLER);
+    ok(&home, &["campaign", "add", ".", "--name", "shop"]);
+    let used = scenario::of(vec![json!({"usage": {"output": 3}}), scenario::say("done")]);
+    let run = || ok(&home, &["run", "-p", "script", "-q", &used]);
+    run();
+    ok(&home, &["price", "set", "script", "input=1000000", "output=1000000"]);
+    run();
+    assert_eq!(json_of(&home, &["cost", "-o", "json"])["total"]["cost"], "6.00");
+    let footer = || String::from_utf8(home.run(&["ls", "-a"]).stderr).unwrap();
+    assert!(footer().contains("today $6.00"), "{}", footer());
+    ok(&home, &["campaign", "set", "shop", "budget=25usd/day"]);
+    assert!(footer().contains("today (UTC) $6.00 of $25.00"), "{}", footer());
+    let told = String::from_utf8(home.run(&["cost"]).stderr).unwrap();
+    assert!(told.contains("$3.00 of $25.00") && told.contains("with them $6.00"), "{told}");
+}

@@ -65,9 +65,22 @@ async fn who_is_beyond_the_limit_waits_in_a_line_that_outlives_the_daemon() {
     assert!(shown.contains("CREATED") && shown.contains("waits for a slot (2 of 2; 1st in line)"), "{shown}");
     let shown = String::from_utf8(home.run(&["show", "four"]).stdout).unwrap();
     assert!(shown.contains("waits for a slot (2 of 2; 3rd in line)"), "{shown}");
+    // Who waits to start has no keeper.
+    let told = |args: &[&str]| String::from_utf8(home.run(args).stdout).unwrap();
+    let keepers = || {
+        let (doctor, metrics) = (told(&["doctor", "--quick"]), told(&["metrics"]));
+        assert!(doctor.contains("2 of 2 answer"), "{doctor}");
+        assert!(metrics.contains("\nostler_keepers 2\n"), "{metrics}");
+    };
+    keepers();
     home.kill_daemon();
     let client = home.start().await;
     line().await;
+    works(&home, "one").await;
+    keepers();
+    let log = told(&["daemon", "logs"]);
+    let found: Vec<&str> = log.lines().filter(|line| line.contains("sessions found again")).collect();
+    assert!(found.last().is_some_and(|line| line.contains("count=2")), "{found:?}");
     works(&home, "one").await;
     // A slot that is freed is the next one's.
     client.stop_session("one", true).await.unwrap();

@@ -44,8 +44,7 @@ impl AdminService for Served {
             started: self.started,
             state_dir: self.state_dir.to_string_lossy().into_owned(),
             live_sessions: status.sessions,
-            // One that waits to start has no keeper yet.
-            detached_sessions: status.sessions.saturating_sub(status.sessions_attached + status.waiting),
+            detached_sessions: status.sessions_detached,
             halt: status.halt.as_ref().map(rows::halt),
             drain: status.drain.as_ref().map(rows::drain),
             store: StoreSizes {

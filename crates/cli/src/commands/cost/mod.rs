@@ -135,6 +135,11 @@ pub(crate) async fn run(app: &App, args: CostArgs) -> Result<u8, Failure> {
     listing::run(app, Some(&client), &args.list, &costs).await
 }
 
+/// What all campaigns cost, as `cost` says it.
+pub(crate) async fn of_campaigns(app: &App, client: &Client, question: &GetUsage) -> Result<Sums, Failure> {
+    sums::sums(client, question, By::Campaign, &price::prices(app)?, &[]).await
+}
+
 fn usual_start(app: &App, by: By) -> Time {
     let midnight = words::midnight(words::now(), &app.zone());
     match by {
@@ -241,9 +246,16 @@ impl Costs<'_> {
             let Some(budget) = campaign.policy.budget.filter(|_| is_asked) else { continue };
             let filter = SessionFilter { campaign: Some(campaign.id), ..SessionFilter::default() };
             let since = Some(budget.period.start(now));
-            let used = self.client.usage(&GetUsage { filter, since, ..GetUsage::default() }).await?.total;
+            let question = GetUsage { filter, since, ..GetUsage::default() };
+            let used = self.client.usage(&question).await?.total;
             let (paid, tokens) = (used.cost, used.usage.budgeted());
-            budgets.push(Against { campaign: campaign.name.to_string(), budget, paid, tokens });
+            let paid_now = match used.unpriced.is_zero() {
+                true => paid,
+                false => {
+                    sums::sums(self.client, &question, By::Campaign, &self.prices, &[]).await?.total.cost
+                }
+            };
+            budgets.push(Against { campaign: campaign.name.to_string(), budget, paid, paid_now, tokens });
         }
         Ok(budgets)
     }

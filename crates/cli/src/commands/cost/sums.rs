@@ -110,7 +110,8 @@ pub(super) async fn sums(
         order.push(row.key);
     }
     let is_open = |row: &UsageRow| !row.key.is_empty() && !row.unpriced.is_zero();
-    for model in ask(None, UsageBy::Model).await?.rows.into_iter().filter(is_open) {
+    let models = if whole.unpriced.is_zero() { Vec::new() } else { ask(None, UsageBy::Model).await?.rows };
+    for model in models.into_iter().filter(is_open) {
         for row in ask(Some(&model.key), by.asked()).await?.rows {
             let (Some(sum), Some(usage)) = (sums.get_mut(&row.key), left.get_mut(&row.key)) else { continue };
             sum.add(Some(&model.key), prices, &row.unpriced);
