@@ -179,8 +179,8 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
         })),
         Kind::CampaignRelinked => Event::CampaignRelinked(CampaignRelinked {
             campaign: campaign_id(n),
-            from: Root { path: "/work/old".to_owned(), device: 1, inode: 2 },
-            to: Root { path: format!("/work/new-{n}"), device: 1, inode: 3 + n },
+            from: Root { path: "/home/ann/old".to_owned(), device: 1, inode: 2 },
+            to: Root { path: format!("/home/ann/new-{n}"), device: 1, inode: 3 + n },
             by: by(),
         }),
         Kind::Drained => Event::Drained(Drained { by: by(), why: format!("kernel update {n}") }),

@@ -1,5 +1,7 @@
 //! Values made from rolled numbers: every type that crosses the wire, with and without each of its parts.
 
+mod requests;
+
 use std::time::Duration;
 
 use ostler_domain::{
@@ -469,73 +471,5 @@ impl Dice {
     pub(crate) fn finding(&mut self) -> Finding {
         let severity = self.of(&[Severity::Note, Severity::Repairable, Severity::Damage]);
         Finding { severity, place: self.text(), message: self.text() }
-    }
-
-    pub(crate) fn add_campaign(&mut self) -> AddCampaign {
-        AddCampaign { path: format!("/{}", self.text()), name: self.maybe(Self::name) }
-    }
-
-    pub(crate) fn create_session(&mut self) -> CreateSession {
-        let budget = self.maybe(Self::budget);
-        let when_used_up = self.of(&[WhenUsedUp::Hold, WhenUsedUp::Stop]);
-        CreateSession {
-            campaign: self.text(),
-            provider: self.text(),
-            model: self.maybe(Self::text),
-            name: self.maybe(Self::name),
-            initial_message: self.maybe(Self::text),
-            budget,
-            // They travel as one.
-            when_used_up: budget.map_or(when_used_up, |budget| budget.when_used_up),
-            timeout: self.maybe(|dice| Duration::from_micros(dice.micros())),
-            restart: self.restart_policy(),
-            approve: self.of(&[Approve::Ask, Approve::All, Approve::Nobody, Approve::Policy]),
-            priority: self.of(Priority::ALL),
-            ends_with_turn: self.yes(),
-            environment: self.some(|dice| (dice.text(), dice.text())).into_iter().collect(),
-            provider_config: self.some(|dice| (dice.text(), dice.text())).into_iter().collect(),
-            ticket: self.maybe(Self::text),
-            spawned_by: self.maybe(Self::session_id),
-            watchdogs: WatchdogLimits {
-                start_us: self.micros(),
-                first_output_us: self.micros(),
-                silent_us: self.micros(),
-                tool_us: self.micros(),
-                retries_us: self.micros(),
-                rung_us: self.micros(),
-            },
-        }
-    }
-
-    pub(crate) fn send_message(&mut self) -> SendMessage {
-        SendMessage { who: self.text(), text: self.text(), mode: Default::default() }
-    }
-
-    pub(crate) fn resume_session(&mut self) -> ResumeSession {
-        ResumeSession {
-            who: self.text(),
-            max_tokens: self.maybe(Self::number),
-            max_dollars: self.maybe(|dice| Dollars(dice.number())),
-            tape_bytes: self.maybe(Self::number),
-        }
-    }
-
-    pub(crate) fn list_events(&mut self) -> ListEvents {
-        let from = match self.small() % 3 {
-            0 => Place::After(self.number()),
-            1 => Place::Before(self.number().max(1)),
-            _ => Place::End,
-        };
-        ListEvents { filter: self.event_filter(), from, limit: self.small() }
-    }
-
-    pub(crate) fn get_usage(&mut self) -> GetUsage {
-        GetUsage {
-            filter: self.session_filter(),
-            since: self.maybe(Self::time),
-            until: self.maybe(Self::time),
-            by: self.maybe(|dice| dice.of(UsageBy::ALL)),
-            limit: self.small(),
-        }
     }
 }
