@@ -16,6 +16,9 @@ pub const BUILT_IN: [&str; 5] = ["claude-code", "codex", "openai-api", "openclaw
 /// The agent that plays a scenario: it is only ever run by whoever names it.
 pub const SCRIPT: &str = "script";
 
+/// What [`Status::key`] begins with where the program's login is used.
+pub const ITS_LOGIN: &str = "its login";
+
 /// What [`Status::key`] says of a program that has neither.
 pub const NOT_LOGGED_IN: &str = "not logged in";
 
@@ -57,6 +60,9 @@ pub struct Status {
     pub base_url: Option<String>,
     /// Where its key is found, in words; never the key.
     pub key: String,
+    /// There is a login of its program here, whether or not a key is used before it.
+    #[serde(default)]
+    pub is_logged_in: bool,
     pub model: Option<String>,
     pub capabilities: Vec<String>,
 }

@@ -9,7 +9,7 @@ use ostler_domain::{
     campaign::Campaign,
     denied::{Denied, DeniedKind},
     event::{ConversationOpened, Tamper},
-    limits::MESSAGE_BYTES,
+    limits::{MESSAGE_BYTES, MODEL_BYTES},
     policy::NetMode,
     provider::{Settings, choose},
     query::{Page, Scope, SessionFilter},
@@ -403,7 +403,16 @@ fn check_texts(wanted: &NewSession) -> Result<(), Refusal> {
             .because(format!("this one has {}", prompt.len())));
         }
         if prompt.trim().is_empty() {
-            return Err(Refusal::invalid("the prompt is empty"));
+            return Err(Refusal::invalid("the prompt is empty").hint("ostler run \"…\"", "says something"));
+        }
+    }
+    if let Some(model) = &wanted.model {
+        if model.trim().is_empty() {
+            return Err(Refusal::invalid("the name of the model is empty")
+                .hint("ostler run \"…\"", "takes the campaign's, else the provider's"));
+        }
+        if model.len() > MODEL_BYTES {
+            return Err(Refusal::invalid(format!("the name of a model has at most {MODEL_BYTES} bytes")));
         }
     }
     Ok(())

@@ -2,20 +2,23 @@
 
 use std::{
     collections::HashMap,
-    env, fs,
+    env, fs, io,
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
     process::Stdio,
-    sync::Mutex,
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
 use ostler_domain::{Reason, Refusal, provider::Settings};
 use ostler_providers::{FoundProgram, ProgramSpec, Provider, Version};
-use tokio::process::Command;
+use serde::{Deserialize, Serialize};
+use tokio::{process::Command, sync::OnceCell, time::timeout};
 
 /// How long a program may take to say its version; large ones start slowly on a busy machine.
 const VERSION_WITHIN: Duration = Duration::from_secs(60);
+/// How long whoever only looks at a program waits for its version; the next one who looks has it.
+const SEEN_WITHIN: Duration = Duration::from_secs(2);
 /// Where people's package managers put programs, below their home.
 const BELOW_HOME: [&str; 5] =
     [".local/bin", ".npm-global/bin", "node_modules/.bin", ".bun/bin", ".claude/local/node_modules/.bin"];
@@ -24,13 +27,40 @@ const NVM: &str = ".nvm/versions/node";
 /// How much of a script is read to learn what runs it.
 const SHEBANG_BYTES: usize = 128;
 
-/// Programs that were looked at: a file that has not changed has not changed its version.
-#[derive(Default)]
+/// Programs that were looked at: a file that has not changed has not changed its version. What they said is kept in a file,
+/// for the daemons that come after this one.
 pub(crate) struct Programs {
-    versions: Mutex<HashMap<Identity, Option<Version>>>,
+    versions: Mutex<HashMap<Identity, Asked>>,
+    kept: PathBuf,
 }
 
-#[derive(Clone, PartialEq, Eq, Hash)]
+/// Asked once, however many want to know.
+type Asked = Arc<OnceCell<Option<Version>>>;
+
+/// One line of what is kept.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    #[serde(flatten)]
+    program: Identity,
+    version: (u32, u32, u32),
+}
+
+/// Why a program cannot be started.
+#[derive(Debug)]
+pub(crate) enum Unusable {
+    Missing(Refusal),
+    TooOld { found: PathBuf, version: Version, least: Version, refusal: Refusal },
+}
+
+impl From<Unusable> for Refusal {
+    fn from(unusable: Unusable) -> Self {
+        match unusable {
+            Unusable::Missing(refusal) | Unusable::TooOld { refusal, .. } => refusal,
+        }
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Identity {
     path: PathBuf,
     inode: u64,
@@ -39,40 +69,111 @@ struct Identity {
 }
 
 impl Programs {
+    /// With what was kept in this directory.
+    pub(crate) fn below(state_dir: &Path) -> Arc<Self> {
+        let kept = state_dir.join("programs.json");
+        let known: Vec<Kept> =
+            fs::read(&kept).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
+        let known = known.into_iter().map(|Kept { program, version: (major, minor, patch) }| {
+            let version = OnceCell::new_with(Some(Some(Version(major, minor, patch))));
+            (program, Arc::new(version))
+        });
+        Arc::new(Self { versions: Mutex::new(known.collect()), kept })
+    }
+
     /// The program of a provider, ready to be started. None when it is a part of this one.
     pub(crate) async fn find(
-        &self,
+        self: &Arc<Self>,
         provider: &dyn Provider,
         settings: &Settings,
         home: Option<&Path>,
     ) -> Result<Option<FoundProgram>, Refusal> {
+        Ok(self.find_within(VERSION_WITHIN, provider, settings, home).await?)
+    }
+
+    /// The same for who only looks: one that is slow to say its version is there all the same.
+    pub(crate) async fn find_soon(
+        self: &Arc<Self>,
+        provider: &dyn Provider,
+        settings: &Settings,
+        home: Option<&Path>,
+    ) -> Result<Option<FoundProgram>, Unusable> {
+        self.find_within(SEEN_WITHIN, provider, settings, home).await
+    }
+
+    async fn find_within(
+        self: &Arc<Self>,
+        limit: Duration,
+        provider: &dyn Provider,
+        settings: &Settings,
+        home: Option<&Path>,
+    ) -> Result<Option<FoundProgram>, Unusable> {
         let Some(spec) = provider.program() else { return Ok(None) };
         let asked = settings.program.clone().unwrap_or_else(|| PathBuf::from(&spec.name));
-        let Some(path) = look(&asked, home) else { return Err(missing(provider.name(), &spec, &asked)) };
+        let Some(path) = look(&asked, home) else {
+            return Err(Unusable::Missing(missing(provider.name(), &spec, &asked)));
+        };
         let mut found = describe(&path, &spec, home);
-        found.version = self.version(&found).await;
+        found.version = self.version(&found, limit).await;
         match (spec.least, found.version) {
-            (Some(least), Some(version)) if version < least => Err(Refusal::new(
-                Reason::ProviderMissing,
-                format!("{} {version} is too old for Ostler", spec.name),
-            )
-            .because(format!("{} is version {version}; {least} or newer is needed", found.path.display()))
-            .hint(spec.install.clone(), "installs a newer one")),
+            (Some(least), Some(version)) if version < least => {
+                let refusal = Refusal::new(
+                    Reason::ProviderMissing,
+                    format!("{} {version} is too old for Ostler", spec.name),
+                )
+                .because(format!(
+                    "{} is version {version}; {least} or newer is needed",
+                    found.path.display()
+                ));
+                let refusal = match &spec.install {
+                    Some(install) => refusal.hint(install, "installs a newer one"),
+                    None => refusal,
+                };
+                Err(Unusable::TooOld { found: found.path, version, least, refusal })
+            }
             _ => Ok(Some(found)),
         }
     }
 
-    async fn version(&self, found: &FoundProgram) -> Option<Version> {
+    async fn version(self: &Arc<Self>, found: &FoundProgram, limit: Duration) -> Option<Version> {
         let identity = identity(&found.path)?;
-        let known = |versions: &Mutex<HashMap<_, _>>| versions.lock().ok()?.get(&identity).copied();
-        if let Some(version) = known(&self.versions) {
-            return version;
+        let asked = self.versions.lock().ok()?.entry(identity).or_default().clone();
+        if let Some(version) = asked.get() {
+            return *version;
         }
-        let version = ask_version(found).await;
-        if let Ok(mut versions) = self.versions.lock() {
-            versions.insert(identity, version);
+        let (programs, found) = (self.clone(), found.clone());
+        // Whoever waits may give up: it is asked to its end for the next one.
+        let asking = tokio::spawn(async move {
+            let mut is_new = false;
+            let version = asked.get_or_init(async || {
+                is_new = true;
+                ask_version(&found).await
+            });
+            let version = *version.await;
+            if is_new && version.is_some() {
+                programs.keep();
+            }
+            version
+        });
+        timeout(limit, asking).await.ok()?.ok()?
+    }
+
+    /// Writes down what is known. What cannot be kept is asked again another day.
+    fn keep(&self) {
+        let Ok(versions) = self.versions.lock() else { return };
+        let known = versions.iter().filter_map(|(program, asked)| {
+            let Version(major, minor, patch) = (*asked.get()?)?;
+            let is_there = identity(&program.path).as_ref() == Some(program);
+            is_there.then(|| Kept { program: program.clone(), version: (major, minor, patch) })
+        });
+        let known: Vec<Kept> = known.collect();
+        let half = self.kept.with_extension("half");
+        let written = serde_json::to_vec(&known).map_err(io::Error::from);
+        let written =
+            written.and_then(|text| fs::write(&half, text)).and_then(|()| fs::rename(&half, &self.kept));
+        if let Err(error) = written {
+            tracing::debug!(%error, "the versions of programs are not kept");
         }
-        version
     }
 }
 
@@ -88,9 +189,12 @@ fn missing(provider: &str, spec: &ProgramSpec, asked: &Path) -> Refusal {
     } else {
         refusal.because(format!("{} is in none of the directories that were searched", asked.display()))
     };
-    refusal
-        .hint(spec.install.clone(), "installs it")
-        .hint(format!("ostler config set providers.{provider}.program PATH"), "says where it is")
+    let place = format!("ostler config set providers.{provider}.program PATH");
+    let refusal = match &spec.install {
+        Some(install) => refusal.hint(install, "installs it"),
+        None => refusal,
+    };
+    refusal.hint(place, "says where it is")
 }
 
 /// A program by its path, or by its name in the usual places.
@@ -183,7 +287,7 @@ async fn ask_version(found: &FoundProgram) -> Option<Version> {
         .kill_on_drop(true)
         .current_dir("/")
         .output();
-    let said = tokio::time::timeout(VERSION_WITHIN, asked).await.ok()?.ok()?;
+    let said = timeout(VERSION_WITHIN, asked).await.ok()?.ok()?;
     Version::find(&String::from_utf8_lossy(&said.stdout))
 }
 
@@ -202,7 +306,7 @@ mod tests {
             name: "agent".to_owned(),
             natives: vec!["@maker/agent-linux-x64/agent".into()],
             least: Some(Version(2, 0, 0)),
-            install: "npm install -g agent".to_owned(),
+            install: Some("npm install -g agent".to_owned()),
         }
     }
 
@@ -234,6 +338,54 @@ mod tests {
         assert_eq!(found, fs::canonicalize(&path).ok());
         let refusal = missing("agent", &spec(), Path::new("agent"));
         assert_eq!((refusal.reason, refusal.hints.len()), (Reason::ProviderMissing, 2));
+    }
+
+    /// A program that says a version, and writes down that it was asked.
+    fn of_version(dir: &Path, version: &str, wait: &str) -> Settings {
+        let path = dir.join("agent");
+        program(&path, &format!("#!/bin/sh\necho x >> {}/asked\n{wait}\necho {version}\n", dir.display()));
+        Settings { program: Some(path), ..Settings::default() }
+    }
+
+    fn times_asked(dir: &Path) -> usize {
+        fs::read_to_string(dir.join("asked")).unwrap_or_default().lines().count()
+    }
+
+    #[tokio::test]
+    async fn a_version_is_asked_once_and_the_next_daemon_knows_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = of_version(dir.path(), "99.1.2", "sleep 0.3");
+        let codex = ostler_providers::registry::find("codex").unwrap();
+        let programs = Programs::below(dir.path());
+        let soon = programs.find_within(Duration::from_millis(1), codex.as_ref(), &settings, None).await;
+        assert_eq!(soon.unwrap().unwrap().version, None, "it is there, and has not said");
+        let found = programs.find(codex.as_ref(), &settings, None).await.unwrap().unwrap();
+        assert_eq!(found.version, Some(Version(99, 1, 2)));
+        while !dir.path().join("programs.json").exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let next = Programs::below(dir.path());
+        let found = next.find(codex.as_ref(), &settings, None).await.unwrap().unwrap();
+        assert_eq!((found.version, times_asked(dir.path())), (Some(Version(99, 1, 2)), 1));
+        of_version(dir.path(), "99.10.20", "");
+        let found = next.find(codex.as_ref(), &settings, None).await.unwrap().unwrap();
+        assert_eq!(found.version, Some(Version(99, 10, 20)), "another file");
+    }
+
+    #[tokio::test]
+    async fn one_that_is_too_old_is_not_said_to_be_missing() {
+        let dir = tempfile::tempdir().unwrap();
+        let settings = of_version(dir.path(), "0.0.1", "");
+        let codex = ostler_providers::registry::find("codex").unwrap();
+        let unusable = Programs::below(dir.path()).find_soon(codex.as_ref(), &settings, None).await;
+        match unusable.unwrap_err() {
+            Unusable::TooOld { version, least, refusal, .. } => {
+                assert!(version == Version(0, 0, 1) && version < least);
+                assert!(refusal.message.contains("0.0.1 is too old"), "{refusal:?}");
+                assert!(refusal.hints[0].command.contains("npm install"), "{refusal:?}");
+            }
+            missing => panic!("{missing:?}"),
+        }
     }
 
     #[test]

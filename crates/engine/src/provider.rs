@@ -4,31 +4,35 @@ use std::sync::Arc;
 
 use ostler_domain::{
     Policy, Refusal, Secret,
-    provider::{ACP_PREFIX, CallerKeys, KeySource, LACKS_MODEL, NOT_LOGGED_IN, Settings, Status},
+    provider::{ACP_PREFIX, CallerKeys, ITS_LOGIN, KeySource, LACKS_MODEL, NOT_LOGGED_IN, Settings, Status},
 };
 use ostler_providers::{Capabilities, Provider, registry};
+use tokio::task::JoinHandle;
 
-use crate::{Engine, upstream};
+use crate::{Engine, programs::Unusable, upstream};
 
 impl Engine {
     /// All providers: those that are built in, then those of the configuration.
     /// `variables` are those that the caller has.
     pub async fn providers(&self, variables: &[String]) -> Result<Vec<Status>, Refusal> {
         let mut settings = self.shared.options.providers.all()?;
-        let mut all = Vec::new();
-        for provider in registry::all() {
+        let built_in = registry::all().into_iter().map(|provider| {
             let settings = settings.remove(provider.name()).unwrap_or_default();
-            all.push(self.status_of(provider, &settings, variables).await);
-        }
+            self.begin_status(provider, settings, variables)
+        });
+        let mut all: Vec<_> = built_in.collect();
         // Those that people are likely to have are found before anybody has configured them.
-        for provider in registry::likely().into_iter().filter(|one| !settings.contains_key(one.name())) {
-            let status = self.status_of(provider, &Settings::default(), variables).await;
-            all.extend(status.problem.is_none().then_some(status));
-        }
+        let likely = registry::likely().into_iter().filter(|one| !settings.contains_key(one.name()));
+        let likely: Vec<_> =
+            likely.map(|one| self.begin_status(one, Settings::default(), variables)).collect();
+        let likely_from = all.len();
+        let likely_to = likely_from + likely.len();
+        all.extend(likely);
+        let mut unknown = Vec::new();
         for (name, settings) in settings {
-            all.push(match registry::find(&name) {
-                Some(provider) => self.status_of(provider, &settings, variables).await,
-                None => Status {
+            match registry::find(&name) {
+                Some(provider) => all.push(self.begin_status(provider, settings, variables)),
+                None => unknown.push(Status {
                     problem: Some(
                         "config.toml has settings for it, and there is no such provider".to_owned(),
                     ),
@@ -36,10 +40,28 @@ impl Engine {
                     cure: Some(format!("name it \"{ACP_PREFIX}{name}\" if it speaks ACP")),
                     name,
                     ..Status::default()
-                },
-            });
+                }),
+            }
         }
-        Ok(all)
+        let mut known = Vec::new();
+        for (place, status) in all.into_iter().enumerate() {
+            let status = status.await.map_err(|error| Refusal::internal(error.to_string()))?;
+            let is_only_likely = (likely_from..likely_to).contains(&place);
+            known.extend((!is_only_likely || status.problem.is_none()).then_some(status));
+        }
+        known.extend(unknown);
+        Ok(known)
+    }
+
+    /// Looks at a provider beside all others: their programs take seconds to say their versions.
+    fn begin_status(
+        &self,
+        provider: Arc<dyn Provider>,
+        settings: Settings,
+        variables: &[String],
+    ) -> JoinHandle<Status> {
+        let (engine, variables) = (self.clone(), variables.to_vec());
+        tokio::spawn(async move { engine.status_of(provider, &settings, &variables).await })
     }
 
     async fn status_of(
@@ -49,11 +71,12 @@ impl Engine {
         variables: &[String],
     ) -> Status {
         let home = self.shared.options.home_dir.as_deref();
-        let found = self.shared.programs.find(provider.as_ref(), settings, home).await;
+        let found = self.shared.programs.find_soon(provider.as_ref(), settings, home).await;
         let mut status = Status {
             name: provider.name().to_owned(),
             base_url: settings.base_url.clone(),
             key: self.key(provider.as_ref(), settings, variables),
+            is_logged_in: self.shared.login(provider.as_ref()).is_some(),
             model: settings.model.clone(),
             capabilities: words(provider.capabilities()),
             ..Status::default()
@@ -67,10 +90,18 @@ impl Engine {
                     (status.lacks, status.cure) = (Some(lacks.to_owned()), Some(cure));
                 }
             }
-            Err(refusal) => {
+            Err(unusable) => {
+                if let Unusable::TooOld { found, version, least, .. } = &unusable {
+                    let problem = format!("too old: {version}, needs {least}");
+                    status.program = Some(found.to_string_lossy().into_owned());
+                    status.version = Some(version.to_string());
+                    status.lacks = Some(format!("a newer program ({problem})"));
+                    status.problem = Some(problem);
+                }
+                let refusal = Refusal::from(unusable);
                 let why = refusal.why.map(|why| format!(": {why}")).unwrap_or_default();
-                status.problem = Some(format!("{}{why}", refusal.message));
-                status.lacks = Some("its program".to_owned());
+                status.problem.get_or_insert_with(|| format!("{}{why}", refusal.message));
+                status.lacks.get_or_insert_with(|| "its program".to_owned());
                 status.cure = refusal.hints.into_iter().next().map(|hint| hint.command);
             }
         }
@@ -124,8 +155,8 @@ impl Engine {
         if let Some(login) = self.shared.login(provider) {
             let now = self.shared.clock.now().wall.micros() / 1_000_000;
             return match login.expires.map(|expires| expires - now) {
-                Some(left) if left <= 0 => "its login, which is renewed with the next session".to_owned(),
-                _ => "its login".to_owned(),
+                Some(left) if left <= 0 => format!("{ITS_LOGIN}, which is renewed with the next session"),
+                _ => ITS_LOGIN.to_owned(),
             };
         }
         let is_set =

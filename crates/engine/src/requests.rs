@@ -7,6 +7,7 @@ use ostler_domain::{
     price::Dollars,
     query::{Listed, Page, SessionFilter},
     session::{Attention, Phase, Request, Restart, StopRule, View},
+    text::one_line,
 };
 
 use crate::{Change, Engine, create::new_message, halt::HaltRefusal, restart};
@@ -72,7 +73,8 @@ impl Engine {
     /// conversation goes on in a new one.
     pub async fn send(&self, who: &str, text: &str, mode: Mode, change: Change) -> Result<Sent, Refusal> {
         if text.trim().is_empty() {
-            return Err(Refusal::invalid("the message is empty"));
+            return Err(Refusal::invalid("the message is empty")
+                .hint(format!("ostler send {} \"…\"", one_line(who, 64)), "says something"));
         }
         let fingerprint = format!("send {who} {text}");
         if let Some(reply) = change.done_before(&self.shared.store, &fingerprint).await? {

@@ -13,6 +13,7 @@ use ostler_domain::{
     CampaignId, Policy, Refusal, SessionId,
     admission::Candidate,
     campaign::Campaign,
+    provider::ACP_PREFIX,
     session::{Context, Sandbox},
 };
 use ostler_providers::{Provider, registry};
@@ -58,7 +59,7 @@ pub(crate) struct Shared {
     pub(crate) watcher: Watcher,
     /// Set when a sandbox has been seen to start.
     pub(crate) can_confine: OnceCell<()>,
-    pub(crate) programs: Programs,
+    pub(crate) programs: Arc<Programs>,
     pub(crate) keys: Keys,
     pub(crate) prices: PriceFile,
     pub(crate) accounts: Accounts,
@@ -99,6 +100,7 @@ impl Shared {
         tokio::spawn(watching);
         Self {
             audit: Audit::below(&options.state_dir),
+            programs: Programs::below(&options.state_dir),
             watcher,
             store,
             clock,
@@ -113,7 +115,6 @@ impl Shared {
             shutdown,
             cgroups: Cgroups::find(),
             can_confine: OnceCell::new(),
-            programs: Programs::default(),
             keys: Keys::default(),
             prices: PriceFile::new(prices),
             accounts: Accounts::default(),
@@ -186,12 +187,16 @@ impl Shared {
 
     pub(crate) fn provider(&self, name: &str) -> Result<Arc<dyn Provider>, Refusal> {
         registry::find(name).ok_or_else(|| {
-            let known: Vec<_> = registry::all().iter().map(|provider| provider.name().to_owned()).collect();
+            let mut known: Vec<_> =
+                registry::all().iter().map(|provider| provider.name().to_owned()).collect();
+            let configured = self.options.providers.all().unwrap_or_default();
+            known.extend(configured.into_keys().filter(|name| name.starts_with(ACP_PREFIX)));
             Refusal::new(
                 ostler_domain::Reason::ProviderUnknown,
                 format!("there is no provider \"{}\"", ostler_domain::text::one_line(name, 64)),
             )
-            .because(format!("this version knows: {}", known.join(", ")))
+            .because(format!("there are: {}", known.join(", ")))
+            .hint("ostler provider ls", "lists them, and what each lacks")
             .hint("ostler run -p script \"…\"", "uses one that is always there")
         })
     }

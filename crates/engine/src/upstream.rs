@@ -53,7 +53,7 @@ pub(crate) async fn order(
         Some(source) => {
             let missing = |why| NotStarted {
                 stage: Reason::ProviderAuth.as_str().to_owned(),
-                message: in_words(&no_key(name, why)),
+                message: in_words(&no_key(name, settings, why)),
             };
             Some(match said {
                 Some(said) => said,
@@ -103,7 +103,7 @@ pub(crate) async fn check_key(
 ) -> Result<Option<Secret>, Refusal> {
     let Some(source) = settings.key_source() else { return Ok(None) };
     let found = key(&source, |name| keys.get(name).cloned()).await;
-    found.map(|key| said(&source, key)).map_err(|why| no_key(provider.name(), why))
+    found.map(|key| said(&source, key)).map_err(|why| no_key(provider.name(), settings, why))
 }
 
 /// What a command said; what is elsewhere is read again.
@@ -117,7 +117,7 @@ impl Shared {
         let settings = self.options.providers.of(&session.provider)?;
         let Some(source) = settings.key_source() else { return Ok(()) };
         let brought = |name: &str| keys.get(name).cloned().or_else(|| self.keys.of(session.id, name));
-        let found = key(&source, brought).await.map_err(|why| no_key(&session.provider, why))?;
+        let found = key(&source, brought).await.map_err(|why| no_key(&session.provider, &settings, why))?;
         self.keys.keep_said(session.id, said(&source, found));
         Ok(())
     }
@@ -130,9 +130,13 @@ pub(crate) fn missing_variable<'a>(settings: &'a Settings, keys: &CallerKeys) ->
 }
 
 /// The key of a provider cannot be had.
-fn no_key(name: &str, why: String) -> Refusal {
-    Refusal::new(Reason::ProviderAuth, format!("the key of {name} is missing"))
-        .because(why)
+fn no_key(name: &str, settings: &Settings, why: String) -> Refusal {
+    let refusal = Refusal::new(Reason::ProviderAuth, format!("the key of {name} is missing")).because(why);
+    let refusal = match &settings.api_key_env {
+        Some(variable) => refusal.hint(format!("export {variable}=…"), "brings it; then ask again"),
+        None => refusal,
+    };
+    refusal
         .hint(format!("ostler config get providers.{name}"), "says where it is looked for")
         .hint(format!("ostler config set providers.{name}.api_key_file PATH"), "names a file that has it")
 }

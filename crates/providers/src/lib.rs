@@ -246,8 +246,8 @@ pub struct ProgramSpec {
     pub natives: Vec<PathBuf>,
     /// Versions below this are refused.
     pub least: Option<Version>,
-    /// The command that installs it.
-    pub install: String,
+    /// The command that installs it, where one is known.
+    pub install: Option<String>,
 }
 
 /// A program that was found.

@@ -171,6 +171,7 @@ fn provider(status: &Status, usual: Option<&str>) -> Finding {
         (Some(problem), _) if is_usual => {
             (Verdict::Fail, format!("{problem}; sessions get it unless another is named"))
         }
+        (Some(problem), _) if status.program.is_some() => (Verdict::Warn, problem.clone()),
         (Some(_), _) => {
             return Finding::new(Verdict::Absent, status.name.clone(), "not installed (optional)");
         }

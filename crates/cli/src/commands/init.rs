@@ -234,7 +234,8 @@ fn found(providers: &[Status]) -> String {
         format!("{}{version} ({key})", status.name)
     };
     let others = providers.iter().filter(|status| status.name != SCRIPT);
-    let (missing, there): (Vec<_>, Vec<_>) = others.partition(|status| status.problem.is_some());
+    let (missing, there): (Vec<_>, Vec<_>) =
+        others.partition(|status| status.problem.is_some() && status.program.is_none());
     let there: Vec<String> = there.into_iter().map(name).collect();
     let missing: Vec<&str> = missing.iter().map(|status| status.name.as_str()).collect();
     let missing =
@@ -271,6 +272,16 @@ mod tests {
             found(&all),
             "claude-code 2.1.325 (its login), codex 2.1.325 (lacks a login or a key) · not found: openclaw"
         );
+    }
+
+    #[test]
+    fn what_is_too_old_is_not_said_to_be_missing() {
+        let old = Status {
+            program: Some("/usr/bin/codex".to_owned()),
+            version: Some("0.1.0".to_owned()),
+            ..status("codex", Some("a newer program (too old: 0.1.0, needs 0.100.0)"), true)
+        };
+        assert_eq!(found(&[old]), "codex 0.1.0 (lacks a newer program (too old: 0.1.0, needs 0.100.0))");
     }
 
     #[test]

@@ -77,6 +77,12 @@ struct SentForm<'a> {
 
 pub(crate) async fn run(app: &App, args: SendArgs) -> Result<u8, Failure> {
     let text = if args.text == "-" { input::whole(&app.ui)? } else { args.text.clone() };
+    // An agent's question would otherwise be answered with nothing.
+    if text.trim().is_empty() {
+        return Err(Refusal::invalid("the message is empty")
+            .hint(format!("ostler send {} \"…\"", args.who), "says something")
+            .into());
+    }
     let client = app.client().await?;
     let who = app.who(&args.who)?;
     let before = client.session(&who).await?;

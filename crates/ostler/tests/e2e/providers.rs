@@ -73,6 +73,109 @@ fn whoever_names_none_gets_the_only_one_that_is_ready_and_never_the_script() {
     assert_eq!(provider(&home, &["hi"]), "script");
 }
 
+/// A program that says this version, whatever it is asked.
+fn program(home: &TestHome, name: &str, version: &str) -> String {
+    use std::os::unix::fs::PermissionsExt;
+    let path = home.path().join(name);
+    fs::write(&path, format!("#!/bin/sh\nsleep 0.7\necho {version}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn a_program_that_is_too_old_is_said_to_be_and_all_are_looked_at_at_once() {
+    let home = home("");
+    let of = |name: &str, version: &str| {
+        format!(
+            "[providers.{name}]\nprogram = \"{}\"\n",
+            program(&home, &name.replace(['"', ':'], ""), version)
+        )
+    };
+    let config = [of("claude-code", "99.0.0"), of("codex", "0.0.1"), of("openclaw", "99.0.0")];
+    let more = ["a", "b", "c"].map(|one| of(&format!("\"acp:{one}\""), "1.0.0"));
+    fs::write(home.home.config_toml(), config.concat() + &more.concat()).unwrap();
+    let began = std::time::Instant::now();
+    let output = run(&home, &["provider", "ls"]);
+    assert!(began.elapsed().as_millis() < 6 * 700, "one after the other: {:?}", began.elapsed());
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(out.contains("too old: 0.0.1, needs ") && !out.contains("not found"), "{out}");
+    assert!(err.contains("npm install") && err.contains("codex lacks a newer program"), "{err}");
+    fs::write(home.home.config_toml(), config.concat()).unwrap();
+    let said = refused(&run(&home, &["run", "-d", "hi", "-o", "json"]), 6, "PROVIDER_MISSING");
+    assert!(said["why"].as_str().unwrap().contains("codex lacks a newer program (too old: 0.0.1"), "{said}");
+    let said = refused(&run(&home, &["run", "-p", "codex", "-d", "hi", "-o", "json"]), 6, "PROVIDER_MISSING");
+    assert!(said["message"].as_str().unwrap().contains("0.0.1 is too old"), "{said}");
+}
+
+#[test]
+fn nothing_said_is_refused_and_so_is_a_model_without_a_name() {
+    let home = home(NOTHING);
+    let empty = |args: &[&str], message: &str| {
+        let args: Vec<&str> = args.iter().copied().chain(["-o", "json"]).collect();
+        let said = refused(&run(&home, &args), 2, "INVALID_ARGUMENT");
+        assert_eq!(said["message"], message, "{args:?}");
+        assert!(said["hint"][0]["command"].as_str().is_some_and(|hint| hint.contains("…")), "{said}");
+    };
+    empty(&["run", "-p", "script", "-d", ""], "the prompt is empty");
+    empty(&["run", "-p", "script", "--keep", " "], "the prompt is empty");
+    empty(&["run", "-p", "script", "-m", "", "hi"], "the name of the model is empty");
+    assert_eq!(provider(&home, &["-p", "script", "--name", "one", "hi"]), "script");
+    empty(&["send", "one", ""], "the message is empty");
+}
+
+#[test]
+fn whoever_names_one_that_is_not_there_is_told_which_are_and_how_each_gets_its_key() {
+    let home = home(&format!(
+        "{NOTHING}[providers.\"acp:mine\"]\nprogram = \"/bin/true\"\n\
+         [providers.openai-api]\nmodel = \"m\"\napi_key_env = \"MYKEY\"\n"
+    ));
+    let of = |name: &str, reason: &str| {
+        refused(&run(&home, &["run", "-p", name, "-d", "hi", "-o", "json"]), 6, reason)
+    };
+    let said = of("nope", "PROVIDER_UNKNOWN");
+    let why = said["why"].as_str().unwrap();
+    assert!(why.contains("codex") && why.contains("acp:mine"), "{why}");
+    let said = of("acp:x", "PROVIDER_MISSING");
+    let mut hints: Vec<String> =
+        said["hint"].as_array().unwrap().iter().map(|hint| hint["command"].to_string()).collect();
+    let all = hints.len();
+    hints.dedup();
+    assert_eq!(hints.len(), all, "{said}");
+    let said = of("openai-api", "PROVIDER_AUTH");
+    assert_eq!(said["hint"][0]["command"], "export MYKEY=…", "{said}");
+}
+
+#[test]
+fn what_is_no_login_is_not_taken_over_whatever_key_is_configured() {
+    let home = home("");
+    let codex = program(&home, "codex", "99.0.0");
+    let config = format!(
+        "[providers.codex]\nprogram = \"{codex}\"\nbase_url = \"http://127.0.0.1:9/v1\"\napi_key_env = \"KEY\"\n"
+    );
+    fs::write(home.home.config_toml(), config).unwrap();
+    let file = home.path().join("auth.json");
+    let from = file.display().to_string();
+    let login = |text: &str| {
+        fs::write(&file, text).unwrap();
+        run(&home, &["provider", "login", "codex", "--from", &from])
+    };
+    for garbage in ["no login", "{}"] {
+        let output = login(garbage);
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(6), "{garbage}: {err}");
+        assert!(err.contains("there is no login of it in"), "{err}");
+    }
+    assert!(!home.home.state().join("credentials/codex/.codex/auth.json").exists());
+    let output = login(r#"{"auth_mode":"apikey","OPENAI_API_KEY":"sk-dummy-of-a-test"}"#);
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        out.contains("codex is logged in   but sessions do not use it: they call http://127.0.0.1:9/v1"),
+        "{out}"
+    );
+    let shown = answer(&home, &["provider", "show", "codex", "-o", "json"]);
+    assert_eq!(shown["is_logged_in"], true, "{shown}");
+}
+
 fn answer(home: &TestHome, args: &[&str]) -> Value {
     let output = run(home, args);
     assert!(output.status.success(), "{args:?}: {output:?}");

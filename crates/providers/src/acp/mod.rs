@@ -86,10 +86,7 @@ impl Provider for Acp {
             name: self.own_name().to_owned(),
             natives: known.map_or(&[][..], |known| known.natives).iter().map(PathBuf::from).collect(),
             least: None,
-            install: match known.and_then(|known| known.install) {
-                None => format!("ostler config set 'providers.\"{}\".program' PATH", self.name),
-                Some(install) => install.to_owned(),
-            },
+            install: known.and_then(|known| known.install).map(str::to_owned),
         })
     }
 

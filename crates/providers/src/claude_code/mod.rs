@@ -73,7 +73,7 @@ impl Provider for ClaudeCode {
             name: "claude".to_owned(),
             natives: NATIVES.map(Into::into).to_vec(),
             least: Some(LEAST),
-            install: "npm install -g @anthropic-ai/claude-code".to_owned(),
+            install: Some("npm install -g @anthropic-ai/claude-code".to_owned()),
         })
     }
 

@@ -51,7 +51,7 @@ impl Provider for Codex {
             natives: natives.to_vec(),
             // The first whose `app-server` was seen to do all of this.
             least: Some(Version(0, 166, 0)),
-            install: "npm install -g @openai/codex".to_owned(),
+            install: Some("npm install -g @openai/codex".to_owned()),
         })
     }
 

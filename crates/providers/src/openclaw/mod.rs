@@ -48,7 +48,7 @@ impl Provider for Openclaw {
             natives: Vec::new(),
             // Operators must speak the gateway's own version of the protocol.
             least: Some(Version(2026, 9, 0)),
-            install: "npm install -g openclaw".to_owned(),
+            install: Some("npm install -g openclaw".to_owned()),
         })
     }
 

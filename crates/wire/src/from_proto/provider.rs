@@ -14,10 +14,11 @@ pub fn provider_status(status: pb::ProviderStatus) -> Status {
         cure,
         base_url,
         key,
+        is_logged_in,
         model,
         capabilities,
     } = status;
-    Status { name, program, version, problem, lacks, cure, base_url, key, model, capabilities }
+    Status { name, program, version, problem, lacks, cure, base_url, key, is_logged_in, model, capabilities }
 }
 
 pub fn login_plan(plan: pb::PrepareLoginResponse) -> LoginPlan {

@@ -5,8 +5,32 @@ use ostler_domain::provider::{Models, Status};
 use crate::{pb, reply::LoginPlan};
 
 pub fn provider_status(status: Status) -> pb::ProviderStatus {
-    let Status { name, program, version, problem, lacks, cure, base_url, key, model, capabilities } = status;
-    pb::ProviderStatus { name, program, version, problem, lacks, cure, base_url, key, model, capabilities }
+    let Status {
+        name,
+        program,
+        version,
+        problem,
+        lacks,
+        cure,
+        base_url,
+        key,
+        is_logged_in,
+        model,
+        capabilities,
+    } = status;
+    pb::ProviderStatus {
+        name,
+        program,
+        version,
+        problem,
+        lacks,
+        cure,
+        base_url,
+        key,
+        is_logged_in,
+        model,
+        capabilities,
+    }
 }
 
 pub fn login_plan(plan: LoginPlan) -> pb::PrepareLoginResponse {

@@ -157,6 +157,7 @@ impl Dice {
             cure: self.maybe(Self::text),
             base_url: self.maybe(Self::text),
             key: self.text(),
+            is_logged_in: self.yes(),
             model: self.maybe(Self::text),
             capabilities: vec![self.text(), self.text()],
         }

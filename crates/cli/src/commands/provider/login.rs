@@ -10,7 +10,10 @@ use std::{
 
 use clap::Args;
 use ostler_client::{CallerKeys, Client};
-use ostler_domain::{Reason, Refusal, provider::NOT_LOGGED_IN};
+use ostler_domain::{
+    Reason, Refusal,
+    provider::{ITS_LOGIN, Status},
+};
 
 use crate::{
     app::App,
@@ -56,13 +59,13 @@ pub(super) async fn run(app: &App, client: &Client, args: LoginArgs) -> Result<u
     }
     let known = client.providers().await?.into_iter().find(|status| status.name == args.name);
     match known {
-        Some(status) if file.is_file() && status.key != NOT_LOGGED_IN => {
+        Some(status) if status.is_logged_in => {
             if app.ui.is_json() {
                 app.ui.json(&status)?;
             } else if !app.ui.is_quiet() {
                 let test = format!("ostler provider test {}", args.name);
                 let line = Line::toned(Tone::Good, "✓").plain(format!(" {} is logged in", args.name));
-                app.ui.data(&line.faint(format!("   sessions without a key use {}", status.key)))?;
+                app.ui.data(&line.faint(format!("   {}", use_of(&status))))?;
                 app.ui.remark(&Line::of("  ").with(Tone::Accent, test));
             }
             Ok(exit_code::OK)
@@ -77,6 +80,15 @@ pub(super) async fn run(app: &App, client: &Client, args: LoginArgs) -> Result<u
             };
             Err(refusal.into())
         }
+    }
+}
+
+/// Who uses the login: a key or an address of the model that is configured comes before it.
+fn use_of(status: &Status) -> String {
+    match (&status.base_url, status.key.as_str()) {
+        (_, key) if key.starts_with(ITS_LOGIN) => "sessions use it".to_owned(),
+        (Some(url), _) => format!("but sessions do not use it: they call {url}, as configured"),
+        (None, key) => format!("but sessions use {key}, as configured"),
     }
 }
 

@@ -150,7 +150,7 @@ impl List for Providers<'_> {
         for status in &found.rows {
             let tone = if status.problem.is_some() { Tone::Faint } else { Tone::Plain };
             let (program, version) = match (&status.problem, &status.program) {
-                (Some(_), _) => ("not found".to_owned(), "-".to_owned()),
+                (Some(problem), _) => (unusable(status, problem).to_owned(), "-".to_owned()),
                 (None, Some(program)) => (
                     words::path(program, crate::app::person_home().as_deref()),
                     status.version.clone().unwrap_or_else(|| "?".to_owned()),
@@ -169,6 +169,11 @@ impl List for Providers<'_> {
     }
 }
 
+/// In the place of a program that cannot be started. One that is there says what is wrong with it in a few words.
+fn unusable<'a>(status: &Status, problem: &'a str) -> &'a str {
+    if status.program.is_some() { problem } else { "not found" }
+}
+
 fn show(app: &App, status: Status, models: Models) -> Result<u8, Failure> {
     let ui = &app.ui;
     let models = KnownModels::of(app, &status.name, models)?;
@@ -180,7 +185,10 @@ fn show(app: &App, status: Status, models: Models) -> Result<u8, Failure> {
     let facts = [
         (
             "program",
-            if status.problem.is_some() { "not found".to_owned() } else { said(&status.program, "built in") },
+            match &status.problem {
+                Some(problem) => unusable(&status, problem).to_owned(),
+                None => said(&status.program, "built in"),
+            },
         ),
         ("version", said(&status.version, "-")),
         ("model", said(&status.model, "its own default")),

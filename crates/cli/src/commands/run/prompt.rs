@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use ostler_domain::Refusal;
+
 use crate::{app::App, failure::Failure, input};
 
 pub(super) fn read(app: &App, prompt: Option<&str>, file: Option<&Path>) -> Result<Option<String>, Failure> {
@@ -13,7 +15,14 @@ pub(super) fn read(app: &App, prompt: Option<&str>, file: Option<&Path>) -> Resu
         (None, Some(file)) => join(&in_file(file)?, &piped()?),
         (None, None) => piped()?,
     };
-    Ok(Some(text).filter(|text| !text.trim().is_empty()))
+    let is_blank = text.trim().is_empty();
+    if is_blank && (prompt.is_some() || file.is_some()) {
+        return Err(Refusal::invalid("the prompt is empty")
+            .hint("ostler run \"…\"", "says something")
+            .hint("ostler run -d", "starts an agent that waits for messages")
+            .into());
+    }
+    Ok((!is_blank).then_some(text))
 }
 
 fn in_file(file: &Path) -> Result<String, Failure> {
