@@ -401,6 +401,7 @@ fn end(life: &mut Life, outcome: Outcome, by: &By) {
         }
         Outcome::Handoff => life.end_as(outcome, "Handed its work on."),
         Outcome::Reset => life.end_as(outcome, "Reset by a person."),
+        Outcome::TurnFailed => life.end_as(outcome, "Its turn failed."),
     }
 }
 

@@ -126,7 +126,9 @@ pub(crate) const fn of_reason(reason: Reason) -> u8 {
 pub(crate) const fn of_outcome(outcome: Outcome) -> u8 {
     match outcome {
         Outcome::Done | Outcome::Handoff => exit_code::OK,
-        Outcome::Crashed | Outcome::FailedStart | Outcome::Lost | Outcome::Oom => exit_code::SESSION_FAILED,
+        Outcome::Crashed | Outcome::FailedStart | Outcome::Lost | Outcome::Oom | Outcome::TurnFailed => {
+            exit_code::SESSION_FAILED
+        }
         Outcome::Budget => exit_code::SESSION_BUDGET,
         Outcome::Timeout => exit_code::SESSION_TIMEOUT,
         Outcome::Stopped | Outcome::Killed | Outcome::Reset => exit_code::SESSION_STOPPED,

@@ -57,6 +57,12 @@ pub fn one_line(text: &str, most: usize) -> String {
     line
 }
 
+/// What somebody said as a sentence, with one full stop, whether or not it came with one.
+pub fn sentence(text: &str) -> String {
+    let said = text.trim_end();
+    if said.ends_with(['.', '!', '?', '…']) { said.to_owned() } else { format!("{said}.") }
+}
+
 /// The word that was probably meant by one that is none of these. None where nothing is near.
 pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let typed: Vec<char> = typed.chars().take(NEAREST_CHARS).collect();
@@ -152,6 +158,14 @@ mod tests {
     #[test]
     fn arguments_survive_a_shell() {
         assert_eq!(["a-b", "it's", ""].map(shell_word), ["a-b", r"'it'\''s'", "''"]);
+    }
+
+    #[test]
+    fn a_sentence_ends_once() {
+        assert_eq!(
+            [sentence("no key"), sentence("no key. "), sentence("why?")],
+            ["no key.", "no key.", "why?"]
+        );
     }
 
     #[test]

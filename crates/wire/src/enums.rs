@@ -38,7 +38,7 @@ enums! {
         TurnFailed,
     }
     outcome: session::Outcome => Outcome {
-        Done, Handoff, Stopped, Killed, Crashed, FailedStart, Lost, Timeout, Budget, Oom, Reset,
+        Done, Handoff, Stopped, Killed, Crashed, FailedStart, Lost, Timeout, Budget, Oom, Reset, TurnFailed,
     }
     desired: session::Desired => Desired { Run, Pause, Stop }
     restart_policy: session::RestartPolicy => RestartPolicy { Never, OnFailure, Always }

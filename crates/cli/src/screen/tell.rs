@@ -181,11 +181,12 @@ pub(super) fn tell(event: &Event) -> Told {
             Told::new("retry", text).tone(Tone::Warn)
         }
         Event::RateLimited(limited) => {
-            let until = limited.until.map_or_else(
-                || "until when was not said".to_owned(),
-                |until| format!("until {}", row::until_when(until, words::now(), &TimeZone::system())),
-            );
-            Told::new("limit", format!("{}; {until}", one_line(&limited.what, SHORT))).tone(Tone::Warn)
+            // Who does not say until when may be followed by one who does: the agent, or the model's server.
+            let until = limited.until.map(|until| {
+                format!("; until {}", row::until_when(until, words::now(), &TimeZone::system()))
+            });
+            let what = one_line(&limited.what, SHORT);
+            Told::new("limit", format!("{what}{}", until.unwrap_or_default())).tone(Tone::Warn)
         }
         Event::ProviderAuthFailed(said) => {
             Told::whole("error", &format!("the model's server refused the agent: {}", said.text))

@@ -152,6 +152,8 @@ impl State {
             }
             Event::SessionStopped(ended) | Event::SessionFailed(ended) => {
                 self.ended = Some(ended.clone());
+                // What it left running beside its turns ended with it.
+                self.cut_short |= !self.background.is_empty();
                 self.turn = None;
                 self.approvals.clear();
                 self.enter(Phase::Ended, at);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ExitFacts, How, Outcome, Phase, State, StopRequested, StopRule};
-use crate::{Time, event::Leftover, time::Deadline};
+use crate::{Time, event::Leftover, text::sentence, time::Deadline};
 
 /// The last event of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,6 +61,8 @@ pub(super) fn outcome(state: &State, exit: &ExitFacts, with_the_machine: bool) -
         return match stop.rule {
             // It had worked: its key or login was taken away.
             StopRule::ProviderAuth if state.turns > 1 => Outcome::Crashed,
+            // It has ended in an orderly way, and its work is not done.
+            StopRule::TurnEnded if state.turn_failure.is_some() => Outcome::TurnFailed,
             rule => rule.outcome(),
         };
     }
@@ -91,7 +93,7 @@ pub(super) fn write(state: &State, exit: &ExitFacts, outcome: Outcome) -> Obitua
         How::NeverStarted { .. } | How::Lost { .. } => (None, None),
     };
     Obituary {
-        sentence: sentence(state, exit, outcome),
+        sentence: words(state, exit, outcome),
         exit_code,
         signal,
         rule: wished(state, exit).map(|stop| stop.rule),
@@ -102,7 +104,7 @@ pub(super) fn write(state: &State, exit: &ExitFacts, outcome: Outcome) -> Obitua
     }
 }
 
-fn sentence(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
+fn words(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
     if outcome == Outcome::Oom {
         let who = if exit.asked.is_some() { "Ostler" } else { "The kernel" };
         return format!("{who} ended the agent: its processes used more memory than they may.");
@@ -115,6 +117,10 @@ fn sentence(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
             StopRule::Restart => format!("Stopped to be replaced by a new session, asked by {by}{rung}."),
             StopRule::Kill => format!("Killed, asked by {by}."),
             StopRule::Halt => format!("Killed by a halt of all agents, asked by {by}."),
+            StopRule::TurnEnded if outcome == Outcome::TurnFailed => {
+                let why = sentence(state.turn_failure.as_deref().unwrap_or_default());
+                format!("Its turn failed: {why} The agent was stopped in an orderly way{rung}.")
+            }
             StopRule::TurnEnded => {
                 format!("The turn ended and the agent was stopped in an orderly way{rung}.")
             }
@@ -141,7 +147,7 @@ fn sentence(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
             }
             StopRule::ProviderAuth => {
                 let said = state.auth_failure.as_deref().unwrap_or("the key or login is not accepted");
-                format!("Ended by Ostler: the model's server refused the agent: {said}.")
+                format!("Ended by Ostler: the model's server refused the agent: {}", sentence(said))
             }
             StopRule::StartWatchdog => {
                 format!(
@@ -167,9 +173,9 @@ fn sentence(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
     };
     match &exit.how {
         How::NeverStarted { stage, message } => {
-            format!("The agent could not be started ({stage}): {message}.")
+            format!("The agent could not be started ({stage}): {}", sentence(message))
         }
-        How::Lost { reason } => format!("Lost: {reason}."),
+        How::Lost { reason } => format!("Lost: {}", sentence(reason)),
         How::Exited { code: 0 } if outcome == Outcome::Done => {
             "The agent ended by itself with exit code 0, its work done.".to_owned()
         }

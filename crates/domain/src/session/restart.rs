@@ -48,7 +48,8 @@ pub(super) fn plan(
     if machine_restarted.is_some() && !wanted {
         return reboot::goes_on(state, context.on_reboot, now);
     }
-    if !wanted {
+    // Whoever waits for the answer would wait for ever: nobody would say anything to the next one.
+    if !wanted || (state.created.config.ends_with_turn && !state.leaves_work()) {
         return None;
     }
     let short_lives = short_lives(state, now.wall, machine_restarted.is_some());

@@ -14,6 +14,7 @@ use crate::{
     event::{ContextMeasured, Process, StopReason},
     gateway::Allowance,
     price::{Cost, PriceBook},
+    text::sentence,
     time::{BootId, Deadline},
 };
 
@@ -46,6 +47,8 @@ pub enum Outcome {
     Budget,
     Oom,
     Reset,
+    /// It was to end with its turn, and that came to nothing.
+    TurnFailed,
 }
 
 impl Outcome {
@@ -61,6 +64,7 @@ impl Outcome {
         Outcome::Budget,
         Outcome::Oom,
         Outcome::Reset,
+        Outcome::TurnFailed,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -76,6 +80,7 @@ impl Outcome {
             Outcome::Budget => "budget",
             Outcome::Oom => "oom",
             Outcome::Reset => "reset",
+            Outcome::TurnFailed => "turn_failed",
         }
     }
 
@@ -85,7 +90,10 @@ impl Outcome {
 
     /// Says whether this is a failure: shown as FAILED.
     pub const fn is_failure(self) -> bool {
-        matches!(self, Outcome::Crashed | Outcome::FailedStart | Outcome::Lost | Outcome::Oom)
+        matches!(
+            self,
+            Outcome::Crashed | Outcome::FailedStart | Outcome::Lost | Outcome::Oom | Outcome::TurnFailed
+        )
     }
 }
 
@@ -187,7 +195,7 @@ pub struct State {
     pub(super) trouble: Option<String>,
     /// The last turn came to nothing, and none has begun since.
     pub(super) turn_failure: Option<String>,
-    /// The process ended within a turn.
+    /// The process ended within a turn, or while something ran beside its turns.
     pub(super) cut_short: bool,
     pub(super) desired: Desired,
     pub(super) desired_since: Time,
@@ -373,7 +381,14 @@ impl State {
         let ended = self.ended.as_ref().filter(|_| self.cut_short);
         ended
             .map(|ended| {
-                format!("You were interrupted in the middle of your work. {}", ended.obituary.sentence)
+                let beside = match self.background.as_slice() {
+                    [] => String::new(),
+                    tasks => format!(" What you had running beside it is gone: {}.", tasks.join(", ")),
+                };
+                format!(
+                    "You were interrupted in the middle of your work. {}{beside}",
+                    ended.obituary.sentence
+                )
             })
             .or(before)
     }
@@ -382,11 +397,17 @@ impl State {
     pub fn failed_turn_words(&self) -> Option<String> {
         let why = self.turn_failure.as_ref()?;
         Some(format!(
-            "Your last turn failed: {why}. See what you have done already, and go on where you were stopped."
+            "Your last turn failed: {} See what you have done already, and go on where you were stopped.",
+            sentence(why)
         ))
     }
 
-    /// Says whether the process ended within a turn.
+    /// Says whether the next session of the conversation would have anything to do without a person's word.
+    pub(super) fn leaves_work(&self) -> bool {
+        self.cut_short || !self.background.is_empty() || self.undelivered().next().is_some()
+    }
+
+    /// Says whether the process ended within a turn, or while something ran beside its turns.
     pub fn was_cut_short(&self) -> bool {
         self.cut_short
     }

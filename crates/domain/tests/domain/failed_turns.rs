@@ -1,13 +1,13 @@
 //! Turns that came to nothing, and turns that were cut short: who is told, and how it goes on.
 
 use ostler_domain::{
-    Budget, Kind, Usage,
+    Budget, Event, Kind, Usage,
     budget::WhenUsedUp,
     event::{AgentRetrying, By, StopReason},
     notice::Occasion,
     session::{
-        AgentRequest, Approve, Attention, Begin, CallUsage, Created, Effect, How, Input, Report, Request,
-        RestartPolicy, State, Status, Watchdog, create, decide,
+        AgentRequest, Approve, Attention, Begin, CallUsage, Created, Effect, How, Input, Outcome, Report,
+        Request, RestartPolicy, State, Status, Watchdog, create, decide,
     },
 };
 
@@ -49,6 +49,44 @@ fn who_goes_on_with_a_turn_that_was_cut_short_is_told_so() {
         .report(Report::TurnEnded { stop_reason: StopReason::Completed })
         .exit(How::Signaled { signal: 9 });
     assert_eq!(life.state.interruption(), None, "it was at rest");
+}
+
+#[test]
+fn what_ran_beside_a_turn_is_work_that_was_cut_short() {
+    let ended = |tasks: &[&str]| {
+        let mut life = Life::plain();
+        life.state = State::new(created(RestartPolicy::OnFailure, Approve::Ask, true, None), time(0));
+        life.working()
+            .report(Report::Background { tasks: tasks.iter().map(|task| (*task).to_owned()).collect() })
+            .report(Report::TurnEnded { stop_reason: StopReason::Completed });
+        life.exit(How::Signaled { signal: 9 });
+        life.state
+    };
+    let state = ended(&["cargo test"]);
+    assert!(state.ended().unwrap().restart.is_some() && state.was_cut_short());
+    let told = state.interruption().unwrap();
+    assert!(told.ends_with("What you had running beside it is gone: cargo test."), "{told}");
+    assert!(!ended(&[]).was_cut_short());
+}
+
+#[test]
+fn nobody_takes_the_place_of_one_that_would_have_nothing_to_do() {
+    let killed = |ends_with_turn, is_seen| {
+        let mut life = Life::plain();
+        let created = created(RestartPolicy::OnFailure, Approve::Ask, ends_with_turn, None);
+        let events = create(created, vec![(message(0), None)], &By("ann".into()));
+        life.state = State::replay(events.iter().map(|event| (time(0), event))).unwrap();
+        life.request(Request::Start).report(Report::Ready { provider_id: None, model: None });
+        life.input(Input::InputTaped { tag: AgentRequest::Prompt(message(0)).tag() });
+        if is_seen {
+            life.report(Report::TurnStarted { messages: vec![message(0).id] });
+        }
+        life.exit(How::Signaled { signal: 9 });
+        life.state.ended().unwrap().restart.is_some()
+    };
+    assert!(killed(true, true), "in the middle of its turn");
+    assert!(!killed(true, false), "nobody knows whether it heard its message, and nobody says another");
+    assert!(killed(false, false), "one that is kept waits for messages");
 }
 
 #[test]
@@ -174,6 +212,42 @@ fn the_end_of_a_session_is_told_once() {
 }
 
 #[test]
+fn a_turn_that_was_refused_says_so() {
+    let mut life = Life::plain();
+    life.working().report(Report::AuthFailed("401 no such key".into()));
+    let ended = Input::Report(Report::TurnEnded { stop_reason: StopReason::Error });
+    let events = decide(&life.state, ended, &context(9)).unwrap().events;
+    let failure = events.iter().find_map(|event| match event {
+        Event::TurnEnded(turn) => turn.failure.clone(),
+        _ => None,
+    });
+    assert_eq!(failure.as_deref(), Some("401 no such key"));
+}
+
+#[test]
+fn a_session_that_ends_with_a_turn_that_failed_has_failed() {
+    let mut life = Life::plain();
+    life.state = State::new(created(RestartPolicy::Never, Approve::Ask, true, None), time(0));
+    life.request(Request::Start)
+        .report(Report::Ready { provider_id: None, model: None })
+        .report(Report::TurnStarted { messages: vec![] })
+        .report(Report::Error("500: there were errors.".into()));
+    let failed = Input::Report(Report::TurnEnded { stop_reason: StopReason::Error });
+    let events = decide(&life.state, failed.clone(), &context(9)).unwrap().events;
+    assert!(events.iter().all(|event| Occasion::of(event).is_none()), "its end is told: {events:?}");
+    life.input(failed).exit(How::Exited { code: 0 });
+    let view = life.state.view();
+    assert_eq!((view.outcome, view.status), (Some(Outcome::TurnFailed), Status::Failed));
+    let sentence = view.obituary.unwrap().sentence;
+    assert!(
+        sentence.starts_with("Its turn failed: 500: there were errors. The agent was stopped"),
+        "{sentence}"
+    );
+    let again = life.state.failed_turn_words().unwrap();
+    assert!(again.starts_with("Your last turn failed: 500: there were errors. See"), "{again}");
+}
+
+#[test]
 fn who_lets_go_of_a_turn_has_not_recovered() {
     let mut life = Life::plain();
     life.working();
@@ -181,6 +255,10 @@ fn who_lets_go_of_a_turn_has_not_recovered() {
     life.report(Report::Completion("so far".into()));
     life.report(Report::TurnEnded { stop_reason: StopReason::Interrupted });
     assert_eq!(life.count(Kind::SessionRecovered), 0);
+    let mut life = Life::plain();
+    life.working().input(Input::Watchdog(Watchdog::FirstOutput));
+    life.report(Report::Error("500".into())).report(Report::TurnEnded { stop_reason: StopReason::Error });
+    assert_eq!(life.count(Kind::SessionRecovered), 0, "a turn that fails is no progress");
     let mut life = Life::plain();
     life.working();
     life.input(Input::Watchdog(Watchdog::FirstOutput)).input(Input::Watchdog(Watchdog::FirstOutput));

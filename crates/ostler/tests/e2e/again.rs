@@ -40,7 +40,9 @@ async fn a_run_whose_turn_failed_says_so_and_its_hint_tries_it_again() {
     let told: Value = serde_json::from_slice(&run.stdout).unwrap();
     assert_eq!((&told["outcome"], &told["exit"]), (&json!("turn_failed"), &json!(10)), "{told}");
     let id = told["session"].as_str().unwrap();
-    assert_eq!(home.ended(id).await.outcome, Some(Outcome::Done));
+    assert_eq!(home.ended(id).await.outcome, Some(Outcome::TurnFailed));
+    let listed = String::from_utf8(home.run(&["ls"]).stdout).unwrap();
+    assert!(listed.contains('✗') && listed.contains("FAILED") && !listed.contains("done"), "{listed}");
     let run = home.run(&["run", "-p", "script", WRONG]);
     let said = String::from_utf8_lossy(&run.stderr).into_owned();
     let hint = said.split_once("ostler resume ").map(|(_, rest)| rest.trim().to_owned());

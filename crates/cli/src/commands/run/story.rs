@@ -181,6 +181,12 @@ impl Story {
         self.failed || matches!(self.last_turn, Some(StopReason::Error | StopReason::Interrupted))
     }
 
+    /// Says whether a turn that failed is all that went wrong.
+    pub(super) fn ended_by_turn_failed(&self, session: Option<Outcome>) -> bool {
+        let is_all = matches!(session, None | Some(Outcome::Done | Outcome::Handoff | Outcome::TurnFailed));
+        self.turn_failed() && is_all
+    }
+
     /// How the run ended: as its session did, unless that ended well after a turn that did not.
     fn outcome(&self, session: Option<Outcome>) -> Option<&'static str> {
         match (session, self.last_turn) {

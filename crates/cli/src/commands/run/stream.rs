@@ -8,7 +8,7 @@ use ostler_client::{
 };
 use ostler_domain::{
     Event, Kind, Mode, Reason, Refusal, SessionId,
-    session::{Approve, Outcome, Status},
+    session::{Approve, Status},
     text::one_line,
 };
 use tokio::time::{MissedTickBehavior, interval};
@@ -457,8 +457,7 @@ impl Stream<'_> {
     fn last_line(&self, session: &Session, keep: bool, code: u8) -> Line {
         let span = words::took(session.ended_at.unwrap_or_else(words::now).since(session.created_at));
         // What ended the session, where it did not end as it should, says more than that its turn ended too.
-        let ended_well = matches!(session.outcome, None | Some(Outcome::Done | Outcome::Handoff));
-        let turn_failed = self.story.turn_failed() && ended_well;
+        let turn_failed = self.story.ended_by_turn_failed(session.outcome);
         let outcome = match (session.outcome, keep) {
             _ if turn_failed && self.asked.is_none() => "turn failed",
             _ if code == exit_code::CHECK_FAILED => "check failed",

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::Draft;
 use crate::{
     Message, MessageId, Mode,
-    event::{AgentRetrying, By, Event, MessageAccepted, RateLimited, Recovered},
+    event::{AgentRetrying, By, Event, MessageAccepted, RateLimited, Recovered, StopReason},
     session::{Refused, Report, StopRule, WatchdogRung},
 };
 
@@ -61,12 +61,15 @@ pub(super) fn recovers(draft: &Draft<'_>, report: &Report) -> bool {
             | Report::ToolCall(_)
             | Report::ToolResult(_)
             | Report::Completion(_)
-            | Report::TurnEnded { .. }
+            | Report::TurnEnded { stop_reason: StopReason::Completed }
             | Report::TurnStarted { .. }
             | Report::ApprovalAsked { .. }
     );
     // Some agents log on standard error that they do not know what they were nudged with.
     let is_sign_of_life = matches!(report, Report::Alive | Report::Stderr(_));
+    // A turn that comes to nothing is the end of it, and no progress.
+    let fails = matches!(report, Report::Error(_))
+        || matches!(report, Report::TurnEnded { stop_reason } if *stop_reason != StopReason::Completed);
     // What it says while it lets go of a turn that was interrupted is no work on it.
     let lets_go = stall.rung == WatchdogRung::Interrupt
         && !matches!(
@@ -76,7 +79,7 @@ pub(super) fn recovers(draft: &Draft<'_>, report: &Report) -> bool {
                 | Report::TurnStarted { .. }
                 | Report::ApprovalAsked { .. }
         );
-    !is_sign_of_life && !lets_go && (stall.watchdog.heeds_output() || is_progress)
+    !is_sign_of_life && !fails && !lets_go && (stall.watchdog.heeds_output() || is_progress)
 }
 
 /// A turn that failed of a limit goes on when the limit has ended.

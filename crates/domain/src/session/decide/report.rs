@@ -104,7 +104,7 @@ fn turn_ended(draft: &mut Draft<'_>, stop_reason: StopReason) {
     approval::expire(draft, open);
     let failure = failure(draft, stop_reason);
     let goes_on = failure.as_ref().and_then(|_| draft.state.goes_on_after(stop_reason));
-    let ends_session = draft.state.stop().is_some();
+    let ends_session = draft.state.stop().is_some() || (goes_on.is_none() && ends_with_this_turn(draft));
     draft.record(Event::TurnEnded(TurnEnded { turn, stop_reason, failure, goes_on, ends_session }));
     let answered: Vec<MessageId> = draft
         .state
@@ -122,7 +122,8 @@ fn turn_ended(draft: &mut Draft<'_>, stop_reason: StopReason) {
 
 /// Why a turn that ends so came to nothing, if it did.
 fn failure(draft: &Draft<'_>, stop_reason: StopReason) -> Option<String> {
-    let said = draft.state.trouble.as_deref().map(|said| one_line(said, TURN_FAILURE));
+    let said = draft.state.trouble.as_deref().or(draft.state.auth_failure.as_deref());
+    let said = said.map(|said| one_line(said, TURN_FAILURE));
     match (stop_reason, draft.state.turn().and_then(|turn| turn.interrupted_by)) {
         (StopReason::Error, _) => said,
         // Nobody asked for this but a watchdog.
@@ -132,6 +133,13 @@ fn failure(draft: &Draft<'_>, stop_reason: StopReason) -> Option<String> {
         }
         (StopReason::Completed | StopReason::Interrupted | StopReason::ProcessEnded, _) => None,
     }
+}
+
+/// Whether the session ends when the open turn does: nothing is left of what it was told, and nothing of it runs on.
+fn ends_with_this_turn(draft: &Draft<'_>) -> bool {
+    let state = &draft.state;
+    let all_heard = state.messages.iter().all(|waiting| waiting.place == Place::Seen);
+    state.created().config.ends_with_turn && all_heard && state.background().is_empty()
 }
 
 /// A session that is to end with its turn ends when nothing waits and nothing of it runs on.

@@ -106,6 +106,13 @@ async fn the_agent_dies_in_a_turn_and_goes_on() {
 }
 
 #[tokio::test]
+async fn the_agent_dies_beside_its_turn_and_goes_on() {
+    if let Some(agent) = agent("the_agent_dies_beside_its_turn_and_goes_on") {
+        suite::agent_dies_beside_its_turn(agent).await;
+    }
+}
+
+#[tokio::test]
 async fn a_429_and_a_500() {
     if let Some(agent) = agent("a_429_and_a_500") {
         suite::failures(agent).await;

@@ -201,6 +201,20 @@ pub(super) async fn agent_dies_in_a_turn(agent: Agent) {
         {"text": "The word is heron.", "shell": "touch begun; sleep 6543"},
         {"text": "never said"},
     ]));
+    agent_dies_while_waited_for(stage, prompt, false).await;
+}
+
+/// The agent is killed when its turn has ended and a command of it runs on: that is work that was interrupted, too.
+pub(super) async fn agent_dies_beside_its_turn(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let prompt = script(&json!([
+        {"text": "The word is heron.", "shell": "touch begun; sleep 6543"},
+        {"text": "It runs on."},
+    ]));
+    agent_dies_while_waited_for(stage, prompt, true).await;
+}
+
+async fn agent_dies_while_waited_for(stage: Stage, prompt: String, after_its_turn: bool) {
     let model = stage.agent.model.map(|model| ["-m", model]);
     let settings: Vec<String> =
         stage.agent.settings.iter().map(|(key, value)| format!("--config={key}={value}")).collect();
@@ -212,6 +226,12 @@ pub(super) async fn agent_dies_in_a_turn(agent: Agent) {
     let waiting = stage.home.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait::until("the command to run", Duration::from_secs(120), || stage.file("begun").is_some());
     let first = stage.client().await.session("doomed").await.unwrap();
+    if after_its_turn {
+        stage.sees(first.id, "its turn to end", |event| matches!(event, Event::TurnEnded(_))).await;
+        stage
+            .sees(first.id, "a command beside it", |event| matches!(event, Event::BackgroundChanged(_)))
+            .await;
+    }
     stage.process(first.id).expect("the agent's process").kill();
     let ended = tokio::task::spawn_blocking(|| waiting.wait_with_output()).await.unwrap().unwrap();
     let (answer, said) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
