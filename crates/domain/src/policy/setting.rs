@@ -123,48 +123,47 @@ impl Setting {
 }
 
 impl Policy {
-    /// The policy with one thing changed.
-    pub fn changed(&self, setting: &Setting) -> Result<Policy, SettingFault> {
-        let mut policy = self.clone();
+    /// The policy with one thing changed. Takes it whole: policies have long lists, and many settings make one.
+    pub fn changed(mut self, setting: &Setting) -> Result<Policy, SettingFault> {
         match setting.key {
-            "read" => setting.list(&mut policy.read, check_readable)?,
-            "write" => setting.list(&mut policy.write, check_path)?,
-            "hide" => setting.list(&mut policy.hide, check_pattern)?,
-            "env" => setting.list(&mut policy.env, check_variable)?,
-            "commands" => setting.list(&mut policy.commands, check_command)?,
-            "net.allow" => setting.list(&mut policy.net_allow, check_host)?,
-            "net.mode" => policy.net_mode = setting.word(NetMode::parse, "none, provider, open, host")?,
+            "read" => setting.list(&mut self.read, check_readable)?,
+            "write" => setting.list(&mut self.write, check_path)?,
+            "hide" => setting.list(&mut self.hide, check_pattern)?,
+            "env" => setting.list(&mut self.env, check_variable)?,
+            "commands" => setting.list(&mut self.commands, check_command)?,
+            "net.allow" => setting.list(&mut self.net_allow, check_host)?,
+            "net.mode" => self.net_mode = setting.word(NetMode::parse, "none, provider, open, host")?,
             "limits.memory" => {
                 let size = |text: &str| size(text).filter(|bytes| *bytes >= LEAST_MEMORY);
-                policy.limits.memory = setting.word(size, "a size such as 8GiB, at least 64MiB")?
+                self.limits.memory = setting.word(size, "a size such as 8GiB, at least 64MiB")?
             }
             "limits.tmp" => {
-                policy.limits.tmp = setting.word(room, "a size such as 2GiB, at least 1MiB, at most 1TiB")?
+                self.limits.tmp = setting.word(room, "a size such as 2GiB, at least 1MiB, at most 1TiB")?
             }
             "limits.shm" => {
-                policy.limits.shm = setting.word(room, "a size such as 256MiB, at least 1MiB, at most 1TiB")?
+                self.limits.shm = setting.word(room, "a size such as 256MiB, at least 1MiB, at most 1TiB")?
             }
             "limits.pids" => {
-                policy.limits.pids = setting.word(count, "a number of processes from 8 to 100000")?
+                self.limits.pids = setting.word(count, "a number of processes from 8 to 100000")?
             }
             "limits.sessions" => {
-                policy.limits.sessions = setting.word(slots, "a number of sessions from 1 to 100000")?
+                self.limits.sessions = setting.word(slots, "a number of sessions from 1 to 100000")?
             }
             "idle_stop" => {
-                policy.idle_stop = setting.word(IdleStop::parse, "a span such as 30m or 2h, or never")?
+                self.idle_stop = setting.word(IdleStop::parse, "a span such as 30m or 2h, or never")?
             }
-            "ptrace" => policy.ptrace = setting.word(switch, "on, off")?,
-            "protect_tooling" => policy.protect_tooling = setting.word(protect, "existing, always, off")?,
-            "approve.rule" => setting.rules(&mut policy.approve_rule)?,
-            "compat" => policy.compat = setting.word(Compat::parse, "obey, gastown")?,
+            "ptrace" => self.ptrace = setting.word(switch, "on, off")?,
+            "protect_tooling" => self.protect_tooling = setting.word(protect, "existing, always, off")?,
+            "approve.rule" => setting.rules(&mut self.approve_rule)?,
+            "compat" => self.compat = setting.word(Compat::parse, "obey, gastown")?,
             "budget" => {
-                policy.budget = setting.word(
+                self.budget = setting.word(
                     CampaignBudget::parse,
                     "dollars, tokens or both, for a day, a month or for good: 25usd/day, 50M/month, 100usd,50M/total",
                 )?
             }
             "provider" => {
-                policy.provider = match &setting.change {
+                self.provider = match &setting.change {
                     Change::Set => {
                         check_provider(&setting.value).map_err(|unknown| SettingFault(unknown.why))?;
                         Some(setting.value.clone())
@@ -175,11 +174,11 @@ impl Policy {
             "model" => {
                 let is_name = |text: &str| !text.contains(char::is_whitespace);
                 let name = |text: &str| is_name(text).then(|| text.to_owned());
-                policy.model = setting.word(name, "a model's name, as its provider has it")?
+                self.model = setting.word(name, "a model's name, as its provider has it")?
             }
             _ => unreachable!("a setting has a key of the list"),
         }
-        Ok(policy)
+        Ok(self)
     }
 }
 

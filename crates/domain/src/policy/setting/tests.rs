@@ -4,7 +4,7 @@ use super::*;
 
 fn change(policy: &Policy, text: &str) -> Result<Policy, String> {
     let setting = Setting::parse(text).map_err(|fault| fault.to_string())?;
-    policy.changed(&setting).map_err(|fault| fault.to_string())
+    policy.clone().changed(&setting).map_err(|fault| fault.to_string())
 }
 
 #[test]
