@@ -1,8 +1,11 @@
 //! Typed ids: a prefix and a ULID, made by us, safe in file names. A provider's own id is never one of these.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, marker::PhantomData, str::FromStr};
 
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{self, Visitor},
+};
 use ulid::Ulid;
 
 use crate::time::Time;
@@ -23,8 +26,8 @@ pub struct IdError {
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident = $prefix:literal, $what:literal;)*) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(into = "String", try_from = "String")]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        #[serde(into = "String")]
         pub struct $name(Ulid);
 
         impl $name {
@@ -67,9 +70,9 @@ macro_rules! ids {
                     .strip_prefix($prefix)
                     .and_then(|rest| rest.strip_prefix('_'))
                     .ok_or_else(refuse)?;
+                let parsed = Ulid::from_string(ulid).map_err(|_| refuse())?;
                 // One spelling only: file names and keys are compared as text.
-                let parsed = Ulid::from_string(&ulid.to_ascii_uppercase()).map_err(|_| refuse())?;
-                if parsed.to_string() != ulid.to_ascii_uppercase() {
+                if !parsed.array_to_str(&mut [0; ulid::ULID_LEN]).eq_ignore_ascii_case(ulid) {
                     return Err(refuse());
                 }
                 Ok(Self(parsed))
@@ -82,13 +85,27 @@ macro_rules! ids {
             }
         }
 
-        impl TryFrom<String> for $name {
-            type Error = IdError;
-            fn try_from(text: String) -> Result<Self, IdError> {
-                text.parse()
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_str(Text(PhantomData))
             }
         }
     )*};
+}
+
+/// Reads an id where its text lies: a list of sessions has hundreds, and none is worth a copy of its text.
+struct Text<T>(PhantomData<T>);
+
+impl<T: FromStr<Err = IdError>> Visitor<'_> for Text<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an id")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
 }
 
 ids! {
@@ -148,6 +165,11 @@ mod tests {
     fn survives_its_text_form() {
         let id = session();
         assert_eq!(id.to_string().parse::<SessionId>().unwrap(), id);
+        let json = serde_json::to_string(&id).unwrap();
+        assert_eq!(serde_json::from_str::<SessionId>(&json).unwrap(), id);
+        assert!(serde_json::from_str::<CampaignId>(&json).unwrap_err().to_string().contains("campaign id"));
+        let lower = format!("ses_{}", id.to_string()[4..].to_lowercase());
+        assert_eq!(lower.parse::<SessionId>().unwrap(), id);
         assert_eq!(id.to_string().to_lowercase().parse::<CampaignId>().ok(), None);
         assert!(id.to_string().ends_with(&id.short().to_uppercase()));
     }

@@ -31,7 +31,8 @@ impl Dollars {
         if whole.is_empty() || !is_digits(whole) || !is_digits(part) || part.len() > 6 {
             return None;
         }
-        let micros: u64 = format!("{part:0<6}").parse().ok()?;
+        let digits = part.bytes().chain(std::iter::repeat(b'0')).take(6);
+        let micros = digits.fold(0, |micros, digit| micros * 10 + u64::from(digit - b'0'));
         whole.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(micros).map(Dollars)
     }
 

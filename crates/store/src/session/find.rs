@@ -3,7 +3,7 @@
 use ostler_domain::{ConversationId, SessionId, id::Fragment, limits::PAGE_MOST, session::View};
 use rusqlite::Params;
 
-use super::{number, view};
+use super::{number, view, views_of};
 use crate::{
     convert::signed,
     error::ReadError,
@@ -136,5 +136,5 @@ fn views(reader: &Reader, condition: &str, params: impl Params) -> Result<Vec<Vi
         .connection
         .prepare_cached(&format!("SELECT num FROM session WHERE {condition} ORDER BY num DESC"))?;
     let nums = statement.query_map(params, |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
-    nums.into_iter().map(|num| view(reader, num)).collect()
+    views_of(reader, &nums)
 }

@@ -9,7 +9,7 @@ use ostler_domain::{
 };
 use rusqlite::{Connection, ToSql, params_from_iter};
 
-use super::view;
+use super::views_of;
 use crate::{
     convert::{signed, unsigned},
     error::ReadError,
@@ -54,8 +54,7 @@ fn list(reader: &Reader, filter: &SessionFilter, page: Page) -> Result<Listed<Vi
     let has_more = nums.len() > limit;
     nums.truncate(limit);
     let next = if has_more { nums.last().copied() } else { floor };
-    let rows = nums.into_iter().map(|num| view(reader, num)).collect::<Result<_, _>>()?;
-    Ok(Listed { rows, next_cursor: next.map(unsigned) })
+    Ok(Listed { rows: views_of(reader, &nums)?, next_cursor: next.map(unsigned) })
 }
 
 /// A condition in SQL with its parameters.

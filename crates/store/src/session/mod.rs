@@ -9,7 +9,7 @@ use ostler_domain::{
     SessionId, Time,
     session::{Attention, Outcome, Restart, Status, View},
 };
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Statement, params};
 
 pub(crate) use find::{fragment_condition, tail};
 pub(crate) use list::Condition;
@@ -187,9 +187,20 @@ pub(crate) fn view(reader: &Reader, num: i64) -> Result<View, ReadError> {
     row(&reader.connection, num).map(|row| reader.shown.latest(num, row))
 }
 
+/// Sessions as they are now, in this order.
+pub(crate) fn views_of(reader: &Reader, nums: &[i64]) -> Result<Vec<View>, ReadError> {
+    let mut statement = reader.connection.prepare_cached(ROW)?;
+    nums.iter().map(|num| Ok(reader.shown.latest(*num, read(&mut statement, *num)?))).collect()
+}
+
 /// A session as its row has it, which may be a moment behind its events.
 pub(crate) fn row(connection: &Connection, num: i64) -> Result<View, ReadError> {
-    let mut statement = connection.prepare_cached("SELECT view FROM session_view WHERE num = ?1")?;
+    read(&mut *connection.prepare_cached(ROW)?, num)
+}
+
+const ROW: &str = "SELECT view FROM session_view WHERE num = ?1";
+
+fn read(statement: &mut Statement<'_>, num: i64) -> Result<View, ReadError> {
     let mut rows = statement.query([num])?;
     let Some(row) = rows.next()? else {
         return Err(ReadError::Row { what: "session row", text: format!("number {num} is missing") });
