@@ -216,8 +216,8 @@ pub(crate) async fn campaign_names(client: &Client) -> Result<CampaignNames, Fai
     let mut names = CampaignNames::default();
     let mut page = Page::of(ostler_domain::limits::PAGE_MOST, None);
     loop {
-        let listed = client.campaigns(page).await?;
-        names.0.extend(listed.rows.into_iter().map(|campaign| (campaign.id, campaign.name.to_string())));
+        let listed = client.campaign_names(page).await?;
+        names.0.extend(listed.rows.into_iter().map(|(id, name)| (id, name.to_string())));
         match listed.next_cursor {
             Some(cursor) => page.cursor = Some(cursor),
             None => return Ok(names),

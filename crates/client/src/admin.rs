@@ -1,5 +1,6 @@
 //! The daemon and its store.
 
+use ostler_domain::{Time, budget::Today};
 use ostler_wire::{
     from_proto,
     pb::{self, admin_service_client::AdminServiceClient as Service},
@@ -74,6 +75,14 @@ impl Client {
         let request = to_proto::get_usage(request);
         let answer = self.ask(async |channel| Service::new(channel).get_usage(request.clone()).await).await?;
         Ok(from_proto::usage_sums(answer)?)
+    }
+
+    /// Says what all sessions used today, and what they may cost a day. The day is the caller's own, which began at that
+    /// midnight, or UTC's where campaigns have budgets for a day.
+    pub async fn today(&self, midnight: Time) -> Result<Today, Error> {
+        let request = pb::GetTodayRequest { midnight: Some(to_proto::time(midnight)) };
+        let answer = self.ask(async |channel| Service::new(channel).get_today(request).await).await?;
+        Ok(from_proto::today(&answer))
     }
 
     /// Looks for damage in the store: in the database only, or in every event, blob and tape.

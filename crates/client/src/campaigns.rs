@@ -1,6 +1,7 @@
 //! Campaigns: directories that agents may work in.
 
 use ostler_domain::{
+    CampaignId, Name,
     campaign::Campaign,
     query::{Listed, Page},
 };
@@ -32,10 +33,25 @@ impl Client {
 
     /// Lists campaigns in the order of their names.
     pub async fn campaigns(&self, page: Page) -> Result<Listed<Campaign>, Error> {
-        let request = pb::ListCampaignsRequest { limit: page.limit, cursor: to_proto::cursor(page.cursor) };
+        self.list_campaigns(page, false, from_proto::campaign).await
+    }
+
+    /// Lists what campaigns are called, and nothing else of them.
+    pub async fn campaign_names(&self, page: Page) -> Result<Listed<(CampaignId, Name)>, Error> {
+        self.list_campaigns(page, true, from_proto::campaign_name).await
+    }
+
+    async fn list_campaigns<T>(
+        &self,
+        page: Page,
+        names_only: bool,
+        read: impl Fn(pb::Campaign) -> Result<T, InvalidField>,
+    ) -> Result<Listed<T>, Error> {
+        let cursor = to_proto::cursor(page.cursor);
+        let request = pb::ListCampaignsRequest { limit: page.limit, cursor, names_only };
         let answer =
             self.ask(async |channel| Service::new(channel).list_campaigns(request.clone()).await).await?;
-        Ok(from_proto::listed(answer.campaigns, &answer.next_cursor, from_proto::campaign)?)
+        Ok(from_proto::listed(answer.campaigns, &answer.next_cursor, read)?)
     }
 
     /// Changes what a campaign's agents may do, by settings such as `read+=@rust`: all of them, or none.

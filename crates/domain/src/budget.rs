@@ -3,6 +3,7 @@
 mod amount;
 mod division;
 mod period;
+mod today;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +17,7 @@ use crate::{
 pub use amount::Amount;
 pub use division::{Claim, Held, divide};
 pub use period::{CampaignBudget, Period};
+pub use today::{DayBudgets, Today};
 
 /// What a session may use, and what happens when it is used up. What is absent has no end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -1,7 +1,8 @@
 //! The daemon about itself, and its record.
 
 use ostler_domain::{
-    MessageId, NodeId, Reason, Recorded, Refusal,
+    MessageId, NodeId, Reason, Recorded, Refusal, Time,
+    budget::{DayBudgets, Today},
     id::Fragment,
     query::{EventFilter, Listed, Page, UsageBy, UsageFilter, UsageSum},
     reboot::MachineRestart,
@@ -134,6 +135,19 @@ impl Engine {
 
     pub async fn usage(&self, filter: &UsageFilter, by: UsageBy) -> Result<Vec<UsageSum>, Refusal> {
         Ok(self.shared.store.usage(filter, by).await?)
+    }
+
+    /// What all sessions used today, for who had midnight then.
+    pub async fn today(&self, midnight: Time) -> Result<Today, Refusal> {
+        let budgets = DayBudgets::among(self.shared.store.campaign_budgets().await?);
+        let since = budgets.since(self.shared.clock.now().wall, midnight);
+        let filter = UsageFilter { since: Some(since), ..UsageFilter::default() };
+        let campaigns = self.usage(&filter, UsageBy::Campaign).await?;
+        let models = match campaigns.iter().all(|row| row.unpriced.is_zero()) {
+            true => Vec::new(),
+            false => self.usage(&filter, UsageBy::Model).await?,
+        };
+        Ok(budgets.today(&campaigns, &models, &self.shared.prices.current()))
     }
 
     /// Events that have all the words, newest first, each with the text around them.

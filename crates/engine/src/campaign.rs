@@ -219,6 +219,11 @@ impl Engine {
         Ok(self.shared.store.campaigns().await?)
     }
 
+    /// What campaigns are called, in the order of [`campaigns`](Self::campaigns).
+    pub async fn campaign_names(&self) -> Result<Vec<(CampaignId, Name)>, Refusal> {
+        Ok(self.shared.store.campaign_names().await?)
+    }
+
     /// A campaign, with what is to be seen in its directory now.
     pub async fn look_at_campaign(&self, who: &str) -> Result<Campaign, Refusal> {
         let campaign = self.campaign(who).await?;

@@ -1,10 +1,12 @@
 //! `campaign`: registered directories. Removed ones stay, because sessions go on naming them.
 
 use ostler_domain::{
-    CampaignId, Policy, Time,
+    CampaignId, Name, Policy, Time,
+    budget::CampaignBudget,
     campaign::{Campaign, Root},
 };
 use rusqlite::{Connection, Params, Row, params};
+use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{
     convert::{parsed, time, time_if_any},
@@ -17,6 +19,12 @@ use crate::{
 pub struct CampaignRow {
     pub campaign: Campaign,
     pub removed: Option<Time>,
+}
+
+/// The one part of a policy that sums are compared with; the long lists are passed over.
+#[derive(Deserialize)]
+struct Budgeted {
+    budget: Option<CampaignBudget>,
 }
 
 pub(crate) fn add(connection: &Connection, seq: u64, campaign: &Campaign) -> rusqlite::Result<()> {
@@ -69,6 +77,37 @@ impl Store {
     /// The registered campaigns, oldest first.
     pub async fn campaigns(&self) -> Result<Vec<Campaign>, ReadError> {
         self.read(|reader| registered(&reader.connection, "1 ORDER BY seq", [])).await
+    }
+
+    /// What the registered campaigns are called, oldest first.
+    pub async fn campaign_names(&self) -> Result<Vec<(CampaignId, Name)>, ReadError> {
+        self.read(|reader| {
+            let sql = "SELECT id, name FROM campaign WHERE removed IS NULL ORDER BY seq";
+            let mut statement = reader.connection.prepare_cached(sql)?;
+            let name = |row: &Row<'_>| {
+                Ok((parsed(row, "id", "campaign id")?, parsed(row, "name", "campaign name")?))
+            };
+            statement.query_and_then([], name)?.collect()
+        })
+        .await
+    }
+
+    /// The budgets of the registered campaigns that have one.
+    pub async fn campaign_budgets(&self) -> Result<Vec<(CampaignId, CampaignBudget)>, ReadError> {
+        self.read(|reader| {
+            let sql = "SELECT id, policy FROM campaign WHERE removed IS NULL ORDER BY seq";
+            let mut statement = reader.connection.prepare_cached(sql)?;
+            let mut rows = statement.query([])?;
+            let mut budgets = Vec::new();
+            while let Some(row) = rows.next()? {
+                let Budgeted { budget } = policy(row)?;
+                if let Some(budget) = budget {
+                    budgets.push((parsed(row, "id", "campaign id")?, budget));
+                }
+            }
+            Ok(budgets)
+        })
+        .await
     }
 
     /// A campaign by its id, also one that was removed.
@@ -130,10 +169,15 @@ fn read(row: &Row<'_>) -> Result<CampaignRow, ReadError> {
         name: parsed(row, "name", "campaign name")?,
         root,
         added: time(row, "added")?,
-        policy: serde_json::from_str(row.get_ref("policy")?.as_str().map_err(rusqlite::Error::from)?)
-            .map_err(|error| ReadError::Row { what: "campaign policy", text: error.to_string() })?,
+        policy: policy(row)?,
         tracked_hidden: Vec::new(),
         unwatched: None,
     };
     Ok(CampaignRow { campaign, removed: time_if_any(row, "removed")? })
+}
+
+/// A row's policy, or a part of it.
+fn policy<T: DeserializeOwned>(row: &Row<'_>) -> Result<T, ReadError> {
+    serde_json::from_str(row.get_ref("policy")?.as_str().map_err(rusqlite::Error::from)?)
+        .map_err(|error| ReadError::Row { what: "campaign policy", text: error.to_string() })
 }

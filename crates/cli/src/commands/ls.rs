@@ -1,18 +1,16 @@
 //! `ostler ls`: sessions, those that need you first.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
 
 use clap::Args;
-use ostler_client::{Campaign, Client, GetUsage, Session, reply::NodeStatus};
+use ostler_client::{Client, Session, reply::NodeStatus};
 use ostler_domain::{
-    budget::Period,
-    limits::{PAGE_DEFAULT, PAGE_MOST},
-    price::Dollars,
+    budget::Today,
+    limits::PAGE_DEFAULT,
     query::{Page, Scope, SessionFilter},
 };
 use serde::Serialize;
 
-use super::cost::{self, Sum};
 use crate::{
     app::App,
     failure::Failure,
@@ -22,7 +20,6 @@ use crate::{
     nodes::Where,
     output::Line,
     screen::{
-        money::Today,
         reboot, row,
         sessions::{self, Beside, CampaignNames, Shown},
     },
@@ -63,6 +60,7 @@ pub(crate) async fn run(app: &App, args: LsArgs) -> Result<u8, Failure> {
         cursor: args.cursor,
         is_filtered: args.filters.is_any(),
         filters: args.filters,
+        about: RefCell::default(),
     };
     listing::run(app, Some(&client), &args.list, &list).await
 }
@@ -75,6 +73,15 @@ struct Sessions<'a> {
     filters: Filters,
     most: Option<u32>,
     cursor: Option<u64>,
+    /// What was answered with the last rows.
+    about: RefCell<About>,
+}
+
+/// What a table has below it.
+#[derive(Default)]
+struct About {
+    status: Option<NodeStatus>,
+    today: Option<Today>,
 }
 
 /// A session and its campaign's name, where that is shown.
@@ -89,8 +96,11 @@ impl List for Sessions<'_> {
 
     async fn find(&self) -> Result<Found<Row>, Failure> {
         let ask = async |page| self.client.sessions(&self.filter, page).await;
-        let (found, names) = tokio::join!(Found::paged(self.most, self.cursor, ask), self.names());
+        // All at once: each of them alone would be a way there and back.
+        let (found, names, about) =
+            tokio::join!(Found::paged(self.most, self.cursor, ask), self.names(), self.about());
         let (mut found, names) = (found?, names?);
+        self.about.replace(about);
         found.rows.retain(|session| self.filters.has_lasted(session));
         // Stable: within a rank the newest stay first.
         found.rows.sort_by_key(row::rank);
@@ -108,23 +118,22 @@ impl List for Sessions<'_> {
 
     async fn screen(&self, found: &Found<Row>) -> Result<Screen, Failure> {
         let is_all = self.filter.scope == Scope::All;
+        let About { status, today } = self.about.take();
         if found.rows.is_empty() {
             let none = Page::of(1, None);
             let is_first = (is_all && !self.is_filtered)
                 || self.client.sessions(&SessionFilter::default(), none).await?.rows.is_empty();
             let mut remarks = sessions::empty(self.is_filtered, is_first);
             if !is_first {
-                remarks.extend(self.restart_notice(self.client.status().await.ok().as_ref()));
+                remarks.extend(self.restart_notice(status.as_ref()));
             }
             return Ok(Screen { remarks, ..Screen::default() });
         }
         let rows: Vec<_> = found.rows.iter().map(|row| Shown::here(&row.session, &row.campaign)).collect();
         let table = sessions::table(&rows, words::now());
-        let (status, today) = tokio::join!(self.client.status(), today(self.app, self.client));
-        let status = status.ok();
         let disk = status.as_ref().and_then(|status| status.disk).filter(|disk| disk.is_short());
         let beside = Beside {
-            today: today.ok(),
+            today,
             disk: disk.map(|disk| {
                 format!("disk nearly full, {} free: nothing new starts (ostler du)", words::bytes(disk.free))
             }),
@@ -157,6 +166,16 @@ impl Sessions<'_> {
         restart.map_or_else(Vec::new, |restart| reboot::notice(&restart, words::now(), &self.app.zone()))
     }
 
+    /// Asked for beside the rows, where people see a table. A daemon of another version may not know all of it.
+    async fn about(&self) -> About {
+        if !listing::is_table(self.app) {
+            return About::default();
+        }
+        let midnight = words::midnight(words::now(), &self.app.zone());
+        let (status, today) = tokio::join!(self.client.status(), self.client.today(midnight));
+        About { status: status.ok(), today: today.ok() }
+    }
+
     /// The names of campaigns, where they are shown.
     async fn names(&self) -> Result<CampaignNames, Failure> {
         let ui = &self.app.ui;
@@ -177,31 +196,4 @@ fn older(found: &Found<Row>, status: Option<&NodeStatus>, is_filtered: bool) -> 
         Some(n) => Some(format!("{} older: ls -a", words::number(n))),
         None => Some("older: ls -a".to_owned()),
     }
-}
-
-/// What all sessions cost today, and of how much, where all campaigns that were at work have a budget for a day.
-async fn today(app: &App, client: &Client) -> Result<Today, Failure> {
-    let now = words::now();
-    let campaigns = client.campaigns(Page::of(PAGE_MOST, None)).await?.rows;
-    let of_day = |campaign: &Campaign| {
-        let budget = campaign.policy.budget.filter(|budget| budget.period == Period::Day)?;
-        Some((campaign.id.to_string(), budget.dollars?))
-    };
-    let budgets: BTreeMap<String, Dollars> = campaigns.iter().filter_map(of_day).collect();
-    let since = match budgets.is_empty() {
-        true => words::midnight(now, &app.zone()),
-        false => Period::Day.start(now),
-    };
-    let question = GetUsage { since: Some(since), ..GetUsage::default() };
-    let sums = cost::of_campaigns(app, client, &question).await?;
-    let is_paid = |row: &&Sum| row.cost > Dollars(0) || !row.unpriced.is_zero();
-    let all_have = sums.rows.iter().filter(is_paid).all(|row| budgets.contains_key(&row.key));
-    let total = budgets.values().fold(0_u64, |sum, budget| sum.saturating_add(budget.0));
-    Ok(Today {
-        paid: sums.total.cost,
-        plan: sums.total.plan,
-        is_unknown: !sums.total.unpriced.is_zero(),
-        budget: (all_have && !budgets.is_empty()).then_some(Dollars(total)),
-        tokens: sums.total.usage.total(),
-    })
 }

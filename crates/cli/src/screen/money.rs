@@ -2,6 +2,7 @@
 
 use ostler_domain::{
     Usage,
+    budget::Today,
     price::{Cost, Dollars},
 };
 use serde::Serialize;
@@ -32,36 +33,23 @@ pub(crate) fn long(cost: &Cost) -> String {
     }
 }
 
-/// `today $7.67 of $25.00, ~$0.21 on plan`
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Today {
-    pub(crate) paid: Dollars,
-    pub(crate) plan: Dollars,
-    /// Some of it has no price.
-    pub(crate) is_unknown: bool,
-    /// What all campaigns that were at work may cost a day, and by which day that is counted.
-    pub(crate) budget: Option<Dollars>,
-    pub(crate) tokens: u64,
-}
-
-impl Today {
-    pub(crate) fn words(&self) -> String {
-        if self.tokens == 0 && self.budget.is_none() {
-            return String::new();
-        }
-        let day = if self.budget.is_some() { "today (UTC)" } else { "today" };
-        let paid = match (self.paid, self.is_unknown) {
-            (Dollars(0), true) => "cost unknown".to_owned(),
-            (paid, true) => format!("{paid} + unknown"),
-            (paid, false) => paid.to_string(),
-        };
-        let of = self.budget.map(|budget| format!(" of {budget}")).unwrap_or_default();
-        let plan = match self.plan {
-            Dollars(0) => String::new(),
-            plan => format!(", ~{plan} on plan"),
-        };
-        format!("{day} {paid}{of}{plan}")
+/// `today $7.67 of $25.00, ~$0.21 on plan`. Empty where nothing was used and nothing limits it.
+pub(crate) fn today(today: &Today) -> String {
+    if today.tokens == 0 && today.budget.is_none() {
+        return String::new();
     }
+    let day = if today.budget.is_some() { "today (UTC)" } else { "today" };
+    let paid = match (today.paid, today.is_unknown) {
+        (Dollars(0), true) => "cost unknown".to_owned(),
+        (paid, true) => format!("{paid} + unknown"),
+        (paid, false) => paid.to_string(),
+    };
+    let of = today.budget.map(|budget| format!(" of {budget}")).unwrap_or_default();
+    let plan = match today.plan {
+        Dollars(0) => String::new(),
+        plan => format!(", ~{plan} on plan"),
+    };
+    format!("{day} {paid}{of}{plan}")
 }
 
 /// A cost, as programs read it.
@@ -112,11 +100,11 @@ mod tests {
 
     #[test]
     fn a_day_is_told_with_its_budget_and_what_a_plan_covers() {
-        let today = Today { paid: Dollars(7_670_000), tokens: 9, ..Today::default() };
-        assert_eq!(today.words(), "today $7.67");
-        let whole = Today { budget: Some(Dollars(25_000_000)), plan: Dollars(2_100_000), ..today };
-        assert_eq!(whole.words(), "today (UTC) $7.67 of $25.00, ~$2.10 on plan");
-        assert_eq!(Today { is_unknown: true, paid: Dollars(0), ..today }.words(), "today cost unknown");
-        assert_eq!(Today::default().words(), "");
+        let day = Today { paid: Dollars(7_670_000), tokens: 9, ..Today::default() };
+        assert_eq!(today(&day), "today $7.67");
+        let whole = Today { budget: Some(Dollars(25_000_000)), plan: Dollars(2_100_000), ..day };
+        assert_eq!(today(&whole), "today (UTC) $7.67 of $25.00, ~$2.10 on plan");
+        assert_eq!(today(&Today { is_unknown: true, paid: Dollars(0), ..day }), "today cost unknown");
+        assert_eq!(today(&Today::default()), "");
     }
 }

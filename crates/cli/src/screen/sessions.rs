@@ -5,13 +5,11 @@ use std::collections::HashMap;
 use ostler_client::Session;
 use ostler_domain::{
     CampaignId, Time,
+    budget::Today,
     session::{Restart, Sandbox, Status},
 };
 
-use super::{
-    money::{self, Today},
-    row,
-};
+use super::{money, row};
 use crate::{
     output::{Column, Line, Table, Tone},
     words,
@@ -176,7 +174,7 @@ pub(crate) fn summary(rows: &[&Session], beside: &Beside) -> Line {
         }
         None => Line::new(),
     };
-    let today = beside.today.map(|today| today.words());
+    let today = beside.today.as_ref().map(money::today);
     Line::joined([
         Line::toned(Tone::Bad, beside.halted.as_deref().unwrap_or_default()),
         Line::toned(Tone::Bad, beside.disk.as_deref().unwrap_or_default()),

@@ -147,6 +147,15 @@ impl AdminService for Served {
         })))
     }
 
+    async fn get_today(
+        &self,
+        request: Request<pb::GetTodayRequest>,
+    ) -> Result<Response<pb::GetTodayResponse>, Status> {
+        let midnight = from_proto::get_today(request.into_inner()).map_err(invalid)?;
+        let today = self.engine.today(midnight).await.map_err(refused)?;
+        Ok(Response::new(to_proto::today(&today)))
+    }
+
     async fn check_store(
         &self,
         request: Request<pb::CheckStoreRequest>,

@@ -1,5 +1,6 @@
 //! CampaignService.
 
+use ostler_domain::query::Page;
 use ostler_wire::{
     from_proto,
     pb::{self, campaign_service_server::CampaignService},
@@ -35,17 +36,16 @@ impl CampaignService for Served {
         &self,
         request: Request<pb::ListCampaignsRequest>,
     ) -> Result<Response<pb::ListCampaignsResponse>, Status> {
-        let pb::ListCampaignsRequest { limit, cursor } = request.into_inner();
+        let pb::ListCampaignsRequest { limit, cursor, names_only } = request.into_inner();
         let page = from_proto::page(limit, &cursor).map_err(invalid)?;
-        let all = self.engine.campaigns().await.map_err(refused)?;
-        // Campaigns are few and are held together: a cursor is the number of those before it.
-        let start = usize::try_from(page.cursor.unwrap_or(0)).unwrap_or(usize::MAX).min(all.len());
-        let end = start.saturating_add(page.limit as usize).min(all.len());
-        let next = (end < all.len()).then_some(end as u64);
-        Ok(Response::new(pb::ListCampaignsResponse {
-            campaigns: all[start..end].iter().map(to_proto::campaign).collect(),
-            next_cursor: to_proto::cursor(next),
-        }))
+        let answer = match names_only {
+            true => {
+                let all = self.engine.campaign_names().await.map_err(refused)?;
+                answer(&all, page, |(id, name)| to_proto::campaign_name(*id, name))
+            }
+            false => answer(&self.engine.campaigns().await.map_err(refused)?, page, to_proto::campaign),
+        };
+        Ok(Response::new(answer))
     }
 
     async fn set_campaign(
@@ -75,5 +75,16 @@ impl CampaignService for Served {
         let change = change(&request, &request.get_ref().request_id)?;
         let campaign = self.engine.remove_campaign(&request.get_ref().who, change).await.map_err(refused)?;
         Ok(Response::new(pb::RemoveCampaignResponse { campaign: Some(to_proto::campaign(&campaign)) }))
+    }
+}
+
+/// Campaigns are few and are held together: a cursor is the number of those before it.
+fn answer<T>(all: &[T], page: Page, row: impl Fn(&T) -> pb::Campaign) -> pb::ListCampaignsResponse {
+    let start = usize::try_from(page.cursor.unwrap_or(0)).unwrap_or(usize::MAX).min(all.len());
+    let end = start.saturating_add(page.limit as usize).min(all.len());
+    let next = (end < all.len()).then_some(end as u64);
+    pb::ListCampaignsResponse {
+        campaigns: all[start..end].iter().map(row).collect(),
+        next_cursor: to_proto::cursor(next),
     }
 }

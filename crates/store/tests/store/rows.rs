@@ -2,6 +2,8 @@
 
 use ostler_domain::{
     ApprovalId, Event, Kind, MessageId, Receipt,
+    budget::{CampaignBudget, Period},
+    campaign::Campaign,
     event::{Answer, MessageAccepted, UsageRecorded},
     id::Fragment,
     price::Dollars,
@@ -42,6 +44,23 @@ fn campaigns_are_found_by_id_name_and_place() {
     assert_eq!(block_on(store.campaign_named("shop-2")).unwrap(), None);
     let removed = block_on(store.campaign(campaign_id(2))).unwrap().unwrap();
     assert_eq!((removed.campaign, removed.removed), (campaign(2), Some(at(2))));
+}
+
+#[test]
+fn names_and_budgets_of_campaigns_are_read_without_the_rest() {
+    let place = Place::new();
+    let store = place.open();
+    let budget = CampaignBudget { tokens: None, dollars: Some(Dollars(25_000_000)), period: Period::Day };
+    (0..3).for_each(|n| record(&store, Kind::CampaignAdded, n));
+    let mut rich = campaign(7);
+    rich.policy.budget = Some(budget);
+    rich.policy.net_allow = vec!["build.example".to_owned()];
+    store.commit_blocking(node_commit(vec![(at(7), Event::CampaignAdded(Box::new(rich.clone())))])).unwrap();
+    record(&store, Kind::CampaignRemoved, 1);
+    let named = |campaign: Campaign| (campaign.id, campaign.name);
+    let expected = [campaign(0), campaign(2), rich.clone()].map(named);
+    assert_eq!(block_on(store.campaign_names()).unwrap(), expected);
+    assert_eq!(block_on(store.campaign_budgets()).unwrap(), [(rich.id, budget)]);
 }
 
 #[test]

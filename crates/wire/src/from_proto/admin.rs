@@ -1,6 +1,6 @@
 //! The daemon and its store.
 
-use ostler_domain::{event::By, price::Dollars, reboot::MachineRestart};
+use ostler_domain::{budget::Today, event::By, price::Dollars, reboot::MachineRestart};
 
 use super::{Result, id, required, required_time, usage};
 use crate::{
@@ -108,6 +108,16 @@ pub fn usage_sums(sums: pb::GetUsageResponse) -> Result<UsageSums> {
         total: usage_row(required(sums.total, "total")?).map_err(|e| e.within("total"))?,
         rows: sums.rows.into_iter().map(usage_row).collect::<Result<_>>().map_err(|e| e.within("rows"))?,
     })
+}
+
+pub fn today(today: &pb::GetTodayResponse) -> Today {
+    Today {
+        paid: Dollars(today.micro_usd),
+        plan: Dollars(today.plan_micro_usd),
+        is_unknown: today.has_unpriced,
+        budget: today.budget_micro_usd.map(Dollars),
+        tokens: today.tokens,
+    }
 }
 
 pub fn usage_row(row: pb::UsageRow) -> Result<UsageRow> {

@@ -12,7 +12,7 @@ mod session;
 use std::{fmt::Display, str::FromStr, time::Duration};
 
 use ostler_domain::{
-    Name, Policy, RequestId, Time,
+    CampaignId, Name, Policy, RequestId, Time,
     campaign::{Campaign, Root},
     query::{Listed, Page},
 };
@@ -91,11 +91,7 @@ pub fn campaign(campaign: pb::Campaign) -> Result<Campaign> {
         name: id::<Name>(&campaign.name, "name")?,
         root: Root { path: text(root.path, "root.path")?, device: root.device, inode: root.inode },
         added: required_time(campaign.added_time, "added_time")?,
-        // A daemon of a later version has keys that this one does not know: they are the daemon's to obey.
-        policy: campaign
-            .policy
-            .iter()
-            .fold(Policy::default(), |policy, setting| policy.changed_by([setting]).unwrap_or(policy)),
+        policy: policy(&campaign.policy),
         tracked_hidden: campaign
             .tracked_hidden
             .into_iter()
@@ -103,6 +99,22 @@ pub fn campaign(campaign: pb::Campaign) -> Result<Campaign> {
             .collect::<Result<_>>()?,
         unwatched: (!campaign.unwatched.is_empty()).then_some(campaign.unwatched),
     })
+}
+
+fn policy(settings: &[String]) -> Policy {
+    let nothing = Policy::default();
+    // A daemon of a later version has keys that this one does not know: they are the daemon's to obey.
+    let known = || {
+        settings
+            .iter()
+            .fold(nothing.clone(), |policy, setting| policy.changed_by([setting]).unwrap_or(policy))
+    };
+    nothing.changed_by(settings).unwrap_or_else(|_| known())
+}
+
+/// A campaign of which no more is asked.
+pub fn campaign_name(campaign: pb::Campaign) -> Result<(CampaignId, Name)> {
+    Ok((id(&campaign.id, "id")?, id(&campaign.name, "name")?))
 }
 
 /// A message that must be there.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ostler_domain::{
-    Budget, Secret,
+    Budget, Secret, Time,
     budget::Amount,
     limits::{CALLER_KEY_BYTES, CALLER_KEYS},
     price::Dollars,
@@ -11,7 +11,9 @@ use ostler_domain::{
     session::WatchdogLimits,
 };
 
-use super::{Result, duration, event_filter, id, optional_id, optional_time, session_filter, text};
+use super::{
+    Result, duration, event_filter, id, optional_id, optional_time, required_time, session_filter, text,
+};
 use crate::{
     InvalidField,
     enums::{from, or_default},
@@ -119,6 +121,11 @@ pub fn list_events(request: pb::ListEventsRequest) -> Result<ListEvents> {
     };
     let filter = event_filter(request.filter.unwrap_or_default()).map_err(|e| e.within("filter"))?;
     Ok(ListEvents { filter, from, limit: request.limit })
+}
+
+/// When the day of who asks began.
+pub fn get_today(request: pb::GetTodayRequest) -> Result<Time> {
+    required_time(request.midnight, "midnight")
 }
 
 pub fn get_usage(request: pb::GetUsageRequest) -> Result<GetUsage> {

@@ -1,6 +1,6 @@
 //! The daemon and its store.
 
-use ostler_domain::reboot::MachineRestart;
+use ostler_domain::{budget::Today, reboot::MachineRestart};
 
 use super::{time, usage};
 use crate::{
@@ -105,6 +105,16 @@ pub fn usage_sums(sums: &UsageSums) -> pb::GetUsageResponse {
     pb::GetUsageResponse {
         total: Some(usage_row(&sums.total)),
         rows: sums.rows.iter().map(usage_row).collect(),
+    }
+}
+
+pub fn today(today: &Today) -> pb::GetTodayResponse {
+    pb::GetTodayResponse {
+        micro_usd: today.paid.0,
+        plan_micro_usd: today.plan.0,
+        has_unpriced: today.is_unknown,
+        budget_micro_usd: today.budget.map(|budget| budget.0),
+        tokens: today.tokens,
     }
 }
 

@@ -8,7 +8,7 @@ mod session;
 
 use std::time::Duration;
 
-use ostler_domain::{Time, campaign::Campaign};
+use ostler_domain::{CampaignId, Name, Time, campaign::Campaign};
 
 pub use self::{admin::*, event::*, provider::*, request::*, session::*};
 pub use crate::enums::to::{
@@ -33,6 +33,11 @@ pub fn duration(span: Duration) -> prost_types::Duration {
 /// A list's cursor; empty means that there is none.
 pub fn cursor(cursor: Option<u64>) -> String {
     cursor.map(|cursor| cursor.to_string()).unwrap_or_default()
+}
+
+/// A campaign of which no more is asked.
+pub fn campaign_name(id: CampaignId, name: &Name) -> pb::Campaign {
+    pb::Campaign { id: id.to_string(), name: name.to_string(), ..pb::Campaign::default() }
 }
 
 pub fn campaign(campaign: &Campaign) -> pb::Campaign {

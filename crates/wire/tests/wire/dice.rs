@@ -9,7 +9,7 @@ use ostler_domain::{
     Policy, Recorded, SessionId, Time, Usage,
     admission::Priority,
     approval::Applied,
-    budget::WhenUsedUp,
+    budget::{Today, WhenUsedUp},
     campaign::{Campaign, Root},
     event::{Answer, AskKind, By, ContextMeasured, Leftover, Process, Text, UsageRecorded},
     price::{Cost, Dollars},
@@ -462,6 +462,16 @@ impl Dice {
             plan: Dollars(self.number()),
             unpriced: self.usage(),
             plan_unpriced: self.usage(),
+        }
+    }
+
+    pub(crate) fn today(&mut self) -> Today {
+        Today {
+            paid: Dollars(self.number()),
+            plan: Dollars(self.number()),
+            is_unknown: self.yes(),
+            budget: self.maybe(|dice| Dollars(dice.number())),
+            tokens: self.number(),
         }
     }
 

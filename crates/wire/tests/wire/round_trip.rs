@@ -31,6 +31,8 @@ proptest! {
     #[test]
     fn campaigns(mut dice in dice()) {
         let campaign = dice.campaign();
+        let (id, name) = (campaign.id, campaign.name.clone());
+        prop_assert_eq!(from_proto::campaign_name(bytes(&to_proto::campaign_name(id, &name))), Ok((id, name)));
         prop_assert_eq!(from_proto::campaign(bytes(&to_proto::campaign(&campaign))), Ok(campaign));
     }
 
@@ -95,6 +97,8 @@ proptest! {
         prop_assert_eq!(from_proto::halt(bytes(&to_proto::halt(&halt))), Ok(halt));
         let stopping = DaemonStopping { pid: 7, sessions_left_running: dice.number() };
         prop_assert_eq!(from_proto::daemon_stopping(bytes(&to_proto::daemon_stopping(stopping))), stopping);
+        let today = dice.today();
+        prop_assert_eq!(from_proto::today(&bytes(&to_proto::today(&today))), today);
         let sums = UsageSums { total: dice.usage_row(), rows: vec![dice.usage_row()] };
         prop_assert_eq!(from_proto::usage_sums(bytes(&to_proto::usage_sums(&sums))), Ok(sums));
         for news in [CheckNews::Progress(dice.progress()), CheckNews::Finding(dice.finding())] {

@@ -135,11 +135,6 @@ pub(crate) async fn run(app: &App, args: CostArgs) -> Result<u8, Failure> {
     listing::run(app, Some(&client), &args.list, &costs).await
 }
 
-/// What all campaigns cost, as `cost` says it.
-pub(crate) async fn of_campaigns(app: &App, client: &Client, question: &GetUsage) -> Result<Sums, Failure> {
-    sums::sums(client, question, By::Campaign, &price::prices(app)?, &[]).await
-}
-
 fn usual_start(app: &App, by: By) -> Time {
     let midnight = words::midnight(words::now(), &app.zone());
     match by {
