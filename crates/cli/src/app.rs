@@ -148,17 +148,35 @@ impl App {
         Ok(LastSession::of_this_terminal(&self.home()?, self.node()))
     }
 
-    /// Who is meant: what was typed, or the last session of this terminal for `-`.
-    pub(crate) fn who(&self, typed: &str) -> Result<String, Failure> {
+    /// The id of who is meant: of what was typed, or of the last session of this terminal for `-`. A name that several
+    /// campaigns have means the one of the campaign that a new session would be started in.
+    pub(crate) async fn who(&self, client: &Client, typed: &str) -> Result<String, Failure> {
         match typed {
             "-" => self.last()?.read(),
-            who => Ok(who.to_owned()),
+            id if id.parse::<SessionId>().is_ok() => Ok(id.to_owned()),
+            who => Ok(self.named(client, who).await?.id.to_string()),
+        }
+    }
+
+    async fn named(&self, client: &Client, who: &str) -> Result<Session, Failure> {
+        Ok(client.session_near(who, self.near().as_deref()).await?)
+    }
+
+    fn near(&self) -> Option<String> {
+        let named = std::env::var("OSTLER_CAMPAIGN").ok().filter(|name| !name.is_empty());
+        match (named, self.node()) {
+            (Some(typed), _) => self.campaign_operand(&typed).ok(),
+            (None, None) => absolute(".").ok(),
+            (None, Some(_)) => None,
         }
     }
 
     /// The session that is meant. It becomes the one that `-` means.
     pub(crate) async fn session(&self, client: &Client, typed: &str) -> Result<Session, Failure> {
-        let session = client.session(&self.who(typed)?).await?;
+        let session = match typed {
+            "-" => client.session(&self.last()?.read()?).await?,
+            who => self.named(client, who).await?,
+        };
         self.touched(&session.id);
         Ok(session)
     }

@@ -134,7 +134,7 @@ impl Filters {
             None => None,
         };
         let chain = match &self.chain {
-            Some(who) => Some(client.session(&app.who(who)?).await?.chain),
+            Some(who) => Some(client.session(&app.who(client, who).await?).await?.chain),
             None => None,
         };
         let mut attention = self.attention.clone();

@@ -32,7 +32,12 @@ impl Client {
 
     /// Returns a session. A name or a conversation means its live session, else its last one.
     pub async fn session(&self, who: &str) -> Result<Session, Error> {
-        let request = pb::GetSessionRequest { who: who.to_owned() };
+        self.session_near(who, None).await
+    }
+
+    /// The same. Where several campaigns have the name, the one that the path `near` lies in is meant.
+    pub async fn session_near(&self, who: &str, near: Option<&str>) -> Result<Session, Error> {
+        let request = pb::GetSessionRequest { who: who.to_owned(), near: near.map(str::to_owned) };
         let answer = self.ask(async |channel| service(channel).get_session(request.clone()).await).await?;
         Ok(read(answer.session)?)
     }

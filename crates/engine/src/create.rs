@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use ostler_domain::{
-    Budget, ConversationId, Event, Message, MessageId, Mode, Name, Reason, Refusal, SessionId,
+    Budget, CampaignId, ConversationId, Event, Message, MessageId, Mode, Name, Reason, Refusal, SessionId,
     admission::Priority,
     budget::{WhenUsedUp, unpriced},
     campaign::Campaign,
@@ -124,7 +124,7 @@ impl Engine {
             let slug = slug().unwrap_or_else(|| unreachable!("a provider's name is a name"));
             if n == 1 { slug } else { slug.numbered(n) }
         };
-        let name = self.free_name(wanted.name.as_ref(), made).await?;
+        let name = self.free_name(campaign.id, wanted.name.as_ref(), made).await?;
         let now = self.shared.clock.now().wall;
         let id = SessionId::new(now, entropy());
         let place = Place {
@@ -317,14 +317,15 @@ impl Engine {
         }
     }
 
-    /// The name asked for, or the first of those made, that no session has which has not ended.
+    /// The name asked for, or the first of those made, that no session of the campaign has which has not ended.
     pub(crate) async fn free_name(
         &self,
+        campaign: CampaignId,
         asked: Option<&Name>,
         made: impl Fn(u32) -> Name,
     ) -> Result<Name, Refusal> {
         if let Some(name) = asked {
-            let Some(holder) = self.holder_of(name).await? else { return Ok(name.clone()) };
+            let Some(holder) = self.holder_of(campaign, name).await? else { return Ok(name.clone()) };
             return Err(Refusal::new(
                 Reason::NameTaken,
                 format!("{name} is the name of a session that has not ended"),
@@ -334,16 +335,17 @@ impl Engine {
         }
         for n in 1..u32::MAX {
             let name = made(n);
-            if self.holder_of(&name).await?.is_none() {
+            if self.holder_of(campaign, &name).await?.is_none() {
                 return Ok(name);
             }
         }
         Ok(made(1))
     }
 
-    async fn holder_of(&self, name: &Name) -> Result<Option<View>, Refusal> {
+    async fn holder_of(&self, campaign: CampaignId, name: &Name) -> Result<Option<View>, Refusal> {
         let filter = SessionFilter {
             scope: Scope::NotEnded,
+            campaign: Some(campaign),
             name: Some(name.to_string()),
             ..SessionFilter::default()
         };

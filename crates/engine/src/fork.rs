@@ -47,7 +47,7 @@ impl Engine {
         self.shared.copy_home(&old, conversation).await?;
         let begin = self.shared.begin_fork(&old, conversation).await?;
         let _naming = self.shared.naming.lock().await;
-        let name = self.free_name(name.as_ref(), |n| before.name.numbered(n + 1)).await?;
+        let name = self.free_name(campaign.id, name.as_ref(), |n| before.name.numbered(n + 1)).await?;
         let opened = Event::ConversationOpened(ConversationOpened {
             id: conversation,
             campaign: campaign.id,

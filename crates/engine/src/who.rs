@@ -1,7 +1,9 @@
 //! WHO: from what a person typed to the session that is meant.
 
+use std::collections::HashSet;
+
 use ostler_domain::{
-    ApprovalId, ConversationId, Reason, Refusal, SessionId,
+    ApprovalId, CampaignId, ConversationId, Reason, Refusal, SessionId,
     id::Fragment,
     query::{Page, Scope, SessionFilter},
     session::{Status, View},
@@ -13,17 +15,24 @@ use crate::Engine;
 
 /// How many candidates an answer names.
 const CANDIDATES: usize = 5;
+/// How many sessions of one name are looked at, the newest ones: slugs of prompts repeat without end.
+const LOOKED_AT: u32 = 50;
 
 impl Engine {
     /// The session of an id, a part of one, a name, a conversation or a provider's id. A name or a conversation
     /// means its session that has not ended, else its last one.
     pub async fn session(&self, who: &str) -> Result<View, Refusal> {
-        let mut view = self.stored_session(who).await?;
+        self.session_near(who, None).await
+    }
+
+    /// The same. Of several campaigns that have a name, the one that this path lies in is meant.
+    pub async fn session_near(&self, who: &str, path: Option<&str>) -> Result<View, Refusal> {
+        let mut view = self.stored_session(who, path).await?;
         self.overlay(&mut view);
         Ok(view)
     }
 
-    async fn stored_session(&self, who: &str) -> Result<View, Refusal> {
+    async fn stored_session(&self, who: &str, path: Option<&str>) -> Result<View, Refusal> {
         let store = &self.shared.store;
         if let Ok(id) = who.parse::<SessionId>() {
             return store.session(id).await?.ok_or_else(|| unknown(who));
@@ -32,12 +41,21 @@ impl Engine {
             let filter = SessionFilter { conversation: Some(conversation), ..SessionFilter::default() };
             return self.current_of(filter).await?.ok_or_else(|| unknown(who));
         }
-        let (campaign, name) = match who.split_once('/') {
+        let (campaign, name) = match who.rsplit_once('/') {
             Some((campaign, name)) => (Some(self.campaign(campaign).await?.id), name),
             None => (None, who),
         };
-        let by_name = SessionFilter { name: Some(name.to_owned()), campaign, ..SessionFilter::default() };
-        let named = self.current_of(by_name).await?;
+        let near = match (campaign, path) {
+            (None, Some(path)) => self.campaign(path).await.ok().map(|campaign| campaign.id),
+            _ => None,
+        };
+        let mut named = None;
+        if near.is_some() {
+            named = self.named(who, name, near).await?;
+        }
+        if named.is_none() {
+            named = self.named(who, name, campaign).await?;
+        }
         if let (Some(view), Some(fragment)) = (&named, Fragment::parse(who, SessionId::PREFIX)) {
             // A name that is the end of somebody else's id means two.
             let mut fitting = store.find_sessions(&fragment).await?;
@@ -58,6 +76,55 @@ impl Engine {
             }
         }
         store.sessions_with_provider_id(who, 1).await?.pop().ok_or_else(|| unknown(who))
+    }
+
+    /// The session of a name, in one campaign or in all: the one that has not ended, else the last one of the campaign
+    /// that has it. A name that has not ended twice, or that ended in several campaigns, means nobody in particular.
+    async fn named(
+        &self,
+        who: &str,
+        name: &str,
+        campaign: Option<CampaignId>,
+    ) -> Result<Option<View>, Refusal> {
+        let store = &self.shared.store;
+        let filter = SessionFilter { name: Some(name.to_owned()), campaign, ..SessionFilter::default() };
+        let live = SessionFilter { scope: Scope::NotEnded, ..filter.clone() };
+        let mut fitting = store.list_sessions(&live, Page::of(LOOKED_AT, None)).await?.rows;
+        if fitting.is_empty() {
+            fitting = store.list_sessions(&filter, Page::of(LOOKED_AT, None)).await?.rows;
+            let registered: HashSet<_> = store.campaigns().await?.iter().map(|one| one.id).collect();
+            if fitting.iter().any(|view| registered.contains(&view.campaign)) {
+                fitting.retain(|view| registered.contains(&view.campaign));
+            }
+            let mut campaigns = HashSet::new();
+            fitting.retain(|view| campaigns.insert(view.campaign));
+        }
+        let mut conversations = HashSet::new();
+        fitting.retain(|view| conversations.insert(view.conversation));
+        match fitting.as_slice() {
+            [] => Ok(None),
+            [one] => Ok(Some(one.clone())),
+            several => Err(self.in_several(who, several).await?),
+        }
+    }
+
+    /// Says which sessions a name may mean, and how each is called without doubt.
+    async fn in_several(&self, who: &str, several: &[View]) -> Result<Refusal, Refusal> {
+        let campaigns = self.shared.store.campaigns().await?;
+        let refusal = several.iter().take(CANDIDATES).fold(ambiguous(who, several), |refusal, view| {
+            let campaign = campaigns.iter().find(|campaign| campaign.id == view.campaign);
+            let is_alone = several.iter().filter(|other| other.campaign == view.campaign).count() == 1;
+            match campaign.filter(|_| is_alone) {
+                Some(campaign) => refusal.hint(
+                    format!("ostler show {}/{}", campaign.name, view.name),
+                    format!("{}, in {}", view.status.as_str(), campaign.name),
+                ),
+                None => refusal.hint(format!("ostler show {}", view.id.short()), view.status.as_str()),
+            }
+        });
+        // A way to each of them is better than the advice to find one.
+        let hints = refusal.hints.iter().skip(1).cloned().collect();
+        Ok(Refusal { hints, ..refusal })
     }
 
     /// The newest session of a filter, one that has not ended first.

@@ -98,7 +98,7 @@ impl Chosen {
     async fn named(&self, app: &App, client: &Client) -> Result<Vec<Session>, Failure> {
         let mut named = Vec::with_capacity(self.who.len());
         for who in &self.who {
-            named.push(client.session(&app.who(who)?).await?);
+            named.push(client.session(&app.who(client, who).await?).await?);
         }
         Ok(named)
     }

@@ -22,7 +22,7 @@ pub(crate) struct ForkArgs {
 
 pub(crate) async fn run(app: &App, args: ForkArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
-    let origin = client.session(&app.who(&args.who)?).await?;
+    let origin = app.session(&client, &args.who).await?;
     let session = client.fork_session(&origin.id.to_string(), args.name.as_ref()).await?;
     app.touched(&session.id);
     many::say(app, &client, &format!("is a fork of {}, which stays as it is", origin.name), &session).await?;

@@ -30,7 +30,7 @@ pub(crate) async fn each(
 ) -> Result<u8, Failure> {
     let mut codes = Vec::new();
     for typed in &operands.who {
-        let done = match app.who(typed) {
+        let done = match app.who(client, typed).await {
             Ok(who) => act(client, &who).await,
             Err(failure) => Err(failure),
         };

@@ -20,7 +20,7 @@ pub(crate) struct ModelArgs {
 
 pub(crate) async fn run(app: &App, args: ModelArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
-    let (session, now) = client.set_model(&app.who(&args.who)?, &args.model).await?;
+    let (session, now) = client.set_model(&app.who(&client, &args.who).await?, &args.model).await?;
     app.touched(&session.id);
     let when = if now { "goes on with" } else { "has in its next session the model" };
     many::say(app, &client, &format!("{when} {}", args.model), &session).await?;

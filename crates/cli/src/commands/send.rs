@@ -84,7 +84,7 @@ pub(crate) async fn run(app: &App, args: SendArgs) -> Result<u8, Failure> {
             .into());
     }
     let client = app.client().await?;
-    let who = app.who(&args.who)?;
+    let who = app.who(&client, &args.who).await?;
     let before = client.session(&who).await?;
     // Watched before it is sent, so that no receipt is missed; the session may be one that does not exist yet.
     let mut watch = client.watch(EventFilter { kinds: kinds(), ..EventFilter::default() }, None).await?;

@@ -37,7 +37,7 @@ pub(super) async fn stop(app: &App, client: &Client, operands: &Operands, now: b
     // All are asked before the first is waited for: an orderly end may take many seconds.
     if operands.who.len() > 1 {
         for typed in &operands.who {
-            if let Ok(who) = app.who(typed) {
+            if let Ok(who) = app.who(client, typed).await {
                 // What is refused here is refused again below, where it is said.
                 let _ = client.stop_session(&who, now).await;
             }

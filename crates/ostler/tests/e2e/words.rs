@@ -119,3 +119,44 @@ fn what_has_ended_goes_on_with_the_limits_it_is_given() {
     let session = shown.get("session").unwrap_or(&shown);
     assert_eq!(session["budget"]["tokens"], 5_000 - 850, "what is used is included: {shown}");
 }
+
+#[test]
+fn a_name_belongs_to_its_campaign() {
+    let home = shop();
+    let site = home.path().join("site");
+    std::fs::create_dir(&site).unwrap();
+    let site_text = site.display().to_string();
+    assert!(home.run(&["campaign", "add", &site_text, "--name", "site"]).status.success());
+    let sleeping = scenario::of(vec![json!({"sleep_ms": 60_000})]);
+    let start = |campaign: &str| {
+        let output = home.run(&["run", "-d", "-q", "-C", campaign, "--name", "api-auth", &sleeping]);
+        assert!(output.status.success(), "{}", said(&output));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    let (in_shop, in_site) = (start("shop"), start("site"));
+    let again = home.run(&["run", "-d", "-C", "site", "--name", "api-auth", &sleeping]);
+    assert!(said(&again).contains("NAME_TAKEN"), "{}", said(&again));
+
+    let meant = |who: &str, from: &std::path::Path| {
+        let output = home.command(&["show", who, "--json"]).current_dir(from).output().unwrap();
+        let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        (answer["session"]["id"].as_str().or(answer["id"].as_str()).map(str::to_owned), said(&output))
+    };
+    let shop_dir = home.campaign_dir();
+    assert_eq!(meant("site/api-auth", &shop_dir).0.as_ref(), Some(&in_site));
+    assert_eq!(meant("api-auth", &shop_dir).0.as_ref(), Some(&in_shop));
+    assert_eq!(meant("api-auth", &site).0.as_ref(), Some(&in_site));
+    let elsewhere = home.command(&["stop", "api-auth"]).current_dir(home.path()).output().unwrap();
+    assert_eq!(elsewhere.status.code(), Some(3), "{}", said(&elsewhere));
+    let words = said(&elsewhere);
+    assert!(words.contains("AMBIGUOUS") && words.contains("shop/api-auth"), "{words}");
+    assert!(words.contains("site/api-auth"), "{words}");
+
+    // Here it means the one here, also after that one has ended; elsewhere the one that lives.
+    assert!(home.run(&["stop", "api-auth"]).status.success());
+    assert_eq!(meant("api-auth", &shop_dir).0.as_ref(), Some(&in_shop));
+    assert_eq!(meant("api-auth", home.path()).0.as_ref(), Some(&in_site));
+    assert!(home.run(&["stop", &in_site]).status.success());
+    let words = meant("api-auth", home.path()).1;
+    assert!(words.contains("AMBIGUOUS") && words.contains("site/api-auth"), "{words}");
+}

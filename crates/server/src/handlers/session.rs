@@ -42,7 +42,8 @@ impl SessionService for Served {
         &self,
         request: Request<pb::GetSessionRequest>,
     ) -> Result<Response<pb::GetSessionResponse>, Status> {
-        let view = self.engine.session(&request.get_ref().who).await.map_err(refused)?;
+        let pb::GetSessionRequest { who, near } = request.get_ref();
+        let view = self.engine.session_near(who, near.as_deref()).await.map_err(refused)?;
         answer!(GetSessionResponse, view)
     }
 
