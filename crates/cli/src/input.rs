@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ostler_domain::{Reason, Refusal};
 use tokio::sync::mpsc;
 
 use crate::{
@@ -12,12 +13,16 @@ use crate::{
     output::{Line, Ui},
     terminal::{self, OneKey},
     typing::{Decoder, Draft, Pressed},
+    words,
 };
 
 /// Lines or keys typed ahead; a person does not reach it.
 const TYPED_AHEAD: usize = 64;
 /// A key that was on its way when a question appeared was not meant for it.
 const INERT: Duration = Duration::from_millis(600);
+
+/// Whoever has something to say on standard input usually begins within this time.
+const SOON: Duration = Duration::from_secs(2);
 
 /// What a person types while other things are said: at a terminal key by key into a line at the bottom, which stays
 /// there; else line by line. The thread that reads ends with the program: a read cannot be called off.
@@ -160,14 +165,45 @@ pub(crate) fn consents(ui: &Ui, question: &str) -> bool {
         && matches!(answer.trim().to_ascii_lowercase().as_str(), "" | "y" | "yes")
 }
 
+/// All of standard input, as text, if it ends in time.
+pub(crate) fn whole_within(ui: &Ui, limit: Option<Duration>) -> Result<String, Failure> {
+    let Some(limit) = limit else { return whole(ui) };
+    remark_wait(ui, limit);
+    let (sender, receiver) = std::sync::mpsc::channel();
+    // Ends with the program: a read cannot be called off.
+    std::thread::spawn(move || {
+        // Nobody listens once the limit has passed.
+        let _ = sender.send(bytes());
+    });
+    match receiver.recv_timeout(limit) {
+        Ok(read) => text(read?, "standard input"),
+        Err(_) => {
+            let message = format!("standard input did not end within {}", words::took(limit));
+            Err(Refusal::new(Reason::TimedOut, message)
+                .because("nothing was started: what comes on standard input is a part of the prompt")
+                .hint("ostler run \"…\" </dev/null", "gives none")
+                .into())
+        }
+    }
+}
+
 /// All of standard input, as text.
 pub(crate) fn whole(ui: &Ui) -> Result<String, Failure> {
+    remark_wait(ui, Duration::MAX);
+    text(bytes()?, "standard input")
+}
+
+/// Says what is waited for, where somebody may wonder.
+fn remark_wait(ui: &Ui, limit: Duration) {
     if io::stdin().is_terminal() {
         ui.remark(&Line::new().faint("reading standard input, end it with Ctrl-D"));
-    } else if !speaks_soon() {
+    } else if limit > SOON && !speaks_soon() {
         // Whoever starts programs with a pipe that nobody closes would wonder what is waited for.
         ui.remark(&Line::new().faint("waiting for the end of standard input; </dev/null gives none"));
     }
+}
+
+fn bytes() -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let most = ostler_domain::limits::MESSAGE_BYTES as u64 + 1;
     io::stdin()
@@ -175,14 +211,14 @@ pub(crate) fn whole(ui: &Ui) -> Result<String, Failure> {
         .take(most)
         .read_to_end(&mut bytes)
         .map_err(|error| Failure::usage(format!("standard input cannot be read: {error}")))?;
-    text(bytes, "standard input")
+    Ok(bytes)
 }
 
 /// Says whether standard input has something to say, or ends, within a moment.
 fn speaks_soon() -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let stdin = rustix::stdio::stdin();
-    let moment = Timespec { tv_sec: 2, tv_nsec: 0 };
+    let moment = Timespec { tv_sec: SOON.as_secs().cast_signed(), tv_nsec: 0 };
     !matches!(poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&moment)), Ok(0))
 }
 

@@ -243,6 +243,7 @@ mod tests {
             when_used_up: Default::default(),
             billing: Default::default(),
             timeout_us: None,
+            deadline: None,
             restart: RestartPolicy::Never,
             approve: Approve::Policy,
             ends_with_turn: false,

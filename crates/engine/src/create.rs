@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use ostler_domain::{
-    Budget, CampaignId, ConversationId, Event, Message, MessageId, Mode, Name, Reason, Refusal, SessionId,
+    Budget, CampaignId, ConversationId, Deadline, Event, Message, MessageId, Mode, Name, Reason, Refusal, SessionId,
     admission::Priority,
     budget::{WhenUsedUp, unpriced},
     campaign::Campaign,
@@ -41,6 +41,8 @@ pub struct NewSession {
     pub budget: Option<Budget>,
     pub when_used_up: WhenUsedUp,
     pub timeout: Option<std::time::Duration>,
+    /// From now on, not from its start.
+    pub timeout_counts_waiting: bool,
     pub restart: RestartPolicy,
     pub approve: Approve,
     pub ends_with_turn: bool,
@@ -260,6 +262,10 @@ impl Engine {
             when_used_up: wanted.when_used_up,
             billing,
             timeout_us: wanted.timeout.map(|span| u64::try_from(span.as_micros()).unwrap_or(u64::MAX)),
+            deadline: wanted
+                .timeout
+                .filter(|_| wanted.timeout_counts_waiting)
+                .map(|span| Deadline::after(&self.shared.clock.now(), span)),
             restart: wanted.restart,
             approve: wanted.approve,
             ends_with_turn: wanted.ends_with_turn,

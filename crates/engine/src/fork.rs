@@ -73,6 +73,7 @@ impl Engine {
             budget: old.budget().copied(),
             approval_us: self.shared.options.approval_us(),
             working_dir: campaign.root.path.clone(),
+            deadline: None,
             ..before.config.clone()
         };
         let created = created(&campaign, config, self.shared.sandbox(), place);

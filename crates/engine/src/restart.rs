@@ -223,7 +223,10 @@ async fn record(
     let approval_us = engine.shared.options.approval_us();
     // Where the campaign is now: it may have been moved since.
     let working_dir = campaign.root.path.clone();
-    let config = Config { model, budget: next.budget, approval_us, working_dir, ..before.config.clone() };
+    // Whoever waited for the answer of a first life gave it the limit; a later one has it from its own start.
+    let deadline = None;
+    let config =
+        Config { model, budget: next.budget, approval_us, working_dir, deadline, ..before.config.clone() };
     let created = created(&campaign, config, engine.shared.sandbox(), place);
     let preview = State::new(created.clone(), now).view();
     match engine.record_session(created, messages, Vec::new(), change, done(&preview)).await {

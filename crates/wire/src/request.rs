@@ -42,6 +42,8 @@ pub struct CreateSession {
     pub when_used_up: WhenUsedUp,
     /// How long it may live; without one, for ever.
     pub timeout: Option<Duration>,
+    /// Whether the time that it waits to start counts too: for who waits for its answer.
+    pub timeout_counts_waiting: bool,
     /// Whether a new session replaces it when it ends.
     pub restart: RestartPolicy,
     /// Who answers its agent's questions.
@@ -74,6 +76,7 @@ impl CreateSession {
             budget: None,
             when_used_up: WhenUsedUp::default(),
             timeout: None,
+            timeout_counts_waiting: false,
             restart: RestartPolicy::default(),
             approve: Approve::default(),
             ends_with_turn: false,

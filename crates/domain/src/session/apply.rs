@@ -14,6 +14,7 @@ impl State {
     /// The state right after a session's first event.
     pub fn new(created: Created, at: Time) -> Self {
         let budget = created.config.budget;
+        let deadline = created.config.deadline.clone();
         Self {
             created,
             created_at: at,
@@ -29,7 +30,7 @@ impl State {
             chosen_model: None,
             auth_failure: None,
             model: None,
-            deadline: None,
+            deadline,
             timeout_left_us: None,
             started_at: None,
             turn: None,

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CampaignId, ConversationId, Name, Policy, SessionId,
+    CampaignId, ConversationId, Deadline, Name, Policy, SessionId,
     admission::Priority,
     budget::{Budget, WhenUsedUp},
     limits,
@@ -99,6 +99,9 @@ pub struct Config {
     pub billing: Billing,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_us: Option<u64>,
+    /// When that limit passes, where the time that it waits to start counts too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Deadline>,
     #[serde(default)]
     pub restart: RestartPolicy,
     #[serde(default)]

@@ -139,7 +139,8 @@ fn words(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
                 let limited =
                     if state.rate_limit.is_some() { " while the model's server limited it" } else { "" };
                 let limit = span(state.created.config.timeout_us);
-                format!("Stopped because its time limit of {limit} passed{limited}{rung}.")
+                let waiting = if state.attempt == 0 { " before it could start" } else { "" };
+                format!("Stopped because its time limit of {limit} passed{waiting}{limited}{rung}.")
             }
             StopRule::Budget => {
                 let why = state.over_budget.as_deref().unwrap_or("its budget was used up");

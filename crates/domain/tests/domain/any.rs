@@ -62,6 +62,7 @@ pub(crate) fn created(
             when_used_up: WhenUsedUp::Hold,
             billing: Billing::Calls,
             timeout_us: Some(60_000_000),
+            deadline: None,
             restart,
             approve,
             ends_with_turn,

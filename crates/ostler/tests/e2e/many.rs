@@ -343,3 +343,30 @@ async fn what_takes_the_space_is_told_by_what_and_whose_it_is() {
     let (text, code) = said(&home, &["du"]);
     assert!(code == 0 && text.contains("homes") && text.contains("in all"), "{text}");
 }
+
+#[tokio::test]
+async fn who_waits_for_an_answer_waits_no_longer_than_said() {
+    let home = home_with("[limits]\nsessions = 1\n").await;
+    let client = home.client().await;
+    busy(&client, "one", Priority::Normal).await;
+    works(&home, "one").await;
+    let run = home.run(&["run", "-p", "script", "--timeout", "1", "--name", "late", "hello", "-o", "json"]);
+    let told: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!((run.status.code(), &told["outcome"]), (Some(12), &json!("timeout")), "{told}");
+    let obituary = told["obituary"].as_str().unwrap();
+    assert!(obituary.contains("passed before it could start"), "{obituary}");
+    // Whoever does not wait has the limit for the work alone.
+    let run = home.run(&["run", "-p", "script", "--timeout", "1s", "--name", "later", "-d", "hello"]);
+    assert!(run.status.success());
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    assert_eq!(client.session("later").await.unwrap().outcome, None);
+
+    let mut open = home.command(&["run", "-p", "script", "--timeout", "300ms", "-"]);
+    let mut open = open.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let pipe = open.stdin.take();
+    let ended = open.wait_with_output().unwrap();
+    drop(pipe);
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert!(said.contains("standard input did not end within 300 ms [TIMED_OUT, exit 8]"), "{said}");
+    assert_eq!(ended.status.code(), Some(8));
+}

@@ -251,6 +251,7 @@ fn new_session(wanted: wish::CreateSession) -> NewSession {
         budget: wanted.budget,
         when_used_up: wanted.when_used_up,
         timeout: wanted.timeout,
+        timeout_counts_waiting: wanted.timeout_counts_waiting,
         restart: wanted.restart,
         approve: wanted.approve,
         ends_with_turn: wanted.ends_with_turn,

@@ -89,6 +89,7 @@ pub(crate) fn created(n: u64) -> Created {
             when_used_up: WhenUsedUp::Stop,
             billing: Billing::Plan,
             timeout_us: Some(3_600_000_000),
+            deadline: None,
             restart: RestartPolicy::OnFailure,
             approve: Approve::All,
             ends_with_turn: n.is_multiple_of(2),

@@ -52,6 +52,7 @@ pub fn create_session(request: pb::CreateSessionRequest) -> Result<CreateSession
         spawned_by: optional_id(request.spawned_by, "spawned_by")?,
         watchdogs: watchdogs(request.watchdogs.unwrap_or_default()).map_err(|e| e.within("watchdogs"))?,
         priority: or_default(request.priority, "priority", from::priority)?,
+        timeout_counts_waiting: request.timeout_counts_waiting,
     })
 }
 

@@ -44,6 +44,7 @@ pub fn create_session(request: CreateSession, id: RequestId) -> pb::CreateSessio
         watchdogs: Some(watchdogs(request.watchdogs)),
         keys: BTreeMap::new(),
         priority: to::priority(request.priority).into(),
+        timeout_counts_waiting: request.timeout_counts_waiting,
     }
 }
 

@@ -6,7 +6,12 @@ mod prompt;
 mod story;
 mod stream;
 
-use std::{collections::BTreeMap, env, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    env,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use clap::{Args, ValueEnum};
 use ostler_client::{AddCampaign, Campaign, Client, CreateSession, Session};
@@ -65,7 +70,7 @@ pub(crate) struct RunArgs {
     /// What it may use: 2usd, 500k (tokens of input and output), or both: 2usd,500k
     #[arg(long, value_parser = parse::budget, value_name = "AMOUNT")]
     budget: Option<Amount>,
-    /// How long the session may live: 30m
+    /// How long it may take: 30m. With -d, from its start; else all in all, with the wait for a slot and for input
     #[arg(long, value_parser = parse::time_limit, value_name = "SPAN")]
     timeout: Option<Duration>,
     /// A command that is run in the sandbox after the turn and says whether the work is good: "cargo test"
@@ -117,7 +122,8 @@ fn priority(text: &str) -> Result<Priority, String> {
 }
 
 pub(crate) async fn run(app: &App, args: RunArgs) -> Result<u8, Failure> {
-    let prompt = prompt::read(app, args.prompt.as_deref(), args.file.as_deref())?;
+    let began = Instant::now();
+    let prompt = prompt::read(app, args.prompt.as_deref(), args.file.as_deref(), args.timeout)?;
     if prompt.is_none() && !args.detach && !args.keep {
         return Err(Refusal::invalid("nothing was said to the agent")
             .hint("ostler run \"…\"", "says it")
@@ -136,7 +142,13 @@ pub(crate) async fn run(app: &App, args: RunArgs) -> Result<u8, Failure> {
     if !args.detach {
         refuse_while_halted(&client).await?;
     }
-    let request = request(app, &args, &campaign, prompt);
+    let mut request = request(app, &args, &campaign, prompt);
+    if !args.detach {
+        // Something is left for the session, which then says itself that it had no time.
+        let left = |limit: Duration| limit.saturating_sub(began.elapsed()).max(Duration::from_millis(1));
+        request.timeout = request.timeout.map(left);
+        request.timeout_counts_waiting = true;
+    }
     let wanted = stream::Wanted {
         keep: args.keep,
         approve: request.approve,

@@ -1,17 +1,23 @@
 //! What the agent is told: an argument, a file, standard input, or an argument with standard input beside it.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use ostler_domain::Refusal;
 
 use crate::{app::App, failure::Failure, input};
 
-pub(super) fn read(app: &App, prompt: Option<&str>, file: Option<&Path>) -> Result<Option<String>, Failure> {
-    let piped = || if input::is_given() { input::whole(&app.ui) } else { Ok(String::new()) };
+pub(super) fn read(
+    app: &App,
+    prompt: Option<&str>,
+    file: Option<&Path>,
+    limit: Option<Duration>,
+) -> Result<Option<String>, Failure> {
+    let whole = || input::whole_within(&app.ui, limit);
+    let piped = || if input::is_given() { whole() } else { Ok(String::new()) };
     let text = match (prompt, file) {
-        (Some("-"), _) => input::whole(&app.ui)?,
+        (Some("-"), _) => whole()?,
         (Some(prompt), _) => join(prompt, &piped()?),
-        (None, Some(file)) if file == Path::new("-") => input::whole(&app.ui)?,
+        (None, Some(file)) if file == Path::new("-") => whole()?,
         (None, Some(file)) => join(&in_file(file)?, &piped()?),
         (None, None) => piped()?,
     };

@@ -75,8 +75,9 @@ fn ready(draft: &mut Draft<'_>, provider_id: Option<String>, model: Option<Strin
     if draft.state.phase() != Phase::Starting {
         return;
     }
-    let deadline =
-        draft.state.created().config.timeout().map(|span| Deadline::after(&draft.context.now, span));
+    let config = &draft.state.created().config;
+    let from_now = || config.timeout().map(|span| Deadline::after(&draft.context.now, span));
+    let deadline = config.deadline.clone().or_else(from_now);
     draft.record(Event::SessionStarted(Started { provider_id, model, deadline }));
     draft.deliver();
     draft.end_if_done();

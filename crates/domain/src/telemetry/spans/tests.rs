@@ -21,6 +21,7 @@ fn created(environment: BTreeMap<String, String>) -> Created {
         when_used_up: Default::default(),
         billing: Default::default(),
         timeout_us: None,
+        deadline: None,
         restart: RestartPolicy::Never,
         approve: Approve::Policy,
         ends_with_turn: false,

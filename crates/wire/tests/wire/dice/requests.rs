@@ -20,6 +20,7 @@ impl Dice {
             // They travel as one.
             when_used_up: budget.map_or(when_used_up, |budget| budget.when_used_up),
             timeout: self.maybe(|dice| Duration::from_micros(dice.micros())),
+            timeout_counts_waiting: self.yes(),
             restart: self.restart_policy(),
             approve: self.of(&[Approve::Ask, Approve::All, Approve::Nobody, Approve::Policy]),
             priority: self.of(Priority::ALL),
