@@ -148,8 +148,7 @@ pub(crate) fn of_many(codes: &[u8]) -> u8 {
 const SENTENCE: usize = 400;
 
 /// The error as people read it.
-pub(crate) fn lines(refusal: &Refusal) -> Vec<Line> {
-    let code = of_reason(refusal.reason);
+pub(crate) fn lines(refusal: &Refusal, code: u8) -> Vec<Line> {
     let mut lines = vec![
         Line::toned(Tone::Bad, "error:")
             .plain(" ")
@@ -193,7 +192,7 @@ struct HintForm<'a> {
 }
 
 /// The error as programs read it.
-pub(crate) fn json(refusal: &Refusal) -> String {
+pub(crate) fn json(refusal: &Refusal, code: u8) -> String {
     let hint =
         refusal.hints.iter().map(|hint| HintForm { command: &hint.command, effect: &hint.effect }).collect();
     let form = ErrorForm {
@@ -203,7 +202,7 @@ pub(crate) fn json(refusal: &Refusal) -> String {
             why: refusal.why.as_deref(),
             hint,
             request_id: None,
-            exit: of_reason(refusal.reason),
+            exit: code,
         },
     };
     crate::output::to_json(&form)
@@ -223,13 +222,17 @@ mod tests {
     }
 
     fn shown(refusal: &Refusal, look: &Look) -> String {
-        lines(refusal).iter().map(|line| line.show(look)).collect::<Vec<_>>().join("\n")
+        lines(refusal, of_reason(refusal.reason))
+            .iter()
+            .map(|line| line.show(look))
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     #[test]
     fn in_all_looks() {
         let refusal = refusal().because("it lies below none of: shop (~/code/shop), site (~/code/site)");
-        assert_snapshot!(crate::testing::in_all_looks(|_| lines(&refusal)));
+        assert_snapshot!(crate::testing::in_all_looks(|_| lines(&refusal, 3)));
     }
 
     #[test]
@@ -259,13 +262,13 @@ mod tests {
         let refusal = Refusal::new(Reason::Internal, "a\u{1b}[2Jb\nc").because("\u{9b}31m\u{202e}");
         let text = shown(&refusal, &Look::plain(None));
         assert!(!text.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{text:?}");
-        let json = json(&refusal);
+        let json = json(&refusal, 3);
         assert!(!json.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{json:?}");
     }
 
     #[test]
     fn programs_get_one_object() {
-        assert_snapshot!(json(&refusal()), @r#"{"error":{"reason":"CAMPAIGN_UNKNOWN","message":"~/tmp is in no campaign","why":null,"hint":[{"command":"ostler campaign add .","effect":"agents may then read and write here, hidden files excepted"},{"command":"ostler run --here \"hi\"","effect":"the same in one go"}],"request_id":null,"exit":3}}"#);
+        assert_snapshot!(json(&refusal(), 3), @r#"{"error":{"reason":"CAMPAIGN_UNKNOWN","message":"~/tmp is in no campaign","why":null,"hint":[{"command":"ostler campaign add .","effect":"agents may then read and write here, hidden files excepted"},{"command":"ostler run --here \"hi\"","effect":"the same in one go"}],"request_id":null,"exit":3}}"#);
     }
 
     #[test]

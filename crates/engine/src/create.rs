@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use ostler_domain::{
-    Budget, CampaignId, ConversationId, Deadline, Event, Message, MessageId, Mode, Name, Reason, Refusal, SessionId,
+    Budget, CampaignId, ConversationId, Deadline, Event, Message, MessageId, Mode, Name, Reason, Refusal,
+    SessionId,
     admission::Priority,
     budget::{WhenUsedUp, unpriced},
     campaign::Campaign,

@@ -7,8 +7,7 @@ use ostler_domain::{Reason, Refusal, approval::Applied};
 use super::many;
 use crate::{
     app::App,
-    exit_code,
-    failure::{Failure, of_many},
+    failure::Failure,
     form::ApprovalForm,
     output::{Line, Tone},
 };
@@ -55,18 +54,18 @@ struct Said<'a> {
 
 async fn answer(app: &App, ids: &[String], said: Said<'_>) -> Result<u8, Failure> {
     let client = app.client().await?;
-    let mut codes = Vec::new();
+    let mut ends = many::Ends::default();
     for typed in ids {
         match answer_one(app, &client, typed, said).await {
             Ok(given) => {
                 say(app, &client, &given, said.allow).await?;
-                codes.push(exit_code::OK);
+                ends.done();
             }
             Err(failure) if ids.len() == 1 => return Err(failure),
-            Err(failure) => codes.push(many::said(app, failure)?),
+            Err(failure) => ends.failed(failure)?,
         }
     }
-    Ok(of_many(&codes))
+    Ok(ends.say(app))
 }
 
 async fn answer_one(app: &App, client: &Client, typed: &str, said: Said<'_>) -> Result<AnswerGiven, Failure> {

@@ -50,6 +50,10 @@ struct Part {
     prefix: Line,
     /// Everything up to here is printed.
     seen: u64,
+    /// What is held back because it may be done again, since when, and how often it was. Who follows waits for nothing.
+    held: Option<(Time, Told, u64)>,
+    /// Whether what comes may be held back.
+    folds: bool,
     ended: bool,
     damage: Damage,
 }
@@ -67,13 +71,16 @@ pub(crate) async fn run(app: &App, args: LogsArgs) -> Result<u8, Failure> {
         let teller = if args.kind.is_empty() { Teller::new() } else { Teller::of_everything() };
         // One that has ended has all its events in the log already.
         let ended = session.outcome.is_some();
-        parts.push(Part { session, teller, prefix, seen: 0, ended, damage: Damage::default() });
+        let damage = Damage::default();
+        parts.push(Part { session, teller, prefix, seen: 0, held: None, folds: true, ended, damage });
     }
     for part in &mut parts {
         match args.tail {
             Some(tail) => print_tail(app, &client, &args, part, tail).await?,
             None => print_all(app, &client, &args, part).await?,
         }
+        print_held(app, part)?;
+        part.folds = false;
     }
     app.ui.flush()?;
     if args.follow && parts.iter().any(|part| !part.ended) {
@@ -181,13 +188,32 @@ fn print(app: &App, part: &mut Part, received: &Received) -> Result<(), Failure>
     print_told(app, part, received.time(), &told)
 }
 
-fn print_told(app: &App, part: &Part, time: Time, told: &[Told]) -> Result<(), Failure> {
-    let zone = app.zone();
+/// Prints deeds; one that is done again and again, once.
+fn print_told(app: &App, part: &mut Part, time: Time, told: &[Told]) -> Result<(), Failure> {
     for deed in told {
-        let prefix = Line::new().faint(words::clock(time, &zone)).plain("  ").append(part.prefix.clone());
-        app.ui.data_lines(&deed.lines(&prefix, app.ui.out_look().width))?;
+        match &mut part.held {
+            Some((_, held, count)) if deed.repeats(held) => {
+                // The last time says how it is now.
+                held.clone_from(deed);
+                *count += 1;
+            }
+            _ => {
+                print_held(app, part)?;
+                part.held = Some((time, deed.clone(), 1));
+            }
+        }
+        if !part.folds {
+            print_held(app, part)?;
+        }
     }
     Ok(())
+}
+
+fn print_held(app: &App, part: &mut Part) -> Result<(), Failure> {
+    let Some((time, deed, count)) = part.held.take() else { return Ok(()) };
+    let clock = words::clock(time, &app.zone());
+    let prefix = Line::new().faint(clock).plain("  ").append(part.prefix.clone());
+    app.ui.data_lines(&deed.times(count).lines(&prefix, app.ui.out_look().width))
 }
 
 fn is_end(received: &Received) -> bool {

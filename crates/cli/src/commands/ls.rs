@@ -103,7 +103,7 @@ impl List for Sessions<'_> {
         self.about.replace(about);
         found.rows.retain(|session| self.filters.has_lasted(session));
         // Stable: within a rank the newest stay first.
-        found.rows.sort_by_key(row::rank);
+        found.rows.sort_by(row::in_order);
         let of = |session: Session| Row { campaign: names.of(&session.campaign), session };
         Ok(Found { rows: found.rows.into_iter().map(of).collect(), next_cursor: found.next_cursor })
     }

@@ -102,7 +102,11 @@ impl List for Everywhere<'_> {
         for Asked { node, answer } in asked.join_all().await {
             rows.extend(self.rows_of(&node, answer));
         }
-        rows.sort_by(|a, b| (row::rank(&a.session), &a.node).cmp(&(row::rank(&b.session), &b.node)));
+        rows.sort_by(|a, b| {
+            row::by_rank(&a.session, &b.session)
+                .then_with(|| a.node.cmp(&b.node))
+                .then_with(|| row::in_order(&a.session, &b.session))
+        });
         Ok(Found::whole(rows, self.args.list.most(None)))
     }
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use ostler_client::{Client, Session};
-use ostler_domain::Time;
+use ostler_domain::{Refusal, Time};
 
 use crate::{
     app::App,
@@ -28,7 +28,7 @@ pub(crate) async fn each(
     operands: &Operands,
     act: impl AsyncFn(&Client, &str) -> Result<(String, Session), Failure>,
 ) -> Result<u8, Failure> {
-    let mut codes = Vec::new();
+    let mut ends = Ends::default();
     for typed in &operands.who {
         let done = match app.who(client, typed).await {
             Ok(who) => act(client, &who).await,
@@ -38,24 +38,42 @@ pub(crate) async fn each(
             Ok((done, session)) => {
                 app.touched(&session.id);
                 say(app, client, &done, &session).await?;
-                codes.push(exit_code::OK);
+                ends.done();
             }
             // Alone, a failure is the command's own.
             Err(failure) if operands.who.len() == 1 => return Err(failure),
-            Err(failure) => codes.push(said(app, failure)?),
+            Err(failure) => ends.failed(failure)?,
         }
     }
-    Ok(of_many(&codes))
+    Ok(ends.say(app))
 }
 
-/// Says a failure of one among many, and returns its exit code.
-pub(crate) fn said(app: &App, failure: Failure) -> Result<u8, Failure> {
-    match &failure {
-        Failure::Refused(refusal) => {
-            app.ui.say_refusal(refusal);
-            Ok(failure.exit_code())
+/// What became of many so far.
+#[derive(Default)]
+pub(crate) struct Ends {
+    codes: Vec<u8>,
+    refusals: Vec<Box<Refusal>>,
+}
+
+impl Ends {
+    pub(crate) fn done(&mut self) {
+        self.codes.push(exit_code::OK);
+    }
+
+    pub(crate) fn failed(&mut self, failure: Failure) -> Result<(), Failure> {
+        self.codes.push(failure.exit_code());
+        match failure {
+            Failure::Refused(refusal) => self.refusals.push(refusal),
+            Failure::OutputClosed => return Err(failure),
         }
-        Failure::OutputClosed => Err(failure),
+        Ok(())
+    }
+
+    /// Says what was not done, and returns the exit code of it all, which is known only now.
+    pub(crate) fn say(self, app: &App) -> u8 {
+        let code = of_many(&self.codes);
+        self.refusals.iter().for_each(|refusal| app.ui.say_refusal_of(refusal, code));
+        code
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) async fn play(
 ) -> Result<u8, Failure> {
     let dead = kill_one(client, campaign, stage).await?;
     let mut rows = client.sessions(&SessionFilter::default(), Page::of(0, None)).await?.rows;
-    rows.sort_by_key(row::rank);
+    rows.sort_by(row::in_order);
     let look = app.ui.out_look();
     let now = words::now();
 

@@ -368,11 +368,16 @@ impl Ui {
 
     /// Says why something was not done.
     pub(crate) fn say_refusal(&self, refusal: &ostler_domain::Refusal) {
+        self.say_refusal_of(refusal, failure::of_reason(refusal.reason));
+    }
+
+    /// The same, where this program ends with another code than that alone would mean.
+    pub(crate) fn say_refusal_of(&self, refusal: &ostler_domain::Refusal, code: u8) {
         let _ = self.flush();
         if self.is_json() {
-            write_err(&format!("{}\n", failure::json(refusal)));
+            write_err(&format!("{}\n", failure::json(refusal, code)));
         } else {
-            failure::lines(refusal).iter().for_each(|line| self.say(line));
+            failure::lines(refusal, code).iter().for_each(|line| self.say(line));
         }
     }
 }

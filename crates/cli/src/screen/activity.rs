@@ -29,11 +29,32 @@ pub(crate) struct Told {
     right: Line,
     /// Further lines of a text that is shown whole.
     rest: Vec<String>,
+    /// How a call ended: well or not, and with which code.
+    ended: Option<(bool, Option<i32>)>,
 }
 
 impl Told {
     pub(super) fn new(verb: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { verb: verb.into(), tone: Tone::Plain, text: text.into(), right: Line::new(), rest: Vec::new() }
+        let (verb, text) = (verb.into(), text.into());
+        Self { verb, tone: Tone::Plain, text, right: Line::new(), rest: Vec::new(), ended: None }
+    }
+
+    /// Whether this is the same deed once more, with the same end.
+    pub(crate) fn repeats(&self, other: &Told) -> bool {
+        let deed = |told: &Told| (told.verb.clone(), told.text.clone(), told.ended);
+        deed(self) == deed(other) && self.rest == other.rest
+    }
+
+    /// The deed, done so often in a row.
+    pub(crate) fn times(self, count: u64) -> Self {
+        match count {
+            0 | 1 => self,
+            _ => {
+                let times = Line::toned(Tone::Warn, format!("× {}", words::number(count)));
+                let space = if self.right.is_empty() { "" } else { "  " };
+                Self { right: times.plain(space).append(self.right), ..self }
+            }
+        }
     }
 
     /// A text with all its lines.
@@ -248,7 +269,8 @@ fn with_result(call: &Call, result: &ToolResult, took: Duration) -> Told {
         .with(tone, format!(" {exit:<3}"))
         .faint(format!(" {:>7}", words::took(took)))
         .faint(format!("  {}", one_line(verdict, 60)));
-    Told { right, ..Told::new(call.verb.clone(), call.summary.clone()) }
+    let ended = Some((result.success, result.exit));
+    Told { right, ended, ..Told::new(call.verb.clone(), call.summary.clone()) }
 }
 
 fn without_result(call: &Call) -> Told {
@@ -393,6 +415,24 @@ mod tests {
           raw     … and 1,497 more lines
           status  on we go
         ");
+    }
+
+    #[test]
+    fn a_deed_that_is_done_again_is_counted() {
+        let told = |exit, output: &str| {
+            let mut teller = Teller::new();
+            teller.tell(&recorded(9, call("a", "run", "cargo test")));
+            teller.tell(&recorded(8, result("a", Some(exit), output))).remove(0)
+        };
+        let failed = told(101, "1 failed");
+        assert!(failed.repeats(&told(101, "2 failed")) && !failed.repeats(&told(0, "1 failed")));
+        let look = Look::plain(Some(100));
+        let shown = |told: Told| told.lines(&Line::new(), look.width)[0].show(&look);
+        assert_snapshot!(
+            shown(failed.times(12)),
+            @"run     cargo test                                × 12  ✗ 101   1.0 s  1 failed"
+        );
+        assert_snapshot!(shown(Told::new("status", "on we go").times(2)), @"status  on we go                                  × 2");
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! One session in one line: its sign, what it does now, how pressing it is, its short id.
 
-use std::time::Duration;
+use std::{
+    cmp::{Ordering, Reverse},
+    time::Duration,
+};
 
 use jiff::tz::TimeZone;
 use ostler_client::Session;
@@ -30,7 +33,7 @@ pub(crate) fn sign(session: &Session) -> (Tone, &'static str) {
 }
 
 /// The order of a list: who needs you, who works, who waits, who failed, who is done.
-pub(crate) fn rank(session: &Session) -> u8 {
+fn rank(session: &Session) -> u8 {
     match (session.status, session.attention) {
         (_, Some(attention)) if attention.needs_you() => 0,
         (Status::Working | Status::Starting | Status::Stopping, _) => 1,
@@ -39,6 +42,27 @@ pub(crate) fn rank(session: &Session) -> u8 {
         (Status::Failed, _) => 4,
         (Status::Stopped, _) => 5,
     }
+}
+
+/// The order of a list in which each machine has its own line.
+pub(crate) fn by_rank(one: &Session, other: &Session) -> Ordering {
+    rank(one).cmp(&rank(other))
+}
+
+/// The order of a list. Within a rank whatever order they have stays; of those that wait to start, the first in line comes
+/// first.
+pub(crate) fn in_order(one: &Session, other: &Session) -> Ordering {
+    let in_line = |session: &Session| {
+        // As ostler_domain::admission has them wait.
+        let place = (Reverse(session.priority), session.continues.is_none(), session.created_at);
+        (session.status == Status::Created).then_some(place)
+    };
+    let by_line = || match (in_line(one), in_line(other)) {
+        (Some(one), Some(other)) => one.cmp(&other),
+        // Who runs and cannot go on does not stand among those who wait to start.
+        (one, other) => one.is_some().cmp(&other.is_some()),
+    };
+    by_rank(one, other).then_with(by_line)
 }
 
 /// What lets a session go on that is held at its budget, or at its campaign's.
@@ -162,6 +186,29 @@ mod tests {
         ✓ done 2h ago
         – killed 3h ago
         ");
+    }
+
+    #[test]
+    fn of_those_that_wait_to_start_the_first_in_line_comes_first() {
+        use ostler_domain::admission::Priority;
+        let waiting = |n: u32, name: &str, seconds_ago: i64, priority: Priority| Session {
+            status: Status::Created,
+            attention: None,
+            created_at: testing::ago(seconds_ago),
+            priority,
+            ..testing::session(n, name)
+        };
+        // As the daemon lists them: the newest first.
+        let mut rows = vec![
+            testing::fleet().remove(2),
+            waiting(4, "fourth", 1, Priority::Low),
+            waiting(1, "first", 2, Priority::High),
+            waiting(3, "third", 3, Priority::Normal),
+            waiting(2, "second", 4, Priority::Normal),
+        ];
+        rows.sort_by(in_order);
+        let names: Vec<&str> = rows.iter().map(|session| session.name.as_str()).collect();
+        assert_eq!(names[..4], ["first", "second", "third", "fourth"]);
     }
 
     #[test]

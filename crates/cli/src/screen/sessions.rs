@@ -247,7 +247,7 @@ mod tests {
 
     fn shown(look: &Look, wide: bool) -> String {
         let mut fleet = testing::fleet();
-        fleet.sort_by_key(row::rank);
+        fleet.sort_by(row::in_order);
         let lines = rows_of(&fleet).wide(wide).lines(look);
         lines.iter().map(|line| line.show(look)).collect::<Vec<_>>().join("\n")
     }
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn in_all_looks() {
         let mut fleet = testing::fleet();
-        fleet.sort_by_key(row::rank);
+        fleet.sort_by(row::in_order);
         let beside = Beside {
             today: Some(Today { paid: Dollars(7_670_000), tokens: 182_400, ..Today::default() }),
             halted: None,

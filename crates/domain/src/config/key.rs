@@ -93,8 +93,29 @@ pub const KEYS: &[Key] = &[
     key("otel.headers_env", Kind::Text, "none"),
 ];
 
-/// Settings beside those of providers that a running daemon asks for again.
-const READ_ANEW: [&str; 4] = ["provider", "limits.sessions", "limits.free_memory", "limits.free_disk"];
+/// Settings beside those of providers that a running daemon asks for again when a session is created.
+const READ_FOR_EACH: [&str; 1] = ["provider"];
+/// Those that it asks for whenever it looks who may start.
+const READ_ALWAYS: [&str; 3] = ["limits.sessions", "limits.free_memory", "limits.free_disk"];
+
+/// From when on a change holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holds {
+    AtOnce,
+    NextSession,
+    /// The daemon's next one.
+    NextStart,
+}
+
+impl Holds {
+    fn of(name: &str) -> Self {
+        match name {
+            name if READ_ALWAYS.contains(&name) => Holds::AtOnce,
+            name if READ_FOR_EACH.contains(&name) => Holds::NextSession,
+            _ => Holds::NextStart,
+        }
+    }
+}
 
 const PROVIDERS: &str = "providers";
 const NODES: &str = "nodes";
@@ -105,8 +126,7 @@ const PRESETS_AT: [&str; 2] = ["network", "presets"];
 pub struct Place {
     pub path: Vec<String>,
     pub kind: Kind,
-    /// Whether a change holds from the next session on. Others wait for the daemon's next start.
-    pub is_read_anew: bool,
+    pub holds: Holds,
 }
 
 /// There is no such setting.
@@ -120,21 +140,21 @@ pub struct UnknownKey {
 /// The setting of this name, given in its words.
 pub fn find(words: &[String]) -> Result<Place, UnknownKey> {
     let parts: Vec<&str> = words.iter().map(String::as_str).collect();
-    let place = |kind, is_read_anew| Place { path: words.to_vec(), kind, is_read_anew };
+    let place = |kind, holds| Place { path: words.to_vec(), kind, holds };
     match parts.as_slice() {
         [NODES, name, field] => match Node::name_fault(name) {
             Some(why) => Err(UnknownKey { why, nearest: None }),
-            None if Node::KEYS.contains(field) => Ok(place(Kind::Text, true)),
+            None if Node::KEYS.contains(field) => Ok(place(Kind::Text, Holds::AtOnce)),
             None => Err(UnknownKey {
                 why: format!("the settings of a machine are {}", Node::KEYS.join(", ")),
                 nearest: nearest(field, Node::KEYS).map(|field| format!("{NODES}.{name}.{field}")),
             }),
         },
-        [PROVIDERS, name, rest @ ..] => of_provider(name, rest).map(|kind| place(kind, true)),
+        [PROVIDERS, name, rest @ ..] => of_provider(name, rest).map(|kind| place(kind, Holds::NextSession)),
         [section, presets, name] if [*section, *presets] == PRESETS_AT => {
             let names = || PRESETS.iter().filter_map(|preset| preset.name.strip_prefix('@'));
             if names().any(|known| known == *name) {
-                return Ok(place(Kind::List, false));
+                return Ok(place(Kind::List, Holds::NextStart));
             }
             Err(UnknownKey {
                 why: format!("the presets are {}", names().collect::<Vec<_>>().join(", ")),
@@ -144,7 +164,7 @@ pub fn find(words: &[String]) -> Result<Place, UnknownKey> {
         _ => {
             let typed = words.join(".");
             let known = KEYS.iter().find(|key| key.name == typed);
-            known.map(|key| place(key.kind, READ_ANEW.contains(&key.name))).ok_or_else(|| unknown(&typed))
+            known.map(|key| place(key.kind, Holds::of(key.name))).ok_or_else(|| unknown(&typed))
         }
     }
 }

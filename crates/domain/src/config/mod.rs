@@ -21,7 +21,7 @@ use crate::{
     time::span,
 };
 
-pub use key::{KEYS, Key, Kind, Place, UnknownKey, check_provider, find, is_section};
+pub use key::{Holds, KEYS, Key, Kind, Place, UnknownKey, check_provider, find, is_section};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]

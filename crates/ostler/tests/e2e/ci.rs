@@ -101,6 +101,13 @@ async fn a_failing_check_goes_back_to_the_agent() {
     let inside = format!("grep -q fetched ~/cache && test ! -e {}", home.home.state().display());
     let (result, code) = run(&home, &["--check", &inside], steps);
     assert_eq!(code, 0, "{result}");
+    // What it said before it was checked is told before the check.
+    fs::remove_file(dir.join("looks")).unwrap();
+    let prompt = scenario::of(vec![scenario::say("first words")]);
+    let output = home.run(&["run", "-p", "script", "--check", check, "--retries", "2", &prompt]);
+    let err = String::from_utf8_lossy(&output.stderr);
+    let at = |word: &str| err.lines().position(|line| line.trim_start().starts_with(word)).unwrap();
+    assert!(at("say ") < at("check "), "{err}");
     // With a terminal's form the answer is alone on standard output all the same.
     let output = home.run(&["run", "-p", "script", "--check", "echo noise; exit 7", "hello"]);
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

@@ -160,3 +160,39 @@ fn a_name_belongs_to_its_campaign() {
     let words = meant("api-auth", home.path()).1;
     assert!(words.contains("AMBIGUOUS") && words.contains("site/api-auth"), "{words}");
 }
+
+#[test]
+fn some_of_many_end_with_the_code_that_is_said() {
+    let home = shop();
+    working(&home, json!({"sleep_ms": 60_000}));
+    assert!(home.run(&["run", "-d", "--name", "two", "hello"]).status.success());
+    let some = home.run(&["stop", "two", "nosuch"]);
+    assert_eq!(some.status.code(), Some(9));
+    assert!(said(&some).contains("[SESSION_UNKNOWN, exit 9]"), "{}", said(&some));
+    let none = home.run(&["stop", "nosuch", "neither", "--json"]);
+    assert_eq!(none.status.code(), Some(3));
+    assert!(said(&none).contains("\"exit\":3"), "{}", said(&none));
+}
+
+#[test]
+fn logs_tell_a_repetition_once() {
+    let home = shop();
+    let mut steps: Vec<_> = (0..12).map(|_| json!({"run": ["sh", "-c", "exit 3"]})).collect();
+    steps.push(json!({"run": ["true"]}));
+    steps.push(scenario::say("done"));
+    assert!(home.run(&["run", &scenario::of(steps)]).status.success());
+    let logs = said(&home.run(&["logs", "-"]));
+    let folded: Vec<&str> = logs.lines().filter(|line| line.contains("exit 3")).collect();
+    // The prompt says it too.
+    assert!(folded.iter().any(|line| line.contains("× 12")), "{logs}");
+    assert_eq!(logs.lines().filter(|line| line.contains("✗")).count(), 1, "{logs}");
+}
+
+#[test]
+fn config_says_from_when_on_a_change_holds() {
+    let home = shop();
+    let when = |key: &str, value: &str| said(&home.run(&["config", "set", key, value]));
+    assert!(when("limits.sessions", "3").contains("holds at once"));
+    assert!(when("provider", "script").contains("from the next session on"));
+    assert!(when("idle_stop", "1h").contains("the daemon's next start"));
+}

@@ -4,7 +4,7 @@ use std::fmt;
 
 use ostler_domain::{
     Refusal,
-    config::{Kind, Place, UnknownKey, check_provider, find, is_section},
+    config::{Holds, Kind, Place, UnknownKey, check_provider, find, is_section},
     policy::size,
     text::one_line,
 };
@@ -21,7 +21,7 @@ pub(super) struct Wish {
     key: String,
     path: Vec<String>,
     kind: Option<Kind>,
-    is_read_anew: bool,
+    holds: Holds,
     act: Act,
 }
 
@@ -79,9 +79,10 @@ impl Wish {
     pub(super) fn unset(key: &str) -> Result<Self, Refusal> {
         let path = words(key)?;
         let known = find(&path).ok();
+        let of_section = if path[0] == "providers" { Holds::NextSession } else { Holds::NextStart };
         Ok(Self {
             key: key.to_owned(),
-            is_read_anew: known.map_or(path[0] == "providers", |place| place.is_read_anew),
+            holds: known.map_or(of_section, |place| place.holds),
             path,
             kind: None,
             act: Act::Unset,
@@ -89,16 +90,16 @@ impl Wish {
     }
 
     fn of(key: &str, act: Act) -> Result<Self, Refusal> {
-        let Place { path, kind, is_read_anew } = find(&words(key.trim())?).map_err(|no| unknown(key, no))?;
-        Ok(Self { key: joined(&path), path, kind: Some(kind), is_read_anew, act })
+        let Place { path, kind, holds } = find(&words(key.trim())?).map_err(|no| unknown(key, no))?;
+        Ok(Self { key: joined(&path), path, kind: Some(kind), holds, act })
     }
 
     pub(super) fn key(&self) -> &str {
         &self.key
     }
 
-    pub(super) fn is_read_anew(&self) -> bool {
-        self.is_read_anew
+    pub(super) fn holds(&self) -> Holds {
+        self.holds
     }
 
     /// Leaves the comments above all of it where they are.

@@ -60,7 +60,7 @@ pub(super) fn run(app: &App, path: &Path) -> Result<u8, Failure> {
         file::write(path, &after).map_err(|error| file::unusable(path, &error.to_string()))?;
         remove(&draft)?;
         app.ui.remark(&Line::of(format!("{} is replaced", path.display())).faint(
-            "   providers from the next session on; everything else with ostler daemon restart (agents go on meanwhile)",
+            "   limits of sessions at once, providers from the next session on; everything else with ostler daemon restart (agents go on meanwhile)",
         ));
     }
     if app.ui.is_json() {

@@ -10,7 +10,11 @@ mod show;
 use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};
-use ostler_domain::{Refusal, config::Config, provider::Settings};
+use ostler_domain::{
+    Refusal,
+    config::{Config, Holds},
+    provider::Settings,
+};
 
 use crate::{app::App, exit_code, failure::Failure, output::Line};
 
@@ -82,10 +86,12 @@ fn changed(app: &App, wishes: Vec<change::Wish>) -> Result<u8, Failure> {
     }
     file::keep(&path, &document)?;
     for wish in &wishes {
-        let when = if wish.is_read_anew() {
-            "   holds from the next session on"
-        } else {
-            "   holds from the daemon's next start on: ostler daemon restart (agents go on meanwhile)"
+        let when = match wish.holds() {
+            Holds::AtOnce => "   holds at once",
+            Holds::NextSession => "   holds from the next session on",
+            Holds::NextStart => {
+                "   holds from the daemon's next start on: ostler daemon restart (agents go on meanwhile)"
+            }
         };
         app.ui.remark(&Line::of(wish.to_string()).faint(when));
     }

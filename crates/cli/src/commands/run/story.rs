@@ -61,12 +61,7 @@ impl Story {
                 | Event::AgentCompletion(_)
                 | Event::ApprovalRequested(_)
         );
-        let earlier = if goes_on && !self.answer_was_shown {
-            self.answer_was_shown = true;
-            self.answer.clone()
-        } else {
-            None
-        };
+        let earlier = if goes_on { self.passed_over() } else { None };
         if goes_on || matches!(event, Event::TurnStarted(_) | Event::AgentToolResult(_)) {
             self.limited = false;
         }
@@ -112,6 +107,12 @@ impl Story {
             _ => {}
         }
         earlier
+    }
+
+    /// The text that would have been the answer, if the agent did not go on; to be shown, once.
+    pub(super) fn passed_over(&mut self) -> Option<String> {
+        let is_new = !std::mem::replace(&mut self.answer_was_shown, true);
+        self.answer.clone().filter(|_| is_new)
     }
 
     pub(super) fn answer(&self) -> Option<&str> {

@@ -1,22 +1,23 @@
 //! Following a run at the terminal: activities on standard error, questions answered, Ctrl-C understood, the answer
 //! alone on standard output.
 
+mod checking;
+
 use std::time::Duration;
 
 use ostler_client::{
-    AnswerApproval, Campaign, Client, Received, SendMessage, Session, Watched, query::EventFilter,
+    AnswerApproval, Campaign, Client, Received, Session, Watched, query::EventFilter,
 };
 use ostler_domain::{
-    Event, Kind, Mode, Reason, Refusal, SessionId,
+    Event, Kind, Reason, Refusal, SessionId,
     session::{Approve, Status},
-    text::one_line,
 };
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{
     super::answer,
     changes::{self, Snapshot},
-    check::{self, Check, Checks},
+    check::{Check, Checks},
     header,
     story::{Beside, Story},
 };
@@ -253,52 +254,6 @@ impl Stream<'_> {
             self.client.stop_session(&id.to_string(), false).await?;
         }
         Ok(())
-    }
-
-    fn has_no_check_ahead(&self) -> bool {
-        self.checks.is_none() || self.is_checked
-    }
-
-    /// Checks the work, and has the agent go on where it is not good and may be told so.
-    async fn check(&mut self, keep: bool, signals: &mut Signals) -> Result<(), Failure> {
-        let id = self.session.id.to_string();
-        let told = if self.story.turn_failed() { None } else { self.check_once(signals).await? };
-        if self.asked.is_some() {
-            return Ok(());
-        }
-        // A session that has ended meanwhile is not woken for it.
-        let is_live = self.client.session(&id).await?.outcome.is_none();
-        if let Some(text) = told.filter(|_| is_live) {
-            self.story.go_on();
-            self.client.send_message(SendMessage { who: id, text, mode: Mode::Followup }).await?;
-            return Ok(());
-        }
-        self.is_checked = true;
-        if !keep && is_live {
-            self.client.end_session(&id).await?;
-        }
-        Ok(())
-    }
-
-    /// Runs the check once. Says what the agent is to be told, if it is to try again.
-    async fn check_once(&mut self, signals: &mut Signals) -> Result<Option<String>, Failure> {
-        let Some(checks) = &mut self.checks else { return Ok(None) };
-        let ui = &self.app.ui;
-        let (command, limit) = (checks.wanted.command.clone(), checks.wanted.limit);
-        let shown = Line::of("  check   ").plain(one_line(&command, 60));
-        ui.show_meanwhile(shown.clone());
-        let checked = tokio::select! {
-            checked = check::run(self.app, self.client, &self.session, &command, limit) => checked?,
-            asked = signals.next() => {
-                self.end(asked).await?;
-                return Ok(None);
-            }
-        };
-        let (tone, sign) = if checked.passed() { (Tone::Good, "✓") } else { (Tone::Bad, "✗") };
-        let code = checked.exit.map_or_else(|| "too slow".to_owned(), |code| code.to_string());
-        let line = shown.plain("   ").with(tone, format!("{sign} {code}"));
-        ui.remark(&line.faint(format!("   {}", words::took(checked.took))));
-        Ok(checks.take(checked))
     }
 
     fn show(&self, told: &Told) {
