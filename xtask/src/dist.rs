@@ -1,6 +1,7 @@
 //! `cargo xtask dist`: what is handed out. A static program, and a package for Debian and Ubuntu around it.
 
 mod deb;
+mod notices;
 
 use std::{
     env, fs,

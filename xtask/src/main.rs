@@ -83,6 +83,7 @@ const VERBS: &[Verb] = &[
 ];
 
 /// Why a verb did not do what it was asked.
+#[derive(Debug)]
 pub(crate) enum Failure {
     /// The command line makes no sense: exit code 2.
     Usage(String),

@@ -46,3 +46,14 @@ pub(crate) fn succeed(command: &mut Command) -> Result<(), Failure> {
         Err(error) => Err(Failure::Failed(format!("{program}: {error}"))),
     }
 }
+
+/// What a command says, if it ends well.
+pub(crate) fn answer(command: &mut Command) -> Result<String, Failure> {
+    let program = command.get_program().display().to_string();
+    let failed = |why: String| Failure::Failed(format!("{program}: {why}"));
+    let said = command.output().map_err(|error| failed(error.to_string()))?;
+    match said.status.success() {
+        true => Ok(String::from_utf8_lossy(&said.stdout).into_owned()),
+        false => Err(failed(String::from_utf8_lossy(&said.stderr).trim().to_owned())),
+    }
+}

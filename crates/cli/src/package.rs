@@ -9,7 +9,7 @@ use std::{
 use ostler_domain::{Refusal, service::Service};
 
 use crate::{
-    args,
+    Program, args,
     commands::{man, service, userns},
     complete,
     failure::Failure,
@@ -21,6 +21,8 @@ const MAN: &str = "usr/share/man/man1";
 const UNITS: &str = "usr/lib/systemd/user";
 /// Put into its place by who installs the package, where AppArmor is new enough to read it.
 const PROFILE: &str = "usr/share/ostler/apparmor/ostler";
+/// What the profile says of who put it where it is.
+const BY_PACKAGE: &str = "Installed by the package ostler, and taken away with it unless it was changed.";
 /// Where shells look for completions.
 const COMPLETIONS: [(&str, &str); 3] = [
     ("bash", "usr/share/bash-completion/completions/ostler"),
@@ -29,9 +31,10 @@ const COMPLETIONS: [(&str, &str); 3] = [
 ];
 
 /// Writes everything below a directory that stands for the root of the file system.
-pub(crate) fn write(root: &Path, version: &'static str) -> Result<(), Failure> {
+pub(crate) fn write(root: &Path, program: &Program) -> Result<(), Failure> {
     let pages = root.join(MAN);
-    man::write_all(&args::command(version), &pages).map_err(|error| unwritable(&pages, &error))?;
+    man::write_all(&args::command(program.version), &pages, &man::Edition::of(program))
+        .map_err(|error| unwritable(&pages, &error))?;
     for (shell, path) in COMPLETIONS {
         let path = root.join(path);
         let script = complete::registration(shell).map_err(|error| unwritable(&path, &error))?;
@@ -40,7 +43,7 @@ pub(crate) fn write(root: &Path, version: &'static str) -> Result<(), Failure> {
     for (name, text) in service::texts(&Service::of_each_user(PROGRAM))? {
         put(root.join(UNITS).join(name), text.as_bytes())?;
     }
-    put(root.join(PROFILE), userns::profile(Path::new(PROGRAM))?.as_bytes())
+    put(root.join(PROFILE), userns::profile(Path::new(PROGRAM), BY_PACKAGE)?.as_bytes())
 }
 
 fn put(path: PathBuf, bytes: &[u8]) -> Result<(), Failure> {
@@ -59,7 +62,8 @@ mod tests {
     #[test]
     fn a_package_has_all_that_the_program_knows_of_itself() {
         let root = tempfile::tempdir().unwrap();
-        write(root.path(), "0.0.0").unwrap();
+        let program = Program { version: "0.0.0", commit: None, path: PathBuf::new() };
+        write(root.path(), &program).unwrap();
         let read = |path: &str| fs::read_to_string(root.path().join(path)).unwrap();
         assert!(read("usr/share/man/man1/ostler-run.1").contains("SYNOPSIS"));
         for (shell, path) in COMPLETIONS {
@@ -68,6 +72,11 @@ mod tests {
         assert!(read("usr/share/zsh/vendor-completions/_ostler").starts_with("#compdef ostler"));
         assert!(read("usr/lib/systemd/user/ostler.service").contains("ExecStart=/usr/bin/ostler daemon run"));
         assert!(read("usr/lib/systemd/user/ostler.socket").contains("ListenStream=%t/"));
-        assert!(read(PROFILE).contains("profile ostler \"/usr/bin/ostler\""));
+        let profile = read(PROFILE);
+        assert!(profile.contains("profile ostler \"/usr/bin/ostler\""));
+        assert!(
+            profile.contains("# Installed by the package") && !profile.contains("allow-userns"),
+            "{profile}"
+        );
     }
 }

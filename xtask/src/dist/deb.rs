@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use super::{Care, source};
+use super::{Care, notices::notices, source, target};
 use crate::{Failure, program::succeed};
 
 /// Pages at the top that go with it.
@@ -75,9 +75,15 @@ fn fill(program: &Path, tree: &Path) -> Result<(), Failure> {
     copy_pages(&source("docs"), &tree.join(DOC).join("docs"))?;
     put(&tree.join(DOC).join("changelog"), &read(&source("CHANGELOG.md"))?, 0o644)?;
     put(&tree.join(DOC).join("copyright"), copyright()?.as_bytes(), 0o644)?;
+    put(&tree.join(DOC).join("NOTICES"), notices(&target())?.as_bytes(), 0o644)?;
     // As Debian wants manuals and the changelog; without a name and a time, the same bytes give the same file.
     let manuals = entries(&tree.join("usr/share/man/man1"))?;
-    succeed(Command::new("gzip").args(["-9", "-n"]).args(manuals).arg(tree.join(DOC).join("changelog")))?;
+    succeed(
+        Command::new("gzip")
+            .args(["-9", "-n"])
+            .args(manuals)
+            .args(["changelog", "NOTICES"].map(|name| tree.join(DOC).join(name))),
+    )?;
     let size = disk_use(tree)?.div_ceil(1024);
     put(&tree.join("DEBIAN/control"), control(&architecture()?, size).as_bytes(), 0o644)?;
     put(&tree.join("DEBIAN/postinst"), AFTER_INSTALLATION.as_bytes(), 0o755)?;

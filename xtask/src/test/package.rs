@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// What must be in it, beside much else.
-const FILES: [&str; 14] = [
+const FILES: [&str; 15] = [
     "usr/bin/ostler",
     "usr/share/man/man1/ostler.1.gz",
     "usr/share/man/man1/ostler-campaign-add.1.gz",
@@ -25,6 +25,7 @@ const FILES: [&str; 14] = [
     "usr/lib/systemd/user/ostler.socket",
     "usr/share/ostler/apparmor/ostler",
     "usr/share/doc/ostler/copyright",
+    "usr/share/doc/ostler/NOTICES.gz",
     "usr/share/doc/ostler/changelog.gz",
     "usr/share/doc/ostler/README.md",
     "usr/share/doc/ostler/docs/config.md",

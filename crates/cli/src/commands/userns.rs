@@ -27,12 +27,13 @@ pub(crate) struct AllowUsernsArgs {
     root: Option<PathBuf>,
 }
 
+const BY_COMMAND: &str = "Installed by `ostler sandbox allow-userns`.";
 /// Where profiles are kept, below the root of the file system.
 const PROFILE: &str = "etc/apparmor.d/ostler";
 
 pub(crate) fn run(app: &App, args: &AllowUsernsArgs) -> Result<u8, Failure> {
     let program = app.program.path.canonicalize().unwrap_or_else(|_| app.program.path.clone());
-    let profile = profile(&program)?;
+    let profile = profile(&program, BY_COMMAND)?;
     if args.print {
         profile.lines().try_for_each(|line| app.ui.data(&Line::of(line)))?;
         return Ok(exit_code::OK);
@@ -49,14 +50,14 @@ pub(crate) fn run(app: &App, args: &AllowUsernsArgs) -> Result<u8, Failure> {
 }
 
 /// The profile: nothing is confined by it, one thing is allowed.
-pub(crate) fn profile(program: &Path) -> Result<String, Failure> {
+pub(crate) fn profile(program: &Path, by: &str) -> Result<String, Failure> {
     let text = program.to_str().filter(|text| !text.contains(['"', '\n', '*', '?', '[', '{', '\\']));
     let text = text.ok_or_else(|| {
         Failure::usage(format!("{} has a name that a profile cannot hold", program.display()))
     })?;
     Ok(format!(
         "# Lets Ostler make user namespaces: its sandbox is built of them.\n\
-         # Installed by `ostler sandbox allow-userns`.\n\
+         # {by}\n\
          abi <abi/4.0>,\n\
          include <tunables/global>\n\
          \n\
@@ -102,8 +103,8 @@ mod tests {
 
     #[test]
     fn the_profile_is_pinned() {
-        assert_snapshot!(profile(Path::new("/usr/local/bin/ostler")).unwrap_or_default());
-        assert!(profile(Path::new("/tmp/*/ostler")).is_err());
+        assert_snapshot!(profile(Path::new("/usr/local/bin/ostler"), BY_COMMAND).unwrap_or_default());
+        assert!(profile(Path::new("/tmp/*/ostler"), BY_COMMAND).is_err());
     }
 
     #[test]
