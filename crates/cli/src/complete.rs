@@ -11,13 +11,15 @@ use clap_complete::{
 use ostler_client::{Approval, Client, Delivery, Session};
 use ostler_domain::{
     Receipt,
+    config::{KEYS, Key},
     limits::PAGE_DEFAULT,
-    provider::Status,
+    provider,
     query::{Page, Scope, SessionFilter},
+    session::{Attention, Outcome, Status},
     text::one_line,
 };
 
-use crate::{args, commands, failure::Failure, words};
+use crate::{args, commands, failure::Failure, screen, words};
 
 /// Whoever pressed the key waits: what takes longer is not offered.
 const ANSWER_WITHIN: Duration = Duration::from_millis(150);
@@ -45,15 +47,54 @@ pub(crate) fn registration(shell: &str) -> io::Result<Vec<u8>> {
 
 /// Values of arguments are known by what the help calls them.
 fn offering(command: clap::Command) -> clap::Command {
+    let name = command.get_display_name().unwrap_or_default().to_owned();
     let offer = |arg: Arg| match arg.get_value_names() {
         Some([name]) if name == "WHO" => arg.add(ArgValueCandidates::new(sessions)),
         Some([name]) if name == "CAMPAIGN" => arg.add(ArgValueCandidates::new(campaigns)),
         Some([name]) if name == "ID" => arg.add(ArgValueCandidates::new(approvals)),
         Some([name]) if name == "MESSAGE" => arg.add(ArgValueCandidates::new(messages)),
-        _ if arg.get_id() == "provider" => arg.add(ArgValueCandidates::new(providers)),
-        _ => arg,
+        _ => match arg.get_id().as_str() {
+            "provider" => arg.add(ArgValueCandidates::new(providers)),
+            "status" => arg.add(ArgValueCandidates::new(|| of_words(Status::ALL, |status| status.as_str()))),
+            "attention" => {
+                arg.add(ArgValueCandidates::new(|| of_words(Attention::ALL, |word| word.as_str())))
+            }
+            "outcome" => arg.add(ArgValueCandidates::new(|| of_words(Outcome::ALL, |word| word.as_str()))),
+            "key" | "settings" => arg.add(ArgValueCandidates::new(settings)),
+            "columns" => match columns(&name) {
+                Some(columns) => arg.add(ArgValueCandidates::new(move || of_words(&columns, String::as_str))),
+                None => arg,
+            },
+            _ => arg,
+        },
     };
     command.mut_args(offer).mut_subcommands(offering)
+}
+
+fn of_words<T>(all: &[T], word: impl Fn(&T) -> &str) -> Vec<CompletionCandidate> {
+    all.iter().map(|one| CompletionCandidate::new(word(one))).collect()
+}
+
+fn settings() -> Vec<CompletionCandidate> {
+    let candidate = |key: &Key| {
+        let usual =
+            if key.default.is_empty() { None } else { Some(format!("default {}", key.default).into()) };
+        CompletionCandidate::new(key.name).help(usual)
+    };
+    KEYS.iter().map(candidate).collect()
+}
+
+/// The columns of a list, by the command that shows it.
+fn columns(command: &str) -> Option<Vec<String>> {
+    let table = match command {
+        "ostler-ls" => screen::sessions::table(&[], words::now()),
+        "ostler-campaign-ls" => screen::campaign::table(&[], None, words::now()),
+        "ostler-message-ls" => screen::message::table(&[], words::now()),
+        "ostler-approval-ls" => screen::approval::table(&[], words::now()),
+        "ostler-search" => screen::search::table(&[], words::now()),
+        _ => return None,
+    };
+    Some(table.names())
 }
 
 /// Names first, as they are what people type; an id where a name is not alone.
@@ -122,7 +163,7 @@ fn messages() -> Vec<CompletionCandidate> {
 
 fn providers() -> Vec<CompletionCandidate> {
     let asked = ask(async |client| Ok(client.providers().await?));
-    let candidate = |status: Status| {
+    let candidate = |status: provider::Status| {
         let told = status.problem.or(status.version).unwrap_or_default();
         CompletionCandidate::new(status.name).help(Some(one_line(&told, 60).into()))
     };
@@ -167,6 +208,22 @@ mod tests {
         let run = tree.find_subcommand("run").unwrap();
         let provider = run.get_arguments().find(|arg| arg.get_id() == "provider").unwrap();
         assert!(provider.get::<ArgValueCandidates>().is_some());
+        let of = |path: &[&str], id: &str| {
+            let command = path.iter().fold(&tree, |command, word| command.find_subcommand(word).unwrap());
+            let arg = command.get_arguments().find(|arg| arg.get_id() == id).unwrap();
+            let offered = arg.get::<ArgValueCandidates>().map(ArgValueCandidates::candidates);
+            let words = offered.unwrap_or_default().into_iter();
+            words.map(|one| one.get_value().to_string_lossy().into_owned()).collect::<Vec<_>>()
+        };
+        assert!(of(&["ls"], "status").contains(&"WORKING".to_owned()));
+        assert!(of(&["stop"], "attention").contains(&"waiting_approval".to_owned()));
+        assert!(of(&["ls"], "outcome").contains(&"oom".to_owned()));
+        assert!(of(&["config", "get"], "key").contains(&"limits.sessions".to_owned()));
+        assert!(of(&["config", "set"], "settings").contains(&"watchdog.silent".to_owned()));
+        assert!(of(&["ls"], "columns").contains(&"ctx".to_owned()));
+        assert!(
+            !of(&["campaign", "ls"], "columns").is_empty() && !of(&["message", "ls"], "columns").is_empty()
+        );
         assert!(offers(&["run"], "CAMPAIGN") && offers(&["campaign", "show"], "CAMPAIGN"));
     }
 }

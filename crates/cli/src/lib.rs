@@ -52,6 +52,17 @@ pub struct Program {
     pub path: PathBuf,
 }
 
+impl Program {
+    /// The version with its commit, where that is known.
+    fn shown_version(&self) -> &'static str {
+        match self.commit {
+            // Made once, and shown until the end.
+            Some(commit) => format!("{} ({commit})", self.version).leak(),
+            None => self.version,
+        }
+    }
+}
+
 /// `ostler internal relay`: speaks for this machine's daemon on standard input and output, to who came by SSH.
 pub fn relay(program: &Program) -> ExitCode {
     let served = ostler_client::home()
@@ -62,7 +73,7 @@ pub fn relay(program: &Program) -> ExitCode {
 
 /// `ostler internal package`: writes what a package has beside the program below a directory.
 pub fn package(program: &Program, root: &Path) -> ExitCode {
-    ended(package::write(root, program.version))
+    ended(package::write(root, program))
 }
 
 /// The end of a program that people do not start themselves.
@@ -83,9 +94,10 @@ fn ended(outcome: Result<(), failure::Failure>) -> ExitCode {
 /// Runs the command that the arguments (the program's name first) ask for.
 pub fn main(args: impl Iterator<Item = OsString>, program: Program) -> ExitCode {
     complete::answer_the_shell(program.version);
+    let shown = program.shown_version();
     let args: Vec<OsString> = args.collect();
     let terminals = Terminals::find();
-    let code = match args::parse(&args, program.version) {
+    let code = match args::parse(&args, shown) {
         Ok(cli) => {
             let app = app::App::new(Ui::new(terminals, cli.ui_options()), program, cli.node());
             let words = args.iter().skip(1).filter_map(|arg| arg.to_str());

@@ -13,7 +13,7 @@ use crate::{
     exit_code,
     failure::Failure,
     form::EventForm,
-    output::{Line, Tone},
+    output::{Format, Line, Tone},
     parse,
     screen::activity::{Teller, Told},
     words,
@@ -59,6 +59,12 @@ struct Part {
 }
 
 pub(crate) async fn run(app: &App, args: LogsArgs) -> Result<u8, Failure> {
+    if app.ui.format() == Some(Format::Name) {
+        return Err(Refusal::invalid("what was done has no names to print")
+            .hint("ostler logs WHO -o jsonl", "prints it for programs")
+            .hint("ostler show WHO -o name", "prints the session's id")
+            .into());
+    }
     let client = app.client().await?;
     let mut parts = Vec::new();
     for typed in &args.operands.who {

@@ -122,7 +122,7 @@ pub(crate) enum Command {
     Daemon(daemon::DaemonArgs),
     /// The daemon as a service of systemd: install, uninstall, status
     Service(service::ServiceArgs),
-    /// Other machines, reached by SSH: add, ls, show, rm
+    /// Other machines, reached by SSH: add, ls, show, drain, rm
     Node(node::NodeArgs),
     /// The store: check, reindex, backup
     Db(db::DbArgs),

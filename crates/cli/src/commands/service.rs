@@ -41,7 +41,7 @@ enum Verb {
         #[command(flatten)]
         whose: Whose,
         /// Print the units and install nothing
-        #[arg(long)]
+        #[arg(long, visible_alias = "dry-run")]
         print: bool,
         /// Write the units below this directory, and start nothing
         #[arg(long, value_name = "DIR")]

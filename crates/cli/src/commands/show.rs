@@ -16,6 +16,7 @@ use crate::{
     exit_code,
     failure::Failure,
     form::{ApprovalForm, CampaignForm, MessageForm, SessionForm},
+    output::{Format, Line},
     screen, words,
 };
 
@@ -32,7 +33,12 @@ pub(crate) async fn run(app: &App, args: ShowArgs) -> Result<u8, Failure> {
             .hint("ostler ls", "lists the sessions")
     })?;
     let client = app.client().await?;
-    match find(app, &client, &who).await? {
+    let thing = find(app, &client, &who).await?;
+    if app.ui.is_quiet() || app.ui.format() == Some(Format::Name) {
+        app.ui.data(&Line::of(thing.id()))?;
+        return Ok(exit_code::OK);
+    }
+    match thing {
         Thing::Session(session) => show_session(app, &client, &session).await?,
         Thing::Campaign(campaign) => show_campaign(app, &client, &campaign).await?,
         Thing::Approval(approval) if app.ui.is_json() => app.ui.json(&ApprovalForm::new(&approval))?,
@@ -50,6 +56,18 @@ enum Thing {
     Approval(Approval),
     Message(Delivery),
     Node(Box<NodeStatus>),
+}
+
+impl Thing {
+    fn id(&self) -> String {
+        match self {
+            Thing::Session(session) => session.id.to_string(),
+            Thing::Campaign(campaign) => campaign.id.to_string(),
+            Thing::Approval(approval) => approval.id.to_string(),
+            Thing::Message(delivery) => delivery.message.id.to_string(),
+            Thing::Node(status) => status.node.to_string(),
+        }
+    }
 }
 
 /// What the words mean: by their prefix where they have one, else the first sort of thing that has them.

@@ -14,11 +14,13 @@ pub(crate) struct Column {
     gives_way_to: Option<usize>,
     /// Only in wide tables, or when it is asked for.
     is_extra: bool,
+    /// What it may be called too where columns are chosen.
+    also: Option<&'static str>,
 }
 
 impl Column {
     pub(crate) const fn new(head: &'static str) -> Self {
-        Self { head, to_the_right: false, goes: None, gives_way_to: None, is_extra: false }
+        Self { head, to_the_right: false, goes: None, gives_way_to: None, is_extra: false, also: None }
     }
 
     /// Its content stands at its right edge.
@@ -39,6 +41,11 @@ impl Column {
     /// It is shown in wide tables only.
     pub(crate) const fn extra(self) -> Self {
         Self { is_extra: true, ..self }
+    }
+
+    /// It is found by this name too.
+    pub(crate) const fn also(self, name: &'static str) -> Self {
+        Self { also: Some(name), ..self }
     }
 
     /// What it is called where columns are chosen.
@@ -80,12 +87,19 @@ impl Table {
         Self { is_wide, ..self }
     }
 
+    /// What the columns are called where they are chosen.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.columns.iter().map(Column::name).collect()
+    }
+
     /// Only these columns, in this order. Else the name that is wrong, and those there are.
     pub(crate) fn only(self, names: &[String]) -> Result<Self, (String, Vec<String>)> {
-        let known: Vec<String> = self.columns.iter().map(Column::name).collect();
+        let known = self.names();
         let place = |name: &String| {
             let wanted = name.trim().to_lowercase().replace([' ', '-'], "_");
-            known.iter().position(|known| *known == wanted).ok_or_else(|| name.clone())
+            let other = |column: &Column| column.also == Some(wanted.as_str());
+            let place = known.iter().position(|known| *known == wanted);
+            place.or_else(|| self.columns.iter().position(other)).ok_or_else(|| name.clone())
         };
         match names.iter().map(place).collect::<Result<Vec<_>, _>>() {
             Ok(chosen) => Ok(Self { chosen: Some(chosen), ..self }),

@@ -58,7 +58,7 @@ pub(crate) fn table(rows: &[Shown<'_>], now: Time) -> Table {
     let mut columns = vec![
         Column::new(""),
         Column::new("ID"),
-        Column::new("AGENT"),
+        Column::new("AGENT").also("name"),
         Column::new("CAMPAIGN").goes(3),
         Column::new("PROVIDER").goes(2),
         Column::new("STATUS"),
@@ -200,7 +200,7 @@ pub(crate) fn summary(rows: &[&Session], beside: &Beside) -> Line {
         part(
             count(&|session| session.status == Status::Failed && is_replaced(session)),
             Tone::Plain,
-            "replaced",
+            "failed and replaced by another session",
         ),
         part(count(&|session| session.status == Status::Stopped), Tone::Plain, "ended"),
         Line::of(today.unwrap_or_default()),
@@ -340,7 +340,7 @@ mod tests {
         let next = Session { continues: Some(failed.id), ..testing::fleet().remove(1) };
         let said = |rows: &[&Session]| summary(rows, &Beside::default()).show(&Look::plain(None));
         assert_eq!(said(&[&failed]), "1 failed");
-        assert_eq!(said(&[&failed, &next]), "1 working · 1 replaced");
+        assert_eq!(said(&[&failed, &next]), "1 working · 1 failed and replaced by another session");
     }
 
     #[test]

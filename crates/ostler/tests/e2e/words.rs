@@ -196,3 +196,25 @@ fn config_says_from_when_on_a_change_holds() {
     assert!(when("provider", "script").contains("from the next session on"));
     assert!(when("idle_stop", "1h").contains("the daemon's next start"));
 }
+
+#[test]
+fn names_sections_and_units_are_printed_when_they_are_asked_for() {
+    let home = shop();
+    let started = home.run(&["run", "-d", "-q", "--name", "docs", "hello"]);
+    let id = String::from_utf8(started.stdout).unwrap();
+    let out = |args: &[&str]| String::from_utf8(home.run(args).stdout).unwrap();
+    assert_eq!(out(&["show", "docs", "-o", "name"]), id);
+    assert!(out(&["show", "shop", "-q"]).starts_with("cmp_"));
+    assert_eq!(home.run(&["logs", "docs", "-o", "name"]).status.code(), Some(2));
+    assert_eq!(out(&["ls", "--columns", "name", "--no-headers"]).trim(), "docs");
+    assert!(home.run(&["config", "set", "limits.sessions", "7"]).status.success());
+    let limits = out(&["config", "get", "limits"]);
+    assert!(limits.contains("limits.sessions = 7") && limits.contains("limits.tape = "), "{limits}");
+    assert!(out(&["service", "install", "--dry-run"]).contains("ExecStart="));
+    let mut edit = home.command(&["config", "edit"]);
+    let edit = edit.env_remove("EDITOR").env_remove("VISUAL").output().unwrap();
+    assert!(edit.status.code() == Some(2) && said(&edit).contains("ostler config set KEY VALUE"), "{edit:?}");
+    let words = said(&home.run(&["node", "add", "x", "build"]));
+    assert!(words.contains("ostler node add x ssh://build"), "{words}");
+    assert_eq!(out(&["-V"]), out(&["version"]), "with the commit, where it is known");
+}

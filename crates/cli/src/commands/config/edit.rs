@@ -11,6 +11,12 @@ use crate::{app::App, exit_code, failure::Failure, input, output::Line};
 const USUAL_EDITOR: &str = "vi";
 
 pub(super) fn run(app: &App, path: &Path) -> Result<u8, Failure> {
+    if named_editor().is_none() && !app.ui.has_person() {
+        return Err(Refusal::invalid("there is no terminal to edit in, and no editor is named")
+            .hint("ostler config set KEY VALUE", "changes one setting")
+            .hint("EDITOR=PROGRAM ostler config edit", "has a program change the file")
+            .into());
+    }
     let before = file::text(path)?;
     let draft = path.with_extension("toml.draft");
     let shown = draft.display().to_string();
@@ -84,10 +90,14 @@ fn remove(draft: &Path) -> Result<(), Refusal> {
     fs::remove_file(draft).map_err(|error| file::unusable(draft, &error.to_string()))
 }
 
+fn named_editor() -> Option<String> {
+    let named = |name: &str| env::var(name).ok().filter(|editor| !editor.trim().is_empty());
+    named("VISUAL").or_else(|| named("EDITOR"))
+}
+
 /// Waits for the editor. What people name may have arguments, so a shell reads it, as for git.
 fn open(draft: &Path) -> Result<(), Refusal> {
-    let named = |name: &str| env::var(name).ok().filter(|editor| !editor.trim().is_empty());
-    let editor = named("VISUAL").or_else(|| named("EDITOR")).unwrap_or_else(|| USUAL_EDITOR.to_owned());
+    let editor = named_editor().unwrap_or_else(|| USUAL_EDITOR.to_owned());
     let ended = Command::new("/bin/sh").args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(draft).status();
     let refused = |why: String| {
         Refusal::invalid(format!("the editor \"{editor}\" did not end well"))

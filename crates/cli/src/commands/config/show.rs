@@ -174,6 +174,9 @@ fn lines(rows: &[Row], look: &Look) -> Vec<Line> {
 /// What the file says, as it says it; where it says nothing, what holds all the same.
 pub(super) fn get(app: &App, document: &DocumentMut, key: Option<&str>) -> Result<u8, Failure> {
     let path = key.map(words).transpose()?.unwrap_or_default();
+    if let Some(section) = key.filter(|_| is_known_section(&path)) {
+        return section_of(app, document, section);
+    }
     let found = path.iter().try_fold(document.as_item(), |item, part| item.get(part));
     let (text, origin) = match found {
         Some(item) => (as_written(item, document, key), Origin::File),
@@ -183,6 +186,26 @@ pub(super) fn get(app: &App, document: &DocumentMut, key: Option<&str>) -> Resul
         app.ui.json(&json!({ "key": key, "value": text, "origin": origin }))?;
     } else if !text.is_empty() {
         app.ui.text(&format!("{text}\n"))?;
+    }
+    Ok(exit_code::OK)
+}
+
+/// Whether settings that have a default stand below it.
+fn is_known_section(path: &[String]) -> bool {
+    let section = format!("{}.", joined(path));
+    !path.is_empty() && KEYS.iter().any(|key| key.name.starts_with(&section))
+}
+
+/// Each setting of a section with what holds.
+fn section_of(app: &App, document: &DocumentMut, section: &str) -> Result<u8, Failure> {
+    let rows = within(rows(document, std::iter::empty()), section)?;
+    if app.ui.is_json() {
+        app.ui.json(&json!({ "key": section, "settings": rows }))?;
+        return Ok(exit_code::OK);
+    }
+    for row in rows {
+        let value = row.value.as_str().map_or_else(|| row.value.to_string(), str::to_owned);
+        app.ui.data(&Line::of(format!("{} = {value}", row.key)))?;
     }
     Ok(exit_code::OK)
 }

@@ -4,7 +4,10 @@ mod drain;
 
 use clap::{Args, Subcommand};
 use ostler_client::{Client, Home, reply::NodeStatus};
-use ostler_domain::node::{Address, Node};
+use ostler_domain::{
+    Refusal,
+    node::{Address, Node},
+};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
@@ -97,7 +100,14 @@ async fn add(
     if let Some(fault) = Node::name_fault(name) {
         return Err(Failure::usage(fault));
     }
-    let address = Address::parse(address).map_err(|no| Failure::usage(no.to_string()))?;
+    let address = Address::parse(address).map_err(|no| {
+        let refusal = Refusal::invalid(no.to_string());
+        let meant = format!("ssh://{address}");
+        match Address::parse(&meant) {
+            Ok(_) => refusal.hint(format!("ostler node add {name} {meant}"), "is how SSH gets there"),
+            Err(_) => refusal.hint(format!("ostler node add {name} ssh://HOST"), "is the form of it"),
+        }
+    })?;
     let node = Node { address, program };
     let fields = [("address", Some(node.address.to_string())), ("program", node.program.clone())];
     let fields = fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));

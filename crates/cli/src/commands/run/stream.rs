@@ -5,9 +5,7 @@ mod checking;
 
 use std::time::Duration;
 
-use ostler_client::{
-    AnswerApproval, Campaign, Client, Received, Session, Watched, query::EventFilter,
-};
+use ostler_client::{AnswerApproval, Campaign, Client, Received, Session, Watched, query::EventFilter};
 use ostler_domain::{
     Event, Kind, Reason, Refusal, SessionId,
     session::{Approve, Status},
