@@ -270,6 +270,7 @@ impl History {
                 Billing::Calls
             },
             timeout_us: (outcome == Outcome::Timeout).then_some(1_800_000_000),
+            deadline: None,
             restart: if restarts { RestartPolicy::OnFailure } else { RestartPolicy::Never },
             approve: [Approve::All, Approve::Ask, Approve::Policy][seed.below(3) as usize],
             ends_with_turn: outcome == Outcome::Done && seed.chance(50),

@@ -122,6 +122,7 @@ fn config(working_dir: &str) -> Config {
         when_used_up: Default::default(),
         billing: Default::default(),
         timeout_us: None,
+        deadline: None,
         restart: RestartPolicy::Never,
         approve: Approve::All,
         ends_with_turn: false,
