@@ -52,7 +52,7 @@ pub(crate) async fn each(
 #[derive(Default)]
 pub(crate) struct Ends {
     codes: Vec<u8>,
-    refusals: Vec<Box<Refusal>>,
+    refusals: Vec<Refusal>,
 }
 
 impl Ends {
@@ -63,7 +63,7 @@ impl Ends {
     pub(crate) fn failed(&mut self, failure: Failure) -> Result<(), Failure> {
         self.codes.push(failure.exit_code());
         match failure {
-            Failure::Refused(refusal) => self.refusals.push(refusal),
+            Failure::Refused(refusal) => self.refusals.push(*refusal),
             Failure::OutputClosed => return Err(failure),
         }
         Ok(())

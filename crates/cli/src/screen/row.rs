@@ -199,7 +199,7 @@ mod tests {
             ..testing::session(n, name)
         };
         // As the daemon lists them: the newest first.
-        let mut rows = vec![
+        let mut rows = [
             testing::fleet().remove(2),
             waiting(4, "fourth", 1, Priority::Low),
             waiting(1, "first", 2, Priority::High),
