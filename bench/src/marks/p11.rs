@@ -23,6 +23,12 @@ use crate::{
 const TIMES: usize = 300;
 const ROWS: u32 = 50;
 
+/// Connections without a store: the one that is measured, and one that has asked for the same before.
+struct Plain {
+    raw: Connection,
+    before: Connection,
+}
+
 /// A list of sessions, and the plain query for it.
 struct Question {
     what: &'static str,
@@ -66,8 +72,9 @@ fn questions(campaign: CampaignId) -> Vec<Question> {
 pub(super) fn measure(bench: &Bench) -> Outcome<Section> {
     let home = bench.large_home()?;
     let store = Store::open(&Paths::below(home.state()), &Options { search: false })?.store;
-    let raw = Connection::open_with_flags(home.db(), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    let count: i64 = raw.query_row("SELECT max(num) FROM session", [], |row| row.get(0))?;
+    let open = || Connection::open_with_flags(home.db(), OpenFlags::SQLITE_OPEN_READ_ONLY);
+    let sides = Plain { raw: open()?, before: open()? };
+    let count: i64 = sides.raw.query_row("SELECT max(num) FROM session", [], |row| row.get(0))?;
     let count = count.unsigned_abs();
     let campaign = block_on(store.campaigns())?.first().ok_or("a history has campaigns")?.id;
     let mut seed = Seed::of(1);
@@ -76,39 +83,41 @@ pub(super) fn measure(bench: &Bench) -> Outcome<Section> {
         let sql = format!(
             "SELECT v.view FROM (SELECT num FROM session {sql} AND num < ?1 ORDER BY num DESC LIMIT {ROWS}) s JOIN session_view v ON v.num = s.num"
         );
-        let compared = compare(bench, what, |first| {
+        let compared = compare(bench, what, || {
             let before = count / 10 + seed.below(count - count / 10);
             let ours =
                 || Ok(block_on(store.list_sessions(&filter, Page::of(ROWS, Some(before))))?.rows.len());
-            let plain = || texts(&raw, &sql, &[&before.cast_signed(), &value]);
-            ask_both(what, first, ours, plain)
+            let plain = |raw: &Connection| texts(raw, &sql, &[&before.cast_signed(), &value]);
+            ask_both(what, ours, plain, &sides)
         })?;
         rows.push(compared.row(format!("newest {ROWS} {what}, p99"), Goal::RatioAtMost(3.0)));
     }
-    rows.push(ranges(bench, &store, &raw, count, &mut seed)?);
+    rows.push(ranges(bench, &store, &sides, count, &mut seed)?);
     rows.extend(searches(bench, &store)?);
     Ok(Section {
         name: "P11",
         rows,
         notes: vec![format!(
-            "{count} sessions; {TIMES} questions of each kind in a round. Ours are typed rows from the store's own reader threads; raw is the text of the same rows from a connection of this thread. They take turns in being asked first, and so in reading from the disk what no cache has."
+            "{count} sessions; {TIMES} questions of each kind in a round. Ours are typed rows from the store's own reader threads; raw is the text of the same rows from a connection of this thread. What is asked for is in the kernel's cache."
         )],
     })
 }
 
 /// The events of a session from one of them on.
-fn ranges(bench: &Bench, store: &Store, raw: &Connection, count: u64, seed: &mut Seed) -> Outcome<Row> {
+fn ranges(bench: &Bench, store: &Store, sides: &Plain, count: u64, seed: &mut Seed) -> Outcome<Row> {
     let what = "a session's events";
     let sql = format!(
         "SELECT body FROM log_event WHERE session = (SELECT num FROM session WHERE id = ?1) AND session_seq >= ?2 ORDER BY session_seq LIMIT {ROWS}"
     );
-    let compared = compare(bench, what, |first| {
+    let compared = compare(bench, what, || {
         let num = (1 + seed.below(count)).cast_signed();
-        let id: String = raw.query_row("SELECT id FROM session WHERE num = ?1", [num], |row| row.get(0))?;
+        let id: String =
+            sides.before.query_row("SELECT id FROM session WHERE num = ?1", [num], |row| row.get(0))?;
         let session: SessionId = id.parse()?;
         let from = 1 + seed.below(5);
         let ours = || Ok(block_on(store.session_events(session, from, ROWS))?.rows.len());
-        ask_both(what, first, ours, || texts(raw, &sql, &[&id, &from.cast_signed()]))
+        let plain = |raw: &Connection| texts(raw, &sql, &[&id, &from.cast_signed()]);
+        ask_both(what, ours, plain, sides)
     })?;
     Ok(compared.row(format!("{what} from one of the first on, p99"), Goal::RatioAtMost(3.0)))
 }
@@ -154,28 +163,17 @@ impl Compared {
     }
 }
 
-/// Who is asked first of the two.
-#[derive(Clone, Copy)]
-enum First {
-    Ours,
-    Raw,
-}
-
-/// Asks for the same on both sides. What no cache has yet is read from the disk by whoever is asked first, so they take
-/// turns in that.
+/// Asks for the same on both sides. Somebody else is asked first: what is compared is the answering, not which of the two
+/// is the first to read from the disk.
 fn ask_both(
     what: &str,
-    first: First,
     ours: impl FnOnce() -> Outcome<usize>,
-    raw: impl FnOnce() -> Outcome<usize>,
+    plain: impl Fn(&Connection) -> Outcome<usize>,
+    sides: &Plain,
 ) -> Outcome<(f64, f64)> {
-    let ((ours, found), (raw, there)) = match first {
-        First::Ours => (time(ours)?, time(raw)?),
-        First::Raw => {
-            let raw = time(raw)?;
-            (time(ours)?, raw)
-        }
-    };
+    plain(&sides.before)?;
+    let (ours, found) = time(ours)?;
+    let (raw, there) = time(|| plain(&sides.raw))?;
     if found == there {
         Ok((ours, raw))
     } else {
@@ -183,16 +181,12 @@ fn ask_both(
     }
 }
 
-fn compare(
-    bench: &Bench,
-    what: &str,
-    mut both: impl FnMut(First) -> Outcome<(f64, f64)>,
-) -> Outcome<Compared> {
+fn compare(bench: &Bench, what: &str, mut both: impl FnMut() -> Outcome<(f64, f64)>) -> Outcome<Compared> {
     let mut compared = Compared::default();
     for round in 1..=bench.rounds {
         let (mut ours, mut raw) = (Vec::new(), Vec::new());
-        for n in 0..TIMES {
-            let (one, other) = both(if n % 2 == 0 { First::Ours } else { First::Raw })?;
+        for _ in 0..TIMES {
+            let (one, other) = both()?;
             ours.push(one);
             raw.push(other);
         }
