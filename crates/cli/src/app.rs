@@ -81,18 +81,21 @@ impl App {
         let home = self.home()?;
         let client = Client::connect_or_start(&home, &self.program.path).await?;
         let client = client.with_keys(keys::of_this_process(&home));
-        self.remark_other_version(&home);
-        self.remark_silence(&client, &home);
-        self.remark_restart(&client, &home).await;
+        let daemon = daemon_file(&home);
+        self.remark_silence(&client, daemon.as_ref());
+        if let Some(daemon) = &daemon {
+            self.remark_other_version(daemon);
+            self.remark_restart(&client, &home, daemon).await;
+        }
         Ok(client)
     }
 
     /// The first command after a restart of the machine says that there was one, if it cost anything. A convenience: where
     /// it cannot, the command itself goes on.
-    async fn remark_restart(&self, client: &Client, home: &Home) {
-        let Some(boot) = daemon_file(home).and_then(|daemon| daemon.boot) else { return };
+    async fn remark_restart(&self, client: &Client, home: &Home, daemon: &DaemonFile) {
+        let Some(boot) = &daemon.boot else { return };
         let told = ToldBoot::of(home);
-        if self.has_told_restart() || !self.ui.has_person() || self.ui.is_json() || told.is(&boot) {
+        if self.has_told_restart() || !self.ui.has_person() || self.ui.is_json() || told.is(boot) {
             return;
         }
         let Ok(status) = reboot::settled(client).await else { return };
@@ -101,7 +104,7 @@ impl App {
             lines.iter().for_each(|line| self.ui.remark(line));
             self.tells_restart_itself();
         }
-        told.write(&boot);
+        told.write(boot);
     }
 
     pub(crate) fn has_told_restart(&self) -> bool {
@@ -114,9 +117,9 @@ impl App {
     }
 
     /// A daemon that is stopped or hangs takes connections, because the kernel does that, and says nothing.
-    fn remark_silence(&self, client: &Client, home: &Home) {
+    fn remark_silence(&self, client: &Client, daemon: Option<&DaemonFile>) {
         let client = client.clone();
-        let who = daemon_file(home).map_or_else(String::new, |daemon| format!(" (pid {})", daemon.pid));
+        let who = daemon.map_or_else(String::new, |daemon| format!(" (pid {})", daemon.pid));
         let silent = format!("note: no answer from the daemon{who} for {} s; waiting … ", SILENCE.as_secs());
         let remark = self.ui.remark_later(&Line::of(silent).faint("ostler daemon logs may say why"));
         tokio::spawn(async move {
@@ -132,8 +135,7 @@ impl App {
         Ok(Client::connect(&self.home()?).await?)
     }
 
-    fn remark_other_version(&self, home: &Home) {
-        let Some(daemon) = daemon_file(home) else { return };
+    fn remark_other_version(&self, daemon: &DaemonFile) {
         if daemon.version != self.program.version {
             let line = Line::of(format!(
                 "note: the daemon is {}, this is {}: ",
@@ -214,7 +216,7 @@ impl App {
     }
 
     pub(crate) fn zone(&self) -> TimeZone {
-        TimeZone::system()
+        words::zone()
     }
 }
 

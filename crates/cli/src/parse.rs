@@ -45,7 +45,7 @@ pub(crate) fn time_limit(text: &str) -> Result<Duration, String> {
 
 /// A moment: a span before now, a date, or a moment as programs write it.
 pub(crate) fn moment(text: &str) -> Result<Time, String> {
-    moment_at(text, words::now(), &TimeZone::system())
+    moment_at(text, words::now(), &words::zone())
 }
 
 fn moment_at(text: &str, now: Time, zone: &TimeZone) -> Result<Time, String> {

@@ -1,6 +1,10 @@
 //! Numbers, spans and moments as people read them.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    path::Path,
+    sync::LazyLock,
+    time::{Duration, SystemTime},
+};
 
 use jiff::{Timestamp, tz::TimeZone};
 use ostler_client::reply::DrainState;
@@ -100,6 +104,21 @@ pub(crate) fn plural(n: u64, one: &str, many: &str) -> String {
 /// A size: `512 B`, `4.0 GiB`.
 pub(crate) use ostler_domain::text::bytes;
 
+/// What `TZ` says, or else the machine's own file does.
+pub(crate) fn zone() -> TimeZone {
+    static HERE: LazyLock<TimeZone> = LazyLock::new(|| match std::env::var_os("TZ") {
+        Some(_) => TimeZone::system(),
+        None => zone_of(Path::new("/etc/localtime")).unwrap_or_else(TimeZone::system),
+    });
+    HERE.clone()
+}
+
+/// The zone that a file holds. To learn what it is called, every file of every zone would have to be looked through, and
+/// it is not called anything here.
+fn zone_of(file: &Path) -> Option<TimeZone> {
+    TimeZone::tzif("here", &std::fs::read(file).ok()?).ok()
+}
+
 /// The time of day here: `14:02:11`.
 pub(crate) fn clock(time: Time, zone: &TimeZone) -> String {
     timestamp(time).to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()
@@ -181,6 +200,21 @@ mod tests {
         assert_eq!(clock(time, &TimeZone::UTC), "02:13:20");
         assert_eq!(rfc3339(midnight(time, &TimeZone::UTC)), "2025-11-13T00:00:00.000000Z");
         assert_eq!(rfc3339(Time::from_micros(i64::MAX)), "1970-01-01T00:00:00.000000Z");
+    }
+
+    #[test]
+    fn the_zone_is_what_the_machine_s_file_holds() {
+        // RFC 8536: a block for old readers, the same again, and a rule for all time. One type, two hours ahead.
+        let block =
+            [b"TZif2".as_slice(), &[0; 15 + 4 * 4], &[0, 0, 0, 1, 0, 0, 0, 1], &[0, 0, 0x1c, 0x20, 0, 0, 0]]
+                .concat();
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("localtime");
+        std::fs::write(&file, [&block, &block, b"\n<+02>-2\n".as_slice()].concat()).unwrap();
+        let zone = zone_of(&file).unwrap();
+        assert_eq!(clock(Time::from_micros(1_763_000_000_000_000), &zone), "04:13:20");
+        std::fs::write(&file, "no zone").unwrap();
+        assert!(zone_of(&file).is_none() && zone_of(dir.path()).is_none());
     }
 
     #[test]

@@ -99,7 +99,7 @@ pub(crate) fn now(session: &Session, now: Time) -> Line {
             }
         }
         (_, Some(attention @ Attention::RateLimited)) => {
-            let until = session.limited_until.map(|until| until_when(until, now, &TimeZone::system()));
+            let until = session.limited_until.map(|until| until_when(until, now, &words::zone()));
             let until =
                 until.map_or("until not said".to_owned(), |until| format!("until {until} (reported)"));
             detail(Line::of(format!("{} {until}", attention.as_str())), &session.evidence)

@@ -1,6 +1,5 @@
 //! Events in words: for each kind, who did what. Exhaustive, so a new kind does not compile until it has its words.
 
-use jiff::tz::TimeZone;
 use ostler_domain::{
     Event,
     denied::Denied,
@@ -182,9 +181,9 @@ pub(super) fn tell(event: &Event) -> Told {
         }
         Event::RateLimited(limited) => {
             // Who does not say until when may be followed by one who does: the agent, or the model's server.
-            let until = limited.until.map(|until| {
-                format!("; until {}", row::until_when(until, words::now(), &TimeZone::system()))
-            });
+            let until = limited
+                .until
+                .map(|until| format!("; until {}", row::until_when(until, words::now(), &words::zone())));
             let what = one_line(&limited.what, SHORT);
             Told::new("limit", format!("{what}{}", until.unwrap_or_default())).tone(Tone::Warn)
         }
