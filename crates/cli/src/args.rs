@@ -93,6 +93,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "service",
             "node",
             "db",
+            "audit",
             "du",
             "metrics",
             "api",

@@ -4,7 +4,7 @@ use ostler_domain::{Time, budget::Today};
 use ostler_wire::{
     from_proto,
     pb::{self, admin_service_client::AdminServiceClient as Service},
-    reply::{CheckNews, DaemonStopping, DiskUse, DrainState, Halt, NodeStatus, Progress, UsageSums},
+    reply::{Audit, CheckNews, DaemonStopping, DiskUse, DrainState, Halt, NodeStatus, Progress, UsageSums},
     request::GetUsage,
     to_proto,
 };
@@ -97,6 +97,20 @@ impl Client {
         let request = pb::ReindexStoreRequest {};
         let answers = self.ask(async |channel| Service::new(channel).reindex_store(request).await).await?;
         Ok(Incoming::new(answers, |answer| progress(answer.progress), socket::path(&self.home)))
+    }
+
+    /// Gives room back to the disk. Done when the answers end without an error.
+    pub async fn vacuum_store(&self) -> Result<Incoming<Progress>, Error> {
+        let request = pb::VacuumStoreRequest {};
+        let answers = self.ask(async |channel| Service::new(channel).vacuum_store(request).await).await?;
+        Ok(Incoming::new(answers, |answer| progress(answer.progress), socket::path(&self.home)))
+    }
+
+    /// Looks whether the lines of the audit log follow from each other.
+    pub async fn verify_audit(&self) -> Result<Audit, Error> {
+        let request = pb::VerifyAuditRequest {};
+        let answer = self.ask(async |channel| Service::new(channel).verify_audit(request).await).await?;
+        Ok(from_proto::audit(answer))
     }
 
     /// Copies the store into a directory that does not exist yet. Done when the answers end without an error.

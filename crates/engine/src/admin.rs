@@ -9,11 +9,11 @@ use ostler_domain::{
     text::one_line,
 };
 use ostler_store::{
-    ApprovalRow, BackupProgress, CheckDepth, CheckReport, Drain, Halt, MessageRow, Reindexed, Stats,
+    ApprovalRow, BackupProgress, CheckDepth, CheckReport, Drain, Halt, MessageRow, Reindexed, Stats, Vacuumed,
 };
 use tokio::sync::broadcast;
 
-use crate::{Delta, DiskRoom, Engine, VERSION, sessions::Count, watch::Fits};
+use crate::{Delta, DiskRoom, Engine, VERSION, audit::Verified, sessions::Count, watch::Fits};
 
 /// What the daemon says about itself.
 #[derive(Debug, Clone)]
@@ -182,6 +182,18 @@ impl Engine {
 
     pub async fn reindex(&self) -> Result<Reindexed, Refusal> {
         Ok(self.shared.store.reindex().await?)
+    }
+
+    pub async fn vacuum(&self) -> Result<Vacuumed, Refusal> {
+        Ok(self.shared.store.vacuum().await?)
+    }
+
+    /// Looks through the audit log.
+    pub async fn verify_audit(&self) -> Result<Verified, Refusal> {
+        let shared = self.shared.clone();
+        let verified = tokio::task::spawn_blocking(move || shared.audit.verify()).await;
+        let verified = verified.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+        verified.map_err(|error| Refusal::internal("the audit log cannot be read").because(error.to_string()))
     }
 
     pub async fn backup(

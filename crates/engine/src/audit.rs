@@ -158,19 +158,49 @@ fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The number of the first line that does not follow from the one before it.
-#[cfg(test)]
-fn first_broken(path: &Path) -> Option<usize> {
-    let text = std::fs::read_to_string(path).ok()?;
-    let mut last = BEGINNING.to_owned();
-    for (number, line) in text.lines().enumerate() {
-        let follows = serde_json::from_str::<Written>(line).is_ok_and(|written| written.previous == last);
-        if !follows {
-            return Some(number + 1);
+/// What a look through the log found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verified {
+    pub path: PathBuf,
+    pub lines: u64,
+    /// Lines that were cut off when a daemon was killed; the next one follows from what there is of them.
+    pub torn: u64,
+    /// The first line that does not follow from the one before it, and why.
+    pub broken: Option<(u64, &'static str)>,
+}
+
+impl Audit {
+    /// Looks whether each line follows from the one before it, and the last one is the last that this daemon wrote.
+    pub(crate) fn verify(&self) -> io::Result<Verified> {
+        // Nobody writes meanwhile.
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = Verified { path: self.path.clone(), lines: 0, torn: 0, broken: None };
+        let mut last = BEGINNING.to_owned();
+        let file = match File::open(&self.path) {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        for line in file.map(BufReader::new).into_iter().flat_map(|file| file.split(b'\n')) {
+            let line = line?;
+            found.lines += 1;
+            match serde_json::from_slice::<Written>(&line) {
+                Ok(written) if written.previous != last => {
+                    let why = "it does not follow from the line before it: one of them was changed, or lines \
+                               between them were taken out";
+                    found.broken.get_or_insert((found.lines, why));
+                }
+                Ok(_) => {}
+                Err(_) => found.torn += 1,
+            }
+            last = hash(&line);
         }
-        last = hash(line.as_bytes());
+        if open.as_ref().is_some_and(|open| open.last != last) {
+            let why = "it is not the last that the daemon wrote: lines at the end were changed or taken out";
+            found.broken.get_or_insert((found.lines, why));
+        }
+        Ok(found)
     }
-    None
 }
 
 #[cfg(test)]
@@ -201,12 +231,31 @@ mod tests {
             (0..3).for_each(|n| entry(&format!("{round}.{n}"))(&audit));
         }
         let path = dir.path().join("audit.jsonl");
-        assert_eq!(first_broken(&path), None);
+        let first_broken = || Audit::below(dir.path()).verify().unwrap().broken.map(|(line, _)| line);
+        assert_eq!(first_broken(), None);
         let whole = std::fs::read_to_string(&path).unwrap();
         let lines: Vec<&str> = whole.lines().collect();
         std::fs::write(&path, [&lines[..2], &lines[3..]].concat().join("\n")).unwrap();
-        assert_eq!(first_broken(&path), Some(3));
+        assert_eq!(first_broken(), Some(3));
         std::fs::write(&path, whole.replacen("0.1", "9.9", 1)).unwrap();
-        assert_eq!(first_broken(&path), Some(3));
+        assert_eq!(first_broken(), Some(3));
+    }
+
+    #[test]
+    fn what_a_killed_daemon_left_is_no_forgery_and_a_cut_end_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("audit.jsonl");
+        assert_eq!(Audit::below(dir.path()).verify().unwrap().lines, 0, "there is none yet");
+        entry("one")(&Audit::below(dir.path()));
+        let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+        file.write_all(b"{\"time_us\":7,\"act").unwrap();
+        let audit = Audit::below(dir.path());
+        entry("two")(&audit);
+        let found = audit.verify().unwrap();
+        assert_eq!((found.lines, found.torn, found.broken), (3, 1, None));
+        let whole = std::fs::read_to_string(&path).unwrap();
+        let (without_last, _) = whole.trim_end().rsplit_once('\n').unwrap();
+        std::fs::write(&path, format!("{without_last}\n")).unwrap();
+        assert!(audit.verify().unwrap().broken.is_some_and(|(_, why)| why.contains("not the last")));
     }
 }

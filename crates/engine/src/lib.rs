@@ -58,6 +58,7 @@ use std::sync::Arc;
 pub use admin::DaemonStatus;
 pub use admission::DiskRoom;
 pub use answer::Answer;
+pub use audit::Verified;
 pub use change::Change;
 pub use clock::Clock;
 pub use command::WantedCommand;

@@ -7,7 +7,7 @@ use ostler_domain::{
     space::{OfCampaign, OfSession, Part, Taken},
 };
 use ostler_engine::{
-    ApprovalRow, ApprovalState, BackupProgress, DiskRoom, DiskUse, Drain, Finding, Halt, MessageRow,
+    ApprovalRow, ApprovalState, BackupProgress, DiskRoom, DiskUse, Drain, Finding, Halt, MessageRow, Verified,
 };
 use ostler_wire::reply;
 
@@ -129,4 +129,10 @@ pub(crate) fn finding(finding: &Finding) -> reply::Finding {
 pub(crate) fn backup_progress(progress: &BackupProgress) -> reply::Progress {
     let done = progress.pages - progress.pages_left.min(progress.pages);
     reply::Progress { step: "pages".to_owned(), done, total: progress.pages }
+}
+
+pub(crate) fn audit(found: Verified) -> reply::Audit {
+    let broken = found.broken.map(|(line, why)| reply::BrokenLine { line, why: why.to_owned() });
+    let path = found.path.to_string_lossy().into_owned();
+    reply::Audit { path, lines: found.lines, torn: found.torn, broken }
 }

@@ -48,6 +48,7 @@ mod published;
 mod reindex;
 mod search;
 mod stats;
+mod vacuum;
 
 pub use approval::{ApprovalRow, ApprovalState};
 pub use backup::{BackupError, BackupProgress};
@@ -73,3 +74,4 @@ pub use session::LoadedSession;
 pub use stats::Stats;
 pub use store::{Batch, Store};
 pub use usage::CampaignSpent;
+pub use vacuum::Vacuumed;

@@ -1,5 +1,7 @@
 //! Answers of the daemon for which the core has no type: what is known only to the shell around it, and pages.
 
+mod audit;
+
 use std::collections::BTreeMap;
 
 use ostler_domain::{
@@ -11,6 +13,8 @@ use ostler_domain::{
     reboot::MachineRestart,
     session::View,
 };
+
+pub use audit::{Audit, BrokenLine};
 
 /// What became of a message that was just sent.
 #[derive(Debug, Clone, PartialEq)]

@@ -33,6 +33,8 @@ enum Verb {
     },
     /// Rebuild everything derived from the log
     Reindex,
+    /// Give room back to the disk that the database does not use; needs as much again while it works
+    Vacuum,
     /// Copy the store while it is in use
     Backup {
         /// A directory that does not exist yet
@@ -55,6 +57,13 @@ struct FindingForm {
 }
 
 #[derive(Serialize)]
+struct VacuumForm {
+    done: bool,
+    bytes_before: u64,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
 struct DoneForm {
     done: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,12 +78,29 @@ pub(crate) async fn run(app: &App, args: DbArgs) -> Result<u8, Failure> {
             work(app, client.reindex_store().await?).await?;
             done(app, "reindexed: everything derived is made anew from the log", None)
         }
+        Verb::Vacuum => vacuum(app, client.vacuum_store().await?).await,
         Verb::Backup { destination } => {
             let destination = absolute(&destination)?;
             work(app, client.backup_store(&destination).await?).await?;
             done(app, &format!("copied to {destination}"), Some(destination.clone()))
         }
     }
+}
+
+async fn vacuum(app: &App, mut answers: Incoming<Progress>) -> Result<u8, Failure> {
+    app.ui.show_meanwhile(Line::new().faint("writing the database anew …"));
+    let mut last = None;
+    while let Some(progress) = answers.next().await {
+        last = Some(progress?);
+    }
+    let (before, after) = last.map_or((0, 0), |progress| (progress.total, progress.done));
+    if app.ui.is_json() {
+        app.ui.json(&VacuumForm { done: true, bytes_before: before, bytes: after })?;
+    } else {
+        let words = format!("the database has {}, and had {}", words::bytes(after), words::bytes(before));
+        app.ui.data(&Line::toned(Tone::Good, "✓ ").plain(words))?;
+    }
+    Ok(exit_code::OK)
 }
 
 fn done(app: &App, words: &str, destination: Option<String>) -> Result<u8, Failure> {

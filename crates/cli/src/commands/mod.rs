@@ -5,6 +5,7 @@ mod api;
 mod approval;
 mod attach;
 mod attack;
+mod audit;
 mod campaign;
 mod chosen;
 mod completion;
@@ -124,8 +125,10 @@ pub(crate) enum Command {
     Service(service::ServiceArgs),
     /// Other machines, reached by SSH: add, ls, show, drain, rm
     Node(node::NodeArgs),
-    /// The store: check, reindex, backup
+    /// The store: check, reindex, backup, vacuum
     Db(db::DbArgs),
+    /// The log of who was let to do what: verify
+    Audit(audit::AuditArgs),
     /// What takes the space on the disk: the record, tapes, homes
     Du(du::DuArgs),
     /// What is measured, in the text format of Prometheus
@@ -174,6 +177,7 @@ impl Command {
             | Command::Watch(_)
             | Command::Find(_)
             | Command::Metrics(_)
+            | Command::Audit(_)
             | Command::Search(_) => true,
             Command::Provider(args) => args.is_of_any_machine(),
             Command::Node(args) => args.is_of_any_machine(),
@@ -291,6 +295,7 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Exec(args) => exec::run(app, args).await,
         Command::Daemon(args) => daemon::run(app, args).await,
         Command::Db(args) => db::run(app, args).await,
+        Command::Audit(args) => audit::run(app, args).await,
         Command::Du(args) => du::run(app, args).await,
         Command::Metrics(args) => metrics::run(app, args).await,
         Command::Api(args) => api::run(app, args),

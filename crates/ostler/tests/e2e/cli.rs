@@ -193,10 +193,27 @@ fn the_record_is_checked_rebuilt_and_copied() {
     let before = ok(&home, &["ls", "-a", "-o", "json"]);
     ok(&home, &["db", "reindex"]);
     assert_eq!(ok(&home, &["ls", "-a", "-o", "json"]), before);
+    let vacuumed = json_of(&ok(&home, &["db", "vacuum", "--json"]));
+    assert!(vacuumed["bytes"].as_u64() <= vacuumed["bytes_before"].as_u64(), "{vacuumed}");
+    assert_eq!(ok(&home, &["ls", "-a", "-o", "json"]), before);
     let copy = home.path().join("copy");
     ok(&home, &["db", "backup", copy.to_str().unwrap()]);
     fails(&home, &["db", "backup", copy.to_str().unwrap()], 2, "exists");
     assert!(copy.join("ostler.db").exists());
+}
+
+#[test]
+fn a_changed_line_of_the_audit_log_shows() {
+    let home = with_campaign();
+    ok(&home, &["run", "hello"]);
+    let found = json_of(&ok(&home, &["audit", "verify", "--json"]));
+    assert!(found["ok"] == json!(true) && found["lines"].as_u64() >= Some(2), "{found}");
+    let path = home.home.state().join("audit.jsonl");
+    let whole = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, whole.replacen("campaign.add", "campaign.sub", 1)).unwrap();
+    let broken = home.run(&["audit", "verify"]);
+    assert_eq!(broken.status.code(), Some(1));
+    assert!(text(&broken).0.contains("line 2: it does not follow"), "{broken:?}");
 }
 
 #[test]

@@ -210,6 +210,10 @@ fn names_sections_and_units_are_printed_when_they_are_asked_for() {
     assert!(home.run(&["config", "set", "limits.sessions", "7"]).status.success());
     let limits = out(&["config", "get", "limits"]);
     assert!(limits.contains("limits.sessions = 7") && limits.contains("limits.tape = "), "{limits}");
+    let columns = ["config", "show", "limits", "--columns", "setting,by", "--no-headers"];
+    assert!(out(&columns).lines().any(|line| line.split_whitespace().eq(["limits.sessions", "file"])));
+    assert!(out(&["policy", "show", "-o", "name"]).lines().any(|line| line == "net.mode"));
+    assert!(out(&["policy", "show", "-o", "jsonl"]).starts_with("{\"key\":\"sandbox\""));
     assert!(out(&["service", "install", "--dry-run"]).contains("ExecStart="));
     let mut edit = home.command(&["config", "edit"]);
     let edit = edit.env_remove("EDITOR").env_remove("VISUAL").output().unwrap();

@@ -29,6 +29,7 @@ type Streamed<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 impl AdminService for Served {
     type CheckStoreStream = Streamed<pb::CheckStoreResponse>;
     type ReindexStoreStream = Streamed<pb::ReindexStoreResponse>;
+    type VacuumStoreStream = Streamed<pb::VacuumStoreResponse>;
     type BackupStoreStream = Streamed<pb::BackupStoreResponse>;
 
     async fn get_status(
@@ -188,6 +189,28 @@ impl AdminService for Served {
                 news.send(Ok(pb::ReindexStoreResponse { progress: Some(to_proto::progress(&done)) })).await;
             Ok(())
         }))
+    }
+
+    async fn vacuum_store(
+        &self,
+        _request: Request<pb::VacuumStoreRequest>,
+    ) -> Result<Response<Self::VacuumStoreStream>, Status> {
+        let engine = self.engine.clone();
+        Ok(work(move |news| async move {
+            let vacuumed = engine.vacuum().await?;
+            let done = Progress { step: "bytes".to_owned(), done: vacuumed.after, total: vacuumed.before };
+            let _ =
+                news.send(Ok(pb::VacuumStoreResponse { progress: Some(to_proto::progress(&done)) })).await;
+            Ok(())
+        }))
+    }
+
+    async fn verify_audit(
+        &self,
+        _request: Request<pb::VerifyAuditRequest>,
+    ) -> Result<Response<pb::VerifyAuditResponse>, Status> {
+        let found = self.engine.verify_audit().await.map_err(refused)?;
+        Ok(Response::new(to_proto::audit(&rows::audit(found))))
     }
 
     async fn backup_store(

@@ -107,3 +107,22 @@ fn a_log_that_cannot_be_read_leaves_the_tables_alone() {
     assert_eq!(dump(&place.sql(), is_derived), before);
     Owner::create(&store, 2);
 }
+
+#[test]
+fn a_vacuum_gives_room_back_and_changes_nothing_else() {
+    let place = Place::new();
+    let store = place.open();
+    let mut owner = Owner::create(&store, 1);
+    place
+        .sql()
+        .execute_batch(
+            "CREATE TABLE waste(text TEXT); INSERT INTO waste VALUES (hex(zeroblob(2000000))); DROP TABLE waste",
+        )
+        .unwrap();
+    let before = dump(&place.sql(), is_derived);
+    let done = block_on(store.vacuum()).unwrap();
+    assert!(done.after + 3_000_000 < done.before, "{done:?}");
+    assert_eq!(dump(&place.sql(), is_derived), before);
+    owner.record(&store, vec![(at(4), event(Kind::SessionStarting, 1))]).unwrap();
+    assert_eq!(block_on(store.check(ostler_store::CheckDepth::Full)).unwrap().findings, vec![]);
+}

@@ -7,8 +7,8 @@ use crate::{
     enums::from,
     pb,
     reply::{
-        CampaignUse, CheckNews, DaemonStopping, DiskRoom, DiskUse, DrainState, Finding, Halt, HaltState,
-        NodeStatus, PartUse, Progress, SessionUse, StoreSizes, UsageRow, UsageSums,
+        Audit, BrokenLine, CampaignUse, CheckNews, DaemonStopping, DiskRoom, DiskUse, DrainState, Finding,
+        Halt, HaltState, NodeStatus, PartUse, Progress, SessionUse, StoreSizes, UsageRow, UsageSums,
     },
 };
 
@@ -152,4 +152,9 @@ pub fn check_news(news: pb::CheckStoreResponse) -> Result<CheckNews> {
         News::Progress(made) => CheckNews::Progress(progress(made)),
         News::Finding(found) => CheckNews::Finding(finding(found).map_err(|e| e.within("finding"))?),
     })
+}
+
+pub fn audit(answer: pb::VerifyAuditResponse) -> Audit {
+    let pb::VerifyAuditResponse { path, lines, torn, broken_line, why } = answer;
+    Audit { path, lines, torn, broken: broken_line.map(|line| BrokenLine { line, why }) }
 }

@@ -7,8 +7,8 @@ use crate::{
     enums::to,
     pb,
     reply::{
-        CampaignUse, CheckNews, DaemonStopping, DiskRoom, DiskUse, DrainState, Finding, Halt, HaltState,
-        NodeStatus, Progress, SessionUse, StoreSizes, UsageRow, UsageSums,
+        Audit, CampaignUse, CheckNews, DaemonStopping, DiskRoom, DiskUse, DrainState, Finding, Halt,
+        HaltState, NodeStatus, Progress, SessionUse, StoreSizes, UsageRow, UsageSums,
     },
 };
 
@@ -151,4 +151,10 @@ pub fn check_news(news: &CheckNews) -> pb::CheckStoreResponse {
         CheckNews::Finding(found) => News::Finding(finding(found)),
     };
     pb::CheckStoreResponse { news: Some(news) }
+}
+
+pub fn audit(audit: &Audit) -> pb::VerifyAuditResponse {
+    let Audit { path, lines, torn, broken } = audit.clone();
+    let (broken_line, why) = broken.map(|broken| (broken.line, broken.why)).unzip();
+    pb::VerifyAuditResponse { path, lines, torn, broken_line, why: why.unwrap_or_default() }
 }

@@ -23,9 +23,9 @@ use ostler_domain::{
 };
 use ostler_wire::{
     reply::{
-        Answered, Approval, CampaignUse, Delivery, DiskRoom, DiskUse, DrainState, Finding, Halt, HaltState,
-        NodeStatus, PartUse, Progress, Received, SessionUse, Severity, StoreSizes, UnknownEvent, UsageBy,
-        UsageRow,
+        Answered, Approval, Audit, BrokenLine, CampaignUse, Delivery, DiskRoom, DiskUse, DrainState, Finding,
+        Halt, HaltState, NodeStatus, PartUse, Progress, Received, SessionUse, Severity, StoreSizes,
+        UnknownEvent, UsageBy, UsageRow,
     },
     request::{AddCampaign, CreateSession, GetUsage, ListEvents, Place, ResumeSession, SendMessage},
 };
@@ -473,6 +473,11 @@ impl Dice {
             budget: self.maybe(|dice| Dollars(dice.number())),
             tokens: self.number(),
         }
+    }
+
+    pub(crate) fn audit(&mut self) -> Audit {
+        let broken = self.maybe(|dice| BrokenLine { line: dice.number(), why: dice.text() });
+        Audit { path: self.text(), lines: self.number(), torn: self.number(), broken }
     }
 
     pub(crate) fn progress(&mut self) -> Progress {

@@ -101,6 +101,8 @@ proptest! {
         prop_assert_eq!(from_proto::today(&bytes(&to_proto::today(&today))), today);
         let sums = UsageSums { total: dice.usage_row(), rows: vec![dice.usage_row()] };
         prop_assert_eq!(from_proto::usage_sums(bytes(&to_proto::usage_sums(&sums))), Ok(sums));
+        let audit = dice.audit();
+        prop_assert_eq!(from_proto::audit(bytes(&to_proto::audit(&audit))), audit);
         for news in [CheckNews::Progress(dice.progress()), CheckNews::Finding(dice.finding())] {
             prop_assert_eq!(from_proto::check_news(bytes(&to_proto::check_news(&news))), Ok(news));
         }

@@ -16,7 +16,8 @@ use ostler_domain::{
     provider::Settings,
 };
 
-use crate::{app::App, exit_code, failure::Failure, output::Line};
+use super::with_runtime;
+use crate::{app::App, exit_code, failure::Failure, listing::ListArgs, output::Line};
 
 #[derive(Debug, Args)]
 pub(crate) struct ConfigArgs {
@@ -30,6 +31,8 @@ enum Verb {
     Show {
         /// Only this setting or section
         key: Option<String>,
+        #[command(flatten)]
+        list: ListArgs,
     },
     /// Print a setting, a section, or the whole file
     Get {
@@ -61,7 +64,7 @@ pub(crate) fn provider_settings(text: &str) -> Option<BTreeMap<String, Settings>
 pub(crate) fn run(app: &App, args: ConfigArgs) -> Result<u8, Failure> {
     let path = app.home()?.config_toml();
     match args.verb {
-        Verb::Show { key } => show::show(app, &path, key.as_deref()),
+        Verb::Show { key, list } => with_runtime(show::show(app, &path, key.as_deref(), &list)),
         Verb::Get { key } => show::get(app, &file::read(&path)?, key.as_deref()),
         Verb::Edit => edit::run(app, &path),
         Verb::Path => {

@@ -15,7 +15,8 @@ use crate::{
     app::App,
     exit_code,
     failure::Failure,
-    output::{Column, Line, Look, Table},
+    listing::{self, Found, List, ListArgs, Screen},
+    output::{Column, Line, Table, to_json},
 };
 
 /// Variables that say something about this machine's Ostler.
@@ -58,29 +59,61 @@ impl Origin {
 }
 
 #[derive(Serialize)]
-struct ShowForm {
+struct ShowForm<'a> {
     path: String,
-    settings: Vec<Row>,
+    settings: &'a [Row],
 }
 
-pub(super) fn show(app: &App, path: &Path, key: Option<&str>) -> Result<u8, Failure> {
-    let text = file::text(path)?;
-    // What the daemon would not start with does not hold.
-    file::check(&text).map_err(|no| file::unusable(path, &no.why.unwrap_or(no.message)))?;
-    let document = file::read(path)?;
-    let set = VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), env::var(name).ok()?)));
-    let rows = rows(&document, set);
-    let rows = match key {
-        None => rows,
-        Some(key) => within(rows, key)?,
-    };
-    if app.ui.is_json() {
-        app.ui.json(&ShowForm { path: path.to_string_lossy().into_owned(), settings: rows })?;
-    } else {
-        app.ui.data_lines(&lines(&rows, app.ui.out_look()))?;
-        app.ui.remark(&Line::new().faint(format!("{} · ostler config set KEY VALUE", path.display())));
+pub(super) async fn show(app: &App, path: &Path, key: Option<&str>, args: &ListArgs) -> Result<u8, Failure> {
+    listing::run(app, None, args, &Settings { path, key, most: args.most(None) }).await
+}
+
+/// The list of what holds.
+struct Settings<'a> {
+    path: &'a Path,
+    /// Only this setting or section.
+    key: Option<&'a str>,
+    most: Option<u32>,
+}
+
+impl List for Settings<'_> {
+    type Row = Row;
+    const ROWS: &'static str = "settings";
+
+    async fn find(&self) -> Result<Found<Row>, Failure> {
+        let text = file::text(self.path)?;
+        // What the daemon would not start with does not hold.
+        file::check(&text).map_err(|no| file::unusable(self.path, &no.why.unwrap_or(no.message)))?;
+        let document = file::read(self.path)?;
+        let set = VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), env::var(name).ok()?)));
+        let rows = rows(&document, set);
+        let rows = match self.key {
+            None => rows,
+            Some(key) => within(rows, key)?,
+        };
+        Ok(Found::whole(rows, self.most))
     }
-    Ok(exit_code::OK)
+
+    fn id(&self, row: &Row) -> String {
+        row.key.clone()
+    }
+
+    fn form(&self, row: &Row) -> impl Serialize {
+        row
+    }
+
+    fn object(&self, found: &Found<Row>) -> Option<String> {
+        Some(to_json(&ShowForm { path: self.path.to_string_lossy().into_owned(), settings: &found.rows }))
+    }
+
+    async fn screen(&self, found: &Found<Row>) -> Result<Screen, Failure> {
+        let where_to = format!("{} · ostler config set KEY VALUE", self.path.display());
+        Ok(Screen {
+            table: Some(table(&found.rows)),
+            remarks: vec![Line::new().faint(where_to)],
+            ..Screen::default()
+        })
+    }
 }
 
 fn within(rows: Vec<Row>, key: &str) -> Result<Vec<Row>, Refusal> {
@@ -159,8 +192,9 @@ fn json_of_value(value: &Value) -> Json {
     }
 }
 
-fn lines(rows: &[Row], look: &Look) -> Vec<Line> {
-    let mut table = Table::new([Column::new("SETTING"), Column::new("").gives_way_to(60), Column::new("BY")]);
+fn table(rows: &[Row]) -> Table {
+    let value = Column::new("VALUE").gives_way_to(60);
+    let mut table = Table::new([Column::new("SETTING"), value, Column::new("BY")]);
     for row in rows {
         let text = row.value.as_str().map_or_else(|| row.value.to_string(), str::to_owned);
         let is_default = row.origin == Origin::Default;
@@ -168,7 +202,7 @@ fn lines(rows: &[Row], look: &Look) -> Vec<Line> {
         let by = if is_default { Line::new().faint(row.origin.word()) } else { Line::of(row.origin.word()) };
         table.row(vec![Line::of(&row.key), value, by]);
     }
-    table.lines(look)
+    table
 }
 
 /// What the file says, as it says it; where it says nothing, what holds all the same.
@@ -236,6 +270,7 @@ fn not_set(key: &str) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::Look;
 
     #[test]
     fn each_value_has_its_origin() {
@@ -257,7 +292,7 @@ mod tests {
         assert_eq!(row("hooks"), (json!([{"on": "failed", "run": ["page"]}]), Origin::File));
         assert_eq!(row("OSTLER_LOG"), (json!("debug"), Origin::Env));
         let look = Look::plain(Some(100));
-        let shown: Vec<String> = lines(&rows, &look).iter().map(|line| line.show(&look)).collect();
+        let shown: Vec<String> = table(&rows).lines(&look).iter().map(|line| line.show(&look)).collect();
         insta::assert_snapshot!(shown.join("\n"));
         assert_eq!(within(rows, "providers.codex").unwrap().len(), 3);
     }

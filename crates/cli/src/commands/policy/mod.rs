@@ -6,7 +6,7 @@ mod test;
 use clap::{Args, Subcommand};
 use ostler_client::{Campaign, Client};
 
-use crate::{app::App, failure::Failure};
+use crate::{app::App, failure::Failure, listing::ListArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicyArgs {
@@ -22,6 +22,8 @@ enum Verb {
         /// Name, id or a path in it
         #[arg(value_name = "CAMPAIGN", default_value = ".")]
         who: String,
+        #[command(flatten)]
+        list: ListArgs,
     },
     /// Say what would be decided, and by which rule
     Test {
@@ -48,7 +50,10 @@ impl Where {
 pub(crate) async fn run(app: &App, args: PolicyArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
     match args.verb {
-        Verb::Show { who } => show::run(app, &client.campaign(&app.campaign_operand(&who)?).await?),
+        Verb::Show { who, list } => {
+            let campaign = client.campaign(&app.campaign_operand(&who)?).await?;
+            show::run(app, &client, &campaign, &list).await
+        }
         Verb::Test { about } => test::run(app, &client, about).await,
     }
 }

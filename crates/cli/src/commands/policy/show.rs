@@ -1,24 +1,24 @@
 //! Everything that holds for a campaign's agents.
 
-use ostler_client::Campaign;
+use ostler_client::{Campaign, Client};
 use ostler_domain::config::Config;
 use serde::Serialize;
 
 use crate::{
     app::{App, person_home},
     commands::config,
-    exit_code,
     failure::Failure,
-    output::{Column, Line, Look, Table},
+    listing::{self, Found, List, ListArgs, Screen},
+    output::{Column, Line, Table, to_json},
     screen::next_steps,
     words,
 };
 
 #[derive(Serialize)]
-struct PolicyForm {
+struct PolicyForm<'a> {
     campaign: String,
     path: String,
-    settings: Vec<Row>,
+    settings: &'a [Row],
 }
 
 /// One line of what holds.
@@ -32,21 +32,56 @@ struct Row {
 
 const MACHINE: &str = "machine";
 
-pub(super) fn run(app: &App, campaign: &Campaign) -> Result<u8, Failure> {
-    let rows = rows(campaign, &config::current(app)?);
-    let path = words::path(&campaign.root.path, person_home().as_deref());
-    if app.ui.is_json() {
-        let (campaign, path) = (campaign.name.to_string(), campaign.root.path.clone());
-        app.ui.json(&PolicyForm { campaign, path, settings: rows })?;
-        return Ok(exit_code::OK);
+pub(super) async fn run(
+    app: &App,
+    client: &Client,
+    campaign: &Campaign,
+    args: &ListArgs,
+) -> Result<u8, Failure> {
+    listing::run(app, Some(client), args, &Policy { app, client, campaign, most: args.most(None) }).await
+}
+
+/// The list of what holds.
+struct Policy<'a> {
+    app: &'a App,
+    client: &'a Client,
+    campaign: &'a Campaign,
+    most: Option<u32>,
+}
+
+impl List for Policy<'_> {
+    type Row = Row;
+    const ROWS: &'static str = "settings";
+
+    async fn find(&self) -> Result<Found<Row>, Failure> {
+        // Anew, for who watches.
+        let campaign = self.client.campaign(&self.campaign.id.to_string()).await?;
+        Ok(Found::whole(rows(&campaign, &config::current(self.app)?), self.most))
     }
-    app.ui.data(&Line::new().strong(campaign.name.as_str()).plain(format!("   {path}")))?;
-    app.ui.data_lines(&lines(&rows, app.ui.out_look()))?;
-    app.ui.data_lines(&next_steps(&[
-        (format!("ostler policy test path write FILE -C {}", campaign.name), "says whether, and why"),
-        (format!("ostler campaign set {} KEY+=VALUE", campaign.name), "changes what the campaign says"),
-    ]))?;
-    Ok(exit_code::OK)
+
+    fn id(&self, row: &Row) -> String {
+        row.key.clone()
+    }
+
+    fn form(&self, row: &Row) -> impl Serialize {
+        row
+    }
+
+    fn object(&self, found: &Found<Row>) -> Option<String> {
+        let (campaign, path) = (self.campaign.name.to_string(), self.campaign.root.path.clone());
+        Some(to_json(&PolicyForm { campaign, path, settings: &found.rows }))
+    }
+
+    async fn screen(&self, found: &Found<Row>) -> Result<Screen, Failure> {
+        let Campaign { name, root, .. } = self.campaign;
+        let path = words::path(&root.path, person_home().as_deref());
+        let mut remarks = vec![Line::new().strong(name.as_str()).plain(format!("   {path}"))];
+        remarks.extend(next_steps(&[
+            (format!("ostler policy test path write FILE -C {name}"), "says whether, and why"),
+            (format!("ostler campaign set {name} KEY+=VALUE"), "changes what the campaign says"),
+        ]));
+        Ok(Screen { table: Some(table(&found.rows)), remarks, ..Screen::default() })
+    }
 }
 
 /// The campaign's policy, with what the machine's configuration says in the place of a default.
@@ -75,8 +110,9 @@ fn rows(campaign: &Campaign, machine: &Config) -> Vec<Row> {
     rows
 }
 
-fn lines(rows: &[Row], look: &Look) -> Vec<Line> {
-    let mut table = Table::new([Column::new("POLICY"), Column::new("").gives_way_to(20), Column::new("BY")]);
+fn table(rows: &[Row]) -> Table {
+    let value = Column::new("VALUE").gives_way_to(20);
+    let mut table = Table::new([Column::new("POLICY"), value, Column::new("BY")]);
     for row in rows {
         let (value, origin) = match row.origin {
             "default" => (Line::new().faint(&row.value), Line::new().faint(row.origin)),
@@ -84,13 +120,13 @@ fn lines(rows: &[Row], look: &Look) -> Vec<Line> {
         };
         table.row(vec![Line::of(&row.key), value, origin]);
     }
-    table.lines(look)
+    table
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing;
+    use crate::{output::Look, testing};
 
     #[test]
     fn each_line_has_who_says_so() {
@@ -102,7 +138,7 @@ mod tests {
                 .unwrap();
         let look = Look::plain(Some(100));
         let shown: Vec<String> =
-            lines(&rows(&campaign, &machine), &look).iter().map(|line| line.show(&look)).collect();
+            table(&rows(&campaign, &machine)).lines(&look).iter().map(|line| line.show(&look)).collect();
         insta::assert_snapshot!(shown.join("\n"));
         let off: Config =
             toml_edit::de::from_str("[sandbox]\nrun_agents_unconfined_on_this_machine = true\n").unwrap();
