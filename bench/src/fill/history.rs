@@ -302,7 +302,7 @@ impl History {
             life.ask(Request::Start, &By::ostler());
             life.pass(Duration::from_millis(30));
             let message = "No such file or directory (os error 2)".to_owned();
-            life.exit(How::NeverStarted { stage: "exec".to_owned(), message }, false);
+            life.exit(How::NeverStarted { stage: "exec".to_owned(), message, cures: Vec::new() }, false);
             return life;
         }
         let provider_id = format!("{:016x}", self.seed.below(u64::MAX));

@@ -117,6 +117,7 @@ impl Life {
             oom: false,
             last: None,
             leftovers: Vec::new(),
+            cures: Vec::new(),
         };
         self.record(Event::SessionStopped(Ended {
             outcome,

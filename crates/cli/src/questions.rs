@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use ostler_domain::{
     ApprovalId,
+    approval::goes_by_rules,
     event::{ApprovalRequested, AskKind},
     text::visible,
 };
@@ -63,7 +64,13 @@ impl Questions {
     /// Keys that answer by themselves, without Enter.
     pub(crate) fn keys(&self) -> &'static str {
         match self.open.front() {
-            Some(first) if first.kind == AskKind::Leave && !self.says_why => "aAdmv",
+            Some(first) if first.kind == AskKind::Leave && !self.says_why => {
+                if goes_by_rules(&first.why) {
+                    "aAdmv"
+                } else {
+                    "admv"
+                }
+            }
             _ => "",
         }
     }
@@ -85,15 +92,12 @@ impl Questions {
             return lines;
         }
         let why = if first.why.is_empty() { String::new() } else { format!("   {}", first.why) };
+        let always = goes_by_rules(&first.why).then_some(("A", "always in this campaign"));
+        let others = [("d", "deny"), ("m", "deny and say why"), ("v", "full request")];
+        let all: Vec<_> = std::iter::once(("a", "once")).chain(always).chain(others).collect();
         vec![
             Line::toned(Tone::Warn, "? allow").plain("   ").plain(first.asks()).faint(why).faint(id),
-            keys(&[
-                ("a", "once"),
-                ("A", "always in this campaign"),
-                ("d", "deny"),
-                ("m", "deny and say why"),
-                ("v", "full request"),
-            ]),
+            keys(&all),
         ]
     }
 
@@ -108,15 +112,15 @@ impl Questions {
         }
         match line.trim() {
             "d" | "n" | "deny" => answer(false, false, ""),
+            "" => Typed::Other(line.to_owned()),
+            text if first.kind == AskKind::Question => answer(true, false, text),
             "v" => Typed::Show(visible(&first.input).lines().map(str::to_owned).collect()),
             "m" => {
                 self.says_why = true;
                 Typed::AskWhy
             }
-            "" => Typed::Other(line.to_owned()),
-            text if first.kind == AskKind::Question => answer(true, false, text),
             "a" | "y" | "allow" => answer(true, false, ""),
-            "A" | "always" => answer(true, true, ""),
+            "A" | "always" if goes_by_rules(&first.why) => answer(true, true, ""),
             _ => Typed::Other(line.to_owned()),
         }
     }
@@ -130,6 +134,8 @@ fn keys(keys: &[(&str, &str)]) -> Line {
 
 #[cfg(test)]
 mod tests {
+    use ostler_domain::approval::NO_RULES;
+
     use super::*;
     use crate::{output::Look, testing::NOW};
 
@@ -207,11 +213,29 @@ mod tests {
             questions.typed("the blue one\n"),
             Typed::Answer { id: question(2).id, allow: true, always: false, message }
         );
+        for letter in ["m", "v"] {
+            let message = letter.to_owned();
+            assert_eq!(
+                questions.typed(letter),
+                Typed::Answer { id: question(2).id, allow: true, always: false, message },
+                "a question is answered in words"
+            );
+        }
         assert_eq!(questions.typed(""), Typed::Other(String::new()));
         assert_eq!(questions.keys(), "", "an answer in words begins with any letter");
         let look = Look::plain(None);
         let shown: Vec<_> = questions.lines().iter().map(|line| line.show(&look)).collect();
         insta::assert_snapshot!(shown.join("\n"));
+    }
+
+    #[test]
+    fn always_is_not_offered_where_no_rule_is_asked() {
+        let mut questions = Questions::default();
+        questions.asked(&ApprovalRequested { why: NO_RULES.to_owned(), ..question(1) });
+        assert_eq!(questions.typed("A"), Typed::Other("A".to_owned()));
+        assert_eq!(questions.keys(), "admv");
+        let shown = questions.lines().iter().map(|line| line.show(&Look::plain(None))).collect::<String>();
+        assert!(shown.contains(NO_RULES) && !shown.contains("[A]"), "{shown}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use ostler_domain::{Hint, Refusal};
 use ostler_tape::{LaunchDocument, StatusLine};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use tokio::{
@@ -55,11 +56,19 @@ impl Program {
 pub(crate) struct NotStarted {
     pub(crate) stage: String,
     pub(crate) message: String,
+    /// What would let it.
+    pub(crate) cures: Vec<Hint>,
 }
 
 impl NotStarted {
-    fn at(stage: &str, message: impl Into<String>) -> Self {
-        Self { stage: stage.to_owned(), message: message.into() }
+    pub(crate) fn at(stage: &str, message: impl Into<String>) -> Self {
+        Self { stage: stage.to_owned(), message: message.into(), cures: Vec::new() }
+    }
+
+    /// What was refused, with what the refusal advises.
+    pub(crate) fn refused(stage: &str, refusal: Refusal) -> Self {
+        let why = refusal.why.map(|why| format!(": {why}")).unwrap_or_default();
+        Self { cures: refusal.hints, ..Self::at(stage, format!("{}{why}", refusal.message)) }
     }
 }
 
@@ -97,7 +106,7 @@ pub(crate) async fn spawn(program: &Program, document: &LaunchDocument) -> Resul
         Ok(StatusLine::Ready { .. }) => Ok(()),
         Ok(StatusLine::Refused { stage, message, hint, .. }) => {
             let hint = if hint.is_empty() { String::new() } else { format!(" ({hint})") };
-            Err(NotStarted { stage, message: format!("{message}{hint}") })
+            Err(NotStarted::at(&stage, format!("{message}{hint}")))
         }
         Err(_) => Err(NotStarted::at(
             "keeper",

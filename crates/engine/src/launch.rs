@@ -44,8 +44,8 @@ impl Shared {
         allowance: Allowance,
     ) -> Result<LaunchDocument, NotStarted> {
         let config = &created.config;
-        let stage = |stage: &str, message: String| NotStarted { stage: stage.to_owned(), message };
-        let refused = |refusal: Refusal| stage("provider", in_words(&refusal));
+        let stage = |stage: &str, message: String| NotStarted::at(stage, message);
+        let refused = |refusal: Refusal| NotStarted::refused("provider", refusal);
         let settings = self.options.providers.of(&config.provider).map_err(refused)?;
         let program = self.programs.find(provider, &settings, self.options.home_dir.as_deref());
         let program = program.await.map_err(refused)?;
@@ -157,7 +157,7 @@ impl Shared {
         created: &Created,
         usual_network: NetMode,
     ) -> Result<(Confined, Option<GatewayOrder>), NotStarted> {
-        let not_known = |message: String| NotStarted { stage: "campaign".to_owned(), message };
+        let not_known = |message: String| NotStarted::at("campaign", message);
         let found = self.store.campaign(created.campaign).await;
         let campaign = found
             .map_err(|error| not_known(error.to_string()))?
@@ -197,11 +197,4 @@ fn search_first(environment: &mut [(String, String)], program: Option<&FoundProg
 /// The system's own programs and libraries.
 fn is_shown_anyway(path: &Path) -> bool {
     ["/usr", "/bin", "/sbin", "/lib", "/lib64"].iter().any(|system| path.starts_with(system))
-}
-
-/// A refusal in one line, for an obituary.
-pub(crate) fn in_words(refusal: &Refusal) -> String {
-    let why = refusal.why.iter().map(|why| format!(": {why}"));
-    let hints = refusal.hints.iter().map(|hint| format!("; try: {} ({})", hint.command, hint.effect));
-    std::iter::once(refusal.message.clone()).chain(why).chain(hints).collect()
 }

@@ -18,7 +18,7 @@ use ostler_domain::{
 use ostler_providers::{ModelAccess, Provider};
 use tokio::{io::AsyncReadExt, process::Command, time::timeout};
 
-use crate::{keeper::NotStarted, launch::in_words, shared::Shared};
+use crate::{keeper::NotStarted, shared::Shared};
 
 /// Longest key; tokens of single sign-on have some kilobytes.
 const KEY_BYTES: u64 = 64 * 1024;
@@ -41,20 +41,18 @@ pub(crate) async fn order(
         return Ok(None);
     }
     let name = provider.name();
-    let refuse = |message: String| NotStarted { stage: "model".to_owned(), message };
+    let refuse = |message: String| NotStarted::at("model", message);
     let url = settings.base_url.as_deref().or(provider.default_base_url()).ok_or_else(|| {
-        refuse(format!(
-            "nobody says where {name} finds its model; try: ostler config set providers.{name}.base_url URL"
-        ))
+        let refusal = Refusal::invalid(format!("nobody says where {name} finds its model"));
+        let set = format!("ostler config set providers.{name}.base_url URL");
+        NotStarted::refused("model", refusal.hint(set, "says it"))
     })?;
     let upstream = Upstream::parse(url)
         .map_err(|fault| refuse(format!("providers.{name}.base_url is {url}, but {fault}")))?;
     let key = match source {
         Some(source) => {
-            let missing = |why| NotStarted {
-                stage: Reason::ProviderAuth.as_str().to_owned(),
-                message: in_words(&no_key(name, settings, why)),
-            };
+            let missing =
+                |why| NotStarted::refused(Reason::ProviderAuth.as_str(), no_key(name, settings, why));
             Some(match said {
                 Some(said) => said,
                 None => key(&source, brought).await.map_err(missing)?,

@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use ostler_client::{AnswerApproval, Approval, Client};
 use ostler_domain::{
     Reason, Refusal, SessionId,
+    approval::goes_by_rules,
     event::AskKind,
     limits::{PAGE_DEFAULT, PAGE_MOST},
     query::{Page, Scope, SessionFilter},
@@ -210,6 +211,8 @@ async fn answer_one(app: &App, client: &Client, Asked { approval, agent }: &Aske
     } else {
         "[a] once  [A] always  [d] deny  [m] deny and say why  [v] full request  [s] skip  [q] quit"
     };
+    let may_be_always = !is_question && goes_by_rules(&approval.why);
+    let keys = if may_be_always { keys.to_owned() } else { keys.replace("  [A] always", "") };
     say(Line::toned(Tone::Accent, keys));
     loop {
         let mut request = AnswerApproval {
@@ -227,9 +230,10 @@ async fn answer_one(app: &App, client: &Client, Asked { approval, agent }: &Aske
             }
             Key::Allow if is_question => request.message = typed(app, "answer")?,
             Key::Allow => {}
-            Key::Always if is_question => continue,
+            Key::Always if !may_be_always => continue,
             Key::Always => request.always = true,
             Key::Deny => request.allow = false,
+            Key::DenyAndSay if is_question => continue,
             Key::DenyAndSay => {
                 request.allow = false;
                 request.message = typed(app, "why not?")?;

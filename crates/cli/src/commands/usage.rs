@@ -6,7 +6,7 @@ use ostler_domain::{
     Event, Kind,
     event::UsageRecorded,
     limits::PAGE_MOST,
-    query::{Scope, SessionFilter},
+    query::SessionFilter,
     usage_audit::{Compared, Verdict, compare},
 };
 use serde::Serialize;
@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::{
     app::App,
     failure::Failure,
+    filters::Filters,
     listing::{self, Found, List, ListArgs, Screen},
     output::{Column, Line, Table, Tone},
     words,
@@ -33,8 +34,10 @@ enum Verb {
     /// Compare what agents report with what the gateway saw, and say why they differ
     Audit {
         /// Sessions: names, ids, parts of ids [default: the 20 newest]
-        #[arg(value_name = "WHO")]
+        #[arg(value_name = "WHO", conflicts_with = "Filters")]
         who: Vec<String>,
+        #[command(flatten)]
+        filters: Filters,
         #[command(flatten)]
         list: ListArgs,
     },
@@ -55,16 +58,19 @@ struct ModelForm {
 }
 
 pub(crate) async fn run(app: &App, args: UsageArgs) -> Result<u8, Failure> {
-    let Verb::Audit { who, list: args } = args.verb;
+    let Verb::Audit { who, filters, list: args } = args.verb;
     let client = app.client().await?;
     let most = args.most(Some(NEWEST));
-    listing::run(app, Some(&client), &args, &Audits { app, client: &client, who, most }).await
+    let filter = filters.resolve(app, &client, true).await?;
+    listing::run(app, Some(&client), &args, &Audits { app, client: &client, who, filter, most }).await
 }
 
 struct Audits<'a> {
     app: &'a App,
     client: &'a Client,
     who: Vec<String>,
+    /// Which sessions, where none is named.
+    filter: SessionFilter,
     most: Option<u32>,
 }
 
@@ -83,8 +89,7 @@ impl List for Audits<'_> {
             sessions.push(self.app.session(self.client, typed).await?);
         }
         if self.who.is_empty() {
-            let filter = SessionFilter { scope: Scope::All, ..SessionFilter::default() };
-            let ask = async |page| self.client.sessions(&filter, page).await;
+            let ask = async |page| self.client.sessions(&self.filter, page).await;
             sessions = Found::paged(self.most, None, ask).await?.rows;
         }
         let mut rows = Vec::new();

@@ -3,6 +3,7 @@
 use ostler_client::{Approval, Session};
 use ostler_domain::{
     ApprovalId, SessionId, Time,
+    approval::goes_by_rules,
     event::{Answer, ApprovalRequested, AskKind},
     session::Attention,
     text::{one_line, visible},
@@ -115,13 +116,11 @@ fn asked_meanwhile(session: &SessionId, id: &ApprovalId, kind: AskKind, words: &
 /// What to do about them.
 pub(crate) fn next(approvals: &[&Approval]) -> Option<Line> {
     let (first, last) = (approvals.first()?.id.short(), approvals.last()?.id.short());
-    let commands = [
-        format!("ostler allow {first}"),
-        format!("ostler allow --always {first}"),
-        format!("ostler deny {last} -m \"…\""),
-        "ostler approval -i".to_owned(),
-    ];
-    Some(Line::joined(commands.map(|command| Line::toned(Tone::Accent, command))))
+    let ruled = approvals.iter().find(|approval| goes_by_rules(&approval.why));
+    let mut commands = vec![format!("ostler allow {first}")];
+    commands.extend(ruled.map(|approval| format!("ostler allow --always {}", approval.id.short())));
+    commands.extend([format!("ostler deny {last} -m \"…\""), "ostler approval -i".to_owned()]);
+    Some(Line::joined(commands.into_iter().map(|command| Line::toned(Tone::Accent, command))))
 }
 
 pub(crate) fn nobody(working: u64) -> Line {

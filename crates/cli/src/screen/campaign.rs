@@ -105,8 +105,21 @@ pub(crate) fn lines(
 
 /// What a campaign's agents may do, each line with who says so.
 pub(crate) fn policy(policy: &Policy, look: &Look) -> Vec<Line> {
+    policy_of(policy, |_| true, look)
+}
+
+/// The part of it that these settings changed.
+pub(crate) fn changed(policy: &Policy, settings: &[String], look: &Look) -> Vec<Line> {
+    let keys: Vec<&str> = settings
+        .iter()
+        .map(|setting| setting.split('=').next().unwrap_or_default().trim_end_matches(['+', '-']))
+        .collect();
+    policy_of(policy, |key| keys.contains(&key), look)
+}
+
+fn policy_of(policy: &Policy, is_shown: impl Fn(&str) -> bool, look: &Look) -> Vec<Line> {
     let mut table = Table::new([Column::new("POLICY"), Column::new("").gives_way_to(20), Column::new("BY")]);
-    for line in policy.lines() {
+    for line in policy.lines().into_iter().filter(|line| is_shown(line.key)) {
         let (value, origin) = match line.origin {
             Origin::Default => (Line::new().faint(line.value), Line::new().faint(line.origin.as_str())),
             Origin::Campaign => (Line::new().strong(line.value), Line::of(line.origin.as_str())),
@@ -132,6 +145,16 @@ mod tests {
         assert_snapshot!(shown(table(&[testing::campaign()], home, NOW).lines(&look)));
         assert_snapshot!(shown(lines(&testing::campaign(), &testing::fleet()[..3], home, NOW, &look)));
         assert_snapshot!(shown(empty()));
+    }
+
+    #[test]
+    fn a_change_shows_what_it_changed() {
+        let look = Look::plain(Some(80));
+        let settings = ["budget=".to_owned(), "read+=/opt".to_owned()];
+        let shown: Vec<String> =
+            changed(&Policy::default(), &settings, &look).iter().map(|line| line.show(&look)).collect();
+        assert_eq!(shown.len(), 3, "a head, and one line each: {shown:?}");
+        assert!(shown[1].starts_with("read ") && shown[2].starts_with("budget "), "{shown:?}");
     }
 
     #[test]

@@ -194,9 +194,11 @@ fn links(session: &Session, around: &Around<'_>) -> Line {
     ])
 }
 
-fn next(session: &Session, around: &Around<'_>) -> Vec<(String, &'static str)> {
+fn next<'a>(session: &'a Session, around: &Around<'_>) -> Vec<(String, &'a str)> {
     let id = session.id.short();
-    let mut steps = Vec::new();
+    let cures = session.obituary.iter().flat_map(|obituary| &obituary.cures);
+    let mut steps: Vec<(String, &str)> =
+        cures.map(|cure| (cure.command.clone(), cure.effect.as_str())).collect();
     if let Some(approval) = around.approvals.first() {
         let short = approval.id.short();
         if approval.kind == AskKind::Question {
@@ -318,6 +320,21 @@ mod tests {
         obituary.last = Some("run: cargo build --workspace -j 8".to_owned());
         session.restart = Some(Restart::Quarantined { short_lives: 5 });
         assert_snapshot!(shown(&session, &[]));
+    }
+
+    #[test]
+    fn one_that_could_not_start_says_what_would_let_it() {
+        let mut session = testing::fleet().remove(6);
+        let obituary = session.obituary.as_mut().unwrap();
+        obituary.sentence = "The agent could not be started (provider): no key.".to_owned();
+        obituary.cures = vec![ostler_domain::Hint {
+            command: "export KEY=…".to_owned(),
+            effect: "brings it".to_owned(),
+        }];
+        let shown = shown(&session, &[]);
+        let next = shown.split_once("next ").unwrap().1;
+        assert!(next.trim_start().starts_with("export KEY=…"), "{shown}");
+        assert!(!shown.contains("try:"), "{shown}");
     }
 
     #[test]

@@ -93,6 +93,7 @@ pub(crate) fn ended(n: u32, name: &str, outcome: Outcome, seconds_ago: i64, sent
             oom: outcome == Outcome::Oom,
             last: None,
             leftovers: Vec::new(),
+            cures: Vec::new(),
         }),
         ..session(n, name)
     }

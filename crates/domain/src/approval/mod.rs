@@ -59,6 +59,14 @@ struct Found {
     rule: Option<Applied>,
 }
 
+/// Why a session asks that goes by no rule.
+pub const NO_RULES: &str = "a person answers everything (--approve ask)";
+
+/// Whether whoever asks so goes by rules, so that one could answer the like from now on.
+pub fn goes_by_rules(why: &str) -> bool {
+    why != NO_RULES
+}
+
 /// Decides what an agent wants to do with a tool.
 pub fn judge(policy: &Policy, place: &Place<'_>, tool: &str, action: &Action) -> Judgement {
     let found = looked_at(policy, place, tool, action);

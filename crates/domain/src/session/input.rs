@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Outcome, Watchdog};
 use crate::{
-    ApprovalId, Message, MessageId, Now, Policy, Time, Usage,
+    ApprovalId, Hint, Message, MessageId, Now, Policy, Time, Usage,
     budget::{Budget, CampaignBudget, Used},
     call::{Call, CallFault, Reply},
     denied::Denied,
@@ -387,6 +387,8 @@ pub enum How {
     NeverStarted {
         stage: String,
         message: String,
+        /// What would let the next one start.
+        cures: Vec<Hint>,
     },
     /// The keeper is gone and left no record.
     Lost {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ExitFacts, How, Outcome, Phase, State, StopRequested, StopRule};
-use crate::{Time, event::Leftover, text::sentence, time::Deadline};
+use crate::{Hint, Time, event::Leftover, text::sentence, time::Deadline};
 
 /// The last event of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,6 +49,9 @@ pub struct Obituary {
     /// Processes that outlived the agent and were ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leftovers: Vec<Leftover>,
+    /// What would let the next one start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cures: Vec<Hint>,
 }
 
 /// The outcome that a way out means, given what was known (design: a process that ends unasked).
@@ -101,6 +104,10 @@ pub(super) fn write(state: &State, exit: &ExitFacts, outcome: Outcome) -> Obitua
         oom: exit.oom,
         last: state.doing.as_ref().map(|doing| doing.text.clone()),
         leftovers: exit.leftovers.clone(),
+        cures: match &exit.how {
+            How::NeverStarted { cures, .. } => cures.clone(),
+            _ => Vec::new(),
+        },
     }
 }
 
@@ -173,7 +180,7 @@ fn words(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
         _ => "",
     };
     match &exit.how {
-        How::NeverStarted { stage, message } => {
+        How::NeverStarted { stage, message, .. } => {
             format!("The agent could not be started ({stage}): {}", sentence(message))
         }
         How::Lost { reason } => format!("Lost: {}", sentence(reason)),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ostler_domain::{
     Event, Kind, Policy, Refusal,
+    approval::{NO_RULES, goes_by_rules},
     event::{Action, Answer, ApprovalAnswered, AskKind, By},
     session::{
         AgentRequest, Approve, Attention, Config, Context, Effect, Input, Link, Report, Request,
@@ -11,7 +12,10 @@ use ostler_domain::{
     },
 };
 
-use crate::any::{context, created, message, time};
+use crate::{
+    any::{context, created, message, time},
+    life::Life,
+};
 
 /// A session whose agent works, in a sandbox, and the policy of its campaign.
 struct Asking {
@@ -227,4 +231,22 @@ fn what_was_recorded_before_is_still_read() {
     config.as_object_mut().unwrap().remove("approval_us");
     let config: Config = serde_json::from_value(config).unwrap();
     assert_eq!(config.approval_us, approval_limit());
+}
+
+#[test]
+fn whoever_is_to_ask_for_everything_says_so() {
+    let mut life = Life::plain();
+    life.working();
+    let asked = Report::ApprovalAsked {
+        ask: "1".into(),
+        tool: "Bash".into(),
+        input: "git push".into(),
+        kind: AskKind::Leave,
+        action: Action::Run { command: "git push".into() },
+        subagent: None,
+    };
+    let decided = decide(&life.state, Input::Report(asked), &context(9)).unwrap();
+    let Some(Event::ApprovalRequested(asked)) = decided.events.first() else { panic!("{decided:?}") };
+    assert_eq!(asked.why, NO_RULES);
+    assert!(!goes_by_rules(&asked.why) && goes_by_rules("no rule allows git push"));
 }

@@ -172,7 +172,7 @@ fn any_exit() -> impl Strategy<Value = ExitFacts> {
         any::<i32>().prop_map(|code| How::Exited { code }),
         Just(How::Exited { code: 0 }),
         (1i32..64).prop_map(|signal| How::Signaled { signal }),
-        Just(How::NeverStarted { stage: "exec".into(), message: "gone".into() }),
+        Just(How::NeverStarted { stage: "exec".into(), message: "gone".into(), cures: vec![] }),
         Just(How::Lost { reason: "power".into() }),
     ];
     (how, any::<bool>(), any::<bool>()).prop_map(|(how, oom, left)| ExitFacts {

@@ -194,7 +194,7 @@ fn without_a_key_nothing_is_started_again() {
         let mut life = Life::plain();
         life.state = State::new(created(RestartPolicy::Always, Approve::Ask, false, None), time(0));
         let (stage, message) = (stage.to_owned(), "it is not there".to_owned());
-        life.request(Request::Start).exit(How::NeverStarted { stage, message });
+        life.request(Request::Start).exit(How::NeverStarted { stage, message, cures: vec![] });
         life.state.ended().unwrap().restart.is_some()
     };
     assert!(ended("directory"));

@@ -68,10 +68,8 @@ impl Machine<'_> {
     ) -> Result<Confined, NotStarted> {
         let home = home(self.options, whose)?;
         let granted = |path: &str, grant| {
-            self.granted(path, grant, &root.path).map_err(|why| NotStarted {
-                stage: "policy".to_owned(),
-                message: format!("the policy grants {path}, but {why}"),
-            })
+            self.granted(path, grant, &root.path)
+                .map_err(|why| NotStarted::at("policy", format!("the policy grants {path}, but {why}")))
         };
         let mut read_only = Vec::new();
         let mut programs = Vec::new();
@@ -115,9 +113,8 @@ pub(crate) fn home(options: &Options, whose: &str) -> Result<PathBuf, NotStarted
         git::introduce(options.home_dir.as_deref(), &home)?;
         fs::canonicalize(&home)
     };
-    make().map_err(|error| NotStarted {
-        stage: "home".to_owned(),
-        message: format!("the agent's home {} cannot be made: {error}", home.display()),
+    make().map_err(|error| {
+        NotStarted::at("home", format!("the agent's home {} cannot be made: {error}", home.display()))
     })
 }
 

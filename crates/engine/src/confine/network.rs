@@ -65,13 +65,13 @@ fn hosts(policy: &Policy, options: &Options) -> Result<Vec<String>, NotStarted> 
             Some(preset) => match options.network_presets.get(preset) {
                 Some(named) => hosts.extend(named.iter().cloned()),
                 None => {
-                    return Err(NotStarted {
-                        stage: "policy".to_owned(),
-                        message: format!(
+                    return Err(NotStarted::at(
+                        "policy",
+                        format!(
                             "net.allow has {item}, but config.toml does not say which hosts that is: \
                             [network.presets] {preset} = [\"host\", …]"
                         ),
-                    });
+                    ));
                 }
             },
         }

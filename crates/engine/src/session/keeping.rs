@@ -166,10 +166,10 @@ impl Actor {
                 let context = self.shared.context();
                 self.decided(Input::Request(Request::StartAgain, By::ostler()), &context).await;
             }
-            Err(keeper::NotStarted { stage, message }) => {
+            Err(keeper::NotStarted { stage, message, cures }) => {
                 self.deny_start(&stage, &message).await;
                 self.exited(ExitFacts {
-                    how: How::NeverStarted { stage, message },
+                    how: How::NeverStarted { stage, message, cures },
                     oom: false,
                     leftovers: Vec::new(),
                     asked: None,
@@ -409,11 +409,9 @@ fn facts(record: ExitRecord) -> ExitFacts {
     let how = match record.how {
         ostler_tape::How::Exited { code } => How::Exited { code },
         ostler_tape::How::Signaled { signal, .. } => How::Signaled { signal },
-        ostler_tape::How::NeverStarted { stage, message, hint, .. } if hint.is_empty() => {
-            How::NeverStarted { stage, message }
-        }
         ostler_tape::How::NeverStarted { stage, message, hint, .. } => {
-            How::NeverStarted { stage, message: format!("{message}; {hint}") }
+            let message = if hint.is_empty() { message } else { format!("{message}; {hint}") };
+            How::NeverStarted { stage, message, cures: Vec::new() }
         }
         ostler_tape::How::Lost { reason } => How::Lost { reason },
     };

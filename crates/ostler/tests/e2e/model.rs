@@ -354,9 +354,11 @@ async fn a_caller_s_key_goes_with_the_request_is_in_no_file_and_is_gone_with_the
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     };
-    let sentence = last.obituary.unwrap().sentence;
+    let obituary = last.obituary.unwrap();
     assert_eq!(last.outcome, Some(Outcome::FailedStart));
-    assert!(sentence.contains("PROVIDER_AUTH") && sentence.contains("try: ostler config"), "{sentence}");
+    let sentence = &obituary.sentence;
+    assert!(sentence.contains("PROVIDER_AUTH") && !sentence.contains("ostler config"), "{sentence}");
+    assert!(obituary.cures.iter().any(|cure| cure.command.starts_with("ostler config")), "{obituary:?}");
     assert_eq!(last.restart, None, "the next one would have none either");
     assert_eq!(files_with_the_key(home.path()), Vec::<std::path::PathBuf>::new());
 }

@@ -135,6 +135,7 @@ pub(crate) fn ended(n: u64, outcome: Outcome) -> Ended {
             oom: true,
             last: Some("Bash: cargo test".to_owned()),
             leftovers: vec![Leftover { pid: 4242, name: "node".to_owned() }],
+            cures: Vec::new(),
         },
         restart: Some(Restart::At(deadline(n))),
         machine_restarted: (outcome == Outcome::Lost).then(|| at(n)),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ostler_domain::{
-    Budget, Message, Now, Usage,
+    Budget, Hint, Message, Now, Usage,
     approval::Applied,
     event::{By, ContextMeasured, Leftover, Process},
     price::{Cost, Dollars},
@@ -114,6 +114,10 @@ pub fn cost(cost: pb::Cost) -> Cost {
     }
 }
 
+fn cure(cure: pb::Cure) -> Hint {
+    Hint { command: cure.command, effect: cure.effect }
+}
+
 pub fn obituary(obituary: pb::Obituary) -> Result<Obituary> {
     Ok(Obituary {
         sentence: obituary.sentence,
@@ -124,6 +128,7 @@ pub fn obituary(obituary: pb::Obituary) -> Result<Obituary> {
         oom: obituary.oom,
         last: obituary.last,
         leftovers: obituary.leftovers.into_iter().map(leftover).collect(),
+        cures: obituary.cures.into_iter().map(cure).collect(),
     })
 }
 

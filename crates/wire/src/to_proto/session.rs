@@ -1,7 +1,7 @@
 //! Sessions, and what is said to and asked by them.
 
 use ostler_domain::{
-    Budget, Usage,
+    Budget, Hint, Usage,
     approval::Applied,
     event::{Leftover, Process},
     price::{Cost, Dollars},
@@ -102,6 +102,10 @@ pub fn cost(cost: &Cost) -> pb::Cost {
     }
 }
 
+fn cure(cure: &Hint) -> pb::Cure {
+    pb::Cure { command: cure.command.clone(), effect: cure.effect.clone() }
+}
+
 pub fn obituary(obituary: &Obituary) -> pb::Obituary {
     pb::Obituary {
         sentence: obituary.sentence.clone(),
@@ -112,6 +116,7 @@ pub fn obituary(obituary: &Obituary) -> pb::Obituary {
         oom: obituary.oom,
         last: obituary.last.clone(),
         leftovers: obituary.leftovers.iter().map(leftover).collect(),
+        cures: obituary.cures.iter().map(cure).collect(),
     }
 }
 

@@ -5,7 +5,7 @@ mod requests;
 use std::time::Duration;
 
 use ostler_domain::{
-    ApprovalId, Budget, CampaignId, ConversationId, Event, Kind, Message, MessageId, Name, NodeId, Now,
+    ApprovalId, Budget, CampaignId, ConversationId, Event, Hint, Kind, Message, MessageId, Name, NodeId, Now,
     Policy, Recorded, SessionId, Time, Usage,
     admission::Priority,
     approval::Applied,
@@ -188,6 +188,7 @@ impl Dice {
             oom: self.yes(),
             last: self.maybe(Self::text),
             leftovers: self.some(|dice| Leftover { pid: dice.small(), name: dice.text() }),
+            cures: self.some(|dice| Hint { command: dice.text(), effect: dice.text() }),
         }
     }
 

@@ -132,11 +132,11 @@ pub(crate) async fn run(app: &App, args: CampaignArgs) -> Result<u8, Failure> {
         Verb::Set { who, settings } => {
             let settings = typed(settings)?;
             let are_rules = settings.iter().all(|setting| setting.starts_with("approve.rule"));
-            let campaign = client.set_campaign(&app.campaign_operand(&who)?, settings).await?;
+            let campaign = client.set_campaign(&app.campaign_operand(&who)?, settings.clone()).await?;
             if ui.is_json() {
                 ui.json(&CampaignForm::new(&campaign))?;
             } else {
-                ui.data_lines(&screen::campaign::policy(&campaign.policy, ui.out_look()))?;
+                ui.data_lines(&screen::campaign::changed(&campaign.policy, &settings, ui.out_look()))?;
                 ui.remark(&Line::new().faint(if are_rules {
                     "from now on, also for sessions that run"
                 } else {

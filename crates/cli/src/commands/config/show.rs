@@ -3,8 +3,10 @@
 use std::{env, path::Path};
 
 use ostler_domain::{
-    Reason, Refusal,
+    Refusal,
     config::{KEYS, Kind, find},
+    provider::{ACP_PREFIX, BUILT_IN},
+    text::one_line,
 };
 use serde::Serialize;
 use serde_json::{Value as Json, json};
@@ -257,20 +259,47 @@ fn usual_of(path: &[String]) -> Option<String> {
     KEYS.iter().find(|key| key.name == name).map(|key| key.default.to_owned())
 }
 
+/// What has settings in it, and is none itself.
+fn is_section(path: &[String]) -> bool {
+    let inside = format!("{}.", joined(path));
+    let is_known = |name: &str| BUILT_IN.contains(&name) || name.starts_with(ACP_PREFIX);
+    KEYS.iter().any(|key| key.name.starts_with(&inside))
+        || matches!(path, [first, name] if first == "providers" && is_known(name))
+}
+
 fn not_set(key: &str) -> Refusal {
-    let refusal = Refusal::new(Reason::InvalidArgument, format!("{key} is not set"));
     let path: Vec<String> = key.split('.').map(str::to_owned).collect();
-    match find(&path).err().and_then(|no| no.nearest) {
-        Some(meant) => refusal.hint(format!("ostler config get {meant}"), "may be what you meant"),
-        None => refusal,
-    }
-    .hint("ostler config show", "prints everything that holds")
+    let refusal = match find(&path) {
+        Err(no) if !is_section(&path) => {
+            let refusal = Refusal::invalid(format!("there is no setting \"{}\"", one_line(key, 80)));
+            let refusal = refusal.because(no.why);
+            match no.nearest {
+                Some(meant) => refusal.hint(format!("ostler config get {meant}"), "may be what you meant"),
+                None => refusal,
+            }
+        }
+        _ => Refusal::invalid(format!("{key} is not set")),
+    };
+    refusal.hint("ostler config show", "prints everything that holds")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::output::Look;
+
+    #[test]
+    fn what_is_no_setting_is_not_said_to_be_unset() {
+        let said = |key: &str| not_set(key).message;
+        for wrong in ["nope", "watchdog.silnet", "providers.nope", "providers.codex.modle"] {
+            assert_eq!(said(wrong), format!("there is no setting \"{wrong}\""));
+        }
+        for right in ["providers.codex", "providers.codex.model", "watchdog"] {
+            assert_eq!(said(right), format!("{right} is not set"));
+        }
+        let near = not_set("watchdog.silnet");
+        assert_eq!(near.hints[0].command, "ostler config get watchdog.silent");
+    }
 
     #[test]
     fn each_value_has_its_origin() {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use super::Draft;
 use crate::{
     ApprovalId, Message, MessageId, Mode, Reason, Refusal,
-    approval::{Applied, Judgement, Place, Verdict, judge},
+    approval::{Applied, Judgement, NO_RULES, Place, Verdict, judge},
     event::{Answer, ApprovalAnswered, ApprovalRequested, AskKind, By, Event, MessageAccepted},
     redact::redacted,
     session::{AgentRequest, Approve, Desired, Effect, Report, Sandbox, input},
@@ -53,7 +53,12 @@ pub(super) fn asked(draft: &mut Draft<'_>, mut asked: ApprovalRequested, judgeme
             asked.why = why;
             None
         }
-        (_, None) => None,
+        (_, None) => {
+            if approve == Approve::Ask && asked.kind == AskKind::Leave {
+                asked.why = NO_RULES.to_owned();
+            }
+            None
+        }
     };
     if answer.is_none() && draft.state.desired() != Desired::Pause {
         asked.deadline = Some(Deadline::after(&draft.context.now, limit(draft)));

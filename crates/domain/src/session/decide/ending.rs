@@ -50,6 +50,7 @@ pub(super) fn without_a_process(draft: &mut Draft<'_>) {
         how: How::NeverStarted {
             stage: "created".to_owned(),
             message: "it was stopped before it started".to_owned(),
+            cures: Vec::new(),
         },
         oom: false,
         leftovers: Vec::new(),
