@@ -100,9 +100,9 @@ impl History {
         let mut seed = Seed::of(seed);
         let campaigns: Vec<Campaign> =
             (0..CAMPAIGNS).map(|n| campaign(n, Time::from_micros(BEGINNING), &mut seed)).collect();
-        let first = campaigns
-            .iter()
-            .map(|campaign| Bulk::Node(campaign.added, Event::CampaignAdded(Box::new(campaign.clone()))));
+        let first = campaigns.iter().map(|campaign| {
+            Bulk::Node(campaign.added, Box::new(Event::CampaignAdded(Box::new(campaign.clone()))))
+        });
         let mean = (ratio(size.events, size.sessions) - LEAST_EVENTS).max(0.0);
         Self {
             ready: first.collect(),
@@ -160,7 +160,7 @@ impl History {
 
     fn push_node(&mut self, at: Time, event: Event) {
         self.made.events += 1;
-        self.ready.push_back(Bulk::Node(at, event));
+        self.ready.push_back(Bulk::Node(at, Box::new(event)));
     }
 
     /// How much the next session does: a few do a great deal. What was made so far is made up for.

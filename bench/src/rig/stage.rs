@@ -36,7 +36,7 @@ impl Stage {
         let campaign = campaign(at, place.path());
         let lives: Vec<(Created, Life)> = (0..count).map(|n| live(&campaign, n, at)).collect();
         let sessions = lives.iter().map(|(created, _)| created.id).collect();
-        let added = std::iter::once(Bulk::Node(at, Event::CampaignAdded(Box::new(campaign))));
+        let added = std::iter::once(Bulk::Node(at, Box::new(Event::CampaignAdded(Box::new(campaign)))));
         let lived = lives.into_iter().flat_map(move |(created, life)| {
             let opened = ConversationOpened {
                 id: created.conversation,
@@ -45,7 +45,7 @@ impl Stage {
                 name: created.name,
                 forked_from: None,
             };
-            [Bulk::Node(at, Event::ConversationOpened(opened)), Bulk::Session(life.events)]
+            [Bulk::Node(at, Box::new(Event::ConversationOpened(opened))), Bulk::Session(life.events)]
         });
         let store = Store::open(&Paths::below(home.state()), &Options::default())?.store;
         block_on(store.bulk(added.chain(lived)))?;

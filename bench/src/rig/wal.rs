@@ -53,8 +53,10 @@ pub(crate) fn fill_and_die(root: &Path) -> Outcome<()> {
     for item in History::new(Size { sessions: u64::MAX >> 20, events: 0 }, seed) {
         let (node_events, session) = match item {
             // Campaigns of these names are there already, and so are daemons.
-            Bulk::Node(_, Event::CampaignAdded(_) | Event::DaemonStarted(_)) => continue,
-            Bulk::Node(at, event) => (vec![(at, event)], None),
+            Bulk::Node(_, event) if matches!(*event, Event::CampaignAdded(_) | Event::DaemonStarted(_)) => {
+                continue;
+            }
+            Bulk::Node(at, event) => (vec![(at, *event)], None),
             Bulk::Session(events) => (Vec::new(), Some(life(events)?)),
         };
         let has_followers = session.as_ref().is_some_and(|session| session.view.restart.is_some());

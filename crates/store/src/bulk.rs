@@ -17,7 +17,7 @@ const EVENTS_AT_ONCE: usize = 100_000;
 /// One thing to load.
 #[derive(Debug)]
 pub enum Bulk {
-    Node(Time, Event),
+    Node(Time, Box<Event>),
     /// A whole life; the first event is the session's creation.
     Session(Vec<(Time, Event)>),
 }
@@ -68,7 +68,7 @@ fn load(
     let mut waiting = 0;
     for item in items {
         let commit = match item {
-            Bulk::Node(at, event) => commit(vec![(at, event)], None),
+            Bulk::Node(at, event) => commit(vec![(at, *event)], None),
             Bulk::Session(events) => {
                 done.sessions += 1;
                 commit(Vec::new(), Some(life(events)?))

@@ -31,7 +31,7 @@ fn life(n: u64) -> Vec<(ostler_domain::Time, Event)> {
 fn a_loaded_record_is_a_committed_record() {
     let (loaded, committed) = (Place::new(), Place::new());
     let store = loaded.open();
-    let node = Bulk::Node(at(0), event(Kind::CampaignAdded, 0));
+    let node = Bulk::Node(at(0), Box::new(event(Kind::CampaignAdded, 0)));
     let done =
         block_on(store.bulk(std::iter::once(node).chain((0..300).map(|n| Bulk::Session(life(n)))))).unwrap();
     assert_eq!((done.sessions, done.events), (300, 2_701));
