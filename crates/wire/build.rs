@@ -11,8 +11,10 @@ use prost::Message;
 
 const FILES: &[&str] = &[
     "ostler/v1/admin_service.proto",
+    "ostler/v1/agent_service.proto",
     "ostler/v1/campaign_service.proto",
     "ostler/v1/command_service.proto",
+    "ostler/v1/conversation_service.proto",
     "ostler/v1/event_service.proto",
     "ostler/v1/provider_service.proto",
     "ostler/v1/session_service.proto",

@@ -7,6 +7,7 @@ use ostler_domain::{
     Budget, ConversationId, Event, Message, MessageId, Mode, Name, SessionId, Time,
     budget::WhenUsedUp,
     campaign::Campaign,
+    conversation::Key,
     event::{By, ConversationOpened, DaemonStarted, HaltReleased, Halted, StopReason},
     policy::Policy,
     session::{
@@ -202,6 +203,7 @@ impl History {
                 campaign: self.campaigns[earlier.campaign].id,
                 conversation: earlier.conversation,
                 name: earlier.name,
+                agent: None,
                 config: earlier.config,
                 sandbox: Sandbox::Off,
                 policy: Default::default(),
@@ -218,19 +220,14 @@ impl History {
         let campaign = self.campaigns[place].clone();
         let conversation = ConversationId::new(at, self.entropy());
         let name = self.name();
-        let opened = ConversationOpened {
-            id: conversation,
-            campaign: campaign.id,
-            key: format!("adhoc:{id}"),
-            name: name.clone(),
-            forked_from: None,
-        };
-        self.push_node(at, Event::ConversationOpened(opened));
+        let opened = ConversationOpened::new(conversation, campaign.id, Key::adhoc(id), name.clone());
+        self.push_node(at, Event::ConversationOpened(Box::new(opened)));
         let created = Created {
             id,
             campaign: campaign.id,
             conversation,
             name,
+            agent: None,
             config: self.config(&campaign, outcome),
             sandbox: Sandbox::Off,
             policy: Default::default(),
@@ -276,6 +273,8 @@ impl History {
             ends_with_turn: outcome == Outcome::Done && seed.chance(50),
             environment: Default::default(),
             provider_config: Default::default(),
+            system_prompt: None,
+            auth_profile: None,
             ticket: seed.chance(30).then(|| format!("gh:{}", seed.below(20_000))),
             watchdogs: WatchdogLimits::default(),
             resumes_after_limit: true,

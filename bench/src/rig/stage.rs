@@ -8,6 +8,7 @@ use std::{
 use ostler_domain::{
     CampaignId, ConversationId, Event, SessionId, Time,
     campaign::{Campaign, Root},
+    conversation::Key,
     event::{By, ConversationOpened},
     home::Home,
     limits::SEGMENT_BYTES,
@@ -38,14 +39,12 @@ impl Stage {
         let sessions = lives.iter().map(|(created, _)| created.id).collect();
         let added = std::iter::once(Bulk::Node(at, Box::new(Event::CampaignAdded(Box::new(campaign)))));
         let lived = lives.into_iter().flat_map(move |(created, life)| {
-            let opened = ConversationOpened {
-                id: created.conversation,
-                campaign: created.campaign,
-                key: format!("adhoc:{}", created.id),
-                name: created.name,
-                forked_from: None,
-            };
-            [Bulk::Node(at, Box::new(Event::ConversationOpened(opened))), Bulk::Session(life.events)]
+            let key = Key::adhoc(created.id);
+            let opened = ConversationOpened::new(created.conversation, created.campaign, key, created.name);
+            [
+                Bulk::Node(at, Box::new(Event::ConversationOpened(Box::new(opened)))),
+                Bulk::Session(life.events),
+            ]
         });
         let store = Store::open(&Paths::below(home.state()), &Options::default())?.store;
         block_on(store.bulk(added.chain(lived)))?;
@@ -97,6 +96,7 @@ pub(crate) fn live(campaign: &Campaign, n: u64, at: Time) -> (Created, Life) {
         campaign: campaign.id,
         conversation: ConversationId::new(at, u128::from(n)),
         name: format!("busy-{n}").parse().unwrap_or_else(|_| unreachable!("a name")),
+        agent: None,
         config: config(&campaign.root.path),
         sandbox: Sandbox::Off,
         policy: Default::default(),
@@ -128,6 +128,8 @@ fn config(working_dir: &str) -> Config {
         ends_with_turn: false,
         environment: Default::default(),
         provider_config: Default::default(),
+        system_prompt: None,
+        auth_profile: None,
         ticket: None,
         watchdogs: WatchdogLimits::default(),
         resumes_after_limit: true,

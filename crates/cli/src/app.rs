@@ -160,6 +160,22 @@ impl App {
         }
     }
 
+    /// Who is spoken to: a conversation or an agent need not have a session. A name means the one of the campaign that a new
+    /// session would be started in, if there is such.
+    pub(crate) async fn addressee(&self, client: &Client, typed: &str) -> Result<String, Failure> {
+        if typed == "-" {
+            return self.last()?.read();
+        }
+        if typed.contains(['/', '_']) {
+            return Ok(typed.to_owned());
+        }
+        let Some(near) = self.near() else { return Ok(typed.to_owned()) };
+        let Ok(campaign) = client.campaign(&near).await else { return Ok(typed.to_owned()) };
+        let here = format!("{}/{typed}", campaign.name);
+        let is_here = client.conversation(&here).await.is_ok() || client.agent(&here).await.is_ok();
+        Ok(if is_here { here } else { typed.to_owned() })
+    }
+
     async fn named(&self, client: &Client, who: &str) -> Result<Session, Failure> {
         Ok(client.session_near(who, self.near().as_deref()).await?)
     }

@@ -81,7 +81,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         &["pause", "resume", "restart", "interrupt", "kill", "model", "fork", "wait", "session"],
     ),
     ("INSIDE A SESSION (said by an agent, of itself)", &["step", "note", "done"]),
-    ("CAMPAIGNS", &["campaign", "provider", "policy", "sandbox"]),
+    ("CAMPAIGNS", &["campaign", "agent", "conversation", "provider", "policy", "sandbox"]),
     ("MONEY", &["cost", "price", "usage"]),
     (
         "MACHINE",

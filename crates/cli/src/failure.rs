@@ -90,6 +90,8 @@ pub(crate) const fn of_reason(reason: Reason) -> u8 {
     match reason {
         Reason::InvalidArgument | Reason::TooLarge | Reason::CampaignRoot => exit_code::USAGE,
         Reason::CampaignUnknown
+        | Reason::AgentUnknown
+        | Reason::ConversationUnknown
         | Reason::SessionUnknown
         | Reason::MessageUnknown
         | Reason::ApprovalUnknown
@@ -97,6 +99,7 @@ pub(crate) const fn of_reason(reason: Reason) -> u8 {
         Reason::CampaignExists
         | Reason::CampaignMoved
         | Reason::CampaignBusy
+        | Reason::ConversationBusy
         | Reason::ApprovalAnswered
         | Reason::NameTaken
         | Reason::WrongState

@@ -22,9 +22,12 @@ pub(crate) struct Filters {
     /// In this campaign: name, id or a path in it
     #[arg(short = 'C', long, value_name = "CAMPAIGN")]
     pub(crate) campaign: Option<String>,
-    /// Of this name
+    /// Of this agent; of this name, where none is registered
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
+    /// Of agents with this role
+    #[arg(long)]
+    pub(crate) role: Option<String>,
     /// Of this provider
     #[arg(long)]
     pub(crate) provider: Option<String>,
@@ -63,9 +66,10 @@ pub(crate) struct Filters {
 
 impl Filters {
     /// All of them, as the command line knows them.
-    pub(crate) const IDS: [&'static str; 13] = [
+    pub(crate) const IDS: [&'static str; 14] = [
         "campaign",
         "agent",
+        "role",
         "provider",
         "model",
         "status",
@@ -95,6 +99,7 @@ impl Filters {
         let Self {
             campaign,
             agent,
+            role,
             provider,
             model,
             status,
@@ -107,7 +112,7 @@ impl Filters {
             min_cost,
             needs_me,
         } = self;
-        let words = [campaign, agent, provider, model, chain, ticket];
+        let words = [campaign, agent, role, provider, model, chain, ticket];
         words.iter().any(|word| word.is_some())
             || !(status.is_empty() && attention.is_empty() && outcome.is_empty())
             || since.is_some()
@@ -145,7 +150,8 @@ impl Filters {
             scope: scope(all || self.asks_for_the_ended()),
             campaign,
             chain,
-            name: self.agent.clone(),
+            agent: self.agent.clone(),
+            role: self.role.clone(),
             provider: self.provider.clone(),
             model: self.model.clone(),
             ticket: self.ticket.clone(),

@@ -1,9 +1,12 @@
 //! What programs read: the JSON forms of `-o json` and `-o jsonl`. Fields are only ever added.
 
-use ostler_client::{Approval, Campaign, Delivery, Received, Session, reply::NodeStatus};
+use ostler_client::{
+    Agent, Approval, Campaign, Conversation, Delivery, Received, Session, reply::NodeStatus,
+};
 use ostler_domain::{
-    Budget, Time, Usage,
+    Budget, ConversationId, Time, Usage,
     approval::Applied,
+    conversation::Notes,
     event::ContextMeasured,
     session::{Obituary, Restart},
 };
@@ -195,6 +198,79 @@ impl CampaignForm {
                 .into_iter()
                 .map(|line| PolicyForm { key: line.key, value: line.value, origin: line.origin.as_str() })
                 .collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub(crate) struct AgentForm {
+    id: String,
+    name: String,
+    role: String,
+    campaign: String,
+    address: String,
+    provider: Option<String>,
+    model: Option<String>,
+    auth_profile: Option<String>,
+    system_prompt: Option<String>,
+    budget: Option<String>,
+    added: String,
+}
+
+impl AgentForm {
+    pub(crate) fn new(agent: &Agent, campaign: &str) -> Self {
+        let Agent { profile, .. } = agent;
+        Self {
+            id: agent.id.to_string(),
+            name: agent.name.to_string(),
+            role: profile.role.to_string(),
+            campaign: campaign.to_string(),
+            address: agent.address(campaign),
+            provider: profile.provider.clone(),
+            model: profile.model.clone(),
+            auth_profile: profile.auth_profile.as_ref().map(ToString::to_string),
+            system_prompt: profile.system_prompt.clone(),
+            budget: profile.budget.map(|amount| amount.to_string()),
+            added: rfc3339(agent.added),
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub(crate) struct ConversationForm<'a> {
+    id: String,
+    name: String,
+    key: String,
+    campaign: String,
+    agent: Option<String>,
+    opened: String,
+    active: String,
+    closed: Option<String>,
+    close_reason: Option<&'static str>,
+    forked_from: Option<String>,
+    spawned_by: Option<String>,
+    replaces: Option<String>,
+    #[serde(flatten)]
+    notes: &'a Notes,
+}
+
+impl<'a> ConversationForm<'a> {
+    pub(crate) fn new(conversation: &'a Conversation, campaign: &str) -> Self {
+        let id = |id: Option<ConversationId>| id.map(|id| id.to_string());
+        Self {
+            id: conversation.id.to_string(),
+            name: conversation.name.to_string(),
+            key: conversation.key.to_string(),
+            campaign: campaign.to_owned(),
+            agent: conversation.agent.map(|id| id.to_string()),
+            opened: rfc3339(conversation.opened),
+            active: rfc3339(conversation.active),
+            closed: conversation.closed.map(|closed| rfc3339(closed.at)),
+            close_reason: conversation.closed.map(|closed| closed.why.as_str()),
+            forked_from: id(conversation.forked_from),
+            spawned_by: conversation.spawned_by.map(|id| id.to_string()),
+            replaces: id(conversation.replaces),
+            notes: &conversation.notes,
         }
     }
 }

@@ -72,7 +72,7 @@
 //!
 //! # async fn example(client: Client) -> Result<(), ostler_client::Error> {
 //! let before = client.status().await?.last_seq;
-//! let ask = SendMessage { who: "api-auth".to_owned(), text: "and the tests?".to_owned(), mode: Mode::Followup };
+//! let ask = SendMessage { who: "api-auth".to_owned(), text: "and the tests?".to_owned(), mode: Mode::Followup, key: None };
 //! let sent = client.send_message(ask).await?;
 //! let filter = EventFilter { session: Some(sent.session.id), ..EventFilter::default() };
 //! let mut watch = client.watch(filter, Some(before)).await?;
@@ -118,10 +118,12 @@
 #![warn(missing_docs)]
 
 mod admin;
+mod agents;
 mod call;
 mod campaigns;
 mod client;
 mod commands;
+mod conversations;
 mod error;
 mod events;
 mod incoming;
@@ -140,7 +142,9 @@ pub use incoming::Incoming;
 /// The types of the core, in and out of every method.
 pub use ostler_domain as domain;
 pub use ostler_domain::{
+    agent::Agent,
     campaign::Campaign,
+    conversation::Conversation,
     home::{Home, HomeError},
     provider::CallerKeys,
     query,
@@ -148,7 +152,7 @@ pub use ostler_domain::{
 };
 pub use ostler_wire::{InvalidField, reply, request};
 pub use ostler_wire::{
-    reply::{AnswerGiven, Approval, Delivery, EventPage, NodeStatus, Received, Sent, UnknownEvent},
+    reply::{AnswerGiven, Approval, Delivery, EventPage, NodeStatus, Received, Sent, Taken, UnknownEvent},
     request::{
         AddCampaign, AnswerApproval, CreateSession, GetUsage, ListEvents, Place, ResumeSession, SendMessage,
     },

@@ -9,7 +9,7 @@ use ostler_domain::{
 use ostler_wire::{
     InvalidField, REPLY_BYTES, from_proto,
     pb::{self, session_service_client::SessionServiceClient},
-    reply::{AnswerGiven, Approval, Delivery, Sent},
+    reply::{AnswerGiven, Approval, Delivery, Taken},
     request::{AnswerApproval, CreateSession, ResumeSession, SendMessage},
     to_proto,
 };
@@ -78,11 +78,11 @@ impl Client {
 
     /// Says something to a conversation. It is durable when this returns; a conversation without a live session is
     /// woken with a new one.
-    pub async fn send_message(&self, request: SendMessage) -> Result<Sent, Error> {
+    pub async fn send_message(&self, request: SendMessage) -> Result<Taken, Error> {
         let mut request = to_proto::send_message(request, request_id());
         request.keys = to_proto::caller_keys(&self.keys);
         let answer = self.ask(async |channel| service(channel).send_message(request.clone()).await).await?;
-        Ok(from_proto::sent(answer)?)
+        Ok(from_proto::taken(answer)?)
     }
 
     /// Ends a session in an orderly way, or `now`. Returns when it is asked; watch for `SESSION_STOPPED`.

@@ -111,10 +111,14 @@ impl<T: FromStr<Err = IdError>> Visitor<'_> for Text<T> {
 ids! {
     /// A registered directory.
     CampaignId = "cmp", "campaign";
+    /// A named identity in a campaign.
+    AgentId = "agt", "agent";
     /// A dialogue that survives processes.
     ConversationId = "cnv", "conversation";
     /// One life of one agent process.
     SessionId = "ses", "session";
+    /// A unit of work.
+    TicketId = "tkt", "ticket";
     /// Something said to a conversation.
     MessageId = "msg", "message";
     /// An agent's question for leave.

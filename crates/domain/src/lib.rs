@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod admission;
+pub mod agent;
 pub mod approval;
 pub mod attack;
 pub mod budget;
@@ -14,6 +15,7 @@ pub mod campaign;
 pub mod command;
 pub mod config;
 pub mod confinement;
+pub mod conversation;
 pub mod denied;
 pub mod environment;
 pub mod event;
@@ -42,6 +44,7 @@ pub mod refusal;
 pub mod secret;
 pub mod service;
 pub mod session;
+pub mod setting;
 pub mod space;
 pub mod telemetry;
 pub mod text;
@@ -52,7 +55,10 @@ pub mod usage_audit;
 
 pub use budget::Budget;
 pub use event::{Event, Kind, Recorded};
-pub use id::{ApprovalId, CampaignId, ConversationId, IdError, MessageId, NodeId, RequestId, SessionId};
+pub use id::{
+    AgentId, ApprovalId, CampaignId, ConversationId, IdError, MessageId, NodeId, RequestId, SessionId,
+    TicketId,
+};
 pub use message::{Message, Mode, Receipt};
 pub use name::{Name, NameError};
 pub use policy::Policy;

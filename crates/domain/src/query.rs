@@ -1,7 +1,8 @@
 //! Questions to the record: filters and pages. The same words for the API, the CLI and the store.
 
 use crate::{
-    CampaignId, ConversationId, Kind, SessionId, Time, Usage,
+    AgentId, CampaignId, ConversationId, Kind, SessionId, Time, Usage,
+    conversation::Key,
     price::Dollars,
     session::{Attention, Outcome, Status},
 };
@@ -16,6 +17,10 @@ pub struct SessionFilter {
     pub continues: Option<SessionId>,
     /// The conversation's name.
     pub name: Option<String>,
+    /// The agent's name; that of the conversation where none is registered.
+    pub agent: Option<String>,
+    /// The agent's role.
+    pub role: Option<String>,
     pub provider: Option<String>,
     pub model: Option<String>,
     pub ticket: Option<String>,
@@ -37,9 +42,27 @@ pub const TRIAL_TICKET: &str = "ostler:trial";
 impl SessionFilter {
     /// Whether ended trials of providers are asked for: whoever names something in particular wants to see it.
     pub fn asks_for_trials(&self) -> bool {
-        let Self { conversation, chain, continues, name, ticket, .. } = self;
-        conversation.is_some() || chain.is_some() || continues.is_some() || name.is_some() || ticket.is_some()
+        let Self { conversation, chain, continues, name, agent, ticket, .. } = self;
+        agent.is_some()
+            || conversation.is_some()
+            || chain.is_some()
+            || continues.is_some()
+            || name.is_some()
+            || ticket.is_some()
     }
+}
+
+/// Which conversations a list is about.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ConversationFilter {
+    pub campaign: Option<CampaignId>,
+    pub agent: Option<AgentId>,
+    pub key: Option<Key>,
+    pub name: Option<String>,
+    /// Closed ones too.
+    pub closed_too: bool,
+    /// Something was said to it, or a session of it began, at or after this.
+    pub since: Option<Time>,
 }
 
 /// How far back a list of sessions looks.

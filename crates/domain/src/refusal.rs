@@ -53,6 +53,15 @@ reasons! {
     CampaignBusy = "CAMPAIGN_BUSY":
         "it has sessions that have not ended",
         "`ostler stop -C NAME`, then again";
+    AgentUnknown = "AGENT_UNKNOWN":
+        "no agent of this name is registered",
+        "`ostler agent ls`; `ostler agent add NAME` registers one";
+    ConversationUnknown = "CONVERSATION_UNKNOWN":
+        "no conversation fits",
+        "`ostler conversation ls -a`";
+    ConversationBusy = "CONVERSATION_BUSY":
+        "a session of the conversation has not ended, and a conversation has one at a time",
+        "`ostler send NAME` says something to that one";
     ProviderUnknown = "PROVIDER_UNKNOWN":
         "there is no such provider",
         "`ostler provider ls`; `ostler provider add acp:NAME` declares one";

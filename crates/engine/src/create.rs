@@ -3,19 +3,19 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use ostler_domain::{
-    Budget, CampaignId, ConversationId, Deadline, Event, Message, MessageId, Mode, Name, Reason, Refusal,
-    SessionId,
+    Budget, CampaignId, Deadline, Event, Message, MessageId, Mode, Name, Reason, Refusal, SessionId,
     admission::Priority,
     budget::{WhenUsedUp, unpriced},
     campaign::Campaign,
+    conversation::Key,
     denied::{Denied, DeniedKind},
-    event::{ConversationOpened, Tamper},
+    event::Tamper,
     limits::{MESSAGE_BYTES, MODEL_BYTES},
     policy::NetMode,
     provider::{Settings, choose},
     query::{Page, Scope, SessionFilter},
     session::{
-        Approve, Begin, Billing, Config, Created, RestartPolicy, Sandbox, State, View, WatchdogLimits, create,
+        Approve, Billing, Config, Created, RestartPolicy, Sandbox, State, View, WatchdogLimits, create,
     },
 };
 use ostler_providers::Provider;
@@ -26,6 +26,7 @@ use crate::{
     audit::{Decision, Entry, Who},
     campaign::{check_same, tracked_hidden},
     clock::entropy,
+    place::{Place, Placed},
     upstream,
 };
 
@@ -38,7 +39,15 @@ pub struct NewSession {
     pub provider: String,
     pub model: Option<String>,
     pub name: Option<Name>,
+    /// A registered agent whose session it is.
+    pub agent: Option<String>,
+    /// Which of the agent's conversations; unset, its `main`.
+    pub key: Option<Key>,
+    pub system_prompt: Option<String>,
+    pub auth_profile: Option<Name>,
     pub prompt: Option<String>,
+    /// The number of that message, where it has one already.
+    pub prompt_id: Option<MessageId>,
     pub budget: Option<Budget>,
     pub when_used_up: WhenUsedUp,
     pub timeout: Option<std::time::Duration>,
@@ -56,37 +65,36 @@ pub struct NewSession {
     pub priority: Priority,
 }
 
-/// Where a new session stands in its row of sessions.
-pub(crate) struct Place {
-    pub(crate) id: SessionId,
-    pub(crate) conversation: ConversationId,
-    pub(crate) name: Name,
-    pub(crate) continues: Option<SessionId>,
-    pub(crate) chain: SessionId,
-    pub(crate) spawned_by: Option<SessionId>,
-    pub(crate) restart_count: u32,
-    pub(crate) short_lives: u32,
-    pub(crate) begin: Begin,
-}
-
 impl Engine {
     /// Creates a session; it is durable when this returns, and starts by itself.
-    pub async fn create_session(&self, mut wanted: NewSession, change: Change) -> Result<View, Refusal> {
+    pub async fn create_session(&self, wanted: NewSession, change: Change) -> Result<View, Refusal> {
         let fingerprint = format!("create_session {wanted:?}");
         if let Some(reply) = change.done_before(&self.shared.store, &fingerprint).await? {
             return self.session(&reply).await;
         }
+        self.create(wanted, &change, |id| change.done(&fingerprint, id.to_string())).await
+    }
+
+    /// The same, with the answer to whatever request led to it.
+    pub(crate) async fn create(
+        &self,
+        mut wanted: NewSession,
+        change: &Change,
+        done: impl FnOnce(SessionId) -> Option<RequestReply>,
+    ) -> Result<View, Refusal> {
         let campaign = self.campaign(&wanted.campaign).await?;
         check_same(&campaign)?;
+        let whose = self.whose(&wanted, &campaign).await?;
+        whose.fill(&mut wanted);
         if wanted.provider.is_empty() {
-            wanted.provider = self.usual_provider(&wanted, &campaign, &change).await?;
+            wanted.provider = self.usual_provider(&wanted, &campaign, change).await?;
         }
         let provider = self.shared.provider(&wanted.provider)?;
         check_texts(&wanted)?;
         if let Err(refusal) = check_environment(&wanted) {
             self.shared.audit.write(&Entry {
                 time: self.shared.clock.now().wall,
-                actor: Who::of(&change),
+                actor: Who::of(change),
                 action: "session.create",
                 object: campaign.name.to_string(),
                 decision: Decision::Denied,
@@ -122,37 +130,18 @@ impl Engine {
         self.shared.check_campaign_budget(&campaign, config.billing).await?;
         self.shared.check_confinable().await?;
         let _naming = self.shared.naming.lock().await;
-        let slug = || wanted.prompt.as_deref().and_then(Name::slug).or_else(|| Name::slug(&wanted.provider));
-        let made = |n: u32| {
-            let slug = slug().unwrap_or_else(|| unreachable!("a provider's name is a name"));
-            if n == 1 { slug } else { slug.numbered(n) }
-        };
-        let name = self.free_name(campaign.id, wanted.name.as_ref(), made).await?;
+        let Placed { place, opened, carried } = self.place(&wanted, &whose, &campaign).await?;
+        let id = place.id;
         let now = self.shared.clock.now().wall;
-        let id = SessionId::new(now, entropy());
-        let place = Place {
-            id,
-            conversation: ConversationId::new(now, entropy()),
-            name: name.clone(),
-            continues: None,
-            chain: id,
-            spawned_by: wanted.spawned_by,
-            restart_count: 0,
-            short_lives: 0,
-            begin: Begin::Fresh,
-        };
-        let opened = Event::ConversationOpened(ConversationOpened {
-            id: place.conversation,
-            campaign: campaign.id,
-            key: format!("adhoc:{id}"),
-            name,
-            forked_from: None,
+        let prompt = wanted.prompt.iter().map(|text| {
+            let made = new_message(now, text);
+            (Message { id: wanted.prompt_id.unwrap_or(made.id), ..made }, None)
         });
-        let messages = wanted.prompt.iter().map(|text| (new_message(now, text), None)).collect();
-        let done = change.done(&fingerprint, id.to_string());
+        let messages = carried.into_iter().chain(prompt).collect();
         let created = created(&campaign, config, self.shared.sandbox(), place);
-        match self.record_session(created, messages, vec![opened], &change, done).await {
-            Err(CommitError::RequestDone { reply, .. }) => self.session(&reply).await,
+        match self.record_session(created, messages, opened.into_iter().collect(), change, done(id)).await {
+            // Somebody asked for it twice at the same time, and this was the second.
+            Err(CommitError::RequestDone { reply, .. }) => self.session_in(&reply).await,
             Err(error) => Err(error.into()),
             Ok(view) => {
                 self.shared.bring_keys(id, &wanted.provider, &change.keys)?;
@@ -161,6 +150,13 @@ impl Engine {
                 Ok(view)
             }
         }
+    }
+
+    /// The session that an answer speaks of, whatever else it says.
+    async fn session_in(&self, reply: &str) -> Result<View, Refusal> {
+        let id = reply.split(' ').find(|word| word.parse::<SessionId>().is_ok());
+        self.session(id.ok_or_else(|| Refusal::internal("the stored answer of this request cannot be read"))?)
+            .await
     }
 
     /// Makes a session durable.
@@ -272,6 +268,8 @@ impl Engine {
             ends_with_turn: wanted.ends_with_turn,
             environment: wanted.environment.clone(),
             provider_config: wanted.provider_config.clone(),
+            system_prompt: wanted.system_prompt.clone(),
+            auth_profile: wanted.auth_profile.clone(),
             ticket: wanted.ticket.clone(),
             watchdogs: wanted.watchdogs.unwrap_or(self.shared.options.watchdogs),
             resumes_after_limit: self.shared.options.resumes_after_limit,
@@ -332,6 +330,10 @@ impl Engine {
         made: impl Fn(u32) -> Name,
     ) -> Result<Name, Refusal> {
         if let Some(name) = asked {
+            if self.shared.store.agent_named(campaign, name.as_str()).await?.is_some() {
+                return Err(Refusal::new(Reason::NameTaken, format!("{name} is the name of an agent"))
+                    .hint(format!("ostler run --agent {name} \"…\""), "starts a session of that agent"));
+            }
             let Some(holder) = self.holder_of(campaign, name).await? else { return Ok(name.clone()) };
             return Err(Refusal::new(
                 Reason::NameTaken,
@@ -342,7 +344,8 @@ impl Engine {
         }
         for n in 1..u32::MAX {
             let name = made(n);
-            if self.holder_of(campaign, &name).await?.is_none() {
+            let is_agent = self.shared.store.agent_named(campaign, name.as_str()).await?.is_some();
+            if !is_agent && self.holder_of(campaign, &name).await?.is_none() {
                 return Ok(name);
             }
         }
@@ -366,6 +369,7 @@ pub(crate) fn created(campaign: &Campaign, config: Config, sandbox: Sandbox, pla
         campaign: campaign.id,
         conversation: place.conversation,
         name: place.name,
+        agent: place.agent,
         config,
         sandbox,
         policy: campaign.policy.clone(),

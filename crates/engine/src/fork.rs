@@ -3,19 +3,15 @@
 
 use ostler_domain::{
     ConversationId, Event, Name, Refusal, SessionId,
+    conversation::Key,
     event::ConversationOpened,
     session::{Config, State, View},
 };
 use ostler_store::CommitError;
 
 use crate::{
-    Change, Engine,
-    campaign::check_same,
-    clock::entropy,
-    confine,
-    create::{Place, created},
-    shared::Shared,
-    upstream,
+    Change, Engine, campaign::check_same, clock::entropy, confine, create::created, place::Place,
+    shared::Shared, upstream,
 };
 
 impl Engine {
@@ -48,24 +44,13 @@ impl Engine {
         let begin = self.shared.begin_fork(&old, conversation).await?;
         let _naming = self.shared.naming.lock().await;
         let name = self.free_name(campaign.id, name.as_ref(), |n| before.name.numbered(n + 1)).await?;
-        let opened = Event::ConversationOpened(ConversationOpened {
-            id: conversation,
-            campaign: campaign.id,
-            key: format!("adhoc:{id}"),
-            name: name.clone(),
+        let opened = Event::ConversationOpened(Box::new(ConversationOpened {
+            agent: before.agent.as_ref().map(|agent| agent.id),
             forked_from: Some(before.conversation),
-        });
-        let place = Place {
-            id,
-            conversation,
-            name,
-            continues: None,
-            chain: id,
-            spawned_by: None,
-            restart_count: 0,
-            short_lives: 0,
-            begin,
-        };
+            notes: self.stored_conversation(before.conversation).await?.notes.kept_by_reset(),
+            ..ConversationOpened::new(conversation, campaign.id, Key::adhoc(id), name.clone())
+        }));
+        let place = Place { agent: before.agent.clone(), ..Place::first(id, conversation, name, begin) };
         let model = old.next_model().map(str::to_owned);
         let config = Config {
             model,

@@ -7,6 +7,7 @@
 mod accounts;
 mod admin;
 mod admission;
+mod agent;
 mod answer;
 mod audit;
 mod campaign;
@@ -17,6 +18,7 @@ mod change;
 mod clock;
 mod command;
 mod confine;
+mod conversation;
 mod create;
 mod deltas;
 mod disk_use;
@@ -38,12 +40,14 @@ mod metrics;
 mod models;
 mod notices;
 mod options;
+mod place;
 mod prices;
 mod programs;
 mod provider;
 mod readiness;
 mod requests;
 mod restart;
+mod send;
 mod session;
 mod sessions;
 mod shared;
@@ -62,6 +66,7 @@ pub use audit::Verified;
 pub use change::Change;
 pub use clock::Clock;
 pub use command::WantedCommand;
+pub use conversation::{NewConversation, Opened};
 pub use create::NewSession;
 pub use deltas::Delta;
 pub use disk_use::DiskUse;
@@ -75,7 +80,8 @@ pub use ostler_store::{
     ApprovalRow, ApprovalState, BackupProgress, CheckDepth, CheckReport, DirLock, Drain, Finding, Halt,
     MessageRow, Reindexed, SearchHit, Stats,
 };
-pub use requests::{Raised, Sent};
+pub use requests::Raised;
+pub use send::{Accepted, Addressee, Sent};
 pub use watch::Watch;
 
 /// This version, as keepers and clients are told.

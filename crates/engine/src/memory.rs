@@ -66,6 +66,17 @@ impl Shared {
         }
     }
 
+    /// The same, where another provider goes on: it is told what had been said.
+    pub(crate) async fn begin_after_with(&self, old: &State, provider: &str) -> Result<Begin, Refusal> {
+        let before = &old.created().config.provider;
+        if before == provider {
+            return self.begin_after(old).await;
+        }
+        let why = format!("{provider} goes on with what {before} began");
+        let seed = self.seed(old.created().conversation, old.interruption().as_deref()).await?;
+        Ok(Begin::Reseed { why, seed })
+    }
+
     /// How a copy of a conversation begins, whose home has been copied.
     pub(crate) async fn begin_fork(&self, old: &State, copy: ConversationId) -> Result<Begin, Refusal> {
         let created = old.created();

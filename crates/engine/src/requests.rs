@@ -1,19 +1,13 @@
 //! What people ask of sessions that exist.
 
-use std::time::Duration;
-
 use ostler_domain::{
-    Budget, MessageId, Mode, Reason, Refusal,
+    Budget, Reason, Refusal,
     price::Dollars,
     query::{Listed, Page, SessionFilter},
-    session::{Attention, Phase, Request, Restart, StopRule, View},
-    text::one_line,
+    session::{Attention, Request, StopRule, View},
 };
 
-use crate::{Change, Engine, create::new_message, halt::HaltRefusal, restart};
-
-/// How long a message waits for a session that is stopping: longer than its whole ladder.
-const STOPPED_WITHIN: Duration = Duration::from_secs(30);
+use crate::{Change, Engine};
 
 /// What a session may use from now on, that used included. Nothing at all means no limit; unset, as before.
 #[derive(Debug, Clone, Copy, Default)]
@@ -37,17 +31,6 @@ impl Raised {
     }
 }
 
-/// What became of a message when it was accepted.
-#[derive(Debug, Clone)]
-pub struct Sent {
-    pub message: MessageId,
-    pub session: View,
-    /// The conversation had no live session, so one was started.
-    pub woke: bool,
-    /// As it is said: not every agent can be told something within a turn.
-    pub mode: Mode,
-}
-
 impl Engine {
     /// Lists sessions, newest first.
     pub async fn sessions(&self, filter: SessionFilter, page: Page) -> Result<Listed<View>, Refusal> {
@@ -67,72 +50,6 @@ impl Engine {
                 .retain(|view| view.attention.is_some_and(|attention| filter.attention.contains(&attention)));
         }
         Ok(listed)
-    }
-
-    /// Says something to a session's conversation. It is durable when this returns. An ended session's
-    /// conversation goes on in a new one.
-    pub async fn send(&self, who: &str, text: &str, mode: Mode, change: Change) -> Result<Sent, Refusal> {
-        if text.trim().is_empty() {
-            return Err(Refusal::invalid("the message is empty")
-                .hint(format!("ostler send {} \"…\"", one_line(who, 64)), "says something"));
-        }
-        let fingerprint = format!("send {who} {text}");
-        if let Some(reply) = change.done_before(&self.shared.store, &fingerprint).await? {
-            return self.sent_before(&reply).await;
-        }
-        let view = self.at_rest(self.session(who).await?).await?;
-        let mut message = new_message(self.shared.clock.now().wall, text);
-        if mode == Mode::Steer && self.shared.provider(&view.provider)?.capabilities().steer {
-            message.mode = Mode::Steer;
-        }
-        let (id, mode) = (message.id, message.mode);
-        let steers = mode == Mode::Steer;
-        let reply = |session: &View, woke: bool| format!("{id} {} {woke} {steers}", session.id);
-        if view.outcome.is_some() {
-            if let Err(refusal) = check_may_wake(&view) {
-                return Err(self.with_obituaries(&view, refusal).await);
-            }
-            let done = |successor: &View| change.done(&fingerprint, reply(successor, true));
-            let other = restart::Other { message: Some(message), ..Default::default() };
-            let session = restart::after(self, &view, other, &change, done).await?;
-            return Ok(Sent { message: id, session, woke: true, mode });
-        }
-        self.shared.bring_keys(view.id, &view.provider, &change.keys)?;
-        let done = change.done(&fingerprint, reply(&view, false));
-        let handle = self.shared.wake(view.id).await?.ok_or_else(|| just_ended(&view))?;
-        let session = handle.request(Request::Prompt(message), change.by, done).await?;
-        Ok(Sent { message: id, session, woke: false, mode })
-    }
-
-    /// Waits for a session that is stopping to have stopped: what is said to it then wakes the next one.
-    async fn at_rest(&self, view: View) -> Result<View, Refusal> {
-        if view.phase != Phase::Stopping {
-            return Ok(view);
-        }
-        if let Some(halt) = self.halted() {
-            return Err(halt.refusal());
-        }
-        let mut published = self.shared.store.published();
-        let stopped = async {
-            loop {
-                published.borrow_and_update();
-                let view = self.session(&view.id.to_string()).await?;
-                if view.phase != Phase::Stopping || published.changed().await.is_err() {
-                    return Ok(view);
-                }
-            }
-        };
-        tokio::time::timeout(STOPPED_WITHIN, stopped).await.unwrap_or(Ok(view))
-    }
-
-    async fn sent_before(&self, reply: &str) -> Result<Sent, Refusal> {
-        let broken = || Refusal::internal("the stored answer of this request cannot be read");
-        let mut words = reply.split(' ');
-        let message = words.next().and_then(|id| id.parse().ok()).ok_or_else(broken)?;
-        let session = self.session(words.next().ok_or_else(broken)?).await?;
-        let woke = words.next() == Some("true");
-        let mode = if words.next() == Some("true") { Mode::Steer } else { Mode::Followup };
-        Ok(Sent { message, session, woke, mode })
     }
 
     /// Ends a session; in an orderly way, or at once.
@@ -198,22 +115,6 @@ impl Engine {
         }
     }
 
-    /// A quarantine is understood from how its sessions ended, not from their number.
-    async fn with_obituaries(&self, view: &View, refusal: Refusal) -> Refusal {
-        if refusal.reason != Reason::Quarantined {
-            return refusal;
-        }
-        let chain = SessionFilter { chain: Some(view.chain), ..SessionFilter::default() };
-        let lives = self.shared.store.list_sessions(&chain, Page::of(OBITUARIES_SHOWN, None)).await;
-        let ends = lives.map(|lives| lives.rows).unwrap_or_default();
-        let ends = ends.iter().filter_map(|life| {
-            let obituary = life.obituary.as_ref()?;
-            Some(format!("{}: {}", life.id.short(), obituary.sentence))
-        });
-        let why = refusal.why.clone().into_iter().chain(ends).collect::<Vec<_>>().join("\n");
-        refusal.because(why)
-    }
-
     /// An ended session hears nothing any more: what already holds is fine, the rest is refused.
     async fn ask_the_ended(&self, view: &View, request: Request) -> Result<View, Refusal> {
         let loaded = self.shared.store.load_session(view.id).await?.ok_or_else(|| just_ended(view))?;
@@ -223,25 +124,7 @@ impl Engine {
     }
 }
 
-/// How many of the last lives a quarantine is explained by.
-const OBITUARIES_SHOWN: u32 = 3;
-
-/// A message wakes a conversation unless something ended it that would only strike again; a person's `restart`
-/// still starts it anew. Whether its budgets have anything left is looked at when it is woken: they may have been raised.
-fn check_may_wake(view: &View) -> Result<(), Refusal> {
-    let short = view.id.short();
-    match &view.restart {
-        Some(Restart::Quarantined { short_lives }) => Err(Refusal::new(
-            Reason::Quarantined,
-            format!("session {short} has ended, and a message does not wake it"),
-        )
-        .because(format!("quarantined after {short_lives} short lives in a row"))
-        .hint(format!("ostler restart {short}"), "starts it anew all the same")),
-        _ => Ok(()),
-    }
-}
-
-fn just_ended(view: &View) -> Refusal {
+pub(crate) fn just_ended(view: &View) -> Refusal {
     Refusal::new(Reason::WrongState, format!("session {} has just ended", view.id.short()))
         .hint(format!("ostler show {}", view.id.short()), "says why")
 }

@@ -4,10 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use ostler_domain::{
     Budget, Message, Reason, Refusal, SessionId,
+    conversation::Conversation,
     event::By,
     provider::CallerKeys,
     query::{Page, SessionFilter},
-    session::{Config, Request, Restart, State, StopRule, View},
+    session::{Begin, Config, Request, Restart, State, StopRule, View},
 };
 use ostler_store::{CommitError, RequestReply};
 
@@ -15,8 +16,10 @@ use crate::{
     Change, Engine,
     campaign::check_same,
     clock::entropy,
-    create::{Place, created, new_message},
+    conversation::closed_refusal,
+    create::{created, new_message},
     halt::HaltRefusal,
+    place::Place,
     requests::Raised,
     shared::Shared,
 };
@@ -200,17 +203,16 @@ async fn record(
     check_same(&campaign)?;
     let now = engine.shared.clock.now().wall;
     let id = SessionId::new(now, entropy());
-    let place = Place {
-        id,
-        conversation: before.conversation,
-        name: before.name.clone(),
-        continues: Some(before.id),
-        chain: before.chain,
-        spawned_by: before.spawned_by,
-        restart_count: before.restart_count + 1,
-        short_lives: next.short_lives,
-        begin: engine.shared.begin_after(old).await?,
-    };
+    let conversation = engine.stored_conversation(before.conversation).await?;
+    if let Some(closed) = conversation.closed {
+        return Err(closed_refusal(&conversation, closed.why));
+    }
+    // What was set since the last session holds from this one on.
+    let entry = &conversation.notes.entry;
+    let provider = entry.provider_override.clone().unwrap_or_else(|| before.config.provider.clone());
+    let is_same = provider == before.config.provider;
+    let begin = engine.shared.begin_after_with(old, &provider).await?;
+    let place = Place { short_lives: next.short_lives, ..Place::after(id, old, begin) };
     // What it was in the middle of comes first, unless a person says what to do now.
     let failed = old.failed_turn_words().filter(|_| next.by_person);
     let go_on = if old.was_cut_short() { Some(GO_ON.to_owned()) } else { failed };
@@ -219,20 +221,97 @@ async fn record(
     let messages: Vec<_> =
         go_on.into_iter().chain(carried).chain(next.message.map(|message| (message, None))).collect();
     engine.shared.check_confinable().await?;
-    let model = next.model.or_else(|| old.next_model().map(str::to_owned));
+    let before_model = old.next_model().filter(|_| is_same).map(str::to_owned);
+    let model = next.model.or_else(|| entry.model_override.clone()).or(before_model);
+    let profile = match &before.agent {
+        Some(agent) => engine.shared.store.agent(agent.id).await?.map(|agent| agent.profile),
+        None => None,
+    };
+    let system_prompt =
+        profile.as_ref().map_or(before.config.system_prompt.clone(), |own| own.system_prompt.clone());
+    let chosen = entry.auth_profile_override.as_deref().and_then(|name| name.parse().ok());
+    let auth_profile = chosen.or(profile.map_or(before.config.auth_profile.clone(), |own| own.auth_profile));
     let approval_us = engine.shared.options.approval_us();
     // Where the campaign is now: it may have been moved since.
     let working_dir = campaign.root.path.clone();
     // Whoever waited for the answer of a first life gave it the limit; a later one has it from its own start.
     let deadline = None;
-    let config =
-        Config { model, budget: next.budget, approval_us, working_dir, deadline, ..before.config.clone() };
+    let config = Config {
+        provider: provider.clone(),
+        model,
+        budget: next.budget,
+        approval_us,
+        working_dir,
+        deadline,
+        system_prompt,
+        auth_profile,
+        ..before.config.clone()
+    };
     let created = created(&campaign, config, engine.shared.sandbox(), place);
     let preview = State::new(created.clone(), now).view();
     match engine.record_session(created, messages, Vec::new(), change, done(&preview)).await {
         Ok(view) => {
             engine.shared.keys.hand_on(before.id, id);
-            engine.shared.bring_keys(id, &before.config.provider, &change.keys)?;
+            engine.shared.bring_keys(id, &provider, &change.keys)?;
+            engine.shared.wake(id).await?;
+            Ok(view)
+        }
+        Err(CommitError::RequestDone { .. }) => {
+            Err(Refusal::new(Reason::RequestConflict, "this request is being done already"))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The first session of a conversation that is in the place of another one: run as the last session of that was.
+pub(crate) async fn anew(
+    engine: &Engine,
+    fresh: &Conversation,
+    message: Message,
+    change: &Change,
+    done: impl FnOnce(&View) -> Option<RequestReply>,
+) -> Result<View, Refusal> {
+    if let Some(halt) = engine.halted() {
+        return Err(halt.refusal());
+    }
+    let _naming = engine.shared.naming.lock().await;
+    let mut replaced = fresh.replaces;
+    let last = loop {
+        let Some(id) = replaced else {
+            return Err(Refusal::internal(format!("conversation {} is in nobody's place", fresh.id)));
+        };
+        match engine.last_session(id).await? {
+            Some(view) => break view,
+            // It was reset before anybody had said anything to it.
+            None => replaced = engine.stored_conversation(id).await?.replaces,
+        }
+    };
+    engine.shared.check_key_of(&last, &change.keys).await?;
+    let loaded = engine.shared.store.load_session(last.id).await?;
+    let old = loaded.map(|loaded| loaded.state);
+    let old = old.ok_or_else(|| Refusal::internal(format!("session {} cannot be read", last.id)))?;
+    let before = old.created();
+    let campaign = engine.campaign(&before.campaign.to_string()).await?;
+    check_same(&campaign)?;
+    engine.shared.check_campaign_budget(&campaign, before.config.billing).await?;
+    engine.shared.check_confinable().await?;
+    let id = SessionId::new(engine.shared.clock.now().wall, entropy());
+    let place = Place::first(id, fresh.id, fresh.name.clone(), Begin::Fresh);
+    let entry = &fresh.notes.entry;
+    let config = Config {
+        provider: entry.provider_override.clone().unwrap_or_else(|| before.config.provider.clone()),
+        model: entry.model_override.clone().or_else(|| before.config.model.clone()),
+        approval_us: engine.shared.options.approval_us(),
+        working_dir: campaign.root.path.clone(),
+        ..before.config.clone()
+    };
+    let provider = config.provider.clone();
+    let created = created(&campaign, config, engine.shared.sandbox(), place);
+    let preview = State::new(created.clone(), engine.shared.clock.now().wall).view();
+    let messages = vec![(message, None)];
+    match engine.record_session(created, messages, Vec::new(), change, done(&preview)).await {
+        Ok(view) => {
+            engine.shared.bring_keys(id, &provider, &change.keys)?;
             engine.shared.wake(id).await?;
             Ok(view)
         }

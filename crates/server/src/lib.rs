@@ -15,8 +15,9 @@ use ostler_engine::Engine;
 use ostler_wire::{
     FILE_DESCRIPTOR_SET, REPLY_BYTES,
     pb::{
-        admin_service_server::AdminServiceServer, campaign_service_server::CampaignServiceServer,
-        command_service_server::CommandServiceServer, event_service_server::EventServiceServer,
+        admin_service_server::AdminServiceServer, agent_service_server::AgentServiceServer,
+        campaign_service_server::CampaignServiceServer, command_service_server::CommandServiceServer,
+        conversation_service_server::ConversationServiceServer, event_service_server::EventServiceServer,
         provider_service_server::ProviderServiceServer, session_service_server::SessionServiceServer,
     },
 };
@@ -80,6 +81,8 @@ pub async fn serve(
         .add_service(service!(SessionServiceServer))
         .add_service(service!(EventServiceServer))
         .add_service(service!(CampaignServiceServer))
+        .add_service(service!(AgentServiceServer))
+        .add_service(service!(ConversationServiceServer))
         .add_service(service!(AdminServiceServer))
         .add_service(service!(CommandServiceServer))
         .add_service(service!(ProviderServiceServer))

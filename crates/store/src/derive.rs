@@ -4,7 +4,7 @@
 use ostler_domain::{Event, Kind, Recorded};
 use rusqlite::Connection;
 
-use crate::{approval, campaign, conversation, drain, halt, lost, message, usage};
+use crate::{agent, approval, campaign, conversation, drain, halt, lost, message, usage};
 
 /// What a session's events take from its first one.
 pub(crate) struct Origin<'a> {
@@ -22,7 +22,13 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::CampaignRelinked
         | Kind::Drained
         | Kind::DrainEnded
+        | Kind::AgentAdded
+        | Kind::AgentChanged
+        | Kind::AgentRemoved
         | Kind::ConversationOpened
+        | Kind::ConversationChanged
+        | Kind::ConversationClosed
+        | Kind::ConversationReopened
         | Kind::Halted
         | Kind::HaltReleased
         | Kind::LostLeft
@@ -110,7 +116,15 @@ pub(crate) fn derive(
         (Event::CampaignRelinked(relinked), _) => {
             campaign::relink(connection, relinked.campaign, &relinked.to)
         }
+        (Event::AgentAdded(agent), _) => agent::add(connection, seq, agent),
+        (Event::AgentChanged(changed), _) => agent::change(connection, changed.id, &changed.profile),
+        (Event::AgentRemoved(removed), _) => agent::remove(connection, removed.id, at),
         (Event::ConversationOpened(opened), _) => conversation::open(connection, seq, at, opened),
+        (Event::ConversationChanged(changed), _) => {
+            conversation::change(connection, changed.id, &changed.notes)
+        }
+        (Event::ConversationClosed(closed), _) => conversation::close(connection, closed.id, at, closed.why),
+        (Event::ConversationReopened(reopened), _) => conversation::reopen(connection, reopened.id),
         (Event::Drained(drained), _) => drain::set(connection, at, drained),
         (Event::DrainEnded(_), _) => drain::end(connection),
         (Event::Halted(halted), _) => halt::set(connection, at, halted),
@@ -119,6 +133,7 @@ pub(crate) fn derive(
         (Event::UsageRecorded(recorded), _) if recorded.usage.is_zero() && recorded.said.is_some() => Ok(()),
         (Event::UsageRecorded(recorded), Some(origin)) => usage::add(connection, seq, at, recorded, origin),
         (Event::MessageAccepted(accepted), Some(origin)) => {
+            conversation::touch(connection, accepted.conversation, at)?;
             message::accept(connection, seq, at, accepted, origin.num)
         }
         (Event::MessageSent(sent), _) => message::sent(connection, at, sent.id),
@@ -132,7 +147,10 @@ pub(crate) fn derive(
         (Event::ApprovalAnswered(answered), _) => approval::answer(connection, at, answered),
         (Event::SessionPaused(_), Some(origin)) => approval::pause(connection, origin.num),
         (Event::SessionResumed(resumed), _) => approval::resume(connection, resumed),
-        (Event::SessionCreated(created), _) => lost::gone_on(connection, created.continues),
+        (Event::SessionCreated(created), _) => {
+            conversation::touch(connection, created.conversation, at)?;
+            lost::gone_on(connection, created.continues)
+        }
         (Event::LostLeft(left), _) => lost::leave(connection, &left.sessions),
         (Event::SessionStopped(ended) | Event::SessionFailed(ended), Some(origin)) => {
             lost::add(connection, origin.num, ended.machine_restarted)?;

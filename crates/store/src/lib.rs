@@ -29,6 +29,7 @@ mod pool;
 mod schema;
 mod writer;
 
+mod agent;
 mod approval;
 mod campaign;
 mod conversation;
@@ -56,7 +57,6 @@ pub use bulk::{Bulk, BulkLoaded};
 pub use campaign::CampaignRow;
 pub use check::{CheckDepth, CheckReport, Finding};
 pub use commit::{Commit, Committed, OutboxRow, RequestReply, SessionCommit, TapeMark, Urgency};
-pub use conversation::ConversationRow;
 pub use drain::Drain;
 pub use error::{CommitError, Fault, FaultKind, LockError, OpenError, ReadError};
 pub use halt::Halt;

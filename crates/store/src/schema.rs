@@ -18,6 +18,7 @@ const DERIVED: &str = include_str!("schema/derived.sql");
 /// The tables that [`create_derived`] makes.
 pub(crate) const DERIVED_TABLES: &[&str] = &[
     "campaign",
+    "agent",
     "conversation",
     "session",
     "session_view",

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ostler_client::{Client, CreateSession, SendMessage};
+use ostler_client::{Client, CreateSession, SendMessage, Taken};
 use ostler_domain::{MessageId, Mode, Receipt, SessionId, session::Attention};
 
 use crate::{Seed, TestHome, numbers, scenario};
@@ -117,9 +117,10 @@ async fn talk(
             who: session.to_string(),
             text: scenario::of(vec![scenario::say(&marker)]),
             mode: Mode::Followup,
+            key: None,
         };
         // An error promises nothing; only what was acknowledged counts.
-        if let Ok(sent) = client.send_message(message).await {
+        if let Ok(Some(sent)) = client.send_message(message).await.map(Taken::sent) {
             told.push(Told { message: sent.message, session: sent.session.id, marker });
         }
     }

@@ -1,7 +1,7 @@
 //! Enums in both directions. Each match is exhaustive on both sides: a new word does not compile until it has its
 //! counterpart.
 
-use ostler_domain::{Mode, Receipt, admission, budget, event, session};
+use ostler_domain::{Mode, Receipt, admission, budget, conversation, event, session};
 
 use crate::{
     InvalidField, pb,
@@ -45,8 +45,9 @@ enums! {
     approve: session::Approve => ApproveMode { Ask, All, Nobody, Policy }
     stop_rule: session::StopRule => StopRule {
         Stop, Kill, Halt, TurnEnded, Timeout, Budget, StartWatchdog, StallWatchdog, Restart,
-        ProviderAuth, Done, Idle, GaveWay,
+        ProviderAuth, Done, Idle, GaveWay, Handoff, Reset,
     }
+    close_reason: conversation::CloseReason => CloseReason { Reset, Archived, Removed }
     priority: admission::Priority => Priority { Low, Normal, High }
     on_budget: budget::WhenUsedUp => OnBudget { Hold, Stop }
     mode: Mode => MessageMode { Followup, Steer }

@@ -29,6 +29,27 @@ pub struct Sent {
     pub woke: bool,
     /// How it is said: an agent that cannot be told anything within a turn hears at its end what was to steer it.
     pub mode: Mode,
+    /// The conversation that was opened for it: it began with `/new` or `/reset`.
+    pub opened: Option<ConversationId>,
+}
+
+/// What came of something said.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Taken {
+    /// It is in somebody's inbox.
+    Sent(Box<Sent>),
+    /// It was `/new` or `/reset` and nothing else: a fresh conversation has the old one's key.
+    Reset(ConversationId),
+}
+
+impl Taken {
+    /// The message, where there was one.
+    pub fn sent(self) -> Option<Sent> {
+        match self {
+            Taken::Sent(sent) => Some(*sent),
+            Taken::Reset(_) => None,
+        }
+    }
 }
 
 /// A message and what is known of it.

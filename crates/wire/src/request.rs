@@ -7,6 +7,7 @@ use ostler_domain::{
     Budget, Mode, Name, SessionId, Time,
     admission::Priority,
     budget::WhenUsedUp,
+    conversation::Key,
     price::Dollars,
     query::{EventFilter, SessionFilter},
     session::{Approve, RestartPolicy, WatchdogLimits},
@@ -62,6 +63,10 @@ pub struct CreateSession {
     pub watchdogs: WatchdogLimits,
     /// How pressing it is that it starts.
     pub priority: Priority,
+    /// A registered agent of the campaign whose session it is.
+    pub agent: Option<String>,
+    /// Which of the agent's conversations; without one, its `main`.
+    pub key: Option<Key>,
 }
 
 impl CreateSession {
@@ -86,6 +91,8 @@ impl CreateSession {
             spawned_by: None,
             watchdogs: WatchdogLimits::default(),
             priority: Priority::default(),
+            agent: None,
+            key: None,
         }
     }
 }
@@ -99,6 +106,8 @@ pub struct SendMessage {
     pub text: String,
     /// When to say it to a busy agent.
     pub mode: Mode,
+    /// Which of an agent's conversations; then `who` is that agent.
+    pub key: Option<Key>,
 }
 
 /// Lets a session go on, with larger limits where they are given.

@@ -23,7 +23,7 @@ const HINTS: usize = 8;
 /// The gRPC code for each reason.
 pub const fn code(reason: Reason) -> Code {
     match reason {
-        Reason::CampaignUnknown | Reason::ProviderUnknown | Reason::SessionUnknown | Reason::MessageUnknown | Reason::ApprovalUnknown => {
+        Reason::CampaignUnknown | Reason::AgentUnknown | Reason::ConversationUnknown | Reason::ProviderUnknown | Reason::SessionUnknown | Reason::MessageUnknown | Reason::ApprovalUnknown => {
             Code::NotFound
         }
         Reason::CampaignExists | Reason::NameTaken | Reason::RequestConflict => Code::AlreadyExists,
@@ -32,6 +32,7 @@ pub const fn code(reason: Reason) -> Code {
         Reason::TooLarge => Code::OutOfRange,
         Reason::CampaignMoved
         | Reason::CampaignBusy
+        | Reason::ConversationBusy
         | Reason::ProviderMissing
         // Not UNAUTHENTICATED: that would be about the caller.
         | Reason::ProviderAuth

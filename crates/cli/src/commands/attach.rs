@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use ostler_client::{
-    AnswerApproval, Client, ListEvents, Place, Received, SendMessage, Session, Watch, Watched,
+    AnswerApproval, Client, ListEvents, Place, Received, SendMessage, Session, Taken, Watch, Watched,
     query::EventFilter,
 };
 use ostler_domain::{Event, Mode, Reason, Refusal};
@@ -176,8 +176,15 @@ impl Attached<'_> {
             }
             Typed::Other(text) if text.trim().is_empty() => {}
             Typed::Other(text) => {
-                let request = SendMessage { who: self.session.id.to_string(), text, mode: Mode::Followup };
+                let request =
+                    SendMessage { who: self.session.id.to_string(), text, mode: Mode::Followup, key: None };
                 let sent = self.refused(self.client.send_message(request).await.map_err(Failure::from))?;
+                if let Some(Taken::Reset(_)) = &sent {
+                    self.app
+                        .ui
+                        .say(&Line::new().faint("the conversation begins anew with your next message"));
+                }
+                let sent = sent.and_then(Taken::sent);
                 if let Some(sent) = sent.filter(|sent| sent.session.id != self.session.id) {
                     self.session = sent.session;
                     self.app.touched(&self.session.id);

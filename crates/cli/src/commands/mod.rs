@@ -1,5 +1,6 @@
 //! The commands: one file each, with its arguments and what it does.
 
+mod agent;
 mod answer;
 mod api;
 mod approval;
@@ -10,6 +11,7 @@ mod campaign;
 mod chosen;
 mod completion;
 mod config;
+mod conversation;
 pub(crate) mod cost;
 mod daemon;
 mod daemon_logs;
@@ -95,6 +97,10 @@ pub(crate) enum Command {
     SessionNoun(SessionNoun),
     /// Directories that agents may work in
     Campaign(campaign::CampaignArgs),
+    /// Named identities in campaigns: add, ls, show, set, rm
+    Agent(agent::AgentArgs),
+    /// Dialogues and their keys: ls, show, open, set, label, reset, fork, archive, reopen, rm
+    Conversation(conversation::ConversationArgs),
     /// What config.toml says: show, get, set, unset, edit, path
     Config(config::ConfigArgs),
     /// Agent programs: ls, show, test, login, add
@@ -170,6 +176,8 @@ impl Command {
             | Command::Message(_)
             | Command::Halt(_)
             | Command::Campaign(_)
+            | Command::Agent(_)
+            | Command::Conversation(_)
             | Command::Policy(_)
             | Command::Cost(_)
             | Command::Usage(_)
@@ -283,6 +291,8 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Doctor(args) => doctor::run(app, args).await,
         Command::Halt(args) => halt::run(app, args).await,
         Command::Campaign(args) => campaign::run(app, args).await,
+        Command::Agent(args) => agent::run(app, args).await,
+        Command::Conversation(args) => conversation::run(app, args).await,
         Command::Init(args) => init::run(app, args).await,
         Command::Config(args) => config::run(app, args),
         Command::Provider(args) => provider::run(app, args).await,

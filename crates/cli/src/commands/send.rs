@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use ostler_client::{
-    AnswerApproval, Approval, Client, SendMessage, Session, Watch, Watched, query::EventFilter, reply::Sent,
+    AnswerApproval, Approval, Client, SendMessage, Session, Taken, Watch, Watched, query::EventFilter,
+    reply::Sent,
 };
 use ostler_domain::{
-    Event, Kind, Mode, Reason, Receipt, Refusal, SessionId,
+    ConversationId, Event, Kind, Mode, Reason, Receipt, Refusal, SessionId,
+    conversation::Key,
     event::{AskKind, StopReason},
     session::{Attention, Restart},
 };
@@ -18,7 +20,7 @@ use crate::{
     app::App,
     exit_code,
     failure::{Failure, of_outcome},
-    form::ApprovalForm,
+    form::{ApprovalForm, ConversationForm},
     input,
     output::{Line, Tone, Ui},
     parse,
@@ -35,10 +37,13 @@ const FOR_RECEIPTS: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
 pub(crate) struct SendArgs {
-    /// Session or conversation: name, id, part of an id, or - for the last one of this terminal
+    /// Session, conversation or agent: name, id, part of an id, or - for the last one of this terminal
     who: String,
     /// What to say; - reads standard input
     text: String,
+    /// Which of an agent's conversations, opened if it is not; then WHO is that agent
+    #[arg(long)]
+    key: Option<Key>,
     /// When to say it, if a turn is open: followup (when it has ended) or steer (into it, where the agent can be told
     /// something there; the receipt says what was done)
     #[arg(long, value_enum, default_value_t = When::Followup, value_name = "MODE")]
@@ -84,11 +89,11 @@ pub(crate) async fn run(app: &App, args: SendArgs) -> Result<u8, Failure> {
             .into());
     }
     let client = app.client().await?;
-    let who = app.who(&client, &args.who).await?;
-    let before = client.session(&who).await?;
+    let who = app.addressee(&client, &args.who).await?;
+    let before = before(&client, &who, args.key.as_ref()).await?;
     // Watched before it is sent, so that no receipt is missed; the session may be one that does not exist yet.
     let mut watch = client.watch(EventFilter { kinds: kinds(), ..EventFilter::default() }, None).await?;
-    if let Some(question) = question(&client, &before).await? {
+    if let Some(question) = asked(&client, before.as_ref()).await? {
         return answer_question(
             app,
             &client,
@@ -99,10 +104,15 @@ pub(crate) async fn run(app: &App, args: SendArgs) -> Result<u8, Failure> {
         .await;
     }
     let mode = if args.steer || args.mode == When::Steer { Mode::Steer } else { Mode::Followup };
-    let sent = client.send_message(SendMessage { who, text, mode }).await?;
+    let sent = match client.send_message(SendMessage { who, text, mode, key: args.key }).await? {
+        Taken::Sent(sent) => *sent,
+        Taken::Reset(fresh) => return reset(app, &client, fresh).await,
+    };
     app.touched(&sent.session.id);
-    if sent.woke {
+    if let Some(before) = before.filter(|before| sent.woke && sent.session.continues == Some(before.id)) {
         app.ui.remark(&woke(&before, &sent.session));
+    } else if sent.woke {
+        app.ui.remark(&began(&sent.session));
     }
     if mode == Mode::Steer && sent.mode != mode {
         app.ui.remark(&not_steered(&sent.session));
@@ -343,6 +353,45 @@ impl Course {
             _ => {}
         }
     }
+}
+
+/// The session that hears it, as things stand: none where there is a conversation or an agent, and nothing was said yet.
+async fn before(client: &Client, who: &str, key: Option<&Key>) -> Result<Option<Session>, Failure> {
+    if key.is_some() {
+        return Ok(None);
+    }
+    match client.session(who).await.map_err(Failure::from) {
+        Ok(session) => Ok(Some(session)),
+        Err(failure) if failure.reason() == Some(Reason::SessionUnknown) => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+async fn asked(client: &Client, before: Option<&Session>) -> Result<Option<Approval>, Failure> {
+    match before {
+        Some(before) => question(client, before).await,
+        None => Ok(None),
+    }
+}
+
+/// Nothing was said but that the conversation begins anew.
+async fn reset(app: &App, client: &Client, fresh: ConversationId) -> Result<u8, Failure> {
+    let fresh = client.conversation(&fresh.to_string()).await?;
+    if app.ui.is_json() {
+        let campaign = app.campaign_name(client, &fresh.campaign).await;
+        app.ui.json(&ConversationForm::new(&fresh, &campaign))?;
+    } else if app.ui.is_quiet() {
+        app.ui.data(&Line::of(fresh.id.to_string()))?;
+    } else {
+        let old = fresh.replaces.map(|id| id.short()).unwrap_or_default();
+        let line = Line::of("conversation ").strong(fresh.name.as_str());
+        app.ui.data(&line.plain(format!("  begins anew; what was said is in {old}")))?;
+    }
+    Ok(exit_code::OK)
+}
+
+fn began(session: &Session) -> Line {
+    Line::new().faint(format!("{}: session {} began for it", session.name, session.id.short()))
 }
 
 fn woke(before: &Session, after: &Session) -> Line {

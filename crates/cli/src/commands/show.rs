@@ -1,16 +1,16 @@
 //! `ostler show`: everything about one thing, whatever it is.
 
 use clap::Args;
-use ostler_client::{Approval, Campaign, Client, Delivery, Session, reply::NodeStatus};
+use ostler_client::{Agent, Approval, Campaign, Client, Conversation, Delivery, Session, reply::NodeStatus};
 use ostler_domain::{
-    ApprovalId, CampaignId, MessageId, NodeId, Reason, Refusal,
+    AgentId, ApprovalId, CampaignId, ConversationId, MessageId, NodeId, Reason, Refusal,
     id::Fragment,
     limits::PAGE_MOST,
     query::{Page, Scope, SessionFilter},
     text::one_line,
 };
 
-use super::daemon;
+use super::{agent, conversation, daemon};
 use crate::{
     app::{App, person_home},
     exit_code,
@@ -22,7 +22,7 @@ use crate::{
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// A session, conversation, campaign, approval, message or node: id, part of an id, name or path. Inside a session: itself
+    /// A session, agent, conversation, campaign, approval, message or node: id, part of an id, name or path. Inside a session: itself
     #[arg(value_name = "WHO")]
     pub(super) who: Option<String>,
 }
@@ -39,6 +39,8 @@ pub(crate) async fn run(app: &App, args: ShowArgs) -> Result<u8, Failure> {
         return Ok(exit_code::OK);
     }
     match thing {
+        Thing::Agent(found) => agent::show(app, &client, &found).await?,
+        Thing::Conversation(found) => conversation::show(app, &client, &found).await?,
         Thing::Session(session) => show_session(app, &client, &session).await?,
         Thing::Campaign(campaign) => show_campaign(app, &client, &campaign).await?,
         Thing::Approval(approval) if app.ui.is_json() => app.ui.json(&ApprovalForm::new(&approval))?,
@@ -51,6 +53,8 @@ pub(crate) async fn run(app: &App, args: ShowArgs) -> Result<u8, Failure> {
 }
 
 enum Thing {
+    Agent(Box<Agent>),
+    Conversation(Box<Conversation>),
     Session(Box<Session>),
     Campaign(Box<Campaign>),
     Approval(Approval),
@@ -61,6 +65,8 @@ enum Thing {
 impl Thing {
     fn id(&self) -> String {
         match self {
+            Thing::Agent(agent) => agent.id.to_string(),
+            Thing::Conversation(conversation) => conversation.id.to_string(),
             Thing::Session(session) => session.id.to_string(),
             Thing::Campaign(campaign) => campaign.id.to_string(),
             Thing::Approval(approval) => approval.id.to_string(),
@@ -83,6 +89,12 @@ async fn find(app: &App, client: &Client, typed: &str) -> Result<Thing, Failure>
     {
         return Ok(Thing::Campaign(Box::new(client.campaign(&app.campaign_operand(typed)?).await?)));
     }
+    if has_prefix(AgentId::PREFIX) {
+        return Ok(Thing::Agent(Box::new(client.agent(typed).await?)));
+    }
+    if has_prefix(ConversationId::PREFIX) {
+        return Ok(Thing::Conversation(Box::new(client.conversation(typed).await?)));
+    }
     if has_prefix(ApprovalId::PREFIX) {
         return Ok(Thing::Approval(client.approval(typed).await?));
     }
@@ -100,6 +112,12 @@ async fn find(app: &App, client: &Client, typed: &str) -> Result<Thing, Failure>
         Err(failure) if is_unknown(&failure) => failure,
         Err(failure) => return Err(failure),
     };
+    if let Ok(agent) = client.agent(typed).await {
+        return Ok(Thing::Agent(Box::new(agent)));
+    }
+    if let Ok(conversation) = client.conversation(typed).await {
+        return Ok(Thing::Conversation(Box::new(conversation)));
+    }
     if let Ok(campaign) = client.campaign(typed).await {
         return Ok(Thing::Campaign(Box::new(campaign)));
     }

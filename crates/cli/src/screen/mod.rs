@@ -1,9 +1,11 @@
 //! Screens: what is known, laid out for people. Pure: data, a moment and a look go in, lines come out.
 
 pub(crate) mod activity;
+pub(crate) mod agent;
 pub(crate) mod approval;
 pub(crate) mod attack;
 pub(crate) mod campaign;
+pub(crate) mod conversation;
 pub(crate) mod cost;
 pub(crate) mod message;
 pub(crate) mod money;

@@ -57,6 +57,27 @@ pub(super) fn tell(event: &Event) -> Told {
             let origin = opened.forked_from.map(|from| format!(", a fork of {}", from.short()));
             Told::new("opened", format!("conversation {}{}", opened.name, origin.unwrap_or_default()))
         }
+        Event::AgentAdded(agent) => {
+            Told::new("added", format!("agent {} ({})", agent.name, agent.profile.role))
+        }
+        Event::AgentChanged(changed) => {
+            let settings = one_line(&changed.settings.join(" "), 200);
+            Told::new("agent", format!("{}: {settings} by {}", changed.id.short(), changed.by.0))
+        }
+        Event::AgentRemoved(removed) => {
+            Told::new("removed", format!("agent {} by {}", removed.id.short(), removed.by.0))
+        }
+        Event::ConversationChanged(changed) => {
+            let settings = one_line(&changed.settings.join(" "), 200);
+            Told::new("noted", format!("conversation {}: {settings} by {}", changed.id.short(), changed.by.0))
+        }
+        Event::ConversationClosed(closed) => Told::new(
+            "closed",
+            format!("conversation {} ({}) by {}", closed.id.short(), closed.why.as_str(), closed.by.0),
+        ),
+        Event::ConversationReopened(reopened) => {
+            Told::new("reopened", format!("conversation {} by {}", reopened.id.short(), reopened.by.0))
+        }
         Event::Halted(halted) => {
             let what = if halted.freeze { "all agents frozen" } else { "all agents killed" };
             Told::new("halted", with_reason(format!("{what} by {}", halted.by.0), &halted.why))

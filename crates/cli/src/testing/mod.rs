@@ -29,6 +29,7 @@ pub(crate) fn session(n: u32, name: &str) -> Session {
         campaign: CampaignId::new(created_at, 1),
         conversation: ConversationId::new(created_at, u128::from(n)),
         name: name.parse().unwrap(),
+        agent: None,
         provider: "script".to_owned(),
         model: None,
         status: Status::Running,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     SessionId, Time,
+    agent::Agent,
     call::{DoneReported, StepEnded, StepStarted},
     campaign::Campaign,
     denied::Denied,
@@ -16,6 +17,7 @@ use crate::{
 
 mod activity;
 mod approval;
+mod conversation;
 mod life;
 mod message;
 mod node;
@@ -24,6 +26,7 @@ mod turn;
 
 pub use activity::*;
 pub use approval::*;
+pub use conversation::*;
 pub use life::*;
 pub use message::*;
 pub use node::*;
@@ -132,7 +135,7 @@ events! {
     DaemonStopped(DaemonStopped) = 2, "DAEMON_STOPPED";
     CampaignAdded(Box<Campaign>) = 3, "CAMPAIGN_ADDED";
     CampaignRemoved(CampaignRemoved) = 4, "CAMPAIGN_REMOVED";
-    ConversationOpened(ConversationOpened) = 5, "CONVERSATION_OPENED";
+    ConversationOpened(Box<ConversationOpened>) = 5, "CONVERSATION_OPENED";
     Halted(Halted) = 6, "HALTED";
     HaltReleased(HaltReleased) = 7, "HALT_RELEASED";
     CampaignPolicyChanged(Box<CampaignPolicyChanged>) = 8, "CAMPAIGN_POLICY_CHANGED";
@@ -140,6 +143,12 @@ events! {
     CampaignRelinked(CampaignRelinked) = 10, "CAMPAIGN_RELINKED";
     Drained(Drained) = 11, "DRAINED";
     DrainEnded(DrainEnded) = 12, "DRAIN_ENDED";
+    AgentAdded(Box<Agent>) = 13, "AGENT_ADDED";
+    AgentChanged(Box<AgentChanged>) = 14, "AGENT_CHANGED";
+    AgentRemoved(AgentRemoved) = 15, "AGENT_REMOVED";
+    ConversationChanged(Box<ConversationChanged>) = 16, "CONVERSATION_CHANGED";
+    ConversationClosed(ConversationClosed) = 17, "CONVERSATION_CLOSED";
+    ConversationReopened(ConversationReopened) = 18, "CONVERSATION_REOPENED";
 
     // A session's life.
     SessionCreated(Box<Created>) = 20, "SESSION_CREATED";

@@ -2,9 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    ConversationId, Name, SessionId, campaign::Root, event::By, id::CampaignId, policy::Policy, time::BootId,
-};
+use crate::{SessionId, campaign::Root, event::By, id::CampaignId, policy::Policy, time::BootId};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DaemonStarted {
@@ -44,17 +42,6 @@ pub struct CampaignRelinked {
     pub from: Root,
     pub to: Root,
     pub by: By,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ConversationOpened {
-    pub id: ConversationId,
-    pub campaign: CampaignId,
-    pub key: String,
-    pub name: Name,
-    /// The conversation of which it began as a copy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub forked_from: Option<ConversationId>,
 }
 
 /// Nothing new starts on this machine; what runs goes on.

@@ -4,8 +4,15 @@ use std::net::Ipv4Addr;
 
 use super::{Compat, IdleStop, NetMode, PRESETS, Policy, preset};
 use crate::{
-    approval::Rule, budget::CampaignBudget, config::check_provider, confinement::Protect, text::one_line,
+    approval::Rule,
+    budget::CampaignBudget,
+    config::check_provider,
+    confinement::Protect,
+    setting::{Assignment, Change, MOST_CHARS, unknown_key},
+    text::one_line,
 };
+
+pub use crate::setting::SettingFault;
 
 /// A key of a policy.
 #[derive(Debug, Clone, Copy)]
@@ -48,133 +55,97 @@ pub(super) const KEYS: &[Key] = &[
     key("idle_stop", "the machine's: 30m, or what config.toml says"),
 ];
 
-/// Longest list and longest value: a policy is read by people.
+/// Longest list: a policy is read by people.
 const MOST_ITEMS: usize = 256;
-const MOST_CHARS: usize = 4_096;
 
 /// One change of a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Setting {
-    key: &'static str,
-    change: Change,
-    value: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Change {
-    Set,
-    Add,
-    Remove,
-    Unset,
-}
-
-/// Why a setting is refused, in words.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct SettingFault(String);
+pub struct Setting(Assignment);
 
 impl Setting {
     pub fn parse(text: &str) -> Result<Setting, SettingFault> {
-        let (left, value) = text.split_once('=').ok_or_else(|| {
-            SettingFault(format!("\"{}\" is not KEY=VALUE, KEY+=VALUE or KEY-=VALUE", one_line(text, 80)))
-        })?;
-        let (name, change) = match (left.strip_suffix('+'), left.strip_suffix('-')) {
-            (Some(name), _) => (name, Change::Add),
-            (_, Some(name)) => (name, Change::Remove),
-            _ if value.is_empty() => (left, Change::Unset),
-            _ => (left, Change::Set),
-        };
-        Self::of(name, change, value)
+        Self::checked(Assignment::parse(text)?)
     }
 
     /// `set KEY VALUE`.
     pub fn set(name: &str, value: &str) -> Result<Setting, SettingFault> {
-        Self::of(name, if value.is_empty() { Change::Unset } else { Change::Set }, value)
+        Self::checked(Assignment::set(name, value))
     }
 
-    fn of(name: &str, change: Change, value: &str) -> Result<Setting, SettingFault> {
-        let known = KEYS.iter().find(|key| key.name == name.trim()).ok_or_else(|| {
+    fn checked(assignment: Assignment) -> Result<Setting, SettingFault> {
+        let Assignment { key, change, value } = &assignment;
+        if !KEYS.iter().any(|known| known.name == key) {
             let names: Vec<_> = KEYS.iter().map(|key| key.name).collect();
-            SettingFault(format!(
-                "there is no key \"{}\"; there are: {}",
-                one_line(name, 40),
-                names.join(" ")
-            ))
-        })?;
-        let value = value.trim();
+            return Err(unknown_key(key, &names));
+        }
         if value.chars().count() > MOST_CHARS || value.chars().any(char::is_control) {
-            return Err(SettingFault(format!("the value of {} is too long or not text", known.name)));
+            return Err(SettingFault(format!("the value of {key} is too long or not text")));
         }
         if matches!(change, Change::Add | Change::Remove) && value.is_empty() {
-            return Err(SettingFault(format!("what is to be added to or taken from {}?", known.name)));
+            return Err(SettingFault(format!("what is to be added to or taken from {key}?")));
         }
-        Ok(Setting { key: known.name, change, value: value.to_owned() })
+        Ok(Setting(assignment))
     }
 
     /// The setting as it is typed.
     pub fn text(&self) -> String {
-        let sign = match self.change {
-            Change::Set | Change::Unset => "=",
-            Change::Add => "+=",
-            Change::Remove => "-=",
-        };
-        format!("{}{sign}{}", self.key, self.value)
+        self.0.text()
     }
 }
 
 impl Policy {
     /// The policy with one thing changed. Takes it whole: policies have long lists, and many settings make one.
     pub fn changed(mut self, setting: &Setting) -> Result<Policy, SettingFault> {
-        match setting.key {
+        match setting.0.key.as_str() {
             "read" => setting.list(&mut self.read, check_readable)?,
             "write" => setting.list(&mut self.write, check_path)?,
             "hide" => setting.list(&mut self.hide, check_pattern)?,
             "env" => setting.list(&mut self.env, check_variable)?,
             "commands" => setting.list(&mut self.commands, check_command)?,
             "net.allow" => setting.list(&mut self.net_allow, check_host)?,
-            "net.mode" => self.net_mode = setting.word(NetMode::parse, "none, provider, open, host")?,
+            "net.mode" => self.net_mode = setting.0.word(NetMode::parse, "none, provider, open, host")?,
             "limits.memory" => {
                 let size = |text: &str| size(text).filter(|bytes| *bytes >= LEAST_MEMORY);
-                self.limits.memory = setting.word(size, "a size such as 8GiB, at least 64MiB")?
+                self.limits.memory = setting.0.word(size, "a size such as 8GiB, at least 64MiB")?
             }
             "limits.tmp" => {
-                self.limits.tmp = setting.word(room, "a size such as 2GiB, at least 1MiB, at most 1TiB")?
+                self.limits.tmp = setting.0.word(room, "a size such as 2GiB, at least 1MiB, at most 1TiB")?
             }
             "limits.shm" => {
-                self.limits.shm = setting.word(room, "a size such as 256MiB, at least 1MiB, at most 1TiB")?
+                self.limits.shm = setting.0.word(room, "a size such as 256MiB, at least 1MiB, at most 1TiB")?
             }
             "limits.pids" => {
-                self.limits.pids = setting.word(count, "a number of processes from 8 to 100000")?
+                self.limits.pids = setting.0.word(count, "a number of processes from 8 to 100000")?
             }
             "limits.sessions" => {
-                self.limits.sessions = setting.word(slots, "a number of sessions from 1 to 100000")?
+                self.limits.sessions = setting.0.word(slots, "a number of sessions from 1 to 100000")?
             }
             "idle_stop" => {
-                self.idle_stop = setting.word(IdleStop::parse, "a span such as 30m or 2h, or never")?
+                self.idle_stop = setting.0.word(IdleStop::parse, "a span such as 30m or 2h, or never")?
             }
-            "ptrace" => self.ptrace = setting.word(switch, "on, off")?,
-            "protect_tooling" => self.protect_tooling = setting.word(protect, "existing, always, off")?,
+            "ptrace" => self.ptrace = setting.0.word(switch, "on, off")?,
+            "protect_tooling" => self.protect_tooling = setting.0.word(protect, "existing, always, off")?,
             "approve.rule" => setting.rules(&mut self.approve_rule)?,
-            "compat" => self.compat = setting.word(Compat::parse, "obey, gastown")?,
+            "compat" => self.compat = setting.0.word(Compat::parse, "obey, gastown")?,
             "budget" => {
-                self.budget = setting.word(
+                self.budget = setting.0.word(
                     CampaignBudget::parse,
                     "dollars, tokens or both, for a day, a month or for good: 25usd/day, 50M/month, 100usd,50M/total",
                 )?
             }
             "provider" => {
-                self.provider = match &setting.change {
+                self.provider = match &setting.0.change {
                     Change::Set => {
-                        check_provider(&setting.value).map_err(|unknown| SettingFault(unknown.why))?;
-                        Some(setting.value.clone())
+                        check_provider(&setting.0.value).map_err(|unknown| SettingFault(unknown.why))?;
+                        Some(setting.0.value.clone())
                     }
-                    _ => setting.word(|_| None, "a provider's name")?,
+                    _ => setting.0.word(|_| None, "a provider's name")?,
                 }
             }
             "model" => {
                 let is_name = |text: &str| !text.contains(char::is_whitespace);
                 let name = |text: &str| is_name(text).then(|| text.to_owned());
-                self.model = setting.word(name, "a model's name, as its provider has it")?
+                self.model = setting.0.word(name, "a model's name, as its provider has it")?
             }
             _ => unreachable!("a setting has a key of the list"),
         }
@@ -189,36 +160,36 @@ impl Setting {
         check: fn(&str) -> Result<(), String>,
     ) -> Result<(), SettingFault> {
         // A whole list is words; one that is added or taken away may have spaces in it, as paths do.
-        let named: Vec<&str> = match self.change {
-            Change::Set => self.value.split_whitespace().collect(),
-            Change::Add | Change::Remove => vec![self.value.as_str()],
+        let named: Vec<&str> = match self.0.change {
+            Change::Set => self.0.value.split_whitespace().collect(),
+            Change::Add | Change::Remove => vec![self.0.value.as_str()],
             Change::Unset => Vec::new(),
         };
-        match self.change {
+        match self.0.change {
             Change::Unset => items.clear(),
             Change::Remove => {
                 for item in named {
                     let place = items.iter().position(|known| known == item);
                     let place = place.ok_or_else(|| {
-                        SettingFault(format!("{} does not have {}", self.key, one_line(item, 80)))
+                        SettingFault(format!("{} does not have {}", self.0.key, one_line(item, 80)))
                     })?;
                     items.remove(place);
                 }
             }
             Change::Set | Change::Add => {
-                if self.change == Change::Set {
+                if self.0.change == Change::Set {
                     items.clear();
                 }
                 for item in named {
                     check(item).map_err(|why| {
-                        SettingFault(format!("{} cannot have \"{}\": {why}", self.key, one_line(item, 80)))
+                        SettingFault(format!("{} cannot have \"{}\": {why}", self.0.key, one_line(item, 80)))
                     })?;
                     if !items.iter().any(|known| known == item) {
                         items.push(item.to_owned());
                     }
                 }
                 if items.len() > MOST_ITEMS {
-                    return Err(SettingFault(format!("{} has at most {MOST_ITEMS} entries", self.key)));
+                    return Err(SettingFault(format!("{} has at most {MOST_ITEMS} entries", self.0.key)));
                 }
             }
         }
@@ -228,34 +199,34 @@ impl Setting {
     /// Rules have an order and spaces: one at a time, by its place when it is taken away, and `+=N RULE` before another.
     fn rules(&self, rules: &mut Vec<String>) -> Result<(), SettingFault> {
         let fault = |why: String| {
-            SettingFault(format!("approve.rule cannot have \"{}\": {why}", one_line(&self.value, 80)))
+            SettingFault(format!("approve.rule cannot have \"{}\": {why}", one_line(&self.0.value, 80)))
         };
         let place_of =
             |text: &str| text.parse::<usize>().ok().filter(|place| (1..=rules.len()).contains(place));
-        match self.change {
+        match self.0.change {
             Change::Unset => rules.clear(),
             Change::Remove => {
-                let known = rules.iter().position(|rule| *rule == self.value);
-                let place = place_of(&self.value).map(|place| place - 1).or(known).ok_or_else(|| {
-                    SettingFault(format!("approve.rule does not have {}", one_line(&self.value, 80)))
+                let known = rules.iter().position(|rule| *rule == self.0.value);
+                let place = place_of(&self.0.value).map(|place| place - 1).or(known).ok_or_else(|| {
+                    SettingFault(format!("approve.rule does not have {}", one_line(&self.0.value, 80)))
                 })?;
                 rules.remove(place);
             }
             Change::Set | Change::Add => {
-                let first = self.value.split(' ').next().unwrap_or_default();
-                let (place, text) = match self.value.split_once(' ') {
+                let first = self.0.value.split(' ').next().unwrap_or_default();
+                let (place, text) = match self.0.value.split_once(' ') {
                     Some((_, rule)) if first.chars().all(|c| c.is_ascii_digit()) => {
                         let place =
                             place_of(first).ok_or_else(|| fault(format!("there is no rule {first}")))?;
                         (Some(place - 1), rule)
                     }
-                    _ => (None, self.value.as_str()),
+                    _ => (None, self.0.value.as_str()),
                 };
                 let rule = Rule::parse(text).map_err(fault)?.to_string();
-                if self.change == Change::Set {
+                if self.0.change == Change::Set {
                     rules.clear();
                 }
-                match (place.filter(|_| self.change == Change::Add), rules.contains(&rule)) {
+                match (place.filter(|_| self.0.change == Change::Add), rules.contains(&rule)) {
                     (Some(place), _) => {
                         rules.insert(place, rule.clone());
                         let mut is_first = true;
@@ -270,22 +241,6 @@ impl Setting {
             }
         }
         Ok(())
-    }
-
-    fn word<T>(&self, parse: impl Fn(&str) -> Option<T>, expected: &str) -> Result<Option<T>, SettingFault> {
-        match self.change {
-            Change::Unset => Ok(None),
-            Change::Set => parse(&self.value).map(Some).ok_or_else(|| {
-                SettingFault(format!(
-                    "{} is \"{}\"; expected: {expected}",
-                    self.key,
-                    one_line(&self.value, 40)
-                ))
-            }),
-            Change::Add | Change::Remove => {
-                Err(SettingFault(format!("{} is one value: {}=…", self.key, self.key)))
-            }
-        }
     }
 }
 

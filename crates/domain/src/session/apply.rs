@@ -345,6 +345,12 @@ impl State {
             | Event::Drained(_)
             | Event::DrainEnded(_)
             | Event::ConversationOpened(_)
+            | Event::AgentAdded(_)
+            | Event::AgentChanged(_)
+            | Event::AgentRemoved(_)
+            | Event::ConversationChanged(_)
+            | Event::ConversationClosed(_)
+            | Event::ConversationReopened(_)
             | Event::Halted(_)
             | Event::HaltReleased(_)
             | Event::LostLeft(_) => {}

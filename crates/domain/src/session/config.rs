@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CampaignId, ConversationId, Deadline, Name, Policy, SessionId,
+    AgentId, CampaignId, ConversationId, Deadline, Name, Policy, SessionId,
     admission::Priority,
     budget::{Budget, WhenUsedUp},
     limits,
@@ -18,6 +18,9 @@ pub struct Created {
     pub campaign: CampaignId,
     pub conversation: ConversationId,
     pub name: Name,
+    /// Whose session it is, where an agent is registered for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentRef>,
     pub config: Config,
     pub sandbox: Sandbox,
     /// What the campaign allowed when the session was created.
@@ -38,6 +41,14 @@ pub struct Created {
     pub short_lives: u32,
     #[serde(default, skip_serializing_if = "Begin::is_fresh")]
     pub begin: Begin,
+}
+
+/// A registered agent as it was when something of it began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentRef {
+    pub id: AgentId,
+    pub name: Name,
+    pub role: Name,
 }
 
 /// How the provider's dialogue begins.
@@ -114,6 +125,12 @@ pub struct Config {
     /// The provider's own settings.
     #[serde(default)]
     pub provider_config: BTreeMap<String, String>,
+    /// What the agent is told before anything else, of who it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<String>,
+    /// Which of the provider's keys it uses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth_profile: Option<Name>,
     /// Work this belongs to, by external reference (`fest:…`, `bead:…`, `gh:…`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticket: Option<String>,

@@ -185,6 +185,10 @@ pub enum StopRule {
     StallWatchdog,
     /// A person asked for a new process.
     Restart,
+    /// The agent's work goes on in another session, to which it was handed.
+    Handoff,
+    /// Its conversation was closed, and a fresh one opened in its place.
+    Reset,
     /// The model's server does not accept the agent: trying again would only be refused again.
     ProviderAuth,
 }
@@ -195,6 +199,8 @@ impl StopRule {
             StopRule::Stop | StopRule::Restart => Outcome::Stopped,
             StopRule::Kill | StopRule::Halt => Outcome::Killed,
             StopRule::TurnEnded | StopRule::Done | StopRule::Idle | StopRule::GaveWay => Outcome::Done,
+            StopRule::Handoff => Outcome::Handoff,
+            StopRule::Reset => Outcome::Reset,
             StopRule::Timeout => Outcome::Timeout,
             StopRule::Budget => Outcome::Budget,
             StopRule::StartWatchdog | StopRule::ProviderAuth => Outcome::FailedStart,
@@ -216,6 +222,8 @@ impl StopRule {
             | StopRule::GaveWay
             | StopRule::Timeout
             | StopRule::Budget
+            | StopRule::Handoff
+            | StopRule::Reset
             | StopRule::Restart => Ladder::Orderly,
         }
     }

@@ -24,7 +24,8 @@ mod state;
 mod watchdog;
 
 pub use config::{
-    Approve, Begin, Billing, Config, Created, RestartPolicy, Sandbox, WatchdogLimits, approval_limit,
+    AgentRef, Approve, Begin, Billing, Config, Created, RestartPolicy, Sandbox, WatchdogLimits,
+    approval_limit,
 };
 pub use decide::{create, decide, effects_to_repeat};
 pub use input::{

@@ -122,6 +122,8 @@ fn words(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
         return match stop.rule {
             StopRule::Stop => format!("Stopped in an orderly way, asked by {by}{rung}."),
             StopRule::Restart => format!("Stopped to be replaced by a new session, asked by {by}{rung}."),
+            StopRule::Handoff => format!("Its work was handed to another session, asked by {by}{rung}."),
+            StopRule::Reset => format!("Stopped because its conversation was closed, asked by {by}{rung}."),
             StopRule::Kill => format!("Killed, asked by {by}."),
             StopRule::Halt => format!("Killed by a halt of all agents, asked by {by}."),
             StopRule::TurnEnded if outcome == Outcome::TurnFailed => {

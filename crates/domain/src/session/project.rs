@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Desired, Outcome, Phase, Restart, Sandbox, State, open::Place};
+use super::{AgentRef, Desired, Outcome, Phase, Restart, Sandbox, State, open::Place};
 use crate::{
     CampaignId, ConversationId, Name, SessionId, Time, Usage,
     admission::Priority,
@@ -156,6 +156,8 @@ pub struct View {
     pub campaign: CampaignId,
     pub conversation: ConversationId,
     pub name: Name,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentRef>,
     pub provider: String,
     pub model: Option<String>,
     pub status: Status,
@@ -335,6 +337,7 @@ impl State {
             campaign: created.campaign,
             conversation: created.conversation,
             name: created.name.clone(),
+            agent: created.agent.clone(),
             provider: created.config.provider.clone(),
             model: self.model.clone().or_else(|| created.config.model.clone()),
             status: self.status(Link::Attached),

@@ -54,6 +54,7 @@ pub(crate) fn created(
         campaign: CampaignId::new(time(0), 1),
         conversation: ConversationId::new(time(0), 2),
         name: "some-work".parse().unwrap(),
+        agent: None,
         config: Config {
             provider: "script".into(),
             model: None,
@@ -68,6 +69,8 @@ pub(crate) fn created(
             ends_with_turn,
             environment: Default::default(),
             provider_config: Default::default(),
+            system_prompt: None,
+            auth_profile: None,
             ticket: None,
             watchdogs: WatchdogLimits::default(),
             resumes_after_limit: true,

@@ -100,7 +100,9 @@ async fn requests_have_limits() {
     let home = TestHome::started(OSTLER).await;
     let client = home.client().await;
     let id = home.session(&client, "hello").await.id.to_string();
-    let say = |text: String| client.send_message(SendMessage { who: id.clone(), text, mode: Mode::Followup });
+    let say = |text: String| {
+        client.send_message(SendMessage { who: id.clone(), text, mode: Mode::Followup, key: None })
+    };
     assert_eq!(reason(say("x".repeat(3 * 1024 * 1024)).await), Reason::TooLarge);
     assert!(say("x".repeat(40 * 1024 * 1024)).await.is_err());
     assert_eq!(reason(say("  \n".to_owned()).await), Reason::InvalidArgument);

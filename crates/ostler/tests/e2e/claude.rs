@@ -49,8 +49,9 @@ impl Stage {
     }
 
     async fn say(&self, who: SessionId, steps: Value) -> View {
-        let message = SendMessage { who: who.to_string(), text: prompt(steps), mode: Mode::Followup };
-        self.home.client().await.send_message(message).await.unwrap().session
+        let message =
+            SendMessage { who: who.to_string(), text: prompt(steps), mode: Mode::Followup, key: None };
+        self.home.client().await.send_message(message).await.unwrap().sent().unwrap().session
     }
 
     /// Waits until so many turns have ended and nothing runs on.

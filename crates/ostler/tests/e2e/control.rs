@@ -62,8 +62,15 @@ async fn an_interrupt_ends_the_turn_and_what_waits_follows() {
     let who = id.to_string();
     home.reaches(&who, "work", is_working).await;
     let sent = client
-        .send_message(SendMessage { who: who.clone(), text: "and then?".into(), mode: Mode::Followup })
+        .send_message(SendMessage {
+            who: who.clone(),
+            text: "and then?".into(),
+            mode: Mode::Followup,
+            key: None,
+        })
         .await
+        .unwrap()
+        .sent()
         .unwrap();
     assert_eq!((sent.receipt, sent.woke), (Receipt::Accepted, false));
     client.interrupt_session(&who).await.unwrap();
@@ -77,8 +84,10 @@ async fn an_interrupt_ends_the_turn_and_what_waits_follows() {
     assert_eq!(home.ended(&who).await.outcome, Some(Outcome::Stopped));
     // A message wakes the conversation in a new session that continues the old one.
     let sent = client
-        .send_message(SendMessage { who: who.clone(), text: "again".into(), mode: Mode::Followup })
+        .send_message(SendMessage { who: who.clone(), text: "again".into(), mode: Mode::Followup, key: None })
         .await
+        .unwrap()
+        .sent()
         .unwrap();
     assert!(sent.woke);
     assert_eq!((sent.session.continues, sent.session.chain, sent.session.restart_count), (Some(id), id, 1));
@@ -189,8 +198,15 @@ async fn a_crash_is_restarted_by_policy_and_ends_in_quarantine() {
     let mut last = chain[1].id;
     for life in 2..=5 {
         client
-            .send_message(SendMessage { who: last.to_string(), text: prompt.clone(), mode: Mode::Followup })
+            .send_message(SendMessage {
+                who: last.to_string(),
+                text: prompt.clone(),
+                mode: Mode::Followup,
+                key: None,
+            })
             .await
+            .unwrap()
+            .sent()
             .unwrap();
         let ended = home.ended(&last.to_string()).await;
         match ended.restart {
@@ -202,7 +218,12 @@ async fn a_crash_is_restarted_by_policy_and_ends_in_quarantine() {
         }
     }
     let refused = client
-        .send_message(SendMessage { who: last.to_string(), text: "go on".into(), mode: Mode::Followup })
+        .send_message(SendMessage {
+            who: last.to_string(),
+            text: "go on".into(),
+            mode: Mode::Followup,
+            key: None,
+        })
         .await;
     let refusal = refused.unwrap_err().to_refusal();
     assert_eq!(refusal.reason, Reason::Quarantined);
@@ -221,8 +242,15 @@ async fn partial_text_travels_beside_the_log() {
     let mut deltas = client.deltas(&id.to_string()).await.unwrap();
     let steps = vec![json!({"delta": "hel"}), json!({"delta": "lo"}), scenario::say("hello")];
     client
-        .send_message(SendMessage { who: id.to_string(), text: scenario::of(steps), mode: Mode::Followup })
+        .send_message(SendMessage {
+            who: id.to_string(),
+            text: scenario::of(steps),
+            mode: Mode::Followup,
+            key: None,
+        })
         .await
+        .unwrap()
+        .sent()
         .unwrap();
     let mut live = String::new();
     while live != "hello" {
@@ -326,7 +354,12 @@ async fn a_halt_kills_all_at_once_and_holds_until_released() {
     assert_eq!(view.status, Status::Created);
     assert!(
         client
-            .send_message(SendMessage { who: ids[0].to_string(), text: "go".into(), mode: Mode::Followup })
+            .send_message(SendMessage {
+                who: ids[0].to_string(),
+                text: "go".into(),
+                mode: Mode::Followup,
+                key: None
+            })
             .await
             .is_err()
     );

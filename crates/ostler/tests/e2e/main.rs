@@ -15,6 +15,7 @@ mod clients;
 mod clocks;
 mod config;
 mod control;
+mod conversations;
 mod copies;
 mod crash;
 mod emergency;

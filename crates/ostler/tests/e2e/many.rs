@@ -156,8 +156,9 @@ async fn an_idle_session_ends_done_and_the_next_message_wakes_it() {
         who: created.name.to_string(),
         text: "again".to_owned(),
         mode: Default::default(),
+        key: None,
     });
-    let sent = sent.await.unwrap();
+    let sent = sent.await.unwrap().sent().unwrap();
     assert!(sent.woke);
     assert_eq!(sent.session.continues, Some(created.id));
     home.ended(&sent.session.id.to_string()).await;
@@ -201,8 +202,9 @@ async fn idle_sessions_give_their_slots_to_those_that_wait() {
         who: ended[0].name.to_string(),
         text: "again".to_owned(),
         mode: Default::default(),
+        key: None,
     });
-    let woken = sent.await.unwrap();
+    let woken = sent.await.unwrap().sent().unwrap();
     assert!(woken.woke);
     assert_eq!(woken.session.continues, Some(ended[0].id));
     home.reaches(&woken.session.id.to_string(), "its turn", |view| view.turns == 1).await;

@@ -337,6 +337,7 @@ async fn a_caller_s_key_goes_with_the_request_is_in_no_file_and_is_gone_with_the
         who: next.to_string(),
         text,
         mode: ostler_domain::Mode::Followup,
+        key: None,
     };
     client.send_message(say(scenario::of(vec![call()]))).await.unwrap();
     wait::until("a second call", wait::PATIENCE, || model.calls() == 2);

@@ -213,6 +213,7 @@ async fn a_detached_session_whose_turn_failed_is_told_of_and_needs_somebody_also
             who: id.clone(),
             text: scenario::of(vec![scenario::say("better")]),
             mode: ostler_domain::Mode::Followup,
+            key: None,
         })
         .await
         .unwrap();

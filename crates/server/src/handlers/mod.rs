@@ -1,8 +1,10 @@
 //! One file per service. Each method: convert, ask the engine, convert back.
 
 mod admin;
+mod agent;
 mod campaign;
 mod command;
+mod conversation;
 mod event;
 mod provider;
 mod session;

@@ -1,7 +1,7 @@
 //! SessionService.
 
 use ostler_domain::{Receipt, query::Page, session::WatchdogLimits};
-use ostler_engine::{Answer, NewSession, Raised};
+use ostler_engine::{Addressee, Answer, NewSession, Raised, Sent};
 use ostler_wire::{
     from_proto,
     pb::{self, session_service_server::SessionService},
@@ -93,15 +93,9 @@ impl SessionService for Served {
     ) -> Result<Response<pb::SendMessageResponse>, Status> {
         let change = keyed!(request);
         let wanted = from_proto::send_message(request.into_inner()).map_err(invalid)?;
-        let sent = self.engine.send(&wanted.who, &wanted.text, wanted.mode, change).await.map_err(refused)?;
-        let sent = reply::Sent {
-            message: sent.message,
-            receipt: Receipt::Accepted,
-            session: sent.session,
-            woke: sent.woke,
-            mode: sent.mode,
-        };
-        Ok(Response::new(to_proto::sent(&sent)))
+        let to = Addressee { who: wanted.who, key: wanted.key };
+        let sent = self.engine.send(&to, &wanted.text, wanted.mode, change).await.map_err(refused)?;
+        Ok(Response::new(to_proto::taken(&taken(sent)?)))
     }
 
     async fn stop_session(
@@ -240,6 +234,21 @@ impl SessionService for Served {
     }
 }
 
+fn taken(sent: Sent) -> Result<reply::Taken, Status> {
+    match (sent.heard, sent.opened) {
+        (Some(heard), opened) => Ok(reply::Taken::Sent(Box::new(reply::Sent {
+            message: heard.message,
+            receipt: Receipt::Accepted,
+            session: heard.session,
+            woke: heard.woke,
+            mode: heard.mode,
+            opened,
+        }))),
+        (None, Some(opened)) => Ok(reply::Taken::Reset(opened)),
+        (None, None) => Err(Status::internal("a message was neither heard nor a reset")),
+    }
+}
+
 fn new_session(wanted: wish::CreateSession) -> NewSession {
     let watchdogs = (wanted.watchdogs != WatchdogLimits::default()).then_some(wanted.watchdogs);
     NewSession {
@@ -261,5 +270,8 @@ fn new_session(wanted: wish::CreateSession) -> NewSession {
         spawned_by: wanted.spawned_by,
         watchdogs,
         priority: wanted.priority,
+        agent: wanted.agent,
+        key: wanted.key,
+        ..NewSession::default()
     }
 }

@@ -96,6 +96,7 @@ fn drivers(filter: &SessionFilter) -> Vec<Driver> {
         ("session_conversation", "conversation", filter.conversation.map(|id| id.to_string())),
         ("session_name", "name", text(&filter.name)),
         ("session_ticket", "ticket", text(&filter.ticket)),
+        ("session_agent", "agent", text(&filter.agent)),
     ];
     if let Some((index, column, value)) = particular.into_iter().find_map(|(i, c, v)| v.map(|v| (i, c, v))) {
         return vec![Driver::equal(index, column, value)];
@@ -119,6 +120,9 @@ fn drivers(filter: &SessionFilter) -> Vec<Driver> {
     }
     if let Some(campaign) = filter.campaign {
         return vec![Driver::equal("session_campaign", "campaign", campaign.to_string())];
+    }
+    if let Some(role) = &filter.role {
+        return vec![Driver::equal("session_role", "role", role.clone())];
     }
     if !filter.statuses.is_empty() {
         let ended = filter.statuses.iter().filter(|status| has_ended(status));
@@ -158,6 +162,8 @@ impl Condition {
             ("chain", filter.chain.map(|id| id.to_string())),
             ("continues", filter.continues.map(|id| id.to_string())),
             ("name", filter.name.clone()),
+            ("agent", filter.agent.clone()),
+            ("role", filter.role.clone()),
             ("provider", filter.provider.clone()),
             ("model", filter.model.clone()),
             ("ticket", filter.ticket.clone()),

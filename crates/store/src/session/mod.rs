@@ -26,10 +26,13 @@ pub(crate) struct Fixed {
     campaign: String,
     conversation: String,
     name: String,
+    agent: String,
+    role: Option<String>,
     provider: String,
     ticket: Option<String>,
     chain: String,
     continues: Option<String>,
+    spawned_by: Option<String>,
     created: Time,
 }
 
@@ -52,10 +55,13 @@ impl Fixed {
             campaign: view.campaign.to_string(),
             conversation: view.conversation.to_string(),
             name: view.name.to_string(),
+            agent: view.agent.as_ref().map_or(&view.name, |agent| &agent.name).to_string(),
+            role: view.agent.as_ref().map(|agent| agent.role.to_string()),
             provider: view.provider.clone(),
             ticket: view.ticket.clone(),
             chain: view.chain.to_string(),
             continues: view.continues.map(|id| id.to_string()),
+            spawned_by: view.spawned_by.map(|id| id.to_string()),
             created: view.created_at,
         }
     }
@@ -112,10 +118,10 @@ pub(crate) fn insert(
     let changing = &row.changing;
     connection
         .prepare_cached(
-            "INSERT INTO session(num, id, tail, campaign, conversation, name, provider, ticket, chain, continues, created,
-                                 model, provider_id, status, attention, outcome, ended, restart_due)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
-                     iif(EXISTS (SELECT 1 FROM session next WHERE next.continues = ?2), NULL, ?18))",
+            "INSERT INTO session(num, id, tail, campaign, conversation, name, agent, role, provider, ticket, chain, continues,
+                                 spawned_by, created, model, provider_id, status, attention, outcome, ended, restart_due)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
+                     iif(EXISTS (SELECT 1 FROM session next WHERE next.continues = ?2), NULL, ?21))",
         )?
         .execute(params![
             num,
@@ -124,10 +130,13 @@ pub(crate) fn insert(
             fixed.campaign,
             fixed.conversation,
             fixed.name,
+            fixed.agent,
+            fixed.role,
             fixed.provider,
             fixed.ticket,
             fixed.chain,
             fixed.continues,
+            fixed.spawned_by,
             fixed.created.micros(),
             changing.model,
             changing.provider_id,

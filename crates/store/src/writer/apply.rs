@@ -121,7 +121,7 @@ impl Writer {
         };
         self.counters.session += 1;
         let num = self.counters.session;
-        session::insert(&self.connection, num, fixed, row).doing("create a session")?;
+        session::insert(&self.connection, num, fixed, row).map_err(not_created)?;
         node::add_session(&self.connection, num).doing("create a session")?;
         Ok(Known {
             num,
@@ -250,6 +250,15 @@ impl Writer {
     }
 }
 
+/// Tells a conversation that is at work from a failure: nobody ever writes to one twice at a time.
+fn not_created(error: rusqlite::Error) -> CommitError {
+    let is_taken = error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation);
+    if is_taken && error.to_string().contains("session.conversation") {
+        return CommitError::Taken { what: "the conversation: a session of it has not ended" };
+    }
+    CommitError::Fault(Fault::sqlite("create a session", error))
+}
+
 /// Tells a name that is in use from a failure.
 fn refused(recorded: &Recorded, error: rusqlite::Error) -> CommitError {
     let is_taken = error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation);
@@ -257,7 +266,10 @@ fn refused(recorded: &Recorded, error: rusqlite::Error) -> CommitError {
         Event::CampaignAdded(_) if is_taken => {
             CommitError::Taken { what: "the campaign's name or directory" }
         }
-        Event::ConversationOpened(_) if is_taken => CommitError::Taken { what: "the conversation's name" },
+        Event::AgentAdded(_) if is_taken => CommitError::Taken { what: "the agent's name" },
+        Event::ConversationOpened(_) | Event::ConversationReopened(_) if is_taken => {
+            CommitError::Taken { what: "the conversation's key" }
+        }
         _ => CommitError::Fault(Fault::sqlite("derive rows from an event", error)),
     }
 }

@@ -1,4 +1,14 @@
 -- version 1
+CREATE TABLE agent(
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    campaign TEXT NOT NULL,
+    name TEXT NOT NULL,
+    role TEXT NOT NULL,
+    added INTEGER NOT NULL,
+    removed INTEGER,
+    profile TEXT NOT NULL
+) STRICT;
 CREATE TABLE approval(
     seq INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
@@ -34,10 +44,25 @@ CREATE TABLE campaign(
 CREATE TABLE conversation(
     seq INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
+    -- The last characters of the id, backwards: people type ends of ids.
+    tail TEXT NOT NULL,
     campaign TEXT NOT NULL,
+    -- The registered agent whose it is; empty for none, so that keys of those are compared too.
+    agent TEXT NOT NULL,
     key TEXT NOT NULL,
+    -- The key in lower case: what keys are compared by.
+    folded TEXT NOT NULL,
     name TEXT NOT NULL,
-    opened INTEGER NOT NULL
+    opened INTEGER NOT NULL,
+    -- When something was last said to it, or a session of it began.
+    active INTEGER NOT NULL,
+    forked_from TEXT,
+    forked_at TEXT,
+    spawned_by TEXT,
+    replaces TEXT,
+    closed INTEGER,
+    close_reason TEXT,
+    notes TEXT NOT NULL
 ) STRICT;
 CREATE TABLE drain(
     only INTEGER PRIMARY KEY CHECK (only = 1),
@@ -122,10 +147,14 @@ CREATE TABLE session(
     campaign TEXT NOT NULL,
     conversation TEXT NOT NULL,
     name TEXT NOT NULL,
+    -- The agent's name; that of the conversation where none is registered.
+    agent TEXT NOT NULL,
+    role TEXT,
     provider TEXT NOT NULL,
     ticket TEXT,
     chain TEXT NOT NULL,
     continues TEXT,
+    spawned_by TEXT,
     created INTEGER NOT NULL,
     model TEXT,
     provider_id TEXT,
@@ -157,28 +186,39 @@ CREATE TABLE usage(
     -- 1 where a subscription covers the call.
     plan INTEGER NOT NULL
 ) STRICT;
+CREATE UNIQUE INDEX agent_name ON agent(campaign, name) WHERE removed IS NULL;
 CREATE INDEX approval_open ON approval(seq) WHERE state = 'open';
 CREATE INDEX approval_tail ON approval(tail);
 CREATE UNIQUE INDEX campaign_name ON campaign(name) WHERE removed IS NULL;
 CREATE UNIQUE INDEX campaign_path ON campaign(path) WHERE removed IS NULL;
-CREATE UNIQUE INDEX conversation_key ON conversation(campaign, name, key);
+CREATE INDEX conversation_active ON conversation(active);
+CREATE INDEX conversation_agent ON conversation(agent) WHERE agent <> '';
+CREATE INDEX conversation_campaign ON conversation(campaign);
+CREATE INDEX conversation_key ON conversation(folded);
 CREATE INDEX conversation_name ON conversation(name);
+CREATE UNIQUE INDEX conversation_open ON conversation(campaign, agent, folded) WHERE closed IS NULL;
+CREATE INDEX conversation_spawned_by ON conversation(spawned_by) WHERE spawned_by IS NOT NULL;
+CREATE INDEX conversation_tail ON conversation(tail);
 CREATE UNIQUE INDEX log_event_session ON log_event(session, session_seq) WHERE session IS NOT NULL;
 CREATE INDEX message_conversation ON message(conversation);
 CREATE INDEX message_session ON message(session);
 CREATE INDEX node_request_time ON node_request(time);
+CREATE INDEX session_agent ON session(agent);
 CREATE INDEX session_campaign ON session(campaign);
 CREATE INDEX session_chain ON session(chain);
 CREATE INDEX session_continues ON session(continues) WHERE continues IS NOT NULL;
 CREATE INDEX session_conversation ON session(conversation);
 CREATE INDEX session_ended_status ON session(status) WHERE ended IS NOT NULL;
 CREATE INDEX session_failed ON session(ended) WHERE status = 'FAILED';
+CREATE UNIQUE INDEX session_live ON session(conversation) WHERE ended IS NULL;
 CREATE INDEX session_name ON session(name);
 CREATE INDEX session_not_ended ON session(num) WHERE ended IS NULL;
 CREATE INDEX session_outcome ON session(outcome) WHERE outcome IS NOT NULL;
 CREATE INDEX session_provider ON session(provider);
 CREATE INDEX session_provider_id ON session(provider_id) WHERE provider_id IS NOT NULL;
 CREATE INDEX session_restart_due ON session(num) WHERE restart_due IS NOT NULL;
+CREATE INDEX session_role ON session(role) WHERE role IS NOT NULL;
+CREATE INDEX session_spawned_by ON session(spawned_by) WHERE spawned_by IS NOT NULL;
 CREATE INDEX session_tail ON session(tail);
 CREATE INDEX session_ticket ON session(ticket) WHERE ticket IS NOT NULL;
 CREATE INDEX usage_campaign ON usage(campaign, time);

@@ -9,6 +9,7 @@ mod commit;
 mod events;
 mod faults;
 mod golden;
+mod identity;
 mod opening;
 mod reindex;
 mod rows;

@@ -95,10 +95,23 @@ fn conversations_are_found_by_id_name_and_key() {
     let by_id = block_on(store.conversation(conversation_id(2))).unwrap().unwrap();
     assert_eq!(block_on(store.conversations_named("fix-login-2")).unwrap(), std::slice::from_ref(&by_id));
     assert_eq!(
-        block_on(store.conversation_keyed(campaign_id(2), "fix-login-2", "main")).unwrap(),
+        block_on(store.conversation_keyed(
+            campaign_id(2),
+            Some(crate::samples::agent_id(2)),
+            &"MAIN".parse().unwrap()
+        ))
+        .unwrap(),
         Some(by_id)
     );
-    assert_eq!(block_on(store.conversation_keyed(campaign_id(1), "fix-login-2", "main")).unwrap(), None);
+    assert_eq!(
+        block_on(store.conversation_keyed(
+            campaign_id(1),
+            Some(crate::samples::agent_id(2)),
+            &ostler_domain::conversation::Key::main()
+        ))
+        .unwrap(),
+        None
+    );
 }
 
 #[test]

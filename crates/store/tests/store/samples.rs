@@ -3,19 +3,21 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use ostler_domain::{
-    ApprovalId, Budget, CampaignId, ConversationId, Deadline, Event, Kind, Message, MessageId, Mode, Now,
-    Policy, SessionId, Time, Usage,
+    AgentId, ApprovalId, Budget, CampaignId, ConversationId, Deadline, Event, Kind, Message, MessageId, Mode,
+    Now, Policy, SessionId, Time, Usage,
+    agent::{Agent, Profile},
     approval::Applied,
     budget::{Period, WhenUsedUp},
     call::{DoneReported, StepEnded, StepStarted},
     campaign::{Campaign, Root},
+    conversation::{CloseReason, Key, Notes, TurnRef},
     denied::{Denied, DeniedKind},
     event::*,
     gateway::{NetDecision, Network},
     price::Dollars,
     session::{
-        Approve, Begin, Billing, Config, Created, Ended, Hold, Obituary, Outcome, Restart, RestartPolicy,
-        Sandbox, StopRequested, StopRule, Watchdog, WatchdogLimits, WatchdogRung,
+        AgentRef, Approve, Begin, Billing, Config, Created, Ended, Hold, Obituary, Outcome, Restart,
+        RestartPolicy, Sandbox, StopRequested, StopRule, Watchdog, WatchdogLimits, WatchdogRung,
     },
     time::BootId,
 };
@@ -50,6 +52,21 @@ pub(crate) fn approval_id(n: u64) -> ApprovalId {
     ApprovalId::new(at(n), entropy(n))
 }
 
+pub(crate) fn agent_id(n: u64) -> AgentId {
+    AgentId::new(at(n), entropy(n))
+}
+
+fn profile() -> Profile {
+    let settings =
+        ["role=fixer", "provider=codex", "model=m", "auth_profile=work", "system_prompt=x", "budget=2usd"];
+    Profile::default().changed_by(&settings.map(str::to_owned)).unwrap()
+}
+
+fn notes() -> Notes {
+    let settings = ["model=model-9", "label=Login", "channel=slack", "state.phase=3", "metadata.owner=ann"];
+    Notes::default().changed_by(&settings.map(str::to_owned)).unwrap()
+}
+
 pub(crate) fn deadline(n: u64) -> Deadline {
     let now = Now { wall: at(n), since_boot: Duration::from_secs(n), boot: boot() };
     Deadline::after(&now, Duration::from_secs(60))
@@ -79,8 +96,13 @@ pub(crate) fn created(n: u64) -> Created {
     Created {
         id: session_id(n),
         campaign: campaign_id(n % 3),
-        conversation: conversation_id(n % 7),
+        conversation: conversation_id(n),
         name: format!("fix-login-{}", n % 7).parse().unwrap(),
+        agent: n.is_multiple_of(3).then(|| AgentRef {
+            id: agent_id(n % 7),
+            name: format!("fix-login-{}", n % 7).parse().unwrap(),
+            role: "fixer".parse().unwrap(),
+        }),
         config: Config {
             provider: ["claude-code", "codex", "script"][(n % 3) as usize].to_owned(),
             model: Some(format!("model-{}", n % 2)),
@@ -95,6 +117,8 @@ pub(crate) fn created(n: u64) -> Created {
             ends_with_turn: n.is_multiple_of(2),
             environment: BTreeMap::from([("LANG".to_owned(), "C.UTF-8".to_owned())]),
             provider_config: BTreeMap::from([("effort".to_owned(), "high".to_owned())]),
+            system_prompt: Some("Be brief.".to_owned()),
+            auth_profile: Some("work".parse().unwrap()),
             ticket: match n % 8 {
                 0 | 4 => Some(format!("gh:{}", n % 8)),
                 3 => Some(ostler_domain::query::TRIAL_TICKET.to_owned()),
@@ -187,13 +211,46 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
         }),
         Kind::Drained => Event::Drained(Drained { by: by(), why: format!("kernel update {n}") }),
         Kind::DrainEnded => Event::DrainEnded(DrainEnded { by: by() }),
-        Kind::ConversationOpened => Event::ConversationOpened(ConversationOpened {
+        Kind::ConversationOpened => Event::ConversationOpened(Box::new(ConversationOpened {
             id: conversation_id(n),
             campaign: campaign_id(n % 3),
-            key: "main".to_owned(),
+            key: Key::main(),
             name: format!("fix-login-{n}").parse().unwrap(),
-            forked_from: None,
+            agent: Some(agent_id(n)),
+            forked_from: Some(conversation_id(n + 1)),
+            forked_at: Some(TurnRef { session: session_id(n), turn: 3 }),
+            spawned_by: Some(session_id(n)),
+            replaces: Some(conversation_id(n + 2)),
+            notes: notes(),
+        })),
+        Kind::AgentAdded => Event::AgentAdded(Box::new(Agent {
+            id: agent_id(n),
+            campaign: campaign_id(n % 3),
+            name: format!("api-{n}").parse().unwrap(),
+            added: at(n),
+            profile: profile(),
+        })),
+        Kind::AgentChanged => Event::AgentChanged(Box::new(AgentChanged {
+            id: agent_id(n),
+            settings: vec!["role=reviewer".to_owned()],
+            profile: profile(),
+            by: by(),
+        })),
+        Kind::AgentRemoved => Event::AgentRemoved(AgentRemoved { id: agent_id(n), by: by() }),
+        Kind::ConversationChanged => Event::ConversationChanged(Box::new(ConversationChanged {
+            id: conversation_id(n),
+            settings: vec!["model=model-9".to_owned()],
+            notes: notes(),
+            by: by(),
+        })),
+        Kind::ConversationClosed => Event::ConversationClosed(ConversationClosed {
+            id: conversation_id(n),
+            why: CloseReason::Archived,
+            by: by(),
         }),
+        Kind::ConversationReopened => {
+            Event::ConversationReopened(ConversationReopened { id: conversation_id(n), by: by() })
+        }
         Kind::Halted => Event::Halted(Halted { freeze: true, by: by(), why: "the build is red".to_owned() }),
         Kind::LostLeft => Event::LostLeft(LostLeft { sessions: vec![session_id(n)], by: by() }),
         Kind::HaltReleased => Event::HaltReleased(HaltReleased { by: by() }),

@@ -4,6 +4,8 @@
 //! puts the id in the word's place first, then reads the filter.
 
 mod admin;
+mod agent;
+mod conversation;
 mod event;
 mod provider;
 mod request;
@@ -17,10 +19,10 @@ use ostler_domain::{
     query::{Listed, Page},
 };
 
-pub use self::{admin::*, event::*, provider::*, request::*, session::*};
+pub use self::{admin::*, agent::*, conversation::*, event::*, provider::*, request::*, session::*};
 pub use crate::enums::from::{
-    answer, approve, ask_kind, attention, desired, mode, on_budget, outcome, phase, priority, receipt,
-    restart_policy, severity, status, stop_rule, usage_by,
+    answer, approve, ask_kind, attention, close_reason, desired, mode, on_budget, outcome, phase, priority,
+    receipt, restart_policy, severity, status, stop_rule, usage_by,
 };
 use crate::{InvalidField, pb};
 

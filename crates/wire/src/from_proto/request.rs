@@ -53,6 +53,8 @@ pub fn create_session(request: pb::CreateSessionRequest) -> Result<CreateSession
         watchdogs: watchdogs(request.watchdogs.unwrap_or_default()).map_err(|e| e.within("watchdogs"))?,
         priority: or_default(request.priority, "priority", from::priority)?,
         timeout_counts_waiting: request.timeout_counts_waiting,
+        agent: request.agent,
+        key: optional_id(request.key, "key")?,
     })
 }
 
@@ -91,6 +93,7 @@ pub fn send_message(request: pb::SendMessageRequest) -> Result<SendMessage> {
         who: text(request.who, "who")?,
         text: text(request.text, "text")?,
         mode: or_default(request.mode, "mode", from::mode)?,
+        key: optional_id(request.key, "key")?,
     })
 }
 

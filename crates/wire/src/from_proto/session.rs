@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use ostler_domain::{
-    Budget, Hint, Message, Now, Usage,
+    Budget, ConversationId, Hint, Message, Now, Usage,
     approval::Applied,
     event::{By, ContextMeasured, Leftover, Process},
     price::{Cost, Dollars},
     query::{Scope, SessionFilter},
     reboot::{GoingOn, LostSession},
-    session::{Doing, Obituary, Restart, Sandbox, View},
+    session::{AgentRef, Doing, Obituary, Restart, Sandbox, View},
     time::{BootId, Deadline},
 };
 
@@ -18,7 +18,7 @@ use crate::{
     InvalidField,
     enums::{from, or_default},
     pb,
-    reply::{AnswerGiven, Answered, Approval, Delivery, Sent},
+    reply::{AnswerGiven, Answered, Approval, Delivery, Sent, Taken},
 };
 
 pub fn lost_session(lost: pb::LostSession) -> Result<LostSession> {
@@ -34,12 +34,17 @@ pub fn lost_session(lost: pb::LostSession) -> Result<LostSession> {
     })
 }
 
+fn agent_ref(agent: pb::SessionAgent) -> Result<AgentRef> {
+    Ok(AgentRef { id: id(&agent.id, "id")?, name: id(&agent.name, "name")?, role: id(&agent.role, "role")? })
+}
+
 pub fn view(session: pb::Session) -> Result<View> {
     Ok(View {
         id: id(&session.id, "id")?,
         campaign: id(&session.campaign_id, "campaign_id")?,
         conversation: id(&session.conversation_id, "conversation_id")?,
         name: id(&session.name, "name")?,
+        agent: session.agent.map(agent_ref).transpose().map_err(|e| e.within("agent"))?,
         provider: text(session.provider, "provider")?,
         model: session.model,
         status: from::status(session.status, "status")?,
@@ -186,6 +191,8 @@ pub fn session_filter(filter: pb::SessionFilter) -> Result<SessionFilter> {
         chain: optional_id(filter.chain, "chain")?,
         continues: optional_id(filter.continues, "continues")?,
         name: filter.name,
+        agent: filter.agent,
+        role: filter.role,
         provider: filter.provider,
         model: filter.model,
         ticket: filter.ticket,
@@ -210,13 +217,22 @@ pub fn session_filter(filter: pb::SessionFilter) -> Result<SessionFilter> {
     })
 }
 
-pub fn sent(sent: pb::SendMessageResponse) -> Result<Sent> {
+pub fn taken(taken: pb::SendMessageResponse) -> Result<Taken> {
+    let opened = optional_id(taken.opened_conversation.clone(), "opened_conversation")?;
+    match opened {
+        Some(opened) if taken.message_id.is_empty() => Ok(Taken::Reset(opened)),
+        opened => Ok(Taken::Sent(Box::new(sent(taken, opened)?))),
+    }
+}
+
+fn sent(sent: pb::SendMessageResponse, opened: Option<ConversationId>) -> Result<Sent> {
     Ok(Sent {
         message: id(&sent.message_id, "message_id")?,
         receipt: from::receipt(sent.receipt, "receipt")?,
         session: view(required(sent.session, "session")?).map_err(|e| e.within("session"))?,
         woke: sent.woke,
         mode: or_default(sent.mode, "mode", from::mode)?,
+        opened,
     })
 }
 

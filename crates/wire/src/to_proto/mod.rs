@@ -1,6 +1,8 @@
 //! Types of the core, made into messages. Never fails. One function for each message, under the core's name.
 
 mod admin;
+mod agent;
+mod conversation;
 mod event;
 mod provider;
 mod request;
@@ -10,10 +12,10 @@ use std::time::Duration;
 
 use ostler_domain::{CampaignId, Name, Time, campaign::Campaign};
 
-pub use self::{admin::*, event::*, provider::*, request::*, session::*};
+pub use self::{admin::*, agent::*, conversation::*, event::*, provider::*, request::*, session::*};
 pub use crate::enums::to::{
-    answer, approve, ask_kind, attention, desired, mode, on_budget, outcome, phase, priority, receipt,
-    restart_policy, severity, status, stop_rule, usage_by,
+    answer, approve, ask_kind, attention, close_reason, desired, mode, on_budget, outcome, phase, priority,
+    receipt, restart_policy, severity, status, stop_rule, usage_by,
 };
 use crate::pb;
 

@@ -45,6 +45,8 @@ pub fn create_session(request: CreateSession, id: RequestId) -> pb::CreateSessio
         keys: BTreeMap::new(),
         priority: to::priority(request.priority).into(),
         timeout_counts_waiting: request.timeout_counts_waiting,
+        agent: request.agent,
+        key: request.key.map(String::from),
     }
 }
 
@@ -71,6 +73,7 @@ pub fn send_message(request: SendMessage, id: RequestId) -> pb::SendMessageReque
         who: request.who,
         text: request.text,
         mode: to::mode(request.mode).into(),
+        key: request.key.map(String::from),
         keys: BTreeMap::new(),
     }
 }

@@ -7,14 +7,14 @@ use ostler_domain::{
     price::{Cost, Dollars},
     query::{Scope, SessionFilter},
     reboot::LostSession,
-    session::{Doing, Obituary, Restart, View},
+    session::{AgentRef, Doing, Obituary, Restart, View},
 };
 
 use super::time;
 use crate::{
     enums::to,
     pb,
-    reply::{AnswerGiven, Answered, Approval, Delivery, Sent},
+    reply::{AnswerGiven, Answered, Approval, Delivery, Sent, Taken},
 };
 
 pub fn lost_session(lost: &LostSession) -> pb::LostSession {
@@ -34,6 +34,7 @@ pub fn view(view: &View) -> pb::Session {
         campaign_id: view.campaign.to_string(),
         conversation_id: view.conversation.to_string(),
         name: view.name.to_string(),
+        agent: view.agent.as_ref().map(agent_ref),
         provider: view.provider.clone(),
         model: view.model.clone(),
         status: to::status(view.status).into(),
@@ -144,6 +145,10 @@ fn doing(doing: &Doing) -> pb::Doing {
     pb::Doing { text: doing.text.clone(), since: Some(time(doing.since)) }
 }
 
+fn agent_ref(agent: &AgentRef) -> pb::SessionAgent {
+    pb::SessionAgent { id: agent.id.to_string(), name: agent.name.to_string(), role: agent.role.to_string() }
+}
+
 pub fn session_filter(filter: &SessionFilter) -> pb::SessionFilter {
     let (scope, failed_since) = match filter.scope {
         Scope::All => (pb::SessionScope::All, None),
@@ -158,6 +163,8 @@ pub fn session_filter(filter: &SessionFilter) -> pb::SessionFilter {
         chain: filter.chain.map(String::from),
         continues: filter.continues.map(String::from),
         name: filter.name.clone(),
+        agent: filter.agent.clone(),
+        role: filter.role.clone(),
         provider: filter.provider.clone(),
         model: filter.model.clone(),
         ticket: filter.ticket.clone(),
@@ -170,13 +177,24 @@ pub fn session_filter(filter: &SessionFilter) -> pb::SessionFilter {
     }
 }
 
-pub fn sent(sent: &Sent) -> pb::SendMessageResponse {
+pub fn taken(taken: &Taken) -> pb::SendMessageResponse {
+    match taken {
+        Taken::Sent(taken) => sent(taken),
+        Taken::Reset(opened) => pb::SendMessageResponse {
+            opened_conversation: Some(opened.to_string()),
+            ..pb::SendMessageResponse::default()
+        },
+    }
+}
+
+fn sent(sent: &Sent) -> pb::SendMessageResponse {
     pb::SendMessageResponse {
         message_id: sent.message.to_string(),
         receipt: to::receipt(sent.receipt).into(),
         session: Some(view(&sent.session)),
         woke: sent.woke,
         mode: to::mode(sent.mode).into(),
+        opened_conversation: sent.opened.map(|id| id.to_string()),
     }
 }
 

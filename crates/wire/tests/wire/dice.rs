@@ -1,5 +1,6 @@
 //! Values made from rolled numbers: every type that crosses the wire, with and without each of its parts.
 
+mod conversation;
 mod requests;
 
 use std::time::Duration;
@@ -178,6 +179,8 @@ impl Dice {
             StopRule::Done,
             StopRule::Idle,
             StopRule::GaveWay,
+            StopRule::Handoff,
+            StopRule::Reset,
         ];
         Obituary {
             sentence: self.text(),
@@ -198,6 +201,7 @@ impl Dice {
             campaign: self.campaign_id(),
             conversation: self.conversation_id(),
             name: self.name(),
+            agent: self.maybe(Self::agent_ref),
             provider: self.text(),
             model: self.maybe(Self::text),
             status: self.of(Status::ALL),
@@ -305,6 +309,8 @@ impl Dice {
             chain: self.maybe(Self::session_id),
             continues: self.maybe(Self::session_id),
             name: self.maybe(Self::text),
+            agent: self.maybe(Self::text),
+            role: self.maybe(Self::text),
             provider: self.maybe(Self::text),
             model: self.maybe(Self::text),
             ticket: self.maybe(Self::text),

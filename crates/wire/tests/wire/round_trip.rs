@@ -5,7 +5,9 @@ use std::time::Duration;
 use ostler_domain::{Receipt, RequestId, Time};
 use ostler_wire::{
     from_proto, pb,
-    reply::{AnswerGiven, CheckNews, DaemonStopping, Delta, EventPage, Hit, Received, Sent, UsageSums},
+    reply::{
+        AnswerGiven, CheckNews, DaemonStopping, Delta, EventPage, Hit, Received, Sent, Taken, UsageSums,
+    },
     to_proto,
 };
 use proptest::prelude::*;
@@ -77,12 +79,22 @@ proptest! {
     fn messages_and_approvals(mut dice in dice()) {
         let delivery = dice.delivery();
         prop_assert_eq!(from_proto::delivery(bytes(&to_proto::delivery(&delivery))), Ok(delivery.clone()));
-        let sent = Sent { message: delivery.message.id, receipt: Receipt::Accepted, session: dice.view(), woke: true, mode: ostler_domain::Mode::Steer };
-        prop_assert_eq!(from_proto::sent(bytes(&to_proto::sent(&sent))), Ok(sent));
+        let sent = Sent { message: delivery.message.id, receipt: Receipt::Accepted, session: dice.view(), woke: true, mode: ostler_domain::Mode::Steer, opened: None };
+        for taken in [Taken::Sent(Box::new(sent)), Taken::Reset(delivery.conversation)] {
+            prop_assert_eq!(from_proto::taken(bytes(&to_proto::taken(&taken))), Ok(taken));
+        }
         let approval = dice.approval();
         prop_assert_eq!(from_proto::approval(bytes(&to_proto::approval(&approval))), Ok(approval.clone()));
         let given = AnswerGiven { approval, rules: vec![dice.applied()] };
         prop_assert_eq!(from_proto::answer_given(bytes(&to_proto::answer_given(&given))), Ok(given));
+    }
+
+    #[test]
+    fn agents_and_conversations(mut dice in dice()) {
+        let agent = dice.agent();
+        prop_assert_eq!(from_proto::agent(bytes(&to_proto::agent(&agent))), Ok(agent));
+        let conversation = dice.conversation();
+        prop_assert_eq!(from_proto::conversation(bytes(&to_proto::conversation(&conversation))), Ok(conversation));
     }
 
     #[test]

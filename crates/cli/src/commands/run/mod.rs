@@ -19,6 +19,7 @@ use ostler_domain::{
     Budget, Name, Reason, Refusal,
     admission::Priority,
     budget::{Amount, WhenUsedUp},
+    conversation::Key,
     session::{Approve, RestartPolicy},
     telemetry::{Context, TRACEPARENT},
 };
@@ -55,6 +56,12 @@ pub(crate) struct RunArgs {
     /// Make this git root a campaign if it is not one yet
     #[arg(long, conflicts_with = "campaign")]
     here: bool,
+    /// A registered agent whose session it is; its conversation goes on
+    #[arg(long, value_name = "AGENT", conflicts_with = "name")]
+    agent: Option<String>,
+    /// Which of the agent's conversations [default: main]
+    #[arg(long, conflicts_with = "name")]
+    key: Option<Key>,
     /// Name of the conversation [default: made from the prompt]
     #[arg(long)]
     name: Option<Name>,
@@ -193,6 +200,8 @@ fn request(app: &App, args: &RunArgs, campaign: &Campaign, prompt: Option<String
     CreateSession {
         model: args.model.clone(),
         name: args.name.clone(),
+        agent: args.agent.clone(),
+        key: args.key.clone(),
         initial_message: prompt,
         budget: args.budget.map(|amount| Budget::new(amount, when_used_up)),
         when_used_up,

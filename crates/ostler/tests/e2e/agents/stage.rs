@@ -96,8 +96,9 @@ impl Stage {
     }
 
     pub(super) async fn say(&self, session: SessionId, steps: &Value) -> View {
-        let message = SendMessage { who: session.to_string(), text: script(steps), mode: Mode::Followup };
-        self.client().await.send_message(message).await.unwrap().session
+        let message =
+            SendMessage { who: session.to_string(), text: script(steps), mode: Mode::Followup, key: None };
+        self.client().await.send_message(message).await.unwrap().sent().unwrap().session
     }
 
     /// Waits until so many turns have ended.

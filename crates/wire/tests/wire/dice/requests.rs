@@ -29,6 +29,8 @@ impl Dice {
             provider_config: self.some(|dice| (dice.text(), dice.text())).into_iter().collect(),
             ticket: self.maybe(Self::text),
             spawned_by: self.maybe(Self::session_id),
+            agent: self.maybe(Self::text),
+            key: self.maybe(Self::key),
             watchdogs: WatchdogLimits {
                 start_us: self.micros(),
                 first_output_us: self.micros(),
@@ -41,7 +43,12 @@ impl Dice {
     }
 
     pub(crate) fn send_message(&mut self) -> SendMessage {
-        SendMessage { who: self.text(), text: self.text(), mode: Default::default() }
+        SendMessage {
+            who: self.text(),
+            text: self.text(),
+            mode: Default::default(),
+            key: self.maybe(Self::key),
+        }
     }
 
     pub(crate) fn resume_session(&mut self) -> ResumeSession {

@@ -28,7 +28,7 @@ impl Stream<'_> {
         let is_live = self.client.session(&id).await?.outcome.is_none();
         if let Some(text) = told.filter(|_| is_live) {
             self.story.go_on();
-            self.client.send_message(SendMessage { who: id, text, mode: Mode::Followup }).await?;
+            self.client.send_message(SendMessage { who: id, text, mode: Mode::Followup, key: None }).await?;
             return Ok(());
         }
         self.is_checked = true;

@@ -1,0 +1,198 @@
+//! Agents: registering identities, finding them again, letting them go.
+
+use ostler_domain::{
+    AgentId, CampaignId, Event, Name, Reason, Refusal,
+    agent::{Agent, Profile},
+    event::{AgentChanged, AgentRemoved},
+    query::{Listed, Page, Scope, SessionFilter},
+    text::one_line,
+};
+use ostler_store::{Commit, CommitError, Urgency};
+
+use crate::{
+    Change, Engine,
+    audit::{Decision, Entry, Who},
+    clock::entropy,
+};
+
+impl Engine {
+    /// Registers an agent. The same one again is answered with the agent that it is.
+    pub async fn add_agent(
+        &self,
+        campaign: &str,
+        name: Name,
+        settings: &[String],
+        change: Change,
+    ) -> Result<Agent, Refusal> {
+        let campaign = self.campaign(campaign).await?;
+        let profile = changed(&Profile::default(), settings, &name)?;
+        let fingerprint = format!("add_agent {} {name} {}", campaign.id, settings.join("\n"));
+        if let Some(done) = change.done_before(&self.shared.store, &fingerprint).await? {
+            return self.agent(&done).await;
+        }
+        let _naming = self.shared.naming.lock().await;
+        if let Some(there) = self.shared.store.agent_named(campaign.id, name.as_str()).await? {
+            if there.profile == profile {
+                return Ok(there);
+            }
+            return Err(Refusal::new(
+                Reason::NameTaken,
+                format!("there is an agent {name} in {} already", campaign.name),
+            )
+            .hint(format!("ostler agent show {}/{name}", campaign.name), "says what it is")
+            .hint(format!("ostler agent set {}/{name} KEY=VALUE", campaign.name), "changes it"));
+        }
+        self.check_no_session_named(campaign.id, &name).await?;
+        let now = self.shared.clock.now().wall;
+        let id = AgentId::new(now, entropy());
+        let agent = Agent { id, campaign: campaign.id, name, added: now, profile };
+        let commit = Commit {
+            urgency: Urgency::Control,
+            node_events: vec![(now, Event::AgentAdded(Box::new(agent.clone())))],
+            session: None,
+            request: change.done(&fingerprint, agent.id.to_string()),
+        };
+        match self.shared.store.commit(commit).await {
+            Ok(_) => {
+                self.note_agent(&change, "agent.add", &agent, settings.join(" "));
+                Ok(agent)
+            }
+            Err(CommitError::RequestDone { reply, .. }) => self.agent(&reply).await,
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// A name means one thing in its campaign: an agent, or somebody's session.
+    async fn check_no_session_named(&self, campaign: CampaignId, name: &Name) -> Result<(), Refusal> {
+        let filter = SessionFilter {
+            scope: Scope::NotEnded,
+            campaign: Some(campaign),
+            name: Some(name.to_string()),
+            ..SessionFilter::default()
+        };
+        let Some(holder) = self.shared.store.list_sessions(&filter, Page::of(1, None)).await?.rows.pop()
+        else {
+            return Ok(());
+        };
+        Err(Refusal::new(Reason::NameTaken, format!("{name} is the name of a session that has not ended"))
+            .because(format!("session {} is {}", holder.id.short(), holder.status.as_str()))
+            .hint(format!("ostler stop {}", holder.id.short()), "ends it; the name is free then"))
+    }
+
+    /// The agent of an id, a name, `CAMPAIGN/NAME` or `CAMPAIGN/ROLE/NAME`.
+    pub async fn agent(&self, who: &str) -> Result<Agent, Refusal> {
+        self.find_agent(who).await?.ok_or_else(|| unknown(who))
+    }
+
+    pub(crate) async fn find_agent(&self, who: &str) -> Result<Option<Agent>, Refusal> {
+        let store = &self.shared.store;
+        if let Ok(id) = who.parse::<AgentId>() {
+            return Ok(store.agent(id).await?);
+        }
+        let parts: Vec<&str> = who.split('/').collect();
+        let found = match parts.as_slice() {
+            [name] => {
+                let found = store.agents_named(name).await?;
+                if found.len() > 1 {
+                    return Err(self.several(who, &found).await?);
+                }
+                found.into_iter().next()
+            }
+            [campaign, name] => store.agent_named(self.campaign(campaign).await?.id, name).await?,
+            [campaign, role, name] => {
+                let found = store.agent_named(self.campaign(campaign).await?.id, name).await?;
+                found.filter(|agent| agent.profile.role.as_str() == *role)
+            }
+            _ => None,
+        };
+        Ok(found)
+    }
+
+    async fn several(&self, who: &str, found: &[Agent]) -> Result<Refusal, Refusal> {
+        let mut shown = Vec::new();
+        for agent in found {
+            let campaign = self.shared.store.campaign(agent.campaign).await?;
+            shown.extend(campaign.map(|row| agent.address(row.campaign.name.as_str())));
+        }
+        let refusal =
+            Refusal::new(Reason::Ambiguous, format!("\"{}\" fits {} agents", one_line(who, 64), found.len()));
+        Ok(refusal.because(shown.join(" · ")).hint("CAMPAIGN/NAME", "means one of them"))
+    }
+
+    /// The registered agents of a campaign, or all, oldest first.
+    pub async fn agents(&self, campaign: Option<CampaignId>, page: Page) -> Result<Listed<Agent>, Refusal> {
+        Ok(self.shared.store.agents(campaign, page).await?)
+    }
+
+    /// Changes what an agent's sessions are started with, from the next one on.
+    pub async fn set_agent(&self, who: &str, settings: &[String], change: Change) -> Result<Agent, Refusal> {
+        let fingerprint = format!("set_agent {who} {}", settings.join("\n"));
+        if let Some(done) = change.done_before(&self.shared.store, &fingerprint).await? {
+            return self.agent(&done).await;
+        }
+        let _naming = self.shared.naming.lock().await;
+        let mut agent = self.agent(who).await?;
+        agent.profile = changed(&agent.profile, settings, &agent.name)?;
+        let changed = AgentChanged {
+            id: agent.id,
+            settings: settings.to_vec(),
+            profile: agent.profile.clone(),
+            by: change.by.clone(),
+        };
+        let request = change.done(&fingerprint, agent.id.to_string());
+        self.record_nodes(vec![Event::AgentChanged(Box::new(changed))], request).await?;
+        self.note_agent(&change, "agent.set", &agent, settings.join(" "));
+        Ok(agent)
+    }
+
+    /// Forgets an agent of which nothing runs. Its conversations and their record stay.
+    pub async fn remove_agent(&self, who: &str, change: Change) -> Result<Agent, Refusal> {
+        let fingerprint = format!("remove_agent {who}");
+        if let Some(done) = change.done_before(&self.shared.store, &fingerprint).await? {
+            return self.agent(&done).await;
+        }
+        let _naming = self.shared.naming.lock().await;
+        let agent = self.agent(who).await?;
+        let filter = SessionFilter {
+            scope: Scope::NotEnded,
+            campaign: Some(agent.campaign),
+            agent: Some(agent.name.to_string()),
+            ..SessionFilter::default()
+        };
+        if let Some(live) = self.shared.store.list_sessions(&filter, Page::of(1, None)).await?.rows.pop() {
+            return Err(Refusal::new(Reason::ConversationBusy, format!("{} is at work", agent.name))
+                .because(format!("session {} is {}", live.id.short(), live.status.as_str()))
+                .hint(format!("ostler stop {}", live.id.short()), "ends it in an orderly way"));
+        }
+        let removed = AgentRemoved { id: agent.id, by: change.by.clone() };
+        let request = change.done(&fingerprint, agent.id.to_string());
+        self.record_nodes(vec![Event::AgentRemoved(removed)], request).await?;
+        self.note_agent(&change, "agent.remove", &agent, String::new());
+        Ok(agent)
+    }
+
+    fn note_agent(&self, change: &Change, action: &'static str, agent: &Agent, reason: String) {
+        self.shared.audit.write(&Entry {
+            time: self.shared.clock.now().wall,
+            actor: Who::of(change),
+            action,
+            object: format!("{} {}", agent.id, agent.name),
+            decision: Decision::Allowed,
+            reason,
+            policy: None,
+        });
+    }
+}
+
+fn changed(profile: &Profile, settings: &[String], name: &Name) -> Result<Profile, Refusal> {
+    profile.changed_by(settings).map_err(|fault| {
+        Refusal::invalid(fault.to_string())
+            .hint(format!("ostler agent show {name}"), "shows its keys and their values")
+    })
+}
+
+fn unknown(who: &str) -> Refusal {
+    Refusal::new(Reason::AgentUnknown, format!("there is no agent \"{}\"", one_line(who, 64)))
+        .hint("ostler agent ls", "lists those there are")
+        .hint("ostler agent add NAME", "registers one in the campaign where you stand")
+}

@@ -1,0 +1,208 @@
+//! Where a new session stands: in a conversation of its own, or in one that an agent has.
+
+use ostler_domain::{
+    Budget, ConversationId, Event, Message, Name, Reason, Refusal, SessionId,
+    agent::Agent,
+    campaign::Campaign,
+    conversation::{Conversation, Entry, Key},
+    event::ConversationOpened,
+    session::{AgentRef, Begin, State, View},
+};
+
+use crate::{Engine, NewSession, clock::entropy, conversation::check_key};
+
+/// Where a new session stands in its row of sessions.
+pub(crate) struct Place {
+    pub(crate) id: SessionId,
+    pub(crate) conversation: ConversationId,
+    pub(crate) name: Name,
+    pub(crate) agent: Option<AgentRef>,
+    pub(crate) continues: Option<SessionId>,
+    pub(crate) chain: SessionId,
+    pub(crate) spawned_by: Option<SessionId>,
+    pub(crate) restart_count: u32,
+    pub(crate) short_lives: u32,
+    pub(crate) begin: Begin,
+}
+
+impl Place {
+    /// The first session of a conversation.
+    pub(crate) fn first(id: SessionId, conversation: ConversationId, name: Name, begin: Begin) -> Place {
+        Place {
+            id,
+            conversation,
+            name,
+            agent: None,
+            continues: None,
+            chain: id,
+            spawned_by: None,
+            restart_count: 0,
+            short_lives: 0,
+            begin,
+        }
+    }
+
+    /// The session after another one of the same conversation.
+    pub(crate) fn after(id: SessionId, old: &State, begin: Begin) -> Place {
+        let before = old.created();
+        Place {
+            id,
+            conversation: before.conversation,
+            name: before.name.clone(),
+            agent: before.agent.clone(),
+            continues: Some(before.id),
+            chain: before.chain,
+            spawned_by: before.spawned_by,
+            restart_count: before.restart_count + 1,
+            short_lives: 0,
+            begin,
+        }
+    }
+}
+
+/// A place, and what must be recorded with whoever takes it.
+pub(crate) struct Placed {
+    pub(crate) place: Place,
+    pub(crate) opened: Option<Event>,
+    /// What the session before never heard.
+    pub(crate) carried: Vec<(Message, Option<SessionId>)>,
+}
+
+/// What an agent, and its conversation, say about a session of theirs.
+pub(crate) struct Whose {
+    pub(crate) agent: Option<Agent>,
+    pub(crate) key: Key,
+    pub(crate) entry: Entry,
+}
+
+impl Whose {
+    fn nobody() -> Whose {
+        Whose { agent: None, key: Key::main(), entry: Entry::default() }
+    }
+
+    /// Fills in what nobody said: the conversation's word, then the agent's.
+    pub(crate) fn fill(&self, wanted: &mut NewSession) {
+        let profile = self.agent.as_ref().map(|agent| &agent.profile);
+        if wanted.provider.is_empty() {
+            let own = profile.and_then(|profile| profile.provider.clone());
+            wanted.provider = self.entry.provider_override.clone().or(own).unwrap_or_default();
+        }
+        // A model is one of its provider's: an agent's usual one means nothing to another.
+        let is_own = profile
+            .is_some_and(|profile| profile.provider.as_ref().is_none_or(|own| *own == wanted.provider));
+        let usual = profile.filter(|_| is_own).and_then(|profile| profile.model.clone());
+        wanted.model = wanted.model.take().or_else(|| self.entry.model_override.clone()).or(usual);
+        let amount = profile.and_then(|profile| profile.budget);
+        wanted.budget = wanted.budget.or_else(|| Some(Budget::new(amount?, wanted.when_used_up)));
+        wanted.system_prompt = profile.and_then(|profile| profile.system_prompt.clone());
+        let chosen = self.entry.auth_profile_override.as_deref().and_then(|name| name.parse().ok());
+        wanted.auth_profile = chosen.or_else(|| profile.and_then(|profile| profile.auth_profile.clone()));
+    }
+}
+
+impl Engine {
+    /// Whose session is wanted, and what is noted about the conversation that it would be in.
+    pub(crate) async fn whose(&self, wanted: &NewSession, campaign: &Campaign) -> Result<Whose, Refusal> {
+        let named = wanted.agent.clone().or_else(|| {
+            let agent = wanted.key.as_ref().and_then(Key::agent)?;
+            Some(format!("{}/{agent}", campaign.name))
+        });
+        let Some(named) = named else {
+            return match &wanted.key {
+                None => Ok(Whose::nobody()),
+                Some(_) => Err(Refusal::invalid("a key belongs to an agent")
+                    .hint("ostler run --agent NAME --key KEY \"…\"", "says which")
+                    .hint("ostler agent add NAME", "registers one")),
+            };
+        };
+        let agent = match self.shared.store.agent_named(campaign.id, &named).await? {
+            Some(agent) => agent,
+            None => self.agent(&named).await?,
+        };
+        if agent.campaign != campaign.id {
+            return Err(Refusal::new(
+                Reason::AgentUnknown,
+                format!("{} is an agent of another campaign, not of {}", agent.name, campaign.name),
+            )
+            .hint(format!("ostler agent add -C {} {}", campaign.name, agent.name), "registers one here"));
+        }
+        let key = check_key(&agent, wanted.key.as_ref().unwrap_or(&Key::main()))?;
+        let there = self.shared.store.conversation_keyed(campaign.id, Some(agent.id), &key).await?;
+        let entry = there.map(|there| there.notes.entry).unwrap_or_default();
+        Ok(Whose { agent: Some(agent), key, entry })
+    }
+
+    /// Finds the place of a new session. Names are being chosen by nobody else meanwhile.
+    pub(crate) async fn place(
+        &self,
+        wanted: &NewSession,
+        whose: &Whose,
+        campaign: &Campaign,
+    ) -> Result<Placed, Refusal> {
+        let now = self.shared.clock.now().wall;
+        let id = SessionId::new(now, entropy());
+        let Some(agent) = &whose.agent else { return self.adhoc(id, wanted, campaign).await };
+        let agent_ref = AgentRef { id: agent.id, name: agent.name.clone(), role: agent.profile.role.clone() };
+        let there = self.shared.store.conversation_keyed(campaign.id, Some(agent.id), &whose.key).await?;
+        let Some(there) = there else {
+            let conversation = ConversationId::new(now, entropy());
+            let opened = self.opening(conversation, agent, whose.key.clone(), wanted.spawned_by, &[]).await?;
+            let first = Place::first(id, conversation, opened.name.clone(), Begin::Fresh);
+            let place = Place { agent: Some(agent_ref), spawned_by: wanted.spawned_by, ..first };
+            let opened = Some(Event::ConversationOpened(Box::new(opened)));
+            return Ok(Placed { place, opened, carried: Vec::new() });
+        };
+        match self.last_session(there.id).await? {
+            None => {
+                let first = Place::first(id, there.id, there.name, Begin::Fresh);
+                let place = Place { agent: Some(agent_ref), spawned_by: wanted.spawned_by, ..first };
+                Ok(Placed { place, opened: None, carried: Vec::new() })
+            }
+            Some(live) if live.outcome.is_none() => Err(busy(&there, &live)),
+            Some(last) => {
+                let loaded = self.shared.store.load_session(last.id).await?;
+                let old = loaded.map(|loaded| loaded.state);
+                let old =
+                    old.ok_or_else(|| Refusal::internal(format!("session {} cannot be read", last.id)))?;
+                let begin = self.shared.begin_after_with(&old, &wanted.provider).await?;
+                let carried = old.undelivered().cloned().map(|message| (message, Some(last.id))).collect();
+                let place = Place { agent: Some(agent_ref), ..Place::after(id, &old, begin) };
+                Ok(Placed { place, opened: None, carried })
+            }
+        }
+    }
+
+    /// A conversation that nobody registered an agent for, named after what it is told.
+    async fn adhoc(
+        &self,
+        id: SessionId,
+        wanted: &NewSession,
+        campaign: &Campaign,
+    ) -> Result<Placed, Refusal> {
+        let slug = || wanted.prompt.as_deref().and_then(Name::slug).or_else(|| Name::slug(&wanted.provider));
+        let made = |n: u32| {
+            let slug = slug().unwrap_or_else(|| unreachable!("a provider's name is a name"));
+            if n == 1 { slug } else { slug.numbered(n) }
+        };
+        let name = self.free_name(campaign.id, wanted.name.as_ref(), made).await?;
+        let conversation = ConversationId::new(self.shared.clock.now().wall, entropy());
+        let opened = ConversationOpened {
+            spawned_by: wanted.spawned_by,
+            ..ConversationOpened::new(conversation, campaign.id, Key::adhoc(id), name.clone())
+        };
+        let place =
+            Place { spawned_by: wanted.spawned_by, ..Place::first(id, conversation, name, Begin::Fresh) };
+        let opened = Some(Event::ConversationOpened(Box::new(opened)));
+        Ok(Placed { place, opened, carried: Vec::new() })
+    }
+}
+
+fn busy(there: &Conversation, live: &View) -> Refusal {
+    Refusal::new(
+        Reason::ConversationBusy,
+        format!("the conversation {} has a session that has not ended", there.name),
+    )
+    .because(format!("session {} is {}", live.id.short(), live.status.as_str()))
+    .hint(format!("ostler send {} \"…\"", live.id.short()), "says something to it")
+    .hint(format!("ostler stop {}", live.id.short()), "ends it; the next one goes on where it was")
+}

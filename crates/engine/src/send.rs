@@ -1,0 +1,326 @@
+//! Something said to a conversation, whoever is there to hear it: a session that lives, the next one, or the first.
+
+use std::time::Duration;
+
+use ostler_domain::{
+    ConversationId, Message, MessageId, Mode, Reason, Refusal, SessionId,
+    conversation::{Conversation, Key, reset_word},
+    query::{Page, SessionFilter},
+    session::{Approve, Phase, Request, Restart, View},
+    text::one_line,
+};
+
+use crate::{
+    Change, Engine, NewSession,
+    conversation::{NewConversation, closed_refusal},
+    create::new_message,
+    halt::HaltRefusal,
+    requests::just_ended,
+    restart,
+};
+
+/// How long a message waits for a session that is stopping: longer than its whole ladder.
+const STOPPED_WITHIN: Duration = Duration::from_secs(30);
+
+/// To whom something is said.
+#[derive(Debug, Clone)]
+pub struct Addressee {
+    /// A session, a conversation, an agent.
+    pub who: String,
+    /// Which of an agent's conversations; then `who` is that agent.
+    pub key: Option<Key>,
+}
+
+/// What became of a message when it was accepted.
+#[derive(Debug, Clone)]
+pub struct Sent {
+    /// None where nothing was said but that the conversation is to begin anew.
+    pub heard: Option<Accepted>,
+    /// The conversation that was opened because the message asked for that.
+    pub opened: Option<ConversationId>,
+}
+
+/// A message in somebody's inbox.
+#[derive(Debug, Clone)]
+pub struct Accepted {
+    pub message: MessageId,
+    pub session: View,
+    /// The conversation had no live session, so one was started.
+    pub woke: bool,
+    /// As it is said: not every agent can be told something within a turn.
+    pub mode: Mode,
+}
+
+/// Who hears something.
+enum Hearer {
+    Session(Box<View>),
+    /// A conversation that has not had a session yet.
+    Nobody(Box<Conversation>),
+}
+
+impl Engine {
+    /// Says something to a conversation. It is durable when this returns. A conversation whose session has ended goes on in
+    /// a new one.
+    pub async fn send(
+        &self,
+        to: &Addressee,
+        text: &str,
+        mode: Mode,
+        change: Change,
+    ) -> Result<Sent, Refusal> {
+        if text.trim().is_empty() {
+            return Err(Refusal::invalid("the message is empty")
+                .hint(format!("ostler send {} \"…\"", one_line(&to.who, 64)), "says something"));
+        }
+        let key = to.key.as_ref().map(|key| format!(" {key}")).unwrap_or_default();
+        let fingerprint = format!("send {}{key} {text}", to.who);
+        if let Some(reply) = change.done_before(&self.shared.store, &fingerprint).await? {
+            return self.sent_before(&reply).await;
+        }
+        let Some(rest) = reset_word(text) else {
+            let answer = Answer { change: &change, fingerprint: &fingerprint, opened: None };
+            let heard = self.say_to(to, text, mode, answer).await?;
+            return Ok(Sent { heard: Some(heard), opened: None });
+        };
+        let old = match self.hearer(to, &change).await? {
+            Hearer::Session(view) => view.conversation,
+            Hearer::Nobody(conversation) => conversation.id,
+        };
+        // The answer to this request is that of what is said first; without that, the reset's own.
+        let request = change.request.filter(|_| rest.is_empty());
+        let reset = Change { request, ..change.clone() };
+        let fresh =
+            self.reset_as(&old.to_string(), true, reset, &fingerprint, |id| format!("reset {id}")).await?;
+        let opened = Some(fresh.id);
+        if rest.is_empty() {
+            return Ok(Sent { heard: None, opened });
+        }
+        let answer = Answer { change: &change, fingerprint: &fingerprint, opened };
+        let heard = self.say(Hearer::Nobody(Box::new(fresh)), rest, mode, answer).await?;
+        Ok(Sent { heard: Some(heard), opened })
+    }
+
+    /// Says it to whoever is there. Several may wake a conversation at once: those who are not first are heard by the session
+    /// of the one who was.
+    async fn say_to(
+        &self,
+        to: &Addressee,
+        text: &str,
+        mode: Mode,
+        answer: Answer<'_>,
+    ) -> Result<Accepted, Refusal> {
+        let hearer = self.hearer(to, answer.change).await?;
+        match self.say(hearer, text, mode, answer).await {
+            Err(refusal) if refusal.reason == Reason::ConversationBusy => {
+                let hearer = self.hearer(to, answer.change).await?;
+                self.say(hearer, text, mode, answer).await
+            }
+            said => said,
+        }
+    }
+
+    async fn say(
+        &self,
+        hearer: Hearer,
+        text: &str,
+        mode: Mode,
+        answer: Answer<'_>,
+    ) -> Result<Accepted, Refusal> {
+        let change = answer.change;
+        let mut message = new_message(self.shared.clock.now().wall, text);
+        let view = match hearer {
+            Hearer::Session(view) => self.at_rest(*view).await?,
+            Hearer::Nobody(conversation) => return self.begin(*conversation, message, &answer).await,
+        };
+        if mode == Mode::Steer && self.shared.provider(&view.provider)?.capabilities().steer {
+            message.mode = Mode::Steer;
+        }
+        let (id, mode) = (message.id, message.mode);
+        if view.outcome.is_some() {
+            if let Err(refusal) = check_may_wake(&view) {
+                return Err(self.with_obituaries(&view, refusal).await);
+            }
+            let done = |successor: &View| answer.done(id, successor.id, true, mode);
+            let other = restart::Other { message: Some(message), ..Default::default() };
+            let session = restart::after(self, &view, other, change, done).await?;
+            return Ok(Accepted { message: id, session, woke: true, mode });
+        }
+        self.shared.bring_keys(view.id, &view.provider, &change.keys)?;
+        let done = answer.done(id, view.id, false, mode);
+        let handle = self.shared.wake(view.id).await?.ok_or_else(|| just_ended(&view))?;
+        let session = handle.request(Request::Prompt(message), change.by.clone(), done).await?;
+        Ok(Accepted { message: id, session, woke: false, mode })
+    }
+
+    /// The first session of a conversation: its agent's, or one like that of the conversation in whose place it is.
+    async fn begin(
+        &self,
+        conversation: Conversation,
+        message: Message,
+        answer: &Answer<'_>,
+    ) -> Result<Accepted, Refusal> {
+        let (id, mode) = (message.id, message.mode);
+        let done = |session: SessionId| answer.done(id, session, true, mode);
+        let session = match conversation.agent {
+            Some(agent) => {
+                let wanted = NewSession {
+                    campaign: conversation.campaign.to_string(),
+                    agent: Some(agent.to_string()),
+                    key: Some(conversation.key.clone()),
+                    prompt: Some(message.text),
+                    prompt_id: Some(id),
+                    approve: Approve::Policy,
+                    spawned_by: conversation.spawned_by,
+                    ..NewSession::default()
+                };
+                self.create(wanted, answer.change, done).await?
+            }
+            None => {
+                let done = |view: &View| done(view.id);
+                restart::anew(self, &conversation, message, answer.change, done).await?
+            }
+        };
+        Ok(Accepted { message: id, session, woke: true, mode })
+    }
+
+    /// Who hears what is said to somebody.
+    async fn hearer(&self, to: &Addressee, change: &Change) -> Result<Hearer, Refusal> {
+        if let Some(key) = &to.key {
+            let agent = self.agent(&to.who).await?;
+            return self.hearer_of_agent(NewConversation::of(agent, key.clone()), change).await;
+        }
+        match self.session(&to.who).await {
+            Ok(view) => self.hearer_in(view, &to.who).await,
+            Err(refusal) if refusal.reason == Reason::SessionUnknown => {
+                if let Some(found) = self.find_conversation(&to.who).await? {
+                    return match found.closed {
+                        None => Ok(Hearer::Nobody(Box::new(found))),
+                        Some(closed) => Err(closed_refusal(&found, closed.why)),
+                    };
+                }
+                match self.find_agent(&to.who).await? {
+                    Some(agent) => {
+                        self.hearer_of_agent(NewConversation::of(agent, Key::main()), change).await
+                    }
+                    None => Err(refusal),
+                }
+            }
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// A name means the conversation that has it by now, and an id the one that it is of.
+    async fn hearer_in(&self, view: View, who: &str) -> Result<Hearer, Refusal> {
+        let conversation = self.stored_conversation(view.conversation).await?;
+        let Some(closed) = conversation.closed else { return Ok(Hearer::Session(Box::new(view))) };
+        let is_named = who.rsplit('/').next() == Some(conversation.name.as_str());
+        let Conversation { campaign, agent, key, .. } = &conversation;
+        let fresh = self.shared.store.conversation_keyed(*campaign, *agent, key).await?;
+        match fresh.filter(|_| is_named) {
+            Some(fresh) => Ok(match self.last_session(fresh.id).await? {
+                Some(view) => Hearer::Session(Box::new(view)),
+                None => Hearer::Nobody(Box::new(fresh)),
+            }),
+            None => Err(closed_refusal(&conversation, closed.why)),
+        }
+    }
+
+    async fn hearer_of_agent(&self, wanted: NewConversation, change: &Change) -> Result<Hearer, Refusal> {
+        let opened = self.open_conversation(wanted, Change { request: None, ..change.clone() }).await?;
+        Ok(match self.last_session(opened.conversation.id).await? {
+            Some(view) => Hearer::Session(Box::new(view)),
+            None => Hearer::Nobody(Box::new(opened.conversation)),
+        })
+    }
+
+    /// Waits for a session that is stopping to have stopped: what is said to it then wakes the next one.
+    async fn at_rest(&self, view: View) -> Result<View, Refusal> {
+        if view.phase != Phase::Stopping {
+            return Ok(view);
+        }
+        if let Some(halt) = self.halted() {
+            return Err(halt.refusal());
+        }
+        let mut published = self.shared.store.published();
+        let stopped = async {
+            loop {
+                published.borrow_and_update();
+                let view = self.session(&view.id.to_string()).await?;
+                if view.phase != Phase::Stopping || published.changed().await.is_err() {
+                    return Ok(view);
+                }
+            }
+        };
+        tokio::time::timeout(STOPPED_WITHIN, stopped).await.unwrap_or(Ok(view))
+    }
+
+    async fn sent_before(&self, reply: &str) -> Result<Sent, Refusal> {
+        let broken = || Refusal::internal("the stored answer of this request cannot be read");
+        if let Some(id) = reply.strip_prefix("reset ") {
+            return Ok(Sent { heard: None, opened: Some(id.parse().map_err(|_| broken())?) });
+        }
+        let mut words = reply.split(' ');
+        let message = words.next().and_then(|id| id.parse().ok()).ok_or_else(broken)?;
+        let session = self.session(words.next().ok_or_else(broken)?).await?;
+        let woke = words.next() == Some("true");
+        let mode = if words.next() == Some("true") { Mode::Steer } else { Mode::Followup };
+        let opened = words.next().and_then(|id| id.parse().ok());
+        Ok(Sent { heard: Some(Accepted { message, session, woke, mode }), opened })
+    }
+
+    /// A quarantine is understood from how its sessions ended, not from their number.
+    async fn with_obituaries(&self, view: &View, refusal: Refusal) -> Refusal {
+        if refusal.reason != Reason::Quarantined {
+            return refusal;
+        }
+        let chain = SessionFilter { chain: Some(view.chain), ..SessionFilter::default() };
+        let lives = self.shared.store.list_sessions(&chain, Page::of(OBITUARIES_SHOWN, None)).await;
+        let ends = lives.map(|lives| lives.rows).unwrap_or_default();
+        let ends = ends.iter().filter_map(|life| {
+            let obituary = life.obituary.as_ref()?;
+            Some(format!("{}: {}", life.id.short(), obituary.sentence))
+        });
+        let why = refusal.why.clone().into_iter().chain(ends).collect::<Vec<_>>().join("\n");
+        refusal.because(why)
+    }
+}
+
+/// What whoever asked is answered, and answered again should they ask twice.
+#[derive(Clone, Copy)]
+struct Answer<'a> {
+    change: &'a Change,
+    fingerprint: &'a str,
+    opened: Option<ConversationId>,
+}
+
+impl Answer<'_> {
+    fn done(
+        &self,
+        message: MessageId,
+        session: SessionId,
+        woke: bool,
+        mode: Mode,
+    ) -> Option<ostler_store::RequestReply> {
+        let opened = self.opened.map(|id| format!(" {id}")).unwrap_or_default();
+        let steers = mode == Mode::Steer;
+        self.change.done(self.fingerprint, format!("{message} {session} {woke} {steers}{opened}"))
+    }
+}
+
+/// How many of the last lives a quarantine is explained by.
+const OBITUARIES_SHOWN: u32 = 3;
+
+/// A message wakes a conversation unless something ended it that would only strike again; a person's `restart`
+/// still starts it anew. Whether its budgets have anything left is looked at when it is woken: they may have been raised.
+fn check_may_wake(view: &View) -> Result<(), Refusal> {
+    let short = view.id.short();
+    match &view.restart {
+        Some(Restart::Quarantined { short_lives }) => Err(Refusal::new(
+            Reason::Quarantined,
+            format!("session {short} has ended, and a message does not wake it"),
+        )
+        .because(format!("quarantined after {short_lives} short lives in a row"))
+        .hint(format!("ostler restart {short}"), "starts it anew all the same")),
+        _ => Ok(()),
+    }
+}

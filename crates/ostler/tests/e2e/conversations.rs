@@ -1,0 +1,179 @@
+//! Agents and their conversations: one open for each key, one session at a time, and fresh ones in their place.
+
+use std::collections::HashSet;
+
+use ostler_client::{Client, CreateSession, SendMessage, Taken};
+use ostler_domain::{
+    Mode, Name, Reason,
+    conversation::{CloseReason, Key},
+    query::{ConversationFilter, Page, Scope, SessionFilter},
+    session::{Attention, Outcome, View},
+};
+use ostler_testkit::{TestHome, scenario};
+
+use crate::OSTLER;
+
+fn name(text: &str) -> Name {
+    text.parse().unwrap()
+}
+
+fn key(text: &str) -> Key {
+    text.parse().unwrap()
+}
+
+fn say(who: &str, text: &str) -> SendMessage {
+    SendMessage { who: who.to_owned(), text: text.to_owned(), mode: Mode::Followup, key: None }
+}
+
+fn of_agent(agent: &str, prompt: &str) -> CreateSession {
+    let mut wanted = CreateSession::new("shop", "");
+    wanted.agent = Some(agent.to_owned());
+    wanted.initial_message = Some(prompt.to_owned());
+    wanted
+}
+
+async fn idle(home: &TestHome, view: &View, turns: u32) -> View {
+    let is_idle = |view: &View| view.turns == turns && view.attention == Some(Attention::Idle);
+    home.reaches(&view.id.to_string(), "its turn to end", is_idle).await
+}
+
+async fn with_agent(home: &TestHome) -> Client {
+    let client = home.client().await;
+    client.add_agent("shop", &name("api"), vec!["role=builder".to_owned()]).await.unwrap();
+    client
+}
+
+#[tokio::test]
+async fn an_agent_s_sessions_are_one_conversation() {
+    let home = TestHome::started(OSTLER).await;
+    let client = with_agent(&home).await;
+    let first =
+        client.create_session(of_agent("api", &scenario::of(vec![scenario::say("one")]))).await.unwrap();
+    assert_eq!(first.name.as_str(), "api");
+    assert_eq!(first.agent.as_ref().unwrap().role.as_str(), "builder");
+    // One session at a time, and whoever asks for another is told who is there.
+    let refused = client.create_session(of_agent("api", "more")).await.unwrap_err().to_refusal();
+    assert_eq!(refused.reason, Reason::ConversationBusy);
+    idle(&home, &first, 1).await;
+    client.stop_session(&first.id.to_string(), false).await.unwrap();
+    home.ended(&first.id.to_string()).await;
+    let second = client.create_session(of_agent("api", "again")).await.unwrap();
+    assert_eq!((second.continues, second.conversation), (Some(first.id), first.conversation));
+    let filter = SessionFilter { role: Some("builder".to_owned()), ..SessionFilter::default() };
+    assert_eq!(client.sessions(&filter, Page::of(10, None)).await.unwrap().rows.len(), 2);
+    // A name is an agent's or a session's, never both.
+    let mut named = CreateSession::new("shop", "script");
+    named.name = Some(name("api"));
+    assert_eq!(client.create_session(named).await.unwrap_err().to_refusal().reason, Reason::NameTaken);
+}
+
+#[tokio::test]
+async fn two_hundred_who_open_one_conversation_get_the_same() {
+    let home = TestHome::started(OSTLER).await;
+    let client = with_agent(&home).await;
+    let asked = (0..200).map(|n| {
+        let client = client.clone();
+        // The same key, as everybody writes it.
+        let text = if n % 2 == 0 { "agent:api:slack:dm:U1" } else { "Agent:API:Slack:DM:u1" };
+        tokio::spawn(async move { client.open_conversation("api", &key(text)).await.unwrap() })
+    });
+    let asked: Vec<_> = asked.collect();
+    let mut ids = HashSet::new();
+    let mut new = 0;
+    for asked in asked {
+        let (conversation, is_new) = asked.await.unwrap();
+        ids.insert(conversation.id);
+        new += usize::from(is_new);
+    }
+    assert_eq!((ids.len(), new), (1, 1));
+    let listed = client.conversations(&ConversationFilter::default(), Page::of(10, None)).await.unwrap();
+    assert_eq!(listed.rows.len(), 1);
+    assert_eq!(listed.rows[0].name.as_str(), "api-slack-dm-u1");
+}
+
+#[tokio::test]
+async fn twenty_who_wake_one_conversation_make_one_session() {
+    let home = TestHome::started(OSTLER).await;
+    let client = with_agent(&home).await;
+    let asked: Vec<_> = (0..20)
+        .map(|n| {
+            let client = client.clone();
+            tokio::spawn(async move { client.send_message(say("api", &format!("hello {n}"))).await })
+        })
+        .collect();
+    let mut sessions = HashSet::new();
+    for asked in asked {
+        // Whoever is not first is heard by the first one's session.
+        sessions.insert(asked.await.unwrap().unwrap().sent().unwrap().session.id);
+    }
+    assert_eq!(sessions.len(), 1);
+    let filter = SessionFilter { scope: Scope::All, ..SessionFilter::default() };
+    assert_eq!(client.sessions(&filter, Page::of(50, None)).await.unwrap().rows.len(), 1);
+}
+
+#[tokio::test]
+async fn a_reset_begins_anew_under_the_same_key_and_keeps_the_old() {
+    let home = TestHome::started(OSTLER).await;
+    let client = with_agent(&home).await;
+    let sent = client.send_message(say("api", &scenario::of(vec![scenario::say("one")]))).await.unwrap();
+    let first = sent.sent().unwrap().session;
+    idle(&home, &first, 1).await;
+    let settings = vec!["metadata.owner=ann".to_owned(), "state.phase=2".to_owned()];
+    client.set_conversation("api", settings).await.unwrap();
+    let Taken::Reset(fresh) = client.send_message(say("api", "/new")).await.unwrap() else {
+        panic!("a bare /new says nothing to anybody");
+    };
+    let ended = home.ended(&first.id.to_string()).await;
+    assert_eq!(ended.outcome, Some(Outcome::Reset));
+    let old = client.conversation(&first.conversation.to_string()).await.unwrap();
+    assert_eq!(old.closed.unwrap().why, CloseReason::Reset);
+    let fresh = client.conversation(&fresh.to_string()).await.unwrap();
+    assert_eq!((fresh.replaces, fresh.key.as_str(), &fresh.name), (Some(old.id), "main", &old.name));
+    assert_eq!(fresh.notes.metadata["owner"], "ann");
+    assert!(fresh.notes.state.is_empty());
+    // The name now means the fresh one; the old one is spoken to by nobody.
+    let sent = client.send_message(say("api", "/reset hello")).await.unwrap().sent().unwrap();
+    assert_eq!(sent.session.continues, None);
+    let newest = client.conversation(&sent.session.conversation.to_string()).await.unwrap();
+    assert_eq!(newest.replaces, Some(fresh.id));
+    let refused = client.send_message(say(&first.id.to_string(), "you?")).await.unwrap_err().to_refusal();
+    assert_eq!(refused.reason, Reason::WrongState);
+    // What nobody registered an agent for begins anew just so.
+    let adhoc = home.session(&client, &scenario::of(vec![scenario::say("x")])).await;
+    idle(&home, &adhoc, 1).await;
+    let again = client.send_message(say(adhoc.name.as_str(), "/new go on")).await.unwrap().sent().unwrap();
+    assert_ne!(again.session.conversation, adhoc.conversation);
+    assert_eq!((again.session.name, again.session.provider), (adhoc.name, adhoc.provider));
+}
+
+#[tokio::test]
+async fn archived_conversations_come_back_unless_their_key_is_taken() {
+    let home = TestHome::started(OSTLER).await;
+    let client = with_agent(&home).await;
+    let (opened, _) = client.open_conversation("api", &key("nightly:docs")).await.unwrap();
+    let who = opened.id.to_string();
+    client.close_conversation(&who, CloseReason::Archived).await.unwrap();
+    let open = client.conversations(&ConversationFilter::default(), Page::of(10, None)).await.unwrap();
+    assert!(open.rows.is_empty());
+    client.reopen_conversation(&who).await.unwrap();
+    client.close_conversation(&who, CloseReason::Archived).await.unwrap();
+    let (other, is_new) = client.open_conversation("api", &key("nightly:docs")).await.unwrap();
+    assert!(is_new && other.id != opened.id);
+    let refused = client.reopen_conversation(&who).await.unwrap_err().to_refusal();
+    assert_eq!(refused.reason, Reason::NameTaken);
+}
+
+#[tokio::test]
+async fn what_is_set_on_a_conversation_holds_from_its_next_session_on() {
+    let home = TestHome::started(OSTLER).await;
+    let client = with_agent(&home).await;
+    let first = client.send_message(say("api", "hi")).await.unwrap().sent().unwrap().session;
+    idle(&home, &first, 1).await;
+    client.set_conversation("api", vec!["model=tiny".to_owned(), "label=Checkout".to_owned()]).await.unwrap();
+    client.stop_session("api", false).await.unwrap();
+    home.ended(&first.id.to_string()).await;
+    let second = client.send_message(say("api", "hi")).await.unwrap().sent().unwrap().session;
+    assert_eq!((second.continues, second.model.as_deref()), (Some(first.id), Some("tiny")));
+    let wrong = client.set_conversation("api", vec!["provider=nope".to_owned()]).await.unwrap_err();
+    assert_eq!(wrong.to_refusal().reason, Reason::ProviderUnknown);
+}

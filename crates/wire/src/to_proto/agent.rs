@@ -1,0 +1,17 @@
+//! Agents.
+
+use ostler_domain::agent::Agent;
+
+use super::time;
+use crate::pb;
+
+pub fn agent(agent: &Agent) -> pb::Agent {
+    pb::Agent {
+        id: agent.id.to_string(),
+        campaign_id: agent.campaign.to_string(),
+        name: agent.name.to_string(),
+        role: agent.profile.role.to_string(),
+        added_time: Some(time(agent.added)),
+        settings: agent.profile.settings(),
+    }
+}
