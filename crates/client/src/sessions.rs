@@ -3,6 +3,7 @@
 use ostler_domain::{
     Name,
     budget::Amount,
+    handoff::Wish,
     query::{Listed, Page, SessionFilter},
     reboot::LostSession,
 };
@@ -83,6 +84,24 @@ impl Client {
         request.keys = to_proto::caller_keys(&self.keys);
         let answer = self.ask(async |channel| service(channel).send_message(request.clone()).await).await?;
         Ok(from_proto::taken(answer)?)
+    }
+
+    /// Ends a session and has another one go on with its work, which is returned: `to` is a provider, `PROVIDER/MODEL`,
+    /// `agent:NAME`, or nothing for a fresh session like this one.
+    pub async fn hand_off(&self, who: &str, to: &str, wish: Wish) -> Result<Session, Error> {
+        let Wish { note, done, decided, open, .. } = wish;
+        let request = pb::HandoffRequest {
+            request_id: request_id().to_string(),
+            who: who.to_owned(),
+            to: to.to_owned(),
+            note,
+            done,
+            decided,
+            open,
+            keys: to_proto::caller_keys(&self.keys),
+        };
+        let answer = self.ask(async |channel| service(channel).handoff(request.clone()).await).await?;
+        Ok(read(answer.session)?)
     }
 
     /// Ends a session in an orderly way, or `now`. Returns when it is asked; watch for `SESSION_STOPPED`.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Reason, Refusal,
+    handoff::Wish,
     limits::{CALL_TEXT_BYTES, NAME_BYTES},
     session::View,
     text::one_line,
@@ -30,6 +31,8 @@ pub enum Call {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         note: String,
     },
+    /// The work goes on in another session: this one ends with the turn.
+    Handoff(Box<Wish>),
     /// What is recorded of this session. `who` may name it, and nobody else.
     Show {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,7 +41,7 @@ pub enum Call {
 }
 
 /// The names of all calls, for those who ask for another.
-const CALLS: &[&str] = &["done", "note", "show", "step"];
+const CALLS: &[&str] = &["done", "handoff", "note", "show", "step"];
 
 /// What happened to a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,6 +118,7 @@ impl Call {
             {
                 Some(format!("a text has at most {CALL_TEXT_BYTES} bytes"))
             }
+            Call::Handoff(wish) => wish.fault(),
             Call::Note { text } if text.trim().is_empty() => Some("a note has a text".to_owned()),
             _ => None,
         }
@@ -198,7 +202,7 @@ mod tests {
 
     #[test]
     fn whatever_else_is_asked_for_gets_one_and_the_same_answer() {
-        let answers = ["ls", "stop", "handoff", "", "no such thing"].map(|name| {
+        let answers = ["ls", "stop", "spawn", "", "no such thing"].map(|name| {
             let line = serde_json::json!({"call": name, "who": "ses_other"}).to_string();
             Call::parse(line.as_bytes()).unwrap_err().refusal()
         });

@@ -172,6 +172,15 @@ impl CallerKeys {
         self.0.iter().map(|(variable, key)| (variable.as_str(), key))
     }
 
+    /// These, and others where these have none.
+    #[must_use]
+    pub fn and(mut self, others: CallerKeys) -> CallerKeys {
+        for (variable, key) in others.0 {
+            self.0.entry(variable).or_insert(key);
+        }
+        self
+    }
+
     /// The one key that is needed.
     pub fn only(&self, variable: &str) -> CallerKeys {
         self.get(variable).map(|key| (variable.to_owned(), key.clone())).into_iter().collect()

@@ -15,6 +15,8 @@ pub struct SessionFilter {
     pub conversation: Option<ConversationId>,
     pub chain: Option<SessionId>,
     pub continues: Option<SessionId>,
+    /// The session whose agent asked for it.
+    pub spawned_by: Option<SessionId>,
     /// The conversation's name.
     pub name: Option<String>,
     /// The agent's name; that of the conversation where none is registered.

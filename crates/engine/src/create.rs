@@ -26,6 +26,7 @@ use crate::{
     audit::{Decision, Entry, Who},
     campaign::{check_same, tracked_hidden},
     clock::entropy,
+    handoff::Handed,
     place::{Place, Placed},
     upstream,
 };
@@ -63,6 +64,8 @@ pub struct NewSession {
     pub watchdogs: Option<WatchdogLimits>,
     /// How pressing it is that it starts.
     pub priority: Priority,
+    /// The work that it takes over.
+    pub handed: Option<Handed>,
 }
 
 impl Engine {
@@ -130,16 +133,23 @@ impl Engine {
         self.shared.check_campaign_budget(&campaign, config.billing).await?;
         self.shared.check_confinable().await?;
         let _naming = self.shared.naming.lock().await;
-        let Placed { place, opened, carried } = self.place(&wanted, &whose, &campaign).await?;
+        let Placed { place, opened, carried, told } = self.place(&wanted, &whose, &campaign).await?;
         let id = place.id;
         let now = self.shared.clock.now().wall;
         let prompt = wanted.prompt.iter().map(|text| {
             let made = new_message(now, text);
             (Message { id: wanted.prompt_id.unwrap_or(made.id), ..made }, None)
         });
-        let messages = carried.into_iter().chain(prompt).collect();
+        // Whoever takes work over hears first what it is.
+        let messages = match wanted.handed {
+            Some(_) => prompt.chain(carried).collect(),
+            None => carried.into_iter().chain(prompt).collect(),
+        };
         let created = created(&campaign, config, self.shared.sandbox(), place);
-        match self.record_session(created, messages, opened.into_iter().collect(), change, done(id)).await {
+        match self
+            .record_session(created, messages, opened.into_iter().collect(), told, change, done(id))
+            .await
+        {
             // Somebody asked for it twice at the same time, and this was the second.
             Err(CommitError::RequestDone { reply, .. }) => self.session_in(&reply).await,
             Err(error) => Err(error.into()),
@@ -159,12 +169,13 @@ impl Engine {
             .await
     }
 
-    /// Makes a session durable.
+    /// Makes a session durable, with what it begins with: `node_events` of nobody's session before, `told` of its own.
     pub(crate) async fn record_session(
         &self,
         created: Created,
         messages: Vec<(Message, Option<SessionId>)>,
         node_events: Vec<Event>,
+        told: Vec<Event>,
         change: &Change,
         request: Option<RequestReply>,
     ) -> Result<View, CommitError> {
@@ -175,6 +186,7 @@ impl Engine {
             Sandbox::Off => Vec::new(),
         };
         let mut events = create(created, messages, &change.by);
+        events.extend(told);
         if !tracked.is_empty() {
             events.push(Event::HiddenTracked(Tamper { names: tracked }));
         }

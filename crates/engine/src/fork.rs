@@ -63,7 +63,7 @@ impl Engine {
         };
         let created = created(&campaign, config, self.shared.sandbox(), place);
         let done = change.done(&fingerprint, id.to_string());
-        match self.record_session(created, Vec::new(), vec![opened], &change, done).await {
+        match self.record_session(created, Vec::new(), vec![opened], Vec::new(), &change, done).await {
             Err(CommitError::RequestDone { reply, .. }) => self.session(&reply).await,
             Err(error) => Err(error.into()),
             Ok(view) => {

@@ -57,6 +57,11 @@ impl Keys {
         self.held().get(&session)?.brought.get(variable).cloned()
     }
 
+    /// All that was brought for a session.
+    pub(crate) fn brought(&self, session: SessionId) -> CallerKeys {
+        self.held().get(&session).map(|held| held.brought.clone()).unwrap_or_default()
+    }
+
     pub(crate) fn forget(&self, session: SessionId) {
         self.held().remove(&session);
     }

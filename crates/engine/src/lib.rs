@@ -28,6 +28,7 @@ mod export;
 mod fault;
 mod fork;
 mod halt;
+mod handoff;
 mod hidden_watch;
 mod keeper;
 mod keys;

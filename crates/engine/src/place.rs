@@ -9,7 +9,7 @@ use ostler_domain::{
     session::{AgentRef, Begin, State, View},
 };
 
-use crate::{Engine, NewSession, clock::entropy, conversation::check_key};
+use crate::{Engine, NewSession, clock::entropy, conversation::check_key, handoff::Handed};
 
 /// Where a new session stands in its row of sessions.
 pub(crate) struct Place {
@@ -66,6 +66,8 @@ pub(crate) struct Placed {
     pub(crate) opened: Option<Event>,
     /// What the session before never heard.
     pub(crate) carried: Vec<(Message, Option<SessionId>)>,
+    /// What it begins with beside its messages.
+    pub(crate) told: Vec<Event>,
 }
 
 /// What an agent, and its conversation, say about a session of theirs.
@@ -141,6 +143,9 @@ impl Engine {
     ) -> Result<Placed, Refusal> {
         let now = self.shared.clock.now().wall;
         let id = SessionId::new(now, entropy());
+        if let Some(handed) = &wanted.handed {
+            return self.taking_over(id, handed, whose).await;
+        }
         let Some(agent) = &whose.agent else { return self.adhoc(id, wanted, campaign).await };
         let agent_ref = AgentRef { id: agent.id, name: agent.name.clone(), role: agent.profile.role.clone() };
         let there = self.shared.store.conversation_keyed(campaign.id, Some(agent.id), &whose.key).await?;
@@ -150,13 +155,13 @@ impl Engine {
             let first = Place::first(id, conversation, opened.name.clone(), Begin::Fresh);
             let place = Place { agent: Some(agent_ref), spawned_by: wanted.spawned_by, ..first };
             let opened = Some(Event::ConversationOpened(Box::new(opened)));
-            return Ok(Placed { place, opened, carried: Vec::new() });
+            return Ok(Placed { place, opened, carried: Vec::new(), told: Vec::new() });
         };
         match self.last_session(there.id).await? {
             None => {
                 let first = Place::first(id, there.id, there.name, Begin::Fresh);
                 let place = Place { agent: Some(agent_ref), spawned_by: wanted.spawned_by, ..first };
-                Ok(Placed { place, opened: None, carried: Vec::new() })
+                Ok(Placed { place, opened: None, carried: Vec::new(), told: Vec::new() })
             }
             Some(live) if live.outcome.is_none() => Err(busy(&there, &live)),
             Some(last) => {
@@ -167,9 +172,47 @@ impl Engine {
                 let begin = self.shared.begin_after_with(&old, &wanted.provider).await?;
                 let carried = old.undelivered().cloned().map(|message| (message, Some(last.id))).collect();
                 let place = Place { agent: Some(agent_ref), ..Place::after(id, &old, begin) };
-                Ok(Placed { place, opened: None, carried })
+                Ok(Placed { place, opened: None, carried, told: Vec::new() })
             }
         }
+    }
+
+    /// The place of whoever goes on with another one's work: in its conversation, or in one of the agent's that got it.
+    async fn taking_over(&self, id: SessionId, handed: &Handed, whose: &Whose) -> Result<Placed, Refusal> {
+        let Handed { old, pack } = handed;
+        let before = old.created();
+        if let Some(child) = self.shared.store.continued_by(before.id).await? {
+            return Err(Refusal::new(
+                Reason::WrongState,
+                format!("the work of session {} has gone on already", before.id.short()),
+            )
+            .because(format!("session {} continues it", child.id.short()))
+            .hint(format!("ostler handoff {}", child.id.short()), "hands on what that one does"));
+        }
+        let same = Place::after(id, old, Begin::Fresh);
+        let own = before.agent.as_ref().map(|agent| agent.id);
+        let (place, opened) = match whose.agent.as_ref().filter(|agent| own != Some(agent.id)) {
+            None => (same, None),
+            Some(agent) => {
+                let key = Key::handed(before.chain);
+                let there =
+                    self.shared.store.conversation_keyed(agent.campaign, Some(agent.id), &key).await?;
+                let (conversation, name, opened) = match there {
+                    Some(there) => (there.id, there.name, None),
+                    None => {
+                        let conversation = ConversationId::new(self.shared.clock.now().wall, entropy());
+                        let opened = self.opening(conversation, agent, key, before.spawned_by, &[]).await?;
+                        let name = opened.name.clone();
+                        (conversation, name, Some(Event::ConversationOpened(Box::new(opened))))
+                    }
+                };
+                let agent =
+                    AgentRef { id: agent.id, name: agent.name.clone(), role: agent.profile.role.clone() };
+                (Place { conversation, name, agent: Some(agent), ..same }, opened)
+            }
+        };
+        let carried = old.undelivered().cloned().map(|message| (message, Some(before.id))).collect();
+        Ok(Placed { place, opened, carried, told: vec![Event::HandoffPacked(pack.clone())] })
     }
 
     /// A conversation that nobody registered an agent for, named after what it is told.
@@ -193,7 +236,7 @@ impl Engine {
         let place =
             Place { spawned_by: wanted.spawned_by, ..Place::first(id, conversation, name, Begin::Fresh) };
         let opened = Some(Event::ConversationOpened(Box::new(opened)));
-        Ok(Placed { place, opened, carried: Vec::new() })
+        Ok(Placed { place, opened, carried: Vec::new(), told: Vec::new() })
     }
 }
 

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// How long a person's `restart` waits for the old process to be gone: longer than the whole ladder.
-const GONE_WITHIN: Duration = Duration::from_secs(30);
+pub(crate) const GONE_WITHIN: Duration = Duration::from_secs(30);
 
 /// What an agent is told that was interrupted, after that it was.
 const GO_ON: &str = "See what you have done already, and go on where you were stopped.";
@@ -159,11 +159,18 @@ pub(crate) async fn go_on(shared: &Arc<Shared>, id: SessionId) -> Result<(), Ref
         // Looked for again when the halt is released.
         return Ok(());
     }
-    let _naming = shared.naming.lock().await;
+    let naming = shared.naming.lock().await;
     if engine.successor(id).await?.is_some() {
         return Ok(());
     }
     let Some(loaded) = shared.store.load_session(id).await? else { return Ok(()) };
+    if let Some(requested) = loaded.state.handoff().cloned() {
+        // It takes it itself.
+        drop(naming);
+        let change = Change { by: By::ostler(), pid: None, request: None, keys: CallerKeys::default() };
+        engine.keep_handoff(loaded.state, requested, &change).await?;
+        return Ok(());
+    }
     let by_person = loaded.state.stop().is_some_and(|stop| stop.rule == StopRule::Restart);
     let short_lives = if by_person { 0 } else { loaded.state.short_lives() };
     let change = Change { by: By::ostler(), pid: None, request: None, keys: CallerKeys::default() };
@@ -249,7 +256,7 @@ async fn record(
     };
     let created = created(&campaign, config, engine.shared.sandbox(), place);
     let preview = State::new(created.clone(), now).view();
-    match engine.record_session(created, messages, Vec::new(), change, done(&preview)).await {
+    match engine.record_session(created, messages, Vec::new(), Vec::new(), change, done(&preview)).await {
         Ok(view) => {
             engine.shared.keys.hand_on(before.id, id);
             engine.shared.bring_keys(id, &provider, &change.keys)?;
@@ -309,7 +316,7 @@ pub(crate) async fn anew(
     let created = created(&campaign, config, engine.shared.sandbox(), place);
     let preview = State::new(created.clone(), engine.shared.clock.now().wall).view();
     let messages = vec![(message, None)];
-    match engine.record_session(created, messages, Vec::new(), change, done(&preview)).await {
+    match engine.record_session(created, messages, Vec::new(), Vec::new(), change, done(&preview)).await {
         Ok(view) => {
             engine.shared.bring_keys(id, &provider, &change.keys)?;
             engine.shared.wake(id).await?;

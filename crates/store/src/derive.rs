@@ -91,6 +91,8 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::StepStarted
         | Kind::StepEnded
         | Kind::DoneReported
+        | Kind::HandoffRequested
+        | Kind::HandoffPacked
         | Kind::Denied
         | Kind::HiddenTracked
         | Kind::Unreadable => false,

@@ -6,6 +6,7 @@ use ostler_client::{Said, Session, SessionSocket};
 use ostler_domain::{
     Refusal,
     call::{Call, StepMark},
+    handoff::{To, Wish},
     text::one_line,
 };
 use serde::Serialize;
@@ -77,6 +78,13 @@ fn call(command: Command) -> Option<Call> {
         Command::Step(StepArgs { name, mark, message }) => Some(Call::Step { name, mark, note: message }),
         Command::Note(NoteArgs { text }) => Some(Call::Note { text }),
         Command::Done(DoneArgs { message }) => Some(Call::Done { note: message }),
+        Command::Session(SessionCommand::Handoff(args))
+        | Command::SessionNoun(SessionNoun { verb: SessionCommand::Handoff(args) }) => {
+            let (who, to, wish) = args.wish();
+            // Of another one's work it has no say; the daemon reads whom it means.
+            let to = To::parse(&to, |_| false).unwrap_or_default();
+            who.is_none().then(|| Call::Handoff(Box::new(Wish { to, ..wish })))
+        }
         Command::Session(SessionCommand::Show(args))
         | Command::SessionNoun(SessionNoun { verb: SessionCommand::Show(args) }) => {
             Some(Call::Show { who: args.who })

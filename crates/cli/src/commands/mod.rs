@@ -8,6 +8,7 @@ mod attach;
 mod attack;
 mod audit;
 mod campaign;
+mod chain;
 mod chosen;
 mod completion;
 mod config;
@@ -25,6 +26,7 @@ mod events;
 mod exec;
 mod fork;
 mod halt;
+mod handoff;
 mod init;
 mod inside;
 mod interrupt;
@@ -47,6 +49,7 @@ mod restart;
 mod resume;
 mod run;
 mod sandbox;
+mod seance;
 mod search;
 mod send;
 pub(crate) mod service;
@@ -101,6 +104,10 @@ pub(crate) enum Command {
     Agent(agent::AgentArgs),
     /// Dialogues and their keys: ls, show, open, set, label, reset, fork, archive, reopen, rm
     Conversation(conversation::ConversationArgs),
+    /// Lives joined by handoff, crash and restart: show, seance
+    Chain(chain::ChainArgs),
+    /// Ask what the sessions of a chain knew; answered from the record, with citations
+    Seance(seance::SeanceArgs),
     /// What config.toml says: show, get, set, unset, edit, path
     Config(config::ConfigArgs),
     /// Agent programs: ls, show, test, login, add
@@ -176,6 +183,8 @@ impl Command {
             | Command::Message(_)
             | Command::Halt(_)
             | Command::Campaign(_)
+            | Command::Chain(_)
+            | Command::Seance(_)
             | Command::Agent(_)
             | Command::Conversation(_)
             | Command::Policy(_)
@@ -251,6 +260,8 @@ pub(crate) enum SessionCommand {
     Model(model::ModelArgs),
     /// Begin a new conversation as a copy of another one, which stays as it is
     Fork(fork::ForkArgs),
+    /// End it and have another session go on with its work, told what is known
+    Handoff(handoff::HandoffArgs),
     /// Wait for the end; the exit code says how it ended
     Wait(wait::WaitArgs),
 }
@@ -292,6 +303,8 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Halt(args) => halt::run(app, args).await,
         Command::Campaign(args) => campaign::run(app, args).await,
         Command::Agent(args) => agent::run(app, args).await,
+        Command::Chain(args) => chain::run(app, args).await,
+        Command::Seance(args) => seance::run(app, args).await,
         Command::Conversation(args) => conversation::run(app, args).await,
         Command::Init(args) => init::run(app, args).await,
         Command::Config(args) => config::run(app, args),
@@ -339,6 +352,7 @@ async fn session(app: &App, verb: SessionCommand) -> Result<u8, Failure> {
         SessionCommand::Restart(args) => restart::run(app, args).await,
         SessionCommand::Model(args) => model::run(app, args).await,
         SessionCommand::Fork(args) => fork::run(app, args).await,
+        SessionCommand::Handoff(args) => handoff::run(app, args).await,
         SessionCommand::Wait(args) => wait::run(app, args).await,
     }
 }

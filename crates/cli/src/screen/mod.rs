@@ -5,6 +5,7 @@ pub(crate) mod agent;
 pub(crate) mod approval;
 pub(crate) mod attack;
 pub(crate) mod campaign;
+pub(crate) mod chain;
 pub(crate) mod conversation;
 pub(crate) mod cost;
 pub(crate) mod message;

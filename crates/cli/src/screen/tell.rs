@@ -223,6 +223,21 @@ pub(super) fn tell(event: &Event) -> Told {
             Told::new("step", with_reason(format!("{} failed", one_line(&step.name, SHORT)), &step.note))
                 .tone(Tone::Bad)
         }
+        Event::HandoffRequested(requested) => {
+            let to = requested.wish.to.words();
+            let to = if to.is_empty() { "to a fresh session".to_owned() } else { format!("to {to}") };
+            let text = with_reason(format!("{to}, asked by {}", requested.by.0), &requested.wish.note);
+            Told::new("handoff", text).tone(Tone::Strong)
+        }
+        Event::HandoffPacked(pack) => {
+            let known = &pack.known;
+            let parts = [
+                words::plural(known.files.len() as u64, "file", "files"),
+                words::plural(known.tests.len() as u64, "test run", "test runs"),
+                words::plural(known.last_turns.len() as u64, "turn", "turns"),
+            ];
+            Told::new("handed", format!("the work of session {}: {}", pack.from.short(), parts.join(", ")))
+        }
         Event::DoneReported(done) => {
             Told::new("done", with_reason("the agent says that its work is done".to_owned(), &done.note))
                 .tone(Tone::Good)

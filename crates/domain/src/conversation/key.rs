@@ -112,6 +112,11 @@ impl Key {
         Key(format!("{ADHOC}{first}"))
     }
 
+    /// The key of an agent's conversation about work that began elsewhere: one for each chain.
+    pub fn handed(chain: SessionId) -> Key {
+        Key(format!("handoff:{chain}"))
+    }
+
     /// The key of a helper's conversation.
     pub fn subagent(agent: &Name, worker: &Name, task: &str) -> Key {
         Key(format!("{AGENT}{agent}:subagent:{worker}:{task}"))

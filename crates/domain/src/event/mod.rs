@@ -12,6 +12,7 @@ use crate::{
     campaign::Campaign,
     denied::Denied,
     gateway::Network,
+    handoff::{HandoffRequested, Pack},
     session::{Created, Ended, StopRequested},
 };
 
@@ -198,6 +199,10 @@ events! {
     StepStarted(StepStarted) = 100, "STEP_STARTED";
     StepEnded(StepEnded) = 101, "STEP_ENDED";
     DoneReported(DoneReported) = 102, "DONE_REPORTED";
+    /// The session ends, and another one goes on with its work.
+    HandoffRequested(Box<HandoffRequested>) = 103, "HANDOFF_REQUESTED";
+    /// What this session was handed by the one that it goes on with.
+    HandoffPacked(Box<Pack>) = 104, "HANDOFF_PACKED";
 
     // Activities: what the agent did.
     AgentThinking(Text) = 50, "AGENT_THINKING";

@@ -1,6 +1,6 @@
 //! What calls have cost: told with each call at the price that held then, and added up.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::AddAssign};
 
 use serde::{Deserialize, Serialize};
 
@@ -70,6 +70,18 @@ impl Cost {
 
     pub fn is_zero(&self) -> bool {
         *self == Cost::default()
+    }
+}
+
+/// Of several sessions together.
+impl AddAssign<&Cost> for Cost {
+    fn add_assign(&mut self, other: &Cost) {
+        self.paid = Dollars(self.paid.0.saturating_add(other.paid.0));
+        self.plan = Dollars(self.plan.0.saturating_add(other.plan.0));
+        self.plan_unpriced += other.plan_unpriced;
+        for (model, usage) in &other.unpriced {
+            *self.unpriced.entry(model.clone()).or_default() += *usage;
+        }
     }
 }
 

@@ -66,6 +66,8 @@ impl State {
             denied: 0,
             steps: Vec::new(),
             done: false,
+            handoff: None,
+            handed: None,
             session_seq: 1,
             updated_at: at,
         }
@@ -294,6 +296,11 @@ impl State {
                 self.done = true;
                 self.last_activity_at = Some(at);
             }
+            Event::HandoffRequested(requested) => {
+                self.handoff = Some((**requested).clone());
+                self.last_activity_at = Some(at);
+            }
+            Event::HandoffPacked(pack) => self.handed = Some(pack.clone()),
             Event::Denied(_) => self.denied += 1,
             Event::BudgetWarned(_) => self.budget_warned = true,
             Event::BudgetChanged(changed) => {

@@ -15,6 +15,7 @@ use crate::{
         Process, Raw, StopReason, Text, ToolCall, ToolResult,
     },
     gateway::{Allowance, CallEnd, ModelCall, Network},
+    handoff::Wish,
     price::PriceBook,
     reboot::OnReboot,
 };
@@ -147,6 +148,8 @@ pub enum Request {
         tape_bytes: Option<u64>,
     },
     Stop(StopRule),
+    /// The work goes on in another session.
+    Handoff(Box<Wish>),
     Answer {
         id: ApprovalId,
         allow: bool,

@@ -13,6 +13,7 @@
 mod apply;
 mod config;
 mod decide;
+mod handing;
 mod input;
 mod ledger;
 mod obituary;

@@ -27,6 +27,10 @@ pub(super) fn plan(
     if outcome == Outcome::FailedStart && state.stop.is_none() && state.lost_context.is_some() {
         return Some(Restart::At(Deadline::after(now, Duration::ZERO)));
     }
+    // Work that was to be handed on is, however its session ended.
+    if state.handoff.is_some() {
+        return Some(Restart::At(Deadline::after(now, Duration::ZERO)));
+    }
     let rule = state.stop.as_ref().map(|stop| stop.rule);
     let wanted = match rule {
         // A person who asks for a new process gets one at once, whatever the policy.

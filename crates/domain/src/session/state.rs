@@ -13,6 +13,7 @@ use crate::{
     budget::Used,
     event::{ContextMeasured, Process, StopReason},
     gateway::Allowance,
+    handoff::{HandoffRequested, Pack},
     price::{Cost, PriceBook},
     text::sentence,
     time::{BootId, Deadline},
@@ -224,6 +225,12 @@ pub struct State {
     pub(super) steps: Vec<String>,
     /// The agent has said that its work is done.
     pub(super) done: bool,
+    /// Its work is to go on in another session.
+    #[serde(default)]
+    pub(super) handoff: Option<HandoffRequested>,
+    /// What it was handed when it began.
+    #[serde(default)]
+    pub(super) handed: Option<Box<Pack>>,
     pub(super) session_seq: u64,
     pub(super) updated_at: Time,
 }
@@ -475,6 +482,8 @@ impl State {
     pub(super) fn deliverable(&self) -> Option<&Message> {
         let at_rest = self.phase == Phase::Live
             && self.turn.is_none()
+            // What waits is told to whoever gets the work.
+            && self.handoff.is_none()
             && !self.is_frozen()
             && self.holds.disk.is_none()
             && !self

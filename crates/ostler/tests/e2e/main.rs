@@ -25,6 +25,7 @@ mod fail_closed;
 mod faults;
 mod fleet;
 mod grants;
+mod handoff;
 mod hidden;
 mod io_errors;
 mod life;

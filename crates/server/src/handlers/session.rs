@@ -1,6 +1,6 @@
 //! SessionService.
 
-use ostler_domain::{Receipt, query::Page, session::WatchdogLimits};
+use ostler_domain::{Receipt, handoff::Wish, query::Page, session::WatchdogLimits};
 use ostler_engine::{Addressee, Answer, NewSession, Raised, Sent};
 use ostler_wire::{
     from_proto,
@@ -96,6 +96,17 @@ impl SessionService for Served {
         let to = Addressee { who: wanted.who, key: wanted.key };
         let sent = self.engine.send(&to, &wanted.text, wanted.mode, change).await.map_err(refused)?;
         Ok(Response::new(to_proto::taken(&taken(sent)?)))
+    }
+
+    async fn handoff(
+        &self,
+        mut request: Request<pb::HandoffRequest>,
+    ) -> Result<Response<pb::HandoffResponse>, Status> {
+        let change = keyed!(request);
+        let pb::HandoffRequest { who, to, note, done, decided, open, .. } = request.into_inner();
+        let wish = Wish { note, done, decided, open, ..Wish::default() };
+        let view = self.engine.hand_off(&who, &to, wish, change).await.map_err(refused)?;
+        answer!(HandoffResponse, view)
     }
 
     async fn stop_session(

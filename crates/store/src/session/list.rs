@@ -92,6 +92,7 @@ fn drivers(filter: &SessionFilter) -> Vec<Driver> {
     let text = |value: &Option<String>| value.clone();
     let particular = [
         ("session_continues", "continues", filter.continues.map(|id| id.to_string())),
+        ("session_spawned_by", "spawned_by", filter.spawned_by.map(|id| id.to_string())),
         ("session_chain", "chain", filter.chain.map(|id| id.to_string())),
         ("session_conversation", "conversation", filter.conversation.map(|id| id.to_string())),
         ("session_name", "name", text(&filter.name)),
@@ -160,6 +161,7 @@ impl Condition {
             ("campaign", filter.campaign.map(|id| id.to_string())),
             ("conversation", filter.conversation.map(|id| id.to_string())),
             ("chain", filter.chain.map(|id| id.to_string())),
+            ("spawned_by", filter.spawned_by.map(|id| id.to_string())),
             ("continues", filter.continues.map(|id| id.to_string())),
             ("name", filter.name.clone()),
             ("agent", filter.agent.clone()),

@@ -14,6 +14,7 @@ use ostler_domain::{
     denied::{Denied, DeniedKind},
     event::*,
     gateway::{NetDecision, Network},
+    handoff::{HandoffRequested, Known, Pack, Said, TestRun, To, Wish},
     price::Dollars,
     session::{
         AgentRef, Approve, Begin, Billing, Config, Created, Ended, Hold, Obituary, Outcome, Restart,
@@ -60,6 +61,20 @@ fn profile() -> Profile {
     let settings =
         ["role=fixer", "provider=codex", "model=m", "auth_profile=work", "system_prompt=x", "budget=2usd"];
     Profile::default().changed_by(&settings.map(str::to_owned)).unwrap()
+}
+
+fn wish(n: u64) -> Wish {
+    Wish {
+        to: To {
+            provider: Some("codex".to_owned()),
+            model: Some(format!("model-{n}")),
+            agent: Some("api".parse().unwrap()),
+        },
+        note: "mind the cache".to_owned(),
+        done: vec!["a".to_owned()],
+        decided: vec!["b".to_owned()],
+        open: vec!["c".to_owned()],
+    }
 }
 
 fn notes() -> Notes {
@@ -435,6 +450,24 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             success: n.is_multiple_of(2),
             note: "two warnings".to_owned(),
         }),
+        Kind::HandoffRequested => {
+            Event::HandoffRequested(Box::new(HandoffRequested { wish: wish(n), by: by() }))
+        }
+        Kind::HandoffPacked => Event::HandoffPacked(Box::new(Pack {
+            from: session_id(n),
+            why: "It was handed on.".to_owned(),
+            wish: wish(n),
+            known: Known {
+                asked: format!("fix the login of shop {n}"),
+                finished: vec!["the limit".to_owned()],
+                unfinished: vec!["the docs".to_owned()],
+                files: vec!["src/login.rs".to_owned()],
+                commits: vec!["0f1e2d3 Limit logins".to_owned()],
+                tests: vec![TestRun { command: "cargo test".to_owned(), success: Some(false) }],
+                last_turns: vec![Said { told: "go on".to_owned(), answered: "half done".to_owned() }],
+            },
+            instead: Some("codex has no key".to_owned()),
+        })),
         Kind::DoneReported => Event::DoneReported(DoneReported { note: format!("all {n} tests pass") }),
         Kind::Denied => Event::Denied(Denied {
             kind: DeniedKind::Command,

@@ -190,6 +190,7 @@ pub fn session_filter(filter: pb::SessionFilter) -> Result<SessionFilter> {
         conversation: optional_id(filter.conversation, "conversation")?,
         chain: optional_id(filter.chain, "chain")?,
         continues: optional_id(filter.continues, "continues")?,
+        spawned_by: optional_id(filter.spawned_by, "spawned_by")?,
         name: filter.name,
         agent: filter.agent,
         role: filter.role,

@@ -162,6 +162,7 @@ pub fn session_filter(filter: &SessionFilter) -> pb::SessionFilter {
         conversation: filter.conversation.map(String::from),
         chain: filter.chain.map(String::from),
         continues: filter.continues.map(String::from),
+        spawned_by: filter.spawned_by.map(String::from),
         name: filter.name.clone(),
         agent: filter.agent.clone(),
         role: filter.role.clone(),

@@ -308,6 +308,7 @@ impl Dice {
             conversation: self.maybe(Self::conversation_id),
             chain: self.maybe(Self::session_id),
             continues: self.maybe(Self::session_id),
+            spawned_by: self.maybe(Self::session_id),
             name: self.maybe(Self::text),
             agent: self.maybe(Self::text),
             role: self.maybe(Self::text),

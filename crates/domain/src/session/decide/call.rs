@@ -5,7 +5,8 @@ use crate::{
     Reason, Refusal,
     call::{Call, CallFault, DoneReported, Reply, StepEnded, StepMark, StepStarted, denied},
     denied::{Denied, DeniedKind},
-    event::{Event, Recovered},
+    event::{By, Event, Recovered},
+    handoff::{HandoffRequested, Wish},
     limits::STEPS_OPEN,
     redact::redacted,
     session::{Effect, View},
@@ -32,6 +33,15 @@ pub(super) fn decide(draft: &mut Draft<'_>, at: u64, call: Result<Call, CallFaul
             }
             Reply::Ok {}
         }
+        Ok(Call::Handoff(wish)) => {
+            if draft.state.handoff().is_none() {
+                let by = By(format!("session {}", draft.state.created().id.short()));
+                let requested = HandoffRequested { wish: redacted_wish(*wish), by };
+                draft.record(Event::HandoffRequested(Box::new(requested)));
+                draft.end_if_done();
+            }
+            Reply::Ok {}
+        }
         Ok(Call::Show { who }) => match who.filter(|who| !is_own(draft, who)) {
             // Its number is the host's, and means nothing inside.
             None => Reply::Session(Box::new(View { process: None, ..draft.state.view() })),
@@ -41,6 +51,17 @@ pub(super) fn decide(draft: &mut Draft<'_>, at: u64, call: Result<Call, CallFaul
         Err(fault @ CallFault::Malformed(_)) => Reply::Refused(fault.refusal()),
     };
     draft.effect(Effect::Answer { at, reply });
+}
+
+fn redacted_wish(wish: Wish) -> Wish {
+    let list = |texts: Vec<String>| texts.into_iter().map(redacted).collect();
+    Wish {
+        note: redacted(wish.note),
+        done: list(wish.done),
+        decided: list(wish.decided),
+        open: list(wish.open),
+        ..wish
+    }
 }
 
 fn is_own(draft: &Draft<'_>, who: &str) -> bool {

@@ -139,6 +139,10 @@ impl Draft<'_> {
     /// Ends a session whose agent has said that it is done, once nothing is open.
     fn end_if_done(&mut self) {
         let state = &self.state;
+        if state.handoff().is_some() && state.phase() == Phase::Live && state.turn().is_none() {
+            // What runs beside its turns would only write to what another one works on.
+            return self.stop(StopRule::Handoff, By::ostler());
+        }
         let is_at_rest = state.turn().is_none() && state.messages.is_empty() && state.background().is_empty();
         if state.done && state.phase() == Phase::Live && is_at_rest {
             self.stop(StopRule::Done, By::ostler());

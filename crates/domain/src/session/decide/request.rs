@@ -10,6 +10,7 @@ use crate::{
         BudgetChanged, By, Event, InterruptRequested, MessageAccepted, ModelChanged, Paused, Resumed,
         TapeLimitRaised,
     },
+    handoff::{HandoffRequested, Wish},
     limits::{INBOX_MESSAGES, MESSAGE_BYTES, MODEL_BYTES},
     session::{AgentRequest, Attention, Desired, Effect, Hold, Link, Phase, Request, StopRule},
     time::Deadline,
@@ -33,6 +34,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, request: Request, by: By) -> Result<
         Request::Pause => pause(draft, by)?,
         Request::Resume { budget, tape_bytes } => resume(draft, budget, tape_bytes, by)?,
         Request::Stop(rule) => draft.stop(rule, by),
+        Request::Handoff(wish) => hand_off(draft, *wish, by)?,
         Request::Answer { id, allow, message, hears_why } => {
             approval::answer(draft, id, allow, message, hears_why, by)?;
         }
@@ -77,6 +79,19 @@ fn prompt(draft: &mut Draft<'_>, message: Message, by: By) -> Result<(), Refusal
     let conversation = draft.state.created().conversation;
     draft.record(Event::MessageAccepted(MessageAccepted { message, conversation, by, moved_from: None }));
     draft.deliver();
+    Ok(())
+}
+
+/// A person hands the work on: nobody waits for the turn to end.
+fn hand_off(draft: &mut Draft<'_>, wish: Wish, by: By) -> Result<(), Refusal> {
+    if let Some(fault) = wish.fault() {
+        return Err(Refusal::invalid(fault));
+    }
+    if draft.state.is_ended() {
+        return Err(ended(draft, "hand on"));
+    }
+    draft.record(Event::HandoffRequested(Box::new(HandoffRequested { wish, by: by.clone() })));
+    draft.stop(StopRule::Handoff, by);
     Ok(())
 }
 

@@ -1,0 +1,172 @@
+//! `ostler seance`: asks those who are gone. What they said and did is in the record, and the record is asked first.
+
+use clap::Args;
+use ostler_client::{Client, Received, Session, query::EventFilter, reply::Hit};
+use ostler_domain::{
+    Event, Kind,
+    query::{Page, SessionFilter},
+    seance::{fit, keywords, stem},
+};
+use serde::Serialize;
+
+use crate::{
+    app::App,
+    exit_code,
+    failure::Failure,
+    output::{Line, Tone},
+    words,
+};
+
+/// What is cited at most.
+const CITED: usize = 6;
+/// What is looked at for it.
+const LOOKED_AT: u32 = 40;
+
+/// What sessions say and do, as far as it answers questions.
+const TELLING: &[Kind] = &[
+    Kind::AgentCompletion,
+    Kind::AgentThinking,
+    Kind::AgentToolCall,
+    Kind::AgentToolResult,
+    Kind::MessageAccepted,
+    Kind::AgentStatus,
+];
+
+#[derive(Debug, Args)]
+pub(crate) struct SeanceArgs {
+    /// A session of the chain: name, id, part of an id, or - for the last one of this terminal
+    who: String,
+    /// What is to be known
+    #[arg(required = true)]
+    question: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct SeanceForm {
+    question: String,
+    words: Vec<String>,
+    citations: Vec<CitationForm>,
+}
+
+#[derive(Serialize)]
+struct CitationForm {
+    session: String,
+    agent: String,
+    seq: u64,
+    time: String,
+    kind: String,
+    text: String,
+}
+
+pub(crate) async fn run(app: &App, args: SeanceArgs) -> Result<u8, Failure> {
+    let question = args.question.join(" ");
+    let wanted = keywords(&question);
+    if wanted.is_empty() {
+        return Err(Failure::usage(
+            "the question has no word that could be looked for; name what it is about",
+        ));
+    }
+    let client = app.client().await?;
+    let session = app.session(&client, &args.who).await?;
+    let chain = client.chain(&session.id.to_string()).await?;
+    let hits = find(&client, &session, &wanted).await?;
+    let name = |hit: &Hit| {
+        let of = hit.event.session().and_then(|id| chain.iter().find(|one| one.id == id));
+        of.map_or_else(|| "–".to_owned(), |one| one.name.to_string())
+    };
+    let ui = &app.ui;
+    if ui.is_json() {
+        let citations = hits.iter().map(|hit| CitationForm {
+            session: hit.event.session().map(|id| id.to_string()).unwrap_or_default(),
+            agent: name(hit),
+            seq: hit.event.seq(),
+            time: words::rfc3339(hit.event.time()),
+            kind: hit.event.kind().to_owned(),
+            text: hit.snippet.clone(),
+        });
+        ui.json(&SeanceForm { question, words: wanted, citations: citations.collect() })?;
+        return Ok(exit_code::OK);
+    }
+    if hits.is_empty() {
+        let lives = words::plural(chain.len() as u64, "session", "sessions");
+        ui.remark(&Line::of(format!("Nothing in {lives} of this chain speaks of {}.", wanted.join(", "))));
+        ui.remark(&Line::of("  ").with(Tone::Accent, "ostler search \"…\"").faint("   looks everywhere"));
+        return Ok(exit_code::OK);
+    }
+    for (n, hit) in hits.iter().enumerate() {
+        let short = hit.event.session().map(|id| id.short()).unwrap_or_default();
+        let ago = words::age(words::now().since(hit.event.time()));
+        let head = Line::new().faint(format!("[{}] ", n + 1)).strong(name(hit)).faint(format!(
+            " {short} · {} · {ago} ago · event {}",
+            speaker(&hit.event),
+            hit.event.seq()
+        ));
+        ui.data(&head)?;
+        ui.data(&Line::of("    ").plain(&hit.snippet))?;
+    }
+    let fork = format!("ostler fork {}", session.id.short());
+    ui.remark(
+        &Line::of("  ")
+            .with(Tone::Accent, fork)
+            .faint("   a copy of it can be asked itself; that costs tokens"),
+    );
+    Ok(exit_code::OK)
+}
+
+/// What in the chain fits best: events with all the words before those with some, the newest first among equals.
+async fn find(client: &Client, session: &Session, wanted: &[String]) -> Result<Vec<Hit>, Failure> {
+    let sessions = SessionFilter { chain: Some(session.chain), ..SessionFilter::default() };
+    let filter =
+        EventFilter { kinds: TELLING.to_vec(), sessions: Some(Box::new(sessions)), ..EventFilter::default() };
+    let begin = |word: &String| format!("{}*", stem(word));
+    let all = wanted.iter().map(begin).collect::<Vec<_>>().join(" ");
+    let mut hits = client.search(&all, &filter, Page::of(LOOKED_AT, None)).await?.rows;
+    if hits.len() < CITED && wanted.len() > 1 {
+        for word in wanted {
+            hits.extend(client.search(&begin(word), &filter, Page::of(LOOKED_AT, None)).await?.rows);
+        }
+    }
+    hits.sort_by_key(|hit| {
+        let text = whole(&hit.event).unwrap_or(&hit.snippet);
+        std::cmp::Reverse((fit(text, wanted), weight(&hit.event), hit.event.seq()))
+    });
+    let mut seen = std::collections::HashSet::new();
+    hits.retain(|hit| seen.insert(hit.event.seq()));
+    hits.truncate(CITED);
+    Ok(hits)
+}
+
+fn whole(event: &Received) -> Option<&str> {
+    let Received::Known(recorded) = event else { return None };
+    match &recorded.event {
+        Event::AgentCompletion(text) | Event::AgentThinking(text) | Event::AgentStatus(text) => {
+            Some(&text.text)
+        }
+        Event::MessageAccepted(accepted) => Some(&accepted.message.text),
+        Event::AgentToolCall(call) => Some(&call.summary),
+        Event::AgentToolResult(result) => Some(&result.output),
+        _ => None,
+    }
+}
+
+/// What was said answers more than what a tool printed.
+fn weight(event: &Received) -> u8 {
+    match event.kind() {
+        "AGENT_COMPLETION" | "MESSAGE_ACCEPTED" => 3,
+        "AGENT_STATUS" | "AGENT_THINKING" => 2,
+        "AGENT_TOOL_CALL" => 1,
+        _ => 0,
+    }
+}
+
+fn speaker(event: &Received) -> &'static str {
+    match event.kind() {
+        "AGENT_COMPLETION" => "said",
+        "AGENT_THINKING" => "thought",
+        "AGENT_STATUS" => "noted",
+        "AGENT_TOOL_CALL" => "did",
+        "AGENT_TOOL_RESULT" => "saw",
+        "MESSAGE_ACCEPTED" => "was told",
+        _ => "recorded",
+    }
+}

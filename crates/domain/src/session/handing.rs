@@ -1,0 +1,43 @@
+//! Work that goes on in another session.
+
+use super::State;
+use crate::Event;
+use crate::handoff::{HandoffRequested, Known, Pack, Wish, gather};
+
+impl State {
+    /// That its work is to go on elsewhere, and what was said about it.
+    pub fn handoff(&self) -> Option<&HandoffRequested> {
+        self.handoff.as_ref()
+    }
+
+    /// What it was handed when it began.
+    pub fn handed(&self) -> Option<&Pack> {
+        self.handed.as_deref()
+    }
+
+    /// What the next session is handed of this one's work, which its events tell.
+    pub fn pack<'a>(&self, wish: Wish, events: impl IntoIterator<Item = &'a Event>) -> Pack {
+        let mut known = gather(events);
+        let mut wish = wish;
+        if let Some(before) = &self.handed {
+            // Whoever got the work handed on tells of it as of its own.
+            let Known { asked, finished, files, commits, .. } = before.known.clone();
+            known.asked = asked;
+            known.finished =
+                before.wish.done.iter().chain(&finished).cloned().chain(known.finished).collect();
+            known.files = files
+                .into_iter()
+                .filter(|file| !known.files.contains(file))
+                .chain(known.files.clone())
+                .collect();
+            known.commits = commits.into_iter().chain(known.commits).collect();
+            wish.decided = before.wish.decided.iter().cloned().chain(wish.decided).collect();
+        }
+        let why = match (&self.ended, &self.handoff) {
+            (Some(ended), _) => ended.obituary.sentence.clone(),
+            (None, Some(requested)) => format!("It was handed on, asked by {}.", requested.by.0),
+            (None, None) => String::new(),
+        };
+        Pack { from: self.created.id, why, wish, known, instead: None }
+    }
+}

@@ -1,0 +1,187 @@
+//! Handing work on: the session that has it ends, and another one goes on with a pack of what is known.
+
+use std::time::Duration;
+
+use ostler_domain::{
+    Event, Kind, Reason, Refusal, SessionId,
+    agent::Agent,
+    campaign::Campaign,
+    handoff::{HandoffRequested, Pack, To, Wish},
+    query::EventFilter,
+    session::{Request, State, View},
+};
+use ostler_store::RequestReply;
+
+use crate::{Change, Engine, NewSession, restart::GONE_WITHIN};
+
+/// Events of a session that a pack is made from, the newest.
+const EVENTS: u32 = 5_000;
+
+/// The kinds among them that say something about its work.
+const TELLING: &[Kind] = &[
+    Kind::MessageAccepted,
+    Kind::AgentCompletion,
+    Kind::AgentToolCall,
+    Kind::AgentToolResult,
+    Kind::StepStarted,
+    Kind::StepEnded,
+    Kind::DoneReported,
+];
+
+/// What a new session takes over.
+#[derive(Clone, Debug)]
+pub struct Handed {
+    pub(crate) old: Box<State>,
+    pub(crate) pack: Box<Pack>,
+}
+
+impl Engine {
+    /// Ends a session and has another one go on with its work; an ended one's is gone on with at once.
+    pub async fn hand_off(&self, who: &str, to: &str, wish: Wish, change: Change) -> Result<View, Refusal> {
+        let view = self.session(who).await?;
+        let fingerprint = format!("hand_off {} {to} {wish:?}", view.id);
+        if let Some(reply) = change.done_before(&self.shared.store, &fingerprint).await? {
+            return self.session(&reply).await;
+        }
+        if let Some(fault) = wish.fault() {
+            return Err(Refusal::invalid(fault));
+        }
+        let campaign = self.campaign(&view.campaign.to_string()).await?;
+        let to = self.receiver(&campaign, to).await?;
+        if let Some(provider) = &to.provider {
+            self.shared.provider(provider)?;
+        }
+        let wish = Wish { to, ..wish };
+        if view.outcome.is_some() {
+            let old = self.state_of(view.id).await?;
+            let done = |id: SessionId| change.done(&fingerprint, id.to_string());
+            return self.hand_on(old, wish, &change, done).await;
+        }
+        self.shared.bring_keys(view.id, &view.provider, &change.keys)?;
+        let mut published = self.shared.store.published();
+        if let Some(handle) = self.shared.wake(view.id).await? {
+            handle.request(Request::Handoff(Box::new(wish)), change.by.clone(), None).await?;
+        }
+        // The end of the old session has the new one made; it is found by what it continues.
+        let child = async {
+            loop {
+                published.borrow_and_update();
+                if let Some(child) = self.shared.store.continued_by(view.id).await? {
+                    return Ok(child);
+                }
+                if published.changed().await.is_err() {
+                    return Err(Refusal::new(Reason::ShuttingDown, "the daemon is shutting down"));
+                }
+            }
+        };
+        tokio::time::timeout(GONE_WITHIN + Duration::from_secs(10), child).await.unwrap_or_else(|_| {
+            Err(Refusal::new(Reason::TimedOut, format!("session {} is still stopping", view.id.short()))
+                .hint(format!("ostler kill {}", view.id.short()), "ends it at once; its work goes on then"))
+        })
+    }
+
+    /// Whom the words mean: a registered agent of the campaign, or a provider.
+    async fn receiver(&self, campaign: &Campaign, to: &str) -> Result<To, Refusal> {
+        if to.is_empty() {
+            return Ok(To::default());
+        }
+        let named = to.strip_prefix("agent:").unwrap_or(to);
+        let agent: Option<Agent> = self.shared.store.agent_named(campaign.id, named).await?;
+        let to = To::parse(to, |_| agent.is_some()).map_err(Refusal::invalid)?;
+        match (&to.agent, agent) {
+            (Some(named), None) => Err(Refusal::new(
+                Reason::AgentUnknown,
+                format!("there is no agent {named} in {}", campaign.name),
+            )
+            .hint(format!("ostler agent ls -C {}", campaign.name), "lists those there are")),
+            _ => Ok(to),
+        }
+    }
+
+    async fn state_of(&self, id: SessionId) -> Result<State, Refusal> {
+        let loaded = self.shared.store.load_session(id).await?;
+        let state = loaded.map(|loaded| loaded.state);
+        state.ok_or_else(|| Refusal::internal(format!("session {id} cannot be read")))
+    }
+
+    /// Goes on with a session's work in another one, as its end promised. If whoever was to have it cannot, the same
+    /// provider goes on and is told: the work is not lost for that.
+    pub(crate) async fn keep_handoff(
+        &self,
+        old: State,
+        requested: HandoffRequested,
+        change: &Change,
+    ) -> Result<View, Refusal> {
+        let HandoffRequested { mut wish, .. } = requested;
+        let campaign = self.campaign(&old.created().campaign.to_string()).await?;
+        // An agent names whom it means; who that is, is known here.
+        if let Ok(to) = self.receiver(&campaign, &wish.to.words()).await {
+            wish.to = to;
+        }
+        let first = self.hand_on(old.clone(), wish.clone(), change, |_| None).await;
+        let refusal = match first {
+            Err(refusal) if !wish.to.is_same() && refusal.reason != Reason::WrongState => refusal,
+            done => return done,
+        };
+        let instead = format!("It was to go to {}: {}.", wish.to.words(), refusal.message);
+        tracing::warn!(session = %old.created().id, %refusal, "the work stays with the same provider");
+        let note = if wish.note.is_empty() { instead } else { format!("{}\n{instead}", wish.note) };
+        self.hand_on(old, Wish { to: To::default(), note, ..wish }, change, |_| None).await
+    }
+
+    async fn hand_on(
+        &self,
+        old: State,
+        wish: Wish,
+        change: &Change,
+        done: impl FnOnce(SessionId) -> Option<RequestReply>,
+    ) -> Result<View, Refusal> {
+        let before = old.created().clone();
+        let to = wish.to.clone();
+        let pack = old.pack(wish, &self.telling(before.id).await?);
+        let is_same =
+            to.agent.is_none() && to.provider.as_ref().is_none_or(|to| *to == before.config.provider);
+        let own_agent = before.agent.as_ref().map(|agent| agent.id.to_string());
+        let agent = to.agent.as_ref().map(ToString::to_string).or(own_agent);
+        let provider = match (&to.provider, &to.agent) {
+            (Some(provider), _) => provider.clone(),
+            // What an agent's sessions are started with is its own to say.
+            (None, Some(_)) => String::new(),
+            (None, None) => before.config.provider.clone(),
+        };
+        let kept = old.next_model().filter(|_| is_same).map(str::to_owned);
+        let budget = old.budget_left(None, &self.shared.context().prices)?;
+        let brought = self.shared.keys.brought(before.id);
+        let change = change.clone().with_keys(change.keys.clone().and(brought));
+        let wanted = NewSession {
+            campaign: before.campaign.to_string(),
+            provider,
+            model: to.model.or(kept),
+            agent,
+            prompt: Some(pack.prompt()),
+            budget,
+            when_used_up: before.config.when_used_up,
+            timeout: before.config.timeout(),
+            restart: before.config.restart,
+            approve: before.config.approve,
+            ends_with_turn: before.config.ends_with_turn,
+            environment: before.config.environment.clone(),
+            provider_config: if is_same { before.config.provider_config.clone() } else { Default::default() },
+            ticket: before.config.ticket.clone(),
+            watchdogs: Some(before.config.watchdogs),
+            priority: before.config.priority,
+            handed: Some(Handed { old: Box::new(old), pack: Box::new(pack) }),
+            ..NewSession::default()
+        };
+        self.create(wanted, &change, done).await
+    }
+
+    /// What a session's events say about its work, in their order.
+    async fn telling(&self, session: SessionId) -> Result<Vec<Event>, Refusal> {
+        let filter =
+            EventFilter { session: Some(session), kinds: TELLING.to_vec(), ..EventFilter::default() };
+        let mut rows = self.shared.store.events_before(None, &filter, EVENTS).await?.rows;
+        rows.reverse();
+        Ok(rows.into_iter().map(|recorded| recorded.event).collect())
+    }
+}
