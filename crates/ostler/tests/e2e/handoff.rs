@@ -100,7 +100,10 @@ async fn an_agent_hands_on_also_while_no_daemon_runs() {
     };
     let child = tokio::time::timeout(wait::PATIENCE, child).await.expect("nobody went on");
     let pack = pack_of(&home, &child).await;
-    assert_eq!((pack.wish.done.as_slice(), pack.wish.decided.as_slice()), (&["the parser".to_owned()][..], &["no cache".to_owned()][..]));
+    assert_eq!(
+        (pack.wish.done.as_slice(), pack.wish.decided.as_slice()),
+        (&["the parser".to_owned()][..], &["no cache".to_owned()][..])
+    );
     let heard = |view: &View| view.last_completion.as_deref() == Some("heard");
     home.reaches(&child.id.to_string(), "what waited to be heard", heard).await;
     assert_eq!(client.message(&message.to_string()).await.unwrap().session, child.id);
@@ -126,6 +129,7 @@ async fn work_goes_to_another_agent_and_stays_one_chain() {
     assert_eq!(chain["sessions"].as_array().unwrap().len(), 2);
     let output = home.run(&["seance", &child.id.to_string(), "what was built?", "--json"]);
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let texts: Vec<_> = answer["citations"].as_array().unwrap().iter().map(|cited| cited["text"].as_str().unwrap()).collect();
+    let texts: Vec<_> =
+        answer["citations"].as_array().unwrap().iter().map(|cited| cited["text"].as_str().unwrap()).collect();
     assert!(texts.iter().any(|text| text.contains("built")), "{texts:?}");
 }
