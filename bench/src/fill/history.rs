@@ -276,6 +276,7 @@ impl History {
             system_prompt: None,
             auth_profile: None,
             ticket: seed.chance(30).then(|| format!("gh:{}", seed.below(20_000))),
+            ticket_id: None,
             watchdogs: WatchdogLimits::default(),
             resumes_after_limit: true,
             approval_us: ostler_domain::session::approval_limit(),

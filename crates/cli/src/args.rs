@@ -94,7 +94,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         ],
     ),
     ("INSIDE A SESSION (said by an agent, of itself)", &["step", "note", "done"]),
-    ("CAMPAIGNS", &["campaign", "agent", "conversation", "provider", "policy", "sandbox"]),
+    ("CAMPAIGNS", &["campaign", "agent", "conversation", "ticket", "provider", "policy", "sandbox"]),
     ("MONEY", &["cost", "price", "usage"]),
     (
         "MACHINE",

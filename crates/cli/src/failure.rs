@@ -92,6 +92,7 @@ pub(crate) const fn of_reason(reason: Reason) -> u8 {
         Reason::CampaignUnknown
         | Reason::AgentUnknown
         | Reason::ConversationUnknown
+        | Reason::TicketUnknown
         | Reason::SessionUnknown
         | Reason::MessageUnknown
         | Reason::ApprovalUnknown
@@ -100,6 +101,10 @@ pub(crate) const fn of_reason(reason: Reason) -> u8 {
         | Reason::CampaignMoved
         | Reason::CampaignBusy
         | Reason::ConversationBusy
+        | Reason::TicketClosed
+        | Reason::TicketWaits
+        | Reason::TicketCycle
+        | Reason::TicketExists
         | Reason::ApprovalAnswered
         | Reason::NameTaken
         | Reason::WrongState

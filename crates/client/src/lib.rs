@@ -133,6 +133,7 @@ mod session_socket;
 mod sessions;
 mod socket;
 mod start;
+mod tickets;
 mod watch;
 
 pub use client::Client;
@@ -149,12 +150,14 @@ pub use ostler_domain::{
     provider::CallerKeys,
     query,
     session::View as Session,
+    ticket::Ticket,
 };
 pub use ostler_wire::{InvalidField, reply, request};
 pub use ostler_wire::{
     reply::{AnswerGiven, Approval, Delivery, EventPage, NodeStatus, Received, Sent, Taken, UnknownEvent},
     request::{
-        AddCampaign, AnswerApproval, CreateSession, GetUsage, ListEvents, Place, ResumeSession, SendMessage,
+        AddCampaign, AddTicket, AnswerApproval, CreateSession, GetUsage, LinkTicket, ListEvents,
+        MakeCheckpoint, Place, ResumeSession, SendMessage,
     },
 };
 /// The protocol itself, for programs in other languages.

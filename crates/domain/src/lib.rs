@@ -50,6 +50,7 @@ pub mod setting;
 pub mod space;
 pub mod telemetry;
 pub mod text;
+pub mod ticket;
 pub mod time;
 pub mod trace;
 pub mod usage;

@@ -252,6 +252,7 @@ mod tests {
             system_prompt: None,
             auth_profile: None,
             ticket: None,
+            ticket_id: None,
             watchdogs: Default::default(),
             resumes_after_limit: true,
             approval_us: approval_limit(),

@@ -5,6 +5,7 @@ use crate::{
     conversation::Key,
     price::Dollars,
     session::{Attention, Outcome, Status},
+    ticket,
 };
 
 /// Which sessions a list is about. Empty fields ask for nothing in particular.
@@ -65,6 +66,21 @@ pub struct ConversationFilter {
     pub closed_too: bool,
     /// Something was said to it, or a session of it began, at or after this.
     pub since: Option<Time>,
+}
+
+/// Which tickets a list is about.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TicketFilter {
+    pub campaign: Option<CampaignId>,
+    pub statuses: Vec<ticket::Status>,
+    /// What sort of work: `bug`.
+    pub kind: Option<String>,
+    /// The name of an agent that worked on it, or in whose conversation it is.
+    pub agent: Option<String>,
+    pub external: Option<String>,
+    pub conversation: Option<ConversationId>,
+    /// Archived ones too, where no status is asked for.
+    pub archived_too: bool,
 }
 
 /// How far back a list of sessions looks.

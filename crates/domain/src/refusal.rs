@@ -62,6 +62,21 @@ reasons! {
     ConversationBusy = "CONVERSATION_BUSY":
         "a session of the conversation has not ended, and a conversation has one at a time",
         "`ostler send NAME` says something to that one";
+    TicketUnknown = "TICKET_UNKNOWN":
+        "no ticket fits",
+        "`ostler ticket ls -a`; `ostler ticket add TEXT` writes one down";
+    TicketClosed = "TICKET_CLOSED":
+        "the ticket is done, cancelled or archived, so nothing is started for it",
+        "`ostler ticket reopen TICKET`, then again";
+    TicketWaits = "TICKET_WAITS":
+        "tickets that must be done before it are not done; the error names them",
+        "`ostler ticket start` of those; `ostler ticket link TICKET --no-depends-on OTHER` where they need not be";
+    TicketCycle = "TICKET_CYCLE":
+        "tickets would wait for each other for ever; the error says how",
+        "leave one of the dependencies out";
+    TicketExists = "TICKET_EXISTS":
+        "a ticket of the campaign has this external reference",
+        "`ostler ticket show REF`";
     ProviderUnknown = "PROVIDER_UNKNOWN":
         "there is no such provider",
         "`ostler provider ls`; `ostler provider add acp:NAME` declares one";

@@ -87,6 +87,7 @@ impl Engine {
     ) -> Result<View, Refusal> {
         let campaign = self.campaign(&wanted.campaign).await?;
         check_same(&campaign)?;
+        self.fill_from_ticket(&mut wanted, &campaign).await?;
         let whose = self.whose(&wanted, &campaign).await?;
         whose.fill(&mut wanted);
         if wanted.provider.is_empty() {
@@ -128,13 +129,19 @@ impl Engine {
         let login = self.shared.login(provider.as_ref());
         let pays_by_call = has_model || login.is_some_and(|login| login.is_key);
         let billing = billing(provider.as_ref(), &settings, &wanted, pays_by_call);
-        let config = self.config(&wanted, &settings, &campaign, billing);
+        let mut config = self.config(&wanted, &settings, &campaign, billing);
         self.check_price(&campaign, &config)?;
         self.shared.check_campaign_budget(&campaign, config.billing).await?;
         self.shared.check_confinable().await?;
         let _naming = self.shared.naming.lock().await;
         let Placed { place, opened, carried, told } = self.place(&wanted, &whose, &campaign).await?;
         let id = place.id;
+        let mut node_events: Vec<Event> = opened.into_iter().collect();
+        if let Some(begun) = self.begin_ticket(&wanted, &campaign, id, change).await? {
+            config.ticket = Some(begun.shown);
+            config.ticket_id = Some(begun.id);
+            node_events.extend(begun.events);
+        }
         let now = self.shared.clock.now().wall;
         let prompt = wanted.prompt.iter().map(|text| {
             let made = new_message(now, text);
@@ -146,10 +153,7 @@ impl Engine {
             None => carried.into_iter().chain(prompt).collect(),
         };
         let created = created(&campaign, config, self.shared.sandbox(), place);
-        match self
-            .record_session(created, messages, opened.into_iter().collect(), told, change, done(id))
-            .await
-        {
+        match self.record_session(created, messages, node_events, told, change, done(id)).await {
             // Somebody asked for it twice at the same time, and this was the second.
             Err(CommitError::RequestDone { reply, .. }) => self.session_in(&reply).await,
             Err(error) => Err(error.into()),
@@ -283,6 +287,7 @@ impl Engine {
             system_prompt: wanted.system_prompt.clone(),
             auth_profile: wanted.auth_profile.clone(),
             ticket: wanted.ticket.clone(),
+            ticket_id: None,
             watchdogs: wanted.watchdogs.unwrap_or(self.shared.options.watchdogs),
             resumes_after_limit: self.shared.options.resumes_after_limit,
             approval_us: self.shared.options.approval_us(),

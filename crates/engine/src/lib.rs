@@ -53,6 +53,7 @@ mod session;
 mod sessions;
 mod shared;
 mod start;
+mod ticket;
 mod tidy;
 mod upstream;
 mod watch;
@@ -83,6 +84,7 @@ pub use ostler_store::{
 };
 pub use requests::Raised;
 pub use send::{Accepted, Addressee, Sent};
+pub use ticket::{LinkChange, NewCheckpoint, NewTicket};
 pub use watch::Watch;
 
 /// This version, as keepers and clients are told.

@@ -223,6 +223,19 @@ async fn record(
     // What it was in the middle of comes first, unless a person says what to do now.
     let failed = old.failed_turn_words().filter(|_| next.by_person);
     let go_on = if old.was_cut_short() { Some(GO_ON.to_owned()) } else { failed };
+    let ticket = match before.config.ticket_id {
+        Some(ticket) => engine
+            .continue_ticket(ticket, id, next.by_person, change)
+            .await
+            .map(|event| Some((ticket, event))),
+        None => Ok(None),
+    };
+    // The dialogue outlives the work: whoever is talked to goes on without a ticket that is over.
+    let is_over = matches!(&ticket, Err(refusal) if refusal.reason == Reason::TicketClosed);
+    let (ticket_id, moved) = match ticket {
+        Err(_) if is_over && next.message.is_some() => (None, None),
+        ticket => ticket?.unzip(),
+    };
     let go_on = go_on.filter(|_| next.message.is_none()).map(|text| (new_message(now, &text), None));
     let carried = old.undelivered().cloned().map(|message| (message, Some(before.id)));
     let messages: Vec<_> =
@@ -252,11 +265,14 @@ async fn record(
         deadline,
         system_prompt,
         auth_profile,
+        ticket: before.config.ticket.clone().filter(|_| !is_over),
+        ticket_id,
         ..before.config.clone()
     };
     let created = created(&campaign, config, engine.shared.sandbox(), place);
     let preview = State::new(created.clone(), now).view();
-    match engine.record_session(created, messages, Vec::new(), Vec::new(), change, done(&preview)).await {
+    let node_events = moved.flatten().into_iter().collect();
+    match engine.record_session(created, messages, node_events, Vec::new(), change, done(&preview)).await {
         Ok(view) => {
             engine.shared.keys.hand_on(before.id, id);
             engine.shared.bring_keys(id, &provider, &change.keys)?;
@@ -310,6 +326,9 @@ pub(crate) async fn anew(
         model: entry.model_override.clone().or_else(|| before.config.model.clone()),
         approval_us: engine.shared.options.approval_us(),
         working_dir: campaign.root.path.clone(),
+        // What the old dialogue was about stays with it.
+        ticket: None,
+        ticket_id: None,
         ..before.config.clone()
     };
     let provider = config.provider.clone();

@@ -4,7 +4,7 @@
 use ostler_domain::{Event, Kind, Recorded};
 use rusqlite::Connection;
 
-use crate::{agent, approval, campaign, conversation, drain, halt, lost, message, usage};
+use crate::{agent, approval, campaign, conversation, drain, halt, lost, message, ticket, usage};
 
 /// What a session's events take from its first one.
 pub(crate) struct Origin<'a> {
@@ -31,6 +31,15 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::ConversationReopened
         | Kind::Halted
         | Kind::HaltReleased
+        | Kind::TicketAdded
+        | Kind::TicketChanged
+        | Kind::TicketMoved
+        | Kind::TicketLinked
+        | Kind::TicketOutputAdded
+        | Kind::TicketCheckpointMade
+        | Kind::TicketStep
+        | Kind::StepStarted
+        | Kind::StepEnded
         | Kind::LostLeft
         | Kind::SessionCreated
         | Kind::SessionStopped
@@ -88,8 +97,6 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::TapeDamaged
         | Kind::Tamper
         | Kind::Network
-        | Kind::StepStarted
-        | Kind::StepEnded
         | Kind::DoneReported
         | Kind::HandoffRequested
         | Kind::HandoffPacked
@@ -127,6 +134,24 @@ pub(crate) fn derive(
         }
         (Event::ConversationClosed(closed), _) => conversation::close(connection, closed.id, at, closed.why),
         (Event::ConversationReopened(reopened), _) => conversation::reopen(connection, reopened.id),
+        (Event::TicketAdded(added), _) => ticket::add(connection, seq, at, added),
+        (Event::TicketChanged(changed), _) => ticket::change(connection, changed.id, &changed.about),
+        (Event::TicketMoved(moved), _) => ticket::move_on(connection, at, moved),
+        (Event::TicketLinked(linked), _) => ticket::link(connection, linked.id, &linked.links),
+        (Event::TicketOutputAdded(added), _) => ticket::add_output(connection, seq, added),
+        (Event::TicketCheckpointMade(made), _) => ticket::make_checkpoint(connection, seq, at, made),
+        (Event::TicketStep(step), _) => {
+            let Some(ticket) = ticket::known(connection, step.id)? else { return Ok(()) };
+            ticket::step(connection, seq, at, &ticket::Marked::by_person(&ticket, step))
+        }
+        (Event::StepStarted(step), Some(origin)) => {
+            let Some(ticket) = ticket::of_session(connection, origin.num)? else { return Ok(()) };
+            ticket::step(connection, seq, at, &ticket::Marked::started(&ticket, origin.num, step))
+        }
+        (Event::StepEnded(step), Some(origin)) => {
+            let Some(ticket) = ticket::of_session(connection, origin.num)? else { return Ok(()) };
+            ticket::step(connection, seq, at, &ticket::Marked::ended(&ticket, origin.num, step))
+        }
         (Event::Drained(drained), _) => drain::set(connection, at, drained),
         (Event::DrainEnded(_), _) => drain::end(connection),
         (Event::Halted(halted), _) => halt::set(connection, at, halted),

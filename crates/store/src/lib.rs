@@ -40,6 +40,7 @@ mod lost;
 mod message;
 mod node;
 mod session;
+mod ticket;
 mod usage;
 
 mod backup;
@@ -73,5 +74,6 @@ pub use search::SearchHit;
 pub use session::LoadedSession;
 pub use stats::Stats;
 pub use store::{Batch, Store};
+pub use ticket::RecentTicket;
 pub use usage::CampaignSpent;
 pub use vacuum::Vacuumed;

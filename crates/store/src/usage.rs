@@ -137,7 +137,8 @@ fn sum(connection: &Connection, filter: &UsageFilter, by: UsageBy) -> Result<Vec
         UsageBy::Campaign => "coalesce((SELECT c.name FROM campaign c WHERE c.id = u.campaign), '')",
         UsageBy::Session => "s.name",
         UsageBy::Chain => "coalesce((SELECT f.name FROM session f WHERE f.id = s.chain), '')",
-        UsageBy::Total | UsageBy::Provider | UsageBy::Model | UsageBy::Day | UsageBy::Ticket => "''",
+        UsageBy::Ticket => "coalesce((SELECT t.external FROM ticket t WHERE t.id = s.ticket), '')",
+        UsageBy::Total | UsageBy::Provider | UsageBy::Model | UsageBy::Day => "''",
     };
     let (all, unpriced) = (buckets("1"), buckets(UNPRICED));
     let plan_unpriced = buckets("u.plan = 1 AND u.cost IS NULL");

@@ -1,7 +1,7 @@
 //! Enums in both directions. Each match is exhaustive on both sides: a new word does not compile until it has its
 //! counterpart.
 
-use ostler_domain::{Mode, Receipt, admission, budget, conversation, event, session};
+use ostler_domain::{Mode, Receipt, admission, budget, call, conversation, event, session, ticket};
 
 use crate::{
     InvalidField, pb,
@@ -47,6 +47,13 @@ enums! {
         Stop, Kill, Halt, TurnEnded, Timeout, Budget, StartWatchdog, StallWatchdog, Restart,
         ProviderAuth, Done, Idle, GaveWay, Handoff, Reset,
     }
+    ticket_status: ticket::Status => TicketStatus {
+        Initialized, Queued, Running, Done, Failed, Cancelled, Archived,
+    }
+    ticket_verb: ticket::Verb => TicketVerb { Queue, Start, Done, Fail, Cancel, Reopen, Archive }
+    output_kind: ticket::OutputKind => TicketOutputKind { Text, Path, Commit, Url }
+    step_mark: call::StepMark => TicketStepMark { Start, End, Fail }
+    import_change: ticket::ImportChange => TicketImportChange { Added, Changed, Same }
     close_reason: conversation::CloseReason => CloseReason { Reset, Archived, Removed }
     priority: admission::Priority => Priority { Low, Normal, High }
     on_budget: budget::WhenUsedUp => OnBudget { Hold, Stop }

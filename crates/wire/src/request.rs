@@ -172,3 +172,52 @@ pub struct GetUsage {
     /// How many rows at most; 0 asks for the usual number.
     pub limit: u32,
 }
+
+/// Writes a ticket down.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AddTicket {
+    /// Name, id, or a path in it.
+    pub campaign: String,
+    /// What is to be done.
+    pub intent: String,
+    /// What sort of work it is; without one, `task`.
+    pub kind: Option<String>,
+    /// What it is elsewhere: `gh:shop#412`.
+    pub external: Option<String>,
+    /// The conversation in which it is to be worked on.
+    pub conversation: Option<String>,
+    /// Tickets that must be done before it.
+    pub depends_on: Vec<String>,
+    /// It is to be worked on next.
+    pub queued: bool,
+}
+
+/// Changes what a ticket belongs to. What is not given stays; what is empty is taken away.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LinkTicket {
+    /// The ticket.
+    pub who: String,
+    /// What it is elsewhere.
+    pub external: Option<String>,
+    /// The conversation in which it is worked on.
+    pub conversation: Option<String>,
+    /// Tickets that must be done before it, besides those it has.
+    pub depends_on: Vec<String>,
+    /// Tickets that need not be done before it any more.
+    pub no_depends_on: Vec<String>,
+}
+
+/// Names a point to return to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MakeCheckpoint {
+    /// The ticket.
+    pub who: String,
+    /// What it is called.
+    pub name: String,
+    /// Without one, the last session that worked on the ticket.
+    pub session: Option<String>,
+    /// Without one, the last turn of that session.
+    pub turn: Option<u32>,
+    /// The files as they are: the id of a snapshot, or a commit.
+    pub snapshot: Option<String>,
+}

@@ -23,16 +23,19 @@ const HINTS: usize = 8;
 /// The gRPC code for each reason.
 pub const fn code(reason: Reason) -> Code {
     match reason {
-        Reason::CampaignUnknown | Reason::AgentUnknown | Reason::ConversationUnknown | Reason::ProviderUnknown | Reason::SessionUnknown | Reason::MessageUnknown | Reason::ApprovalUnknown => {
+        Reason::CampaignUnknown | Reason::AgentUnknown | Reason::ConversationUnknown | Reason::TicketUnknown | Reason::ProviderUnknown | Reason::SessionUnknown | Reason::MessageUnknown | Reason::ApprovalUnknown => {
             Code::NotFound
         }
-        Reason::CampaignExists | Reason::NameTaken | Reason::RequestConflict => Code::AlreadyExists,
+        Reason::CampaignExists | Reason::TicketExists | Reason::NameTaken | Reason::RequestConflict => Code::AlreadyExists,
         Reason::CampaignRoot | Reason::Ambiguous | Reason::InvalidArgument => Code::InvalidArgument,
         // What tonic itself answers to a message over the limit.
         Reason::TooLarge => Code::OutOfRange,
         Reason::CampaignMoved
         | Reason::CampaignBusy
         | Reason::ConversationBusy
+        | Reason::TicketClosed
+        | Reason::TicketWaits
+        | Reason::TicketCycle
         | Reason::ProviderMissing
         // Not UNAUTHENTICATED: that would be about the caller.
         | Reason::ProviderAuth

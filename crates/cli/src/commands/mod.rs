@@ -55,6 +55,7 @@ mod send;
 pub(crate) mod service;
 mod show;
 mod stop;
+mod ticket;
 mod trace;
 pub(crate) mod trial;
 mod usage;
@@ -108,6 +109,8 @@ pub(crate) enum Command {
     Chain(chain::ChainArgs),
     /// Ask what the sessions of a chain knew; answered from the record, with citations
     Seance(seance::SeanceArgs),
+    /// Work to be done and what came of it: add, ls, show, set, start, done, fail, cancel, reopen, archive, link, …
+    Ticket(ticket::TicketArgs),
     /// What config.toml says: show, get, set, unset, edit, path
     Config(config::ConfigArgs),
     /// Agent programs: ls, show, test, login, add
@@ -187,6 +190,7 @@ impl Command {
             | Command::Seance(_)
             | Command::Agent(_)
             | Command::Conversation(_)
+            | Command::Ticket(_)
             | Command::Policy(_)
             | Command::Cost(_)
             | Command::Usage(_)
@@ -306,6 +310,7 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Chain(args) => chain::run(app, args).await,
         Command::Seance(args) => seance::run(app, args).await,
         Command::Conversation(args) => conversation::run(app, args).await,
+        Command::Ticket(args) => ticket::run(app, args).await,
         Command::Init(args) => init::run(app, args).await,
         Command::Config(args) => config::run(app, args),
         Command::Provider(args) => provider::run(app, args).await,

@@ -3,14 +3,15 @@
 use clap::Args;
 use ostler_client::{Agent, Approval, Campaign, Client, Conversation, Delivery, Session, reply::NodeStatus};
 use ostler_domain::{
-    AgentId, ApprovalId, CampaignId, ConversationId, MessageId, NodeId, Reason, Refusal,
+    AgentId, ApprovalId, CampaignId, ConversationId, MessageId, NodeId, Reason, Refusal, TicketId,
     id::Fragment,
     limits::PAGE_MOST,
     query::{Page, Scope, SessionFilter},
     text::one_line,
+    ticket::{ExternalRef, Whole},
 };
 
-use super::{agent, conversation, daemon};
+use super::{agent, conversation, daemon, ticket};
 use crate::{
     app::{App, person_home},
     exit_code,
@@ -22,7 +23,7 @@ use crate::{
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// A session, agent, conversation, campaign, approval, message or node: id, part of an id, name or path. Inside a session: itself
+    /// A session, agent, conversation, ticket, campaign, approval, message or node: id, part of an id, name or path. Inside a session: itself
     #[arg(value_name = "WHO")]
     pub(super) who: Option<String>,
 }
@@ -41,6 +42,7 @@ pub(crate) async fn run(app: &App, args: ShowArgs) -> Result<u8, Failure> {
     match thing {
         Thing::Agent(found) => agent::show(app, &client, &found).await?,
         Thing::Conversation(found) => conversation::show(app, &client, &found).await?,
+        Thing::Ticket(whole) => ticket::show(app, &client, &whole).await?,
         Thing::Session(session) => show_session(app, &client, &session).await?,
         Thing::Campaign(campaign) => show_campaign(app, &client, &campaign).await?,
         Thing::Approval(approval) if app.ui.is_json() => app.ui.json(&ApprovalForm::new(&approval))?,
@@ -56,6 +58,7 @@ enum Thing {
     Agent(Box<Agent>),
     Conversation(Box<Conversation>),
     Session(Box<Session>),
+    Ticket(Box<Whole>),
     Campaign(Box<Campaign>),
     Approval(Approval),
     Message(Delivery),
@@ -68,6 +71,7 @@ impl Thing {
             Thing::Agent(agent) => agent.id.to_string(),
             Thing::Conversation(conversation) => conversation.id.to_string(),
             Thing::Session(session) => session.id.to_string(),
+            Thing::Ticket(whole) => whole.ticket.id.to_string(),
             Thing::Campaign(campaign) => campaign.id.to_string(),
             Thing::Approval(approval) => approval.id.to_string(),
             Thing::Message(delivery) => delivery.message.id.to_string(),
@@ -94,6 +98,9 @@ async fn find(app: &App, client: &Client, typed: &str) -> Result<Thing, Failure>
     }
     if has_prefix(ConversationId::PREFIX) {
         return Ok(Thing::Conversation(Box::new(client.conversation(typed).await?)));
+    }
+    if has_prefix(TicketId::PREFIX) || typed.parse::<ExternalRef>().is_ok() {
+        return Ok(Thing::Ticket(Box::new(client.ticket(typed).await?)));
     }
     if has_prefix(ApprovalId::PREFIX) {
         return Ok(Thing::Approval(client.approval(typed).await?));
@@ -124,8 +131,11 @@ async fn find(app: &App, client: &Client, typed: &str) -> Result<Thing, Failure>
     if let Ok(approval) = client.approval(typed).await {
         return Ok(Thing::Approval(approval));
     }
-    match client.message(typed).await {
-        Ok(message) => Ok(Thing::Message(message)),
+    if let Ok(message) = client.message(typed).await {
+        return Ok(Thing::Message(message));
+    }
+    match client.ticket(typed).await {
+        Ok(whole) => Ok(Thing::Ticket(Box::new(whole))),
         Err(_) => Err(unknown),
     }
 }

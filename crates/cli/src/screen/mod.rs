@@ -16,6 +16,7 @@ pub(crate) mod search;
 pub(crate) mod session;
 pub(crate) mod sessions;
 mod tell;
+pub(crate) mod ticket;
 pub(crate) mod trace;
 
 use crate::output::{Line, Tone};

@@ -22,6 +22,7 @@ mod conversation;
 mod life;
 mod message;
 mod node;
+mod ticket;
 mod tokens;
 mod turn;
 
@@ -31,6 +32,7 @@ pub use conversation::*;
 pub use life::*;
 pub use message::*;
 pub use node::*;
+pub use ticket::*;
 pub use tokens::*;
 pub use turn::*;
 
@@ -203,6 +205,15 @@ events! {
     HandoffRequested(Box<HandoffRequested>) = 103, "HANDOFF_REQUESTED";
     /// What this session was handed by the one that it goes on with.
     HandoffPacked(Box<Pack>) = 104, "HANDOFF_PACKED";
+
+    // Tickets.
+    TicketAdded(Box<TicketAdded>) = 110, "TICKET_ADDED";
+    TicketChanged(TicketChanged) = 111, "TICKET_CHANGED";
+    TicketMoved(TicketMoved) = 112, "TICKET_MOVED";
+    TicketLinked(TicketLinked) = 113, "TICKET_LINKED";
+    TicketOutputAdded(TicketOutputAdded) = 114, "TICKET_OUTPUT_ADDED";
+    TicketCheckpointMade(TicketCheckpointMade) = 115, "TICKET_CHECKPOINT_MADE";
+    TicketStep(TicketStep) = 116, "TICKET_STEP";
 
     // Activities: what the agent did.
     AgentThinking(Text) = 50, "AGENT_THINKING";

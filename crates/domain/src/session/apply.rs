@@ -360,6 +360,13 @@ impl State {
             | Event::ConversationReopened(_)
             | Event::Halted(_)
             | Event::HaltReleased(_)
+            | Event::TicketAdded(_)
+            | Event::TicketChanged(_)
+            | Event::TicketMoved(_)
+            | Event::TicketLinked(_)
+            | Event::TicketOutputAdded(_)
+            | Event::TicketCheckpointMade(_)
+            | Event::TicketStep(_)
             | Event::LostLeft(_) => {}
         }
     }

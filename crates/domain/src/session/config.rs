@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, CampaignId, ConversationId, Deadline, Name, Policy, SessionId,
+    AgentId, CampaignId, ConversationId, Deadline, Name, Policy, SessionId, TicketId,
     admission::Priority,
     budget::{Budget, WhenUsedUp},
     limits,
@@ -131,9 +131,12 @@ pub struct Config {
     /// Which of the provider's keys it uses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth_profile: Option<Name>,
-    /// Work this belongs to, by external reference (`fest:…`, `bead:…`, `gh:…`).
+    /// Work this belongs to, as it is shown: by external reference (`fest:…`, `bead:…`, `gh:…`), or by its id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticket: Option<String>,
+    /// The ticket itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticket_id: Option<TicketId>,
     #[serde(default)]
     pub watchdogs: WatchdogLimits,
     /// A turn that failed of a rate limit goes on when the limit ends, where somebody said when that is.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{AgentRef, Desired, Outcome, Phase, Restart, Sandbox, State, open::Place};
 use crate::{
-    CampaignId, ConversationId, Name, SessionId, Time, Usage,
+    CampaignId, ConversationId, Name, SessionId, TicketId, Time, Usage,
     admission::Priority,
     event::{AskKind, ContextMeasured, Process, ToolCall},
     price::Cost,
@@ -176,6 +176,9 @@ pub struct View {
     pub sandbox: Sandbox,
     pub working_dir: String,
     pub ticket: Option<String>,
+    /// The ticket itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticket_id: Option<TicketId>,
     pub continues: Option<SessionId>,
     pub chain: SessionId,
     pub spawned_by: Option<SessionId>,
@@ -357,6 +360,7 @@ impl State {
             sandbox: created.sandbox,
             working_dir: created.config.working_dir.clone(),
             ticket: created.config.ticket.clone(),
+            ticket_id: created.config.ticket_id,
             continues: created.continues,
             chain: created.chain,
             spawned_by: created.spawned_by,

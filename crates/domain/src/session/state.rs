@@ -248,6 +248,11 @@ impl State {
         self.phase == Phase::Ended
     }
 
+    /// The agent said that its work is done.
+    pub fn has_said_done(&self) -> bool {
+        self.done
+    }
+
     pub fn attempt(&self) -> u32 {
         self.attempt
     }

@@ -72,6 +72,7 @@ pub(crate) fn created(
             system_prompt: None,
             auth_profile: None,
             ticket: None,
+            ticket_id: None,
             watchdogs: WatchdogLimits::default(),
             resumes_after_limit: true,
             approval_us: ostler_domain::session::approval_limit(),

@@ -34,9 +34,17 @@ impl Actor {
         let denied = denied_in(&draft.events);
         let expected_seq = self.state.session_seq() - draft.events.len() as u64;
         let outbox = draft.outbox.clone();
+        let ended = draft
+            .events
+            .iter()
+            .find(|(_, event)| matches!(event, Event::SessionStopped(_) | Event::SessionFailed(_)));
+        let of_ticket = match ended {
+            Some((at, _)) => self.shared.ticket_after(&self.state, *at).await,
+            None => None,
+        };
         let commit = Commit {
             urgency,
-            node_events: Vec::new(),
+            node_events: of_ticket.into_iter().collect(),
             session: Some(SessionCommit {
                 id: self.id,
                 expected_seq,

@@ -8,6 +8,7 @@ mod conversation;
 mod event;
 mod provider;
 mod session;
+mod ticket;
 mod words;
 
 use std::collections::BTreeMap;

@@ -30,6 +30,13 @@ impl Served {
         if let Some(continues) = &mut filter.continues {
             *continues = self.session_id(continues).await.map_err(refused)?;
         }
+        if let Some(ticket) = &mut filter.ticket {
+            let campaign = match &filter.campaign {
+                Some(campaign) => Some(from_proto::id(campaign, "campaign").map_err(invalid)?),
+                None => None,
+            };
+            *ticket = self.engine.ticket_word(ticket, campaign).await.map_err(refused)?;
+        }
         Ok(())
     }
 

@@ -57,6 +57,76 @@ CREATE INDEX conversation_key ON conversation(folded);
 CREATE INDEX conversation_active ON conversation(active);
 CREATE INDEX conversation_spawned_by ON conversation(spawned_by) WHERE spawned_by IS NOT NULL;
 
+CREATE TABLE ticket(
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    -- The last characters of the id, backwards: people type ends of ids.
+    tail TEXT NOT NULL,
+    campaign TEXT NOT NULL,
+    intent TEXT NOT NULL,
+    type TEXT NOT NULL,
+    status TEXT NOT NULL,
+    -- What it is elsewhere: gh:shop#412.
+    external TEXT,
+    -- The dialogue in which it is worked on; NULL for work that needs no memory.
+    conversation TEXT,
+    added INTEGER NOT NULL,
+    added_by TEXT NOT NULL,
+    -- When its status last changed, and why.
+    moved INTEGER NOT NULL,
+    why TEXT
+) STRICT;
+CREATE UNIQUE INDEX ticket_external ON ticket(campaign, external) WHERE external IS NOT NULL;
+CREATE INDEX ticket_reference ON ticket(external) WHERE external IS NOT NULL;
+CREATE INDEX ticket_tail ON ticket(tail);
+CREATE INDEX ticket_campaign ON ticket(campaign);
+CREATE INDEX ticket_status ON ticket(status);
+CREATE INDEX ticket_type ON ticket(type);
+CREATE INDEX ticket_conversation ON ticket(conversation) WHERE conversation IS NOT NULL;
+
+CREATE TABLE ticket_dependency(
+    ticket TEXT NOT NULL,
+    depends_on TEXT NOT NULL,
+    PRIMARY KEY (ticket, depends_on)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX ticket_dependency_on ON ticket_dependency(depends_on);
+
+-- The value itself is in the event.
+CREATE TABLE ticket_output(
+    seq INTEGER PRIMARY KEY,
+    ticket TEXT NOT NULL,
+    name TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    bytes INTEGER NOT NULL,
+    session TEXT
+) STRICT;
+CREATE INDEX ticket_output_ticket ON ticket_output(ticket);
+
+CREATE TABLE ticket_checkpoint(
+    seq INTEGER PRIMARY KEY,
+    ticket TEXT NOT NULL,
+    name TEXT NOT NULL,
+    session TEXT,
+    turn INTEGER,
+    snapshot TEXT,
+    made INTEGER NOT NULL,
+    made_by TEXT NOT NULL
+) STRICT;
+CREATE INDEX ticket_checkpoint_ticket ON ticket_checkpoint(ticket);
+
+-- One run of a step: by a session's own word, or by a person's.
+CREATE TABLE ticket_step(
+    seq INTEGER PRIMARY KEY,
+    ticket TEXT NOT NULL,
+    name TEXT NOT NULL,
+    session INTEGER,
+    started INTEGER,
+    ended INTEGER,
+    success INTEGER,
+    note TEXT NOT NULL
+) STRICT;
+CREATE INDEX ticket_step_ticket ON ticket_step(ticket, name);
+
 -- One narrow row per session for filters. Lists are newest-created first by `num`, which every index carries
 -- behind its column: pages stay put while sessions change, and a change of state moves few index entries.
 CREATE TABLE session(
@@ -71,6 +141,7 @@ CREATE TABLE session(
     agent TEXT NOT NULL,
     role TEXT,
     provider TEXT NOT NULL,
+    -- The ticket's id; whatever was said of it where it is none.
     ticket TEXT,
     chain TEXT NOT NULL,
     continues TEXT,

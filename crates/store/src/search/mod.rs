@@ -22,6 +22,8 @@ const fn is_searched(kind: Kind) -> bool {
             | Kind::AgentToolResult
             | Kind::AgentCompletion
             | Kind::AgentError
+            | Kind::TicketAdded
+            | Kind::TicketChanged
     )
 }
 
@@ -38,6 +40,8 @@ fn text_of(event: &Event) -> Option<String> {
         Event::MessageAccepted(accepted) => {
             accepted.moved_from.is_none().then(|| accepted.message.text.clone())
         }
+        Event::TicketAdded(added) => Some(added.about.intent.clone()),
+        Event::TicketChanged(changed) => Some(changed.about.intent.clone()),
         Event::AgentToolCall(call) => Some(format!("{} {}\n{}", call.tool, call.summary, call.input)),
         Event::AgentToolResult(result) => Some(head(&result.output, SEARCH_RESULT_BYTES).to_owned()),
         Event::AgentThinking(text) | Event::AgentCompletion(text) | Event::AgentError(text) => {

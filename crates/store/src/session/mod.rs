@@ -58,7 +58,7 @@ impl Fixed {
             agent: view.agent.as_ref().map_or(&view.name, |agent| &agent.name).to_string(),
             role: view.agent.as_ref().map(|agent| agent.role.to_string()),
             provider: view.provider.clone(),
-            ticket: view.ticket.clone(),
+            ticket: view.ticket_id.map(|id| id.to_string()).or_else(|| view.ticket.clone()),
             chain: view.chain.to_string(),
             continues: view.continues.map(|id| id.to_string()),
             spawned_by: view.spawned_by.map(|id| id.to_string()),

@@ -270,6 +270,12 @@ fn refused(recorded: &Recorded, error: rusqlite::Error) -> CommitError {
         Event::ConversationOpened(_) | Event::ConversationReopened(_) if is_taken => {
             CommitError::Taken { what: "the conversation's key" }
         }
+        Event::TicketAdded(_) | Event::TicketLinked(_) if is_taken => {
+            CommitError::Taken { what: "the ticket's reference" }
+        }
+        Event::TicketMoved(_) if matches!(error, rusqlite::Error::StatementChangedRows(0)) => {
+            CommitError::Taken { what: "the ticket: it was changed meanwhile" }
+        }
         _ => CommitError::Fault(Fault::sqlite("derive rows from an event", error)),
     }
 }

@@ -18,3 +18,4 @@ mod search;
 mod sessions;
 mod shown;
 mod support;
+mod tickets;

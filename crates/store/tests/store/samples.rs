@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, time::Duration};
 
 use ostler_domain::{
     AgentId, ApprovalId, Budget, CampaignId, ConversationId, Deadline, Event, Kind, Message, MessageId, Mode,
-    Now, Policy, SessionId, Time, Usage,
+    Now, Policy, SessionId, TicketId, Time, Usage,
     agent::{Agent, Profile},
     approval::Applied,
     budget::{Period, WhenUsedUp},
-    call::{DoneReported, StepEnded, StepStarted},
+    call::{DoneReported, StepEnded, StepMark, StepStarted},
     campaign::{Campaign, Root},
     conversation::{CloseReason, Key, Notes, TurnRef},
     denied::{Denied, DeniedKind},
@@ -20,6 +20,7 @@ use ostler_domain::{
         AgentRef, Approve, Begin, Billing, Config, Created, Ended, Hold, Obituary, Outcome, Restart,
         RestartPolicy, Sandbox, StopRequested, StopRule, Watchdog, WatchdogLimits, WatchdogRung,
     },
+    ticket::{About, Checkpoint, Links, Output, OutputKind, Status},
     time::BootId,
 };
 
@@ -55,6 +56,22 @@ pub(crate) fn approval_id(n: u64) -> ApprovalId {
 
 pub(crate) fn agent_id(n: u64) -> AgentId {
     AgentId::new(at(n), entropy(n))
+}
+
+pub(crate) fn ticket_id(n: u64) -> TicketId {
+    TicketId::new(at(n), entropy(n))
+}
+
+fn about(n: u64) -> About {
+    About::new(&format!("Fix the login {n}\n\nIt fails at noon."), Some("bug")).unwrap()
+}
+
+fn links(n: u64) -> Links {
+    Links {
+        external: Some(format!("gh:shop#{n}").parse().unwrap()),
+        conversation: Some(conversation_id(n)),
+        depends_on: vec![ticket_id(n + 1), ticket_id(n + 2)],
+    }
 }
 
 fn profile() -> Profile {
@@ -136,9 +153,11 @@ pub(crate) fn created(n: u64) -> Created {
             auth_profile: Some("work".parse().unwrap()),
             ticket: match n % 8 {
                 0 | 4 => Some(format!("gh:{}", n % 8)),
+                1 => Some(format!("gh:shop#{}", n % 4)),
                 3 => Some(ostler_domain::query::TRIAL_TICKET.to_owned()),
                 _ => None,
             },
+            ticket_id: (n % 8 == 1).then(|| ticket_id(n % 4)),
             watchdogs: WatchdogLimits::default(),
             resumes_after_limit: true,
             approval_us: ostler_domain::session::approval_limit(),
@@ -442,6 +461,50 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             failure: "connection refused".to_owned(),
         }),
         Kind::Unreadable => unreachable!("it is never stored"),
+        Kind::TicketAdded => Event::TicketAdded(Box::new(TicketAdded {
+            id: ticket_id(n),
+            campaign: campaign_id(n % 3),
+            about: about(n),
+            links: links(n),
+            status: Status::Initialized,
+            by: by(),
+        })),
+        Kind::TicketChanged => {
+            Event::TicketChanged(TicketChanged { id: ticket_id(n), about: about(n + 1), by: by() })
+        }
+        Kind::TicketMoved => Event::TicketMoved(TicketMoved {
+            id: ticket_id(n),
+            from: Status::Initialized,
+            to: Status::Running,
+            by: by(),
+            why: "a session works on it".to_owned(),
+            session: Some(session_id(n)),
+        }),
+        Kind::TicketLinked => {
+            Event::TicketLinked(TicketLinked { id: ticket_id(n), links: links(n), by: by() })
+        }
+        Kind::TicketOutputAdded => Event::TicketOutputAdded(TicketOutputAdded {
+            id: ticket_id(n),
+            output: Output::new("pull request", OutputKind::Url, "https://example.org/7").unwrap(),
+            session: Some(session_id(n)),
+            by: by(),
+        }),
+        Kind::TicketCheckpointMade => Event::TicketCheckpointMade(TicketCheckpointMade {
+            id: ticket_id(n),
+            checkpoint: Checkpoint {
+                name: "green".to_owned(),
+                at: Some(TurnRef { session: session_id(n), turn: 3 }),
+                snapshot: Some("deadbeef".to_owned()),
+            },
+            by: by(),
+        }),
+        Kind::TicketStep => Event::TicketStep(TicketStep {
+            id: ticket_id(n),
+            name: "review".to_owned(),
+            mark: [StepMark::Start, StepMark::End, StepMark::Fail][(n % 3) as usize],
+            note: "by hand".to_owned(),
+            by: by(),
+        }),
         Kind::StepStarted => {
             Event::StepStarted(StepStarted { name: "build".to_owned(), note: format!("{n}") })
         }
@@ -481,5 +544,6 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
 
 /// Says whether events of a kind belong to a session.
 pub(crate) fn is_of_session(kind: Kind) -> bool {
-    kind.code() >= Kind::SessionCreated.code()
+    let is_of_ticket = (Kind::TicketAdded.code()..=Kind::TicketStep.code()).contains(&kind.code());
+    kind.code() >= Kind::SessionCreated.code() && !is_of_ticket
 }

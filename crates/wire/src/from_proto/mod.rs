@@ -10,6 +10,7 @@ mod event;
 mod provider;
 mod request;
 mod session;
+mod ticket;
 
 use std::{fmt::Display, str::FromStr, time::Duration};
 
@@ -19,10 +20,13 @@ use ostler_domain::{
     query::{Listed, Page},
 };
 
-pub use self::{admin::*, agent::*, conversation::*, event::*, provider::*, request::*, session::*};
+pub use self::{
+    admin::*, agent::*, conversation::*, event::*, provider::*, request::*, session::*, ticket::*,
+};
 pub use crate::enums::from::{
-    answer, approve, ask_kind, attention, close_reason, desired, mode, on_budget, outcome, phase, priority,
-    receipt, restart_policy, severity, status, stop_rule, usage_by,
+    answer, approve, ask_kind, attention, close_reason, desired, import_change, mode, on_budget, outcome,
+    output_kind, phase, priority, receipt, restart_policy, severity, status, step_mark, stop_rule,
+    ticket_status, ticket_verb, usage_by,
 };
 use crate::{InvalidField, pb};
 

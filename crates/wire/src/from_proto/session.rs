@@ -59,6 +59,7 @@ pub fn view(session: pb::Session) -> Result<View> {
         sandbox: sandbox(&session.sandbox)?,
         working_dir: text(session.working_dir, "working_dir")?,
         ticket: session.ticket,
+        ticket_id: optional_id(session.ticket_id, "ticket_id")?,
         continues: optional_id(session.continues, "continues")?,
         chain: id(&session.chain_id, "chain_id")?,
         spawned_by: optional_id(session.spawned_by, "spawned_by")?,

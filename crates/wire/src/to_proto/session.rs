@@ -49,6 +49,7 @@ pub fn view(view: &View) -> pb::Session {
         sandbox: view.sandbox.as_str().to_owned(),
         working_dir: view.working_dir.clone(),
         ticket: view.ticket.clone(),
+        ticket_id: view.ticket_id.map(|id| id.to_string()),
         continues: view.continues.map(String::from),
         chain_id: view.chain.to_string(),
         spawned_by: view.spawned_by.map(String::from),

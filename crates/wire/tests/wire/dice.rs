@@ -2,6 +2,7 @@
 
 mod conversation;
 mod requests;
+mod ticket;
 
 use std::time::Duration;
 
@@ -216,6 +217,7 @@ impl Dice {
             sandbox: Sandbox::Off,
             working_dir: self.text(),
             ticket: self.maybe(Self::text),
+            ticket_id: self.maybe(Self::ticket_id),
             continues: self.maybe(Self::session_id),
             chain: self.session_id(),
             spawned_by: self.maybe(Self::session_id),

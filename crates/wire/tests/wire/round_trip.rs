@@ -98,6 +98,18 @@ proptest! {
     }
 
     #[test]
+    fn tickets(mut dice in dice()) {
+        let whole = dice.whole_ticket();
+        prop_assert_eq!(from_proto::whole_ticket(bytes(&to_proto::whole_ticket(&whole))), Ok(whole));
+        let (work, imported) = (dice.work(), dice.imported());
+        prop_assert_eq!(from_proto::work(bytes(&to_proto::work(&work))), Ok(work));
+        prop_assert_eq!(from_proto::imported(bytes(&to_proto::imported(&imported))), Ok(imported));
+        let filter = dice.ticket_filter();
+        let asked = bytes(&to_proto::list_tickets(&filter, ostler_domain::query::Page::of(7, Some(3))));
+        prop_assert_eq!(from_proto::ticket_filter(asked), Ok(filter));
+    }
+
+    #[test]
     fn the_node(mut dice in dice()) {
         let status = dice.node_status();
         prop_assert_eq!(from_proto::node_status(bytes(&to_proto::node_status(&status))), Ok(status));

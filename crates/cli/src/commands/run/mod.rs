@@ -101,7 +101,7 @@ pub(crate) struct RunArgs {
     /// Set one of the provider's own settings for this session; docs/providers.md names them
     #[arg(long, value_parser = parse::variable, value_name = "KEY=VALUE")]
     config: Vec<(String, String)>,
-    /// The work it belongs to: gh:shop#412
+    /// The ticket it works on: its id, part of it, or what it is elsewhere; gh:shop#412 is written down if it is new
     #[arg(long)]
     ticket: Option<String>,
     /// Show what the agent prints on its standard error too
@@ -274,7 +274,7 @@ async fn campaign(app: &App, client: &Client, args: &RunArgs) -> Result<Campaign
         .into())
 }
 
-fn detached(app: &App, campaign: &Campaign, session: &Session) -> Result<(), Failure> {
+pub(crate) fn detached(app: &App, campaign: &Campaign, session: &Session) -> Result<(), Failure> {
     let ui = &app.ui;
     if ui.is_json() {
         return ui.json(&SessionForm::new(session, campaign.name.as_str()));

@@ -30,6 +30,7 @@ fn created(environment: BTreeMap<String, String>) -> Created {
         system_prompt: None,
         auth_profile: None,
         ticket: Some("gh:shop#1".to_owned()),
+        ticket_id: None,
         watchdogs: Default::default(),
         resumes_after_limit: true,
         approval_us: approval_limit(),

@@ -1,0 +1,128 @@
+//! What is kept with a ticket: what came of it, points to return to, and the steps of the work.
+
+use ostler_domain::{
+    Event, Refusal,
+    call::StepMark,
+    conversation::TurnRef,
+    event::{TicketCheckpointMade, TicketOutputAdded, TicketStep},
+    limits::CALL_TEXT_BYTES,
+    ticket::{Checkpoint, Output, OutputKind, Ticket, check_name, check_step},
+};
+
+use super::{invalid, named};
+use crate::{Change, Engine};
+
+/// A point that is to be named.
+#[derive(Debug, Clone, Default)]
+pub struct NewCheckpoint {
+    pub name: String,
+    /// Unset, the last session that worked on the ticket.
+    pub session: Option<String>,
+    /// Unset, the last turn of that session.
+    pub turn: Option<u32>,
+    pub snapshot: Option<String>,
+}
+
+impl Engine {
+    /// Keeps something that came of a ticket.
+    pub async fn add_ticket_output(
+        &self,
+        who: &str,
+        (name, kind, value): (&str, OutputKind, &str),
+        session: Option<&str>,
+        change: Change,
+    ) -> Result<Ticket, Refusal> {
+        let fingerprint = format!("add_ticket_output {who} {name} {} {value}", kind.as_str());
+        if let Some(done) = change.done_before(&self.shared.store, &fingerprint).await? {
+            return self.ticket(&done).await;
+        }
+        let output = Output::new(name, kind, value).map_err(invalid)?;
+        let ticket = self.ticket(who).await?;
+        let session = match session {
+            Some(who) => Some(self.session(who).await?.id),
+            None => None,
+        };
+        let added = TicketOutputAdded { id: ticket.id, output, session, by: change.by.clone() };
+        let request = change.done(&fingerprint, ticket.id.to_string());
+        self.record_nodes(vec![Event::TicketOutputAdded(added)], request).await?;
+        Ok(ticket)
+    }
+
+    /// Names a point to return to. The last of a name is the one that is meant by it.
+    pub async fn make_ticket_checkpoint(
+        &self,
+        who: &str,
+        wanted: NewCheckpoint,
+        change: Change,
+    ) -> Result<Ticket, Refusal> {
+        let fingerprint = format!("make_ticket_checkpoint {who} {wanted:?}");
+        if let Some(done) = change.done_before(&self.shared.store, &fingerprint).await? {
+            return self.ticket(&done).await;
+        }
+        check_name(&wanted.name, "a checkpoint").map_err(invalid)?;
+        let whole = self.whole_ticket(who).await?;
+        let last = whole.iterations.last().map(|last| last.session.to_string());
+        let at = match wanted.session.as_ref().or(last.as_ref()) {
+            None => None,
+            Some(session) => {
+                let view = self.session(session).await?;
+                let turn = wanted.turn.unwrap_or(view.turns);
+                if turn > view.turns {
+                    return Err(Refusal::invalid(format!(
+                        "session {} has had {} turns, and no turn {turn}",
+                        view.id.short(),
+                        view.turns
+                    )));
+                }
+                (turn > 0).then_some(TurnRef { session: view.id, turn })
+            }
+        };
+        let snapshot = wanted.snapshot.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        if at.is_none() && snapshot.is_none() {
+            let name = named(&whole.ticket);
+            return Err(Refusal::invalid(format!("there is nothing yet to return to in ticket {name}"))
+                .because("no session of it has had a turn, and no snapshot was named")
+                .hint(format!("ostler ticket start {name}"), "has an agent work on it")
+                .hint(format!("ostler ticket checkpoint {name} NAME --snapshot COMMIT"), "names files"));
+        }
+        let checkpoint = Checkpoint { name: wanted.name.trim().to_owned(), at, snapshot };
+        let made = TicketCheckpointMade { id: whole.ticket.id, checkpoint, by: change.by.clone() };
+        let request = change.done(&fingerprint, whole.ticket.id.to_string());
+        self.record_nodes(vec![Event::TicketCheckpointMade(made)], request).await?;
+        Ok(whole.ticket)
+    }
+
+    /// Says that a step begins or ends. What sessions say of theirs is kept apart.
+    pub async fn mark_ticket_step(
+        &self,
+        who: &str,
+        name: &str,
+        mark: StepMark,
+        note: &str,
+        change: Change,
+    ) -> Result<Ticket, Refusal> {
+        let fingerprint = format!("mark_ticket_step {who} {name} {mark:?} {note}");
+        if let Some(done) = change.done_before(&self.shared.store, &fingerprint).await? {
+            return self.ticket(&done).await;
+        }
+        check_name(name, "a step").map_err(invalid)?;
+        if note.len() > CALL_TEXT_BYTES {
+            return Err(Refusal::invalid(format!("a note has at most {CALL_TEXT_BYTES} bytes")));
+        }
+        let name = name.trim();
+        let _naming = self.shared.naming.lock().await;
+        let whole = self.whole_ticket(who).await?;
+        let mut own = whole.steps.iter().rev().filter(|step| step.session.is_none());
+        check_step(mark, own.find(|step| step.name == name)).map_err(invalid)?;
+        let step = TicketStep {
+            id: whole.ticket.id,
+            name: name.to_owned(),
+            mark,
+            note: note.trim().to_owned(),
+            by: change.by.clone(),
+        };
+        let request = change.done(&fingerprint, whole.ticket.id.to_string());
+        self.record_nodes(vec![Event::TicketStep(step)], request).await?;
+        Ok(whole.ticket)
+    }
+}

@@ -1,0 +1,185 @@
+//! What becomes of a ticket when sessions of it begin and end.
+
+use ostler_domain::{
+    Event, Reason, Refusal, SessionId, TicketId, Time,
+    campaign::Campaign,
+    event::{By, TicketAdded, TicketMoved},
+    query::{Page, Scope, SessionFilter, TRIAL_TICKET},
+    session::{Restart, State},
+    text::one_line,
+    ticket::{About, AfterSession, ExternalRef, Links, Status, Ticket, Verb, waits_for},
+};
+
+use super::{change::refused, named};
+use crate::{Change, Engine, NewSession, clock::entropy, shared::Shared};
+
+/// A ticket that a session is to work on.
+#[derive(Debug, Clone)]
+pub(crate) struct Begun {
+    pub(crate) id: TicketId,
+    /// As it is shown.
+    pub(crate) shown: String,
+    /// What is recorded with the session.
+    pub(crate) events: Vec<Event>,
+}
+
+impl Engine {
+    /// What a ticket says of a session that is to work on it, where nobody says otherwise: its conversation.
+    pub(crate) async fn fill_from_ticket(
+        &self,
+        wanted: &mut NewSession,
+        campaign: &Campaign,
+    ) -> Result<(), Refusal> {
+        let Some(text) = wanted.ticket.as_deref().filter(|text| *text != TRIAL_TICKET) else {
+            return Ok(());
+        };
+        let there = match text.parse::<ExternalRef>() {
+            Ok(external) => self.shared.store.ticket_elsewhere(campaign.id, external.as_str()).await?,
+            Err(_) => Some(self.ticket_in(text, campaign.id).await?),
+        };
+        let conversation = there.and_then(|there| there.links.conversation);
+        if let Some(id) = conversation.filter(|_| wanted.agent.is_none() && wanted.key.is_none()) {
+            let conversation = self.stored_conversation(id).await?;
+            wanted.agent = conversation.agent.map(|id| id.to_string());
+            wanted.key = Some(conversation.key);
+        }
+        Ok(())
+    }
+
+    /// The ticket that a new session works on: refused while it waits for others, or is over. A reference that nobody wrote
+    /// down is, with what the session is told. Names are being chosen by nobody else meanwhile.
+    pub(crate) async fn begin_ticket(
+        &self,
+        wanted: &NewSession,
+        campaign: &Campaign,
+        session: SessionId,
+        change: &Change,
+    ) -> Result<Option<Begun>, Refusal> {
+        let Some(text) = wanted.ticket.as_deref().filter(|text| *text != TRIAL_TICKET) else {
+            return Ok(None);
+        };
+        if let Ok(external) = text.parse::<ExternalRef>()
+            && self.shared.store.ticket_elsewhere(campaign.id, external.as_str()).await?.is_none()
+        {
+            return self.write_down(external, wanted, campaign, session, change).map(Some);
+        }
+        let ticket = self.ticket_in(text, campaign.id).await?;
+        let events = self.starting(&ticket, session, change).await?.into_iter().collect();
+        Ok(Some(Begun { id: ticket.id, shown: ticket.shown(), events }))
+    }
+
+    fn write_down(
+        &self,
+        external: ExternalRef,
+        wanted: &NewSession,
+        campaign: &Campaign,
+        session: SessionId,
+        change: &Change,
+    ) -> Result<Begun, Refusal> {
+        let id = TicketId::new(self.shared.clock.now().wall, entropy());
+        let intent = wanted.prompt.as_deref().unwrap_or(external.as_str());
+        let about = About::new(intent, None).map_err(super::invalid)?;
+        let shown = external.to_string();
+        let links = Links { external: Some(external), ..Links::default() };
+        let (campaign, by) = (campaign.id, change.by.clone());
+        let status = Status::Initialized;
+        let added = TicketAdded { id, campaign, about, links, status, by: by.clone() };
+        let moved = moved(id, status, Status::Running, by, String::new(), session);
+        Ok(Begun { id, shown, events: vec![Event::TicketAdded(Box::new(added)), moved] })
+    }
+
+    async fn starting(
+        &self,
+        ticket: &Ticket,
+        session: SessionId,
+        change: &Change,
+    ) -> Result<Option<Event>, Refusal> {
+        let Some(to) = ticket.status.after(Verb::Start).map_err(|fault| refused(ticket, fault))? else {
+            // One more works on what is being worked on.
+            return Ok(None);
+        };
+        let blockers = self.shared.store.blockers(ticket.id).await?;
+        let open = waits_for(&blockers);
+        if !open.is_empty() {
+            let name = named(ticket);
+            let lines = open.iter().map(|blocker| {
+                let name = blocker.external.as_ref().map_or_else(|| blocker.id.short(), ToString::to_string);
+                format!("{name} is {}: {}", blocker.status.as_str(), one_line(&blocker.title, 80))
+            });
+            return Err(Refusal::new(
+                Reason::TicketWaits,
+                format!("ticket {name} waits for {} that must be done before it", open.len()),
+            )
+            .because(lines.collect::<Vec<_>>().join("\n"))
+            .hint(format!("ostler ticket start {}", open[0].id.short()), "has an agent do the first of them")
+            .hint(
+                format!("ostler ticket link {name} --no-depends-on {}", open[0].id.short()),
+                "says that it need not be done before",
+            ));
+        }
+        Ok(Some(moved(ticket.id, ticket.status, to, change.by.clone(), String::new(), session)))
+    }
+
+    /// A session goes on with the work of an ended one: the ticket runs again, unless it is over. Those whom a person's
+    /// message wakes talk on without it.
+    pub(crate) async fn continue_ticket(
+        &self,
+        id: TicketId,
+        session: SessionId,
+        by_person: bool,
+        change: &Change,
+    ) -> Result<Option<Event>, Refusal> {
+        let ticket = self.stored_ticket(id).await?;
+        refusal_unless_open(&ticket, by_person)?;
+        let to = ticket.status.after(Verb::Start).map_err(|fault| refused(&ticket, fault))?;
+        let by = change.by.clone();
+        Ok(to.map(|to| moved(id, ticket.status, to, by, String::new(), session)))
+    }
+}
+
+/// Nobody works on what is over. What failed is tried again by a person's word only.
+fn refusal_unless_open(ticket: &Ticket, by_person: bool) -> Result<(), Refusal> {
+    let is_tried_again = by_person && ticket.status == Status::Failed;
+    if ticket.status.is_open() || is_tried_again {
+        return Ok(());
+    }
+    Err(refused(ticket, ostler_domain::ticket::MoveFault { from: ticket.status, verb: Verb::Start }))
+}
+
+impl Shared {
+    /// What the end of a session means for the ticket that it worked on.
+    pub(crate) async fn ticket_after(&self, state: &State, at: Time) -> Option<(Time, Event)> {
+        let created = state.created();
+        let id = created.config.ticket_id?;
+        let looked = async {
+            let ticket = self.store.ticket(id).await?;
+            let filter = SessionFilter {
+                scope: Scope::NotEnded,
+                ticket: Some(id.to_string()),
+                ..SessionFilter::default()
+            };
+            let others = self.store.list_sessions(&filter, Page::of(2, None)).await?.rows;
+            Ok::<_, ostler_store::ReadError>((ticket, others.iter().any(|other| other.id != created.id)))
+        };
+        let (ticket, has_others) = match looked.await {
+            Ok((ticket, has_others)) => (ticket?, has_others),
+            Err(error) => {
+                tracing::warn!(session = %created.id, %error, "its ticket cannot be read");
+                return None;
+            }
+        };
+        let view = state.view();
+        let end = AfterSession {
+            outcome: view.outcome?,
+            said_done: state.has_said_done(),
+            goes_on: has_others || matches!(view.restart, Some(Restart::At(_))),
+        };
+        let to = ticket.status.after(end.verb(ticket.status)?).ok()??;
+        let why = view.obituary.map(|obituary| obituary.sentence).unwrap_or_default();
+        Some((at, moved(id, ticket.status, to, By::ostler(), why, created.id)))
+    }
+}
+
+fn moved(id: TicketId, from: Status, to: Status, by: By, why: String, session: SessionId) -> Event {
+    Event::TicketMoved(TicketMoved { id, from, to, by, why, session: Some(session) })
+}
