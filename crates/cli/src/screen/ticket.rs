@@ -90,7 +90,7 @@ pub(crate) fn lines(whole: &Whole, campaign: &str, now: Time) -> Vec<Line> {
     if let Some(id) = ticket.links.conversation {
         lines.push(field("worked on", Line::of(format!("in conversation {}", id.short()))));
     }
-    all(&mut lines, "waits for", &whole.depends_on, |blocker| dependency(blocker));
+    all(&mut lines, "waits for", &whole.depends_on, dependency);
     all(&mut lines, "steps", &whole.steps, |step| one_step(step, now));
     all(&mut lines, "attempts", &whole.iterations, |one| attempt(one, now));
     if whole.iterations.len() > 1 {
