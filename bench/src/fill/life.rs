@@ -103,6 +103,7 @@ impl Life {
             shut_down: false,
             wish: None,
             rung: None,
+            cures: Vec::new(),
         }));
     }
 

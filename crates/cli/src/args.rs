@@ -10,7 +10,7 @@ use clap::{
     },
     error::{ContextKind, ContextValue, ErrorKind},
 };
-use ostler_domain::Refusal;
+use ostler_domain::{Refusal, text::nearest};
 
 use crate::{
     commands, exit_code,
@@ -203,6 +203,17 @@ fn refusal(error: &clap::Error, args: &[OsString]) -> Refusal {
             parent.get_subcommands().any(|sub| sub.get_name() == verb && !sub.is_hide_set())
         })
     };
+    // `help WORD` is not looked up by the parser.
+    let after_help = || {
+        let mut words =
+            args.iter().skip(1).filter_map(|arg| arg.to_str()).filter(|word| !word.starts_with('-'));
+        let word = words.next().filter(|first| *first == "help").and_then(|_| words.next())?;
+        let known = tree.get_subcommands().filter(|sub| !sub.is_hide_set()).map(clap::Command::get_name);
+        nearest(word, known).map(str::to_owned)
+    };
+    if let Some(verb) = after_help() {
+        refusal = refusal.hint(format!("ostler help {verb}"), "may be what you meant");
+    }
     for verb in verbs.filter(is_shown) {
         refusal = refusal.hint(format!("{path} {verb}"), "is a command that exists");
     }
@@ -380,5 +391,12 @@ mod tests {
         assert_eq!(format("ostler lss --json"), Some(Format::Json));
         assert_eq!(format("ostler lss -o jsonl"), Some(Format::Json));
         assert_eq!(format("ostler lss -o table"), None);
+    }
+
+    #[test]
+    fn help_of_what_is_none_names_what_was_meant() {
+        let args: Vec<OsString> = ["ostler", "help", "serach"].map(OsString::from).to_vec();
+        let refused = refusal(&parse(&args, "0.0.0").unwrap_err(), &args);
+        assert_eq!(refused.hints[0].command, "ostler help search", "{refused:?}");
     }
 }

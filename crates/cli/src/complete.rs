@@ -1,11 +1,11 @@
 //! Shell completion: the shell asks this program, and the program asks the daemon for names and ids.
 
-use std::{collections::BTreeMap, io, time::Duration};
+use std::{collections::BTreeMap, ffi::OsStr, io, time::Duration};
 
 use clap::Arg;
 use clap_complete::{
     CompleteEnv,
-    engine::{ArgValueCandidates, CompletionCandidate},
+    engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate},
     env::Shells,
 };
 use ostler_client::{Approval, Client, Delivery, Session};
@@ -13,7 +13,7 @@ use ostler_domain::{
     Receipt,
     config::{KEYS, Key},
     limits::PAGE_DEFAULT,
-    provider,
+    policy, provider,
     query::{Page, Scope, SessionFilter},
     session::{Attention, Outcome, Status},
     text::one_line,
@@ -49,7 +49,7 @@ pub(crate) fn registration(shell: &str) -> io::Result<Vec<u8>> {
 fn offering(command: clap::Command) -> clap::Command {
     let name = command.get_display_name().unwrap_or_default().to_owned();
     let offer = |arg: Arg| match arg.get_value_names() {
-        Some([name]) if name == "WHO" => arg.add(ArgValueCandidates::new(sessions)),
+        Some([name]) if name == "WHO" => arg.add(ArgValueCompleter::new(sessions)),
         Some([name]) if name == "CAMPAIGN" => arg.add(ArgValueCandidates::new(campaigns)),
         Some([name]) if name == "ID" => arg.add(ArgValueCandidates::new(approvals)),
         Some([name]) if name == "MESSAGE" => arg.add(ArgValueCandidates::new(messages)),
@@ -60,6 +60,9 @@ fn offering(command: clap::Command) -> clap::Command {
                 arg.add(ArgValueCandidates::new(|| of_words(Attention::ALL, |word| word.as_str())))
             }
             "outcome" => arg.add(ArgValueCandidates::new(|| of_words(Outcome::ALL, |word| word.as_str()))),
+            "settings" if name == "ostler-campaign-set" => {
+                arg.add(ArgValueCandidates::new(|| of_words(&campaign_keys(), |key| key)))
+            }
             "key" | "settings" => arg.add(ArgValueCandidates::new(settings)),
             "columns" => match columns(&name) {
                 Some(columns) => arg.add(ArgValueCandidates::new(move || of_words(&columns, String::as_str))),
@@ -73,6 +76,11 @@ fn offering(command: clap::Command) -> clap::Command {
 
 fn of_words<T>(all: &[T], word: impl Fn(&T) -> &str) -> Vec<CompletionCandidate> {
     all.iter().map(|one| CompletionCandidate::new(word(one))).collect()
+}
+
+/// As they are typed: what follows is the value.
+fn campaign_keys() -> Vec<String> {
+    policy::keys().map(|key| format!("{key}=")).collect()
 }
 
 fn settings() -> Vec<CompletionCandidate> {
@@ -97,23 +105,40 @@ fn columns(command: &str) -> Option<Vec<String>> {
     Some(table.names())
 }
 
-/// Names first, as they are what people type; an id where a name is not alone.
-fn sessions() -> Vec<CompletionCandidate> {
+/// Names first, as they are what people type; with their campaign where that is typed already, and an id where a name is
+/// not alone.
+fn sessions(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = typed.to_string_lossy().into_owned();
+    let campaign = typed.split_once('/').map(|(campaign, _)| campaign.to_owned());
     let asked = ask(async |client| {
-        let filter = SessionFilter { scope: Scope::All, ..SessionFilter::default() };
+        let campaigns = client.campaigns(Page::of(PAGE_DEFAULT, None)).await?.rows;
+        let named = campaigns.iter().find(|known| campaign.as_deref() == Some(known.name.as_str()));
+        let filter = SessionFilter {
+            scope: Scope::All,
+            campaign: named.map(|campaign| campaign.id),
+            ..SessionFilter::default()
+        };
         Ok(client.sessions(&filter, Page::of(PAGE_DEFAULT, None)).await?.rows)
     });
-    candidates(&asked)
+    beginning_with(&typed, candidates(&asked, campaign.as_deref()))
 }
 
-fn candidates(sessions: &[Session]) -> Vec<CompletionCandidate> {
+fn beginning_with(typed: &str, all: Vec<CompletionCandidate>) -> Vec<CompletionCandidate> {
+    all.into_iter().filter(|one| one.get_value().to_string_lossy().starts_with(typed)).collect()
+}
+
+fn candidates(sessions: &[Session], campaign: Option<&str>) -> Vec<CompletionCandidate> {
     let mut alike: BTreeMap<&str, usize> = BTreeMap::new();
     for session in sessions {
         *alike.entry(session.name.as_str()).or_default() += 1;
     }
     let candidate = |session: &Session| {
         let name = session.name.as_str();
-        let typed = if alike[name] == 1 { name.to_owned() } else { session.id.short() };
+        let typed = match campaign {
+            Some(campaign) => format!("{campaign}/{name}"),
+            None if alike[name] == 1 => name.to_owned(),
+            None => session.id.short(),
+        };
         let told = match session.outcome {
             Some(outcome) => outcome.as_str(),
             None => session.status.as_str(),
@@ -199,7 +224,8 @@ mod tests {
             let arg = command
                 .get_arguments()
                 .find(|arg| arg.get_value_names().is_some_and(|names| names.len() == 1 && names[0] == name));
-            arg.unwrap().get::<ArgValueCandidates>().is_some()
+            let arg = arg.unwrap();
+            arg.get::<ArgValueCandidates>().is_some() || arg.get::<ArgValueCompleter>().is_some()
         };
         assert!(offers(&["logs"], "WHO") && offers(&["send"], "WHO") && offers(&["attach"], "WHO"));
         assert!(offers(&["allow"], "ID") && offers(&["deny"], "ID") && offers(&["approval", "show"], "ID"));
@@ -220,6 +246,16 @@ mod tests {
         assert!(of(&["ls"], "outcome").contains(&"oom".to_owned()));
         assert!(of(&["config", "get"], "key").contains(&"limits.sessions".to_owned()));
         assert!(of(&["config", "set"], "settings").contains(&"watchdog.silent".to_owned()));
+        let of_campaign = of(&["campaign", "set"], "settings");
+        assert!(of_campaign.contains(&"net.mode=".to_owned()), "{of_campaign:?}");
+        assert!(!of_campaign.contains(&"watchdog.silent".to_owned()), "{of_campaign:?}");
+        let fleet = crate::testing::fleet();
+        let typed = |campaign, typed: &str| -> Vec<String> {
+            let all = beginning_with(typed, candidates(&fleet, campaign));
+            all.iter().map(|one| one.get_value().to_string_lossy().into_owned()).collect()
+        };
+        assert_eq!(typed(Some("shop"), "shop/tri"), ["shop/triage"]);
+        assert_eq!(typed(None, "tri"), ["triage"]);
         assert!(of(&["ls"], "columns").contains(&"ctx".to_owned()));
         assert!(
             !of(&["campaign", "ls"], "columns").is_empty() && !of(&["message", "ls"], "columns").is_empty()

@@ -7,7 +7,7 @@ use ostler_client::HomeError;
 use ostler_domain::{
     Reason, Refusal,
     session::Outcome,
-    text::{one_line, visible},
+    text::{one_line, shell_word, visible},
 };
 use serde::Serialize;
 
@@ -44,6 +44,25 @@ impl Failure {
             Failure::Refused(refusal) => (**refusal).clone(),
             Failure::OutputClosed => Refusal::internal("nobody reads the output any more"),
         }
+    }
+
+    /// What fits several is asked for again by the command that was typed, with more of an id in its place.
+    pub(crate) fn in_the_words_of(self, typed: &[String]) -> Self {
+        let Failure::Refused(mut refusal) = self else { return self };
+        let fits = |word: &String| refusal.message.starts_with(&format!("\"{word}\" fits"));
+        if refusal.reason == Reason::Ambiguous
+            && let Some(place) = typed.iter().position(fits)
+            && let Some(hint) = refusal.hints.iter_mut().find(|hint| hint.command.ends_with(" ID"))
+        {
+            let words = typed[..place].iter().skip(1).map(|word| shell_word(word));
+            hint.command = ["ostler".to_owned()]
+                .into_iter()
+                .chain(words)
+                .chain(["ID".to_owned()])
+                .collect::<Vec<_>>()
+                .join(" ");
+        }
+        Failure::Refused(refusal)
     }
 
     pub(crate) fn exit_code(&self) -> u8 {
@@ -294,5 +313,25 @@ mod tests {
             .map(|outcome| format!("{:2} {}", of_outcome(*outcome), outcome.as_str()))
             .collect();
         assert_snapshot!(table.join("\n"));
+    }
+
+    #[test]
+    fn what_fits_several_is_asked_for_by_the_command_that_was_typed() {
+        let typed = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let fits = || {
+            Failure::from(
+                Refusal::new(Reason::Ambiguous, "\"7q4x\" fits 2 sessions")
+                    .hint("ostler show ID", "takes more"),
+            )
+        };
+        let said = |line: &str| fits().in_the_words_of(&typed(line)).to_refusal().hints[0].command.clone();
+        assert_eq!(said("ostler stop --now 7q4x"), "ostler stop --now ID");
+        assert_eq!(said("ostler send 7q4x hello"), "ostler send ID");
+        assert_eq!(said("ostler show -"), "ostler show ID", "what is meant is not on the line");
+        let other = Failure::from(Refusal::invalid("\"7q4x\" fits nothing").hint("ostler show ID", ""));
+        assert_eq!(
+            other.in_the_words_of(&typed("ostler stop 7q4x")).to_refusal().hints[0].command,
+            "ostler show ID"
+        );
     }
 }

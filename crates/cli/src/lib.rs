@@ -103,7 +103,8 @@ pub fn main(args: impl Iterator<Item = OsString>, program: Program) -> ExitCode 
             let words = args.iter().skip(1).filter_map(|arg| arg.to_str());
             let verb = words.into_iter().find(|word| !word.starts_with('-')).unwrap_or("ls");
             let outcome = commands::run(&app, cli.command.unwrap_or_default(), verb);
-            app.ui.finish(outcome)
+            let typed: Vec<String> = args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
+            app.ui.finish(outcome.map_err(|failure| failure.in_the_words_of(&typed)))
         }
         Err(error) => args::explain(&error, &args, terminals),
     };

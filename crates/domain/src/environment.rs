@@ -72,13 +72,17 @@ const CARGO_PROGRAMS: &[&str] = &["_LINKER", "_RUNNER", "_RUSTC", "_RUSTDOC", "_
 /// Git takes programs to run from its variables; these only say who somebody is.
 const GIT_IDENTITY: &[&str] = &["GIT_AUTHOR_", "GIT_COMMITTER_"];
 
+/// Whether a variable may have this name.
+pub fn is_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
 /// Why nobody may set a variable of this name; none when anybody may.
 pub fn refusal(name: &str) -> Option<String> {
     let begins = |beginnings: &[&str]| beginnings.iter().any(|beginning| name.starts_with(beginning));
-    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let is_cargo_s = name.starts_with("CARGO_") && CARGO_PROGRAMS.iter().any(|ending| name.ends_with(ending));
-    if !is_name {
+    if !is_name(name) {
         Some("that is no name of a variable: letters, digits and _".to_owned())
     } else if begins(RESERVED)
         || OF_THE_SANDBOX.contains(&name)

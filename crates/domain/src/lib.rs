@@ -63,7 +63,7 @@ pub use id::{
     TicketId,
 };
 pub use message::{Message, Mode, Receipt};
-pub use name::{Name, NameError};
+pub use name::{FreeNumber, Name, NameError};
 pub use policy::Policy;
 pub use refusal::{Hint, Reason, Refusal};
 pub use secret::Secret;

@@ -50,6 +50,41 @@ impl Name {
     }
 }
 
+/// Looks for a number that nobody has among those that are given out from 1 on: in few questions, however many are taken.
+/// Where there are gaps it need not be the first.
+#[derive(Debug, Default)]
+pub struct FreeNumber {
+    /// The greatest that is known to be taken.
+    taken: u32,
+    /// The smallest that is known to be free.
+    free: Option<u32>,
+}
+
+impl FreeNumber {
+    /// The number to ask about next; none once it is found.
+    pub fn question(&self) -> Option<u32> {
+        match self.free {
+            None if self.taken == u32::MAX => None,
+            None => Some(self.taken.saturating_mul(2).max(1)),
+            Some(free) if free - self.taken <= 1 => None,
+            Some(free) => Some(self.taken + (free - self.taken) / 2),
+        }
+    }
+
+    pub fn answer(&mut self, number: u32, is_taken: bool) {
+        if is_taken {
+            self.taken = number;
+        } else {
+            self.free = Some(number);
+        }
+    }
+
+    /// What was found.
+    pub fn found(&self) -> u32 {
+        self.free.unwrap_or(1)
+    }
+}
+
 impl FromStr for Name {
     type Err = NameError;
     fn from_str(text: &str) -> Result<Self, NameError> {
@@ -103,5 +138,24 @@ mod tests {
         for text in ["", "..", "a/b", "a b", "-x", "a\u{1b}[2J", &"x".repeat(65)] {
             assert!(text.parse::<Name>().is_err(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_free_number_is_found_in_few_questions() {
+        let search = |is_taken: &dyn Fn(u32) -> bool| {
+            let (mut search, mut asked) = (FreeNumber::default(), 0);
+            while let Some(number) = search.question() {
+                search.answer(number, is_taken(number));
+                asked += 1;
+            }
+            (search.found(), asked)
+        };
+        for taken in [0, 1, 2, 3, 4, 7, 8, 9, 100, 10_000] {
+            let (found, asked) = search(&|number| number <= taken);
+            assert_eq!(found, taken + 1);
+            assert!(asked <= 30, "{asked} questions for {taken}");
+        }
+        let gaps = |number: u32| [1, 2, 4, 5, 9].contains(&number);
+        assert!(!gaps(search(&gaps).0));
     }
 }

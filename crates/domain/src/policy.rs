@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::{budget::CampaignBudget, confinement::Protect};
 
 pub use idle::IdleStop;
-pub use setting::{Setting, SettingFault, host_fault, size};
+pub use setting::{Setting, SettingFault, host_fault, keys, size, size_text};
 
 /// One campaign's policy. Empty means the defaults.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -251,9 +251,19 @@ impl Settings {
         if let Some(file) = self.api_key_file.as_ref().filter(|file| !file.is_absolute()) {
             return Some(format!("api_key_file {} is not an absolute path", file.display()));
         }
-        if let Some(variable) = self.api_key_env.as_ref().filter(|name| name.is_empty() || name.contains('='))
-        {
+        if let Some(variable) = self.api_key_env.as_ref().filter(|name| !environment::is_name(name)) {
             return Some(format!("api_key_env \"{variable}\" is no name of a variable"));
+        }
+        let empty = [
+            ("program", self.program.as_ref().is_some_and(|program| program.as_os_str().is_empty())),
+            ("model", self.model.as_ref().is_some_and(|model| model.trim().is_empty())),
+            ("api_key_command", self.api_key_command.as_ref().is_some_and(|line| line.trim().is_empty())),
+        ];
+        if let Some((key, _)) = empty.into_iter().find(|(_, is_empty)| *is_empty) {
+            return Some(format!("{key} is empty; what is not to be said is left out"));
+        }
+        if self.sessions == Some(0) {
+            return Some("sessions 0 would let nobody start".to_owned());
         }
         let mut refused = self.env.keys().filter_map(|name| Some((name, environment::refusal(name)?)));
         refused.next().map(|(name, why)| format!("env.{name} cannot be set: {why}"))

@@ -24,6 +24,8 @@ pub struct Compared {
     pub counted: Usage,
     /// Calls that the wire saw.
     pub wire_calls: u64,
+    /// Of these, calls whose answer was cut before it said what it took.
+    pub cut_calls: u64,
     /// Of these, calls that the agent named too.
     pub named_by_both: u64,
     pub verdict: Verdict,
@@ -38,6 +40,8 @@ pub enum Verdict {
     Agree,
     /// Only the agent spoke: its calls do not go through the gateway.
     ReportOnly,
+    /// The wire saw the calls, and an answer was cut before it said what it took.
+    Cut,
     /// Only the wire saw calls: the agent reports none, or has not yet.
     WireOnly,
     /// The wire saw more.
@@ -54,6 +58,9 @@ impl Verdict {
             Verdict::Agree => "both say the same",
             Verdict::ReportOnly => {
                 "not seen on the wire: called by the agent's own login, so counted from its report"
+            }
+            Verdict::Cut => {
+                "an answer was cut before its usage came, so it is counted from the agent's report"
             }
             Verdict::WireOnly => "not reported by the agent, so counted from the wire",
             Verdict::WireMore => {
@@ -89,6 +96,7 @@ pub fn compare<'a>(
             UsageSource::Wire => {
                 compared.wire += said;
                 compared.wire_calls += 1;
+                compared.cut_calls += u64::from(used.cut);
                 seen.extend(used.call.clone());
             }
         }
@@ -121,6 +129,7 @@ fn verdict(compared: &Compared) -> Verdict {
     match (wire_has_more, report_has_more) {
         (false, false) => Verdict::Agree,
         (true, false) => Verdict::WireMore,
+        (false, true) if compared.cut_calls > 0 => Verdict::Cut,
         (false, true) => Verdict::ReportMore,
         (true, true) => Verdict::Differ,
     }
@@ -166,6 +175,9 @@ mod tests {
         let other_bucket = used(Report, Some("a"), None, 11, 4);
         assert_eq!(verdicts(&[wire.clone(), other_bucket]), [Verdict::Differ]);
         assert_eq!(verdicts(&[]), []);
+        let cut = UsageRecorded { cut: true, ..used(Wire, Some("c"), Some("m"), 0, 0) };
+        assert_eq!(verdicts(&[cut.clone(), unnamed.clone()]), [Verdict::Cut]);
+        assert_eq!(verdicts(&[wire.clone(), report.clone(), cut, unnamed.clone()]), [Verdict::Cut]);
         let row = compare(&[wire, report, more], None).into_iter().find(|row| row.model == "m").unwrap();
         assert_eq!(
             (row.wire_calls, row.named_by_both),

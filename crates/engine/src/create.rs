@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use ostler_domain::{
-    Budget, CampaignId, Deadline, Event, Message, MessageId, Mode, Name, Reason, Refusal, SessionId,
+    Budget, CampaignId, Deadline, Event, FreeNumber, Message, MessageId, Mode, Name, Reason, Refusal,
+    SessionId,
     admission::Priority,
     budget::{WhenUsedUp, unpriced},
     campaign::Campaign,
@@ -339,7 +340,7 @@ impl Engine {
         }
     }
 
-    /// The name asked for, or the first of those made, that no session of the campaign has which has not ended.
+    /// The name asked for, or one of those made, that no session of the campaign has which has not ended.
     pub(crate) async fn free_name(
         &self,
         campaign: CampaignId,
@@ -359,14 +360,13 @@ impl Engine {
             .because(format!("session {} is {}", holder.id.short(), holder.status.as_str()))
             .hint(format!("ostler send {name} \"…\""), "says something to that one"));
         }
-        for n in 1..u32::MAX {
-            let name = made(n);
+        let mut search = FreeNumber::default();
+        while let Some(number) = search.question() {
+            let name = made(number);
             let is_agent = self.shared.store.agent_named(campaign, name.as_str()).await?.is_some();
-            if !is_agent && self.holder_of(campaign, &name).await?.is_none() {
-                return Ok(name);
-            }
+            search.answer(number, is_agent || self.holder_of(campaign, &name).await?.is_some());
         }
-        Ok(made(1))
+        Ok(made(search.found()))
     }
 
     async fn holder_of(&self, campaign: CampaignId, name: &Name) -> Result<Option<View>, Refusal> {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use ostler_domain::{
-    Reason, Refusal, Secret,
+    Hint, Reason, Refusal, Secret,
     gateway::{KeyScheme, ModelOrder, Upstream},
     limits::GATEWAY_PORT,
     provider::{CallerKeys, KeySource, Settings},
@@ -139,6 +139,43 @@ fn no_key(name: &str, settings: &Settings, why: String) -> Refusal {
         .hint(format!("ostler config set providers.{name}.api_key_file PATH"), "names a file that has it")
 }
 
+impl Shared {
+    /// What may help where the model's server does not take what it was shown.
+    pub(crate) fn cures_of_a_refused_key(&self, name: &str) -> Vec<Hint> {
+        let Ok(settings) = self.options.providers.of(name) else { return Vec::new() };
+        let Ok(provider) = self.provider(name) else { return Vec::new() };
+        refused_key(provider.as_ref(), &settings, self.login(provider.as_ref()).is_some())
+    }
+}
+
+/// Where the key came from that was not taken, and how to bring another.
+fn refused_key(provider: &dyn Provider, settings: &Settings, is_logged_in: bool) -> Vec<Hint> {
+    let name = provider.name();
+    let hint = |command: String, effect: &str| Hint { command, effect: effect.to_owned() };
+    let usual = || provider.key_variable().filter(|_| !is_logged_in && settings.base_url.is_none());
+    let source = settings.key_source().or_else(|| Some(KeySource::Variable(usual()?.to_owned())));
+    let key = match source {
+        Some(KeySource::Variable(variable)) => {
+            Some(hint(format!("export {variable}=…"), "brings another key; then ostler resume"))
+        }
+        Some(KeySource::File(path)) => {
+            let command = format!("ostler config set providers.{name}.api_key_file PATH");
+            Some(hint(command, &format!("names another file; the key of {} is not taken", path.display())))
+        }
+        Some(KeySource::Command(_)) => Some(hint(
+            format!("ostler config get providers.{name}.api_key_command"),
+            "is the command whose key is not taken",
+        )),
+        None => None,
+    };
+    let login = provider.login().map(|_| {
+        let effect = if is_logged_in { "logs in anew" } else { "uses a login instead of a key" };
+        hint(format!("ostler provider login {name}"), effect)
+    });
+    // Whoever is logged in and names no key has only the login to renew.
+    key.into_iter().chain(login).collect()
+}
+
 /// The model as the agent sees it.
 pub(crate) fn access() -> ModelAccess {
     ModelAccess { base_url: format!("http://127.0.0.1:{GATEWAY_PORT}"), key: NO_KEY.to_owned() }
@@ -244,5 +281,23 @@ mod tests {
             let refused = key(&source, |_| None).await.unwrap_err();
             assert!(refused.contains(why), "{refused}");
         }
+    }
+
+    #[test]
+    fn a_refused_key_is_cured_where_it_came_from() {
+        let provider = ostler_providers::registry::find("codex").unwrap();
+        let commands = |settings: &Settings, is_logged_in| -> Vec<String> {
+            let cures = refused_key(provider.as_ref(), settings, is_logged_in);
+            cures.into_iter().map(|cure| cure.command).collect()
+        };
+        let login = "ostler provider login codex";
+        let named = Settings { api_key_env: Some("MY_KEY".into()), ..Settings::default() };
+        assert_eq!(commands(&named, true), ["export MY_KEY=…", login]);
+        assert_eq!(commands(&Settings::default(), false), ["export OPENAI_API_KEY=…", login]);
+        assert_eq!(commands(&Settings::default(), true), [login]);
+        let file = Settings { api_key_file: Some("/key".into()), ..Settings::default() };
+        assert_eq!(commands(&file, false)[0], "ostler config set providers.codex.api_key_file PATH");
+        let command = Settings { api_key_command: Some("pass x".into()), ..Settings::default() };
+        assert_eq!(commands(&command, false)[0], "ostler config get providers.codex.api_key_command");
     }
 }

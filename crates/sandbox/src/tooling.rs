@@ -4,14 +4,19 @@
 //! the campaign's root, or an agent would move the directory away and make another.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ostler_domain::confinement::{self, Protect};
 use ostler_domain::limits::{PLACEHOLDER_WAIT, TAMPER_ENTRIES};
-use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat, mkdirat, openat};
+use rustix::fs::{
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, linkat, mkdirat, openat,
+    renameat_with, unlinkat,
+};
+use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 
 use crate::fingerprint::{Fingerprint, fingerprint};
@@ -91,13 +96,21 @@ enum Placeholder {
 pub(crate) struct Tooling {
     root: OwnedFd,
     root_path: PathBuf,
-    before: BTreeMap<PathBuf, Option<Fingerprint>>,
+    before: BTreeMap<PathBuf, Before>,
     made: Vec<Made>,
     links: GitLinks,
     /// Every `.git` that was there, and the directory that it stood for, if there was one.
     repositories: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
     /// Links that were removed, or put back.
     removed: BTreeSet<PathBuf>,
+}
+
+/// What was there when the agent started.
+struct Before {
+    exists: bool,
+    /// What wardens put there. It comes and goes with the sessions of a campaign, and is as good as nothing.
+    placeholder: Option<Placeholder>,
+    print: Option<Fingerprint>,
 }
 
 /// What a warden has made so that nobody inside can. All sessions of a campaign hold a lock on it; the last one removes
@@ -169,6 +182,7 @@ impl Tooling {
             names.extend(named.hooks.into_iter().chain(named.includes).map(|name| (name, None)));
         }
         tooling.repositories = each;
+        let placeholders: BTreeMap<PathBuf, Placeholder> = absent.iter().cloned().collect();
         absent.retain(|(name, _)| settings.protect != Protect::Off && !is_excepted(name));
         for (name, placeholder) in absent {
             let made = tooling.make(&name, placeholder).or_refuse(Stage::Tooling, name.display())?;
@@ -183,8 +197,11 @@ impl Tooling {
                     .or_refuse(Stage::Tooling, format_args!("making {}", name.display()))?;
             }
         }
-        for (name, _) in &names {
-            tooling.before.insert(name.clone(), fingerprint(tooling.root.as_fd(), name));
+        for (name, placeholder) in &names {
+            let placeholder = placeholder.or_else(|| placeholders.get(name).copied());
+            let print = tooling.print(name, placeholder);
+            let exists = print.is_some() || tooling.is_there(name);
+            tooling.before.insert(name.clone(), Before { exists, placeholder, print });
         }
         if settings.protect != Protect::Off {
             tooling.links = GitLinks::find(tooling.root.as_fd(), pinned.clone(), links);
@@ -195,7 +212,7 @@ impl Tooling {
 
     fn make_read_only(&self, mut pinned: Vec<PathBuf>) -> Result<(), Refusal> {
         let existing: Vec<&PathBuf> =
-            self.before.iter().filter(|(_, found)| found.is_some()).map(|(name, _)| name).collect();
+            self.before.iter().filter(|(_, before)| before.exists).map(|(name, _)| name).collect();
         // Those above, or another would be put in their place; from the outermost on.
         let above: Vec<PathBuf> = existing
             .iter()
@@ -238,7 +255,12 @@ impl Tooling {
                 filled => filled?,
             }
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-            let Ok(lock) = mounts::open_beneath(self.root.as_fd(), path, flags) else { return Ok(None) };
+            let lock = match mounts::open_beneath(self.root.as_fd(), path, flags) {
+                Ok(lock) => lock,
+                // The last session has just removed it: nobody has one any more.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(_) => return Ok(None),
+            };
             if !placeholder.is(&lock) {
                 return Ok(None);
             }
@@ -250,6 +272,15 @@ impl Tooling {
                 return Ok(Some(Made { path: path.to_owned(), placeholder, lock }));
             }
         }
+    }
+
+    /// What is there, where it is more than what a warden would put there.
+    fn print(&self, path: &Path, placeholder: Option<Placeholder>) -> Option<Fingerprint> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let is_ours = placeholder.is_some_and(|placeholder| {
+            mounts::open_beneath(self.root.as_fd(), path, flags).is_ok_and(|found| placeholder.is(&found))
+        });
+        if is_ours { None } else { fingerprint(self.root.as_fd(), path) }
     }
 
     fn is_there(&self, path: &Path) -> bool {
@@ -267,16 +298,11 @@ impl Tooling {
         let parent = mounts::handle_beneath(self.root.as_fd(), parent)?;
         let made = match placeholder {
             Placeholder::Directory => mkdirat(&parent, name, Mode::from_raw_mode(0o755)),
-            Placeholder::File(text) => {
-                let flags =
-                    OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                openat(&parent, name, flags, Mode::from_raw_mode(0o644))
-                    .and_then(|file| rustix::io::write(&file, text.as_bytes()).map(drop))
-            }
+            Placeholder::File(text) => make_whole(&parent, name, text),
         };
         match made {
             // Another session's warden was quicker.
-            Err(rustix::io::Errno::EXIST) => Ok(()),
+            Err(Errno::EXIST) => Ok(()),
             made => Ok(made?),
         }
     }
@@ -293,9 +319,8 @@ impl Tooling {
 
     /// Which of them are not what they were, whoever changed them.
     pub(crate) fn changed(&self) -> Vec<String> {
-        let is_changed = |(name, before): &(&PathBuf, &Option<Fingerprint>)| {
-            fingerprint(self.root.as_fd(), name) != **before
-        };
+        let is_changed =
+            |(name, before): &(&PathBuf, &Before)| self.print(name, before.placeholder) != before.print;
         let changed = self.before.iter().filter(is_changed).map(|(name, _)| name);
         changed.chain(&self.removed).map(|name| name.display().to_string()).collect()
     }
@@ -352,10 +377,36 @@ fn lock_shared(file: &OwnedFd) -> io::Result<()> {
     let deadline = Instant::now() + PLACEHOLDER_WAIT;
     loop {
         match flock(file, FlockOperation::NonBlockingLockShared) {
-            Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(PAUSE),
+            Err(Errno::WOULDBLOCK) if Instant::now() < deadline => std::thread::sleep(PAUSE),
             locked => return Ok(locked?),
         }
     }
+}
+
+/// Makes a file that has its text from the first moment at which anybody can see it: another session's warden would take
+/// one that is still empty for somebody's own.
+fn make_whole(parent: &OwnedFd, name: &OsStr, text: &str) -> rustix::io::Result<()> {
+    let mode = Mode::from_raw_mode(0o644);
+    let unnamed = openat(parent, ".", OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, mode);
+    if let Ok(file) = &unnamed {
+        rustix::io::write(file, text.as_bytes())?;
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        match linkat(CWD, path.as_str(), parent, name, AtFlags::SYMLINK_FOLLOW) {
+            Ok(()) => return Ok(()),
+            Err(Errno::EXIST) => return Err(Errno::EXIST),
+            Err(_) => {}
+        }
+    }
+    // Not every file system has files without a name.
+    let other = format!(".ostler-{}-{}", std::process::id(), name.to_string_lossy());
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = openat(parent, other.as_str(), flags, mode)?;
+    let made = rustix::io::write(&file, text.as_bytes())
+        .and_then(|_| renameat_with(parent, other.as_str(), parent, name, RenameFlags::NOREPLACE));
+    if made.is_err() {
+        let _ = unlinkat(parent, other.as_str(), AtFlags::empty());
+    }
+    made
 }
 
 fn is_closed(error: &io::Error) -> bool {
@@ -392,5 +443,30 @@ mod tests {
     fn the_core_speaks_of_the_same_files() {
         assert_eq!(TOP.map(|(name, _)| name), confinement::TOOLING_TOP);
         assert_eq!(IN_GIT.map(|(name, _)| name), confinement::TOOLING_IN_GIT);
+    }
+
+    #[test]
+    fn a_placeholder_has_its_text_when_it_is_first_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        let parent = OwnedFd::from(std::fs::File::open(dir.path()).unwrap());
+        let path = dir.path().join(COMMONDIR);
+        let over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                    if let Ok(text) = std::fs::read_to_string(&path) {
+                        assert_eq!(text, COMMONDIR_TEXT);
+                    }
+                }
+            });
+            for _ in 0..2000 {
+                make_whole(&parent, OsStr::new(COMMONDIR), COMMONDIR_TEXT).unwrap();
+                let again = make_whole(&parent, OsStr::new(COMMONDIR), COMMONDIR_TEXT);
+                assert_eq!(again, Err(Errno::EXIST));
+                std::fs::remove_file(&path).unwrap();
+            }
+            over.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is left behind");
     }
 }

@@ -157,7 +157,11 @@ pub(crate) fn derive(
         (Event::Halted(halted), _) => halt::set(connection, at, halted),
         (Event::HaltReleased(_), _) => halt::release(connection),
         // The other source had told of the call.
-        (Event::UsageRecorded(recorded), _) if recorded.usage.is_zero() && recorded.said.is_some() => Ok(()),
+        (Event::UsageRecorded(recorded), _)
+            if recorded.usage.is_zero() && (recorded.said.is_some() || recorded.cut) =>
+        {
+            Ok(())
+        }
         (Event::UsageRecorded(recorded), Some(origin)) => usage::add(connection, seq, at, recorded, origin),
         (Event::MessageAccepted(accepted), Some(origin)) => {
             conversation::touch(connection, accepted.conversation, at)?;

@@ -45,7 +45,7 @@ enums! {
     approve: session::Approve => ApproveMode { Ask, All, Nobody, Policy }
     stop_rule: session::StopRule => StopRule {
         Stop, Kill, Halt, TurnEnded, Timeout, Budget, StartWatchdog, StallWatchdog, Restart,
-        ProviderAuth, Done, Idle, GaveWay, Handoff, Reset,
+        ProviderAuth, Done, Idle, GaveWay, Handoff, Reset, CannotStart,
     }
     ticket_status: ticket::Status => TicketStatus {
         Initialized, Queued, Running, Done, Failed, Cancelled, Archived,

@@ -2,7 +2,10 @@
 
 use clap::Args;
 use ostler_client::{AnswerApproval, AnswerGiven, Client};
-use ostler_domain::{Reason, Refusal, approval::Applied};
+use ostler_domain::{
+    Reason, Refusal,
+    approval::{Applied, NO_RULES},
+};
 
 use super::many;
 use crate::{
@@ -124,10 +127,17 @@ pub(super) async fn kept(app: &App, client: &Client, given: &AnswerGiven) -> (Ve
         Ok(session) => app.campaign_name(client, &session.campaign).await,
         Err(_) => "CAMPAIGN".to_owned(),
     };
+    let not_here = not_here(&given.approval.why, &given.approval.session.short());
     (
         given.rules.iter().map(|rule| rule_line(rule, &campaign)).collect(),
-        undo(&given.rules, &campaign).into_iter().collect(),
+        not_here.into_iter().chain(undo(&given.rules, &campaign)).collect(),
     )
+}
+
+/// Where a person answers everything, no rule does.
+fn not_here(why: &str, session: &str) -> Option<Line> {
+    let words = format!("not in session {session}, where {NO_RULES}: it will ask again");
+    (why == NO_RULES).then(|| Line::toned(Tone::Warn, words))
 }
 
 fn rule_line(rule: &Applied, campaign: &str) -> Line {
@@ -144,4 +154,18 @@ fn undo(rules: &[Applied], campaign: &str) -> Option<Line> {
         Line::of("undo: ")
             .with(Tone::Accent, format!("ostler campaign set {campaign} {}", settings.join(" ")))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::Look;
+
+    #[test]
+    fn a_rule_is_said_not_to_hold_where_a_person_answers_everything() {
+        let look = Look::plain(None);
+        let said = not_here(NO_RULES, "k7q4x").map(|line| line.show(&look));
+        assert!(said.is_some_and(|said| said.contains("not in session k7q4x")));
+        assert!(not_here("rule 4: git push asks", "k7q4x").is_none());
+    }
 }

@@ -17,7 +17,7 @@ use crate::{
     app::App,
     exit_code,
     failure::Failure,
-    output::{Column, Line, Table, Tone},
+    output::{Column, Line, Look, Table, Tone},
     screen, words,
 };
 
@@ -275,7 +275,7 @@ fn say(app: &App, findings: Vec<Finding>) -> Result<u8, Failure> {
         app.ui.json(&DoctorForm { ok: failures == 0, findings })?;
         return Ok(code);
     }
-    app.ui.data_lines(&table(&findings).lines(app.ui.out_look()))?;
+    app.ui.data_lines(&lines(&findings, app.ui.out_look()))?;
     let parts = [(failures, "failure", "failures"), (warnings, "warning", "warnings")];
     let parts = parts
         .into_iter()
@@ -286,7 +286,30 @@ fn say(app: &App, findings: Vec<Finding>) -> Result<u8, Failure> {
     Ok(code)
 }
 
-fn table(findings: &[Finding]) -> Table {
+/// A cure that stands below begins here.
+const FIX_INDENT: usize = 6;
+
+/// Where something that cures does not fit beside what it cures, all of it stands below: a command that is cut cures
+/// nothing.
+fn lines(findings: &[Finding], look: &Look) -> Vec<Line> {
+    let whole = table(findings, true).lines(&Look { width: None, ..look.clone() });
+    let fits = look.width.is_none_or(|width| whole.iter().all(|line| line.width() <= width));
+    if fits || findings.iter().all(|finding| finding.fix.is_none()) {
+        return table(findings, true).lines(look);
+    }
+    let rows = table(findings, false).lines(look).into_iter();
+    let below = findings.iter().map(|finding| finding.fix.as_deref().map(fix_words));
+    rows.zip(below)
+        .flat_map(|(row, fix)| [Some(row), fix.map(|fix| Line::of(" ".repeat(FIX_INDENT)).append(fix))])
+        .flatten()
+        .collect()
+}
+
+fn fix_words(fix: &str) -> Line {
+    Line::new().faint("fix: ").with(Tone::Accent, fix)
+}
+
+fn table(findings: &[Finding], with_fixes: bool) -> Table {
     let columns = [Column::new(""), Column::new(""), Column::new("").gives_way_to(90), Column::new("")];
     let mut table = Table::new(columns).with_heads(false);
     for finding in findings {
@@ -296,11 +319,7 @@ fn table(findings: &[Finding]) -> Table {
             Verdict::Fail => (Tone::Bad, "FAIL"),
             Verdict::Absent => (Tone::Faint, "–"),
         };
-        let fix = finding
-            .fix
-            .as_deref()
-            .map(|fix| Line::new().faint("fix: ").with(Tone::Accent, fix))
-            .unwrap_or_default();
+        let fix = finding.fix.as_deref().filter(|_| with_fixes).map(fix_words).unwrap_or_default();
         table.row(vec![
             Line::toned(tone, word).padded(5),
             Line::of(&*finding.about).padded(9),
@@ -314,7 +333,6 @@ fn table(findings: &[Finding]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::Look;
 
     #[test]
     fn lingering_is_looked_for_where_systemd_runs() {
@@ -385,8 +403,12 @@ mod tests {
             Finding::new(Verdict::Fail, "disk", "mounted read-only"),
         ];
         let look = Look::plain(Some(100));
-        let text: Vec<_> = table(&findings).lines(&look).iter().map(|line| line.show(&look)).collect();
+        let text: Vec<_> = lines(&findings, &look).iter().map(|line| line.show(&look)).collect();
         insta::assert_snapshot!(text.join("\n"));
-        insta::assert_snapshot!(crate::testing::in_all_looks(|look| table(&findings).lines(look)));
+        let narrow = Look::plain(Some(40));
+        let text: Vec<_> = lines(&findings, &narrow).iter().map(|line| line.show(&narrow)).collect();
+        assert_eq!(text[2].trim_start(), "fix: loginctl enable-linger", "{text:#?}");
+        assert!(text.iter().all(|line| line.chars().count() <= 40) && text.len() == 4, "{text:#?}");
+        insta::assert_snapshot!(crate::testing::in_all_looks(|look| lines(&findings, look)));
     }
 }

@@ -103,6 +103,7 @@ fn show(app: &App, session: &Session) -> Result<u8, Failure> {
             campaign: &campaign,
             place_in_chain: (1, 1),
             approvals: &[],
+            cut_calls: 0,
             home: None,
         };
         app.ui.data_lines(&screen::session::facts(session, &around, words::now()))?;

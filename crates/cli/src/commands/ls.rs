@@ -1,10 +1,11 @@
 //! `ostler ls`: sessions, those that need you first.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, collections::HashSet};
 
 use clap::Args;
 use ostler_client::{Client, Session, reply::NodeStatus};
 use ostler_domain::{
+    SessionId,
     budget::Today,
     limits::PAGE_DEFAULT,
     query::{Page, Scope, SessionFilter},
@@ -18,7 +19,7 @@ use crate::{
     form::SessionForm,
     listing::{self, Found, List, ListArgs, Screen},
     nodes::Where,
-    output::Line,
+    output::{Format, Line},
     screen::{
         reboot, row,
         sessions::{self, Beside, CampaignNames, Shown},
@@ -61,6 +62,7 @@ pub(crate) async fn run(app: &App, args: LsArgs) -> Result<u8, Failure> {
         is_filtered: args.filters.is_any(),
         filters: args.filters,
         about: RefCell::default(),
+        cut: RefCell::default(),
     };
     listing::run(app, Some(&client), &args.list, &list).await
 }
@@ -75,6 +77,8 @@ struct Sessions<'a> {
     cursor: Option<u64>,
     /// What was answered with the last rows.
     about: RefCell<About>,
+    /// Found, and cut off: they are counted below the table.
+    cut: RefCell<Vec<Session>>,
 }
 
 /// What a table has below it.
@@ -97,13 +101,20 @@ impl List for Sessions<'_> {
     async fn find(&self) -> Result<Found<Row>, Failure> {
         let ask = async |page| self.client.sessions(&self.filter, page).await;
         // All at once: each of them alone would be a way there and back.
-        let (found, names, about) =
-            tokio::join!(Found::paged(self.most, self.cursor, ask), self.names(), self.about());
-        let (mut found, names) = (found?, names?);
+        let (found, live, names, about) = tokio::join!(
+            Found::paged(self.most, self.cursor, ask),
+            self.not_ended(),
+            self.names(),
+            self.about()
+        );
+        let (mut found, live, names) = (found?, live?, names?);
         self.about.replace(about);
+        found.rows = joined(found.rows, live);
         found.rows.retain(|session| self.filters.has_lasted(session));
         // Stable: within a rank the newest stay first.
         found.rows.sort_by(row::in_order);
+        let most = self.most.map_or(usize::MAX, |most| most as usize).min(found.rows.len());
+        self.cut.replace(found.rows.split_off(most));
         let of = |session: Session| Row { campaign: names.of(&session.campaign), session };
         Ok(Found { rows: found.rows.into_iter().map(of).collect(), next_cursor: found.next_cursor })
     }
@@ -146,12 +157,14 @@ impl List for Sessions<'_> {
                 .and_then(|status| status.drain.as_ref())
                 .map(|drain| format!("{}: ostler node drain --end", words::drained(drain))),
             more: match (found.next_cursor, is_all) {
+                _ if !self.cut.borrow().is_empty() => Some("more: --limit 0".to_owned()),
                 (Some(_), _) => Some("more: --limit 0".to_owned()),
                 (None, false) => older(found, status.as_ref(), self.is_filtered),
                 (None, true) => None,
             },
         };
-        let sessions: Vec<&Session> = found.rows.iter().map(|row| &row.session).collect();
+        let cut = self.cut.take();
+        let sessions: Vec<&Session> = found.rows.iter().map(|row| &row.session).chain(&cut).collect();
         let mut remarks = vec![sessions::summary(&sessions, &beside)];
         remarks.extend(self.restart_notice(status.as_ref()));
         Ok(Screen { table: Some(table), remarks, ..Screen::default() })
@@ -159,6 +172,17 @@ impl List for Sessions<'_> {
 }
 
 impl Sessions<'_> {
+    /// Those that may need somebody, however old they are: where only some rows are wanted, these come first. An object
+    /// with a cursor goes on where it ended, and so keeps to the order of the pages.
+    async fn not_ended(&self) -> Result<Vec<Session>, Failure> {
+        if self.most.is_none() || self.cursor.is_some() || self.app.ui.format() == Some(Format::Json) {
+            return Ok(Vec::new());
+        }
+        let filter = SessionFilter { scope: Scope::NotEnded, ..self.filter.clone() };
+        let ask = async |page| self.client.sessions(&filter, page).await;
+        Ok(Found::paged(None, None, ask).await?.rows)
+    }
+
     /// That the machine restarted, until somebody says what becomes of whom it took along.
     fn restart_notice(&self, status: Option<&NodeStatus>) -> Vec<Line> {
         let restart =
@@ -184,6 +208,13 @@ impl Sessions<'_> {
             false => Ok(CampaignNames::default()),
         }
     }
+}
+
+/// The rows of a page, and those that are not on it.
+fn joined(mut page: Vec<Session>, others: Vec<Session>) -> Vec<Session> {
+    let known: HashSet<SessionId> = page.iter().map(|session| session.id).collect();
+    page.extend(others.into_iter().filter(|session| !known.contains(&session.id)));
+    page
 }
 
 /// How to see those that ended earlier, and how many they are where that is known.

@@ -11,7 +11,7 @@ use ostler_domain::{
     ticket::{ExternalRef, Whole},
 };
 
-use super::{agent, conversation, daemon, ticket};
+use super::{agent, conversation, daemon, ticket, usage};
 use crate::{
     app::{App, person_home},
     exit_code,
@@ -167,6 +167,7 @@ async fn show_session(app: &App, client: &Client, session: &Session) -> Result<(
         campaign: &campaign,
         place_in_chain: (place, chain.len().max(place)),
         approvals: &approvals,
+        cut_calls: usage::cut_calls(client, session).await,
         home: home.as_deref(),
     };
     app.ui.fields(&screen::session::lines(session, &around, words::now()))

@@ -131,6 +131,17 @@ impl List for Audits<'_> {
     }
 }
 
+/// How many of a session's last answers were cut before they said what they took. Told beside a sum, so a daemon that
+/// does not answer this says nothing.
+pub(super) async fn cut_calls(client: &Client, session: &Session) -> usize {
+    let kinds = vec![Kind::UsageRecorded];
+    let filter = EventFilter { session: Some(session.id), kinds, ..EventFilter::default() };
+    let question = ListEvents { filter, from: Place::End, limit: PAGE_MOST };
+    let events = client.events(&question).await.map(|page| page.events).unwrap_or_default();
+    let is_cut = |received: &&Received| matches!(received, Received::Known(event) if matches!(&event.event, Event::UsageRecorded(used) if used.cut));
+    events.iter().filter(is_cut).count()
+}
+
 /// All that was recorded of a session's tokens.
 async fn recorded(client: &Client, session: &Session) -> Result<Vec<UsageRecorded>, Failure> {
     let kinds = vec![Kind::UsageRecorded];

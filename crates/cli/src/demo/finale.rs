@@ -60,8 +60,13 @@ pub(super) async fn play(
     sessions::table(&listed, now).lines(look).iter().try_for_each(|line| stage.line(line))?;
 
     command(stage, &format!("ostler show {}", dead.id.short()))?;
-    let around =
-        Around { campaign: campaign.name.as_str(), place_in_chain: (1, 1), approvals: &[], home: None };
+    let around = Around {
+        campaign: campaign.name.as_str(),
+        place_in_chain: (1, 1),
+        approvals: &[],
+        cut_calls: 0,
+        home: None,
+    };
     session::lines(&dead, &around, now).iter().try_for_each(|line| stage.line(line))?;
 
     let tokens = say_tokens(client, stage, &rows, look).await?;

@@ -10,7 +10,9 @@ mod stage;
 
 use std::time::Duration;
 
-use ostler_client::{AddCampaign, Campaign, Client, CreateSession, Session, Watched, query::EventFilter};
+use ostler_client::{
+    AddCampaign, Campaign, Client, CreateSession, Session, Watched, query::EventFilter, reply::NodeStatus,
+};
 use ostler_domain::{Event, Reason, Refusal, SessionId, home::Home, readiness::Trial};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -97,6 +99,14 @@ async fn start(client: &Client, campaign: &Campaign) -> Result<Vec<Session>, Fai
     Ok(sessions)
 }
 
+/// Who had ended before the daemon was back needs none.
+fn readopted(now: u64, before: u64) -> String {
+    match before.saturating_sub(now) {
+        0 => format!("{now} of {before} agents re-adopted"),
+        ended => format!("{now} of {before} agents re-adopted, {ended} had ended meanwhile"),
+    }
+}
+
 /// Shows what the agents do until all have ended, and kills the daemon on the way.
 async fn watch(
     app: &App,
@@ -138,7 +148,7 @@ async fn kill_the_daemon(
     sessions: &[Session],
     stage: &Stage<'_>,
 ) -> Result<(), Failure> {
-    let pid = client.status().await?.pid;
+    let NodeStatus { pid, live_sessions: alive, .. } = client.status().await?;
     let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let killed = process.is_some_and(|process| kill_process(process, Signal::KILL).is_ok());
     if !killed {
@@ -147,8 +157,8 @@ async fn kill_the_daemon(
     let dead = Instant::now();
     let before = place.lines_on_tape(sessions);
     stage.loud(Line::of(format!(
-        "kill -9 the daemon (pid {pid}); {} agents go on without it",
-        sessions.len()
+        "kill -9 the daemon (pid {pid}); {} without it",
+        words::plural(alive, "agent goes on", "agents go on")
     )))?;
     let (next, by_keeper) = back(app, place.home(), pid, dead).await?;
     let away = dead.elapsed();
@@ -163,7 +173,7 @@ async fn kill_the_daemon(
     let who = if by_keeper { "started by a keeper" } else { "started by the demo" };
     stage.loud(Line::joined([
         Line::of(format!("daemon back after {} (pid {}, {who})", words::took(away), status.pid)),
-        Line::of(format!("{} of {} agents re-adopted", status.live_sessions, sessions.len())),
+        Line::of(readopted(status.live_sessions, alive)),
         Line::of(format!("they said {} meanwhile", words::plural(meanwhile, "line", "lines"))),
     ]))
 }
@@ -180,4 +190,15 @@ async fn back(app: &App, home: &Home, killed: u32, dead: Instant) -> Result<(Cli
         sleep(LOOK).await;
     }
     Ok((Client::connect_or_start(home, &app.program.path).await?, false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_had_ended_is_not_counted_as_lost() {
+        assert_eq!(readopted(3, 3), "3 of 3 agents re-adopted");
+        assert_eq!(readopted(2, 3), "2 of 3 agents re-adopted, 1 had ended meanwhile");
+    }
 }

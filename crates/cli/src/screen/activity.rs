@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, time::Duration};
 
 use ostler_client::Received;
-use ostler_domain::{Event, Time, event::ToolResult, text::one_line, text::visible};
+use ostler_domain::{ApprovalId, Event, Time, event::ToolResult, text::one_line, text::visible};
 
 use super::tell;
 use crate::{
@@ -126,6 +126,8 @@ pub(crate) struct Teller {
     /// What the agent prints on its standard error is not told, only kept.
     is_calm: bool,
     calls: VecDeque<Call>,
+    /// Questions that nobody has answered yet: the last call waits for that.
+    asked: Vec<ApprovalId>,
     flood: u64,
     errors: Errors,
 }
@@ -186,6 +188,11 @@ impl Teller {
             _ => told.extend(self.end_of_flood()),
         }
         match &recorded.event {
+            Event::ApprovalRequested(asked) => self.asked.push(asked.id),
+            Event::ApprovalAnswered(answered) => self.asked.retain(|id| *id != answered.id),
+            _ => {}
+        }
+        match &recorded.event {
             Event::AgentToolCall(call) => {
                 if self.calls.len() == OPEN_CALLS {
                     told.extend(self.calls.pop_front().map(|call| without_result(&call)));
@@ -220,7 +227,11 @@ impl Teller {
     /// What is not told yet: calls without a result, and the size of a flood.
     pub(crate) fn rest(&mut self) -> Vec<Told> {
         let flood = self.end_of_flood();
-        flood.into_iter().chain(self.calls.drain(..).map(|call| without_result(&call))).collect()
+        let waiting = if self.asked.is_empty() { None } else { self.calls.pop_back() };
+        let waiting = waiting
+            .map(|call| Told::new(call.verb, call.summary).right("waits for approval").tone(Tone::Warn));
+        let calls = self.calls.drain(..).map(|call| without_result(&call));
+        flood.into_iter().chain(calls).chain(waiting).collect()
     }
 
     /// The last lines of standard error that were kept to ourselves, for who wants to know why it failed.
@@ -305,7 +316,7 @@ fn is_orderly_turn(event: &Event) -> bool {
 mod tests {
     use insta::assert_snapshot;
     use ostler_domain::{
-        Recorded,
+        Kind, Recorded,
         event::{RateLimited, Raw, StopReason, Text, ToolCall, TurnEnded, TurnStarted},
     };
 
@@ -349,6 +360,20 @@ mod tests {
     fn story(width: usize, events: Vec<(i64, Event)>) -> String {
         let look = Look::plain(Some(width));
         lines_of(events, &look).iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn a_call_that_waits_for_approval_is_said_to_wait() {
+        let read = |kind, body: &str| Event::decode(kind, body).unwrap();
+        let id = r#""id":"apr_00000000000000000000000001""#;
+        let asked =
+            || (2, read(Kind::ApprovalRequested, &format!(r#"{{{id},"ask":"1","tool":"run","input":"x"}}"#)));
+        let answered =
+            (3, read(Kind::ApprovalAnswered, &format!(r#"{{{id},"answer":"allowed","by":"ann"}}"#)));
+        let push = || (1, call("a", "run", "git push"));
+        let waits = story(100, vec![push(), asked()]);
+        assert!(waits.contains("waits for approval") && !waits.contains("no result"), "{waits}");
+        assert!(!story(100, vec![push(), asked(), answered]).contains("waits for approval"));
     }
 
     fn lines_of(events: Vec<(i64, Event)>, look: &Look) -> Vec<Line> {

@@ -23,6 +23,8 @@ pub(crate) struct Around<'a> {
     /// Its place in its chain, and how many sessions that has.
     pub(crate) place_in_chain: (usize, usize),
     pub(crate) approvals: &'a [Approval],
+    /// Answers of the model that were cut before they said what they took.
+    pub(crate) cut_calls: usize,
     pub(crate) home: Option<&'a str>,
 }
 
@@ -55,7 +57,7 @@ pub(crate) fn facts(session: &Session, around: &Around<'_>, now: Time) -> Vec<Li
             .faint(" · sandbox ")
             .plain(session.sandbox.as_str()),
     ));
-    lines.push(field("usage", usage(session)));
+    lines.push(field("usage", usage(session, around)));
     lines.push(field("links", links(session, around)));
     lines
 }
@@ -141,7 +143,7 @@ fn asked_by(obituary: &Obituary) -> String {
     by.filter(|by| !obituary.sentence.contains(by)).unwrap_or_default()
 }
 
-fn usage(session: &Session) -> Line {
+fn usage(session: &Session, around: &Around<'_>) -> Line {
     let usage = &session.usage;
     let bucket = |name: &str, n: u64| {
         Line::of(format!("{name} {}", if n == 0 { "–".to_owned() } else { words::count(n) }))
@@ -164,6 +166,13 @@ fn usage(session: &Session) -> Line {
         bucket("output", usage.output),
         bucket("reasoning", usage.reasoning),
         Line::of(money::long(&session.cost)),
+        Line::of(match around.cut_calls {
+            0 => String::new(),
+            n => format!(
+                "{} counted from the agent's report",
+                words::plural(n as u64, "cut answer", "cut answers")
+            ),
+        }),
         Line::of(budget),
         Line::of(
             session
@@ -296,7 +305,13 @@ mod tests {
     };
 
     fn shown(session: &Session, approvals: &[Approval]) -> String {
-        let around = Around { campaign: "shop", place_in_chain: (1, 1), approvals, home: Some("/home/ann") };
+        let around = Around {
+            campaign: "shop",
+            place_in_chain: (1, 1),
+            approvals,
+            cut_calls: 0,
+            home: Some("/home/ann"),
+        };
         let look = Look::plain(None);
         lines(session, &around, NOW).iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n")
     }
@@ -305,8 +320,13 @@ mod tests {
     fn in_all_looks() {
         let mut session = testing::fleet().remove(6);
         session.obituary.as_mut().unwrap().last = Some("run: cargo build --workspace -j 8".to_owned());
-        let around =
-            Around { campaign: "shop", place_in_chain: (1, 2), approvals: &[], home: Some("/home/ann") };
+        let around = Around {
+            campaign: "shop",
+            place_in_chain: (1, 2),
+            approvals: &[],
+            cut_calls: 0,
+            home: Some("/home/ann"),
+        };
         assert_snapshot!(testing::in_all_looks(|look| {
             testing::folded(&lines(&session, &around, NOW), look)
         }));

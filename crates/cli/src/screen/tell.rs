@@ -298,6 +298,9 @@ pub(super) fn tell(event: &Event) -> Told {
         .tone(Tone::Warn),
         Event::Partial(raw) => Told::new("raw", format!("a line without an end: {}", raw_words(raw))).faint(),
 
+        Event::UsageRecorded(recorded) if recorded.cut => {
+            Told::new("usage", "the answer was cut before its usage came").faint()
+        }
         Event::UsageRecorded(recorded) => {
             let usage = &recorded.usage;
             let text = format!(

@@ -33,6 +33,9 @@ pub struct UsageRecorded {
     /// A subscription covers the call: its cost is on no bill.
     #[serde(default, skip_serializing_if = "is_false")]
     pub plan: bool,
+    /// The wire saw the call, and its answer was cut before it said what it took: the agent's report is all there is.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub cut: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]

@@ -223,6 +223,14 @@ pub struct ModelCall {
     pub retry_after_ms: Option<u64>,
 }
 
+impl ModelCall {
+    /// Whether an answer began and ended before it said what it took.
+    pub fn is_cut_short(&self) -> bool {
+        let began = self.method == "POST" && (200..300).contains(&self.status) && self.bytes_in > 0;
+        began && self.usage.is_none() && self.end != CallEnd::Complete
+    }
+}
+
 /// How a call to the model ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -55,6 +55,11 @@ pub(super) const KEYS: &[Key] = &[
     key("idle_stop", "the machine's: 30m, or what config.toml says"),
 ];
 
+/// The names of what a policy says, in the order in which they are shown.
+pub fn keys() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().map(|key| key.name)
+}
+
 /// Longest list: a policy is read by people.
 const MOST_ITEMS: usize = 256;
 
@@ -327,7 +332,7 @@ pub fn size(text: &str) -> Option<u64> {
 }
 
 /// A size in its largest whole unit.
-pub(super) fn size_text(bytes: u64) -> String {
+pub fn size_text(bytes: u64) -> String {
     let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
     let whole = units.iter().find(|(shift, _)| bytes >= 1 << shift && bytes.is_multiple_of(1 << shift));
     whole.map_or_else(|| format!("{bytes}B"), |(shift, unit)| format!("{}{unit}", bytes >> shift))

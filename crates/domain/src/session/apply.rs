@@ -278,6 +278,7 @@ impl State {
                 self.last_activity_at = Some(at);
                 self.mark_output();
             }
+            Event::UsageRecorded(recorded) if recorded.cut => {}
             Event::UsageRecorded(recorded) => {
                 self.usage += recorded.usage;
                 let model = self.model.as_deref().or(self.created.config.model.as_deref());

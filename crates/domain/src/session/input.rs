@@ -56,6 +56,11 @@ pub enum Input {
     Network(Network),
     /// The model gateway read the tokens of a call off the wire.
     Wire(CallUsage),
+    /// The gateway saw an answer that was cut before it said what it took.
+    CutShort {
+        model: Option<String>,
+        call: Option<String>,
+    },
     /// The model's server did not answer a call, as the gateway saw it.
     Refused(Refused),
     /// The agent called on its session socket. `at` is the call's place on the tape, by which it is answered.
@@ -184,6 +189,8 @@ pub enum StopRule {
     Budget,
     /// The start watchdog: the agent never became ready.
     StartWatchdog,
+    /// The agent said, before it was ready, that it cannot work.
+    CannotStart,
     /// A watchdog's last resort but one: a new process.
     StallWatchdog,
     /// A person asked for a new process.
@@ -206,7 +213,7 @@ impl StopRule {
             StopRule::Reset => Outcome::Reset,
             StopRule::Timeout => Outcome::Timeout,
             StopRule::Budget => Outcome::Budget,
-            StopRule::StartWatchdog | StopRule::ProviderAuth => Outcome::FailedStart,
+            StopRule::StartWatchdog | StopRule::CannotStart | StopRule::ProviderAuth => Outcome::FailedStart,
             StopRule::StallWatchdog => Outcome::Crashed,
         }
     }
@@ -217,6 +224,7 @@ impl StopRule {
             | StopRule::Halt
             | StopRule::StartWatchdog
             | StopRule::StallWatchdog
+            | StopRule::CannotStart
             | StopRule::ProviderAuth => Ladder::AtOnce,
             StopRule::Stop
             | StopRule::TurnEnded
@@ -305,6 +313,8 @@ pub enum Report {
     },
     /// The model's server does not accept the agent's key or login.
     AuthFailed(String),
+    /// What opens the dialogue was refused: it will never be ready, and says why.
+    CannotStart(String),
     Compacted(ContextCompacted),
     /// How full the context of the main dialogue is, as often as the agent says it.
     Context(ContextMeasured),
@@ -382,6 +392,9 @@ pub struct ExitFacts {
     /// The rung of the ladder that ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rung: Option<String>,
+    /// What would let the next one work, where the model's server refused this one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cures: Vec<Hint>,
 }
 
 /// The way out.

@@ -62,8 +62,8 @@ pub(super) fn outcome(state: &State, exit: &ExitFacts, with_the_machine: bool) -
     }
     if let Some(stop) = wished(state, exit) {
         return match stop.rule {
-            // It had worked: its key or login was taken away.
-            StopRule::ProviderAuth if state.turns > 1 => Outcome::Crashed,
+            // It had begun to work: which turn it was says nothing of the key.
+            StopRule::ProviderAuth if state.turns > 0 => Outcome::TurnFailed,
             // It has ended in an orderly way, and its work is not done.
             StopRule::TurnEnded if state.turn_failure.is_some() => Outcome::TurnFailed,
             rule => rule.outcome(),
@@ -91,6 +91,8 @@ fn wished<'a>(state: &'a State, exit: &'a ExitFacts) -> Option<&'a StopRequested
 
 pub(super) fn write(state: &State, exit: &ExitFacts, outcome: Outcome) -> Obituary {
     let (exit_code, signal) = match exit.how {
+        // Ostler ended it for what was said: the signal was ours, and says nothing of why.
+        How::Signaled { .. } if said_why(state, exit) => (None, None),
         How::Exited { code } => (Some(code), None),
         How::Signaled { signal } => (None, Some(signal)),
         How::NeverStarted { .. } | How::Lost { .. } => (None, None),
@@ -106,9 +108,15 @@ pub(super) fn write(state: &State, exit: &ExitFacts, outcome: Outcome) -> Obitua
         leftovers: exit.leftovers.clone(),
         cures: match &exit.how {
             How::NeverStarted { cures, .. } => cures.clone(),
-            _ => Vec::new(),
+            _ => exit.cures.clone(),
         },
     }
+}
+
+/// Whether the agent, or the model's server through it, said why it cannot go on.
+fn said_why(state: &State, exit: &ExitFacts) -> bool {
+    let rule = wished(state, exit).map(|stop| stop.rule);
+    matches!(rule, Some(StopRule::CannotStart | StopRule::ProviderAuth))
 }
 
 fn words(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
@@ -159,6 +167,10 @@ fn words(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
                 let said = state.auth_failure.as_deref().unwrap_or("the key or login is not accepted");
                 format!("Ended by Ostler: the model's server refused the agent: {}", sentence(said))
             }
+            StopRule::CannotStart => {
+                let said = state.trouble.as_deref().unwrap_or("it did not say why");
+                format!("The agent said at its start that it cannot work: {}", sentence(said))
+            }
             StopRule::StartWatchdog => {
                 format!(
                     "Ended by Ostler: not ready within {}.",
@@ -200,7 +212,8 @@ fn words(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
 }
 
 fn span(micros: Option<u64>) -> String {
-    let seconds = micros.unwrap_or(0) / 1_000_000;
+    // What is left of a limit is a little less than was asked for.
+    let seconds = micros.unwrap_or(0).saturating_add(500_000) / 1_000_000;
     match seconds {
         0 => format!("{} ms", micros.unwrap_or(0) / 1_000),
         s if s % 3_600 == 0 => format!("{} h", s / 3_600),
@@ -222,5 +235,17 @@ fn signal_name(signal: i32) -> &'static str {
         13 => " (SIGPIPE)",
         15 => " (SIGTERM)",
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_told_as_they_were_asked_for() {
+        let told =
+            [2_000_000, 1_999_400, 60_000_000, 59_999_990, 7_200_000_000, 400_000].map(|us| span(Some(us)));
+        assert_eq!(told, ["2 s", "2 s", "1 min", "1 min", "2 h", "400 ms"]);
     }
 }

@@ -17,6 +17,7 @@ impl Report {
             Report::Status(said) => Report::Status(redacted(said)),
             Report::Error(said) => Report::Error(redacted(said)),
             Report::AuthFailed(said) => Report::AuthFailed(redacted(said)),
+            Report::CannotStart(said) => Report::CannotStart(redacted(said)),
             Report::Retrying(retrying) => {
                 Report::Retrying(AgentRetrying { why: redacted(retrying.why), ..retrying })
             }

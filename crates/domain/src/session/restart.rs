@@ -35,7 +35,7 @@ pub(super) fn plan(
     let wanted = match rule {
         // A person who asks for a new process gets one at once, whatever the policy.
         Some(StopRule::Restart) => return Some(Restart::At(Deadline::after(now, Duration::ZERO))),
-        Some(StopRule::StallWatchdog | StopRule::StartWatchdog) | None => {
+        Some(StopRule::StallWatchdog | StopRule::StartWatchdog | StopRule::CannotStart) | None => {
             match state.created.config.restart {
                 RestartPolicy::Never => false,
                 RestartPolicy::OnFailure => outcome.is_failure(),

@@ -236,6 +236,11 @@ pub struct State {
 }
 
 impl State {
+    /// Whether the model's server did not take the agent's key or login.
+    pub fn is_refused(&self) -> bool {
+        self.auth_failure.is_some()
+    }
+
     pub fn created(&self) -> &Created {
         &self.created
     }

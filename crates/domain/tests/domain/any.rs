@@ -150,6 +150,7 @@ fn any_report() -> impl Strategy<Value = Report> {
         1 => (any::<String>(), option::of(any::<i64>())).prop_map(|(what, until)| Report::RateLimited { what, until: until.map(Time::from_micros) }),
         1 => any::<(String, u32, u32, Option<u64>)>().prop_map(|(why, attempt, most, after_ms)| Report::Retrying(AgentRetrying { why, attempt, most, after_ms })),
         1 => any::<String>().prop_map(Report::AuthFailed),
+        1 => any::<String>().prop_map(Report::CannotStart),
         1 => any::<(bool, Option<u64>, Option<u64>)>().prop_map(|(automatic, before, after)| Report::Compacted(ContextCompacted { automatic, before, after })),
         1 => any::<(u64, Option<u64>)>().prop_map(|(used, window)| Report::Context(ContextMeasured { used, window })),
         1 => any::<String>().prop_map(|why| Report::ContextReset { why }),
@@ -187,6 +188,7 @@ fn any_exit() -> impl Strategy<Value = ExitFacts> {
         shut_down: false,
         wish: None,
         rung: None,
+        cures: Vec::new(),
     })
 }
 
@@ -227,6 +229,7 @@ pub(crate) fn any_input() -> impl Strategy<Value = Input> {
             model: None,
             call,
         })),
+        1 => option::of("[ab]").prop_map(|call| Input::CutShort { model: None, call }),
         3 => (any::<u64>(), any_call()).prop_map(|(at, call)| Input::Call { at, call }),
         1 => any::<String>().prop_map(|target| Input::Denied(Denied {
             kind: DeniedKind::Policy,

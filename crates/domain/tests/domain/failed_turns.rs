@@ -7,7 +7,7 @@ use ostler_domain::{
     notice::Occasion,
     session::{
         AgentRequest, Approve, Attention, Begin, CallUsage, Created, Effect, How, Input, Outcome, Report,
-        Request, RestartPolicy, State, Status, Watchdog, create, decide,
+        Request, RestartPolicy, State, Status, StopRule, Watchdog, create, decide,
     },
 };
 
@@ -284,4 +284,20 @@ fn who_is_held_ends_its_turn_when_it_goes_on() {
     life.request(Request::Resume { budget: Some(more), tape_bytes: None })
         .report(Report::TurnEnded { stop_reason: StopReason::Interrupted });
     assert_eq!(life.attention(), Some(Attention::Idle), "somebody wanted this");
+}
+
+#[test]
+fn an_agent_that_says_that_it_cannot_work_has_failed_to_start_at_once() {
+    let mut life = Life::plain();
+    life.request(Request::Start).report(Report::CannotStart("No models are available.".into()));
+    assert!(matches!(&life.effects[..], [Effect::Stop(StopRule::CannotStart, _)]), "{:?}", life.effects);
+    life.exit(How::Signaled { signal: 9 });
+    let ended = life.state.ended().unwrap();
+    assert_eq!((ended.outcome, ended.obituary.signal), (Outcome::FailedStart, None));
+    let said = "The agent said at its start that it cannot work: No models are available.";
+    assert_eq!(ended.obituary.sentence, said);
+    // Whoever is ready has got over it.
+    let mut life = Life::plain();
+    life.working().report(Report::CannotStart("late".into()));
+    assert!(life.effects.is_empty() && life.count(Kind::AgentError) == 1);
 }

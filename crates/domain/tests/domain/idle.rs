@@ -56,6 +56,7 @@ impl Idler {
             shut_down: false,
             wish: None,
             rung: None,
+            cures: Vec::new(),
         }));
     }
 

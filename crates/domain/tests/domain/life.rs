@@ -4,7 +4,7 @@ mod calls;
 mod memory;
 
 use ostler_domain::{
-    Budget, Event, Kind, Reason, Refusal, Usage,
+    Budget, Event, Hint, Kind, Reason, Refusal, Usage,
     admission::Standing,
     budget::WhenUsedUp,
     call::{Call, Reply},
@@ -82,6 +82,7 @@ impl Life {
             shut_down: false,
             wish: None,
             rung: None,
+            cures: Vec::new(),
         }))
     }
 
@@ -190,6 +191,7 @@ fn ways_out() {
             shut_down: false,
             wish: None,
             rung: None,
+            cures: Vec::new(),
         };
         assert_eq!(
             life.input(Input::Exited(exit)).state.outcome(),
@@ -446,6 +448,38 @@ fn a_refused_login_ends_the_session_at_once_and_says_why() {
     assert!(matches!(&life.effects[..], [Effect::Stop(StopRule::ProviderAuth, _)]));
     life.exit(How::Signaled { signal: 9 });
     let view = life.state.view();
-    assert_eq!((view.outcome, view.restart), (Some(Outcome::FailedStart), None));
+    assert_eq!((view.outcome, view.restart), (Some(Outcome::TurnFailed), None));
     assert!(view.evidence.contains("401 invalid x-api-key"), "{}", view.evidence);
+}
+
+#[test]
+fn a_refused_key_is_the_same_end_in_any_turn_and_says_what_cures_it() {
+    let cure = Hint { command: "export KEY=…".into(), effect: "brings another".into() };
+    let ended = |turns: u32| {
+        let mut life = Life::plain();
+        life.request(Request::Start).report(Report::Ready { provider_id: None, model: None });
+        for turn in 1..=turns {
+            life.report(Report::TurnStarted { messages: vec![] });
+            if turn < turns {
+                life.report(Report::TurnEnded { stop_reason: StopReason::Completed });
+            }
+        }
+        life.report(Report::AuthFailed("401".into())).input(Input::Exited(ExitFacts {
+            how: How::Signaled { signal: 9 },
+            oom: false,
+            leftovers: vec![],
+            asked: None,
+            shut_down: false,
+            wish: None,
+            rung: None,
+            cures: vec![cure.clone()],
+        }));
+        let ended = life.state.ended().unwrap().clone();
+        assert_eq!((ended.obituary.signal, ended.obituary.cures), (None, vec![cure.clone()]));
+        ended.outcome
+    };
+    assert_eq!(
+        [ended(0), ended(1), ended(2), ended(3)],
+        [Outcome::FailedStart, Outcome::TurnFailed, Outcome::TurnFailed, Outcome::TurnFailed]
+    );
 }

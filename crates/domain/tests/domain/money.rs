@@ -14,7 +14,10 @@ use ostler_domain::{
     },
 };
 
-use crate::any::{context, created, message, time};
+use crate::{
+    any::{context, created, message, time},
+    life::Life,
+};
 
 const CENT: u64 = 10_000;
 
@@ -160,6 +163,7 @@ fn what_a_used_up_budget_holds_is_not_started_again_by_itself() {
         shut_down: false,
         wish: None,
         rung: None,
+        cures: Vec::new(),
     };
     purse.input(Input::Exited(exit)).unwrap();
     assert_eq!(purse.state.view().restart, None);
@@ -179,6 +183,7 @@ fn without_a_person_dollars_end_the_session() {
         shut_down: false,
         wish: None,
         rung: None,
+        cures: Vec::new(),
     };
     purse.input(Input::Exited(exit)).unwrap();
     assert_eq!(purse.state.outcome(), Some(Outcome::Budget));
@@ -322,4 +327,15 @@ fn watchdogs_sleep_while_a_limit_holds_whose_end_was_said() {
     purse.input(limited(None)).unwrap();
     purse.input(Input::Watchdog(Watchdog::Retries)).unwrap();
     assert_eq!(purse.count(Kind::SessionStalled), 1, "nobody knows what it waits for");
+}
+
+#[test]
+fn an_answer_that_was_cut_is_told_and_the_report_of_it_counts() {
+    let mut life = Life::plain();
+    let call = Some("msg_1".to_owned());
+    life.working().input(Input::CutShort { model: None, call: call.clone() });
+    assert!(life.state.view().usage.is_zero());
+    let usage = Usage { output: 7, ..Usage::default() };
+    life.report(Report::Usage(CallUsage { usage, model: None, call }));
+    assert_eq!((life.state.view().usage, life.count(Kind::UsageRecorded)), (usage, 2));
 }

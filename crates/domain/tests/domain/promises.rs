@@ -98,6 +98,7 @@ fn input_of_every_sort_exists() {
         | Input::Tampered { .. }
         | Input::Network(_)
         | Input::Wire(_)
+        | Input::CutShort { .. }
         | Input::Call { .. }
         | Input::Denied(_)
         | Input::Exited(_)

@@ -79,6 +79,7 @@ impl Lost {
             shut_down,
             wish: None,
             rung: None,
+            cures: Vec::new(),
         };
         let events = self.input_in(boot, Input::Exited(exit));
         events.iter().find_map(|event| match event {

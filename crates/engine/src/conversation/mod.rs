@@ -5,7 +5,7 @@ mod close;
 pub(crate) use close::closed_refusal;
 
 use ostler_domain::{
-    ConversationId, Event, Name, Reason, Refusal, SessionId,
+    ConversationId, Event, FreeNumber, Name, Reason, Refusal, SessionId,
     agent::Agent,
     conversation::{Conversation, Form, Key, Notes},
     event::{ConversationChanged, ConversationOpened},
@@ -96,16 +96,14 @@ impl Engine {
         };
         let base = Name::slug(rest).map(|slug| format!("{}-{slug}", agent.name));
         let base: Name = base.and_then(|base| base.parse().ok()).unwrap_or_else(|| agent.name.numbered(2));
-        for n in 1..u32::MAX {
-            let name = if n == 1 { base.clone() } else { base.numbered(n) };
-            let taken = self.shared.store.conversations_named(name.as_str()).await?;
-            let is_taken =
-                taken.iter().any(|other| other.campaign == agent.campaign && other.closed.is_none());
-            if !is_taken {
-                return Ok(name);
-            }
+        let made = |number: u32| if number == 1 { base.clone() } else { base.numbered(number) };
+        let mut search = FreeNumber::default();
+        while let Some(number) = search.question() {
+            let taken = self.shared.store.conversations_named(made(number).as_str()).await?;
+            let is_open = |other: &Conversation| other.campaign == agent.campaign && other.closed.is_none();
+            search.answer(number, taken.iter().any(is_open));
         }
-        Ok(base)
+        Ok(made(search.found()))
     }
 
     pub(crate) async fn stored_conversation(&self, id: ConversationId) -> Result<Conversation, Refusal> {

@@ -189,6 +189,10 @@ fn take(line: &Line<'_>, harvest: &mut Harvest) {
             if let Some(refused) = Refused::of(&call) {
                 harvest.input(at, Input::Refused(refused));
             }
+            if call.is_cut_short() {
+                let (model, call) = (call.model.clone(), call.id.clone().or(call.request_id.clone()));
+                harvest.input(at, Input::CutShort { model, call });
+            }
             if let Some(used) = CallUsage::of(call) {
                 harvest.input(at, Input::Wire(used));
             }

@@ -176,6 +176,7 @@ impl Actor {
                     shut_down: false,
                     wish: None,
                     rung: None,
+                    cures: Vec::new(),
                 })
                 .await
             }
@@ -384,6 +385,7 @@ impl Actor {
             shut_down: false,
             wish: None,
             rung: None,
+            cures: Vec::new(),
         })
         .await;
         drop(lock);
@@ -398,7 +400,10 @@ impl Actor {
         }
     }
 
-    async fn exited(&mut self, exit: ExitFacts) {
+    async fn exited(&mut self, mut exit: ExitFacts) {
+        if self.state.is_refused() {
+            exit.cures = self.shared.cures_of_a_refused_key(&self.state.created().config.provider);
+        }
         let context = self.shared.context();
         self.decided(Input::Exited(exit), &context).await;
     }
@@ -433,6 +438,7 @@ fn facts(record: ExitRecord) -> ExitFacts {
         shut_down,
         wish,
         rung: record.rung,
+        cures: Vec::new(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::{
     process::Stdio,
 };
 
-use ostler_testkit::{TestHome, scenario};
+use ostler_testkit::{TestHome, scenario, wait};
 use serde_json::{Value, json};
 
 use crate::OSTLER;
@@ -117,6 +117,30 @@ fn columns_heads_and_limits_are_asked_for_alike() {
     assert_eq!(home.run(&["ls", "-w"]).status.code(), Some(2), "nothing is drawn into a pipe");
     // What is alone means the list of sessions.
     assert_eq!(ok(&home, &["-o", "json"]), ok(&home, &["ls", "-o", "json"]));
+}
+
+#[test]
+fn who_needs_you_is_among_the_few_that_are_shown() {
+    let home = TestHome::new(OSTLER);
+    ok(&home, &["campaign", "add", ".", "--name", "shop"]);
+    let asks = scenario::of(vec![json!({"ask": {"tool": "run", "input": "git push"}})]);
+    ok(&home, &["run", "-p", "script", "-d", "--keep", "--name", "waits", &asks]);
+    wait::until("it asks", wait::PATIENCE, || {
+        !json_of(&home, &["approval", "-o", "json"])["approvals"].as_array().unwrap().is_empty()
+    });
+    for name in ["one", "two", "three"] {
+        ok(&home, &["run", "-p", "script", "-q", "--name", name, "hello"]);
+    }
+    for args in [&["ls", "-a"][..], &["ls"]] {
+        let few: Vec<&str> = args.iter().copied().chain(["--limit", "1"]).collect();
+        let output = home.run(&few);
+        let (out, err) =
+            (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        assert!(out.contains("waits") && out.lines().count() == 2, "{args:?}: {out}");
+        assert!(err.contains("1 needs you"), "{args:?}: {err}");
+    }
+    let two = ok(&home, &["ls", "-a", "--limit", "2", "--columns", "agent", "--no-headers"]);
+    assert_eq!(two, "waits\nthree\n");
 }
 
 #[test]

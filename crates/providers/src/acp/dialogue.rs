@@ -255,7 +255,10 @@ impl AcpDialogue {
             }
             (Waiting::Initialize | Waiting::Open { .. }, Some(error)) => {
                 self.is_loading = false;
-                heard.push(Heard::Report(failure(error)));
+                heard.push(Heard::Report(match failure(error) {
+                    Report::Error(said) => Report::CannotStart(said),
+                    refused => refused,
+                }));
             }
             (Waiting::Prompt, _) => self.turn_ended(message, error, heard),
             (Waiting::Ping, _) => heard.push(Heard::Report(Report::Alive)),
@@ -270,7 +273,7 @@ impl AcpDialogue {
             let what = format!(
                 "the agent speaks version {version} of the Agent Client Protocol, and Ostler {PROTOCOL_VERSION}"
             );
-            heard.push(Heard::Report(Report::Error(what)));
+            heard.push(Heard::Report(Report::CannotStart(what)));
             return;
         }
         self.answers_pings = result["agentCapabilities"]["_meta"][PING] == true;

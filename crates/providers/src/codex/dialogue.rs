@@ -211,6 +211,9 @@ impl CodexDialogue {
                 heard.push(Heard::Report(Report::ContextReset { why: in_words(error) }));
                 heard.extend(self.opening.thread(line, None));
             }
+            (Waiting::Initialize | Waiting::Thread { resumed: false }, Some(error)) => {
+                heard.push(Heard::Report(Report::CannotStart(in_words(error))));
+            }
             (Waiting::Ping, _) => heard.push(Heard::Report(Report::Alive)),
             // The turn ended a moment before: what was to go into it begins one of its own.
             (Waiting::Steer { input }, Some(_)) if self.turn.is_none() => {

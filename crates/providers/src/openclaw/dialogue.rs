@@ -209,7 +209,10 @@ impl OpenclawDialogue {
             }
             return;
         }
-        report(heard, Report::Error(format!("{}: {text}", what_was_asked(id))));
+        let said = format!("{}: {text}", what_was_asked(id));
+        // Without one of these it is never ready.
+        let opens = [CONNECT, CREATE, SUBSCRIBE].contains(&id);
+        report(heard, if opens { Report::CannotStart(said) } else { Report::Error(said) });
         // A prompt that it did not take is over.
         if id.starts_with("in-") && self.turn.is_none() && !self.prompts.is_empty() {
             report(heard, Report::TurnStarted { messages: std::mem::take(&mut self.prompts) });

@@ -110,6 +110,7 @@ fn word(report: &Report) -> String {
             )
         }
         Report::AuthFailed(text) => format!("auth    {}", short(text)),
+        Report::CannotStart(text) => format!("cannot  {}", short(text)),
         Report::Context(context) => format!("context {} of {:?}", context.used, context.window),
         Report::Compacted(compacted) => format!(
             "compact automatic {} · {:?} to {:?}",

@@ -83,6 +83,22 @@ fn an_agent_that_wants_a_login_fails_at_once() {
 }
 
 #[test]
+fn an_agent_that_opens_nothing_says_at_once_that_it_cannot_work() {
+    let error = json!({"code": -32603, "message": "no model is configured"});
+    let cannot = |scene: &Scene| matches!(scene.reports()[..], [Report::CannotStart(_)]);
+    let mut scene = Scene::open(Begin::Fresh);
+    scene.said(&json!({"id": "open", "error": error}));
+    assert!(cannot(&scene));
+    let mut scene = Scene::open(Begin::Fresh);
+    let asked = scene.said(&json!({"id": "open", "result": able()}));
+    scene.said(&json!({"id": asked[0]["id"], "error": error}));
+    assert!(cannot(&scene));
+    let mut scene = Scene::open(Begin::Fresh);
+    scene.said(&json!({"id": "open", "result": {"protocolVersion": 99}}));
+    assert!(cannot(&scene));
+}
+
+#[test]
 fn leave_is_given_by_kind_and_an_interrupt_withdraws_the_question() {
     let mut scene = Scene::open(Begin::Fresh);
     scene.ready();

@@ -73,3 +73,19 @@ fn why_something_is_denied_is_said_into_the_turn_before_the_answer() {
     scene.said(&ask(1));
     assert_eq!(scene.ask_all(&answer("1", true, "")), [json!({"id": 1, "result": {"decision": "accept"}})]);
 }
+
+#[test]
+fn an_agent_that_opens_nothing_says_at_once_that_it_cannot_work() {
+    let error = json!({"code": -32600, "message": "No models are available with these settings."});
+    let mut scene = Scene::of("codex", Begin::Fresh);
+    let asked = scene.said(&json!({"id": "open", "result": {}}));
+    scene.said(&json!({"id": asked[1]["id"], "error": error}));
+    assert!(
+        matches!(&scene.reports()[..], [Report::CannotStart(said)] if said.starts_with("No models")),
+        "{:?}",
+        scene.reports()
+    );
+    let mut scene = Scene::of("codex", Begin::Fresh);
+    scene.said(&json!({"id": "open", "error": error}));
+    assert!(matches!(scene.reports()[..], [Report::CannotStart(_)]));
+}

@@ -3,9 +3,13 @@
 
 use std::collections::HashMap;
 
+use ostler_domain::session::{Begin, Report};
 use serde_json::{Value, json};
 
-use crate::recording::{Recording, all, pin};
+use crate::{
+    recording::{Recording, all, pin},
+    scene::Scene,
+};
 
 #[test]
 fn recordings_come_to_what_they_came_to() {
@@ -58,4 +62,17 @@ fn tag(method: &str, frame: &Value, input_no: u64, key: &str) -> String {
         "exec.approval.resolve" => format!("answer:{}", frame["params"]["id"].as_str().unwrap_or_default()),
         _ => String::new(),
     }
+}
+
+#[test]
+fn a_gateway_that_lets_nobody_in_says_at_once_that_it_cannot_work() {
+    let mut scene = Scene::of("openclaw", Begin::Fresh);
+    let asked = scene.said(&json!({"type": "event", "event": "connect.challenge", "payload": {}}));
+    let error = json!({"code": "INVALID_REQUEST", "message": "no such protocol"});
+    scene.said(&json!({"type": "res", "id": asked[0]["id"], "ok": false, "error": error}));
+    assert!(
+        matches!(&scene.reports()[..], [Report::CannotStart(said)] if said.contains("no such protocol")),
+        "{:?}",
+        scene.reports()
+    );
 }

@@ -161,6 +161,41 @@ fn sessions_of_a_campaign_share_their_placeholder() {
 }
 
 #[test]
+fn a_placeholder_is_nothing_that_anybody_tampered_with() {
+    each_way(|way| {
+        let Some(campaign) = repository(way) else { return };
+        // It goes with whoever made it, and comes with whoever starts next.
+        let mut session = campaign.start("echo ready; read go");
+        assert_eq!(session.line(), "ready");
+        fs::remove_file(campaign.path(".git/commondir")).unwrap();
+        session.say("go");
+        assert_eq!(session.end().tampered, [""; 0]);
+        // What has more in it than ours is told.
+        let mut session = campaign.start("echo ready; read go");
+        assert_eq!(session.line(), "ready");
+        campaign.replace(".git/commondir", "elsewhere\n");
+        session.say("go");
+        assert_eq!(session.end().tampered, [".git/commondir"]);
+    });
+}
+
+#[test]
+fn sessions_that_start_at_once_find_nothing_tampered() {
+    each_way(|way| {
+        let Some(campaign) = repository(way) else { return };
+        std::thread::scope(|scope| {
+            let many: Vec<_> = (0..12)
+                .map(|_| scope.spawn(|| (0..4).map(|_| campaign.start("true").end()).collect::<Vec<_>>()))
+                .collect();
+            for ended in many.into_iter().flat_map(|one| one.join().unwrap()) {
+                assert!(ended.status.success() && ended.tampered.is_empty(), "{ended:?}");
+            }
+        });
+        assert!(!campaign.path(".git/commondir").exists());
+    });
+}
+
+#[test]
 fn links_that_git_on_the_host_would_follow_are_removed_and_told() {
     each_way(|way| {
         let Some(campaign) = repository(way) else { return };

@@ -400,6 +400,7 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             cost: (n % 3 == 1).then_some(Dollars(n * 1_000 + 7)),
             prices: Some("2026-11-16".to_owned()),
             plan: n % 4 == 1,
+            cut: false,
         }),
         Kind::BudgetWarned => Event::BudgetWarned(reached()),
         Kind::BudgetExceeded => Event::BudgetExceeded(reached()),

@@ -177,6 +177,7 @@ impl Dice {
             StopRule::StallWatchdog,
             StopRule::Restart,
             StopRule::ProviderAuth,
+            StopRule::CannotStart,
             StopRule::Done,
             StopRule::Idle,
             StopRule::GaveWay,

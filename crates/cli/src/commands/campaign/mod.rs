@@ -22,6 +22,22 @@ use crate::{
     screen, words,
 };
 
+/// Settings that sessions are asked about while they run.
+const HOLD_AT_ONCE: [&str; 2] = ["approve.rule", "budget"];
+
+/// From when on a change holds.
+fn from_when(settings: &[String]) -> &'static str {
+    let holds_at_once = |setting: &&String| {
+        let key = setting.split('=').next().unwrap_or_default().trim_end_matches(['+', '-']);
+        HOLD_AT_ONCE.contains(&key.trim())
+    };
+    match settings.iter().filter(holds_at_once).count() {
+        0 => "for sessions started from now on",
+        all if all == settings.len() => "from now on, also for sessions that run",
+        _ => "budget and approve.rule from now on, the rest for sessions started from now on",
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct CampaignArgs {
     #[command(subcommand)]
@@ -131,17 +147,12 @@ pub(crate) async fn run(app: &App, args: CampaignArgs) -> Result<u8, Failure> {
         }
         Verb::Set { who, settings } => {
             let settings = typed(settings)?;
-            let are_rules = settings.iter().all(|setting| setting.starts_with("approve.rule"));
             let campaign = client.set_campaign(&app.campaign_operand(&who)?, settings.clone()).await?;
             if ui.is_json() {
                 ui.json(&CampaignForm::new(&campaign))?;
             } else {
                 ui.data_lines(&screen::campaign::changed(&campaign.policy, &settings, ui.out_look()))?;
-                ui.remark(&Line::new().faint(if are_rules {
-                    "from now on, also for sessions that run"
-                } else {
-                    "for sessions started from now on"
-                }));
+                ui.remark(&Line::new().faint(from_when(&settings)));
             }
         }
         Verb::Apply(args) => return apply::run(app, &client, args).await,
@@ -214,5 +225,20 @@ impl List for Campaigns<'_> {
         }
         let table = screen::campaign::table(&found.rows, person_home().as_deref(), words::now());
         Ok(Screen { table: Some(table), ..Screen::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_holds_at_once_is_told_so() {
+        let told =
+            |settings: &[&str]| from_when(&settings.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>());
+        assert_eq!(told(&["budget=5usd/day"]), "from now on, also for sessions that run");
+        assert_eq!(told(&["approve.rule-=2", "budget="]), "from now on, also for sessions that run");
+        assert_eq!(told(&["net.mode=none"]), "for sessions started from now on");
+        assert!(told(&["net.mode=none", "budget=5usd"]).starts_with("budget and approve.rule from now on"));
     }
 }

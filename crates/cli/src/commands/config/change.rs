@@ -98,6 +98,14 @@ impl Wish {
         &self.key
     }
 
+    /// A line for the shell that is to say a key, checked before it is kept: at a session's start it is too late.
+    pub(super) fn key_command(&self) -> Option<&str> {
+        match (&self.act, self.path.last()?.as_str()) {
+            (Act::Set(line), "api_key_command") => Some(line),
+            _ => None,
+        }
+    }
+
     pub(super) fn holds(&self) -> Holds {
         self.holds
     }
@@ -443,6 +451,11 @@ mod tests {
             ("providers.codex.env", "A=B"),
             ("providers.codex.env.LD_PRELOAD", "x"),
             ("network.presets.cobol", "[]"),
+            ("providers.codex.model", ""),
+            ("providers.codex.program", ""),
+            ("providers.codex.sessions", "0"),
+            ("providers.codex.api_key_env", "bad name"),
+            ("providers.codex.api_key_command", " "),
         ] {
             assert!(changed("", &[key, text]).is_err(), "{key}");
         }

@@ -5,6 +5,7 @@ mod change;
 mod comments;
 mod edit;
 mod file;
+mod key_command;
 mod show;
 
 use std::collections::BTreeMap;
@@ -86,6 +87,7 @@ fn changed(app: &App, wishes: Vec<change::Wish>) -> Result<u8, Failure> {
     let mut document = file::read(&path)?;
     for wish in &wishes {
         wish.make(&mut document)?;
+        wish.key_command().map_or(Ok(()), |line| key_command::check(wish.key(), line))?;
     }
     file::keep(&path, &document)?;
     for wish in &wishes {

@@ -5,6 +5,7 @@ use std::{env, path::Path};
 use ostler_domain::{
     Refusal,
     config::{KEYS, Kind, find},
+    policy::size_text,
     provider::{ACP_PREFIX, BUILT_IN},
     text::one_line,
 };
@@ -196,15 +197,22 @@ fn json_of_value(value: &Value) -> Json {
 
 fn table(rows: &[Row]) -> Table {
     let value = Column::new("VALUE").gives_way_to(60);
-    let mut table = Table::new([Column::new("SETTING"), value, Column::new("BY")]);
+    let mut table = Table::new([Column::new("SETTING").also("key"), value, Column::new("BY")]);
     for row in rows {
         let text = row.value.as_str().map_or_else(|| row.value.to_string(), str::to_owned);
+        let text = as_people_write(&row.key, &row.value).unwrap_or(text);
         let is_default = row.origin == Origin::Default;
         let value = if is_default { Line::new().faint(text) } else { Line::new().strong(text) };
         let by = if is_default { Line::new().faint(row.origin.word()) } else { Line::of(row.origin.word()) };
         table.row(vec![Line::of(&row.key), value, by]);
     }
     table
+}
+
+/// `4GiB`, as it may be typed; none for what is no size.
+fn as_people_write(key: &str, value: &Json) -> Option<String> {
+    let known = KEYS.iter().find(|known| known.name == key && known.kind == Kind::Bytes);
+    known.and_then(|_| value.as_u64()).map(size_text)
 }
 
 /// What the file says, as it says it; where it says nothing, what holds all the same.
@@ -314,6 +322,13 @@ mod tests {
             (row.value.clone(), row.origin)
         };
         assert_eq!(row("limits.tape"), (json!(1024), Origin::File));
+        let shown = |key: &str| as_people_write(key, &row(key).0);
+        assert_eq!(shown("limits.tape").as_deref(), Some("1KiB"));
+        assert_eq!((shown("log.size").as_deref(), shown("log.files")), (Some("16MiB"), None));
+        assert_eq!(
+            table(&rows).only(&["key".to_owned()]).map(|table| table.names()).ok(),
+            Some(vec!["setting".to_owned()])
+        );
         assert_eq!(row("watchdog.silent"), (json!("10m"), Origin::Default));
         assert_eq!(row("limits.resume_after_rate_limit"), (json!(true), Origin::Default));
         assert_eq!(row("providers.codex.model"), (json!("gpt-5.5"), Origin::File));

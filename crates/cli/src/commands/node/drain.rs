@@ -91,6 +91,8 @@ async fn at_work(client: &Client) -> Result<Vec<Session>, Failure> {
 
 fn is_at_work(session: &Session) -> bool {
     match session.status {
+        // It does nothing, and nobody knows whether it ever will.
+        Status::Working if session.attention == Some(Attention::Stalled) => false,
         Status::Starting | Status::Working | Status::Stopping => true,
         Status::Running => session.attention == Some(Attention::Idle) && session.messages_waiting > 0,
         Status::Created | Status::Stopped | Status::Failed => false,
@@ -144,6 +146,8 @@ mod tests {
             fleet.iter().filter(|session| at_work(session)).map(|session| session.name.as_str()).collect();
         assert_eq!(names, ["migrate", "docs"]);
         let idle = fleet.iter().find(|session| session.name.as_str() == "triage").unwrap();
+        let docs = fleet.iter().find(|session| session.name.as_str() == "docs").unwrap();
+        assert!(!at_work(&Session { attention: Some(Attention::Stalled), ..docs.clone() }));
         assert!(!at_work(idle) && at_work(&Session { messages_waiting: 1, ..idle.clone() }));
     }
 }

@@ -100,7 +100,7 @@ pub(super) struct CommandArgs {
     #[command(flatten)]
     place: Where,
     /// The command and its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     argv: Vec<String>,
 }
 

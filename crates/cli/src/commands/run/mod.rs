@@ -261,17 +261,23 @@ async fn campaign(app: &App, client: &Client, args: &RunArgs) -> Result<Campaign
         return Ok(campaign);
     }
     let Failure::Refused(refusal) = outside else { return Err(outside) };
-    let said = args
-        .prompt
-        .as_deref()
-        .filter(|prompt| prompt.len() < 40 && *prompt != "-")
-        .map_or_else(|| "\"…\"".to_owned(), ostler_domain::text::shell_word);
     let here = words::path(&here, person_home().as_deref());
     let refusal = Refusal { message: format!("{here} is in no campaign"), hints: Vec::new(), ..*refusal };
     Err(refusal
         .hint("ostler campaign add .", "agents may then read and write here")
-        .hint(format!("ostler run --here {said}"), "the same in one go")
+        .hint(with_here(std::env::args()), "the same in one go")
         .into())
+}
+
+/// What was typed, with the flag that makes a campaign of where it was typed. Long words, as of a prompt, are left out.
+fn with_here(typed: impl Iterator<Item = String>) -> String {
+    let shown = |word: String| match word.len() < 40 {
+        true => ostler_domain::text::shell_word(&word),
+        false => "\"…\"".to_owned(),
+    };
+    let rest: Vec<String> = typed.skip_while(|word| word != "run").skip(1).map(shown).collect();
+    let rest = if rest.is_empty() { "\"…\"".to_owned() } else { rest.join(" ") };
+    format!("ostler run --here {rest}")
 }
 
 pub(crate) fn detached(app: &App, campaign: &Campaign, session: &Session) -> Result<(), Failure> {
@@ -298,4 +304,17 @@ fn header(campaign: &Campaign, session: &Session) -> Line {
         Line::of(campaign.name.as_str()),
         Line::of(format!("sandbox {}", session.sandbox.as_str())),
     ]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_typed_is_offered_again_with_the_flag_that_was_missing() {
+        let again = |words: &[&str]| with_here(words.iter().map(|word| (*word).to_owned()));
+        assert_eq!(again(&["ostler", "run", "-p", "codex", "say hi"]), "ostler run --here -p codex 'say hi'");
+        assert_eq!(again(&["ostler", "run"]), "ostler run --here \"…\"");
+        assert_eq!(again(&["ostler", "run", "-d", &"x".repeat(50)]), "ostler run --here -d \"…\"");
+    }
 }

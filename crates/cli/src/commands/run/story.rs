@@ -44,10 +44,9 @@ pub(super) struct DeniedForm {
     /// Who answered a question.
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<String>,
-    /// What of ours decided it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What of ours decided it; null where a person did.
     rule: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The command that would allow it; null where none would.
     grant: Option<String>,
 }
 
@@ -79,7 +78,9 @@ impl Story {
                 let target = asked.map(|place| self.questions.swap_remove(place).1).unwrap_or_default();
                 if answered.answer == Answer::Denied {
                     let by = Some(answered.by.0.clone());
-                    self.denied.push(DeniedForm { kind: "approval", target, by, rule: None, grant: None });
+                    let rules: Vec<String> = answered.rules.iter().map(ToString::to_string).collect();
+                    let rule = (!rules.is_empty()).then(|| rules.join("; "));
+                    self.denied.push(DeniedForm { kind: "approval", target, by, rule, grant: None });
                 }
             }
             Event::Denied(denied) => self.denied.push(DeniedForm {
@@ -89,7 +90,9 @@ impl Story {
                 rule: Some(denied.rule.clone()),
                 grant: denied.grant.clone(),
             }),
-            Event::UsageRecorded(used) => self.has_wire |= used.source == UsageSource::Wire,
+            Event::UsageRecorded(used) => {
+                self.has_wire |= used.source == UsageSource::Wire && !used.cut;
+            }
             Event::AgentError(said) | Event::ProviderAuthFailed(said) => self.error = Some(said.text.clone()),
             // It is gone on with when its limit ends, and whoever waits for the answer waits for that.
             Event::TurnEnded(turn) if turn.goes_on.is_some() => {}
@@ -255,8 +258,7 @@ pub(super) struct ResultForm<'a> {
     name: &'a str,
     outcome: Option<&'static str>,
     exit: u8,
-    /// How the last turn ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// How the last turn ended; null where none has.
     last_turn: Option<StopReason>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,

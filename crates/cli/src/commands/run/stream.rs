@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ostler_client::{AnswerApproval, Campaign, Client, Received, Session, Watched, query::EventFilter};
 use ostler_domain::{
-    Event, Kind, Reason, Refusal, SessionId,
+    Event, Hint, Kind, Reason, Refusal, SessionId,
     session::{Approve, Status},
 };
 use tokio::time::{MissedTickBehavior, interval};
@@ -401,6 +401,7 @@ impl Stream<'_> {
                 }
                 ui.remark(&Line::new());
                 ui.remark(&self.last_line(&session, keep, code));
+                cures(&session).iter().for_each(|cure| ui.remark(cure));
                 ui.remark(&next(&session, code));
             }
         }
@@ -437,6 +438,15 @@ impl Stream<'_> {
         };
         Line::joined([Line::toned(tone, format!("{sign} {outcome} in {span}")), why, tokens, denied])
     }
+}
+
+/// What would let the next one work.
+fn cures(session: &Session) -> Vec<Line> {
+    let cures = session.obituary.iter().flat_map(|obituary| &obituary.cures);
+    let line = |cure: &Hint| {
+        Line::new().plain("  ").with(Tone::Accent, &cure.command).faint(format!("   {}", cure.effect))
+    };
+    cures.map(line).collect()
 }
 
 fn next(session: &Session, code: u8) -> Line {

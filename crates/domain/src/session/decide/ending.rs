@@ -58,6 +58,7 @@ pub(super) fn without_a_process(draft: &mut Draft<'_>) {
         shut_down: false,
         wish: None,
         rung: None,
+        cures: Vec::new(),
     };
     decide(draft, &exit);
     debug_assert!(draft.state.outcome().is_some_and(|outcome| outcome != Outcome::Lost));

@@ -65,6 +65,7 @@ pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision
             None => Event::Network(network),
         }),
         Input::Wire(call) => money::used(&mut draft, UsageSource::Wire, call),
+        Input::CutShort { model, call } => money::cut_short(&mut draft, model, call),
         Input::Refused(refused) => refusal::decide(&mut draft, &refused),
         Input::LimitEnded => refusal::limit_ended(&mut draft),
         Input::Call { at, call } => call::decide(&mut draft, at, call),

@@ -16,6 +16,18 @@ pub(super) fn used(draft: &mut Draft<'_>, source: UsageSource, said: CallUsage) 
     check(draft);
 }
 
+/// A call whose tokens nobody read off the wire: it is told, and adds nothing.
+pub(super) fn cut_short(draft: &mut Draft<'_>, model: Option<String>, call: Option<String>) {
+    let source = UsageSource::Wire;
+    draft.record(Event::UsageRecorded(UsageRecorded {
+        model,
+        source,
+        call,
+        cut: true,
+        ..UsageRecorded::default()
+    }));
+}
+
 /// The call at the price that holds now: what it cost is told with it, and does not change with later prices.
 fn priced(draft: &Draft<'_>, source: UsageSource, said: CallUsage, usage: Usage) -> UsageRecorded {
     let CallUsage { usage: told, model, call } = said;
@@ -31,6 +43,7 @@ fn priced(draft: &Draft<'_>, source: UsageSource, said: CallUsage, usage: Usage)
         model,
         source,
         call,
+        cut: false,
     }
 }
 

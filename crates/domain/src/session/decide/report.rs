@@ -44,6 +44,12 @@ pub(super) fn decide(draft: &mut Draft<'_>, report: Report) {
             draft.record(Event::ProviderAuthFailed(text.into()));
             draft.stop(StopRule::ProviderAuth, By::ostler());
         }
+        Report::CannotStart(text) => {
+            draft.record(Event::AgentError(text.into()));
+            if draft.state.phase() == Phase::Starting {
+                draft.stop(StopRule::CannotStart, By::ostler());
+            }
+        }
         Report::Compacted(compacted) => draft.record_last(Event::ContextCompacted(compacted)),
         Report::Context(measured) => {
             if measured.is_news_after(draft.state.context.as_ref()) {

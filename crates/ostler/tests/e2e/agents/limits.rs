@@ -189,7 +189,7 @@ pub(super) async fn refused_key(agent: Agent) {
     let refusal = json!({"error": {"message": "Incorrect API key provided", "code": "invalid_api_key"}});
     let session = stage.begin(Approve::All, &json!([{"status": 401, "body": refusal}])).await;
     let view = stage.ended(session).await;
-    assert_eq!(view.outcome, Some(Outcome::FailedStart), "{view:#?}");
+    assert_eq!(view.outcome, Some(Outcome::TurnFailed), "{view:#?}");
     assert!(view.evidence.contains("401"), "{}", view.evidence);
     let asked = stage.model.seen().iter().filter(|seen| seen.status == 401).count();
     assert!(asked <= 4, "it was not asked again and again: {asked}");

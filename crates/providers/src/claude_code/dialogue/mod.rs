@@ -199,7 +199,9 @@ impl State {
             } else {
                 report(
                     heard,
-                    Report::Error(response.error.unwrap_or_else(|| "it does not open a dialogue".to_owned())),
+                    Report::CannotStart(
+                        response.error.unwrap_or_else(|| "it does not open a dialogue".to_owned()),
+                    ),
                 );
             }
         } else if response.request_id.starts_with(told::NUDGE) {

@@ -91,7 +91,7 @@ impl State {
         if said.contains("No conversation found") {
             report(heard, Report::ContextReset { why: said });
         } else {
-            report(heard, Report::Error(said));
+            report(heard, Report::CannotStart(said));
         }
     }
 }
