@@ -91,10 +91,13 @@ async fn at_work(client: &Client) -> Result<Vec<Session>, Failure> {
 
 fn is_at_work(session: &Session) -> bool {
     match session.status {
-        // It does nothing, and nobody knows whether it ever will.
-        Status::Working if session.attention == Some(Attention::Stalled) => false,
         Status::Starting | Status::Working | Status::Stopping => true,
-        Status::Running => session.attention == Some(Attention::Idle) && session.messages_waiting > 0,
+        Status::Running => match session.attention {
+            // Silent, and in the middle of a turn: what it does would be cut off.
+            Some(Attention::Stalled) => true,
+            Some(Attention::Idle) => session.messages_waiting > 0,
+            _ => false,
+        },
         Status::Created | Status::Stopped | Status::Failed => false,
     }
 }
@@ -117,7 +120,7 @@ async fn until_quiet(
                 let names: Vec<_> = working.iter().map(|session| session.name.as_str()).collect();
                 return Err(Refusal::new(Reason::TimedOut, "somebody still works")
                     .because(names.join(", "))
-                    .hint("ostler ls --status WORKING", "shows who")
+                    .hint("ostler ls", "shows who")
                     .into());
             }
             Ok(Some(Err(error))) => return Err(error.into()),
@@ -146,8 +149,7 @@ mod tests {
             fleet.iter().filter(|session| at_work(session)).map(|session| session.name.as_str()).collect();
         assert_eq!(names, ["migrate", "docs"]);
         let idle = fleet.iter().find(|session| session.name.as_str() == "triage").unwrap();
-        let docs = fleet.iter().find(|session| session.name.as_str() == "docs").unwrap();
-        assert!(!at_work(&Session { attention: Some(Attention::Stalled), ..docs.clone() }));
+        assert!(at_work(&Session { attention: Some(Attention::Stalled), ..idle.clone() }));
         assert!(!at_work(idle) && at_work(&Session { messages_waiting: 1, ..idle.clone() }));
     }
 }
