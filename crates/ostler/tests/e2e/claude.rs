@@ -377,7 +377,7 @@ async fn a_refused_key_fails_at_once_with_its_reason() {
     let began = std::time::Instant::now();
     let session = stage.begin(Approve::All, json!([{"status": 401}])).await;
     let view = stage.home.ended(&session.id.to_string()).await;
-    assert_eq!(view.outcome, Some(Outcome::FailedStart), "{view:#?}");
+    assert_eq!(view.outcome, Some(Outcome::TurnFailed), "{view:#?}");
     assert!(view.evidence.contains("401"), "{}", view.evidence);
     assert!(began.elapsed() < Duration::from_secs(45), "Claude Code itself would try for minutes");
     assert!(kinds(&stage.events(session.id).await).contains(&Kind::ProviderAuthFailed));

@@ -275,7 +275,7 @@ pub(super) async fn wrong_key(agent: Agent) {
     let refusal = json!({"error": {"message": "Incorrect API key provided", "code": "invalid_api_key"}});
     let session = stage.begin(Approve::All, &json!([{"status": 401, "body": refusal}])).await;
     let view = stage.home.ended(&session.to_string()).await;
-    assert_eq!(view.outcome, Some(Outcome::FailedStart));
+    assert_eq!(view.outcome, Some(Outcome::TurnFailed));
     let events = stage.events(session).await;
     let told = events.iter().any(
         |recorded| matches!(&recorded.event, Event::ProviderAuthFailed(text) if text.text.contains("401")),
