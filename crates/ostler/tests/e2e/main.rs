@@ -43,6 +43,7 @@ mod reboot;
 mod screens;
 mod service;
 mod telemetry;
+mod tickets;
 mod torture;
 mod versions;
 mod words;
