@@ -19,6 +19,7 @@ const FILES: &[&str] = &[
     "ostler/v1/provider_service.proto",
     "ostler/v1/session_service.proto",
     "ostler/v1/ticket_service.proto",
+    "ostler/v1/tree_service.proto",
 ];
 
 /// The files themselves as a list of names and texts, in the order of their names.

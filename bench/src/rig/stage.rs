@@ -118,6 +118,7 @@ fn config(working_dir: &str) -> Config {
         provider: "script".to_owned(),
         model: None,
         working_dir: working_dir.to_owned(),
+        branch: None,
         budget: None,
         when_used_up: Default::default(),
         billing: Default::default(),

@@ -71,7 +71,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         "DAILY",
         &[
             "run", "ls", "show", "logs", "attach", "send", "stop", "allow", "deny", "approval", "message",
-            "search",
+            "search", "blame",
         ],
     ),
     ("FIRST HOUR", &["init", "demo", "doctor"]),
@@ -89,6 +89,8 @@ const GROUPS: &[(&str, &[&str])] = &[
             "handoff",
             "chain",
             "seance",
+            "diff",
+            "rewind",
             "wait",
             "session",
         ],

@@ -112,6 +112,7 @@ pub(crate) const fn of_reason(reason: Reason) -> u8 {
         | Reason::AgentUnknown
         | Reason::ConversationUnknown
         | Reason::TicketUnknown
+        | Reason::SnapshotUnknown
         | Reason::SessionUnknown
         | Reason::MessageUnknown
         | Reason::ApprovalUnknown

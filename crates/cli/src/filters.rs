@@ -28,6 +28,9 @@ pub(crate) struct Filters {
     /// Of agents with this role
     #[arg(long)]
     pub(crate) role: Option<String>,
+    /// Created while this branch was checked out
+    #[arg(long)]
+    pub(crate) branch: Option<String>,
     /// Of this provider
     #[arg(long)]
     pub(crate) provider: Option<String>,
@@ -66,10 +69,11 @@ pub(crate) struct Filters {
 
 impl Filters {
     /// All of them, as the command line knows them.
-    pub(crate) const IDS: [&'static str; 14] = [
+    pub(crate) const IDS: [&'static str; 15] = [
         "campaign",
         "agent",
         "role",
+        "branch",
         "provider",
         "model",
         "status",
@@ -100,6 +104,7 @@ impl Filters {
             campaign,
             agent,
             role,
+            branch,
             provider,
             model,
             status,
@@ -112,7 +117,7 @@ impl Filters {
             min_cost,
             needs_me,
         } = self;
-        let words = [campaign, agent, role, provider, model, chain, ticket];
+        let words = [campaign, agent, role, branch, provider, model, chain, ticket];
         words.iter().any(|word| word.is_some())
             || !(status.is_empty() && attention.is_empty() && outcome.is_empty())
             || since.is_some()
@@ -152,6 +157,7 @@ impl Filters {
             chain,
             agent: self.agent.clone(),
             role: self.role.clone(),
+            branch: self.branch.clone(),
             provider: self.provider.clone(),
             model: self.model.clone(),
             ticket: self.ticket.clone(),

@@ -31,6 +31,7 @@ mod signals;
 mod terminal;
 #[cfg(test)]
 mod testing;
+mod tree_form;
 mod typing;
 mod words;
 

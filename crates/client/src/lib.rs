@@ -134,6 +134,7 @@ mod sessions;
 mod socket;
 mod start;
 mod tickets;
+mod tree;
 mod watch;
 
 pub use client::Client;

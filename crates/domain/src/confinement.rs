@@ -51,6 +51,9 @@ pub struct CampaignRoot {
     pub path: PathBuf,
     pub device: u64,
     pub inode: u64,
+    /// Nothing in it can be changed: for who only looks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub read_only: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -238,7 +241,7 @@ mod tests {
     use super::*;
 
     fn confinement(root: &str) -> Confinement {
-        Confinement::new(CampaignRoot { path: root.into(), device: 1, inode: 2 })
+        Confinement::new(CampaignRoot { path: root.into(), device: 1, inode: 2, read_only: false })
     }
 
     #[test]

@@ -47,6 +47,7 @@ pub mod secret;
 pub mod service;
 pub mod session;
 pub mod setting;
+pub mod snapshot;
 pub mod space;
 pub mod telemetry;
 pub mod text;

@@ -319,3 +319,23 @@ pub const WEBHOOK_ANSWER_BYTES: usize = 16 * 1024;
 pub const TURN_FAILURE: usize = 300;
 /// How much of a text a notice has.
 pub const NOTICE_TEXT: usize = 400;
+
+// --- Snapshots ----------------------------------------------------------------------------------------------
+
+/// How long a snapshot of a tree may take; a tree that takes longer is left alone for a while.
+pub const SNAPSHOT_TIME: Duration = Duration::from_secs(60);
+pub const SNAPSHOT_AGAIN: Duration = Duration::from_secs(600);
+/// How long an agent's start waits for the snapshot of what it finds: small trees take a tenth of a second.
+pub const SNAPSHOT_START_WAIT: Duration = Duration::from_secs(3);
+/// How long who asks for the last snapshot of a turn that has just ended waits for it.
+pub const SNAPSHOT_SETTLES: Duration = Duration::from_secs(10);
+/// Largest file of a snapshot's repository: compressed, and larger than any text.
+pub const SNAPSHOT_FILE_BYTES: u64 = 1 << 30;
+/// Snapshots that are taken at once, of all campaigns: agents come first.
+pub const SNAPSHOTS_AT_ONCE: usize = 2;
+/// How long git may take to compare two snapshots, or to put one back.
+pub const GIT_TIME: Duration = Duration::from_secs(60);
+/// How much of a difference is handed out; the rest is said to be missing.
+pub const DIFF_BYTES: usize = 4 * 1024 * 1024;
+/// Files that are named of one difference.
+pub const DIFF_FILES: usize = 20_000;

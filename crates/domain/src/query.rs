@@ -24,6 +24,8 @@ pub struct SessionFilter {
     pub agent: Option<String>,
     /// The agent's role.
     pub role: Option<String>,
+    /// The branch that was checked out when it was created.
+    pub branch: Option<String>,
     pub provider: Option<String>,
     pub model: Option<String>,
     pub ticket: Option<String>,

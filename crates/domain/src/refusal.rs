@@ -110,6 +110,9 @@ reasons! {
     TooLarge = "TOO_LARGE":
         "a message or request is over its limit",
         "put the text into a file of the campaign and name it";
+    SnapshotUnknown = "SNAPSHOT_UNKNOWN":
+        "there is no snapshot of that turn, or of anything: none could be taken, or the campaign is no git repository",
+        "`ostler show WHO` says which there are; `ostler events --kind SNAPSHOT_TAKEN` why one is missing";
     WrongState = "WRONG_STATE":
         "the thing is not in a state that allows this; for instance, the session has ended",
         "`ostler show WHO` says its state and what can be done";

@@ -1,6 +1,6 @@
 //! New sessions.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use ostler_domain::{
     Budget, CampaignId, Deadline, Event, FreeNumber, Message, MessageId, Mode, Name, Reason, Refusal,
@@ -272,6 +272,7 @@ impl Engine {
             provider: wanted.provider.clone(),
             model: wanted.model.clone().or(model),
             working_dir: campaign.root.path.clone(),
+            branch: None,
             budget: wanted.budget,
             when_used_up: wanted.when_used_up,
             billing,
@@ -381,6 +382,8 @@ impl Engine {
 }
 
 pub(crate) fn created(campaign: &Campaign, config: Config, sandbox: Sandbox, place: Place) -> Created {
+    let branch = crate::git::branch(Path::new(&config.working_dir));
+    let config = Config { branch, ..config };
     Created {
         id: place.id,
         campaign: campaign.id,

@@ -27,6 +27,7 @@ mod environment;
 mod export;
 mod fault;
 mod fork;
+mod git;
 mod halt;
 mod handoff;
 mod hidden_watch;

@@ -30,6 +30,7 @@ use crate::{
     confine::Machine,
     deltas::Deltas,
     export::Exported,
+    git::Git,
     hidden_watch::Watcher,
     keeper::Program,
     keys::Keys,
@@ -66,6 +67,7 @@ pub(crate) struct Shared {
     /// Sessions that wait to start.
     pub(crate) line: Line,
     pub(crate) exported: Exported,
+    pub(crate) git: Git,
     /// Logins are renewed one at a time.
     pub(crate) renewing: tokio::sync::Mutex<()>,
     /// Names are chosen and conversations opened one at a time.
@@ -120,6 +122,7 @@ impl Shared {
             accounts: Accounts::default(),
             line: Line::default(),
             exported: Exported::default(),
+            git: Git::default(),
             renewing: tokio::sync::Mutex::new(()),
             naming: tokio::sync::Mutex::new(()),
         }

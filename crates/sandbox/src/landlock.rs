@@ -115,7 +115,9 @@ fn rules(
     for path in ["/tmp", "/var/tmp", "/dev/shm"] {
         rules = allow(rules, Path::new(path), work)?;
     }
-    for path in [&confinement.root.path, &confinement.home.inside].into_iter().chain(&confinement.writable) {
+    let root = &confinement.root;
+    rules = allow(rules, &root.path, if root.read_only { read } else { work })?;
+    for path in [&confinement.home.inside].into_iter().chain(&confinement.writable) {
         rules = allow(rules, path, work)?;
     }
     for path in &confinement.read_only {

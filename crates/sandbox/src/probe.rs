@@ -76,7 +76,12 @@ fn start_true(root: &Path) -> io::Result<Option<ExecReport>> {
         env: Vec::new(),
         cwd: path.clone(),
         cgroup_procs: Vec::new(),
-        confinement: Some(Confinement::new(CampaignRoot { path, device: found.dev(), inode: found.ino() })),
+        confinement: Some(Confinement::new(CampaignRoot {
+            path,
+            device: found.dev(),
+            inode: found.ino(),
+            read_only: false,
+        })),
         terminal: None,
         observe: false,
     };

@@ -85,6 +85,7 @@ pub(crate) fn enter(
     // Behind those in memory, which would bury what is below `/tmp`.
     for (source, handle) in sources.iter().zip(&handles) {
         let attributes = match source.shown {
+            Shown::Root if confinement.root.read_only => READ_ONLY,
             Shown::Root | Shown::Home | Shown::Writable => WRITABLE,
             Shown::ReadOnly => READ_ONLY,
             Shown::Socket => NO_PROGRAMS,

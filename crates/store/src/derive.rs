@@ -4,7 +4,7 @@
 use ostler_domain::{Event, Kind, Recorded};
 use rusqlite::Connection;
 
-use crate::{agent, approval, campaign, conversation, drain, halt, lost, message, ticket, usage};
+use crate::{agent, approval, campaign, conversation, drain, halt, lost, message, snapshot, ticket, usage};
 
 /// What a session's events take from its first one.
 pub(crate) struct Origin<'a> {
@@ -29,6 +29,8 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::ConversationChanged
         | Kind::ConversationClosed
         | Kind::ConversationReopened
+        | Kind::CommitsSeen
+        | Kind::SnapshotTaken
         | Kind::Halted
         | Kind::HaltReleased
         | Kind::TicketAdded
@@ -102,6 +104,7 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::HandoffPacked
         | Kind::Denied
         | Kind::HiddenTracked
+        | Kind::Rewound
         | Kind::Unreadable => false,
     }
 }
@@ -152,6 +155,8 @@ pub(crate) fn derive(
             let Some(ticket) = ticket::of_session(connection, origin.num)? else { return Ok(()) };
             ticket::step(connection, seq, at, &ticket::Marked::ended(&ticket, origin.num, step))
         }
+        (Event::SnapshotTaken(taken), _) => snapshot::add(connection, seq, at, taken),
+        (Event::CommitsSeen(seen), _) => snapshot::see(connection, seq, seen),
         (Event::Drained(drained), _) => drain::set(connection, at, drained),
         (Event::DrainEnded(_), _) => drain::end(connection),
         (Event::Halted(halted), _) => halt::set(connection, at, halted),

@@ -40,6 +40,7 @@ mod lost;
 mod message;
 mod node;
 mod session;
+mod snapshot;
 mod ticket;
 mod usage;
 
@@ -72,6 +73,7 @@ pub use reindex::Reindexed;
 pub use schema::VERSION as SCHEMA_VERSION;
 pub use search::SearchHit;
 pub use session::LoadedSession;
+pub use snapshot::SeenWork;
 pub use stats::Stats;
 pub use store::{Batch, Store};
 pub use ticket::RecentTicket;

@@ -105,6 +105,7 @@ fn show(app: &App, session: &Session) -> Result<u8, Failure> {
             approvals: &[],
             cut_calls: 0,
             home: None,
+            work: None,
         };
         app.ui.data_lines(&screen::session::facts(session, &around, words::now()))?;
     }

@@ -7,6 +7,7 @@ mod approval;
 mod attach;
 mod attack;
 mod audit;
+mod blame;
 mod campaign;
 mod chain;
 mod chosen;
@@ -19,6 +20,7 @@ mod daemon_logs;
 mod damage;
 mod db;
 mod demo;
+mod diff;
 mod doctor;
 mod du;
 pub(crate) mod ended;
@@ -47,6 +49,7 @@ mod price;
 mod provider;
 mod restart;
 mod resume;
+mod rewind;
 mod run;
 mod sandbox;
 mod seance;
@@ -157,6 +160,8 @@ pub(crate) enum Command {
     Note(inside::NoteArgs),
     /// Say that the work is done: the session ends with the turn
     Done(inside::DoneArgs),
+    /// Who made a line of a file what it is: session, turn, prompt, cost
+    Blame(blame::BlameArgs),
     /// Full text over what was said and done
     Search(search::SearchArgs),
     /// Print the script that lets a shell complete names and ids
@@ -209,6 +214,7 @@ impl Command {
             | Command::Sandbox(_)
             | Command::Price(_)
             | Command::Exec(_)
+            | Command::Blame(_)
             | Command::Daemon(_)
             | Command::Service(_)
             | Command::Db(_)
@@ -266,6 +272,10 @@ pub(crate) enum SessionCommand {
     Fork(fork::ForkArgs),
     /// End it and have another session go on with its work, told what is known
     Handoff(handoff::HandoffArgs),
+    /// What it changed, or what a turn did
+    Diff(diff::DiffArgs),
+    /// Put files back to how a turn left them
+    Rewind(rewind::RewindArgs),
     /// Wait for the end; the exit code says how it ended
     Wait(wait::WaitArgs),
 }
@@ -329,6 +339,7 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Api(args) => api::run(app, args),
         Command::Service(args) => service::run(app, args).await,
         Command::Node(args) => node::run(app, args).await,
+        Command::Blame(args) => blame::run(app, args).await,
         Command::Search(args) => search::run(app, args).await,
         Command::Version(args) => version::run(app, &args),
         Command::Step(_) => Err(inside::outside("step")),
@@ -358,6 +369,8 @@ async fn session(app: &App, verb: SessionCommand) -> Result<u8, Failure> {
         SessionCommand::Model(args) => model::run(app, args).await,
         SessionCommand::Fork(args) => fork::run(app, args).await,
         SessionCommand::Handoff(args) => handoff::run(app, args).await,
+        SessionCommand::Diff(args) => diff::run(app, args).await,
+        SessionCommand::Rewind(args) => rewind::run(app, args).await,
         SessionCommand::Wait(args) => wait::run(app, args).await,
     }
 }

@@ -163,12 +163,14 @@ async fn show_session(app: &App, client: &Client, session: &Session) -> Result<(
         approvals.push(client.approval(&id.to_string()).await?);
     }
     let home = person_home();
+    let work = client.tree(&session.id.to_string()).await?;
     let around = screen::session::Around {
         campaign: &campaign,
         place_in_chain: (place, chain.len().max(place)),
         approvals: &approvals,
         cut_calls: usage::cut_calls(client, session).await,
         home: home.as_deref(),
+        work: Some(&work),
     };
     app.ui.fields(&screen::session::lines(session, &around, words::now()))
 }

@@ -66,6 +66,7 @@ pub(super) async fn play(
         approvals: &[],
         cut_calls: 0,
         home: None,
+        work: None,
     };
     session::lines(&dead, &around, now).iter().try_for_each(|line| stage.line(line))?;
 

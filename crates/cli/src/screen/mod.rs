@@ -18,6 +18,7 @@ pub(crate) mod sessions;
 mod tell;
 pub(crate) mod ticket;
 pub(crate) mod trace;
+pub(crate) mod tree;
 
 use crate::output::{Line, Tone};
 

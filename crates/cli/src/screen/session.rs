@@ -7,10 +7,11 @@ use ostler_domain::{
     event::AskKind,
     price::Dollars,
     session::{Attention, Obituary, Outcome, Restart, Status},
+    snapshot::Tree,
     text::one_line,
 };
 
-use super::{field, money, next_steps, row};
+use super::{field, money, next_steps, row, tree};
 use crate::{
     output::{Line, Tone},
     words,
@@ -26,6 +27,8 @@ pub(crate) struct Around<'a> {
     /// Answers of the model that were cut before they said what they took.
     pub(crate) cut_calls: usize,
     pub(crate) home: Option<&'a str>,
+    /// What it has made of its files, where that is known.
+    pub(crate) work: Option<&'a Tree>,
 }
 
 /// Most of an answer that the screen shows; `logs` has it whole.
@@ -55,11 +58,18 @@ pub(crate) fn facts(session: &Session, around: &Around<'_>, now: Time) -> Vec<Li
         "where",
         Line::of(words::path(&session.working_dir, around.home))
             .faint(" · sandbox ")
-            .plain(session.sandbox.as_str()),
+            .plain(session.sandbox.as_str())
+            .append(branch(session)),
     ));
+    lines.extend(around.work.and_then(|work| tree::work(session, work)).map(|work| field("work", work)));
     lines.push(field("usage", usage(session, around)));
     lines.push(field("links", links(session, around)));
     lines
+}
+
+fn branch(session: &Session) -> Line {
+    let branch = session.branch.as_deref();
+    branch.map_or_else(Line::new, |branch| Line::new().faint(" · branch ").plain(one_line(branch, 80)))
 }
 
 fn title(session: &Session, around: &Around<'_>, now: Time) -> Line {
@@ -311,6 +321,7 @@ mod tests {
             approvals,
             cut_calls: 0,
             home: Some("/home/ann"),
+            work: None,
         };
         let look = Look::plain(None);
         lines(session, &around, NOW).iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n")
@@ -326,6 +337,7 @@ mod tests {
             approvals: &[],
             cut_calls: 0,
             home: Some("/home/ann"),
+            work: None,
         };
         assert_snapshot!(testing::in_all_looks(|look| {
             testing::folded(&lines(&session, &around, NOW), look)

@@ -10,7 +10,7 @@ use ostler_domain::{
     text::one_line,
 };
 
-use super::{activity::Told, row};
+use super::{activity::Told, row, tree};
 use crate::{output::Tone, words};
 
 /// How much of a text that is not the agent's own answer is shown.
@@ -115,6 +115,7 @@ pub(super) fn tell(event: &Event) -> Told {
             let what = format!("ticket {}: {} {word} by {}", step.id.short(), step.name, step.by.0);
             Told::new("step", with_reason(what, &step.note))
         }
+        Event::CommitsSeen(_) | Event::SnapshotTaken(_) | Event::Rewound(_) => tree::tell(event),
         Event::Halted(halted) => {
             let what = if halted.freeze { "all agents frozen" } else { "all agents killed" };
             Told::new("halted", with_reason(format!("{what} by {}", halted.by.0), &halted.why))

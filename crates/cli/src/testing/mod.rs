@@ -45,6 +45,7 @@ pub(crate) fn session(n: u32, name: &str) -> Session {
         desired: Desired::Run,
         sandbox: Sandbox::On,
         working_dir: "/home/ann/code/shop".to_owned(),
+        branch: None,
         ticket: None,
         ticket_id: None,
         continues: None,

@@ -19,6 +19,7 @@ use crate::{
 mod activity;
 mod approval;
 mod conversation;
+mod git;
 mod life;
 mod message;
 mod node;
@@ -29,6 +30,7 @@ mod turn;
 pub use activity::*;
 pub use approval::*;
 pub use conversation::*;
+pub use git::*;
 pub use life::*;
 pub use message::*;
 pub use node::*;
@@ -260,6 +262,11 @@ events! {
     Denied(Denied) = 93, "DENIED";
     /// Hidden files whose content git has all the same, when a session was created.
     HiddenTracked(Tamper) = 94, "HIDDEN_TRACKED";
+
+    // What became of a campaign's files: the node's, with the session they are about in them.
+    CommitsSeen(CommitsSeen) = 97, "COMMITS_SEEN";
+    SnapshotTaken(SnapshotTaken) = 98, "SNAPSHOT_TAKEN";
+    Rewound(Rewound) = 99, "REWOUND";
 }
 
 impl std::fmt::Display for Kind {

@@ -98,8 +98,11 @@ pub struct Config {
     pub provider: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The campaign's root.
+    /// The campaign's root, or a work tree of its own.
     pub working_dir: String,
+    /// The branch that was checked out there when the session was created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
     /// What follows when a budget of the campaign's is used up; the session's own says it itself.

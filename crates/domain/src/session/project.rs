@@ -175,6 +175,9 @@ pub struct View {
     pub desired: Desired,
     pub sandbox: Sandbox,
     pub working_dir: String,
+    /// The branch that was checked out there when it was created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
     pub ticket: Option<String>,
     /// The ticket itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -359,6 +362,7 @@ impl State {
             desired: self.desired,
             sandbox: created.sandbox,
             working_dir: created.config.working_dir.clone(),
+            branch: created.config.branch.clone(),
             ticket: created.config.ticket.clone(),
             ticket_id: created.config.ticket_id,
             continues: created.continues,

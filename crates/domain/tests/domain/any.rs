@@ -59,6 +59,7 @@ pub(crate) fn created(
             provider: "script".into(),
             model: None,
             working_dir: "/srv/shop".into(),
+            branch: None,
             budget,
             when_used_up: WhenUsedUp::Hold,
             billing: Billing::Calls,

@@ -9,7 +9,7 @@ use ostler_domain::confinement::{CampaignRoot, Confinement};
 
 #[test]
 fn any_policy_is_one_or_is_refused() {
-    let root = CampaignRoot { path: "/srv/shop".into(), device: 1, inode: 2 };
+    let root = CampaignRoot { path: "/srv/shop".into(), device: 1, inode: 2, read_only: false };
     let document = serde_json::to_vec(&Confinement::new(root)).unwrap();
     let good: [&[u8]; 5] = [
         b"read+=@rust\nread+=/opt/my sdk\nwrite+=/srv/data\nhide+=*.tfstate\nenv+=LANG\ncommands+=make\n",

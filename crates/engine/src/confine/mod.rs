@@ -87,7 +87,12 @@ impl Machine<'_> {
         }
         let writable = policy.write.iter().map(|path| granted(path, Grant::Write));
         let writable = writable.collect::<Result<Vec<_>, NotStarted>>()?;
-        let path = CampaignRoot { path: (&root.path).into(), device: root.device, inode: root.inode };
+        let path = CampaignRoot {
+            path: (&root.path).into(),
+            device: root.device,
+            inode: root.inode,
+            read_only: false,
+        };
         let mut confinement = Confinement::new(path);
         confinement.home = HomeDirectory { inside: HOME.into(), source: Some(home) };
         confinement.read_only = read_only;

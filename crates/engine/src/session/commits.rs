@@ -41,6 +41,8 @@ pub(super) struct InFlight {
     pub(super) spends: bool,
     /// What a rule of ours did not let the agent do.
     pub(super) denied: Vec<Denied>,
+    /// The last turn that ended in it.
+    pub(super) turn_over: Option<u32>,
 }
 
 /// The row of commits under way.

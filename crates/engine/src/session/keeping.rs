@@ -144,6 +144,9 @@ impl Actor {
             (self.dir.clone(), self.state.created().clone(), self.provider.clone());
         let allowance = self.first_allowance();
         tokio::spawn(async move {
+            if attempt == 1 {
+                shared.snapshot_at_start(&created).await;
+            }
             let result =
                 match shared.launch_document(&created, provider.as_ref(), attempt, &dir, allowance).await {
                     Ok(document) => keeper::spawn(&shared.program, &document).await,

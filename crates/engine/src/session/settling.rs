@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ostler_domain::{
-    Event, Refusal,
+    Event, Refusal, Time,
     limits::SNAPSHOT_EVENTS,
     session::{Effect, View},
 };
@@ -32,6 +32,7 @@ impl Actor {
         let view = Arc::new(self.state.view());
         let spends = draft.events.iter().any(|(_, event)| matches!(event, Event::UsageRecorded(_)));
         let denied = denied_in(&draft.events);
+        let turn_over = turn_over_in(&draft.events);
         let expected_seq = self.state.session_seq() - draft.events.len() as u64;
         let outbox = draft.outbox.clone();
         let ended = draft
@@ -68,6 +69,7 @@ impl Actor {
             tape_offset,
             spends,
             denied,
+            turn_over,
         });
     }
 
@@ -95,6 +97,9 @@ impl Actor {
                     self.carry_out(effect).await;
                 }
                 self.audit_denied(&commit.denied);
+                if let Some(turn) = commit.turn_over {
+                    self.shared.snapshot_after(self.state.created(), turn);
+                }
                 if commit.spends {
                     self.shared.accounts.changed(self.handle.campaign);
                 }
@@ -156,4 +161,12 @@ impl Actor {
         }
         done
     }
+}
+
+/// The last turn that ended.
+fn turn_over_in(events: &[(Time, Event)]) -> Option<u32> {
+    events.iter().rev().find_map(|(_, event)| match event {
+        Event::TurnEnded(ended) => Some(ended.turn),
+        _ => None,
+    })
 }

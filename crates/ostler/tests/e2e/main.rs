@@ -24,6 +24,7 @@ mod exec_streams;
 mod fail_closed;
 mod faults;
 mod fleet;
+mod git;
 mod grants;
 mod handoff;
 mod hidden;

@@ -21,6 +21,25 @@ fn the_campaign_is_there_and_can_be_written() {
 }
 
 #[test]
+fn a_campaign_that_is_only_looked_at_cannot_be_changed() {
+    each_way(|way| {
+        let campaign = Campaign::new(way).with(|confinement| confinement.root.read_only = true);
+        campaign.write("old.txt", "old");
+        campaign.write(".env", "secret");
+        assert_eq!(campaign.run("cat old.txt"), "old");
+        campaign.all_fail(&[
+            "echo x >old.txt",
+            "echo x >new",
+            "rm old.txt",
+            "mkdir d",
+            "mv old.txt a",
+            "cat .env",
+        ]);
+        assert_eq!(fs::read_to_string(campaign.path("old.txt")).unwrap(), "old");
+    });
+}
+
+#[test]
 fn the_rest_of_the_machine_is_not_there() {
     each_way(|way| {
         let campaign = Campaign::new(way);

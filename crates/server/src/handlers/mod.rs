@@ -9,6 +9,7 @@ mod event;
 mod provider;
 mod session;
 mod ticket;
+mod tree;
 mod words;
 
 use std::collections::BTreeMap;

@@ -146,6 +146,8 @@ CREATE TABLE session(
     chain TEXT NOT NULL,
     continues TEXT,
     spawned_by TEXT,
+    -- What was checked out when it was created.
+    branch TEXT,
     created INTEGER NOT NULL,
     model TEXT,
     provider_id TEXT,
@@ -169,6 +171,7 @@ CREATE INDEX session_ticket ON session(ticket) WHERE ticket IS NOT NULL;
 CREATE INDEX session_chain ON session(chain);
 CREATE INDEX session_continues ON session(continues) WHERE continues IS NOT NULL;
 CREATE INDEX session_spawned_by ON session(spawned_by) WHERE spawned_by IS NOT NULL;
+CREATE INDEX session_branch ON session(branch) WHERE branch IS NOT NULL;
 CREATE INDEX session_provider_id ON session(provider_id) WHERE provider_id IS NOT NULL;
 -- Status and attention of sessions that have not ended are looked for among those: they are few.
 CREATE INDEX session_not_ended ON session(num) WHERE ended IS NULL;
@@ -248,6 +251,44 @@ CREATE TABLE usage(
 CREATE INDEX usage_time ON usage(time);
 CREATE INDEX usage_session ON usage(session);
 CREATE INDEX usage_campaign ON usage(campaign, time);
+
+-- The campaign's files as they were when a session began and after its turns: what Ostler's own repository has.
+CREATE TABLE snapshot(
+    seq INTEGER PRIMARY KEY,
+    session TEXT NOT NULL,
+    campaign TEXT NOT NULL,
+    turn INTEGER NOT NULL,
+    cause TEXT NOT NULL,
+    time INTEGER NOT NULL,
+    -- Its name there; NULL where it could not be taken.
+    commit_name TEXT,
+    files INTEGER NOT NULL,
+    added INTEGER NOT NULL,
+    removed INTEGER NOT NULL,
+    why TEXT
+) STRICT;
+CREATE INDEX snapshot_session ON snapshot(session);
+CREATE INDEX snapshot_commit ON snapshot(commit_name) WHERE commit_name IS NOT NULL;
+
+-- What campaigns' own repositories had anew after a turn.
+CREATE TABLE seen_commit(
+    seq INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    session TEXT NOT NULL,
+    turn INTEGER NOT NULL,
+    branch TEXT,
+    hash TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    PRIMARY KEY (seq, place)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX seen_commit_session ON seen_commit(session);
+
+-- Where a session's tree was last seen to be.
+CREATE TABLE seen_head(
+    session TEXT PRIMARY KEY,
+    branch TEXT,
+    head TEXT
+) STRICT, WITHOUT ROWID;
 
 -- Sessions that were lost with the machine, while nobody has said what becomes of them.
 CREATE TABLE lost(

@@ -122,6 +122,9 @@ fn drivers(filter: &SessionFilter) -> Vec<Driver> {
     if let Some(campaign) = filter.campaign {
         return vec![Driver::equal("session_campaign", "campaign", campaign.to_string())];
     }
+    if let Some(branch) = &filter.branch {
+        return vec![Driver::equal("session_branch", "branch", branch.clone())];
+    }
     if let Some(role) = &filter.role {
         return vec![Driver::equal("session_role", "role", role.clone())];
     }
@@ -166,6 +169,7 @@ impl Condition {
             ("name", filter.name.clone()),
             ("agent", filter.agent.clone()),
             ("role", filter.role.clone()),
+            ("branch", filter.branch.clone()),
             ("provider", filter.provider.clone()),
             ("model", filter.model.clone()),
             ("ticket", filter.ticket.clone()),

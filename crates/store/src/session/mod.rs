@@ -28,6 +28,7 @@ pub(crate) struct Fixed {
     name: String,
     agent: String,
     role: Option<String>,
+    branch: Option<String>,
     provider: String,
     ticket: Option<String>,
     chain: String,
@@ -57,6 +58,7 @@ impl Fixed {
             name: view.name.to_string(),
             agent: view.agent.as_ref().map_or(&view.name, |agent| &agent.name).to_string(),
             role: view.agent.as_ref().map(|agent| agent.role.to_string()),
+            branch: view.branch.clone(),
             provider: view.provider.clone(),
             ticket: view.ticket_id.map(|id| id.to_string()).or_else(|| view.ticket.clone()),
             chain: view.chain.to_string(),
@@ -119,9 +121,9 @@ pub(crate) fn insert(
     connection
         .prepare_cached(
             "INSERT INTO session(num, id, tail, campaign, conversation, name, agent, role, provider, ticket, chain, continues,
-                                 spawned_by, created, model, provider_id, status, attention, outcome, ended, restart_due)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
-                     iif(EXISTS (SELECT 1 FROM session next WHERE next.continues = ?2), NULL, ?21))",
+                                 spawned_by, branch, created, model, provider_id, status, attention, outcome, ended, restart_due)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
+                     iif(EXISTS (SELECT 1 FROM session next WHERE next.continues = ?2), NULL, ?22))",
         )?
         .execute(params![
             num,
@@ -137,6 +139,7 @@ pub(crate) fn insert(
             fixed.chain,
             fixed.continues,
             fixed.spawned_by,
+            fixed.branch,
             fixed.created.micros(),
             changing.model,
             changing.provider_id,

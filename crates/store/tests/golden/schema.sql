@@ -139,6 +139,21 @@ CREATE TABLE node_snapshot(
     session INTEGER PRIMARY KEY REFERENCES node_session(session),
     state TEXT NOT NULL
 ) STRICT;
+CREATE TABLE seen_commit(
+    seq INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    session TEXT NOT NULL,
+    turn INTEGER NOT NULL,
+    branch TEXT,
+    hash TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    PRIMARY KEY (seq, place)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE seen_head(
+    session TEXT PRIMARY KEY,
+    branch TEXT,
+    head TEXT
+) STRICT, WITHOUT ROWID;
 CREATE TABLE session(
     num INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
@@ -156,6 +171,8 @@ CREATE TABLE session(
     chain TEXT NOT NULL,
     continues TEXT,
     spawned_by TEXT,
+    -- What was checked out when it was created.
+    branch TEXT,
     created INTEGER NOT NULL,
     model TEXT,
     provider_id TEXT,
@@ -169,6 +186,20 @@ CREATE TABLE session(
 CREATE TABLE session_view(
     num INTEGER PRIMARY KEY,
     view TEXT NOT NULL
+) STRICT;
+CREATE TABLE snapshot(
+    seq INTEGER PRIMARY KEY,
+    session TEXT NOT NULL,
+    campaign TEXT NOT NULL,
+    turn INTEGER NOT NULL,
+    cause TEXT NOT NULL,
+    time INTEGER NOT NULL,
+    -- Its name there; NULL where it could not be taken.
+    commit_name TEXT,
+    files INTEGER NOT NULL,
+    added INTEGER NOT NULL,
+    removed INTEGER NOT NULL,
+    why TEXT
 ) STRICT;
 CREATE TABLE ticket(
     seq INTEGER PRIMARY KEY,
@@ -256,7 +287,9 @@ CREATE UNIQUE INDEX log_event_session ON log_event(session, session_seq) WHERE s
 CREATE INDEX message_conversation ON message(conversation);
 CREATE INDEX message_session ON message(session);
 CREATE INDEX node_request_time ON node_request(time);
+CREATE INDEX seen_commit_session ON seen_commit(session);
 CREATE INDEX session_agent ON session(agent);
+CREATE INDEX session_branch ON session(branch) WHERE branch IS NOT NULL;
 CREATE INDEX session_campaign ON session(campaign);
 CREATE INDEX session_chain ON session(chain);
 CREATE INDEX session_continues ON session(continues) WHERE continues IS NOT NULL;
@@ -274,6 +307,8 @@ CREATE INDEX session_role ON session(role) WHERE role IS NOT NULL;
 CREATE INDEX session_spawned_by ON session(spawned_by) WHERE spawned_by IS NOT NULL;
 CREATE INDEX session_tail ON session(tail);
 CREATE INDEX session_ticket ON session(ticket) WHERE ticket IS NOT NULL;
+CREATE INDEX snapshot_commit ON snapshot(commit_name) WHERE commit_name IS NOT NULL;
+CREATE INDEX snapshot_session ON snapshot(session);
 CREATE INDEX ticket_campaign ON ticket(campaign);
 CREATE INDEX ticket_checkpoint_ticket ON ticket_checkpoint(ticket);
 CREATE INDEX ticket_conversation ON ticket(conversation) WHERE conversation IS NOT NULL;

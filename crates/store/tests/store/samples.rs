@@ -20,6 +20,7 @@ use ostler_domain::{
         AgentRef, Approve, Begin, Billing, Config, Created, Ended, Hold, Obituary, Outcome, Restart,
         RestartPolicy, Sandbox, StopRequested, StopRule, Watchdog, WatchdogLimits, WatchdogRung,
     },
+    snapshot::{Cause, Changed},
     ticket::{About, Checkpoint, Links, Output, OutputKind, Status},
     time::BootId,
 };
@@ -108,6 +109,10 @@ fn boot() -> BootId {
     BootId("2f5c6a54-7d9c-4bd8-9d7a-0a6b7c8d9e0f".to_owned())
 }
 
+fn changed() -> Changed {
+    Changed { files: 3, added: 10, removed: 2 }
+}
+
 fn by() -> By {
     By("ann".to_owned())
 }
@@ -139,6 +144,7 @@ pub(crate) fn created(n: u64) -> Created {
             provider: ["claude-code", "codex", "script"][(n % 3) as usize].to_owned(),
             model: Some(format!("model-{}", n % 2)),
             working_dir: format!("/home/ann/shop-{}", n % 3),
+            branch: (n % 3 == 1).then(|| "agent/login".to_owned()),
             budget: Some(Budget { tokens: Some(1_000_000), dollars: None, when_used_up: WhenUsedUp::Stop }),
             when_used_up: WhenUsedUp::Stop,
             billing: Billing::Plan,
@@ -280,6 +286,31 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
         Kind::ConversationClosed => Event::ConversationClosed(ConversationClosed {
             id: conversation_id(n),
             why: CloseReason::Archived,
+            by: by(),
+        }),
+        Kind::CommitsSeen => Event::CommitsSeen(CommitsSeen {
+            session: session_id(n),
+            turn: 1,
+            branch: Some("agent/login".to_owned()),
+            head: Some("0a1b2c3d".to_owned()),
+            commits: vec![SeenCommit { hash: "0a1b2c3d".to_owned(), subject: "fix login".to_owned() }],
+        }),
+        Kind::SnapshotTaken => Event::SnapshotTaken(SnapshotTaken {
+            session: session_id(n),
+            campaign: campaign_id(0),
+            turn: 1,
+            cause: Cause::Turn,
+            commit: Some("deadbeef".to_owned()),
+            changed: changed(),
+            why: Some("too large".to_owned()),
+        }),
+        Kind::Rewound => Event::Rewound(Rewound {
+            session: session_id(n),
+            campaign: campaign_id(0),
+            turn: 1,
+            from: "deadbeef".to_owned(),
+            to: "0a1b2c3d".to_owned(),
+            changed: changed(),
             by: by(),
         }),
         Kind::ConversationReopened => {

@@ -11,6 +11,7 @@ mod provider;
 mod request;
 mod session;
 mod ticket;
+mod tree;
 
 use std::{fmt::Display, str::FromStr, time::Duration};
 
@@ -21,7 +22,7 @@ use ostler_domain::{
 };
 
 pub use self::{
-    admin::*, agent::*, conversation::*, event::*, provider::*, request::*, session::*, ticket::*,
+    admin::*, agent::*, conversation::*, event::*, provider::*, request::*, session::*, ticket::*, tree::*,
 };
 pub use crate::enums::from::{
     answer, approve, ask_kind, attention, close_reason, desired, import_change, mode, on_budget, outcome,

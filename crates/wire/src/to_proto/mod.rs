@@ -8,13 +8,14 @@ mod provider;
 mod request;
 mod session;
 mod ticket;
+mod tree;
 
 use std::time::Duration;
 
 use ostler_domain::{CampaignId, Name, Time, campaign::Campaign};
 
 pub use self::{
-    admin::*, agent::*, conversation::*, event::*, provider::*, request::*, session::*, ticket::*,
+    admin::*, agent::*, conversation::*, event::*, provider::*, request::*, session::*, ticket::*, tree::*,
 };
 pub use crate::enums::to::{
     answer, approve, ask_kind, attention, close_reason, desired, import_change, mode, on_budget, outcome,

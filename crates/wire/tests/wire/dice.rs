@@ -3,6 +3,7 @@
 mod conversation;
 mod requests;
 mod ticket;
+mod tree;
 
 use std::time::Duration;
 
@@ -217,6 +218,7 @@ impl Dice {
             desired: self.of(&[Desired::Run, Desired::Pause, Desired::Stop]),
             sandbox: Sandbox::Off,
             working_dir: self.text(),
+            branch: self.maybe(Self::text),
             ticket: self.maybe(Self::text),
             ticket_id: self.maybe(Self::ticket_id),
             continues: self.maybe(Self::session_id),
@@ -315,6 +317,7 @@ impl Dice {
             name: self.maybe(Self::text),
             agent: self.maybe(Self::text),
             role: self.maybe(Self::text),
+            branch: self.maybe(Self::text),
             provider: self.maybe(Self::text),
             model: self.maybe(Self::text),
             ticket: self.maybe(Self::text),

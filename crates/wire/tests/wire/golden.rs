@@ -90,6 +90,7 @@ fn single(field: &FieldDescriptor) -> Value {
         Kind::Uint32 => Value::U32(1_000 + number),
         Kind::Uint64 => Value::U64(1_000_000 + u64::from(number)),
         Kind::String => Value::String(field.name().to_owned()),
+        Kind::Bytes => Value::Bytes(field.name().as_bytes().to_vec().into()),
         // The greatest: a value that is taken away later shows.
         Kind::Enum(kind) => Value::EnumNumber(kind.values().map(|value| value.number()).max().unwrap()),
         Kind::Message(message) => Value::Message(samples(&message).remove(0)),

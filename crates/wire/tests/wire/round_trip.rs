@@ -110,6 +110,18 @@ proptest! {
     }
 
     #[test]
+    fn files(mut dice in dice()) {
+        let tree = dice.tree();
+        prop_assert_eq!(from_proto::tree(bytes(&to_proto::tree(&tree))), Ok(tree));
+        let difference = dice.difference();
+        prop_assert_eq!(from_proto::difference(bytes(&to_proto::difference(difference.clone()))), Ok(difference));
+        let rewinding = dice.rewinding();
+        prop_assert_eq!(from_proto::rewinding(bytes(&to_proto::rewinding(&rewinding))), Ok(rewinding));
+        let blamed = dice.blamed();
+        prop_assert_eq!(from_proto::blamed(bytes(&to_proto::blamed(&blamed))), Ok(blamed));
+    }
+
+    #[test]
     fn the_node(mut dice in dice()) {
         let status = dice.node_status();
         prop_assert_eq!(from_proto::node_status(bytes(&to_proto::node_status(&status))), Ok(status));

@@ -29,7 +29,7 @@ use crate::{
     questions::{Questions, Typed},
     screen::{
         activity::{Teller, Told},
-        money,
+        money, tree,
     },
     signals::{Asked, Signals},
     words,
@@ -400,9 +400,13 @@ impl Stream<'_> {
                     ui.text(answer)?;
                 }
                 ui.remark(&Line::new());
-                ui.remark(&self.last_line(&session, keep, code));
+                // A session's record says how it went; what became of its files is told where it is known.
+                let work = self.client.tree(&session.id.to_string()).await.unwrap_or_default();
+                let made = tree::made(&work);
+                let last = self.last_line(&session, keep, code);
+                ui.remark(&Line::joined([last, Line::of(&made)]));
                 cures(&session).iter().for_each(|cure| ui.remark(cure));
-                ui.remark(&next(&session, code));
+                ui.remark(&next(&session, code, !made.is_empty()));
             }
         }
         Ok(code)
@@ -449,14 +453,17 @@ fn cures(session: &Session) -> Vec<Line> {
     cures.map(line).collect()
 }
 
-fn next(session: &Session, code: u8) -> Line {
+fn next(session: &Session, code: u8, changed: bool) -> Line {
     let id = session.id.short();
     let more = if code == exit_code::SESSION_BUDGET { " --budget AMOUNT" } else { "" };
     let commands = match code {
+        exit_code::OK if changed => [format!("ostler diff {id}"), format!("ostler send {id} \"…\"")],
         exit_code::OK => [format!("ostler logs {id}"), format!("ostler send {id} \"…\"")],
         _ => [format!("ostler show {id}"), format!("ostler resume {id}{more}")],
     };
+    let rewind = changed.then(|| format!("ostler rewind {id} 0 --files"));
     commands
         .iter()
+        .chain(&rewind)
         .fold(Line::new(), |line, command| line.plain("  ").with(Tone::Accent, command).plain("      "))
 }

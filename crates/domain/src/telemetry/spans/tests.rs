@@ -17,6 +17,7 @@ fn created(environment: BTreeMap<String, String>) -> Created {
         provider: "claude-code".to_owned(),
         model: None,
         working_dir: "/srv/shop".to_owned(),
+        branch: None,
         budget: None,
         when_used_up: Default::default(),
         billing: Default::default(),

@@ -1,0 +1,111 @@
+//! What differs between two snapshots.
+
+use ostler_domain::{
+    CampaignId, Reason, Refusal,
+    limits::{DIFF_BYTES, DIFF_FILES, GIT_TIME},
+    session::View,
+    snapshot::{Difference, FileChange, Point, Snapshot, Span, Tree, files},
+    text::one_line,
+};
+
+use super::inside::{self, Access, NotDone, Said};
+use crate::{Engine, shared::Shared};
+
+impl Engine {
+    /// What a session changed: since it began, in a turn, or between two.
+    pub async fn difference(&self, who: &str, span: &Span, with_patch: bool) -> Result<Difference, Refusal> {
+        let view = self.session(who).await?;
+        let work = self.settled_work(&view).await?;
+        let from = point(&view, &work, span.from.as_ref().unwrap_or(&Point::Turn(0)))?;
+        let to = match &span.to {
+            Some(wanted) => point(&view, &work, wanted)?,
+            None => work.last().unwrap_or(from),
+        };
+        let (from, to) = (from.clone(), to.clone());
+        let (a, b) = (from.commit.clone().unwrap_or_default(), to.commit.clone().unwrap_or_default());
+        let (mut files, is_cut) = self.shared.changed_files(view.campaign, &a, &b).await?;
+        let mut difference = Difference { from, to, files: Vec::new(), patch: Vec::new(), is_cut };
+        if files.len() > DIFF_FILES {
+            files.truncate(DIFF_FILES);
+            difference.is_cut = true;
+        }
+        difference.files = files;
+        if with_patch {
+            let args =
+                ["diff-tree", "-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color"];
+            let said = self.shared.ask_snapshots(view.campaign, &args, &[&a, &b], DIFF_BYTES).await?;
+            difference.is_cut |= said.is_cut;
+            difference.patch = said.bytes;
+        }
+        Ok(difference)
+    }
+}
+
+impl Shared {
+    /// The files that differ, and whether there are more than can be told.
+    pub(super) async fn changed_files(
+        &self,
+        campaign: CampaignId,
+        from: &str,
+        to: &str,
+    ) -> Result<(Vec<FileChange>, bool), Refusal> {
+        let args = ["diff-tree", "-r", "--no-renames", "--raw", "--numstat", "-z"];
+        let said = self.ask_snapshots(campaign, &args, &[from, to], DIFF_BYTES).await?;
+        Ok((files(&said.bytes), said.is_cut))
+    }
+
+    /// Asks a campaign's repository of snapshots, which cannot be changed meanwhile from inside.
+    pub(super) async fn ask_snapshots(
+        &self,
+        campaign: CampaignId,
+        args: &[&str],
+        names: &[&str],
+        most: usize,
+    ) -> Result<Said, Refusal> {
+        let repository = super::repository(&self.options.state_dir, campaign).map_err(unreadable)?;
+        let confinement = inside::around(&repository, Access::ReadOnly, &[], None).map_err(unreadable)?;
+        let git_dir = format!("--git-dir={}", repository.display());
+        let all = [git_dir.as_str()].into_iter().chain(args.iter().copied()).chain(names.iter().copied());
+        let program = "/usr/bin/git";
+        let document = inside::document(confinement, program, all.map(str::to_owned).collect());
+        inside::run(&self.program, &document, GIT_TIME, most).await.map_err(not_done)
+    }
+}
+
+fn unreadable(error: std::io::Error) -> Refusal {
+    Refusal::internal("the snapshots cannot be read").because(error.to_string())
+}
+
+pub(super) fn not_done(why: NotDone) -> Refusal {
+    let reason = if matches!(why, NotDone::TooLong(_)) { Reason::TimedOut } else { Reason::Internal };
+    Refusal::new(reason, "git could not do it").because(why.to_string())
+}
+
+/// The snapshot that is meant, or why there is none.
+pub(super) fn point<'a>(view: &View, work: &'a Tree, wanted: &Point) -> Result<&'a Snapshot, Refusal> {
+    if let Some(found) = wanted.of(&work.snapshots) {
+        return Ok(found);
+    }
+    let who = view.id.short();
+    let message = match wanted {
+        Point::Turn(0) => format!("there is no snapshot of what session {who} began with"),
+        Point::Turn(turn) => format!("there is no snapshot of turn {turn} of session {who}"),
+        Point::Commit(name) => format!("session {who} has no snapshot {}", one_line(name, 64)),
+    };
+    let refusal = Refusal::new(Reason::SnapshotUnknown, message);
+    let failed = |taken: &&Snapshot| matches!(wanted, Point::Turn(turn) if taken.turn == *turn);
+    let why = work.snapshots.iter().rev().filter(failed).find_map(|taken| taken.why.clone());
+    let taken: Vec<String> = work
+        .snapshots
+        .iter()
+        .filter(|taken| taken.commit.is_some())
+        .map(|taken| taken.turn.to_string())
+        .collect();
+    Err(match why {
+        Some(why) => refusal.because(why),
+        None if work.snapshots.is_empty() => {
+            refusal.because("snapshots are taken in campaigns whose directory is a git repository")
+        }
+        None => refusal.because(format!("there are snapshots of turns {}", taken.join(", "))),
+    })
+}

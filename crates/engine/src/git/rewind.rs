@@ -1,0 +1,115 @@
+//! The way back: files as they were when a turn had ended.
+
+use std::path::Path;
+
+use ostler_domain::{
+    Event, Reason, Refusal,
+    event::Rewound,
+    limits::{GIT_TIME, PAGE_MOST},
+    query::{Page, Scope, SessionFilter},
+    session::{Phase, Sandbox, Status, View},
+    snapshot::{Cause, Changed, Point, Rewinding},
+};
+
+use super::{
+    diff::{not_done, point},
+    inside::{self, Access, NotDone},
+    snapshot::{LINE, Look},
+};
+use crate::{Change, Engine, campaign::check_same};
+
+const PUT_BACK: &str = include_str!("put_back.sh");
+const MOST_SAID: usize = 64 * 1024;
+
+impl Engine {
+    /// Puts a session's files back to a snapshot; `dry_run` says what that would change.
+    pub async fn rewind(
+        &self,
+        who: &str,
+        wanted: &Point,
+        dry_run: bool,
+        change: Change,
+    ) -> Result<Rewinding, Refusal> {
+        let view = self.session(who).await?;
+        if view.sandbox == Sandbox::Off {
+            return Err(Refusal::new(Reason::SnapshotUnknown, "this session has no snapshots")
+                .because("git is run inside a sandbox only, and this session has none"));
+        }
+        self.check_nobody_works(&view).await?;
+        let work = self.settled_work(&view).await?;
+        let to = point(&view, &work, wanted)?.clone();
+        let target = to.commit.clone().unwrap_or_default();
+        let campaign = self.campaign(&view.campaign.to_string()).await?;
+        check_same(&campaign)?;
+        let look = Look {
+            session: view.id,
+            campaign: view.campaign,
+            tree: view.working_dir.clone(),
+            line: LINE.to_owned(),
+            hidden: campaign.policy.hide.clone(),
+            turn: view.turns,
+            cause: Cause::Rewind,
+        };
+        let _alone = self.shared.git.alone(view.campaign).await;
+        // Nothing that is not written down is ever written over.
+        let before = self.shared.take(&look).await?.ok_or_else(|| {
+            Refusal::internal("nothing was changed: what is there now could not be written down first")
+                .hint("ostler doctor", "looks at what is wrong")
+        })?;
+        let (files, _) = self.shared.changed_files(view.campaign, &before, &target).await?;
+        let mut rewinding = Rewinding { to, before, files, is_done: false };
+        if dry_run || rewinding.files.is_empty() {
+            return Ok(rewinding);
+        }
+        self.put_back(&look, &rewinding.before, &target).await?;
+        let rewound = Rewound {
+            session: view.id,
+            campaign: view.campaign,
+            turn: rewinding.to.turn,
+            from: rewinding.before.clone(),
+            to: target,
+            changed: Changed::of(&rewinding.files),
+            by: change.by,
+        };
+        self.shared.record_tree(Event::Rewound(rewound)).await?;
+        rewinding.is_done = true;
+        Ok(rewinding)
+    }
+
+    async fn put_back(&self, look: &Look, before: &str, target: &str) -> Result<(), Refusal> {
+        let failed = |error: std::io::Error| not_done(NotDone::because(error));
+        let repository = super::repository(&self.shared.options.state_dir, look.campaign).map_err(failed)?;
+        let tree = Path::new(&look.tree);
+        let confinement =
+            inside::around(tree, Access::Writable, &look.hidden, Some(&repository)).map_err(failed)?;
+        let document = inside::script(confinement, PUT_BACK, &[&look.tree, before, target]);
+        let done = inside::run(&self.shared.program, &document, GIT_TIME, MOST_SAID).await;
+        done.map(|_| ()).map_err(|why| match why {
+            NotDone::Failed(why) => {
+                Refusal::new(Reason::WrongState, "the files could not be put back").because(why)
+            }
+            too_long => not_done(too_long),
+        })
+    }
+
+    /// Files are not changed under the hands of somebody who works with them.
+    async fn check_nobody_works(&self, view: &View) -> Result<(), Refusal> {
+        let filter = SessionFilter {
+            scope: Scope::NotEnded,
+            campaign: Some(view.campaign),
+            ..SessionFilter::default()
+        };
+        let mut others = self.shared.store.list_sessions(&filter, Page::of(PAGE_MOST, None)).await?.rows;
+        others.iter_mut().for_each(|other| self.overlay(other));
+        let at_work = |other: &&View| {
+            let works = matches!(other.status, Status::Working) || other.phase == Phase::Starting;
+            works && other.working_dir == view.working_dir
+        };
+        let Some(other) = others.iter().find(at_work) else { return Ok(()) };
+        let who = other.id.short();
+        Err(Refusal::new(Reason::WrongState, format!("session {who} works with these files now"))
+            .because(format!("{} is {}", other.name, other.status.as_str()))
+            .hint(format!("ostler wait {who}"), "waits until it has done")
+            .hint(format!("ostler pause {who}"), "lets it rest where it is"))
+    }
+}

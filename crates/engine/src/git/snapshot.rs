@@ -1,0 +1,225 @@
+//! Taking snapshots: off the way of agents, and never to their harm.
+
+use std::{path::Path, sync::Arc};
+
+use ostler_domain::{
+    CampaignId, Event, Refusal, SessionId,
+    event::{CommitsSeen, SnapshotTaken},
+    limits::{SNAPSHOT_SETTLES, SNAPSHOT_START_WAIT, SNAPSHOT_TIME},
+    session::{Attention, Created, Sandbox, View},
+    snapshot::{Cause, Changed, Report, Tree, report},
+};
+use ostler_store::{Commit, SeenWork, Urgency};
+use tokio::time::timeout;
+
+use super::inside::{self, Access, NotDone};
+use crate::{Engine, shared::Shared};
+
+const TAKE: &str = include_str!("take.sh");
+/// What a look may say: a hundred commits and a few names.
+const MOST_SAID: usize = 256 * 1024;
+
+/// What is looked at, and for whom.
+#[derive(Debug, Clone)]
+pub(super) struct Look {
+    pub(super) session: SessionId,
+    pub(super) campaign: CampaignId,
+    pub(super) tree: String,
+    /// What the tree's line of snapshots is called.
+    pub(super) line: String,
+    pub(super) hidden: Vec<String>,
+    pub(super) turn: u32,
+    pub(super) cause: Cause,
+}
+
+impl Shared {
+    /// Snapshot of what a session finds. Its agent waits for that, but not for long.
+    pub(crate) async fn snapshot_at_start(self: &Arc<Self>, created: &Created) {
+        if super::is_repository(Path::new(&created.config.working_dir)) {
+            let looking = self.look_later(created, 0, Cause::Start);
+            let _ = timeout(SNAPSHOT_START_WAIT, looking).await;
+        }
+    }
+
+    /// Snapshot of what a turn left. Nobody waits for it.
+    pub(crate) fn snapshot_after(self: &Arc<Self>, created: &Created, turn: u32) {
+        if created.sandbox == Sandbox::On && super::is_repository(Path::new(&created.config.working_dir)) {
+            drop(self.look_later(created, turn, Cause::Turn));
+        }
+    }
+
+    fn look_later(
+        self: &Arc<Self>,
+        created: &Created,
+        turn: u32,
+        cause: Cause,
+    ) -> tokio::task::JoinHandle<()> {
+        let shared = self.clone();
+        let look = Look {
+            session: created.id,
+            campaign: created.campaign,
+            tree: created.config.working_dir.clone(),
+            line: LINE.to_owned(),
+            hidden: created.policy.hide.clone(),
+            turn,
+            cause,
+        };
+        let is_confined = created.sandbox == Sandbox::On;
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = shared.shutdown.cancelled() => {}
+                () = shared.look_and_record(look, is_confined) => {}
+            }
+        })
+    }
+
+    async fn look_and_record(&self, look: Look, is_confined: bool) {
+        let recorded = if is_confined {
+            let _alone = self.git.alone(look.campaign).await;
+            let _room = self.git.at_once.acquire().await;
+            self.take(&look).await.map(|_| ())
+        } else {
+            let why = "git is run inside a sandbox only, and this session has none".to_owned();
+            self.record_snapshot(&look, None, Changed::default(), Some(why)).await
+        };
+        if let Err(refusal) = recorded {
+            tracing::warn!(session = %look.session, %refusal, "a snapshot could not be recorded");
+        }
+    }
+
+    /// Takes a snapshot and records it, or why there is none. The caller is alone with the repository.
+    pub(super) async fn take(&self, look: &Look) -> Result<Option<String>, Refusal> {
+        let known = self.store.snapshots(look.session).await?;
+        let first = known.iter().find_map(|snapshot| snapshot.commit.clone());
+        let seen = self.store.seen_work(look.session).await?;
+        match self.looked(look, first.as_deref(), &seen).await {
+            Ok(report) => {
+                self.record_commits(look, &seen, &report).await?;
+                let commit = report.snapshot.clone();
+                let why = commit.is_none().then(|| "git did not say what it had written".to_owned());
+                self.record_snapshot(look, commit.clone(), report.changed, why).await?;
+                Ok(commit)
+            }
+            Err(not_done) => {
+                if matches!(not_done, NotDone::TooLong(_)) {
+                    self.git.took_too_long(Path::new(&look.tree));
+                }
+                tracing::info!(session = %look.session, why = %not_done, "no snapshot");
+                self.record_snapshot(look, None, Changed::default(), Some(not_done.to_string())).await?;
+                Ok(None)
+            }
+        }
+    }
+
+    async fn looked(&self, look: &Look, first: Option<&str>, seen: &SeenWork) -> Result<Report, NotDone> {
+        let tree = Path::new(&look.tree);
+        if self.git.is_too_large(tree) {
+            return Err(NotDone::Failed("the last look at this tree took too long".to_owned()));
+        }
+        let repository =
+            super::repository(&self.options.state_dir, look.campaign).map_err(NotDone::because)?;
+        let confinement = inside::around(tree, Access::ReadOnly, &look.hidden, Some(&repository));
+        let confinement = confinement.map_err(NotDone::because)?;
+        let title = format!("session {} turn {}", look.session, look.turn);
+        let args = [
+            look.tree.as_str(),
+            &look.line,
+            &title,
+            first.unwrap_or_default(),
+            seen.head.as_deref().unwrap_or_default(),
+        ];
+        let document = inside::script(confinement, TAKE, &args);
+        let said = inside::run(&self.program, &document, SNAPSHOT_TIME, MOST_SAID).await?;
+        Ok(report(&said.text()))
+    }
+
+    async fn record_commits(&self, look: &Look, seen: &SeenWork, report: &Report) -> Result<(), Refusal> {
+        if report.branch == seen.branch && report.head == seen.head {
+            return Ok(());
+        }
+        let seen = CommitsSeen {
+            session: look.session,
+            turn: look.turn,
+            branch: report.branch.clone(),
+            head: report.head.clone(),
+            commits: report.commits.clone(),
+        };
+        self.record_tree(Event::CommitsSeen(seen)).await
+    }
+
+    async fn record_snapshot(
+        &self,
+        look: &Look,
+        commit: Option<String>,
+        changed: Changed,
+        why: Option<String>,
+    ) -> Result<(), Refusal> {
+        let taken = SnapshotTaken {
+            session: look.session,
+            campaign: look.campaign,
+            turn: look.turn,
+            cause: look.cause,
+            commit,
+            changed,
+            why,
+        };
+        self.record_tree(Event::SnapshotTaken(taken)).await
+    }
+
+    pub(super) async fn record_tree(&self, event: Event) -> Result<(), Refusal> {
+        let commit = Commit {
+            urgency: Urgency::Control,
+            node_events: vec![(self.clock.now().wall, event)],
+            session: None,
+            request: None,
+        };
+        self.store.commit(commit).await?;
+        Ok(())
+    }
+}
+
+/// The line of snapshots of a campaign's own directory.
+pub(super) const LINE: &str = "campaign";
+
+impl Engine {
+    /// What a session has made of its tree. What its last turn left may still be looked at: that is waited for, a while.
+    pub async fn tree(&self, who: &str) -> Result<Tree, Refusal> {
+        let view = self.session(who).await?;
+        self.settled_work(&view).await
+    }
+
+    pub(super) async fn settled_work(&self, view: &View) -> Result<Tree, Refusal> {
+        let mut published = self.shared.store.published();
+        let settles = async {
+            loop {
+                published.borrow_and_update();
+                let snapshots = self.shared.store.snapshots(view.id).await?;
+                let last = snapshots.iter().map(|snapshot| snapshot.turn).max();
+                // Whoever has none from its start has no tree to look at.
+                let is_settled = last.is_none_or(|last| last >= turns_over(view));
+                if is_settled || !self.may_settle(view) || published.changed().await.is_err() {
+                    return Ok::<_, Refusal>(snapshots);
+                }
+            }
+        };
+        let snapshots = match timeout(SNAPSHOT_SETTLES, settles).await {
+            Ok(settled) => settled?,
+            Err(_) => self.shared.store.snapshots(view.id).await?,
+        };
+        let SeenWork { branch, head, commits } = self.shared.store.seen_work(view.id).await?;
+        Ok(Tree { snapshots, branch, head, commits })
+    }
+
+    /// Whether a snapshot may still be on its way: it is not when the session has been left alone for long.
+    fn may_settle(&self, view: &View) -> bool {
+        view.sandbox == Sandbox::On && self.shared.clock.now().wall < view.updated_at.plus(SNAPSHOT_SETTLES)
+    }
+}
+
+/// How many turns have ended for certain: of one that is held nobody knows whether it is in the middle of one.
+fn turns_over(view: &View) -> u32 {
+    match view.attention {
+        None | Some(Attention::Idle | Attention::TurnFailed) => view.turns,
+        Some(_) => view.turns.saturating_sub(1),
+    }
+}

@@ -1,0 +1,72 @@
+//! Dice for what becomes of files.
+
+use ostler_domain::{
+    event::SeenCommit,
+    price::Dollars,
+    snapshot::{Blamed, Cause, Changed, Difference, FileChange, FileStatus, Rewinding, Snapshot, Tree},
+};
+
+use super::Dice;
+
+impl Dice {
+    fn snapshot(&mut self) -> Snapshot {
+        Snapshot {
+            session: self.session_id(),
+            campaign: self.campaign_id(),
+            turn: self.small(),
+            cause: self.of(Cause::ALL),
+            time: self.time(),
+            commit: self.maybe(Self::text),
+            changed: Changed { files: self.number(), added: self.number(), removed: self.number() },
+            why: self.maybe(Self::text),
+        }
+    }
+
+    fn file_change(&mut self) -> FileChange {
+        FileChange {
+            path: self.text(),
+            status: self.of(FileStatus::ALL),
+            added: self.maybe(Self::number),
+            removed: self.maybe(Self::number),
+        }
+    }
+
+    pub(crate) fn tree(&mut self) -> Tree {
+        Tree {
+            snapshots: vec![self.snapshot(), self.snapshot()],
+            branch: self.maybe(Self::text),
+            head: self.maybe(Self::text),
+            commits: vec![SeenCommit { hash: self.text(), subject: self.text() }],
+        }
+    }
+
+    pub(crate) fn difference(&mut self) -> Difference {
+        Difference {
+            from: self.snapshot(),
+            to: self.snapshot(),
+            files: vec![self.file_change()],
+            patch: self.text().into_bytes(),
+            is_cut: self.yes(),
+        }
+    }
+
+    pub(crate) fn rewinding(&mut self) -> Rewinding {
+        Rewinding {
+            to: self.snapshot(),
+            before: self.text(),
+            files: vec![self.file_change()],
+            is_done: self.yes(),
+        }
+    }
+
+    pub(crate) fn blamed(&mut self) -> Blamed {
+        Blamed {
+            path: self.text(),
+            line: self.small(),
+            text: self.text(),
+            snapshot: self.snapshot(),
+            prompt: self.maybe(Self::text),
+            cost: self.maybe(|dice| Dollars(dice.number())),
+        }
+    }
+}
