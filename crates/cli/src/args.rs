@@ -95,7 +95,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "session",
         ],
     ),
-    ("INSIDE A SESSION (said by an agent, of itself)", &["step", "note", "done"]),
+    ("INSIDE A SESSION (said by an agent, of itself)", &["step", "note", "output", "spawn", "done"]),
     ("CAMPAIGNS", &["campaign", "agent", "conversation", "ticket", "provider", "policy", "sandbox"]),
     ("MONEY", &["cost", "price", "usage"]),
     (

@@ -68,6 +68,16 @@ impl SessionSocket {
         }
     }
 
+    /// Asks for something that is done outside of this session. None where no daemon is there: it is on the tape, and done when
+    /// one is.
+    pub fn ask(&self, call: &impl Serialize) -> Result<Option<Reply>, Refusal> {
+        let mut connection = self.connect()?;
+        if !connection.call(call)? {
+            return Ok(None);
+        }
+        connection.answer(CALL_READ_TIME)
+    }
+
     /// Asks what is recorded of this session.
     pub fn show(&self, call: &impl Serialize) -> Result<View, Refusal> {
         let mut connection = self.connect()?;
@@ -75,7 +85,7 @@ impl SessionSocket {
         match connection.answer(CALL_READ_TIME)? {
             Some(Reply::Session(view)) => Ok(*view),
             Some(Reply::Refused(refusal)) => Err(refusal),
-            Some(Reply::Ok {} | Reply::Taped { .. }) => Err(no_sense("it does not say what was asked")),
+            Some(_) => Err(no_sense("it does not say what was asked")),
             None => Err(Refusal::new(Reason::DaemonUnreachable, "the daemon gave no answer")
                 .because("the session goes on, and what it says is recorded meanwhile")
                 .hint("ostler note TEXT", "needs no daemon")),

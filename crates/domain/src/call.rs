@@ -6,7 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Reason, Refusal,
+    MessageId, Name, Reason, Refusal, SessionId,
+    ask::{Ask, Found, OutputKind, Spawn},
     handoff::Wish,
     limits::{CALL_TEXT_BYTES, NAME_BYTES},
     session::View,
@@ -33,6 +34,19 @@ pub enum Call {
     },
     /// The work goes on in another session: this one ends with the turn.
     Handoff(Box<Wish>),
+    /// Something came out of the work.
+    Output {
+        name: String,
+        #[serde(default)]
+        kind: OutputKind,
+        value: String,
+    },
+    /// A helper of its own, with a task.
+    Spawn(Box<Spawn>),
+    /// Words for somebody else.
+    Send { to: String, text: String },
+    /// What was said and done before.
+    Search { text: String },
     /// What is recorded of this session. `who` may name it, and nobody else.
     Show {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,7 +55,7 @@ pub enum Call {
 }
 
 /// The names of all calls, for those who ask for another.
-const CALLS: &[&str] = &["done", "handoff", "note", "show", "step"];
+const CALLS: &[&str] = &["done", "handoff", "note", "output", "search", "send", "show", "spawn", "step"];
 
 /// What happened to a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,6 +133,15 @@ impl Call {
                 Some(format!("a text has at most {CALL_TEXT_BYTES} bytes"))
             }
             Call::Handoff(wish) => wish.fault(),
+            Call::Output { name, .. } if name.trim().is_empty() || name.len() > NAME_BYTES => {
+                Some(format!("an output has a name of at most {NAME_BYTES} bytes"))
+            }
+            Call::Output { value, .. } if value.trim().is_empty() || too_long(value) => {
+                Some(format!("an output has a value of at most {CALL_TEXT_BYTES} bytes"))
+            }
+            Call::Spawn(spawn) => Ask::Spawn((**spawn).clone()).fault(),
+            Call::Send { to, text } => Ask::Send { to: to.clone(), text: text.clone() }.fault(),
+            Call::Search { text } => Ask::Search { text: text.clone() }.fault(),
             Call::Note { text } if text.trim().is_empty() => Some("a note has a text".to_owned()),
             _ => None,
         }
@@ -146,6 +169,16 @@ pub enum Reply {
     /// It is so.
     Ok {},
     Session(Box<View>),
+    /// The helper that was started.
+    Spawned {
+        session: SessionId,
+        name: Name,
+    },
+    /// The message that was accepted.
+    Sent {
+        message: MessageId,
+    },
+    Found(Vec<Found>),
     Refused(Refusal),
 }
 
@@ -202,7 +235,7 @@ mod tests {
 
     #[test]
     fn whatever_else_is_asked_for_gets_one_and_the_same_answer() {
-        let answers = ["ls", "stop", "spawn", "", "no such thing"].map(|name| {
+        let answers = ["ls", "stop", "resume", "", "no such thing"].map(|name| {
             let line = serde_json::json!({"call": name, "who": "ses_other"}).to_string();
             Call::parse(line.as_bytes()).unwrap_err().refusal()
         });

@@ -8,6 +8,7 @@
 pub mod admission;
 pub mod agent;
 pub mod approval;
+pub mod ask;
 pub mod attack;
 pub mod budget;
 pub mod call;

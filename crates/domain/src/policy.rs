@@ -62,6 +62,9 @@ pub struct Policy {
     /// The model of that provider, for sessions that name none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Agents that the others of the campaign may speak to; `*` is all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub peers: Vec<String>,
     /// When an idle session is ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_stop: Option<IdleStop>,
@@ -82,6 +85,9 @@ pub struct PolicyLimits {
     /// Sessions that run at once; further ones wait. No right of the sandbox's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sessions: Option<u32>,
+    /// Helpers that one session may have at work. No right of the sandbox's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub helpers: Option<u32>,
 }
 
 impl PolicyLimits {
@@ -339,6 +345,7 @@ impl Policy {
             ("commands", &self.commands),
             ("net.allow", &self.net_allow),
             ("approve.rule", &self.approve_rule),
+            ("peers", &self.peers),
         ];
         let is_list = |key: &str| lists.iter().any(|(list, _)| *list == key);
         let words = self.values().into_iter().filter(|(key, _)| !is_list(key));
@@ -373,6 +380,8 @@ impl Policy {
             size("limits.tmp", self.limits.tmp),
             size("limits.shm", self.limits.shm),
             self.limits.sessions.map(|most| ("limits.sessions", most.to_string())),
+            self.limits.helpers.map(|most| ("limits.helpers", most.to_string())),
+            list("peers", &self.peers),
             self.ptrace.map(|on| ("ptrace", if on { "on" } else { "off" }.to_owned())),
             self.protect_tooling.map(|protect| ("protect_tooling", protect_word(protect).to_owned())),
             self.compat.map(|compat| ("compat", compat.as_str().to_owned())),

@@ -65,6 +65,8 @@ pub struct NewSession {
     pub watchdogs: Option<WatchdogLimits>,
     /// How pressing it is that it starts.
     pub priority: Priority,
+    /// The key of the conversation of a helper.
+    pub helper: Option<Key>,
     /// The work that it takes over.
     pub handed: Option<Handed>,
 }

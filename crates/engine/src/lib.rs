@@ -50,6 +50,7 @@ mod readiness;
 mod requests;
 mod restart;
 mod send;
+mod serve;
 mod session;
 mod sessions;
 mod shared;

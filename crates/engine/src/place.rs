@@ -146,7 +146,12 @@ impl Engine {
         if let Some(handed) = &wanted.handed {
             return self.taking_over(id, handed, whose).await;
         }
-        let Some(agent) = &whose.agent else { return self.adhoc(id, wanted, campaign).await };
+        let Some(agent) = &whose.agent else {
+            return match &wanted.helper {
+                Some(key) => self.helping(id, wanted, key.clone(), campaign).await,
+                None => self.adhoc(id, wanted, campaign).await,
+            };
+        };
         let agent_ref = AgentRef { id: agent.id, name: agent.name.clone(), role: agent.profile.role.clone() };
         let there = self.shared.store.conversation_keyed(campaign.id, Some(agent.id), &whose.key).await?;
         let Some(there) = there else {
@@ -213,6 +218,32 @@ impl Engine {
         };
         let carried = old.undelivered().cloned().map(|message| (message, Some(before.id))).collect();
         Ok(Placed { place, opened, carried, told: vec![Event::HandoffPacked(pack.clone())] })
+    }
+
+    /// A helper's conversation: opened for it, or the one that a helper for the same had.
+    async fn helping(
+        &self,
+        id: SessionId,
+        wanted: &NewSession,
+        key: Key,
+        campaign: &Campaign,
+    ) -> Result<Placed, Refusal> {
+        let there = self.shared.store.conversation_keyed(campaign.id, None, &key).await?;
+        if let Some(there) = there {
+            if let Some(live) = self.last_session(there.id).await?.filter(|live| live.outcome.is_none()) {
+                return Err(busy(&there, &live));
+            }
+            let first = Place::first(id, there.id, there.name, Begin::Fresh);
+            let place = Place { spawned_by: wanted.spawned_by, ..first };
+            return Ok(Placed { place, opened: None, carried: Vec::new(), told: Vec::new() });
+        }
+        let Placed { place, .. } = self.adhoc(id, wanted, campaign).await?;
+        let opened = ConversationOpened {
+            spawned_by: wanted.spawned_by,
+            ..ConversationOpened::new(place.conversation, campaign.id, key, place.name.clone())
+        };
+        let opened = Some(Event::ConversationOpened(Box::new(opened)));
+        Ok(Placed { place, opened, carried: Vec::new(), told: Vec::new() })
     }
 
     /// A conversation that nobody registered an agent for, named after what it is told.

@@ -102,6 +102,9 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::DoneReported
         | Kind::HandoffRequested
         | Kind::HandoffPacked
+        | Kind::OutputAdded
+        | Kind::Asked
+        | Kind::AskSettled
         | Kind::Denied
         | Kind::HiddenTracked
         | Kind::Rewound

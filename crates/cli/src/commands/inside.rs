@@ -4,8 +4,10 @@
 use clap::Args;
 use ostler_client::{Said, Session, SessionSocket};
 use ostler_domain::{
-    Refusal,
-    call::{Call, StepMark},
+    Name, Refusal,
+    ask::{OutputKind, Spawn},
+    budget::Amount,
+    call::{Call, Reply, StepMark},
     handoff::{To, Wish},
     text::one_line,
 };
@@ -25,6 +27,38 @@ pub(crate) struct StepArgs {
     /// A word on it
     #[arg(short, long, value_name = "TEXT", default_value = "")]
     message: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// What it is called
+    name: String,
+    /// The text, path, commit or URL
+    value: String,
+    /// text, path, commit or url
+    #[arg(long, value_parser = kind, default_value = "text")]
+    kind: OutputKind,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SpawnArgs {
+    /// What the helper is called
+    worker: Name,
+    /// What it is to do
+    task: String,
+    /// Its agent program [default: this session's]
+    #[arg(short, long)]
+    provider: Option<String>,
+    /// Its model
+    #[arg(short, long)]
+    model: Option<String>,
+    /// What it may use, at most what this session has left
+    #[arg(long, value_parser = crate::parse::budget, value_name = "AMOUNT")]
+    budget: Option<Amount>,
+}
+
+fn kind(text: &str) -> Result<OutputKind, String> {
+    OutputKind::parse(text).ok_or_else(|| "an output is text, path, commit or url".to_owned())
 }
 
 #[derive(Debug, Args)]
@@ -61,6 +95,9 @@ struct OtherCall<'a> {
 pub(super) fn run(app: &App, socket: &SessionSocket, command: Command, verb: &str) -> Result<u8, Failure> {
     let said = match call(command) {
         Some(show @ Call::Show { .. }) => return self::show(app, &socket.show(&show)?),
+        Some(ask @ (Call::Spawn(_) | Call::Send { .. } | Call::Search { .. })) => {
+            return answered(app, socket.ask(&ask)?);
+        }
         Some(call) => socket.say(&call)?,
         None => socket.say(&OtherCall { call: &one_line(verb, 64) })?,
     };
@@ -78,6 +115,16 @@ fn call(command: Command) -> Option<Call> {
         Command::Step(StepArgs { name, mark, message }) => Some(Call::Step { name, mark, note: message }),
         Command::Note(NoteArgs { text }) => Some(Call::Note { text }),
         Command::Done(DoneArgs { message }) => Some(Call::Done { note: message }),
+        Command::Output(OutputArgs { name, value, kind }) => Some(Call::Output { name, kind, value }),
+        Command::Spawn(SpawnArgs { worker, task, provider, model, budget }) => {
+            Some(Call::Spawn(Box::new(Spawn { worker, task, provider, model, budget })))
+        }
+        Command::Search(args) => Some(Call::Search { text: args.words() }),
+        Command::Session(SessionCommand::Send(args))
+        | Command::SessionNoun(SessionNoun { verb: SessionCommand::Send(args) }) => {
+            let (to, text) = args.words();
+            Some(Call::Send { to, text })
+        }
         Command::Session(SessionCommand::Handoff(args))
         | Command::SessionNoun(SessionNoun { verb: SessionCommand::Handoff(args) }) => {
             let (who, to, wish) = args.wish();
@@ -91,6 +138,29 @@ fn call(command: Command) -> Option<Call> {
         }
         _ => None,
     }
+}
+
+/// What came of something that is done elsewhere.
+fn answered(app: &App, reply: Option<Reply>) -> Result<u8, Failure> {
+    let ui = &app.ui;
+    match reply {
+        None => ui.remark(&Line::of("on the tape; done as soon as the daemon is back")),
+        Some(Reply::Refused(refusal)) => return Err(refusal.into()),
+        Some(reply) if ui.is_json() => ui.json(&reply)?,
+        Some(Reply::Spawned { session, name }) => {
+            ui.data(&Line::of(name.as_str()).faint(format!("  {}", session.short())))?;
+        }
+        Some(Reply::Sent { message }) => ui.data(&Line::of(message.to_string()))?,
+        Some(Reply::Found(found)) if found.is_empty() => ui.remark(&Line::of("Nothing found.")),
+        Some(Reply::Found(found)) => {
+            for hit in found {
+                let head = format!("{} {} {}", hit.time, hit.session, hit.kind);
+                ui.data(&Line::new().faint(head).plain("  ").plain(one_line(&hit.text, 400)))?;
+            }
+        }
+        Some(_) => {}
+    }
+    Ok(exit_code::OK)
 }
 
 fn show(app: &App, session: &Session) -> Result<u8, Failure> {

@@ -162,6 +162,10 @@ pub(crate) enum Command {
     Done(inside::DoneArgs),
     /// Who made a line of a file what it is: session, turn, prompt, cost
     Blame(blame::BlameArgs),
+    /// Say what came out of the work
+    Output(inside::OutputArgs),
+    /// Start a helper with a task of its own
+    Spawn(inside::SpawnArgs),
     /// Full text over what was said and done
     Search(search::SearchArgs),
     /// Print the script that lets a shell complete names and ids
@@ -223,6 +227,8 @@ impl Command {
             | Command::Step(_)
             | Command::Note(_)
             | Command::Done(_)
+            | Command::Output(_)
+            | Command::Spawn(_)
             | Command::Completion(_)
             | Command::Man(_)
             | Command::Version(_) => false,
@@ -345,6 +351,8 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Step(_) => Err(inside::outside("step")),
         Command::Note(_) => Err(inside::outside("note")),
         Command::Done(_) => Err(inside::outside("done")),
+        Command::Output(_) => Err(inside::outside("output")),
+        Command::Spawn(_) => Err(inside::outside("spawn")),
         Command::Price(args) => price::run(app, args),
         Command::Completion(args) => completion::run(app, &args),
         Command::Man(args) => man::run(app, &args),

@@ -4,6 +4,7 @@ use clap::Args;
 use ostler_client::{Client, Received, Session, query::EventFilter, reply::Hit};
 use ostler_domain::{
     Event, Kind,
+    limits::PAGE_MOST,
     query::{Page, SessionFilter},
     seance::{fit, keywords, stem},
 };
@@ -20,7 +21,9 @@ use crate::{
 /// What is cited at most.
 const CITED: usize = 6;
 /// What is looked at for it.
-const LOOKED_AT: u32 = 40;
+const LOOKED_AT: usize = 40;
+/// Pages of hits that are looked through for that.
+const PAGES: usize = 20;
 
 /// What sessions say and do, as far as it answers questions.
 const TELLING: &[Kind] = &[
@@ -120,10 +123,10 @@ async fn find(client: &Client, session: &Session, wanted: &[String]) -> Result<V
         EventFilter { kinds: TELLING.to_vec(), sessions: Some(Box::new(sessions)), ..EventFilter::default() };
     let begin = |word: &String| format!("{}*", stem(word));
     let all = wanted.iter().map(begin).collect::<Vec<_>>().join(" ");
-    let mut hits = client.search(&all, &filter, Page::of(LOOKED_AT, None)).await?.rows;
+    let mut hits = search(client, &all, &filter).await?;
     if hits.len() < CITED && wanted.len() > 1 {
         for word in wanted {
-            hits.extend(client.search(&begin(word), &filter, Page::of(LOOKED_AT, None)).await?.rows);
+            hits.extend(search(client, &begin(word), &filter).await?);
         }
     }
     hits.sort_by_key(|hit| {
@@ -133,6 +136,21 @@ async fn find(client: &Client, session: &Session, wanted: &[String]) -> Result<V
     let mut seen = std::collections::HashSet::new();
     hits.retain(|hit| seen.insert(hit.event.seq()));
     hits.truncate(CITED);
+    Ok(hits)
+}
+
+/// Goes through hits of others too, and passes them over: it is not to take for ever.
+async fn search(client: &Client, text: &str, filter: &EventFilter) -> Result<Vec<Hit>, Failure> {
+    let mut hits = Vec::new();
+    let mut page = Page::of(PAGE_MOST, None);
+    for _ in 0..PAGES {
+        let found = client.search(text, filter, page).await?;
+        hits.extend(found.rows);
+        match found.next_cursor {
+            Some(next) if hits.len() < LOOKED_AT => page.cursor = Some(next),
+            _ => break,
+        }
+    }
     Ok(hits)
 }
 

@@ -45,6 +45,13 @@ pub(crate) struct SearchArgs {
     cursor: Option<u64>,
 }
 
+impl SearchArgs {
+    /// What is looked for.
+    pub(super) fn words(&self) -> String {
+        self.text.join(" ")
+    }
+}
+
 #[derive(Serialize)]
 struct HitForm<'a> {
     #[serde(flatten)]
@@ -57,7 +64,7 @@ pub(crate) async fn run(app: &App, args: SearchArgs) -> Result<u8, Failure> {
     let filter = args.filters.resolve_events(app, &client, args.session.as_deref(), &args.kind).await?;
     let list = Hits {
         client: &client,
-        text: args.text.join(" "),
+        text: args.words(),
         filter,
         most: args.list.most(Some(NEWEST)),
         cursor: args.cursor,

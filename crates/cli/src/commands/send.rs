@@ -59,6 +59,13 @@ pub(crate) struct SendArgs {
     timeout: Option<Duration>,
 }
 
+impl SendArgs {
+    /// To whom, and what: all that an agent may say of it.
+    pub(super) fn words(self) -> (String, String) {
+        (self.who, self.text)
+    }
+}
+
 /// When a message is said to an agent that is in the middle of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum When {

@@ -267,6 +267,16 @@ pub(super) fn tell(event: &Event) -> Told {
             let text = with_reason(format!("{to}, asked by {}", requested.by.0), &requested.wish.note);
             Told::new("handoff", text).tone(Tone::Strong)
         }
+        Event::OutputAdded(output) => {
+            Told::new("output", format!("{}: {}", one_line(&output.name, 64), one_line(&output.value, 200)))
+        }
+        Event::Asked(asked) => Told::new("asked", asked.ask.words()),
+        Event::AskSettled(settled) => match (&settled.refused, settled.session, settled.message) {
+            (Some(why), ..) => Told::new("refused", one_line(why, 200)).tone(Tone::Warn),
+            (None, Some(session), _) => Told::new("spawned", format!("session {}", session.short())),
+            (None, None, Some(message)) => Told::new("sent", format!("message {}", message.short())),
+            (None, None, None) => Told::new("asked", "done").faint(),
+        },
         Event::HandoffPacked(pack) => {
             let known = &pack.known;
             let parts = [

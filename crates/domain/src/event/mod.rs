@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     SessionId, Time,
     agent::Agent,
+    ask::{AskSettled, Asked, OutputAdded},
     call::{DoneReported, StepEnded, StepStarted},
     campaign::Campaign,
     denied::Denied,
@@ -207,6 +208,10 @@ events! {
     HandoffRequested(Box<HandoffRequested>) = 103, "HANDOFF_REQUESTED";
     /// What this session was handed by the one that it goes on with.
     HandoffPacked(Box<Pack>) = 104, "HANDOFF_PACKED";
+    OutputAdded(OutputAdded) = 105, "OUTPUT_ADDED";
+    /// The agent asked for something outside of its session.
+    Asked(Box<Asked>) = 106, "ASKED";
+    AskSettled(AskSettled) = 107, "ASK_SETTLED";
 
     // Tickets.
     TicketAdded(Box<TicketAdded>) = 110, "TICKET_ADDED";

@@ -45,6 +45,8 @@ pub(super) const KEYS: &[Key] = &[
     key("limits.tmp", "512MiB"),
     key("limits.shm", "64MiB"),
     key("limits.sessions", "none beyond the machine's"),
+    key("limits.helpers", "8 of each session"),
+    list("peers", "nobody but its own helpers and whom it helps"),
     key("ptrace", "off"),
     key("protect_tooling", "existing"),
     key("compat", "none"),
@@ -125,6 +127,11 @@ impl Policy {
             "limits.sessions" => {
                 self.limits.sessions = setting.0.word(slots, "a number of sessions from 1 to 100000")?
             }
+            "limits.helpers" => {
+                let most = |text: &str| text.parse().ok().filter(|count| *count <= 1_000);
+                self.limits.helpers = setting.0.word(most, "a number of helpers from 0 to 1000")?
+            }
+            "peers" => setting.list(&mut self.peers, check_peer)?,
             "idle_stop" => {
                 self.idle_stop = setting.0.word(IdleStop::parse, "a span such as 30m or 2h, or never")?
             }
@@ -276,6 +283,14 @@ fn check_pattern(item: &str) -> Result<(), String> {
 /// A variable that a person may hand on to agents.
 pub(crate) fn check_variable(name: &str) -> Result<(), String> {
     crate::environment::refusal(name).map_or(Ok(()), Err)
+}
+
+/// Whom agents may speak to.
+fn check_peer(item: &str) -> Result<(), String> {
+    if item == "*" {
+        return Ok(());
+    }
+    item.parse::<crate::Name>().map(drop).map_err(|error| error.to_string())
 }
 
 fn check_command(item: &str) -> Result<(), String> {

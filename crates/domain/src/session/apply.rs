@@ -67,6 +67,7 @@ impl State {
             steps: Vec::new(),
             done: false,
             handoff: None,
+            asks: Vec::new(),
             handed: None,
             session_seq: 1,
             updated_at: at,
@@ -301,6 +302,12 @@ impl State {
                 self.handoff = Some((**requested).clone());
                 self.last_activity_at = Some(at);
             }
+            Event::Asked(asked) => {
+                self.asks.push((**asked).clone());
+                self.last_activity_at = Some(at);
+            }
+            Event::AskSettled(settled) => self.asks.retain(|asked| asked.at != settled.at),
+            Event::OutputAdded(_) => self.last_activity_at = Some(at),
             Event::HandoffPacked(pack) => self.handed = Some(pack.clone()),
             Event::Denied(_) => self.denied += 1,
             Event::BudgetWarned(_) => self.budget_warned = true,

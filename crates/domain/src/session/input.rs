@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Outcome, Watchdog};
 use crate::{
     ApprovalId, Hint, Message, MessageId, Now, Policy, Time, Usage,
+    ask::Ask,
     budget::{Budget, CampaignBudget, Used},
     call::{Call, CallFault, Reply},
     denied::Denied,
@@ -67,6 +68,11 @@ pub enum Input {
     Call {
         at: u64,
         call: Result<Call, CallFault>,
+    },
+    /// What the agent asked for outside of its session is done, or refused.
+    Served {
+        at: u64,
+        reply: Reply,
     },
     /// Something was not allowed before it came to a call.
     Denied(Denied),
@@ -446,6 +452,11 @@ pub enum Effect {
     Answer {
         at: u64,
         reply: Reply,
+    },
+    /// Do what the agent asked for outside of its session, and say what came of it. Repeating is harmless.
+    Ask {
+        at: u64,
+        ask: Ask,
     },
     /// Create the session that goes on with this one.
     Continue {

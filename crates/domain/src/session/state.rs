@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     Budget, Message, Mode, Time, Usage,
+    ask::Asked,
     budget::Used,
     event::{ContextMeasured, Process, StopReason},
     gateway::Allowance,
@@ -228,6 +229,9 @@ pub struct State {
     /// Its work is to go on in another session.
     #[serde(default)]
     pub(super) handoff: Option<HandoffRequested>,
+    /// What it asked for outside of itself, and is not done yet.
+    #[serde(default)]
+    pub(super) asks: Vec<Asked>,
     /// What it was handed when it began.
     #[serde(default)]
     pub(super) handed: Option<Box<Pack>>,

@@ -3,13 +3,14 @@
 use ostler_domain::{
     ApprovalId, Budget, CampaignId, ConversationId, Message, MessageId, Mode, Now, SessionId, Time, Usage,
     budget::{CampaignBudget, Used, WhenUsedUp},
-    call::{Call, CallFault, StepMark},
+    call::{Call, CallFault, Reply, StepMark},
     denied::{Denied, DeniedKind},
     event::{
         Action, AgentRetrying, AskKind, By, ContextCompacted, ContextMeasured, Leftover, Process, Raw,
         StopReason, Text, ToolCall, ToolResult,
     },
     gateway::{NetDecision, Network},
+    handoff::Wish,
     price::Dollars,
     session::{
         Approve, Begin, Billing, CallUsage, CampaignUse, Config, Context, Created, ExitFacts, How, Input,
@@ -199,6 +200,9 @@ fn any_call() -> impl Strategy<Value = Result<Call, CallFault>> {
         3 => ("[ab]", mark).prop_map(|(name, mark)| Ok(Call::Step { name, mark, note: String::new() })),
         1 => any::<String>().prop_map(|text| Ok(Call::Note { text })),
         1 => any::<String>().prop_map(|note| Ok(Call::Done { note })),
+        1 => any::<String>().prop_map(|note| Ok(Call::Handoff(Box::new(Wish { note, ..Wish::default() })))),
+        1 => any::<String>().prop_map(|text| Ok(Call::Send { to: "api".to_owned(), text })),
+        1 => any::<String>().prop_map(|text| Ok(Call::Search { text })),
         1 => option::of(any::<String>()).prop_map(|who| Ok(Call::Show { who })),
         1 => any::<String>().prop_map(|name| Err(CallFault::Unknown(name))),
         1 => any::<String>().prop_map(|why| Err(CallFault::Malformed(why))),
@@ -231,7 +235,8 @@ pub(crate) fn any_input() -> impl Strategy<Value = Input> {
             call,
         })),
         1 => option::of("[ab]").prop_map(|call| Input::CutShort { model: None, call }),
-        3 => (any::<u64>(), any_call()).prop_map(|(at, call)| Input::Call { at, call }),
+        1 => (0..8_u64).prop_map(|at| Input::Served { at, reply: Reply::Ok {} }),
+        3 => (prop_oneof![0..8_u64, any::<u64>()], any_call()).prop_map(|(at, call)| Input::Call { at, call }),
         1 => any::<String>().prop_map(|target| Input::Denied(Denied {
             kind: DeniedKind::Policy,
             target,

@@ -6,6 +6,7 @@ mod admission;
 mod answers;
 mod any;
 mod approvals;
+mod asks;
 mod failed_turns;
 mod fuzzed;
 mod idle;

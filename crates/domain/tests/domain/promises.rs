@@ -100,6 +100,7 @@ fn input_of_every_sort_exists() {
         | Input::Wire(_)
         | Input::CutShort { .. }
         | Input::Call { .. }
+        | Input::Served { .. }
         | Input::Denied(_)
         | Input::Exited(_)
         | Input::Watchdog(_)

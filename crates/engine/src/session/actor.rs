@@ -70,6 +70,12 @@ pub(crate) enum Command {
         /// Told when it is heeded, with what the gateway had counted by then. Dropped where nobody can say.
         heeded: oneshot::Sender<Option<Spent>>,
     },
+    /// What its agent asked for outside of it is done, or refused.
+    Served {
+        at: u64,
+        is_change: bool,
+        reply: ostler_domain::call::Reply,
+    },
     /// What the campaign has used of its budget.
     Campaign(CampaignUse),
     /// The daemon goes away on purpose.
@@ -251,6 +257,7 @@ impl Actor {
             Command::Remask { paths } => self.remask(paths).await,
             Command::Spending(asked) => drop(asked.send(self.spending().await)),
             Command::Share { share, only_less, heeded } => self.take_share(share, only_less, heeded).await,
+            Command::Served { at, is_change, reply } => self.served(at, is_change, reply).await,
             Command::Campaign(usage) => self.campaign_used(usage).await,
             Command::Leave(left) => {
                 for (answer, commit) in self.commits.settle().await {
@@ -409,6 +416,7 @@ impl Actor {
             Effect::Allow(_) => self.send_allowance().await,
             Effect::Stop(rule, by) => self.stop(rule, &by).await,
             Effect::Answer { at, reply } => self.answer(at, reply).await,
+            Effect::Ask { at, ask } => self.serve(at, ask),
             Effect::Continue { after } => self.shared.continue_later(self.id, after),
             // Told through the outbox of its own commit.
             Effect::Tell(_) => {}

@@ -10,6 +10,7 @@
 //! become durable in order. If one fails, the actor forgets what it thought and begins again from the store.
 
 mod actor;
+mod asking;
 mod commits;
 mod guarding;
 mod intake;

@@ -27,6 +27,7 @@ mod fleet;
 mod git;
 mod grants;
 mod handoff;
+mod helpers;
 mod hidden;
 mod io_errors;
 mod life;

@@ -7,7 +7,8 @@ use ostler_domain::{
     Now, Policy, SessionId, TicketId, Time, Usage,
     agent::{Agent, Profile},
     approval::Applied,
-    budget::{Period, WhenUsedUp},
+    ask::{Ask, AskSettled, Asked, OutputAdded, Spawn},
+    budget::{Amount, Period, WhenUsedUp},
     call::{DoneReported, StepEnded, StepMark, StepStarted},
     campaign::{Campaign, Root},
     conversation::{CloseReason, Key, Notes, TurnRef},
@@ -548,6 +549,27 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
         Kind::HandoffRequested => {
             Event::HandoffRequested(Box::new(HandoffRequested { wish: wish(n), by: by() }))
         }
+        Kind::OutputAdded => Event::OutputAdded(OutputAdded {
+            name: format!("report-{n}"),
+            kind: OutputKind::Path,
+            value: "docs/report.md".to_owned(),
+        }),
+        Kind::Asked => Event::Asked(Box::new(Asked {
+            at: 4_096 + n,
+            ask: Ask::Spawn(Spawn {
+                worker: "tester".parse().unwrap(),
+                task: format!("test shop {n}"),
+                provider: Some("codex".to_owned()),
+                model: Some("model-9".to_owned()),
+                budget: Some(Amount { tokens: Some(5_000), dollars: None }),
+            }),
+        })),
+        Kind::AskSettled => Event::AskSettled(AskSettled {
+            at: 4_096 + n,
+            session: Some(session_id(n)),
+            message: Some(message_id(n)),
+            refused: Some("no".to_owned()),
+        }),
         Kind::HandoffPacked => Event::HandoffPacked(Box::new(Pack {
             from: session_id(n),
             why: "It was handed on.".to_owned(),

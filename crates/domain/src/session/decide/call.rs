@@ -3,6 +3,7 @@
 use super::Draft;
 use crate::{
     Reason, Refusal,
+    ask::{ASKS_OPEN, Ask, AskSettled, Asked, OutputAdded, Spawn},
     call::{Call, CallFault, DoneReported, Reply, StepEnded, StepMark, StepStarted, denied},
     denied::{Denied, DeniedKind},
     event::{By, Event, Recovered},
@@ -42,6 +43,20 @@ pub(super) fn decide(draft: &mut Draft<'_>, at: u64, call: Result<Call, CallFaul
             }
             Reply::Ok {}
         }
+        Ok(Call::Output { name, kind, value }) => {
+            draft.record(Event::OutputAdded(OutputAdded {
+                name: redacted(name),
+                kind,
+                value: redacted(value),
+            }));
+            Reply::Ok {}
+        }
+        Ok(Call::Spawn(spawn)) => {
+            let task = redacted(spawn.task.clone());
+            return asked(draft, at, Ask::Spawn(Spawn { task, ..*spawn }));
+        }
+        Ok(Call::Send { to, text }) => return asked(draft, at, Ask::Send { to, text: redacted(text) }),
+        Ok(Call::Search { text }) => return asked(draft, at, Ask::Search { text }),
         Ok(Call::Show { who }) => match who.filter(|who| !is_own(draft, who)) {
             // Its number is the host's, and means nothing inside.
             None => Reply::Session(Box::new(View { process: None, ..draft.state.view() })),
@@ -50,6 +65,42 @@ pub(super) fn decide(draft: &mut Draft<'_>, at: u64, call: Result<Call, CallFaul
         Err(CallFault::Unknown(name)) => deny(draft, &name),
         Err(fault @ CallFault::Malformed(_)) => Reply::Refused(fault.refusal()),
     };
+    draft.effect(Effect::Answer { at, reply });
+}
+
+/// What is done elsewhere is answered when it is done.
+fn asked(draft: &mut Draft<'_>, at: u64, ask: Ask) {
+    // The tape is read once; whoever repeats a record has been heard.
+    if draft.state.asks.iter().any(|asked| asked.at == at) {
+        return;
+    }
+    if draft.state.asks.len() >= ASKS_OPEN {
+        let refusal = Refusal::new(Reason::WrongState, format!("{ASKS_OPEN} asks are under way already"));
+        return draft.effect(Effect::Answer { at, reply: Reply::Refused(refusal) });
+    }
+    if ask.is_change() {
+        draft.record(Event::Asked(Box::new(Asked { at, ask: ask.clone() })));
+    }
+    draft.effect(Effect::Ask { at, ask });
+}
+
+/// What came of an ask.
+pub(super) fn settled(draft: &mut Draft<'_>, at: u64, reply: Reply) {
+    let Some(asked) = draft.state.asks.iter().find(|asked| asked.at == at) else { return };
+    let words = asked.ask.words();
+    let mut settled = AskSettled { at, session: None, message: None, refused: None };
+    match &reply {
+        Reply::Spawned { session, .. } => settled.session = Some(*session),
+        Reply::Sent { message } => settled.message = Some(*message),
+        Reply::Refused(refusal) => {
+            if refusal.reason == Reason::PermissionDenied {
+                deny(draft, &words);
+            }
+            settled.refused = Some(refusal.message.clone());
+        }
+        _ => {}
+    }
+    draft.record(Event::AskSettled(settled));
     draft.effect(Effect::Answer { at, reply });
 }
 

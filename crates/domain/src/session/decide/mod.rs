@@ -69,6 +69,7 @@ pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision
         Input::Refused(refused) => refusal::decide(&mut draft, &refused),
         Input::LimitEnded => refusal::limit_ended(&mut draft),
         Input::Call { at, call } => call::decide(&mut draft, at, call),
+        Input::Served { at, reply } => call::settled(&mut draft, at, reply),
         Input::Denied(denied) => draft.record(Event::Denied(denied)),
         Input::TapeDamaged { from, to } => draft.record(Event::TapeDamaged(TapeDamaged { from, to })),
         Input::Exited(exit) => ending::decide(&mut draft, &exit),
@@ -99,7 +100,9 @@ pub fn effects_to_repeat(state: &State) -> Vec<Effect> {
         (Phase::Starting | Phase::Live, _) => {
             let raised = state.tape_bytes.map(Effect::RaiseTapeLimit);
             let allowed = state.budget.map(|budget| Effect::Allow(budget.allowance()));
-            raised.into_iter().chain(allowed).chain([Effect::Freeze(state.is_frozen())]).collect()
+            let asks = state.asks.iter().map(|asked| Effect::Ask { at: asked.at, ask: asked.ask.clone() });
+            let frozen = [Effect::Freeze(state.is_frozen())];
+            raised.into_iter().chain(allowed).chain(frozen).chain(asks).collect()
         }
         (Phase::Created | Phase::Stopping | Phase::Ended, _) => Vec::new(),
     }

@@ -1,0 +1,207 @@
+//! What an agent may have of the world outside its session: helpers of its own, words for those it may speak to, and its own
+//! past. Whatever else it asks for is answered as if it did not exist.
+
+use ostler_domain::{
+    Mode, Name, Reason, Refusal, RequestId, SessionId, Time,
+    ask::{Ask, Found, HELPER_DEPTH, HELPERS, Spawn},
+    budget::{Budget, WhenUsedUp},
+    call::{Reply, denied},
+    conversation::Key,
+    event::By,
+    limits::PAGE_MOST,
+    query::{EventFilter, Page, Scope, SessionFilter},
+    session::{Created, View},
+};
+
+use crate::{Addressee, Change, Engine, NewSession};
+
+/// What is told of the past at most.
+const FOUND: usize = 12;
+/// Pages of hits that are looked through for it.
+const PAGES: usize = 20;
+
+impl Engine {
+    /// Does what a session's agent asks for, within its rights.
+    pub(crate) async fn serve(&self, asker: &Created, at: u64, ask: Ask) -> Reply {
+        let change = Change {
+            by: By(format!("session {}", asker.id.short())),
+            pid: None,
+            request: Some(request_of(asker.id, at)),
+            keys: self.shared.keys.brought(asker.id),
+        };
+        let served = match ask {
+            Ask::Spawn(spawn) => self.spawn_helper(asker, spawn, change).await,
+            Ask::Send { to, text } => self.send_to_peer(asker, &to, &text, change).await,
+            Ask::Search { text } => self.search_past(asker, &text).await,
+        };
+        served.unwrap_or_else(Reply::Refused)
+    }
+
+    async fn spawn_helper(&self, asker: &Created, spawn: Spawn, change: Change) -> Result<Reply, Refusal> {
+        let store = &self.shared.store;
+        let most = asker.policy.limits.helpers.unwrap_or(HELPERS);
+        let live =
+            SessionFilter { scope: Scope::NotEnded, spawned_by: Some(asker.id), ..SessionFilter::default() };
+        // It may be the one that is asked for a second time.
+        let asked_before = match change.request {
+            Some(id) => store.request(id).await?.is_some(),
+            None => false,
+        };
+        let helpers = store.list_sessions(&live, Page::of(most.max(1), None)).await?.rows.len();
+        if !asked_before && helpers >= most as usize {
+            return Err(Refusal::new(Reason::WrongState, format!("{helpers} helpers are at work already"))
+                .because(format!("limits.helpers of the campaign is {most}")));
+        }
+        if self.depth_of(asker.id).await? >= HELPER_DEPTH {
+            return Err(Refusal::new(
+                Reason::PermissionDenied,
+                format!("helpers have helpers to a depth of {HELPER_DEPTH}"),
+            ));
+        }
+        let wanted = NewSession {
+            campaign: asker.campaign.to_string(),
+            provider: spawn.provider.clone().unwrap_or_else(|| asker.config.provider.clone()),
+            model: spawn
+                .model
+                .clone()
+                .or_else(|| asker.config.model.clone().filter(|_| spawn.provider.is_none())),
+            prompt: Some(spawn.task.clone()),
+            budget: self.budget_for_helper(asker, &spawn).await?,
+            when_used_up: WhenUsedUp::Stop,
+            approve: asker.config.approve,
+            ends_with_turn: true,
+            priority: asker.config.priority,
+            ticket: asker.config.ticket.clone(),
+            spawned_by: Some(asker.id),
+            helper: Some(self.helper_key(asker, &spawn)),
+            ..NewSession::default()
+        };
+        let view = self.create_session(wanted, change).await?;
+        Ok(Reply::Spawned { session: view.id, name: view.name })
+    }
+
+    /// `agent:<agent>:subagent:<worker>:<task>`.
+    fn helper_key(&self, asker: &Created, spawn: &Spawn) -> Key {
+        let agent = asker.agent.as_ref().map_or(&asker.name, |agent| &agent.name);
+        let task = Name::slug(&spawn.task).map_or_else(|| "task".to_owned(), |slug| slug.to_string());
+        Key::subagent(agent, &spawn.worker, &task)
+    }
+
+    /// A helper may use what it is given, and never more than whoever it helps has left.
+    async fn budget_for_helper(&self, asker: &Created, spawn: &Spawn) -> Result<Option<Budget>, Refusal> {
+        let loaded = self.shared.store.load_session(asker.id).await?;
+        let left = match &loaded {
+            Some(loaded) => loaded.state.budget_left(None, &self.shared.context().prices)?,
+            None => None,
+        };
+        let given = spawn.budget.map(|amount| Budget::new(amount, WhenUsedUp::Stop));
+        Ok(match (given, left) {
+            (Some(given), Some(left)) => Some(Budget {
+                tokens: least(given.tokens, left.tokens),
+                dollars: least(given.dollars, left.dollars),
+                when_used_up: WhenUsedUp::Stop,
+            }),
+            (given, left) => given.or(left.map(|left| Budget { when_used_up: WhenUsedUp::Stop, ..left })),
+        })
+    }
+
+    /// How many stand above it: whom it helps, whom that one helps, and so on.
+    async fn depth_of(&self, session: SessionId) -> Result<u32, Refusal> {
+        let mut depth = 0;
+        let mut at = self.shared.store.session(session).await?;
+        while let Some(above) = at.and_then(|view| view.spawned_by) {
+            depth += 1;
+            if depth > HELPER_DEPTH {
+                break;
+            }
+            at = self.shared.store.session(above).await?;
+        }
+        Ok(depth)
+    }
+
+    /// Says something to a helper, to whoever it helps, or to an agent that the campaign's policy names. Everybody else is
+    /// answered for as if there were nobody.
+    async fn send_to_peer(
+        &self,
+        asker: &Created,
+        to: &str,
+        text: &str,
+        change: Change,
+    ) -> Result<Reply, Refusal> {
+        let campaign = self.campaign(&asker.campaign.to_string()).await.map_err(|_| denied())?;
+        let whom = self.peer(asker, &campaign.policy.peers, to).await?.ok_or_else(denied)?;
+        let to = Addressee { who: whom, key: None };
+        let said = format!("[from {}] {text}", asker.name);
+        let sent = self.send(&to, &said, Mode::Followup, change).await?;
+        let heard = sent.heard.ok_or_else(|| Refusal::invalid("nothing was said"))?;
+        Ok(Reply::Sent { message: heard.message })
+    }
+
+    /// Who is meant, if it may be spoken to.
+    async fn peer(&self, asker: &Created, granted: &[String], to: &str) -> Result<Option<String>, Refusal> {
+        let found = match self.session(to).await {
+            Ok(view) => Some(view),
+            // A name means one of its own campaign first.
+            Err(_) => self.session(&format!("{}/{to}", asker.campaign)).await.ok(),
+        };
+        let is_family = |view: &View| {
+            let shares_parent = asker.spawned_by.is_some() && view.spawned_by == asker.spawned_by;
+            view.spawned_by == Some(asker.id) || asker.spawned_by == Some(view.id) || shares_parent
+        };
+        if let Some(view) = found.filter(|view| view.campaign == asker.campaign && view.id != asker.id) {
+            let name = view.agent.as_ref().map_or(&view.name, |agent| &agent.name);
+            let is_granted = granted.iter().any(|peer| peer == "*" || peer == name.as_str());
+            return Ok((is_family(&view) || is_granted).then(|| view.id.to_string()));
+        }
+        // A registered agent that has not said anything yet.
+        let agent = self.shared.store.agent_named(asker.campaign, to).await?;
+        let agent =
+            agent.filter(|agent| granted.iter().any(|peer| peer == "*" || peer == agent.name.as_str()));
+        Ok(agent.map(|agent| agent.id.to_string()))
+    }
+
+    /// Looks through what its own conversation and its own chain have said and done, and nothing else.
+    async fn search_past(&self, asker: &Created, text: &str) -> Result<Reply, Refusal> {
+        let own = [
+            SessionFilter { conversation: Some(asker.conversation), ..SessionFilter::default() },
+            SessionFilter { chain: Some(asker.chain), ..SessionFilter::default() },
+            SessionFilter { spawned_by: Some(asker.id), ..SessionFilter::default() },
+        ];
+        let mut hits = Vec::new();
+        for sessions in own {
+            let filter = EventFilter { sessions: Some(Box::new(sessions)), ..EventFilter::default() };
+            let mut page = Page::of(PAGE_MOST, None);
+            // Others' words are looked at too, and passed over: it is not to take for ever.
+            for _ in 0..PAGES {
+                let found = self.search(text, &filter, page).await?;
+                hits.extend(found.rows);
+                match found.next_cursor {
+                    Some(next) if hits.len() < FOUND => page.cursor = Some(next),
+                    _ => break,
+                }
+            }
+        }
+        hits.sort_by_key(|(event, _)| std::cmp::Reverse(event.seq));
+        hits.dedup_by_key(|(event, _)| event.seq);
+        hits.truncate(FOUND);
+        let found = hits.into_iter().map(|(recorded, snippet)| Found {
+            session: recorded.session.map(|id| id.short()).unwrap_or_default(),
+            kind: recorded.event.kind().name().to_owned(),
+            time: recorded.time.rfc3339(),
+            text: snippet,
+        });
+        Ok(Reply::Found(found.collect()))
+    }
+}
+
+fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// One id for one ask, whichever daemon serves it.
+fn request_of(session: SessionId, at: u64) -> RequestId {
+    RequestId::new(Time::from_micros(0), session.bits().rotate_left(23) ^ u128::from(at))
+}
