@@ -348,7 +348,7 @@ impl History {
             turn += 1;
             life.pass(Duration::from_secs(20 + self.seed.below(300)));
             let message = self.message(life.now());
-            life.ask(Request::Prompt(message), by);
+            life.ask(Request::prompt(message), by);
         }
     }
 

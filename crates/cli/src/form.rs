@@ -1,8 +1,8 @@
 //! What programs read: the JSON forms of `-o json` and `-o jsonl`. Fields are only ever added.
 
-use ostler_client::{
-    Agent, Approval, Campaign, Conversation, Delivery, Received, Session, reply::NodeStatus,
-};
+mod message;
+
+use ostler_client::{Agent, Approval, Campaign, Conversation, Received, Session, reply::NodeStatus};
 use ostler_domain::{
     Budget, ConversationId, Time, Usage,
     approval::Applied,
@@ -14,6 +14,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::{screen::money::CostForm, words::rfc3339};
+
+pub(crate) use self::message::MessageForm;
 
 /// A session.
 #[derive(Debug, Serialize)]
@@ -339,37 +341,6 @@ impl ApprovalForm {
 
     pub(crate) fn with_rules(self, rules: &[Applied]) -> Self {
         Self { always: (!rules.is_empty()).then(|| rules.to_vec()), ..self }
-    }
-}
-
-#[derive(Serialize)]
-pub(crate) struct MessageForm {
-    id: String,
-    conversation: String,
-    session: String,
-    text: String,
-    receipt: &'static str,
-    by: String,
-    accepted: String,
-    receipt_time: String,
-    turn: Option<u32>,
-    why: Option<String>,
-}
-
-impl MessageForm {
-    pub(crate) fn new(delivery: &Delivery) -> Self {
-        Self {
-            id: delivery.message.id.to_string(),
-            conversation: delivery.conversation.to_string(),
-            session: delivery.session.to_string(),
-            text: delivery.message.text.clone(),
-            receipt: delivery.receipt.as_str(),
-            by: delivery.by.0.clone(),
-            accepted: rfc3339(delivery.accepted),
-            receipt_time: rfc3339(delivery.receipt_at),
-            turn: delivery.turn,
-            why: delivery.why.clone(),
-        }
     }
 }
 

@@ -68,11 +68,11 @@
 //! the answer: a watch from the place before it misses neither.
 //!
 //! ```no_run
-//! use ostler_client::{Client, SendMessage, Watched, domain::{Event, Mode}, query::EventFilter};
+//! use ostler_client::{Client, SendMessage, Watched, domain::Event, query::EventFilter};
 //!
 //! # async fn example(client: Client) -> Result<(), ostler_client::Error> {
 //! let before = client.status().await?.last_seq;
-//! let ask = SendMessage { who: "api-auth".to_owned(), text: "and the tests?".to_owned(), mode: Mode::Followup, key: None };
+//! let ask = SendMessage { who: "api-auth".to_owned(), text: "and the tests?".to_owned(), ..SendMessage::default() };
 //! let sent = client.send_message(ask).await?;
 //! let filter = EventFilter { session: Some(sent.session.id), ..EventFilter::default() };
 //! let mut watch = client.watch(filter, Some(before)).await?;
@@ -158,7 +158,7 @@ pub use ostler_wire::{
     reply::{AnswerGiven, Approval, Delivery, EventPage, NodeStatus, Received, Sent, Taken, UnknownEvent},
     request::{
         AddCampaign, AddTicket, AnswerApproval, CreateSession, GetUsage, LinkTicket, ListEvents,
-        MakeCheckpoint, Place, ResumeSession, SendMessage,
+        MakeCheckpoint, MessagePlace, Place, ResumeSession, SendMessage,
     },
 };
 /// The protocol itself, for programs in other languages.

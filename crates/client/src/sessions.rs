@@ -11,7 +11,7 @@ use ostler_wire::{
     InvalidField, REPLY_BYTES, from_proto,
     pb::{self, session_service_client::SessionServiceClient},
     reply::{AnswerGiven, Approval, Delivery, Taken},
-    request::{AnswerApproval, CreateSession, ResumeSession, SendMessage},
+    request::{AnswerApproval, CreateSession, MessagePlace, ResumeSession, SendMessage},
     to_proto,
 };
 use tonic::transport::Channel;
@@ -211,8 +211,45 @@ impl Client {
     pub async fn message(&self, message: &str) -> Result<Delivery, Error> {
         let request = pb::GetMessageRequest { message: message.to_owned() };
         let answer = self.ask(async |channel| service(channel).get_message(request.clone()).await).await?;
-        let message = from_proto::required(answer.message, "message")?;
-        Ok(from_proto::delivery(message).map_err(|e| e.within("message"))?)
+        delivery(answer.message)
+    }
+
+    /// Takes back a message that waits.
+    pub async fn cancel_message(&self, message: &str) -> Result<Delivery, Error> {
+        let request =
+            pb::CancelMessageRequest { request_id: request_id().to_string(), message: message.to_owned() };
+        let answer = self.ask(async |channel| service(channel).cancel_message(request.clone()).await).await?;
+        delivery(answer.message)
+    }
+
+    /// Takes back all messages of a conversation that wait, and returns them.
+    pub async fn clear_messages(&self, who: &str) -> Result<Vec<Delivery>, Error> {
+        let request = pb::ClearMessagesRequest { request_id: request_id().to_string(), who: who.to_owned() };
+        let answer = self.ask(async |channel| service(channel).clear_messages(request.clone()).await).await?;
+        Ok(from_proto::listed(answer.messages, "", from_proto::delivery)?.rows)
+    }
+
+    /// Changes what a message says while it waits.
+    pub async fn edit_message(&self, message: &str, text: &str) -> Result<Delivery, Error> {
+        let request = pb::EditMessageRequest {
+            request_id: request_id().to_string(),
+            message: message.to_owned(),
+            text: text.to_owned(),
+        };
+        let answer = self.ask(async |channel| service(channel).edit_message(request.clone()).await).await?;
+        delivery(answer.message)
+    }
+
+    /// Has a message that waits be told before others, or to another conversation, where it is another message.
+    pub async fn move_message(&self, message: &str, place: MessagePlace) -> Result<Delivery, Error> {
+        let request = pb::MoveMessageRequest {
+            request_id: request_id().to_string(),
+            message: message.to_owned(),
+            place: to_proto::message_place(place),
+            keys: to_proto::caller_keys(&self.keys),
+        };
+        let answer = self.ask(async |channel| service(channel).move_message(request.clone()).await).await?;
+        delivery(answer.message)
     }
 
     /// Lists agents' questions, the newest first.
@@ -247,4 +284,9 @@ fn read(session: Option<pb::Session>) -> Result<Session, InvalidField> {
 fn read_approval(approval: Option<pb::Approval>) -> Result<Approval, InvalidField> {
     let approval = from_proto::required(approval, "approval")?;
     from_proto::approval(approval).map_err(|e| e.within("approval"))
+}
+
+fn delivery(message: Option<pb::Message>) -> Result<Delivery, Error> {
+    let message = from_proto::required(message, "message")?;
+    Ok(from_proto::delivery(message).map_err(|e| e.within("message"))?)
 }

@@ -276,7 +276,7 @@ mod tests {
             short_lives: 0,
             begin: Begin::Fresh,
         };
-        let events = create(created, Vec::new(), &By::ostler());
+        let events = create(created, Vec::<crate::Message>::new(), &By::ostler());
         State::replay(events.iter().map(|event| (at, event))).expect("a session").view()
     }
 

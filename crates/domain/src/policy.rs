@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{budget::CampaignBudget, confinement::Protect};
+use crate::{budget::CampaignBudget, confinement::Protect, conversation::SendAction};
 
 pub use idle::IdleStop;
 pub use setting::{Setting, SettingFault, host_fault, keys, size, size_text};
@@ -68,6 +68,12 @@ pub struct Policy {
     /// When an idle session is ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_stop: Option<IdleStop>,
+    /// Whether something may be said to its conversations where no rule says so. No right of the sandbox's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub send_default: Option<SendAction>,
+    /// Rules for that, in their order: `deny channel=discord chat_type=group`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub send_rule: Vec<String>,
 }
 
 /// What a session may use; unset means the default.
@@ -346,6 +352,7 @@ impl Policy {
             ("net.allow", &self.net_allow),
             ("approve.rule", &self.approve_rule),
             ("peers", &self.peers),
+            ("send.rule", &self.send_rule),
         ];
         let is_list = |key: &str| lists.iter().any(|(list, _)| *list == key);
         let words = self.values().into_iter().filter(|(key, _)| !is_list(key));
@@ -390,6 +397,8 @@ impl Policy {
             self.provider.clone().map(|provider| ("provider", provider)),
             self.model.clone().map(|model| ("model", model)),
             self.idle_stop.map(|limit| ("idle_stop", limit.to_string())),
+            self.send_default.map(|action| ("send.default", action.as_str().to_owned())),
+            numbered(&self.send_rule).map(|rules| ("send.rule", rules)),
         ]
         .into_iter()
         .flatten()

@@ -1,7 +1,7 @@
 //! The daemon about itself, and its record.
 
 use ostler_domain::{
-    MessageId, NodeId, Reason, Recorded, Refusal, Time,
+    ConversationId, MessageId, NodeId, Reason, Recorded, Refusal, Time,
     budget::{DayBudgets, Today},
     id::Fragment,
     query::{EventFilter, Listed, Page, UsageBy, UsageFilter, UsageSum},
@@ -114,8 +114,19 @@ impl Engine {
 
     /// The messages of a session's conversation, newest first.
     pub async fn messages(&self, who: &str, page: Page) -> Result<Listed<MessageRow>, Refusal> {
-        let view = self.session(who).await?;
-        Ok(self.shared.store.messages_of_conversation(view.conversation, page).await?)
+        let conversation = self.conversation_of(who).await?;
+        Ok(self.shared.store.messages_of_conversation(conversation, page).await?)
+    }
+
+    /// The conversation of a session, or of an id or name of its own.
+    pub(crate) async fn conversation_of(&self, who: &str) -> Result<ConversationId, Refusal> {
+        match self.session(who).await {
+            Ok(view) => Ok(view.conversation),
+            Err(refusal) if refusal.reason == Reason::SessionUnknown => {
+                Ok(self.find_conversation(who).await?.ok_or(refusal)?.id)
+            }
+            Err(refusal) => Err(refusal),
+        }
     }
 
     /// Agents' questions: those that wait, oldest first, or all there ever were, newest first.

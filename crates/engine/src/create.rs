@@ -12,6 +12,7 @@ use ostler_domain::{
     denied::{Denied, DeniedKind},
     event::Tamper,
     limits::{MESSAGE_BYTES, MODEL_BYTES},
+    message::Said,
     policy::NetMode,
     provider::{Settings, choose},
     query::{Page, Scope, SessionFilter},
@@ -48,8 +49,8 @@ pub struct NewSession {
     pub system_prompt: Option<String>,
     pub auth_profile: Option<Name>,
     pub prompt: Option<String>,
-    /// The number of that message, where it has one already.
-    pub prompt_id: Option<MessageId>,
+    /// That prompt with what is recorded beside it, where anything is.
+    pub said: Option<Said>,
     pub budget: Option<Budget>,
     pub when_used_up: WhenUsedUp,
     pub timeout: Option<std::time::Duration>,
@@ -146,10 +147,8 @@ impl Engine {
             node_events.extend(begun.events);
         }
         let now = self.shared.clock.now().wall;
-        let prompt = wanted.prompt.iter().map(|text| {
-            let made = new_message(now, text);
-            (Message { id: wanted.prompt_id.unwrap_or(made.id), ..made }, None)
-        });
+        let typed = || wanted.prompt.as_deref().map(|text| Said::from(new_message(now, text)));
+        let prompt = wanted.said.clone().or_else(typed).into_iter();
         // Whoever takes work over hears first what it is.
         let messages = match wanted.handed {
             Some(_) => prompt.chain(carried).collect(),
@@ -180,7 +179,7 @@ impl Engine {
     pub(crate) async fn record_session(
         &self,
         created: Created,
-        messages: Vec<(Message, Option<SessionId>)>,
+        messages: Vec<Said>,
         node_events: Vec<Event>,
         told: Vec<Event>,
         change: &Change,

@@ -38,6 +38,7 @@ mod link;
 mod logins;
 mod lost;
 mod memory;
+mod message;
 mod metrics;
 mod models;
 mod notices;
@@ -50,6 +51,7 @@ mod readiness;
 mod requests;
 mod restart;
 mod send;
+mod send_policy;
 mod serve;
 mod session;
 mod sessions;
@@ -77,6 +79,7 @@ pub use disk_use::DiskUse;
 pub use export::ExportSettings;
 pub use keeper::Program;
 pub use logins::LoginPlan;
+pub use message::MessagePlace;
 pub use models::Fetcher;
 pub use notices::{NoticeSettings, Post, Poster};
 pub use options::{Options, ProviderSettings};
@@ -85,7 +88,7 @@ pub use ostler_store::{
     MessageRow, Reindexed, SearchHit, Stats,
 };
 pub use requests::Raised;
-pub use send::{Accepted, Addressee, Sent};
+pub use send::{Accepted, Addressee, Sent, Words};
 pub use ticket::{LinkChange, NewCheckpoint, NewTicket};
 pub use watch::Watch;
 

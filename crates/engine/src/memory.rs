@@ -1,10 +1,14 @@
 //! How a new session of a conversation begins: with what its provider remembers of it, or, where that is gone, told what
 //! had been said.
 
-use std::{fs, path::Path};
+use std::{
+    collections::{HashMap, HashSet},
+    fs,
+    path::Path,
+};
 
 use ostler_domain::{
-    ConversationId, Event, Kind, Recorded, Refusal,
+    ConversationId, Event, Kind, MessageId, Recorded, Refusal,
     event::By,
     query::EventFilter,
     session::{Begin, State},
@@ -107,14 +111,21 @@ impl Shared {
     async fn seed(&self, conversation: ConversationId, interrupted: Option<&str>) -> Result<String, Refusal> {
         let mut said: Vec<String> = Vec::new();
         let mut bytes = 0;
+        let mut changed = Changed::default();
         for view in self.store.sessions_of_conversation(conversation, SESSIONS).await? {
             let filter = EventFilter {
                 session: Some(view.id),
-                kinds: vec![Kind::MessageAccepted, Kind::AgentCompletion],
+                kinds: vec![
+                    Kind::MessageAccepted,
+                    Kind::MessageDropped,
+                    Kind::MessageCancelled,
+                    Kind::MessageEdited,
+                    Kind::AgentCompletion,
+                ],
                 ..EventFilter::default()
             };
             for recorded in self.store.events_before(None, &filter, EVENTS).await?.rows {
-                let Some(text) = words(&recorded) else { continue };
+                let Some(text) = changed.words(&recorded) else { continue };
                 bytes += text.len();
                 if bytes > SEED_BYTES {
                     return Ok(told(said, interrupted));
@@ -140,12 +151,43 @@ fn told(mut said: Vec<String>, interrupted: Option<&str>) -> String {
     )
 }
 
+/// What became of messages after they were accepted, as it is met on the way back.
+#[derive(Default)]
+struct Changed {
+    never_told: HashSet<MessageId>,
+    edited: HashMap<MessageId, String>,
+}
+
+impl Changed {
+    fn words(&mut self, recorded: &Recorded) -> Option<String> {
+        match &recorded.event {
+            Event::MessageDropped(dropped) => {
+                self.never_told.insert(dropped.id);
+                None
+            }
+            Event::MessageCancelled(cancelled) => {
+                self.never_told.insert(cancelled.id);
+                None
+            }
+            Event::MessageEdited(edited) => {
+                self.edited.entry(edited.id).or_insert_with(|| edited.text.clone());
+                None
+            }
+            Event::MessageAccepted(accepted) if self.never_told.contains(&accepted.message.id) => None,
+            // A message that was handed on is told by the session that got it first.
+            Event::MessageAccepted(accepted)
+                if accepted.moved_from.is_none() && accepted.by != By::ostler() =>
+            {
+                let text = self.edited.get(&accepted.message.id).unwrap_or(&accepted.message.text);
+                Some(format!("You were told: {}", head(text, SAID_BYTES)))
+            }
+            _ => words(recorded),
+        }
+    }
+}
+
 fn words(recorded: &Recorded) -> Option<String> {
     match &recorded.event {
-        // A message that was handed on is told by the session that got it first.
-        Event::MessageAccepted(accepted) if accepted.moved_from.is_none() && accepted.by != By::ostler() => {
-            Some(format!("You were told: {}", head(&accepted.message.text, SAID_BYTES)))
-        }
         Event::AgentCompletion(text) if text.subagent.is_none() => {
             Some(format!("You said: {}", head(&text.text, SAID_BYTES)))
         }

@@ -1,11 +1,12 @@
 //! Where a new session stands: in a conversation of its own, or in one that an agent has.
 
 use ostler_domain::{
-    Budget, ConversationId, Event, Message, Name, Reason, Refusal, SessionId,
+    Budget, ConversationId, Event, Name, Reason, Refusal, SessionId,
     agent::Agent,
     campaign::Campaign,
     conversation::{Conversation, Entry, Key},
     event::ConversationOpened,
+    message::Said,
     session::{AgentRef, Begin, State, View},
 };
 
@@ -65,7 +66,7 @@ pub(crate) struct Placed {
     pub(crate) place: Place,
     pub(crate) opened: Option<Event>,
     /// What the session before never heard.
-    pub(crate) carried: Vec<(Message, Option<SessionId>)>,
+    pub(crate) carried: Vec<Said>,
     /// What it begins with beside its messages.
     pub(crate) told: Vec<Event>,
 }
@@ -175,7 +176,7 @@ impl Engine {
                 let old =
                     old.ok_or_else(|| Refusal::internal(format!("session {} cannot be read", last.id)))?;
                 let begin = self.shared.begin_after_with(&old, &wanted.provider).await?;
-                let carried = old.undelivered().cloned().map(|message| (message, Some(last.id))).collect();
+                let carried = self.carried(&old).await?;
                 let place = Place { agent: Some(agent_ref), ..Place::after(id, &old, begin) };
                 Ok(Placed { place, opened: None, carried, told: Vec::new() })
             }
@@ -216,7 +217,7 @@ impl Engine {
                 (Place { conversation, name, agent: Some(agent), ..same }, opened)
             }
         };
-        let carried = old.undelivered().cloned().map(|message| (message, Some(before.id))).collect();
+        let carried = self.carried(old).await?;
         Ok(Placed { place, opened, carried, told: vec![Event::HandoffPacked(pack.clone())] })
     }
 

@@ -3,9 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use ostler_domain::{
-    Budget, Message, Reason, Refusal, SessionId,
+    Budget, Reason, Refusal, SessionId,
     conversation::Conversation,
     event::By,
+    message::Said,
     provider::CallerKeys,
     query::{Page, SessionFilter},
     session::{Begin, Config, Request, Restart, State, StopRule, View},
@@ -183,7 +184,7 @@ pub(crate) async fn go_on(shared: &Arc<Shared>, id: SessionId) -> Result<(), Ref
 /// In what a person wants the new session to differ from the old one.
 #[derive(Default)]
 pub(crate) struct Other {
-    pub message: Option<Message>,
+    pub message: Option<Said>,
     pub model: Option<String>,
     pub raised: Raised,
 }
@@ -191,7 +192,7 @@ pub(crate) struct Other {
 /// In what the new session differs from the old one.
 struct Next {
     short_lives: u32,
-    message: Option<Message>,
+    message: Option<Said>,
     model: Option<String>,
     budget: Option<Budget>,
     /// Somebody asked for it, and so for another try of a turn that failed.
@@ -236,10 +237,9 @@ async fn record(
         Err(_) if is_over && next.message.is_some() => (None, None),
         ticket => ticket?.unzip(),
     };
-    let go_on = go_on.filter(|_| next.message.is_none()).map(|text| (new_message(now, &text), None));
-    let carried = old.undelivered().cloned().map(|message| (message, Some(before.id)));
-    let messages: Vec<_> =
-        go_on.into_iter().chain(carried).chain(next.message.map(|message| (message, None))).collect();
+    let go_on = go_on.filter(|_| next.message.is_none()).map(|text| Said::from(new_message(now, &text)));
+    let carried = engine.carried(old).await?;
+    let messages: Vec<_> = go_on.into_iter().chain(carried).chain(next.message).collect();
     engine.shared.check_confinable().await?;
     let before_model = old.next_model().filter(|_| is_same).map(str::to_owned);
     let model = next.model.or_else(|| entry.model_override.clone()).or(before_model);
@@ -290,7 +290,7 @@ async fn record(
 pub(crate) async fn anew(
     engine: &Engine,
     fresh: &Conversation,
-    message: Message,
+    message: Said,
     change: &Change,
     done: impl FnOnce(&View) -> Option<RequestReply>,
 ) -> Result<View, Refusal> {
@@ -334,7 +334,7 @@ pub(crate) async fn anew(
     let provider = config.provider.clone();
     let created = created(&campaign, config, engine.shared.sandbox(), place);
     let preview = State::new(created.clone(), engine.shared.clock.now().wall).view();
-    let messages = vec![(message, None)];
+    let messages = vec![message];
     match engine.record_session(created, messages, Vec::new(), Vec::new(), change, done(&preview)).await {
         Ok(view) => {
             engine.shared.bring_keys(id, &provider, &change.keys)?;

@@ -4,11 +4,14 @@ use std::time::Duration;
 
 use ostler_domain::{
     ConversationId, Message, MessageId, Mode, Reason, Refusal, SessionId,
-    conversation::{Conversation, Key, reset_word},
+    conversation::{Conversation, Inbound, Key, reset_word},
+    message::{Queue, Said},
     query::{Page, SessionFilter},
     session::{Approve, Phase, Request, Restart, View},
     text::one_line,
 };
+
+use ostler_providers::Provider;
 
 use crate::{
     Change, Engine, NewSession,
@@ -51,104 +54,123 @@ pub struct Accepted {
     pub mode: Mode,
 }
 
-/// Who hears something.
-enum Hearer {
-    Session(Box<View>),
-    /// A conversation that has not had a session yet.
-    Nobody(Box<Conversation>),
+/// What is said, and how.
+#[derive(Debug, Clone, Default)]
+pub struct Words {
+    pub text: String,
+    /// As the conversation's messages are queued, where nobody chose.
+    pub mode: Option<Mode>,
+    /// The sender's own name for it: the same one again is the same message.
+    pub key: Option<String>,
+    /// Where it comes from.
+    pub inbound: Option<Inbound>,
+}
+
+/// Who hears something: a conversation, by its last session where it has had one.
+pub(crate) struct Hearer {
+    pub(crate) conversation: Conversation,
+    pub(crate) session: Option<View>,
 }
 
 impl Engine {
     /// Says something to a conversation. It is durable when this returns. A conversation whose session has ended goes on in
     /// a new one.
-    pub async fn send(
-        &self,
-        to: &Addressee,
-        text: &str,
-        mode: Mode,
-        change: Change,
-    ) -> Result<Sent, Refusal> {
-        if text.trim().is_empty() {
+    pub async fn send(&self, to: &Addressee, words: &Words, change: Change) -> Result<Sent, Refusal> {
+        if words.text.trim().is_empty() {
             return Err(Refusal::invalid("the message is empty")
                 .hint(format!("ostler send {} \"…\"", one_line(&to.who, 64)), "says something"));
         }
+        if let Some(key) = &words.key {
+            return self.send_keyed(to, words, key, change).await;
+        }
+        self.send_once(to, words, &change).await
+    }
+
+    pub(crate) async fn send_once(
+        &self,
+        to: &Addressee,
+        words: &Words,
+        change: &Change,
+    ) -> Result<Sent, Refusal> {
         let key = to.key.as_ref().map(|key| format!(" {key}")).unwrap_or_default();
-        let fingerprint = format!("send {}{key} {text}", to.who);
+        let fingerprint = format!("send {}{key} {}", to.who, words.text);
         if let Some(reply) = change.done_before(&self.shared.store, &fingerprint).await? {
             return self.sent_before(&reply).await;
         }
-        let Some(rest) = reset_word(text) else {
-            let answer = Answer { change: &change, fingerprint: &fingerprint, opened: None };
-            let heard = self.say_to(to, text, mode, answer).await?;
+        let Some(rest) = reset_word(&words.text) else {
+            let answer = Answer { change, fingerprint: &fingerprint, opened: None };
+            let heard = self.say_to(to, words, answer).await?;
             return Ok(Sent { heard: Some(heard), opened: None });
         };
-        let old = match self.hearer(to, &change).await? {
-            Hearer::Session(view) => view.conversation,
-            Hearer::Nobody(conversation) => conversation.id,
-        };
+        let old = self.hearer(to, change).await?.conversation;
+        self.check_may_send(&old, change).await?;
         // The answer to this request is that of what is said first; without that, the reset's own.
         let request = change.request.filter(|_| rest.is_empty());
         let reset = Change { request, ..change.clone() };
         let fresh =
-            self.reset_as(&old.to_string(), true, reset, &fingerprint, |id| format!("reset {id}")).await?;
+            self.reset_as(&old.id.to_string(), true, reset, &fingerprint, |id| format!("reset {id}")).await?;
         let opened = Some(fresh.id);
         if rest.is_empty() {
             return Ok(Sent { heard: None, opened });
         }
-        let answer = Answer { change: &change, fingerprint: &fingerprint, opened };
-        let heard = self.say(Hearer::Nobody(Box::new(fresh)), rest, mode, answer).await?;
+        let answer = Answer { change, fingerprint: &fingerprint, opened };
+        let words = Words { text: rest.to_owned(), ..words.clone() };
+        let heard = self.say(Hearer { conversation: fresh, session: None }, &words, answer).await?;
         Ok(Sent { heard: Some(heard), opened })
     }
 
     /// Says it to whoever is there. Several may wake a conversation at once: those who are not first are heard by the session
     /// of the one who was.
-    async fn say_to(
-        &self,
-        to: &Addressee,
-        text: &str,
-        mode: Mode,
-        answer: Answer<'_>,
-    ) -> Result<Accepted, Refusal> {
+    async fn say_to(&self, to: &Addressee, words: &Words, answer: Answer<'_>) -> Result<Accepted, Refusal> {
         let hearer = self.hearer(to, answer.change).await?;
-        match self.say(hearer, text, mode, answer).await {
+        match self.say(hearer, words, answer).await {
             Err(refusal) if refusal.reason == Reason::ConversationBusy => {
                 let hearer = self.hearer(to, answer.change).await?;
-                self.say(hearer, text, mode, answer).await
+                self.say(hearer, words, answer).await
             }
             said => said,
         }
     }
 
-    async fn say(
-        &self,
-        hearer: Hearer,
-        text: &str,
-        mode: Mode,
-        answer: Answer<'_>,
-    ) -> Result<Accepted, Refusal> {
+    async fn say(&self, hearer: Hearer, words: &Words, answer: Answer<'_>) -> Result<Accepted, Refusal> {
         let change = answer.change;
-        let mut message = new_message(self.shared.clock.now().wall, text);
-        let view = match hearer {
-            Hearer::Session(view) => self.at_rest(*view).await?,
-            Hearer::Nobody(conversation) => return self.begin(*conversation, message, &answer).await,
+        let Hearer { conversation, session } = hearer;
+        let conversation = self.note_inbound(conversation, words.inbound.as_ref(), change).await?;
+        let verdict = self.check_may_send(&conversation, change).await?;
+        let queue = Queue::of(&conversation.key, &conversation.notes.entry);
+        let view = match session {
+            Some(view) => Some(self.at_rest(view).await?),
+            None => None,
         };
-        if mode == Mode::Steer && self.shared.provider(&view.provider)?.capabilities().steer {
-            message.mode = Mode::Steer;
-        }
+        let live = view.as_ref().filter(|view| view.outcome.is_none());
+        let provider = live.map(|view| self.shared.provider(&view.provider)).transpose()?;
+        let message = Message {
+            mode: possible(words.mode.unwrap_or(queue.mode), provider.as_deref()),
+            ..new_message(self.shared.clock.now().wall, &words.text)
+        };
         let (id, mode) = (message.id, message.mode);
-        if view.outcome.is_some() {
-            if let Err(refusal) = check_may_wake(&view) {
-                return Err(self.with_obituaries(&view, refusal).await);
+        let rule = verdict.is_ruled.then_some(verdict.rule);
+        let said = Said { rule, key: words.key.clone(), ..Said::from(message) };
+        let dropped = self.unmentioned(&conversation, &words.text).await?;
+        let view = match view {
+            Some(view) if view.outcome.is_none() => view,
+            _ if dropped.is_some() => return Err(self.not_woken(&conversation, change).await?),
+            Some(view) => {
+                if let Err(refusal) = check_may_wake(&view) {
+                    return Err(self.with_obituaries(&view, refusal).await);
+                }
+                let done = |successor: &View| answer.done(id, successor.id, true, mode);
+                let other = restart::Other { message: Some(said), ..Default::default() };
+                let session = restart::after(self, &view, other, change, done).await?;
+                return Ok(Accepted { message: id, session, woke: true, mode });
             }
-            let done = |successor: &View| answer.done(id, successor.id, true, mode);
-            let other = restart::Other { message: Some(message), ..Default::default() };
-            let session = restart::after(self, &view, other, change, done).await?;
-            return Ok(Accepted { message: id, session, woke: true, mode });
-        }
+            None => return self.begin(conversation, said, &answer).await,
+        };
         self.shared.bring_keys(view.id, &view.provider, &change.keys)?;
         let done = answer.done(id, view.id, false, mode);
         let handle = self.shared.wake(view.id).await?.ok_or_else(|| just_ended(&view))?;
-        let session = handle.request(Request::Prompt(message), change.by.clone(), done).await?;
+        let request = Request::Prompt { said: Box::new(said), queue, dropped };
+        let session = handle.request(request, change.by.clone(), done).await?;
         Ok(Accepted { message: id, session, woke: false, mode })
     }
 
@@ -156,10 +178,10 @@ impl Engine {
     async fn begin(
         &self,
         conversation: Conversation,
-        message: Message,
+        said: Said,
         answer: &Answer<'_>,
     ) -> Result<Accepted, Refusal> {
-        let (id, mode) = (message.id, message.mode);
+        let (id, mode) = (said.message.id, said.message.mode);
         let done = |session: SessionId| answer.done(id, session, true, mode);
         let session = match conversation.agent {
             Some(agent) => {
@@ -167,8 +189,8 @@ impl Engine {
                     campaign: conversation.campaign.to_string(),
                     agent: Some(agent.to_string()),
                     key: Some(conversation.key.clone()),
-                    prompt: Some(message.text),
-                    prompt_id: Some(id),
+                    prompt: Some(said.message.text.clone()),
+                    said: Some(said),
                     approve: Approve::Policy,
                     spawned_by: conversation.spawned_by,
                     ..NewSession::default()
@@ -177,14 +199,14 @@ impl Engine {
             }
             None => {
                 let done = |view: &View| done(view.id);
-                restart::anew(self, &conversation, message, answer.change, done).await?
+                restart::anew(self, &conversation, said, answer.change, done).await?
             }
         };
         Ok(Accepted { message: id, session, woke: true, mode })
     }
 
     /// Who hears what is said to somebody.
-    async fn hearer(&self, to: &Addressee, change: &Change) -> Result<Hearer, Refusal> {
+    pub(crate) async fn hearer(&self, to: &Addressee, change: &Change) -> Result<Hearer, Refusal> {
         if let Some(key) = &to.key {
             let agent = self.agent(&to.who).await?;
             return self.hearer_of_agent(NewConversation::of(agent, key.clone()), change).await;
@@ -194,7 +216,7 @@ impl Engine {
             Err(refusal) if refusal.reason == Reason::SessionUnknown => {
                 if let Some(found) = self.find_conversation(&to.who).await? {
                     return match found.closed {
-                        None => Ok(Hearer::Nobody(Box::new(found))),
+                        None => Ok(Hearer { conversation: found, session: None }),
                         Some(closed) => Err(closed_refusal(&found, closed.why)),
                     };
                 }
@@ -212,25 +234,25 @@ impl Engine {
     /// A name means the conversation that has it by now, and an id the one that it is of.
     async fn hearer_in(&self, view: View, who: &str) -> Result<Hearer, Refusal> {
         let conversation = self.stored_conversation(view.conversation).await?;
-        let Some(closed) = conversation.closed else { return Ok(Hearer::Session(Box::new(view))) };
+        let Some(closed) = conversation.closed else {
+            return Ok(Hearer { conversation, session: Some(view) });
+        };
         let is_named = who.rsplit('/').next() == Some(conversation.name.as_str());
         let Conversation { campaign, agent, key, .. } = &conversation;
         let fresh = self.shared.store.conversation_keyed(*campaign, *agent, key).await?;
         match fresh.filter(|_| is_named) {
-            Some(fresh) => Ok(match self.last_session(fresh.id).await? {
-                Some(view) => Hearer::Session(Box::new(view)),
-                None => Hearer::Nobody(Box::new(fresh)),
-            }),
+            Some(fresh) => {
+                let session = self.last_session(fresh.id).await?;
+                Ok(Hearer { conversation: fresh, session })
+            }
             None => Err(closed_refusal(&conversation, closed.why)),
         }
     }
 
     async fn hearer_of_agent(&self, wanted: NewConversation, change: &Change) -> Result<Hearer, Refusal> {
         let opened = self.open_conversation(wanted, Change { request: None, ..change.clone() }).await?;
-        Ok(match self.last_session(opened.conversation.id).await? {
-            Some(view) => Hearer::Session(Box::new(view)),
-            None => Hearer::Nobody(Box::new(opened.conversation)),
-        })
+        let session = self.last_session(opened.conversation.id).await?;
+        Ok(Hearer { conversation: opened.conversation, session })
     }
 
     /// Waits for a session that is stopping to have stopped: what is said to it then wakes the next one.
@@ -263,7 +285,7 @@ impl Engine {
         let message = words.next().and_then(|id| id.parse().ok()).ok_or_else(broken)?;
         let session = self.session(words.next().ok_or_else(broken)?).await?;
         let woke = words.next() == Some("true");
-        let mode = if words.next() == Some("true") { Mode::Steer } else { Mode::Followup };
+        let mode = words.next().and_then(Mode::parse).unwrap_or_default();
         let opened = words.next().and_then(|id| id.parse().ok());
         Ok(Sent { heard: Some(Accepted { message, session, woke, mode }), opened })
     }
@@ -302,8 +324,19 @@ impl Answer<'_> {
         mode: Mode,
     ) -> Option<ostler_store::RequestReply> {
         let opened = self.opened.map(|id| format!(" {id}")).unwrap_or_default();
-        let steers = mode == Mode::Steer;
-        self.change.done(self.fingerprint, format!("{message} {session} {woke} {steers}{opened}"))
+        let mode = mode.as_str();
+        self.change.done(self.fingerprint, format!("{message} {session} {woke} {mode}{opened}"))
+    }
+}
+
+/// How a message can be said to an agent of this provider: not all can be told something within a turn, or be interrupted.
+/// There is no turn for it where there is no agent yet.
+fn possible(wanted: Mode, provider: Option<&dyn Provider>) -> Mode {
+    let can = provider.map(|provider| provider.capabilities());
+    match wanted {
+        Mode::Steer if can.is_none_or(|can| !can.steer) => Mode::Followup,
+        Mode::Interrupt if can.is_none_or(|can| !can.interrupt) => Mode::Followup,
+        mode => mode,
     }
 }
 

@@ -13,7 +13,7 @@ use ostler_domain::{
     session::{Created, View},
 };
 
-use crate::{Addressee, Change, Engine, NewSession};
+use crate::{Addressee, Change, Engine, NewSession, Words};
 
 /// What is told of the past at most.
 const FOUND: usize = 12;
@@ -131,8 +131,9 @@ impl Engine {
         let campaign = self.campaign(&asker.campaign.to_string()).await.map_err(|_| denied())?;
         let whom = self.peer(asker, &campaign.policy.peers, to).await?.ok_or_else(denied)?;
         let to = Addressee { who: whom, key: None };
-        let said = format!("[from {}] {text}", asker.name);
-        let sent = self.send(&to, &said, Mode::Followup, change).await?;
+        let text = format!("[from {}] {text}", asker.name);
+        let words = Words { text, mode: Some(Mode::Followup), ..Words::default() };
+        let sent = self.send(&to, &words, change).await?;
         let heard = sent.heard.ok_or_else(|| Refusal::invalid("nothing was said"))?;
         Ok(Reply::Sent { message: heard.message })
     }

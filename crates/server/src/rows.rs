@@ -1,7 +1,7 @@
 //! The engine's rows in the words of the wire.
 
 use ostler_domain::{
-    Message, Mode,
+    Message,
     event::By,
     query::{UsageBy, UsageSum},
     space::{OfCampaign, OfSession, Part, Taken},
@@ -69,9 +69,9 @@ pub(crate) fn disk_use(used: DiskUse) -> reply::DiskUse {
 }
 
 pub(crate) fn delivery(row: MessageRow) -> reply::Delivery {
-    let learnt = [row.answered, row.seen, row.delivered, row.sent].into_iter().flatten().next();
+    let learnt = [row.ended, row.answered, row.seen, row.delivered, row.sent].into_iter().flatten().next();
     reply::Delivery {
-        message: Message { id: row.id, text: row.head, mode: Mode::Followup },
+        message: Message { id: row.id, text: row.head, mode: row.mode },
         conversation: row.conversation,
         session: row.session,
         receipt: row.receipt,
@@ -80,6 +80,8 @@ pub(crate) fn delivery(row: MessageRow) -> reply::Delivery {
         receipt_at: learnt.unwrap_or(row.accepted),
         turn: row.turn,
         why: row.why,
+        rule: row.rule,
+        key: row.key,
     }
 }
 

@@ -55,6 +55,10 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::MessageSeen
         | Kind::MessageAnswered
         | Kind::MessageUnknown
+        | Kind::MessageDropped
+        | Kind::MessageCancelled
+        | Kind::MessageEdited
+        | Kind::MessageMoved
         | Kind::ApprovalRequested
         | Kind::ApprovalAnswered => true,
         Kind::DaemonStarted
@@ -138,7 +142,10 @@ pub(crate) fn derive(
         (Event::ConversationChanged(changed), _) => {
             conversation::change(connection, changed.id, &changed.notes)
         }
-        (Event::ConversationClosed(closed), _) => conversation::close(connection, closed.id, at, closed.why),
+        (Event::ConversationClosed(closed), _) => {
+            message::cancel_with_conversation(connection, at, closed.id)?;
+            conversation::close(connection, closed.id, at, closed.why)
+        }
         (Event::ConversationReopened(reopened), _) => conversation::reopen(connection, reopened.id),
         (Event::TicketAdded(added), _) => ticket::add(connection, seq, at, added),
         (Event::TicketChanged(changed), _) => ticket::change(connection, changed.id, &changed.about),
@@ -180,6 +187,12 @@ pub(crate) fn derive(
         (Event::MessageSeen(mark), _) => message::seen(connection, at, mark),
         (Event::MessageAnswered(mark), _) => message::answered(connection, at, mark),
         (Event::MessageUnknown(unknown), _) => message::unknown(connection, unknown),
+        (Event::MessageDropped(dropped), _) => message::dropped(connection, at, dropped),
+        (Event::MessageCancelled(cancelled), _) => {
+            message::cancelled(connection, at, cancelled.id, &cancelled.why)
+        }
+        (Event::MessageEdited(edited), _) => message::edited(connection, seq, edited),
+        (Event::MessageMoved(moved), _) => message::moved(connection, at, moved),
         (Event::ApprovalRequested(asked), Some(origin)) => {
             approval::ask(connection, seq, at, asked, origin.num)
         }

@@ -1,8 +1,11 @@
 //! `message`: what was said to conversations, and the receipts.
 
 use ostler_domain::{
-    ConversationId, MessageId, Receipt, SessionId, Time,
-    event::{By, MessageAccepted, MessageMark, MessageUnknown},
+    ConversationId, MessageId, Mode, Receipt, SessionId, Time,
+    event::{
+        By, MessageAccepted, MessageDropped, MessageEdited, MessageMark, MessageMoved, MessageUnknown,
+        MovedTo,
+    },
     id::Fragment,
     limits::SCAN_ROWS,
     query::{Listed, Page},
@@ -22,9 +25,6 @@ const HEAD_BYTES: usize = 512;
 /// Rows that a part of an id may fit before it is hopelessly ambiguous.
 const FITTING: u32 = 16;
 
-const RECEIPTS: [Receipt; 5] =
-    [Receipt::Accepted, Receipt::Delivered, Receipt::Seen, Receipt::Answered, Receipt::Unknown];
-
 /// A message as recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageRow {
@@ -33,11 +33,17 @@ pub struct MessageRow {
     /// The session that it was last given to.
     pub session: SessionId,
     pub receipt: Receipt,
-    /// The beginning of the text; `bytes` is the length of the whole, which the event `seq` has.
+    pub mode: Mode,
+    /// The beginning of the text; `bytes` is the length of the whole, which the event `text_seq` has.
     pub head: String,
     pub bytes: u64,
+    pub text_seq: u64,
     pub seq: u64,
     pub by: By,
+    /// What let it through, where a policy was asked.
+    pub rule: Option<String>,
+    /// The sender's own name for it.
+    pub key: Option<String>,
     /// The turn that it belongs to, once known.
     pub turn: Option<u32>,
     /// Why nothing more is known of it.
@@ -47,6 +53,8 @@ pub struct MessageRow {
     pub delivered: Option<Time>,
     pub seen: Option<Time>,
     pub answered: Option<Time>,
+    /// When it was dropped or taken back.
+    pub ended: Option<Time>,
 }
 
 /// A message that its first session could not deliver comes again with the next one, under the same id.
@@ -60,8 +68,9 @@ pub(crate) fn accept(
     let message = &accepted.message;
     connection
         .prepare_cached(
-            "INSERT INTO message(seq, id, conversation, session, receipt, head, bytes, said_by, accepted)
-             VALUES (?1, ?2, ?3, ?4, 'accepted', ?5, ?6, ?7, ?8)
+            "INSERT INTO message(seq, id, conversation, session, receipt, mode, head, bytes, text_seq, said_by, rule, key,
+                                 accepted)
+             VALUES (?1, ?2, ?3, ?4, 'accepted', ?5, ?6, ?7, ?1, ?8, ?9, ?10, ?11)
              ON CONFLICT(id) DO UPDATE SET session = excluded.session, receipt = excluded.receipt, sent = NULL",
         )?
         .execute(params![
@@ -69,9 +78,12 @@ pub(crate) fn accept(
             message.id.to_string(),
             accepted.conversation.to_string(),
             num,
+            message.mode.as_str(),
             head(&message.text, HEAD_BYTES),
             signed(message.text.len() as u64),
             accepted.by.0,
+            accepted.rule,
+            accepted.key,
             at.micros(),
         ])?;
     Ok(())
@@ -104,6 +116,48 @@ pub(crate) fn unknown(connection: &Connection, unknown: &MessageUnknown) -> rusq
     update(connection, SQL, params![unknown.id.to_string(), unknown.why])
 }
 
+pub(crate) fn dropped(connection: &Connection, at: Time, dropped: &MessageDropped) -> rusqlite::Result<()> {
+    const SQL: &str =
+        "UPDATE message SET receipt = 'dropped', why = ?2, made_room_for = ?3, ended = ?4 WHERE id = ?1";
+    let made_room_for = dropped.made_room_for.map(|id| id.to_string());
+    update(connection, SQL, params![dropped.id.to_string(), dropped.why, made_room_for, at.micros()])
+}
+
+pub(crate) fn cancelled(connection: &Connection, at: Time, id: MessageId, why: &str) -> rusqlite::Result<()> {
+    const SQL: &str = "UPDATE message SET receipt = 'cancelled', why = ?2, ended = ?3 WHERE id = ?1";
+    update(connection, SQL, params![id.to_string(), why, at.micros()])
+}
+
+pub(crate) fn edited(connection: &Connection, seq: u64, edited: &MessageEdited) -> rusqlite::Result<()> {
+    const SQL: &str = "UPDATE message SET head = ?2, bytes = ?3, text_seq = ?4 WHERE id = ?1";
+    let (head, bytes) = (head(&edited.text, HEAD_BYTES), signed(edited.text.len() as u64));
+    update(connection, SQL, params![edited.id.to_string(), head, bytes, signed(seq)])
+}
+
+pub(crate) fn moved(connection: &Connection, at: Time, moved: &MessageMoved) -> rusqlite::Result<()> {
+    match moved.to {
+        // In which order they wait is known to their session.
+        MovedTo::Before { .. } => Ok(()),
+        MovedTo::Conversation { conversation, message } => {
+            let why =
+                format!("moved to the conversation {} as message {}", conversation.short(), message.short());
+            cancelled(connection, at, moved.id, &why)
+        }
+    }
+}
+
+/// What a conversation that is closed had not told anybody, it never will.
+pub(crate) fn cancel_with_conversation(
+    connection: &Connection,
+    at: Time,
+    id: ConversationId,
+) -> rusqlite::Result<()> {
+    const SQL: &str = "UPDATE message SET receipt = 'cancelled', ended = ?2,
+         why = 'its conversation was closed before it was delivered'
+         WHERE conversation = ?1 AND receipt = 'accepted'";
+    update(connection, SQL, params![id.to_string(), at.micros()])
+}
+
 fn update(connection: &Connection, sql: &str, params: &[&dyn ToSql]) -> rusqlite::Result<()> {
     connection.prepare_cached(sql)?.execute(params)?;
     Ok(())
@@ -112,6 +166,32 @@ fn update(connection: &Connection, sql: &str, params: &[&dyn ToSql]) -> rusqlite
 impl Store {
     pub async fn message(&self, id: MessageId) -> Result<Option<MessageRow>, ReadError> {
         self.read(move |reader| Ok(query(&reader.connection, "m.id = ?1", &[&id.to_string()])?.pop())).await
+    }
+
+    /// The message to which its sender gave this name.
+    pub async fn message_keyed(&self, key: &str) -> Result<Option<MessageRow>, ReadError> {
+        let key = key.to_owned();
+        self.read(move |reader| {
+            Ok(query(&reader.connection, "m.key = ?1 ORDER BY m.seq LIMIT 1", &[&key])?.pop())
+        })
+        .await
+    }
+
+    /// The messages that were dropped when this one came, the oldest first.
+    pub async fn dropped_for(&self, id: MessageId) -> Result<Vec<MessageRow>, ReadError> {
+        self.read(move |reader| {
+            query(&reader.connection, "m.made_room_for = ?1 ORDER BY m.seq", &[&id.to_string()])
+        })
+        .await
+    }
+
+    /// A conversation's messages that wait, the newest first.
+    pub async fn messages_waiting(&self, id: ConversationId) -> Result<Vec<MessageRow>, ReadError> {
+        self.read(move |reader| {
+            let condition = "m.conversation = ?1 AND m.receipt = 'accepted' ORDER BY m.seq DESC";
+            query(&reader.connection, condition, &[&id.to_string()])
+        })
+        .await
     }
 
     /// Messages whose id begins or ends like this, newest first, among the newest that a scan may look at.
@@ -179,19 +259,26 @@ fn query(
 
 fn read(row: &Row<'_>) -> Result<MessageRow, ReadError> {
     let receipt: String = row.get("receipt")?;
-    let receipt = RECEIPTS
-        .into_iter()
+    let receipt = Receipt::ALL
+        .iter()
+        .copied()
         .find(|known| known.as_str() == receipt)
         .ok_or(ReadError::Row { what: "receipt", text: receipt })?;
+    let mode: String = row.get("mode")?;
+    let mode = Mode::parse(&mode).ok_or(ReadError::Row { what: "mode", text: mode })?;
     Ok(MessageRow {
         id: parsed(row, "id", "message id")?,
         conversation: parsed(row, "conversation", "conversation id")?,
         session: parsed(row, "session_id", "session id")?,
         receipt,
+        mode,
         head: row.get("head")?,
         bytes: unsigned(row.get("bytes")?),
+        text_seq: unsigned(row.get("text_seq")?),
         seq: unsigned(row.get("seq")?),
         by: By(row.get("said_by")?),
+        rule: row.get("rule")?,
+        key: row.get("key")?,
         turn: row.get("turn")?,
         why: row.get("why")?,
         accepted: time(row, "accepted")?,
@@ -199,5 +286,6 @@ fn read(row: &Row<'_>) -> Result<MessageRow, ReadError> {
         delivered: time_if_any(row, "delivered")?,
         seen: time_if_any(row, "seen")?,
         answered: time_if_any(row, "answered")?,
+        ended: time_if_any(row, "ended")?,
     })
 }

@@ -13,7 +13,7 @@ use std::{
 };
 
 use ostler_client::{Client, CreateSession, SendMessage, Taken};
-use ostler_domain::{MessageId, Mode, Receipt, SessionId, session::Attention};
+use ostler_domain::{MessageId, Receipt, SessionId, session::Attention};
 
 use crate::{Seed, TestHome, numbers, scenario};
 
@@ -116,8 +116,7 @@ async fn talk(
         let message = SendMessage {
             who: session.to_string(),
             text: scenario::of(vec![scenario::say(&marker)]),
-            mode: Mode::Followup,
-            key: None,
+            ..SendMessage::default()
         };
         // An error promises nothing; only what was acknowledged counts.
         if let Ok(Some(sent)) = client.send_message(message).await.map(Taken::sent) {

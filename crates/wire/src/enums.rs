@@ -57,8 +57,8 @@ enums! {
     close_reason: conversation::CloseReason => CloseReason { Reset, Archived, Removed }
     priority: admission::Priority => Priority { Low, Normal, High }
     on_budget: budget::WhenUsedUp => OnBudget { Hold, Stop }
-    mode: Mode => MessageMode { Followup, Steer }
-    receipt: Receipt => Receipt { Accepted, Delivered, Seen, Answered, Unknown }
+    mode: Mode => MessageMode { Followup, Steer, Collect, Interrupt }
+    receipt: Receipt => Receipt { Accepted, Delivered, Seen, Answered, Unknown, Dropped, Cancelled }
     answer: event::Answer => Answer { Allowed, Denied, Expired }
     ask_kind: event::AskKind => AskKind { Leave, Question }
     usage_by: UsageBy => UsageBy { Day, Model, Provider, Campaign, Session, Chain, Ticket }

@@ -7,7 +7,7 @@ use ostler_domain::{
     Budget, Mode, Name, SessionId, Time,
     admission::Priority,
     budget::WhenUsedUp,
-    conversation::Key,
+    conversation::{Inbound, Key},
     price::Dollars,
     query::{EventFilter, SessionFilter},
     session::{Approve, RestartPolicy, WatchdogLimits},
@@ -98,16 +98,31 @@ impl CreateSession {
 }
 
 /// Says something to a conversation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SendMessage {
     /// The session or conversation.
     pub who: String,
     /// What to say.
     pub text: String,
-    /// When to say it to a busy agent.
-    pub mode: Mode,
+    /// When to say it to a busy agent; as the conversation's messages are queued where it is unset.
+    pub mode: Option<Mode>,
     /// Which of an agent's conversations; then `who` is that agent.
     pub key: Option<Key>,
+    /// The sender's own name for it: the same one again is the same message.
+    pub idempotency_key: Option<String>,
+    /// Where it comes from and where answers to it are delivered.
+    pub inbound: Option<Inbound>,
+}
+
+/// Where a message that waits is to wait instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MessagePlace {
+    /// Before all others of its conversation.
+    First,
+    /// Before this message of its conversation.
+    Before(String),
+    /// In the inbox of this session, conversation or agent.
+    To(String),
 }
 
 /// Lets a session go on, with larger limits where they are given.

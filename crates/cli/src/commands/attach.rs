@@ -7,7 +7,7 @@ use ostler_client::{
     AnswerApproval, Client, ListEvents, Place, Received, SendMessage, Session, Taken, Watch, Watched,
     query::EventFilter,
 };
-use ostler_domain::{Event, Mode, Reason, Refusal};
+use ostler_domain::{Event, Reason, Refusal};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::answer;
@@ -177,7 +177,7 @@ impl Attached<'_> {
             Typed::Other(text) if text.trim().is_empty() => {}
             Typed::Other(text) => {
                 let request =
-                    SendMessage { who: self.session.id.to_string(), text, mode: Mode::Followup, key: None };
+                    SendMessage { who: self.session.id.to_string(), text, ..SendMessage::default() };
                 let sent = self.refused(self.client.send_message(request).await.map_err(Failure::from))?;
                 if let Some(Taken::Reset(_)) = &sent {
                     self.app

@@ -1,7 +1,7 @@
 //! `ostler message`: what was said to agents, what of it waits, and the receipts.
 
 use clap::{Args, Subcommand};
-use ostler_client::{Client, Delivery};
+use ostler_client::{Client, Delivery, MessagePlace};
 use ostler_domain::{
     Receipt,
     limits::{INBOX_MESSAGES, PAGE_DEFAULT},
@@ -14,7 +14,9 @@ use crate::{
     exit_code,
     failure::Failure,
     form::MessageForm,
+    input,
     listing::{self, Found, List, ListArgs, Screen},
+    output::Line,
     screen::message as screen,
     words,
 };
@@ -39,6 +41,42 @@ enum Verb {
         /// Its id, or a part of it
         #[arg(value_name = "MESSAGE")]
         id: String,
+    },
+    /// Say something else instead, while it waits
+    Edit {
+        /// Its id, or a part of it
+        #[arg(value_name = "MESSAGE")]
+        id: String,
+        /// What to say; - reads standard input
+        text: String,
+    },
+    /// Take back some that wait
+    #[command(alias = "cancel")]
+    Rm {
+        /// Their ids, or parts of them
+        #[arg(value_name = "MESSAGE", required = true)]
+        ids: Vec<String>,
+    },
+    /// Have one that waits be told sooner, or to somebody else
+    #[command(group(clap::ArgGroup::new("place").required(true).args(["first", "before", "to"])))]
+    Move {
+        /// Its id, or a part of it
+        #[arg(value_name = "MESSAGE")]
+        id: String,
+        /// Before all others that wait
+        #[arg(long)]
+        first: bool,
+        /// Before this one, which waits for the same session
+        #[arg(long, value_name = "MESSAGE")]
+        before: Option<String>,
+        /// To this session, conversation or agent
+        #[arg(long, value_name = "WHO")]
+        to: Option<String>,
+    },
+    /// Take back all that wait for somebody
+    Clear {
+        /// Session or conversation: name, id, part of an id, or - for the last one of this terminal
+        who: String,
     },
 }
 
@@ -70,7 +108,48 @@ pub(crate) async fn run(app: &App, args: MessageArgs) -> Result<u8, Failure> {
             }
             Ok(exit_code::OK)
         }
+        Verb::Edit { id, text } => {
+            let text = if text == "-" { input::whole(&app.ui)? } else { text };
+            tell(app, &[client.edit_message(&id, &text).await?], "says something else now")
+        }
+        Verb::Rm { ids } => {
+            let mut taken = Vec::new();
+            for id in &ids {
+                taken.push(client.cancel_message(id).await?);
+            }
+            tell(app, &taken, "taken back")
+        }
+        Verb::Move { id, before, to, .. } => {
+            let place = match (before, to) {
+                (Some(before), _) => MessagePlace::Before(before),
+                (None, Some(to)) => MessagePlace::To(app.addressee(&client, &to).await?),
+                (None, None) => MessagePlace::First,
+            };
+            tell(app, &[client.move_message(&id, place).await?], "waits there now")
+        }
+        Verb::Clear { who } => {
+            let who = app.addressee(&client, &who).await?;
+            let taken = client.clear_messages(&who).await?;
+            if taken.is_empty() && !app.ui.is_json() {
+                app.ui.remark(&Line::of("No message waits."));
+            }
+            tell(app, &taken, "taken back")
+        }
     }
+}
+
+/// Says what was done to messages.
+fn tell(app: &App, messages: &[Delivery], done: &str) -> Result<u8, Failure> {
+    for message in messages {
+        if app.ui.is_json() {
+            app.ui.json(&MessageForm::new(message))?;
+        } else if app.ui.is_quiet() {
+            app.ui.data(&Line::of(message.message.id.to_string()))?;
+        } else {
+            app.ui.data(&screen::done(message, done))?;
+        }
+    }
+    Ok(exit_code::OK)
 }
 
 struct Messages<'a> {

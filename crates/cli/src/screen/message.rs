@@ -2,7 +2,7 @@
 
 use ostler_client::Delivery;
 use ostler_domain::{
-    Receipt, Time,
+    Mode, Receipt, Time,
     text::{one_line, visible},
 };
 
@@ -20,9 +20,29 @@ pub(crate) fn receipts(receipt: Receipt) -> Line {
         Receipt::Delivered => &[Receipt::Accepted, Receipt::Delivered],
         Receipt::Seen => &[Receipt::Accepted, Receipt::Delivered, Receipt::Seen],
         Receipt::Answered => &[Receipt::Accepted, Receipt::Delivered, Receipt::Seen, Receipt::Answered],
+        Receipt::Dropped => &[Receipt::Accepted, Receipt::Dropped],
+        Receipt::Cancelled => &[Receipt::Accepted, Receipt::Cancelled],
     };
-    let tone = |receipt: &Receipt| if *receipt == Receipt::Unknown { Tone::Warn } else { Tone::Plain };
+    let tone = |receipt: &Receipt| tone(*receipt);
     Line::joined(known.iter().map(|receipt| Line::toned(tone(receipt), receipt.as_str())))
+}
+
+/// Whoever said something the agent may never have read is to see that.
+const fn tone(receipt: Receipt) -> Tone {
+    match receipt {
+        Receipt::Unknown | Receipt::Dropped => Tone::Warn,
+        Receipt::Accepted | Receipt::Delivered | Receipt::Seen | Receipt::Answered | Receipt::Cancelled => {
+            Tone::Plain
+        }
+    }
+}
+
+/// What was done to a message, in one line.
+pub(crate) fn done(delivery: &Delivery, done: &str) -> Line {
+    Line::of("msg ")
+        .with(Tone::Accent, delivery.message.id.short())
+        .plain(format!("  {done}  "))
+        .faint(one_line(&delivery.message.text, 60))
 }
 
 /// Messages, each with the name of who it was said to.
@@ -38,7 +58,7 @@ pub(crate) fn table(messages: &[(&Delivery, &str)], now: Time) -> Table {
         Column::new("MESSAGE").extra(),
     ]);
     for (delivery, name) in messages {
-        let tone = if delivery.receipt == Receipt::Unknown { Tone::Warn } else { Tone::Plain };
+        let tone = tone(delivery.receipt);
         table.row(vec![
             Line::toned(Tone::Accent, delivery.message.id.short()),
             Line::new().strong(name),
@@ -91,6 +111,15 @@ pub(crate) fn lines(delivery: &Delivery, now: Time) -> Vec<Line> {
     if let Some(why) = &delivery.why {
         lines.push(field("why", Line::of(why)));
     }
+    if delivery.message.mode != Mode::Followup {
+        lines.push(field("mode", Line::of(delivery.message.mode.as_str())));
+    }
+    if let Some(rule) = &delivery.rule {
+        lines.push(field("allowed by", Line::of(rule)));
+    }
+    if let Some(key) = &delivery.key {
+        lines.push(field("named", Line::of(key)));
+    }
     lines.push(field(
         "links",
         Line::joined([
@@ -99,13 +128,22 @@ pub(crate) fn lines(delivery: &Delivery, now: Time) -> Vec<Line> {
             Line::of(delivery.turn.map(|turn| format!("turn {turn}")).unwrap_or_default()),
         ]),
     ));
-    lines.extend(next_steps(&[(format!("ostler logs {session}"), "what the agent did")]));
+    let short = delivery.message.id.short();
+    let steps = match delivery.receipt {
+        Receipt::Accepted => vec![
+            (format!("ostler message edit {short} \"…\""), "says something else instead"),
+            (format!("ostler message rm {short}"), "takes it back"),
+            (format!("ostler message move {short} --first"), "has it told next"),
+        ],
+        _ => vec![(format!("ostler logs {session}"), "what the agent did")],
+    };
+    lines.extend(next_steps(&steps));
     lines
 }
 
 #[cfg(test)]
 mod tests {
-    use ostler_domain::{ConversationId, Message, MessageId, Mode, SessionId, event::By};
+    use ostler_domain::{ConversationId, Message, MessageId, SessionId, event::By};
 
     use super::*;
     use crate::{
@@ -128,6 +166,8 @@ mod tests {
             receipt_at: ago(20),
             turn: None,
             why: Some("the agent ended before it showed the message".to_owned()),
+            rule: None,
+            key: None,
         }
     }
 

@@ -4,7 +4,7 @@ use ostler_domain::{
     Event,
     call::StepMark,
     denied::Denied,
-    event::{Answer, BudgetReached, Raw, StopReason},
+    event::{Answer, BudgetReached, MovedTo, Raw, StopReason},
     gateway::Network,
     session::{Ended, Hold, Restart, Sandbox},
     text::one_line,
@@ -350,6 +350,26 @@ pub(super) fn tell(event: &Event) -> Told {
                 unknown.why
             );
             Told::new("message", text).tone(Tone::Warn)
+        }
+
+        Event::MessageDropped(dropped) => {
+            Told::new("message", format!("{} dropped: {}", dropped.id.short(), dropped.why)).tone(Tone::Warn)
+        }
+        Event::MessageCancelled(cancelled) => {
+            Told::new("message", format!("{} cancelled: {}", cancelled.id.short(), cancelled.why))
+        }
+        Event::MessageEdited(edited) => {
+            let text = one_line(&edited.text, SHORT);
+            Told::new("message", format!("{} says now, by {}: {text}", edited.id.short(), edited.by.0))
+        }
+        Event::MessageMoved(moved) => {
+            let to = match moved.to {
+                MovedTo::Before { message } => format!("before {}", message.short()),
+                MovedTo::Conversation { conversation, message } => {
+                    format!("to the conversation {} as {}", conversation.short(), message.short())
+                }
+            };
+            Told::new("message", format!("{} moved {to} by {}", moved.id.short(), moved.by.0))
         }
 
         Event::ApprovalRequested(asked) => Told::new("asks", one_line(&asked.asks(), SHORT))

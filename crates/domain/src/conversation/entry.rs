@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::ChatType;
+use super::{ChatType, DeliveryContext, Origin, ThreadId};
 use crate::{
     Mode,
     setting::{Assignment, Change, MOST_CHARS, SettingFault},
@@ -123,52 +123,6 @@ pub struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_prompt_report: Option<Value>,
 
-    #[serde(flatten)]
-    pub other: Map<String, Value>,
-}
-
-/// A thread's or topic's id: chats have numbers and texts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum ThreadId {
-    Number(i64),
-    Text(String),
-}
-
-/// Where something is delivered.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct DeliveryContext {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub channel: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub to: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub account_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub thread_id: Option<ThreadId>,
-}
-
-/// The first message's surroundings.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Origin {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub surface: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub chat_type: Option<ChatType>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub from: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub to: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub account_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub thread_id: Option<ThreadId>,
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -297,6 +251,11 @@ pub fn keys() -> Vec<&'static str> {
 impl Entry {
     pub(super) fn is_empty(&self) -> bool {
         *self == Entry::default()
+    }
+
+    /// It came from another program's store, which gave it its own id for the dialogue.
+    pub fn is_imported(&self) -> bool {
+        self.other.contains_key("sessionId")
     }
 
     /// The entry with one thing changed.

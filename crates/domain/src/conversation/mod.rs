@@ -1,16 +1,17 @@
 //! Conversations: dialogues of one agent, each addressed by a key. They survive any number of processes.
 
 mod entry;
+mod inbound;
 mod key;
+mod send_policy;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use entry::{
-    DeliveryContext, Entry, GroupActivation, Origin, OverrideSource, QueueDrop, ResponseUsage, SendAction,
-    ThreadId, keys,
-};
+pub use entry::{Entry, GroupActivation, OverrideSource, QueueDrop, ResponseUsage, SendAction, keys};
+pub use inbound::{DeliveryContext, Inbound, Origin, ThreadId};
 pub use key::{ChatType, Form, KEY_BYTES, Key, KeyError, MAIN};
+pub use send_policy::{Chat, SendRule, SendVerdict, send_verdict};
 
 use crate::{
     AgentId, CampaignId, ConversationId, Name, SessionId, Time,

@@ -252,6 +252,12 @@ events! {
     MessageSeen(MessageMark) = 73, "MESSAGE_SEEN";
     MessageAnswered(MessageMark) = 74, "MESSAGE_ANSWERED";
     MessageUnknown(MessageUnknown) = 75, "MESSAGE_UNKNOWN";
+    /// A rule kept it from the agent.
+    MessageDropped(MessageDropped) = 76, "MESSAGE_DROPPED";
+    /// Taken back before it was delivered.
+    MessageCancelled(MessageCancelled) = 77, "MESSAGE_CANCELLED";
+    MessageEdited(MessageEdited) = 78, "MESSAGE_EDITED";
+    MessageMoved(MessageMoved) = 79, "MESSAGE_MOVED";
 
     // Approvals.
     ApprovalRequested(Box<ApprovalRequested>) = 80, "APPROVAL_REQUESTED";

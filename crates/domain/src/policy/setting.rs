@@ -8,6 +8,7 @@ use crate::{
     budget::CampaignBudget,
     config::check_provider,
     confinement::Protect,
+    conversation::{SendAction, SendRule},
     setting::{Assignment, Change, MOST_CHARS, unknown_key},
     text::one_line,
 };
@@ -55,6 +56,8 @@ pub(super) const KEYS: &[Key] = &[
     key("provider", "the machine's, else the only one that passes"),
     key("model", "the provider's"),
     key("idle_stop", "the machine's: 30m, or what config.toml says"),
+    key("send.default", "allow"),
+    key("send.rule", "none"),
 ];
 
 /// The names of what a policy says, in the order in which they are shown.
@@ -135,9 +138,13 @@ impl Policy {
             "idle_stop" => {
                 self.idle_stop = setting.0.word(IdleStop::parse, "a span such as 30m or 2h, or never")?
             }
+            "send.default" => self.send_default = setting.0.word(SendAction::parse, "allow, deny")?,
+            "send.rule" => setting.rules(&mut self.send_rule, |text| Ok(SendRule::parse(text)?.to_string()))?,
             "ptrace" => self.ptrace = setting.0.word(switch, "on, off")?,
             "protect_tooling" => self.protect_tooling = setting.0.word(protect, "existing, always, off")?,
-            "approve.rule" => setting.rules(&mut self.approve_rule)?,
+            "approve.rule" => {
+                setting.rules(&mut self.approve_rule, |text| Ok(Rule::parse(text)?.to_string()))?;
+            }
             "compat" => self.compat = setting.0.word(Compat::parse, "obey, gastown")?,
             "budget" => {
                 self.budget = setting.0.word(
@@ -209,9 +216,14 @@ impl Setting {
     }
 
     /// Rules have an order and spaces: one at a time, by its place when it is taken away, and `+=N RULE` before another.
-    fn rules(&self, rules: &mut Vec<String>) -> Result<(), SettingFault> {
+    fn rules(
+        &self,
+        rules: &mut Vec<String>,
+        read: impl Fn(&str) -> Result<String, String>,
+    ) -> Result<(), SettingFault> {
+        let key = &self.0.key;
         let fault = |why: String| {
-            SettingFault(format!("approve.rule cannot have \"{}\": {why}", one_line(&self.0.value, 80)))
+            SettingFault(format!("{key} cannot have \"{}\": {why}", one_line(&self.0.value, 80)))
         };
         let place_of =
             |text: &str| text.parse::<usize>().ok().filter(|place| (1..=rules.len()).contains(place));
@@ -220,7 +232,7 @@ impl Setting {
             Change::Remove => {
                 let known = rules.iter().position(|rule| *rule == self.0.value);
                 let place = place_of(&self.0.value).map(|place| place - 1).or(known).ok_or_else(|| {
-                    SettingFault(format!("approve.rule does not have {}", one_line(&self.0.value, 80)))
+                    SettingFault(format!("{key} does not have {}", one_line(&self.0.value, 80)))
                 })?;
                 rules.remove(place);
             }
@@ -234,7 +246,7 @@ impl Setting {
                     }
                     _ => (None, self.0.value.as_str()),
                 };
-                let rule = Rule::parse(text).map_err(fault)?.to_string();
+                let rule = read(text).map_err(fault)?;
                 if self.0.change == Change::Set {
                     rules.clear();
                 }
@@ -248,7 +260,7 @@ impl Setting {
                     (None, true) => {}
                 }
                 if rules.len() > MOST_ITEMS {
-                    return Err(SettingFault(format!("approve.rule has at most {MOST_ITEMS} entries")));
+                    return Err(SettingFault(format!("{key} has at most {MOST_ITEMS} entries")));
                 }
             }
         }

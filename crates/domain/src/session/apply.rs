@@ -1,12 +1,13 @@
 //! [`State::apply`]: total, and the only thing that changes a state.
 
 use super::{
-    Created, Desired, Holds, Intake, Ledger, OpenApproval, OpenTurn, Phase, RateLimit, Stall, State, Waiting,
-    WatchdogRung, open::Place, project::Doing,
+    Created, Desired, Holds, Intake, Ledger, OpenApproval, OpenTurn, Phase, RateLimit, Stall, State,
+    WatchdogRung, project::Doing,
 };
 use crate::{
-    MessageId, Time, Usage,
+    Time, Usage,
     event::{Answer, Event, StopReason},
+    message::Summary,
     price::Cost,
 };
 
@@ -36,6 +37,8 @@ impl State {
             turn: None,
             turns: 0,
             messages: Vec::new(),
+            quiet_until: None,
+            dropped: Summary::default(),
             approvals: Vec::new(),
             background: Vec::new(),
             rate_limit: None,
@@ -315,14 +318,16 @@ impl State {
                 self.budget = changed.budget;
                 self.budget_warned = false;
             }
-            Event::MessageAccepted(accepted) => {
-                self.messages.push(Waiting { message: accepted.message.clone(), place: Place::Inbox });
-            }
-            Event::MessageSent(sent) => self.place(sent.id, Place::Outbox),
-            Event::MessageDelivered(mark) => self.place(mark.id, Place::Delivered),
-            Event::MessageSeen(mark) => self.place(mark.id, Place::Seen),
-            Event::MessageAnswered(mark) => self.forget(mark.id),
-            Event::MessageUnknown(unknown) => self.forget(unknown.id),
+            Event::MessageAccepted(_)
+            | Event::MessageSent(_)
+            | Event::MessageDelivered(_)
+            | Event::MessageSeen(_)
+            | Event::MessageAnswered(_)
+            | Event::MessageUnknown(_)
+            | Event::MessageDropped(_)
+            | Event::MessageCancelled(_)
+            | Event::MessageEdited(_)
+            | Event::MessageMoved(_) => self.apply_to_inbox(event),
             Event::ApprovalRequested(asked) => {
                 self.last_activity_at = Some(at);
                 self.mark_output();
@@ -399,15 +404,5 @@ impl State {
         if let Some(turn) = &mut self.turn {
             turn.said_something = true;
         }
-    }
-
-    fn place(&mut self, id: MessageId, place: Place) {
-        if let Some(waiting) = self.messages.iter_mut().find(|waiting| waiting.message.id == id) {
-            waiting.place = place;
-        }
-    }
-
-    fn forget(&mut self, id: MessageId) {
-        self.messages.retain(|waiting| waiting.message.id != id);
     }
 }

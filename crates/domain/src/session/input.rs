@@ -4,9 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Outcome, Watchdog};
+use super::{Intake, Outcome, Refused, Watchdog};
 use crate::{
-    ApprovalId, Hint, Message, MessageId, Now, Policy, Time, Usage,
+    ApprovalId, ConversationId, Hint, Message, MessageId, Now, Policy, Time, Usage,
     ask::Ask,
     budget::{Budget, CampaignBudget, Used},
     call::{Call, CallFault, Reply},
@@ -15,8 +15,9 @@ use crate::{
         Action, AgentRetrying, Answer, AskKind, By, ContextCompacted, ContextMeasured, Event, Leftover,
         Process, Raw, StopReason, Text, ToolCall, ToolResult,
     },
-    gateway::{Allowance, CallEnd, ModelCall, Network},
+    gateway::{Allowance, ModelCall, Network},
     handoff::Wish,
+    message::{Queue, Said},
     price::PriceBook,
     reboot::OnReboot,
 };
@@ -95,41 +96,8 @@ pub enum Input {
     Campaign(CampaignUse),
     /// The moment has come at which a rate limit ends.
     LimitEnded,
-}
-
-/// A call that came to nothing. Some agents say so, some do not; the wire has it for all of them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
-    /// 0 where there was no answer at all.
-    pub status: u16,
-    /// How long the server asks to be left alone; absent where it did not say.
-    pub retry_after_ms: Option<u64>,
-    /// Why there was no answer, where there was none.
-    pub failure: String,
-}
-
-impl Refused {
-    /// What the wire says of a call that was not answered as it should; none for one that was, that only looked
-    /// around, or whose end was ours.
-    pub fn of(call: &ModelCall) -> Option<Refused> {
-        let is_ours = matches!(call.end, CallEnd::Held | CallEnd::Left | CallEnd::Stopped);
-        let is_answered = (200..400).contains(&call.status) && call.end == CallEnd::Complete;
-        let refused = || Refused {
-            status: if (200..400).contains(&call.status) { 0 } else { call.status },
-            retry_after_ms: call.retry_after_ms,
-            failure: call.failure.clone(),
-        };
-        (call.method == "POST" && !is_ours && !is_answered).then(refused)
-    }
-
-    /// In a few words.
-    pub fn words(&self) -> String {
-        match (self.status, self.failure.as_str()) {
-            (0, "") => "the model's server did not answer".to_owned(),
-            (0, failure) => format!("the model's server did not answer: {failure}"),
-            (status, _) => format!("the model's server answered {status}"),
-        }
-    }
+    /// Nothing more may have come for as long as what waits was held back.
+    Quiet,
 }
 
 /// What all sessions of a campaign have used of its budget. Without one, nothing holds its sessions.
@@ -146,7 +114,34 @@ pub enum Request {
     Start,
     /// The keeper of the last try never came to life: try again.
     StartAgain,
-    Prompt(Message),
+    Prompt {
+        said: Box<Said>,
+        queue: Queue,
+        /// Why it is recorded and kept from the agent.
+        dropped: Option<String>,
+    },
+    /// Takes back a message that waits.
+    Cancel {
+        id: MessageId,
+    },
+    /// Takes back all that wait.
+    CancelAll,
+    /// Says something else instead, while it waits.
+    Edit {
+        id: MessageId,
+        text: String,
+    },
+    /// Has a message wait before another one; none for before all others.
+    Reorder {
+        id: MessageId,
+        before: Option<MessageId>,
+    },
+    /// A message that waits was said to another conversation instead.
+    MoveAway {
+        id: MessageId,
+        conversation: ConversationId,
+        message: MessageId,
+    },
     Interrupt,
     /// The agent is to go on with another model: now, if it can do that while it lives, else in the next session.
     Model {
@@ -172,6 +167,13 @@ pub enum Request {
         freeze: bool,
     },
     ReleaseHalt,
+}
+
+impl Request {
+    /// Says something, with no rules of a queue.
+    pub fn prompt(message: Message) -> Request {
+        Request::Prompt { said: Box::new(message.into()), queue: Queue::default(), dropped: None }
+    }
 }
 
 /// Why a session is to end. Decides its outcome and the way down.
@@ -353,27 +355,6 @@ pub enum Report {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spawn {
     pub agent: Process,
-}
-
-/// Whether the keeper reads what the agent prints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Intake {
-    Open,
-    Throttled,
-    DiskFull,
-    TapeLimit,
-}
-
-impl Intake {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Intake::Open => "open",
-            Intake::Throttled => "throttled",
-            Intake::DiskFull => "disk_full",
-            Intake::TapeLimit => "tape_limit",
-        }
-    }
 }
 
 /// How the process ended, as the exit record says.

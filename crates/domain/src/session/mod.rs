@@ -14,12 +14,15 @@ mod apply;
 mod config;
 mod decide;
 mod handing;
+mod inbox;
 mod input;
+mod intake;
 mod ledger;
 mod obituary;
 mod open;
 mod project;
 mod redacted;
+mod refused;
 mod restart;
 mod state;
 mod watchdog;
@@ -30,12 +33,14 @@ pub use config::{
 };
 pub use decide::{create, decide, effects_to_repeat};
 pub use input::{
-    AgentRequest, CallUsage, CampaignUse, Context, Decision, Effect, ExitFacts, How, Input, Intake, Ladder,
-    Refused, Report, Request, Spawn, StopRequested, StopRule,
+    AgentRequest, CallUsage, CampaignUse, Context, Decision, Effect, ExitFacts, How, Input, Ladder, Report,
+    Request, Spawn, StopRequested, StopRule,
 };
+pub use intake::Intake;
 pub use ledger::Ledger;
 pub use obituary::{Ended, Obituary, Restart};
 pub use open::{OpenApproval, OpenTurn, RateLimit, Stall, Waiting};
 pub use project::{Attention, Doing, Link, Status, View};
+pub use refused::Refused;
 pub use state::{Desired, Hold, Holds, Outcome, Phase, State};
 pub use watchdog::{Watchdog, WatchdogRung};

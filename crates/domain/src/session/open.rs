@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Watchdog, WatchdogRung};
-use crate::{ApprovalId, Message, Time, event::AskKind, text::one_line, time::Deadline};
+use crate::{
+    ApprovalId, Message, MessageId, Time, event::AskKind, message::Summary, text::one_line, time::Deadline,
+};
 
 /// A turn that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +66,12 @@ pub struct RateLimit {
 pub struct Waiting {
     pub message: Message,
     pub place: Place,
+    /// The message in whose prompt it is said.
+    #[serde(default)]
+    pub with: Option<MessageId>,
+    /// What its prompt tells of messages that were dropped.
+    #[serde(default)]
+    pub tells: Summary,
 }
 
 /// Where a message on its way is.

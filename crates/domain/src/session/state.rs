@@ -6,15 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Attention, Begin, Created, Ended, Intake, Ledger, Link, OpenApproval, OpenTurn, RateLimit, Stall,
-    StopRequested, Waiting, open::Place, project::Doing,
+    StopRequested, Waiting, project::Doing,
 };
 use crate::{
-    Budget, Message, Mode, Time, Usage,
+    Budget, Time, Usage,
     ask::Asked,
     budget::Used,
     event::{ContextMeasured, Process, StopReason},
     gateway::Allowance,
     handoff::{HandoffRequested, Pack},
+    message::Summary,
     price::{Cost, PriceBook},
     text::sentence,
     time::{BootId, Deadline},
@@ -185,6 +186,12 @@ pub struct State {
     pub(super) turn: Option<OpenTurn>,
     pub(super) turns: u32,
     pub(super) messages: Vec<Waiting>,
+    /// When the next message may be delivered, should nothing more come.
+    #[serde(default)]
+    pub(super) quiet_until: Option<Deadline>,
+    /// What was dropped, and the agent has not been told.
+    #[serde(default)]
+    pub(super) dropped: Summary,
     pub(super) approvals: Vec<OpenApproval>,
     /// What the agent left running beside its turns.
     pub(super) background: Vec<String>,
@@ -381,11 +388,6 @@ impl State {
         self.session_seq
     }
 
-    /// Messages that never reached the agent: the next session of the conversation takes them.
-    pub fn undelivered(&self) -> impl Iterator<Item = &Message> {
-        self.messages.iter().filter(|waiting| waiting.place <= Place::Outbox).map(|waiting| &waiting.message)
-    }
-
     /// The provider's own id for the dialogue, which it has not been seen to keep yet.
     pub fn claimed_id(&self) -> Option<&str> {
         self.provider_id.as_deref()
@@ -478,34 +480,5 @@ impl State {
     /// Says whether the process tree is to stand still.
     pub fn is_frozen(&self) -> bool {
         self.desired == Desired::Pause || self.holds.of_budget().is_some() || self.holds.halt.is_some()
-    }
-
-    /// The message to say into the turn that is open.
-    pub(super) fn steerable(&self) -> Option<&Message> {
-        let is_open = self.phase == Phase::Live
-            && self.turn.is_some()
-            && self.approvals.is_empty()
-            && !self.is_frozen()
-            && self.holds.disk.is_none();
-        let steers =
-            |waiting: &&Waiting| waiting.place == Place::Inbox && waiting.message.mode == Mode::Steer;
-        is_open.then(|| self.messages.iter().find(steers))?.map(|waiting| &waiting.message)
-    }
-
-    /// The message to say next, if the agent may be told one now: it is live, at rest, and nothing holds it.
-    pub(super) fn deliverable(&self) -> Option<&Message> {
-        let at_rest = self.phase == Phase::Live
-            && self.turn.is_none()
-            // What waits is told to whoever gets the work.
-            && self.handoff.is_none()
-            && !self.is_frozen()
-            && self.holds.disk.is_none()
-            && !self
-                .messages
-                .iter()
-                .any(|waiting| matches!(waiting.place, Place::Outbox | Place::Delivered | Place::Seen));
-        at_rest
-            .then(|| self.messages.iter().find(|waiting| waiting.place == Place::Inbox))?
-            .map(|waiting| &waiting.message)
     }
 }

@@ -4,6 +4,7 @@ use ostler_domain::{
     ApprovalId, Budget, CampaignId, ConversationId, Message, MessageId, Mode, Now, SessionId, Time, Usage,
     budget::{CampaignBudget, Used, WhenUsedUp},
     call::{Call, CallFault, Reply, StepMark},
+    conversation::QueueDrop,
     denied::{Denied, DeniedKind},
     event::{
         Action, AgentRetrying, AskKind, By, ContextCompacted, ContextMeasured, Leftover, Process, Raw,
@@ -11,6 +12,7 @@ use ostler_domain::{
     },
     gateway::{NetDecision, Network},
     handoff::Wish,
+    message::Queue,
     price::Dollars,
     session::{
         Approve, Begin, Billing, CallUsage, CampaignUse, Config, Context, Created, ExitFacts, How, Input,
@@ -39,7 +41,12 @@ pub(crate) fn context(step: u64) -> Context {
 }
 
 pub(crate) fn message(n: u8) -> Message {
-    let mode = if n > 200 { Mode::Steer } else { Mode::Followup };
+    let mode = match n {
+        0..=200 => Mode::Followup,
+        201..=215 => Mode::Steer,
+        216..=235 => Mode::Collect,
+        236.. => Mode::Interrupt,
+    };
     Message { id: MessageId::new(time(0), u128::from(n)), text: format!("message {n}"), mode }
 }
 
@@ -109,11 +116,38 @@ fn any_budget() -> impl Strategy<Value = Budget> {
     })
 }
 
+pub(crate) fn any_queue() -> impl Strategy<Value = Queue> {
+    let drop = prop_oneof![Just(QueueDrop::Old), Just(QueueDrop::New), Just(QueueDrop::Summarize)];
+    (0u64..3, option::of(1u32..4), drop).prop_map(|(debounce_ms, cap, drop)| Queue {
+        mode: Mode::Followup,
+        debounce_ms,
+        cap,
+        drop,
+    })
+}
+
 fn any_request() -> impl Strategy<Value = Request> {
     prop_oneof![
         3 => Just(Request::Start),
         1 => Just(Request::StartAgain),
-        4 => any::<u8>().prop_map(|n| Request::Prompt(message(n))),
+        4 => any::<u8>().prop_map(|n| Request::prompt(message(n))),
+        2 => (any::<u8>(), any_queue(), any::<bool>()).prop_map(|(n, queue, is_dropped)| Request::Prompt {
+            said: Box::new(message(n).into()),
+            queue,
+            dropped: (is_dropped && n % 4 == 0).then(|| "nobody was named".to_owned()),
+        }),
+        1 => any::<u8>().prop_map(|n| Request::Cancel { id: message(n).id }),
+        1 => Just(Request::CancelAll),
+        1 => (any::<u8>(), "[ab]{0,3}").prop_map(|(n, text)| Request::Edit { id: message(n).id, text }),
+        1 => (any::<u8>(), option::of(any::<u8>())).prop_map(|(n, before)| Request::Reorder {
+            id: message(n).id,
+            before: before.map(|n| message(n).id),
+        }),
+        1 => any::<u8>().prop_map(|n| Request::MoveAway {
+            id: message(n).id,
+            conversation: ConversationId::new(time(0), 3),
+            message: MessageId::new(time(1), 1),
+        }),
         1 => Just(Request::Interrupt),
         1 => ("[ab]?", any::<bool>()).prop_map(|(model, while_it_lives)| Request::Model { model, while_it_lives }),
         1 => Just(Request::Pause),
@@ -249,6 +283,7 @@ pub(crate) fn any_input() -> impl Strategy<Value = Input> {
         1 => Just(Input::IdledOut),
         1 => Just(Input::GiveWay),
         1 => Just(Input::LimitEnded),
+        2 => Just(Input::Quiet),
         2 => (prop_oneof![Just(0_u16), Just(400), Just(401), Just(429), Just(500)], option::of(0_u64..9_000)).prop_map(
             |(status, retry_after_ms)| Input::Refused(Refused { status, retry_after_ms, failure: String::new() })
         ),

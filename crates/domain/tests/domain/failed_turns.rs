@@ -43,7 +43,7 @@ fn who_goes_on_with_a_turn_that_was_cut_short_is_told_so() {
     assert_eq!(told.text, format!("{}\n\n{}", interrupted.unwrap(), message(0).text));
     life.report(Report::TurnStarted { messages: vec![message(0).id] })
         .report(Report::TurnEnded { stop_reason: StopReason::Completed })
-        .request(Request::Prompt(message(1)));
+        .request(Request::prompt(message(1)));
     assert_eq!(life.effects, [Effect::Tell(AgentRequest::Prompt(message(1)))], "once");
     life.report(Report::TurnStarted { messages: vec![message(1).id] })
         .report(Report::TurnEnded { stop_reason: StopReason::Completed })
@@ -99,7 +99,7 @@ fn a_turn_that_failed_needs_somebody() {
     assert_eq!((view.attention, view.status), (Some(Attention::TurnFailed), Status::Running));
     assert_eq!(view.evidence, "500: no model is loaded");
     assert!(Attention::TurnFailed.needs_you());
-    life.request(Request::Prompt(message(1))).report(Report::TurnStarted { messages: vec![] });
+    life.request(Request::prompt(message(1))).report(Report::TurnStarted { messages: vec![] });
     assert_eq!(life.attention(), Some(Attention::Working));
     life.report(Report::TurnEnded { stop_reason: StopReason::Completed });
     assert_eq!(life.attention(), Some(Attention::Idle), "a good turn makes up for it");
@@ -175,7 +175,7 @@ fn resume_has_a_turn_that_failed_tried_again_once() {
 #[test]
 fn resume_does_not_say_it_where_something_else_waits_or_a_limit_is_waited_for() {
     let mut life = Life::plain();
-    life.working().request(Request::Prompt(message(1))).request(Request::Pause);
+    life.working().request(Request::prompt(message(1))).request(Request::Pause);
     life.report(Report::TurnEnded { stop_reason: StopReason::Error });
     life.request(Request::Resume { budget: None, tape_bytes: None });
     let told = life.effects.iter().filter(|effect| matches!(effect, Effect::Tell(_))).count();

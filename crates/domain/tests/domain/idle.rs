@@ -112,7 +112,7 @@ fn who_is_spoken_to_held_or_to_be_kept_does_not_give_way() {
     let mut told = Idler::working();
     told.turn_ends();
     told.step += GRACE;
-    told.input(Input::Request(Request::Prompt(message(1)), By("ann".into())));
+    told.input(Input::Request(Request::prompt(message(1)), By("ann".into())));
     assert!(told.input(Input::GiveWay).is_empty());
     let mut paused = Idler::working();
     paused.turn_ends();
@@ -130,7 +130,7 @@ fn who_is_spoken_to_or_held_is_not_idle() {
     let mut idler = Idler::working();
     idler.turn_ends();
     idler.step += HALF_AN_HOUR;
-    idler.input(Input::Request(Request::Prompt(message(1)), By("ann".into())));
+    idler.input(Input::Request(Request::prompt(message(1)), By("ann".into())));
     assert_eq!(idler.state.idles_until(), None);
     assert!(idler.input(Input::IdledOut).is_empty());
     let mut paused = Idler::working();

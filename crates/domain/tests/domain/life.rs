@@ -135,7 +135,7 @@ fn an_orderly_life() {
 #[test]
 fn a_prompt_while_working_waits_for_the_turn() {
     let mut life = Life::plain();
-    life.working().request(Request::Prompt(message(1)));
+    life.working().request(Request::prompt(message(1)));
     assert!(life.effects.is_empty());
     assert_eq!(life.state.view().messages_waiting, 1);
     life.report(Report::TurnEnded { stop_reason: StopReason::Completed });
@@ -206,7 +206,7 @@ fn a_message_that_nobody_saw_is_unknown_and_one_never_written_goes_on() {
     let mut life = Life::plain();
     life.request(Request::Start).report(Report::Ready { provider_id: None, model: None });
     life.input(Input::InputTaped { tag: AgentRequest::Prompt(message(0)).tag() })
-        .request(Request::Prompt(message(1)));
+        .request(Request::prompt(message(1)));
     life.exit(How::Signaled { signal: 11 });
     assert!(life.kinds.contains(&Kind::MessageUnknown));
     assert_eq!(
@@ -422,10 +422,10 @@ fn idle_means_that_nothing_runs_on() {
 #[test]
 fn a_message_may_go_into_the_open_turn() {
     let mut life = Life::plain();
-    life.working().request(Request::Prompt(message(1)));
+    life.working().request(Request::prompt(message(1)));
     assert_eq!(life.effects, [], "a followup waits");
     let steering = message(201);
-    life.request(Request::Prompt(steering.clone()));
+    life.request(Request::prompt(steering.clone()));
     assert_eq!(life.effects, [Effect::Tell(AgentRequest::Steer(steering))]);
 }
 

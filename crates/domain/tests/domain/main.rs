@@ -14,4 +14,5 @@ mod life;
 mod models_and_forks;
 mod money;
 mod promises;
+mod queues;
 mod reboot;

@@ -110,6 +110,7 @@ fn input_of_every_sort_exists() {
         | Input::GiveWay
         | Input::Refused(_)
         | Input::LimitEnded
+        | Input::Quiet
         | Input::Campaign(_) => true,
     };
     assert!(covers(&Input::TimedOut));

@@ -243,6 +243,7 @@ impl Actor {
             Due::LimitEnded => Input::LimitEnded,
             Due::Approvals => Input::ApprovalsDue,
             Due::IdledOut => Input::IdledOut,
+            Due::Quiet => Input::Quiet,
         };
         self.decided(input, &context).await;
         self.timers.rearm(&self.state, &context.now);

@@ -34,6 +34,8 @@ pub(super) enum Due {
     LimitEnded,
     /// It has been idle for as long as it may.
     IdledOut,
+    /// Nothing more has come for as long as what waits was held back.
+    Quiet,
 }
 
 impl Timers {
@@ -72,6 +74,9 @@ impl Timers {
         if state.limit_ends().is_some_and(|until| until <= now.wall) && !state.is_frozen() {
             return Some(Due::LimitEnded);
         }
+        if state.quiet_until().is_some_and(|until| until.has_passed(now)) {
+            return Some(Due::Quiet);
+        }
         if state.idles_until().is_some_and(|until| until <= now.wall) {
             return Some(Due::IdledOut);
         }
@@ -89,7 +94,8 @@ impl Timers {
         let limit = state.limit_ends().map(|until| until.since(now.wall)).filter(|_| !state.is_frozen());
         let idle = state.idles_until().map(|until| until.since(now.wall));
         let awakes = state.watchdogs_sleep_until(now.wall).map(|until| until.since(now.wall));
-        [deadline, watchdog, approval, limit, idle, awakes]
+        let quiet = state.quiet_until().map(|until| until.remaining(now));
+        [deadline, watchdog, approval, limit, idle, quiet, awakes]
             .into_iter()
             .flatten()
             .min()

@@ -4,7 +4,7 @@ use std::fs;
 
 use ostler_client::{AddCampaign, CreateSession, Error, SendMessage};
 use ostler_domain::{
-    Event, Kind, Mode, Reason,
+    Event, Kind, Reason,
     session::{Attention, Outcome},
 };
 use ostler_testkit::{TestHome, numbers, scenario};
@@ -100,9 +100,8 @@ async fn requests_have_limits() {
     let home = TestHome::started(OSTLER).await;
     let client = home.client().await;
     let id = home.session(&client, "hello").await.id.to_string();
-    let say = |text: String| {
-        client.send_message(SendMessage { who: id.clone(), text, mode: Mode::Followup, key: None })
-    };
+    let say =
+        |text: String| client.send_message(SendMessage { who: id.clone(), text, ..SendMessage::default() });
     assert_eq!(reason(say("x".repeat(3 * 1024 * 1024)).await), Reason::TooLarge);
     assert!(say("x".repeat(40 * 1024 * 1024)).await.is_err());
     assert_eq!(reason(say("  \n".to_owned()).await), Reason::InvalidArgument);

@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf, time::Duration};
 
 use ostler_client::{AnswerApproval, Client, CreateSession, SendMessage};
 use ostler_domain::{
-    Event, Kind, Mode, Recorded, SessionId, Usage,
+    Event, Kind, Recorded, SessionId, Usage,
     event::{Answer, StopReason, UsageSource},
     session::{Approve, Attention, Outcome, Phase, RestartPolicy, View},
 };
@@ -49,8 +49,7 @@ impl Stage {
     }
 
     async fn say(&self, who: SessionId, steps: Value) -> View {
-        let message =
-            SendMessage { who: who.to_string(), text: prompt(steps), mode: Mode::Followup, key: None };
+        let message = SendMessage { who: who.to_string(), text: prompt(steps), ..SendMessage::default() };
         self.home.client().await.send_message(message).await.unwrap().sent().unwrap().session
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ostler_client::{AnswerApproval, CreateSession, ResumeSession, SendMessage};
 use ostler_domain::{
-    Budget, Event, Kind, Mode, Reason, Receipt,
+    Budget, Event, Kind, Reason, Receipt,
     budget::WhenUsedUp,
     session::{Attention, Outcome, Restart, RestartPolicy, Status, View},
 };
@@ -62,12 +62,7 @@ async fn an_interrupt_ends_the_turn_and_what_waits_follows() {
     let who = id.to_string();
     home.reaches(&who, "work", is_working).await;
     let sent = client
-        .send_message(SendMessage {
-            who: who.clone(),
-            text: "and then?".into(),
-            mode: Mode::Followup,
-            key: None,
-        })
+        .send_message(SendMessage { who: who.clone(), text: "and then?".into(), ..SendMessage::default() })
         .await
         .unwrap()
         .sent()
@@ -84,7 +79,7 @@ async fn an_interrupt_ends_the_turn_and_what_waits_follows() {
     assert_eq!(home.ended(&who).await.outcome, Some(Outcome::Stopped));
     // A message wakes the conversation in a new session that continues the old one.
     let sent = client
-        .send_message(SendMessage { who: who.clone(), text: "again".into(), mode: Mode::Followup, key: None })
+        .send_message(SendMessage { who: who.clone(), text: "again".into(), ..SendMessage::default() })
         .await
         .unwrap()
         .sent()
@@ -201,8 +196,7 @@ async fn a_crash_is_restarted_by_policy_and_ends_in_quarantine() {
             .send_message(SendMessage {
                 who: last.to_string(),
                 text: prompt.clone(),
-                mode: Mode::Followup,
-                key: None,
+                ..SendMessage::default()
             })
             .await
             .unwrap()
@@ -218,12 +212,7 @@ async fn a_crash_is_restarted_by_policy_and_ends_in_quarantine() {
         }
     }
     let refused = client
-        .send_message(SendMessage {
-            who: last.to_string(),
-            text: "go on".into(),
-            mode: Mode::Followup,
-            key: None,
-        })
+        .send_message(SendMessage { who: last.to_string(), text: "go on".into(), ..SendMessage::default() })
         .await;
     let refusal = refused.unwrap_err().to_refusal();
     assert_eq!(refusal.reason, Reason::Quarantined);
@@ -245,8 +234,7 @@ async fn partial_text_travels_beside_the_log() {
         .send_message(SendMessage {
             who: id.to_string(),
             text: scenario::of(steps),
-            mode: Mode::Followup,
-            key: None,
+            ..SendMessage::default()
         })
         .await
         .unwrap()
@@ -357,8 +345,7 @@ async fn a_halt_kills_all_at_once_and_holds_until_released() {
             .send_message(SendMessage {
                 who: ids[0].to_string(),
                 text: "go".into(),
-                mode: Mode::Followup,
-                key: None
+                ..SendMessage::default()
             })
             .await
             .is_err()

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use ostler_client::{Client, CreateSession, SendMessage, Taken};
 use ostler_domain::{
-    Mode, Name, Reason,
+    Name, Reason,
     conversation::{CloseReason, Key},
     query::{ConversationFilter, Page, Scope, SessionFilter},
     session::{Attention, Outcome, View},
@@ -22,7 +22,7 @@ fn key(text: &str) -> Key {
 }
 
 fn say(who: &str, text: &str) -> SendMessage {
-    SendMessage { who: who.to_owned(), text: text.to_owned(), mode: Mode::Followup, key: None }
+    SendMessage { who: who.to_owned(), text: text.to_owned(), ..SendMessage::default() }
 }
 
 fn of_agent(agent: &str, prompt: &str) -> CreateSession {

@@ -4,7 +4,7 @@ use std::{fs, path::Path, process::Command};
 
 use ostler_client::{Client, CreateSession, SendMessage};
 use ostler_domain::{
-    Mode, Reason,
+    Reason,
     query::{Page, SessionFilter},
     session::{Attention, Status, View},
     snapshot::{Cause, FileStatus, Tree},
@@ -59,7 +59,7 @@ async fn turn(home: &TestHome, client: &Client, who: Option<&View>, steps: Vec<V
         }
         Some(view) => {
             let who = view.id.to_string();
-            let say = SendMessage { who, text: prompt, mode: Mode::Followup, key: None };
+            let say = SendMessage { who, text: prompt, ..SendMessage::default() };
             client.send_message(say).await.unwrap();
             (view.clone(), view.turns + 1)
         }

@@ -2,7 +2,7 @@
 
 use ostler_client::{CreateSession, SendMessage};
 use ostler_domain::{
-    Event, Mode, Reason,
+    Event, Reason,
     handoff::{Pack, Wish},
     session::{Attention, Outcome, View},
 };
@@ -79,8 +79,7 @@ async fn an_agent_hands_on_also_while_no_daemon_runs() {
     home.reaches(&first.id.to_string(), "work", |view| view.attention == Some(Attention::Working)).await;
     // What is said to it meanwhile is for whoever has the work then.
     let text = scenario::of(vec![scenario::say("heard")]);
-    let message =
-        SendMessage { who: first.id.to_string(), text: text.clone(), mode: Mode::Followup, key: None };
+    let message = SendMessage { who: first.id.to_string(), text: text.clone(), ..SendMessage::default() };
     let message = client.send_message(message).await.unwrap().sent().unwrap().message;
     home.kill_daemon();
     std::fs::write(home.campaign_dir().join("go"), "").unwrap();

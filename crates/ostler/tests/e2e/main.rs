@@ -34,6 +34,7 @@ mod life;
 mod lists;
 mod login;
 mod many;
+mod messages;
 mod model;
 mod money;
 mod network;

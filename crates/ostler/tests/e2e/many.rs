@@ -155,8 +155,7 @@ async fn an_idle_session_ends_done_and_the_next_message_wakes_it() {
     let sent = client.send_message(ostler_client::SendMessage {
         who: created.name.to_string(),
         text: "again".to_owned(),
-        mode: Default::default(),
-        key: None,
+        ..Default::default()
     });
     let sent = sent.await.unwrap().sent().unwrap();
     assert!(sent.woke);
@@ -201,8 +200,7 @@ async fn idle_sessions_give_their_slots_to_those_that_wait() {
     let sent = client.send_message(ostler_client::SendMessage {
         who: ended[0].name.to_string(),
         text: "again".to_owned(),
-        mode: Default::default(),
-        key: None,
+        ..Default::default()
     });
     let woken = sent.await.unwrap().sent().unwrap();
     assert!(woken.woke);

@@ -336,8 +336,7 @@ async fn a_caller_s_key_goes_with_the_request_is_in_no_file_and_is_gone_with_the
     let say = |text: String| ostler_client::SendMessage {
         who: next.to_string(),
         text,
-        mode: ostler_domain::Mode::Followup,
-        key: None,
+        ..ostler_client::SendMessage::default()
     };
     client.send_message(say(scenario::of(vec![call()]))).await.unwrap();
     wait::until("a second call", wait::PATIENCE, || model.calls() == 2);

@@ -212,8 +212,7 @@ async fn a_detached_session_whose_turn_failed_is_told_of_and_needs_somebody_also
         .send_message(ostler_client::SendMessage {
             who: id.clone(),
             text: scenario::of(vec![scenario::say("better")]),
-            mode: ostler_domain::Mode::Followup,
-            key: None,
+            ..ostler_client::SendMessage::default()
         })
         .await
         .unwrap();

@@ -1,7 +1,7 @@
 //! SessionService.
 
 use ostler_domain::{Receipt, handoff::Wish, query::Page, session::WatchdogLimits};
-use ostler_engine::{Addressee, Answer, NewSession, Raised, Sent};
+use ostler_engine::{Addressee, Answer, MessagePlace, MessageRow, NewSession, Raised, Sent, Words};
 use ostler_wire::{
     from_proto,
     pb::{self, session_service_server::SessionService},
@@ -94,8 +94,14 @@ impl SessionService for Served {
         let change = keyed!(request);
         let wanted = from_proto::send_message(request.into_inner()).map_err(invalid)?;
         let to = Addressee { who: wanted.who, key: wanted.key };
-        let sent = self.engine.send(&to, &wanted.text, wanted.mode, change).await.map_err(refused)?;
-        Ok(Response::new(to_proto::taken(&taken(sent)?)))
+        let words = Words {
+            text: wanted.text,
+            mode: wanted.mode,
+            key: wanted.idempotency_key,
+            inbound: wanted.inbound,
+        };
+        let sent = self.engine.send(&to, &words, change).await.map_err(refused)?;
+        Ok(Response::new(to_proto::taken(&self.taken(sent).await?)))
     }
 
     async fn handoff(
@@ -206,7 +212,55 @@ impl SessionService for Served {
         request: Request<pb::GetMessageRequest>,
     ) -> Result<Response<pb::GetMessageResponse>, Status> {
         let row = self.engine.message(&request.get_ref().message).await.map_err(refused)?;
-        Ok(Response::new(pb::GetMessageResponse { message: Some(to_proto::delivery(&rows::delivery(row))) }))
+        let message = Some(self.whole(row).await?);
+        Ok(Response::new(pb::GetMessageResponse { message }))
+    }
+
+    async fn cancel_message(
+        &self,
+        request: Request<pb::CancelMessageRequest>,
+    ) -> Result<Response<pb::CancelMessageResponse>, Status> {
+        let change = change(&request, &request.get_ref().request_id)?;
+        let row = self.engine.cancel_message(&request.get_ref().message, change).await.map_err(refused)?;
+        let message = Some(self.whole(row).await?);
+        Ok(Response::new(pb::CancelMessageResponse { message }))
+    }
+
+    async fn clear_messages(
+        &self,
+        request: Request<pb::ClearMessagesRequest>,
+    ) -> Result<Response<pb::ClearMessagesResponse>, Status> {
+        let change = change(&request, &request.get_ref().request_id)?;
+        let rows = self.engine.clear_messages(&request.get_ref().who, change).await.map_err(refused)?;
+        let messages = rows.into_iter().map(|row| to_proto::delivery(&rows::delivery(row))).collect();
+        Ok(Response::new(pb::ClearMessagesResponse { messages }))
+    }
+
+    async fn edit_message(
+        &self,
+        request: Request<pb::EditMessageRequest>,
+    ) -> Result<Response<pb::EditMessageResponse>, Status> {
+        let change = change(&request, &request.get_ref().request_id)?;
+        let pb::EditMessageRequest { message, text, .. } = request.into_inner();
+        let row = self.engine.edit_message(&message, &text, change).await.map_err(refused)?;
+        let message = Some(self.whole(row).await?);
+        Ok(Response::new(pb::EditMessageResponse { message }))
+    }
+
+    async fn move_message(
+        &self,
+        mut request: Request<pb::MoveMessageRequest>,
+    ) -> Result<Response<pb::MoveMessageResponse>, Status> {
+        let change = keyed!(request);
+        let pb::MoveMessageRequest { message, place, .. } = request.into_inner();
+        let place = match from_proto::message_place(place) {
+            wish::MessagePlace::First => MessagePlace::First,
+            wish::MessagePlace::Before(other) => MessagePlace::Before(other),
+            wish::MessagePlace::To(who) => MessagePlace::To(Addressee { who, key: None }),
+        };
+        let row = self.engine.move_message(&message, place, change).await.map_err(refused)?;
+        let message = Some(self.whole(row).await?);
+        Ok(Response::new(pb::MoveMessageResponse { message }))
     }
 
     async fn list_approvals(
@@ -245,18 +299,34 @@ impl SessionService for Served {
     }
 }
 
-fn taken(sent: Sent) -> Result<reply::Taken, Status> {
-    match (sent.heard, sent.opened) {
-        (Some(heard), opened) => Ok(reply::Taken::Sent(Box::new(reply::Sent {
+impl Served {
+    /// What became of something said, as it stands.
+    async fn taken(&self, sent: Sent) -> Result<reply::Taken, Status> {
+        let (heard, opened) = match (sent.heard, sent.opened) {
+            (Some(heard), opened) => (heard, opened),
+            (None, Some(opened)) => return Ok(reply::Taken::Reset(opened)),
+            (None, None) => return Err(Status::internal("a message was neither heard nor a reset")),
+        };
+        let row = self.engine.message(&heard.message.to_string()).await.map_err(refused)?;
+        let dropped = self.engine.dropped_for(heard.message).await.map_err(refused)?;
+        Ok(reply::Taken::Sent(Box::new(reply::Sent {
             message: heard.message,
-            receipt: Receipt::Accepted,
+            // What it has been since is told by its events.
+            receipt: if row.receipt == Receipt::Dropped { row.receipt } else { Receipt::Accepted },
             session: heard.session,
             woke: heard.woke,
             mode: heard.mode,
             opened,
-        }))),
-        (None, Some(opened)) => Ok(reply::Taken::Reset(opened)),
-        (None, None) => Err(Status::internal("a message was neither heard nor a reset")),
+            why: row.why,
+            dropped,
+            rule: row.rule,
+        })))
+    }
+
+    /// A message with all of its text.
+    async fn whole(&self, row: MessageRow) -> Result<pb::Message, Status> {
+        let text = self.engine.message_text(&row).await.map_err(refused)?;
+        Ok(to_proto::delivery(&rows::delivery(MessageRow { head: text, ..row })))
     }
 }
 

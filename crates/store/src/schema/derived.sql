@@ -192,17 +192,25 @@ CREATE TABLE message(
     conversation TEXT NOT NULL,
     session INTEGER NOT NULL,
     receipt TEXT NOT NULL,
+    mode TEXT NOT NULL,
     head TEXT NOT NULL,
     bytes INTEGER NOT NULL,
+    text_seq INTEGER NOT NULL,
     said_by TEXT NOT NULL,
+    rule TEXT,
+    key TEXT,
     turn INTEGER,
     why TEXT,
+    made_room_for TEXT,
     accepted INTEGER NOT NULL,
     sent INTEGER,
     delivered INTEGER,
     seen INTEGER,
-    answered INTEGER
+    answered INTEGER,
+    ended INTEGER
 ) STRICT;
+CREATE INDEX message_key ON message(key) WHERE key IS NOT NULL;
+CREATE INDEX message_made_room ON message(made_room_for) WHERE made_room_for IS NOT NULL;
 CREATE INDEX message_conversation ON message(conversation);
 CREATE INDEX message_session ON message(session);
 

@@ -17,6 +17,7 @@ const fn is_searched(kind: Kind) -> bool {
     matches!(
         kind,
         Kind::MessageAccepted
+            | Kind::MessageEdited
             | Kind::AgentThinking
             | Kind::AgentToolCall
             | Kind::AgentToolResult
@@ -42,6 +43,7 @@ fn text_of(event: &Event) -> Option<String> {
         }
         Event::TicketAdded(added) => Some(added.about.intent.clone()),
         Event::TicketChanged(changed) => Some(changed.about.intent.clone()),
+        Event::MessageEdited(edited) => Some(edited.text.clone()),
         Event::AgentToolCall(call) => Some(format!("{} {}\n{}", call.tool, call.summary, call.input)),
         Event::AgentToolResult(result) => Some(head(&result.output, SEARCH_RESULT_BYTES).to_owned()),
         Event::AgentThinking(text) | Event::AgentCompletion(text) | Event::AgentError(text) => {

@@ -140,6 +140,60 @@ fn receipts_follow_a_message_to_its_answer() {
 }
 
 #[test]
+fn what_was_dropped_taken_back_or_changed_stays_readable() {
+    let place = Place::new();
+    let store = place.open();
+    let mut owner = Owner::create(&store, 1);
+    let row = |n| block_on(store.message(message_id(n))).unwrap().unwrap();
+    owner.record(&store, (1..=5).map(|n| (at(n), event(Kind::MessageAccepted, n))).collect()).unwrap();
+    let kinds = [
+        Kind::MessageDropped,
+        Kind::MessageCancelled,
+        Kind::MessageEdited,
+        Kind::MessageMoved,
+        Kind::MessageMoved,
+    ];
+    let changes = kinds.into_iter().zip(1..).map(|(kind, n)| (at(10 + n), event(kind, n))).collect();
+    owner.record(&store, changes).unwrap();
+    let (dropped, cancelled, edited) = (row(1), row(2), row(3));
+    assert_eq!((dropped.receipt, dropped.ended), (Receipt::Dropped, Some(at(11))));
+    assert_eq!(dropped.head, "Please fix the login of shop 1.");
+    assert!(dropped.why.unwrap().contains("queue_cap=20"));
+    let made_room: Vec<_> = block_on(store.dropped_for(message_id(2))).unwrap();
+    assert_eq!(made_room.iter().map(|row| row.id).collect::<Vec<_>>(), [message_id(1)]);
+    assert_eq!(
+        (cancelled.receipt, cancelled.why.as_deref()),
+        (Receipt::Cancelled, Some("taken back by ann"))
+    );
+    assert_eq!(
+        (edited.receipt, edited.head.as_str()),
+        (Receipt::Accepted, "Please fix the logout of shop 3.")
+    );
+    assert!(edited.text_seq > edited.seq);
+    assert_eq!(edited.key.as_deref(), Some("ticket-3"));
+    assert_eq!(block_on(store.message_keyed("ticket-3")).unwrap().unwrap().id, message_id(3));
+    assert_eq!(row(4).receipt, Receipt::Accepted, "it waits in another place");
+    let moved = row(5);
+    assert_eq!(moved.receipt, Receipt::Cancelled);
+    assert!(moved.why.unwrap().starts_with("moved to the conversation "));
+}
+
+#[test]
+fn a_closed_conversation_leaves_nothing_waiting() {
+    let place = Place::new();
+    let store = place.open();
+    let mut owner = Owner::create(&store, 1);
+    let accepted = vec![(at(2), event(Kind::MessageAccepted, 1)), (at(3), event(Kind::MessageAccepted, 8))];
+    owner.record(&store, accepted).unwrap();
+    owner.record(&store, vec![(at(4), event(Kind::MessageDelivered, 8))]).unwrap();
+    assert_eq!(block_on(store.messages_waiting(conversation_id(1))).unwrap().len(), 1);
+    record(&store, Kind::ConversationClosed, 1);
+    let receipt = |n| block_on(store.message(message_id(n))).unwrap().unwrap().receipt;
+    assert_eq!((receipt(1), receipt(8)), (Receipt::Cancelled, Receipt::Delivered));
+    assert!(block_on(store.messages_waiting(conversation_id(1))).unwrap().is_empty());
+}
+
+#[test]
 fn a_message_moves_on_to_the_next_session() {
     let place = Place::new();
     let store = place.open();

@@ -16,6 +16,7 @@ use ostler_domain::{
     event::*,
     gateway::{NetDecision, Network},
     handoff::{HandoffRequested, Known, Pack, Said, TestRun, To, Wish},
+    message::Summary,
     price::Dollars,
     session::{
         AgentRef, Approve, Begin, Billing, Config, Created, Ended, Hold, Obituary, Outcome, Restart,
@@ -453,14 +454,50 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             conversation: conversation_id(n % 7),
             by: by(),
             moved_from: (n % 5 == 4).then(|| session_id(0)),
+            rule: (n % 3 == 2).then(|| "send.rule 1: allow channel=slack".to_owned()),
+            key: (n % 4 == 3).then(|| format!("ticket-{n}")),
+            quiet_until: (n % 7 == 6).then(|| deadline(n)),
+            untold: match n % 7 {
+                6 => Summary { count: 1, lines: vec!["Please fix the login".to_owned()] },
+                _ => Summary::default(),
+            },
         }),
-        Kind::MessageSent => Event::MessageSent(MessageSent { id: message_id(n) }),
+        Kind::MessageSent => Event::MessageSent(MessageSent {
+            id: message_id(n),
+            with: (n % 6 == 5).then(|| message_id(n - 1)),
+        }),
         Kind::MessageDelivered => Event::MessageDelivered(mark()),
         Kind::MessageSeen => Event::MessageSeen(mark()),
         Kind::MessageAnswered => Event::MessageAnswered(mark()),
         Kind::MessageUnknown => Event::MessageUnknown(MessageUnknown {
             id: message_id(n),
             why: "the agent ended before it".to_owned(),
+        }),
+        Kind::MessageDropped => Event::MessageDropped(MessageDropped {
+            id: message_id(n),
+            why: "more than 20 messages waited (queue_cap=20, queue_drop=summarize)".to_owned(),
+            made_room_for: Some(message_id(n + 1)),
+            is_summarised: true,
+        }),
+        Kind::MessageCancelled => Event::MessageCancelled(MessageCancelled {
+            id: message_id(n),
+            why: "taken back by ann".to_owned(),
+            by: by(),
+        }),
+        Kind::MessageEdited => Event::MessageEdited(MessageEdited {
+            id: message_id(n),
+            text: format!("Please fix the logout of shop {n}."),
+            by: by(),
+        }),
+        Kind::MessageMoved => Event::MessageMoved(MessageMoved {
+            id: message_id(n),
+            to: match n % 2 {
+                0 => MovedTo::Before { message: message_id(n + 1) },
+                _ => {
+                    MovedTo::Conversation { conversation: conversation_id(n % 7), message: message_id(n + 1) }
+                }
+            },
+            by: by(),
         }),
         Kind::ApprovalRequested => Event::ApprovalRequested(Box::new(ApprovalRequested {
             id: approval_id(n),

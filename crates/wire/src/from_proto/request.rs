@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use ostler_domain::{
     Budget, Secret, Time,
     budget::Amount,
+    conversation::{ChatType, Inbound, ThreadId},
     limits::{CALLER_KEY_BYTES, CALLER_KEYS},
     price::Dollars,
     provider::CallerKeys,
@@ -19,7 +20,8 @@ use crate::{
     enums::{from, or_default},
     pb,
     request::{
-        AddCampaign, AnswerApproval, CreateSession, GetUsage, ListEvents, Place, ResumeSession, SendMessage,
+        AddCampaign, AnswerApproval, CreateSession, GetUsage, ListEvents, MessagePlace, Place, ResumeSession,
+        SendMessage,
     },
 };
 
@@ -92,9 +94,35 @@ pub fn send_message(request: pb::SendMessageRequest) -> Result<SendMessage> {
     Ok(SendMessage {
         who: text(request.who, "who")?,
         text: text(request.text, "text")?,
-        mode: or_default(request.mode, "mode", from::mode)?,
+        mode: (request.mode != 0).then(|| from::mode(request.mode, "mode")).transpose()?,
         key: optional_id(request.key, "key")?,
+        idempotency_key: request.idempotency_key,
+        inbound: request.inbound.map(inbound).transpose().map_err(|e| e.within("inbound"))?,
     })
+}
+
+fn inbound(inbound: pb::Inbound) -> Result<Inbound> {
+    let chat_type = inbound.chat_type.map(|text| {
+        ChatType::parse(&text)
+            .ok_or_else(|| InvalidField::new("chat_type", format_args!("expected dm, group or channel")))
+    });
+    Ok(Inbound {
+        channel: inbound.channel,
+        to: inbound.to,
+        account_id: inbound.account_id,
+        thread_id: inbound.thread_id.map(ThreadId::Text),
+        from: inbound.from,
+        surface: inbound.surface,
+        chat_type: chat_type.transpose()?,
+    })
+}
+
+pub fn message_place(place: Option<pb::move_message_request::Place>) -> MessagePlace {
+    match place {
+        None => MessagePlace::First,
+        Some(pb::move_message_request::Place::Before(id)) => MessagePlace::Before(id),
+        Some(pb::move_message_request::Place::To(who)) => MessagePlace::To(who),
+    }
 }
 
 pub fn resume_session(request: pb::ResumeSessionRequest) -> Result<ResumeSession> {

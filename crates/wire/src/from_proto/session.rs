@@ -237,6 +237,13 @@ fn sent(sent: pb::SendMessageResponse, opened: Option<ConversationId>) -> Result
         woke: sent.woke,
         mode: or_default(sent.mode, "mode", from::mode)?,
         opened,
+        why: sent.why,
+        dropped: sent
+            .dropped_messages
+            .iter()
+            .map(|dropped| id(dropped, "dropped_messages"))
+            .collect::<Result<_>>()?,
+        rule: sent.rule,
     })
 }
 
@@ -255,6 +262,8 @@ pub fn delivery(message: pb::Message) -> Result<Delivery> {
         receipt_at: required_time(message.receipt_time, "receipt_time")?,
         turn: message.turn,
         why: message.why,
+        rule: message.rule,
+        key: message.idempotency_key,
     })
 }
 

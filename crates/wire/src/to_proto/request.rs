@@ -2,14 +2,15 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use ostler_domain::{RequestId, provider::CallerKeys, session::WatchdogLimits};
+use ostler_domain::{RequestId, conversation::Inbound, provider::CallerKeys, session::WatchdogLimits};
 
 use super::{duration, event_filter, session_filter, time};
 use crate::{
     enums::to,
     pb,
     request::{
-        AddCampaign, AnswerApproval, CreateSession, GetUsage, ListEvents, Place, ResumeSession, SendMessage,
+        AddCampaign, AnswerApproval, CreateSession, GetUsage, ListEvents, MessagePlace, Place, ResumeSession,
+        SendMessage,
     },
 };
 
@@ -72,9 +73,31 @@ pub fn send_message(request: SendMessage, id: RequestId) -> pb::SendMessageReque
         request_id: id.to_string(),
         who: request.who,
         text: request.text,
-        mode: to::mode(request.mode).into(),
+        mode: request.mode.map_or(0, |mode| to::mode(mode).into()),
         key: request.key.map(String::from),
         keys: BTreeMap::new(),
+        idempotency_key: request.idempotency_key,
+        inbound: request.inbound.map(inbound),
+    }
+}
+
+fn inbound(inbound: Inbound) -> pb::Inbound {
+    pb::Inbound {
+        channel: inbound.channel,
+        to: inbound.to,
+        account_id: inbound.account_id,
+        thread_id: inbound.thread_id.map(|id| id.to_string()),
+        from: inbound.from,
+        surface: inbound.surface,
+        chat_type: inbound.chat_type.map(|chat| chat.as_str().to_owned()),
+    }
+}
+
+pub fn message_place(place: MessagePlace) -> Option<pb::move_message_request::Place> {
+    match place {
+        MessagePlace::First => None,
+        MessagePlace::Before(id) => Some(pb::move_message_request::Place::Before(id)),
+        MessagePlace::To(who) => Some(pb::move_message_request::Place::To(who)),
     }
 }
 

@@ -199,6 +199,9 @@ fn sent(sent: &Sent) -> pb::SendMessageResponse {
         woke: sent.woke,
         mode: to::mode(sent.mode).into(),
         opened_conversation: sent.opened.map(|id| id.to_string()),
+        why: sent.why.clone(),
+        dropped_messages: sent.dropped.iter().map(ToString::to_string).collect(),
+        rule: sent.rule.clone(),
     }
 }
 
@@ -215,6 +218,8 @@ pub fn delivery(delivery: &Delivery) -> pb::Message {
         receipt_time: Some(time(delivery.receipt_at)),
         turn: delivery.turn,
         why: delivery.why.clone(),
+        rule: delivery.rule.clone(),
+        idempotency_key: delivery.key.clone(),
     }
 }
 

@@ -344,21 +344,17 @@ impl Dice {
         use ostler_domain::{Mode, Receipt};
         let (at, entropy) = self.entropy();
         Delivery {
-            message: Message { id: MessageId::new(at, entropy), text: self.text(), mode: Mode::Followup },
+            message: Message { id: MessageId::new(at, entropy), text: self.text(), mode: self.of(Mode::ALL) },
             conversation: self.conversation_id(),
             session: self.session_id(),
-            receipt: self.of(&[
-                Receipt::Accepted,
-                Receipt::Delivered,
-                Receipt::Seen,
-                Receipt::Answered,
-                Receipt::Unknown,
-            ]),
+            receipt: self.of(Receipt::ALL),
             by: By(self.text()),
             accepted: self.time(),
             receipt_at: self.time(),
             turn: self.maybe(Self::small),
             why: self.maybe(Self::text),
+            rule: self.maybe(Self::text),
+            key: self.maybe(Self::text),
         }
     }
 

@@ -79,7 +79,7 @@ proptest! {
     fn messages_and_approvals(mut dice in dice()) {
         let delivery = dice.delivery();
         prop_assert_eq!(from_proto::delivery(bytes(&to_proto::delivery(&delivery))), Ok(delivery.clone()));
-        let sent = Sent { message: delivery.message.id, receipt: Receipt::Accepted, session: dice.view(), woke: true, mode: ostler_domain::Mode::Steer, opened: None };
+        let sent = Sent { message: delivery.message.id, receipt: Receipt::Accepted, session: dice.view(), woke: true, mode: ostler_domain::Mode::Steer, opened: None, why: delivery.why.clone(), dropped: vec![delivery.message.id], rule: delivery.rule.clone() };
         for taken in [Taken::Sent(Box::new(sent)), Taken::Reset(delivery.conversation)] {
             prop_assert_eq!(from_proto::taken(bytes(&to_proto::taken(&taken))), Ok(taken));
         }

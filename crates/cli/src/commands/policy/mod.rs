@@ -2,6 +2,7 @@
 
 mod show;
 mod test;
+mod test_send;
 
 use clap::{Args, Subcommand};
 use ostler_client::{Campaign, Client};

@@ -19,7 +19,10 @@ use ostler_domain::{
 };
 use serde::Serialize;
 
-use super::Where;
+use super::{
+    Where,
+    test_send::{self, SendArgs},
+};
 use crate::{
     app::{App, absolute, person_home},
     commands::config,
@@ -38,6 +41,8 @@ pub(super) enum About {
     Net(NetArgs),
     /// Whether `ostler exec` runs a command
     Command(CommandArgs),
+    /// Whether something may be said to a conversation
+    Send(SendArgs),
 }
 
 #[derive(Debug, Args)]
@@ -140,6 +145,10 @@ pub(super) async fn run(app: &App, client: &Client, about: About) -> Result<u8, 
             let presets = config::current(app)?.network_presets();
             let explained = question::net(&campaign.policy, campaign.name.as_str(), &presets, &host, port);
             say(app, &campaign, format!("{host}:{port}"), explained)
+        }
+        About::Send(args) => {
+            let (campaign, about, explained) = test_send::explained(app, client, args).await?;
+            say(app, &campaign, about, explained)
         }
         About::Command(args) => {
             let campaign = args.place.campaign(app, client).await?;

@@ -99,7 +99,7 @@ pub(super) fn answer(
         let id = MessageId::new(draft.context.now.wall, draft.context.entropy);
         let message = Message { id, text, mode: Mode::Followup };
         let conversation = draft.state.created().conversation;
-        draft.record(Event::MessageAccepted(MessageAccepted { message, conversation, by, moved_from: None }));
+        draft.record(Event::MessageAccepted(MessageAccepted::new(message, conversation, by)));
     }
     draft.deliver();
     Ok(())

@@ -1,6 +1,6 @@
 //! The end of a session, which happens once.
 
-use super::{Draft, approval};
+use super::{Draft, approval, inbox};
 use crate::{
     ApprovalId, MessageId,
     event::{Event, LeftoversEnded, MessageUnknown, StopReason, TurnEnded},
@@ -29,6 +29,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, exit: &ExitFacts) {
         let why = "the agent ended before its own output showed that it had read this".to_owned();
         draft.record(Event::MessageUnknown(MessageUnknown { id, why }));
     }
+    inbox::cancel_with_conversation(draft);
     if let Some(turn) = draft.state.turn().map(|turn| turn.number) {
         draft.record(Event::TurnEnded(TurnEnded::new(turn, StopReason::ProcessEnded)));
     }

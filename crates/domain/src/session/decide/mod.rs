@@ -6,6 +6,7 @@
 mod approval;
 mod call;
 mod ending;
+mod inbox;
 mod money;
 mod refusal;
 mod report;
@@ -16,26 +17,27 @@ use super::{
     StopRule, Watchdog, WatchdogRung,
 };
 use crate::{
-    Message, Refusal, SessionId, Time,
+    Message, Refusal, Time,
     denied::Denied,
     event::{
-        By, ContextReset, Event, Held, IntakeChanged, MessageAccepted, MessageMark, MessageSent, Released,
-        Spawned, Stalled, Starting, Tamper, TapeDamaged, UsageSource, WatchdogFired,
+        By, ContextReset, Event, Held, IntakeChanged, MessageAccepted, MessageMark, Released, Spawned,
+        Stalled, Starting, Tamper, TapeDamaged, UsageSource, WatchdogFired,
     },
     limits::GIVES_WAY_AFTER,
+    message::Said,
     session::{Hold, RestartPolicy},
 };
 
 /// The first events of a session: that it exists, and what it was told.
-pub fn create(created: Created, messages: Vec<(Message, Option<SessionId>)>, by: &By) -> Vec<Event> {
+pub fn create<S: Into<Said>>(created: Created, messages: Vec<S>, by: &By) -> Vec<Event> {
     let conversation = created.conversation;
     let reset = match &created.begin {
         Begin::Reseed { why, .. } => Some(Event::ContextReset(ContextReset { why: why.clone() })),
         Begin::Fresh | Begin::Resume { .. } | Begin::Fork { .. } => None,
     };
-    let accepted = messages.into_iter().map(|(message, moved_from)| {
-        Event::MessageAccepted(MessageAccepted { message, conversation, by: by.clone(), moved_from })
-    });
+    let accepted = messages
+        .into_iter()
+        .map(|said| Event::MessageAccepted(MessageAccepted::said(said.into(), conversation, by.clone())));
     std::iter::once(Event::SessionCreated(Box::new(created))).chain(reset).chain(accepted).collect()
 }
 
@@ -55,7 +57,9 @@ pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision
         }
         Input::InputTaped { tag } => {
             if let Some(id) = AgentRequest::prompted(&tag) {
-                draft.record(Event::MessageDelivered(MessageMark { id, turn: None }));
+                for id in state.said_with(id) {
+                    draft.record(Event::MessageDelivered(MessageMark { id, turn: None }));
+                }
             }
         }
         Input::Intake(intake) => draft.intake(intake),
@@ -68,6 +72,7 @@ pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision
         Input::CutShort { model, call } => money::cut_short(&mut draft, model, call),
         Input::Refused(refused) => refusal::decide(&mut draft, &refused),
         Input::LimitEnded => refusal::limit_ended(&mut draft),
+        Input::Quiet => draft.deliver(),
         Input::Call { at, call } => call::decide(&mut draft, at, call),
         Input::Served { at, reply } => call::settled(&mut draft, at, reply),
         Input::Denied(denied) => draft.record(Event::Denied(denied)),
@@ -150,19 +155,6 @@ impl Draft<'_> {
         let is_at_rest = state.turn().is_none() && state.messages.is_empty() && state.background().is_empty();
         if state.done && state.phase() == Phase::Live && is_at_rest {
             self.stop(StopRule::Done, By::ostler());
-        }
-    }
-
-    /// Says the next waiting message, if the agent may be told one now.
-    fn deliver(&mut self) {
-        if let Some(message) = self.state.deliverable().cloned() {
-            let message = self.seeded(message);
-            self.record(Event::MessageSent(MessageSent { id: message.id }));
-            self.effect(Effect::Tell(AgentRequest::Prompt(message)));
-        }
-        while let Some(message) = self.state.steerable().cloned() {
-            self.record(Event::MessageSent(MessageSent { id: message.id }));
-            self.effect(Effect::Tell(AgentRequest::Steer(message)));
         }
     }
 

@@ -91,16 +91,11 @@ pub(super) fn limit_ended(draft: &mut Draft<'_>) {
         draft.record(Event::SessionRecovered(Recovered {}));
     }
     // What waits in the inbox is said instead.
-    if draft.state.deliverable().is_none() {
+    if draft.state.deliverable(&draft.context.now).is_none() {
         let id = MessageId::new(draft.context.now.wall, draft.context.entropy);
         let message = Message { id, text: GO_ON.to_owned(), mode: Mode::Followup };
         let conversation = draft.state.created().conversation;
-        draft.record(Event::MessageAccepted(MessageAccepted {
-            message,
-            conversation,
-            by: By::ostler(),
-            moved_from: None,
-        }));
+        draft.record(Event::MessageAccepted(MessageAccepted::new(message, conversation, By::ostler())));
     }
     draft.deliver();
 }

@@ -1,6 +1,6 @@
 //! What the agent was understood to say.
 
-use super::{Draft, approval, money, refusal};
+use super::{Draft, approval, inbox, money, refusal};
 use crate::{
     ApprovalId, MessageId,
     event::{
@@ -91,18 +91,23 @@ fn ready(draft: &mut Draft<'_>, provider_id: Option<String>, model: Option<Strin
 
 fn turn_started(draft: &mut Draft<'_>, messages: &[MessageId]) {
     // A provider may fold a further prompt into the turn that is open.
-    if draft.state.turn().is_none() {
+    let is_new = draft.state.turn().is_none();
+    if is_new {
         let turn = draft.state.turns.saturating_add(1);
         draft.record(Event::TurnStarted(TurnStarted { turn }));
     }
     let turn = draft.state.turn().map(|turn| turn.number);
-    for id in messages {
-        if draft.state.messages.iter().any(|waiting| waiting.message.id == *id && waiting.place < Place::Seen)
+    let seen: Vec<MessageId> = messages.iter().flat_map(|id| draft.state.said_with(*id)).collect();
+    for id in seen {
+        if draft.state.messages.iter().any(|waiting| waiting.message.id == id && waiting.place < Place::Seen)
         {
-            draft.record(Event::MessageSeen(MessageMark { id: *id, turn }));
+            draft.record(Event::MessageSeen(MessageMark { id, turn }));
         }
     }
     draft.deliver();
+    if is_new {
+        inbox::interrupt_for_who_waits(draft, By::ostler());
+    }
 }
 
 fn turn_ended(draft: &mut Draft<'_>, stop_reason: StopReason) {
@@ -150,7 +155,7 @@ fn ends_with_this_turn(draft: &Draft<'_>) -> bool {
 }
 
 /// A session that is to end with its turn ends when nothing waits and nothing of it runs on.
-fn end_with_turn(draft: &mut Draft<'_>) {
+pub(super) fn end_with_turn(draft: &mut Draft<'_>) {
     let state = &draft.state;
     let is_at_rest = state.turn().is_none() && state.messages.is_empty() && state.background().is_empty();
     // One whose turn failed of a limit goes on when that ends.

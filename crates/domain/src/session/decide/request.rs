@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use super::{Draft, approval, money};
+use super::{Draft, approval, inbox, money};
 use crate::{
     Message, MessageId, Mode, Reason, Refusal,
     budget::Budget,
     event::{
-        BudgetChanged, By, Event, InterruptRequested, MessageAccepted, ModelChanged, Paused, Resumed,
-        TapeLimitRaised,
+        BudgetChanged, By, Event, InterruptRequested, MessageAccepted, ModelChanged, MovedTo, Paused,
+        Resumed, TapeLimitRaised,
     },
     handoff::{HandoffRequested, Wish},
-    limits::{INBOX_MESSAGES, MESSAGE_BYTES, MODEL_BYTES},
+    limits::MODEL_BYTES,
     session::{AgentRequest, Attention, Desired, Effect, Hold, Link, Phase, Request, StopRule},
     time::Deadline,
 };
@@ -28,7 +28,14 @@ pub(super) fn decide(draft: &mut Draft<'_>, request: Request, by: By) -> Result<
                 draft.start();
             }
         }
-        Request::Prompt(message) => prompt(draft, message, by)?,
+        Request::Prompt { said, queue, dropped } => inbox::prompt(draft, *said, queue, dropped, by)?,
+        Request::Cancel { id } => inbox::cancel(draft, id, by)?,
+        Request::CancelAll => inbox::cancel_all(draft, by),
+        Request::Edit { id, text } => inbox::edit(draft, id, text, by)?,
+        Request::Reorder { id, before } => inbox::reorder(draft, id, before, by)?,
+        Request::MoveAway { id, conversation, message } => {
+            inbox::move_away(draft, id, MovedTo::Conversation { conversation, message }, by)?;
+        }
         Request::Interrupt => interrupt(draft, by)?,
         Request::Model { model, while_it_lives } => change_model(draft, model, while_it_lives, by)?,
         Request::Pause => pause(draft, by)?,
@@ -55,33 +62,6 @@ pub(super) fn go_on(draft: &mut Draft<'_>) {
     draft.deliver();
 }
 
-fn prompt(draft: &mut Draft<'_>, message: Message, by: By) -> Result<(), Refusal> {
-    let short = draft.state.created().id.short();
-    match draft.state.phase() {
-        Phase::Created | Phase::Starting | Phase::Live => {}
-        Phase::Stopping | Phase::Ended => {
-            let word = if draft.state.is_ended() { "has ended" } else { "is stopping" };
-            return Err(Refusal::new(Reason::WrongState, format!("session {short} {word}"))
-                .hint(format!("ostler restart {short}"), "starts a new session that goes on with it"));
-        }
-    }
-    if message.text.len() > MESSAGE_BYTES {
-        return Err(Refusal::new(Reason::TooLarge, format!("a message has at most {MESSAGE_BYTES} bytes"))
-            .because(format!("this one has {}", message.text.len())));
-    }
-    if draft.state.messages.len() >= INBOX_MESSAGES {
-        return Err(Refusal::new(
-            Reason::InboxFull,
-            format!("{INBOX_MESSAGES} messages already wait for session {short}"),
-        )
-        .hint(format!("ostler interrupt {short}"), "ends the turn, so that the next one is delivered"));
-    }
-    let conversation = draft.state.created().conversation;
-    draft.record(Event::MessageAccepted(MessageAccepted { message, conversation, by, moved_from: None }));
-    draft.deliver();
-    Ok(())
-}
-
 /// A person hands the work on: nobody waits for the turn to end.
 fn hand_off(draft: &mut Draft<'_>, wish: Wish, by: By) -> Result<(), Refusal> {
     if let Some(fault) = wish.fault() {
@@ -95,7 +75,7 @@ fn hand_off(draft: &mut Draft<'_>, wish: Wish, by: By) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn interrupt(draft: &mut Draft<'_>, by: By) -> Result<(), Refusal> {
+pub(super) fn interrupt(draft: &mut Draft<'_>, by: By) -> Result<(), Refusal> {
     match draft.state.phase() {
         // One that stands still hears it as the first thing when it goes on.
         Phase::Live if draft.state.turn().is_some() => {
@@ -226,7 +206,7 @@ fn try_again(draft: &mut Draft<'_>, by: By) {
     let id = MessageId::new(draft.context.now.wall, draft.context.entropy);
     let message = Message { id, text, mode: Mode::Followup };
     let conversation = state.created().conversation;
-    draft.record(Event::MessageAccepted(MessageAccepted { message, conversation, by, moved_from: None }));
+    draft.record(Event::MessageAccepted(MessageAccepted::new(message, conversation, by)));
     draft.deliver();
 }
 

@@ -72,7 +72,7 @@ fn life() -> Vec<Event> {
     let conversation = ConversationId::new(Time::default(), 2);
     let obituary: Obituary = serde_json::from_str("{\"sentence\":\"It ended.\"}").unwrap();
     vec![
-        Event::MessageAccepted(MessageAccepted { message, conversation, by: By::ostler(), moved_from: None }),
+        Event::MessageAccepted(MessageAccepted::new(message, conversation, By::ostler())),
         Event::SessionStarted(Started {
             provider_id: None,
             model: Some("sonnet".to_owned()),

@@ -43,7 +43,7 @@ fn done_at_rest_ends_the_session_at_once_and_what_was_said_before_is_answered_fi
     assert!(life.effects.contains(&Effect::Stop(StopRule::Done, By::ostler())), "{:?}", life.effects);
 
     let mut life = Life::plain();
-    life.working().input(call(1, r#"{"call":"done"}"#)).request(Request::Prompt(message(1)));
+    life.working().input(call(1, r#"{"call":"done"}"#)).request(Request::prompt(message(1)));
     life.report(Report::TurnEnded { stop_reason: StopReason::Completed });
     assert!(matches!(life.effects.as_slice(), [Effect::Tell(AgentRequest::Prompt(_))]), "{:?}", life.effects);
 }

@@ -26,7 +26,7 @@ fn an_agent_that_lost_its_memory_is_told_what_was_said() {
     assert_eq!(said.text, "You had said: hello.\n\nmessage 0");
     life.report(Report::TurnStarted { messages: vec![message(0).id] })
         .report(Report::TurnEnded { stop_reason: StopReason::Completed })
-        .request(Request::Prompt(message(1)));
+        .request(Request::prompt(message(1)));
     assert_eq!(life.effects, [Effect::Tell(AgentRequest::Prompt(message(1)))]);
 }
 

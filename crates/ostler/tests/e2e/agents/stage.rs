@@ -4,7 +4,7 @@ use std::{fs, time::Duration};
 
 use ostler_client::{AnswerApproval, Client, CreateSession, SendMessage};
 use ostler_domain::{
-    Event, Mode, Recorded, SessionId, Usage,
+    Event, Recorded, SessionId, Usage,
     event::ToolResult,
     query::Page,
     session::{Approve, Attention, View},
@@ -96,8 +96,7 @@ impl Stage {
     }
 
     pub(super) async fn say(&self, session: SessionId, steps: &Value) -> View {
-        let message =
-            SendMessage { who: session.to_string(), text: script(steps), mode: Mode::Followup, key: None };
+        let message = SendMessage { who: session.to_string(), text: script(steps), ..SendMessage::default() };
         self.client().await.send_message(message).await.unwrap().sent().unwrap().session
     }
 

@@ -1,5 +1,7 @@
 //! What clients ask for.
 
+use ostler_domain::conversation::{ChatType, Inbound, ThreadId};
+
 use super::*;
 
 impl Dice {
@@ -46,8 +48,22 @@ impl Dice {
         SendMessage {
             who: self.text(),
             text: self.text(),
-            mode: Default::default(),
+            mode: self.maybe(|dice| dice.of(ostler_domain::Mode::ALL)),
             key: self.maybe(Self::key),
+            idempotency_key: self.maybe(Self::text),
+            inbound: self.maybe(Self::inbound),
+        }
+    }
+
+    fn inbound(&mut self) -> Inbound {
+        Inbound {
+            channel: self.maybe(Self::text),
+            to: self.maybe(Self::text),
+            account_id: self.maybe(Self::text),
+            thread_id: self.maybe(Self::text).map(ThreadId::Text),
+            from: self.maybe(Self::text),
+            surface: self.maybe(Self::text),
+            chat_type: self.maybe(|dice| dice.of(&[ChatType::Dm, ChatType::Group, ChatType::Channel])),
         }
     }
 

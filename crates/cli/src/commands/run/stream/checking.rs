@@ -1,7 +1,7 @@
 //! The check of an agent's work between its turns.
 
 use ostler_client::SendMessage;
-use ostler_domain::{Mode, text::one_line};
+use ostler_domain::text::one_line;
 
 use super::{super::check, Stream};
 use crate::{
@@ -28,7 +28,7 @@ impl Stream<'_> {
         let is_live = self.client.session(&id).await?.outcome.is_none();
         if let Some(text) = told.filter(|_| is_live) {
             self.story.go_on();
-            self.client.send_message(SendMessage { who: id, text, mode: Mode::Followup, key: None }).await?;
+            self.client.send_message(SendMessage { who: id, text, ..SendMessage::default() }).await?;
             return Ok(());
         }
         self.is_checked = true;

@@ -1,34 +1,38 @@
 //! `ostler send`: says something to a conversation and shows what becomes of it.
 
+mod args;
+mod course;
+
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use ostler_client::{
     AnswerApproval, Approval, Client, SendMessage, Session, Taken, Watch, Watched, query::EventFilter,
     reply::Sent,
 };
 use ostler_domain::{
-    ConversationId, Event, Kind, Mode, Reason, Receipt, Refusal, SessionId,
-    conversation::Key,
-    event::{AskKind, StopReason},
-    session::{Attention, Restart},
+    ConversationId, Event, Kind, Mode, Reason, Receipt, Refusal, SessionId, Usage,
+    conversation::{Key, ResponseUsage},
+    event::AskKind,
+    session::Attention,
 };
 use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
 
+pub(crate) use self::args::chat_type;
+use self::{
+    args::{InboundArgs, When},
+    course::Course,
+};
 use crate::{
     app::App,
     exit_code,
     failure::{Failure, of_outcome},
     form::{ApprovalForm, ConversationForm},
     input,
-    output::{Line, Tone, Ui},
+    output::{Line, Tone},
     parse,
-    screen::{
-        approval::{somebody_is_asked, somebody_is_asked_now},
-        message::receipts,
-        row,
-    },
+    screen::{approval::somebody_is_asked, message::receipts, row},
     words,
 };
 
@@ -44,13 +48,19 @@ pub(crate) struct SendArgs {
     /// Which of an agent's conversations, opened if it is not; then WHO is that agent
     #[arg(long)]
     key: Option<Key>,
-    /// When to say it, if a turn is open: followup (when it has ended) or steer (into it, where the agent can be told
-    /// something there; the receipt says what was done)
-    #[arg(long, value_enum, default_value_t = When::Followup, value_name = "MODE")]
-    mode: When,
+    /// When to say it, if a turn is open: followup (when it has ended), steer (into it, where the agent can be told
+    /// something there), collect (when it has ended, in one prompt with others) or interrupt (now: the turn is ended for
+    /// it); the receipt says what was done. Unset: as the conversation's queue_mode says, else followup
+    #[arg(long, value_enum, value_name = "MODE")]
+    mode: Option<When>,
     /// The same as --mode steer
     #[arg(long, hide = true, conflicts_with = "mode")]
     steer: bool,
+    /// Your own name for the message: said again under the same name, it is the same message
+    #[arg(long, value_name = "KEY")]
+    id: Option<String>,
+    #[command(flatten)]
+    inbound: InboundArgs,
     /// Wait for the answer and print it
     #[arg(long)]
     wait: bool,
@@ -66,15 +76,6 @@ impl SendArgs {
     }
 }
 
-/// When a message is said to an agent that is in the middle of a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum When {
-    /// When the turn has ended
-    Followup,
-    /// Into the turn that is open
-    Steer,
-}
-
 #[derive(Serialize)]
 struct SentForm<'a> {
     message: String,
@@ -85,6 +86,12 @@ struct SentForm<'a> {
     woke: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     answer: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    dropped: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<&'a str>,
 }
 
 pub(crate) async fn run(app: &App, args: SendArgs) -> Result<u8, Failure> {
@@ -110,8 +117,10 @@ pub(crate) async fn run(app: &App, args: SendArgs) -> Result<u8, Failure> {
         )
         .await;
     }
-    let mode = if args.steer || args.mode == When::Steer { Mode::Steer } else { Mode::Followup };
-    let sent = match client.send_message(SendMessage { who, text, mode, key: args.key }).await? {
+    let mode = args.mode.or(args.steer.then_some(When::Steer)).map(Mode::from);
+    let (key, idempotency_key, inbound) = (args.key, args.id, args.inbound.inbound());
+    let request = SendMessage { who, text, mode, key, idempotency_key, inbound };
+    let sent = match client.send_message(request).await? {
         Taken::Sent(sent) => *sent,
         Taken::Reset(fresh) => return reset(app, &client, fresh).await,
     };
@@ -121,10 +130,17 @@ pub(crate) async fn run(app: &App, args: SendArgs) -> Result<u8, Failure> {
     } else if sent.woke {
         app.ui.remark(&began(&sent.session));
     }
-    if mode == Mode::Steer && sent.mode != mode {
+    if mode.is_some_and(|mode| mode == Mode::Steer && sent.mode != mode) {
         app.ui.remark(&not_steered(&sent.session));
     }
+    for line in gave_way(&sent) {
+        app.ui.remark(&line);
+    }
     let mut course = Course::new(&sent);
+    if course.receipt == Receipt::Dropped {
+        receipt(app, &sent, &course, None)?;
+        return Ok(exit_code::WRONG_STATE);
+    }
     if sent.session.attention == Some(Attention::BudgetHold) {
         app.ui.remark(&held(&sent.session));
         if args.wait {
@@ -247,119 +263,17 @@ fn kinds() -> Vec<Kind> {
         Kind::MessageSeen,
         Kind::MessageAnswered,
         Kind::MessageUnknown,
+        Kind::MessageDropped,
+        Kind::MessageCancelled,
+        Kind::MessageMoved,
         Kind::AgentCompletion,
+        Kind::UsageRecorded,
         Kind::TurnEnded,
         Kind::ApprovalRequested,
         Kind::SessionCreated,
         Kind::SessionStopped,
         Kind::SessionFailed,
     ]
-}
-
-/// What became of one message.
-struct Course {
-    message: ostler_domain::MessageId,
-    session: SessionId,
-    receipt: Receipt,
-    answer: Option<String>,
-    ended: bool,
-    /// Why the turn that it was in came to nothing.
-    failure: Option<String>,
-    /// The session ended within the turn, and the next one goes on with it.
-    is_followed: bool,
-    /// The turn failed of a limit, and is gone on with when that ends.
-    waits_for_limit: bool,
-}
-
-impl Course {
-    fn new(sent: &Sent) -> Self {
-        Self {
-            message: sent.message,
-            session: sent.session.id,
-            receipt: sent.receipt,
-            answer: None,
-            ended: false,
-            failure: None,
-            is_followed: false,
-            waits_for_limit: false,
-        }
-    }
-
-    fn is_over(&self) -> bool {
-        matches!(self.receipt, Receipt::Answered | Receipt::Unknown) || self.ended
-    }
-
-    /// Follows the message until enough is known. False when the time is over first.
-    async fn follow(
-        &mut self,
-        ui: &Ui,
-        watch: &mut Watch,
-        until: Option<Instant>,
-        enough: impl Fn(&Self) -> bool,
-    ) -> Result<bool, Failure> {
-        while !enough(self) {
-            let item = match until {
-                Some(until) => match timeout_at(until, watch.next()).await {
-                    Ok(item) => item,
-                    Err(_) => return Ok(false),
-                },
-                None => watch.next().await,
-            };
-            match item {
-                Some(Ok(Watched::Event(event))) => {
-                    self.take(event.session, &event.event);
-                    if let Event::ApprovalRequested(asked) = &event.event
-                        && event.session == Some(self.session)
-                    {
-                        somebody_is_asked_now(&self.session, asked).iter().for_each(|line| ui.insist(line));
-                    }
-                }
-                Some(Ok(Watched::Unknown(_) | Watched::Reconnected)) => {}
-                Some(Err(error)) => return Err(error.into()),
-                None => return Err(Refusal::new(Reason::DaemonUnreachable, "the daemon is gone").into()),
-            }
-        }
-        Ok(true)
-    }
-
-    fn take(&mut self, session: Option<SessionId>, event: &Event) {
-        let is_own = session == Some(self.session);
-        match event {
-            // A session that ended first hands its messages to the next one.
-            Event::MessageAccepted(accepted) if accepted.message.id == self.message => {
-                self.session = session.unwrap_or(self.session);
-                self.ended = false;
-            }
-            Event::MessageDelivered(mark) if mark.id == self.message => self.receipt = Receipt::Delivered,
-            Event::MessageSeen(mark) if mark.id == self.message => self.receipt = Receipt::Seen,
-            Event::MessageAnswered(mark) if mark.id == self.message && !self.waits_for_limit => {
-                self.receipt = Receipt::Answered;
-            }
-            Event::MessageUnknown(unknown) if unknown.id == self.message => self.receipt = Receipt::Unknown,
-            // Only what is said after it was written to the agent can be an answer to it.
-            Event::AgentCompletion(said) if is_own && self.receipt > Receipt::Accepted => {
-                self.answer = Some(said.text.clone())
-            }
-            Event::TurnEnded(turn) if is_own && self.receipt >= Receipt::Seen => {
-                let goes_on = turn.goes_on.is_some();
-                self.failure = turn.failure().filter(|_| !goes_on).map(str::to_owned);
-                // It was read in the turn or the session before, and is answered in this one.
-                let is_later = self.is_followed || self.waits_for_limit;
-                if is_later && !goes_on && turn.stop_reason != StopReason::ProcessEnded {
-                    self.receipt = Receipt::Answered;
-                }
-                self.waits_for_limit = goes_on;
-            }
-            Event::SessionCreated(created) if created.continues == Some(self.session) => {
-                self.session = created.id;
-            }
-            Event::SessionStopped(ended) | Event::SessionFailed(ended) if is_own => {
-                self.is_followed = matches!(ended.restart, Some(Restart::At(_)));
-                self.ended = !self.is_followed;
-            }
-            _ => {}
-        }
-    }
 }
 
 /// The session that hears it, as things stand: none where there is a conversation or an agent, and nothing was said yet.
@@ -417,6 +331,35 @@ fn held(session: &Session) -> Line {
         .append(Line::toned(Tone::Accent, row::budget_cure(session)))
 }
 
+/// What an answer took, as its conversation wants that to be said.
+fn took(wanted: Option<ResponseUsage>, usage: &Usage) -> Option<Line> {
+    let input = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
+    let short = format!("usage  {} in · {} out", words::count(input), words::count(usage.output));
+    let text = match wanted? {
+        ResponseUsage::Off => return None,
+        ResponseUsage::On | ResponseUsage::Tokens => short,
+        ResponseUsage::Full => format!(
+            "{short} (cache read {}, cache write {}, reasoning {})",
+            words::count(usage.cache_read),
+            words::count(usage.cache_write),
+            words::count(usage.reasoning)
+        ),
+    };
+    Some(Line::new().faint(text))
+}
+
+/// What was dropped for want of room, or why this was.
+fn gave_way(sent: &Sent) -> Vec<Line> {
+    let dropped = sent.dropped.iter().map(|id| {
+        Line::toned(Tone::Warn, format!("message {} was dropped for this one", id.short()))
+            .plain("; ")
+            .append(Line::toned(Tone::Accent, format!("ostler message show {}", id.short())))
+    });
+    let own = sent.why.iter().filter(|_| sent.receipt == Receipt::Dropped);
+    let own = own.map(|why| Line::toned(Tone::Warn, format!("this message was dropped: {why}")));
+    own.chain(dropped).collect()
+}
+
 /// What happens to words for a turn where the agent cannot be told anything within one.
 fn not_steered(session: &Session) -> Line {
     let then = match session.attention {
@@ -444,6 +387,9 @@ fn receipt(app: &App, sent: &Sent, course: &Course, answer: Option<&str>) -> Res
             name: sent.session.name.as_str(),
             woke: sent.woke,
             answer,
+            why: sent.why.as_deref(),
+            dropped: sent.dropped.iter().map(ToString::to_string).collect(),
+            rule: sent.rule.as_deref(),
         });
     }
     if app.ui.is_quiet() {
@@ -471,6 +417,10 @@ async fn answer(app: &App, client: &Client, sent: &Sent, course: &Course) -> Res
     if let Some(answer) = &course.answer {
         app.ui.text(answer)?;
     }
+    let conversation = client.conversation(&session.conversation.to_string()).await?;
+    if let Some(line) = took(conversation.notes.entry.response_usage, &course.usage) {
+        app.ui.remark(&line);
+    }
     if code != exit_code::OK {
         let obituary = session.obituary.as_ref().map(|obituary| obituary.sentence.as_str());
         let why = course.failure.as_deref().or(obituary).unwrap_or("it was not answered");
@@ -481,33 +431,14 @@ async fn answer(app: &App, client: &Client, sent: &Sent, course: &Course) -> Res
 
 #[cfg(test)]
 mod tests {
-    use ostler_domain::{
-        MessageId, Time,
-        event::{MessageMark, TurnEnded},
-    };
-
     use super::*;
-    use crate::testing::NOW;
 
     #[test]
-    fn an_answer_that_a_limit_delays_is_waited_for() {
-        let (message, session) = (MessageId::new(NOW, 1), SessionId::new(NOW, 1));
-        let mut course = Course {
-            message,
-            session,
-            receipt: Receipt::Seen,
-            answer: None,
-            ended: false,
-            failure: None,
-            is_followed: false,
-            waits_for_limit: false,
-        };
-        let mut failed = TurnEnded::new(1, StopReason::Error);
-        failed.goes_on = Some(Time::from_micros(5));
-        course.take(Some(session), &Event::TurnEnded(failed));
-        course.take(Some(session), &Event::MessageAnswered(MessageMark { id: message, turn: Some(1) }));
-        assert!(!course.is_over() && course.failure.is_none());
-        course.take(Some(session), &Event::TurnEnded(TurnEnded::new(2, StopReason::Completed)));
-        assert!(course.is_over() && course.failure.is_none());
+    fn what_an_answer_took_is_said_as_wished() {
+        let usage = Usage { input: 1_200, cache_read: 300, output: 80, ..Usage::default() };
+        let said = |wanted| took(wanted, &usage).map(|line| line.show(&crate::output::Look::plain(None)));
+        assert_eq!((said(None), said(Some(ResponseUsage::Off))), (None, None));
+        assert_eq!(said(Some(ResponseUsage::Tokens)).unwrap(), "usage  1.5k in · 80 out");
+        assert!(said(Some(ResponseUsage::Full)).unwrap().contains("cache read 300"));
     }
 }
