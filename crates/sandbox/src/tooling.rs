@@ -198,7 +198,9 @@ impl Tooling {
             }
         }
         for (name, placeholder) in &names {
-            let placeholder = placeholder.or_else(|| placeholders.get(name).copied());
+            // Only what wardens make under this policy is theirs; anything else an agent made, however alike.
+            let always = placeholder.filter(|_| settings.protect == Protect::Always);
+            let placeholder = always.or_else(|| placeholders.get(name).copied());
             let print = tooling.print(name, placeholder);
             let exists = print.is_some() || tooling.is_there(name);
             tooling.before.insert(name.clone(), Before { exists, placeholder, print });
