@@ -185,10 +185,22 @@ impl Engine {
 }
 
 fn changed(profile: &Profile, settings: &[String], name: &Name) -> Result<Profile, Refusal> {
-    profile.changed_by(settings).map_err(|fault| {
+    let profile = profile.changed_by(settings).map_err(|fault| {
         Refusal::invalid(fault.to_string())
             .hint(format!("ostler agent show {name}"), "shows its keys and their values")
-    })
+    })?;
+    match profile.auth_profile {
+        None => Ok(profile),
+        Some(_) => Err(no_auth_profiles()),
+    }
+}
+
+/// Stored for what comes, and taken from nobody before it has an effect.
+pub(crate) fn no_auth_profiles() -> Refusal {
+    Refusal::invalid(
+        "a provider has one key or login on this machine so far; there are no profiles to choose from",
+    )
+    .hint("ostler provider ls", "says which each of them has")
 }
 
 fn unknown(who: &str) -> Refusal {

@@ -16,7 +16,7 @@ use ostler_domain::{
 };
 use ostler_store::RequestReply;
 
-use crate::{Change, Engine, clock::entropy};
+use crate::{Change, Engine, agent::no_auth_profiles, clock::entropy};
 
 /// What is to be opened, unless it is open.
 #[derive(Debug, Clone)]
@@ -197,6 +197,9 @@ impl Engine {
     }
 
     fn check_overrides(&self, conversation: &Conversation) -> Result<(), Refusal> {
+        if conversation.notes.entry.auth_profile_override.is_some() {
+            return Err(no_auth_profiles());
+        }
         match &conversation.notes.entry.provider_override {
             Some(provider) => self.shared.provider(provider).map(drop),
             None => Ok(()),

@@ -68,6 +68,24 @@ async fn an_agent_s_sessions_are_one_conversation() {
 }
 
 #[tokio::test]
+async fn an_agent_is_told_who_it_is_when_it_begins() {
+    let home = TestHome::started(OSTLER).await;
+    let client = with_agent(&home).await;
+    client.set_agent("api", vec!["system_prompt=You are the builder.".to_owned()]).await.unwrap();
+    let first = client.create_session(of_agent("api", "hello")).await.unwrap();
+    idle(&home, &first, 1).await;
+    let heard =
+        std::fs::read_dir(home.path().join("home/state/sessions").join(first.id.to_string())).unwrap();
+    let tapes = heard.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+    let told = tapes
+        .filter_map(|path| std::fs::read(path).ok())
+        .any(|bytes| String::from_utf8_lossy(&bytes).contains("You are the builder."));
+    assert!(told, "the agent was not told who it is");
+    let refused = client.set_agent("api", vec!["auth_profile=work".to_owned()]).await.unwrap_err();
+    assert_eq!(refused.to_refusal().reason, Reason::InvalidArgument);
+}
+
+#[tokio::test]
 async fn two_hundred_who_open_one_conversation_get_the_same() {
     let home = TestHome::started(OSTLER).await;
     let client = with_agent(&home).await;

@@ -172,10 +172,13 @@ impl Draft<'_> {
             Begin::Resume { interrupted, .. } => interrupted.as_ref(),
             Begin::Fresh | Begin::Fork { .. } | Begin::Reseed { .. } => None,
         };
-        match first {
-            Some(first) => Message { text: format!("{first}\n\n{}", message.text), ..message },
-            None => message,
-        }
+        // Who it is, is told to an agent that does not remember it.
+        let begins = matches!(self.state.created().begin, Begin::Fresh | Begin::Reseed { .. }) || is_lost;
+        let own = self.state.created().config.system_prompt.as_ref();
+        let own = own.filter(|_| begins && self.state.turns == 0);
+        let parts: Vec<&str> =
+            own.into_iter().chain(first).map(String::as_str).chain([message.text.as_str()]).collect();
+        Message { text: parts.join("\n\n"), ..message }
     }
 
     fn stop(&mut self, rule: StopRule, by: By) {
