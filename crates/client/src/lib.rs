@@ -73,7 +73,7 @@
 //! # async fn example(client: Client) -> Result<(), ostler_client::Error> {
 //! let before = client.status().await?.last_seq;
 //! let ask = SendMessage { who: "api-auth".to_owned(), text: "and the tests?".to_owned(), ..SendMessage::default() };
-//! let sent = client.send_message(ask).await?;
+//! let Some(sent) = client.send_message(ask).await?.sent() else { return Ok(()) };
 //! let filter = EventFilter { session: Some(sent.session.id), ..EventFilter::default() };
 //! let mut watch = client.watch(filter, Some(before)).await?;
 //! while let Some(Watched::Event(recorded)) = watch.next().await.transpose()? {
