@@ -20,6 +20,7 @@ const FILES: &[&str] = &[
     "ostler/v1/session_service.proto",
     "ostler/v1/ticket_service.proto",
     "ostler/v1/tree_service.proto",
+    "ostler/v1/transcript_service.proto",
 ];
 
 /// The files themselves as a list of names and texts, in the order of their names.

@@ -96,7 +96,10 @@ const GROUPS: &[(&str, &[&str])] = &[
         ],
     ),
     ("INSIDE A SESSION (said by an agent, of itself)", &["step", "note", "output", "spawn", "done"]),
-    ("CAMPAIGNS", &["campaign", "agent", "conversation", "ticket", "provider", "policy", "sandbox"]),
+    (
+        "CAMPAIGNS",
+        &["campaign", "agent", "conversation", "ticket", "transcript", "provider", "policy", "sandbox"],
+    ),
     ("MONEY", &["cost", "price", "usage"]),
     (
         "MACHINE",

@@ -134,6 +134,7 @@ mod sessions;
 mod socket;
 mod start;
 mod tickets;
+mod transcripts;
 mod tree;
 mod watch;
 
@@ -168,6 +169,7 @@ pub mod protocol {
 
 pub use relay::{Way, serve as serve_relay};
 pub use session_socket::{Said, SessionSocket};
+pub use transcripts::Transcript;
 pub use watch::{Watch, Watched};
 
 /// Finds the directories of the daemon from this process's environment.

@@ -55,6 +55,7 @@ pub mod text;
 pub mod ticket;
 pub mod time;
 pub mod trace;
+pub mod transcript;
 pub mod usage;
 pub mod usage_audit;
 

@@ -294,6 +294,8 @@ pub const BUDGET_WARNS_AT_PERCENT: u64 = 80;
 /// Spans of one request to a collector, which take some hundred kilobytes, and how long they are gathered.
 pub const TELEMETRY_BATCH: usize = 256;
 pub const TELEMETRY_GATHER: Duration = Duration::from_secs(1);
+/// How long a transcript waits for more to write.
+pub const TRANSCRIPT_GATHER: Duration = Duration::from_millis(500);
 /// Tool calls of one session that wait for their results; what is beyond is never said.
 pub const TELEMETRY_OPEN_TOOLS: usize = 256;
 /// How much of a text goes along, where it does at all.

@@ -59,6 +59,7 @@ mod shared;
 mod start;
 mod ticket;
 mod tidy;
+mod transcript;
 mod upstream;
 mod watch;
 mod who;
@@ -90,6 +91,7 @@ pub use ostler_store::{
 pub use requests::Raised;
 pub use send::{Accepted, Addressee, Sent, Words};
 pub use ticket::{LinkChange, NewCheckpoint, NewTicket};
+pub use transcript::Transcript;
 pub use watch::Watch;
 
 /// This version, as keepers and clients are told.

@@ -39,6 +39,7 @@ use crate::{
     programs::Programs,
     session::{Actor, Handle},
     sessions::Sessions,
+    transcript::Transcripts,
 };
 
 pub(crate) struct Shared {
@@ -68,6 +69,7 @@ pub(crate) struct Shared {
     pub(crate) line: Line,
     pub(crate) exported: Exported,
     pub(crate) git: Git,
+    pub(crate) transcripts: Transcripts,
     /// Logins are renewed one at a time.
     pub(crate) renewing: tokio::sync::Mutex<()>,
     /// Names are chosen and conversations opened one at a time.
@@ -123,6 +125,7 @@ impl Shared {
             line: Line::default(),
             exported: Exported::default(),
             git: Git::default(),
+            transcripts: Transcripts::default(),
             renewing: tokio::sync::Mutex::new(()),
             naming: tokio::sync::Mutex::new(()),
         }

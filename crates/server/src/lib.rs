@@ -19,7 +19,8 @@ use ostler_wire::{
         campaign_service_server::CampaignServiceServer, command_service_server::CommandServiceServer,
         conversation_service_server::ConversationServiceServer, event_service_server::EventServiceServer,
         provider_service_server::ProviderServiceServer, session_service_server::SessionServiceServer,
-        ticket_service_server::TicketServiceServer, tree_service_server::TreeServiceServer,
+        ticket_service_server::TicketServiceServer, transcript_service_server::TranscriptServiceServer,
+        tree_service_server::TreeServiceServer,
     },
 };
 use tokio::sync::watch;
@@ -86,6 +87,7 @@ pub async fn serve(
         .add_service(service!(ConversationServiceServer))
         .add_service(service!(TicketServiceServer))
         .add_service(service!(TreeServiceServer))
+        .add_service(service!(TranscriptServiceServer))
         .add_service(service!(AdminServiceServer))
         .add_service(service!(CommandServiceServer))
         .add_service(service!(ProviderServiceServer))

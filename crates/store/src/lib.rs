@@ -42,6 +42,7 @@ mod node;
 mod session;
 mod snapshot;
 mod ticket;
+mod transcript;
 mod usage;
 
 mod backup;
@@ -77,5 +78,6 @@ pub use snapshot::SeenWork;
 pub use stats::Stats;
 pub use store::{Batch, Store};
 pub use ticket::RecentTicket;
+pub use transcript::TranscriptMark;
 pub use usage::CampaignSpent;
 pub use vacuum::Vacuumed;

@@ -53,6 +53,10 @@ pub(crate) fn set_meta(connection: &Connection, key: &str, value: &str) -> rusql
     Ok(())
 }
 
+pub(crate) fn set_cursor_of(connection: &Connection, whose: &str, seq: u64) -> rusqlite::Result<()> {
+    set_meta(connection, &format!("{CURSOR}{whose}"), &seq.to_string())
+}
+
 fn epoch(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(meta(connection, EPOCH)?.and_then(|text| text.parse().ok()).unwrap_or(0))
 }
@@ -91,8 +95,7 @@ impl Store {
 
     /// Remembers it, durably.
     pub async fn set_cursor(&self, whose: &'static str, seq: u64) -> Result<(), CommitError> {
-        let key = format!("{CURSOR}{whose}");
-        let set = self.exclusively(move |writer| set_meta(writer.connection(), &key, &seq.to_string()));
+        let set = self.exclusively(move |writer| set_cursor_of(writer.connection(), whose, seq));
         Ok(set.await.ok_or(CommitError::Closed)?.doing("remember a place in the log")?)
     }
 

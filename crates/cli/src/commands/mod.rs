@@ -60,6 +60,7 @@ mod show;
 mod stop;
 mod ticket;
 mod trace;
+mod transcript;
 pub(crate) mod trial;
 mod usage;
 pub(crate) mod userns;
@@ -114,6 +115,8 @@ pub(crate) enum Command {
     Seance(seance::SeanceArgs),
     /// Work to be done and what came of it: add, ls, show, set, start, done, fail, cancel, reopen, archive, link, …
     Ticket(ticket::TicketArgs),
+    /// What was said, whole: show, export, verify
+    Transcript(transcript::TranscriptArgs),
     /// What config.toml says: show, get, set, unset, edit, path
     Config(config::ConfigArgs),
     /// Agent programs: ls, show, test, login, add
@@ -200,6 +203,7 @@ impl Command {
             | Command::Agent(_)
             | Command::Conversation(_)
             | Command::Ticket(_)
+            | Command::Transcript(_)
             | Command::Policy(_)
             | Command::Cost(_)
             | Command::Usage(_)
@@ -327,6 +331,7 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Seance(args) => seance::run(app, args).await,
         Command::Conversation(args) => conversation::run(app, args).await,
         Command::Ticket(args) => ticket::run(app, args).await,
+        Command::Transcript(args) => transcript::run(app, args).await,
         Command::Init(args) => init::run(app, args).await,
         Command::Config(args) => config::run(app, args),
         Command::Provider(args) => provider::run(app, args).await,

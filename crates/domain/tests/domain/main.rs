@@ -16,3 +16,4 @@ mod money;
 mod promises;
 mod queues;
 mod reboot;
+mod transcripts;

@@ -147,6 +147,9 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
     if let Err(refusal) = engine.begin_export().await {
         tracing::error!(%refusal, "no collector is told of what sessions do");
     }
+    if let Err(refusal) = engine.begin_transcripts().await {
+        tracing::error!(%refusal, "no transcripts are written");
+    }
     tracing::info!(pid = std::process::id(), version = VERSION, "ready");
     manager.say_ready();
     log::let_go_of_starter(place);

@@ -48,6 +48,7 @@ mod service;
 mod telemetry;
 mod tickets;
 mod torture;
+mod transcripts;
 mod versions;
 mod words;
 

@@ -9,6 +9,7 @@ mod event;
 mod provider;
 mod session;
 mod ticket;
+mod transcript;
 mod tree;
 mod words;
 

@@ -37,3 +37,11 @@ CREATE TABLE node_request(
     time INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX node_request_time ON node_request(time);
+
+-- How far a conversation's transcript is written, and what its scribe remembers at that place.
+CREATE TABLE node_transcript(
+    conversation TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    scribe TEXT NOT NULL
+) STRICT, WITHOUT ROWID;

@@ -145,6 +145,12 @@ CREATE TABLE node_snapshot(
     session INTEGER PRIMARY KEY REFERENCES node_session(session),
     state TEXT NOT NULL
 ) STRICT;
+CREATE TABLE node_transcript(
+    conversation TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    scribe TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE TABLE seen_commit(
     seq INTEGER NOT NULL,
     place INTEGER NOT NULL,

@@ -11,6 +11,7 @@ mod provider;
 mod request;
 mod session;
 mod ticket;
+mod transcript;
 mod tree;
 
 use std::{fmt::Display, str::FromStr, time::Duration};
@@ -22,7 +23,8 @@ use ostler_domain::{
 };
 
 pub use self::{
-    admin::*, agent::*, conversation::*, event::*, provider::*, request::*, session::*, ticket::*, tree::*,
+    admin::*, agent::*, conversation::*, event::*, provider::*, request::*, session::*, ticket::*,
+    transcript::*, tree::*,
 };
 pub use crate::enums::from::{
     answer, approve, ask_kind, attention, close_reason, desired, import_change, mode, on_budget, outcome,

@@ -8,6 +8,7 @@ mod provider;
 mod request;
 mod session;
 mod ticket;
+mod transcript;
 mod tree;
 
 use std::time::Duration;
@@ -15,7 +16,8 @@ use std::time::Duration;
 use ostler_domain::{CampaignId, Name, Time, campaign::Campaign};
 
 pub use self::{
-    admin::*, agent::*, conversation::*, event::*, provider::*, request::*, session::*, ticket::*, tree::*,
+    admin::*, agent::*, conversation::*, event::*, provider::*, request::*, session::*, ticket::*,
+    transcript::*, tree::*,
 };
 pub use crate::enums::to::{
     answer, approve, ask_kind, attention, close_reason, desired, import_change, mode, on_budget, outcome,
