@@ -98,7 +98,17 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("INSIDE A SESSION (said by an agent, of itself)", &["step", "note", "output", "spawn", "done"]),
     (
         "CAMPAIGNS",
-        &["campaign", "agent", "conversation", "ticket", "transcript", "provider", "policy", "sandbox"],
+        &[
+            "campaign",
+            "agent",
+            "conversation",
+            "ticket",
+            "transcript",
+            "retention",
+            "provider",
+            "policy",
+            "sandbox",
+        ],
     ),
     ("MONEY", &["cost", "price", "usage"]),
     (

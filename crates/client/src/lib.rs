@@ -129,6 +129,7 @@ mod events;
 mod incoming;
 mod providers;
 mod relay;
+mod retention;
 mod session_socket;
 mod sessions;
 mod socket;

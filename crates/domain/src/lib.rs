@@ -43,6 +43,7 @@ pub mod readiness;
 pub mod reboot;
 pub mod redact;
 pub mod refusal;
+pub mod retention;
 pub mod seance;
 pub mod secret;
 pub mod service;

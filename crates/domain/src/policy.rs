@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{budget::CampaignBudget, confinement::Protect, conversation::SendAction};
+use crate::{budget::CampaignBudget, confinement::Protect, conversation::SendAction, retention::Rules};
 
 pub use idle::IdleStop;
 pub use setting::{Setting, SettingFault, host_fault, keys, size, size_text};
@@ -74,6 +74,9 @@ pub struct Policy {
     /// Rules for that, in their order: `deny channel=discord chat_type=group`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub send_rule: Vec<String>,
+    /// How long what its sessions said is kept. No right of the sandbox's.
+    #[serde(skip_serializing_if = "Rules::is_empty")]
+    pub retention: Rules,
 }
 
 /// What a session may use; unset means the default.
@@ -402,6 +405,7 @@ impl Policy {
         ]
         .into_iter()
         .flatten()
+        .chain(self.retention.values())
         .collect()
     }
 }

@@ -15,6 +15,11 @@ pub struct Change {
 }
 
 impl Change {
+    /// By one of Ostler's own rules.
+    pub(crate) fn of_ostler() -> Self {
+        Self { by: By::ostler(), pid: None, request: None, keys: CallerKeys::default() }
+    }
+
     #[must_use]
     pub fn with_keys(self, keys: CallerKeys) -> Self {
         Self { keys, ..self }

@@ -50,6 +50,7 @@ mod provider;
 mod readiness;
 mod requests;
 mod restart;
+mod retention;
 mod send;
 mod send_policy;
 mod serve;
@@ -89,6 +90,7 @@ pub use ostler_store::{
     MessageRow, Reindexed, SearchHit, Stats,
 };
 pub use requests::Raised;
+pub use retention::Planning;
 pub use send::{Accepted, Addressee, Sent, Words};
 pub use ticket::{LinkChange, NewCheckpoint, NewTicket};
 pub use transcript::Transcript;

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use ostler_domain::{
     Refusal, admission::MachineLimits, config::Config, policy::IdleStop, provider::Settings,
-    reboot::OnReboot, session::WatchdogLimits,
+    reboot::OnReboot, retention::Rules, session::WatchdogLimits,
 };
 
 use crate::{ExportSettings, Fetcher, NoticeSettings};
@@ -76,6 +76,11 @@ impl ProviderSettings {
     /// The provider of sessions for which nobody names one.
     pub(crate) fn default(&self) -> Result<Option<String>, Refusal> {
         Ok((self.0)()?.provider().map(str::to_owned))
+    }
+
+    /// How long what was said is kept, in campaigns that do not say.
+    pub(crate) fn retention(&self) -> Result<Rules, Refusal> {
+        Ok((self.0)()?.retention())
     }
 
     pub(crate) fn of(&self, provider: &str) -> Result<Settings, Refusal> {

@@ -37,6 +37,7 @@ use crate::{
     options::Options,
     prices::PriceFile,
     programs::Programs,
+    retention::Retention,
     session::{Actor, Handle},
     sessions::Sessions,
     transcript::Transcripts,
@@ -70,6 +71,7 @@ pub(crate) struct Shared {
     pub(crate) exported: Exported,
     pub(crate) git: Git,
     pub(crate) transcripts: Transcripts,
+    pub(crate) retention: Retention,
     /// Logins are renewed one at a time.
     pub(crate) renewing: tokio::sync::Mutex<()>,
     /// Names are chosen and conversations opened one at a time.
@@ -126,6 +128,7 @@ impl Shared {
             exported: Exported::default(),
             git: Git::default(),
             transcripts: Transcripts::default(),
+            retention: Retention::default(),
             renewing: tokio::sync::Mutex::new(()),
             naming: tokio::sync::Mutex::new(()),
         }

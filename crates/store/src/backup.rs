@@ -140,17 +140,35 @@ fn copy_blobs(from: &Path, to: &Path) -> io::Result<u64> {
         create_dir(&to_shelf)?;
         for blob in fs::read_dir(shelf.path())? {
             let blob = blob?;
-            let copy = to_shelf.join(blob.file_name());
-            if fs::hard_link(blob.path(), &copy).is_err() {
-                fs::copy(blob.path(), &copy)?;
-                File::open(&copy)?.sync_all()?;
-            }
-            count += 1;
+            count += u64::from(copy_blob(&blob.path(), &to_shelf)?);
         }
         sync_dir(&to_shelf)?;
     }
     sync_dir(to)?;
     Ok(count)
+}
+
+/// One that is being compressed has its other form by now; one that nobody needs is no loss.
+fn copy_blob(blob: &Path, shelf: &Path) -> io::Result<bool> {
+    let forms = [blob.to_owned(), blob.with_extension("zst"), blob.with_extension("")];
+    for form in forms {
+        let Some(name) = form.file_name() else { continue };
+        let copy = shelf.join(name);
+        if copy.exists() || fs::hard_link(&form, &copy).is_ok() {
+            return Ok(true);
+        }
+        match fs::copy(&form, &copy) {
+            Ok(_) => {
+                File::open(&copy)?.sync_all()?;
+                return Ok(true);
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let _ = fs::remove_file(&copy);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(false)
 }
 
 fn remove_partial(building: &Path) -> io::Result<()> {

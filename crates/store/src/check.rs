@@ -1,7 +1,5 @@
 //! Looks for damage: SQLite's own check, then what must be true of our tables. Reports, never repairs.
 
-use std::fs;
-
 use ostler_domain::session::View;
 use rusqlite::{Connection, params};
 
@@ -157,7 +155,7 @@ fn blobs(reader: &Reader, depth: CheckDepth, report: &mut CheckReport) -> Result
         let (seq, hash) = (unsigned(row.get(0)?), row.get::<_, Vec<u8>>(1)?);
         let path = reader.blobs.path(&hash);
         report.blobs += 1;
-        match fs::read(&path) {
+        match reader.blobs.bytes(&hash) {
             Ok(bytes) if blob::hash(&bytes).as_slice() == hash => {}
             Ok(_) => report.find("blobs", format!("the body of event {seq} was changed: {}", path.display())),
             Err(error) => report

@@ -4,7 +4,9 @@
 use ostler_domain::{Event, Kind, Recorded};
 use rusqlite::Connection;
 
-use crate::{agent, approval, campaign, conversation, drain, halt, lost, message, snapshot, ticket, usage};
+use crate::{
+    agent, approval, campaign, conversation, drain, halt, lost, message, retention, snapshot, ticket, usage,
+};
 
 /// What a session's events take from its first one.
 pub(crate) struct Origin<'a> {
@@ -31,6 +33,11 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::ConversationReopened
         | Kind::CommitsSeen
         | Kind::SnapshotTaken
+        | Kind::SessionArchived
+        | Kind::SessionRestored
+        | Kind::DeletionMarked
+        | Kind::SessionDeleted
+        | Kind::RetentionHeld
         | Kind::Halted
         | Kind::HaltReleased
         | Kind::TicketAdded
@@ -126,6 +133,7 @@ pub(crate) fn derive(
         return Ok(());
     }
     let (seq, at) = (recorded.seq, recorded.time);
+    let place = retention::Place { seq, at };
     match (&recorded.event, origin) {
         (Event::CampaignAdded(campaign), _) => campaign::add(connection, seq, campaign),
         (Event::CampaignRemoved(removed), _) => campaign::remove(connection, removed.id, at),
@@ -167,6 +175,11 @@ pub(crate) fn derive(
         }
         (Event::SnapshotTaken(taken), _) => snapshot::add(connection, seq, at, taken),
         (Event::CommitsSeen(seen), _) => snapshot::see(connection, seq, seen),
+        (Event::SessionArchived(archived), _) => retention::archived(connection, place, archived),
+        (Event::SessionRestored(restored), _) => retention::restored(connection, place, restored),
+        (Event::DeletionMarked(marked), _) => retention::marked(connection, place, marked),
+        (Event::SessionDeleted(deleted), _) => retention::deleted(connection, place, deleted),
+        (Event::RetentionHeld(held), _) => retention::held(connection, place, held),
         (Event::Drained(drained), _) => drain::set(connection, at, drained),
         (Event::DrainEnded(_), _) => drain::end(connection),
         (Event::Halted(halted), _) => halt::set(connection, at, halted),

@@ -36,6 +36,7 @@ pub(crate) const DERIVED_TABLES: &[&str] = &[
     "lost",
     "drain",
     "halt",
+    "retention",
 ];
 
 /// Each brings a database from the version that is its place, counted from 1, to the next.

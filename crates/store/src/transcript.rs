@@ -58,6 +58,16 @@ impl Store {
         .await
     }
 
+    /// Forgets how far a transcript was: it is to have no file.
+    pub async fn forget_transcript(&self, id: ConversationId) -> Result<(), CommitError> {
+        let forgotten = self.exclusively(move |writer| {
+            let connection = writer.connection();
+            connection.execute("DELETE FROM node_transcript WHERE conversation = ?1", [id.to_string()])
+        });
+        forgotten.await.ok_or(CommitError::Closed)?.doing("forget a transcript")?;
+        Ok(())
+    }
+
     /// Remembers how far transcripts are: all of it or nothing. Without a place, that of all stays.
     pub async fn set_transcripts(
         &self,

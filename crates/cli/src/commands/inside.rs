@@ -176,6 +176,7 @@ fn show(app: &App, session: &Session) -> Result<u8, Failure> {
             cut_calls: 0,
             home: None,
             work: None,
+            record: None,
         };
         app.ui.data_lines(&screen::session::facts(session, &around, words::now()))?;
     }

@@ -49,6 +49,7 @@ mod price;
 mod provider;
 mod restart;
 mod resume;
+mod retention;
 mod rewind;
 mod run;
 mod sandbox;
@@ -117,6 +118,8 @@ pub(crate) enum Command {
     Ticket(ticket::TicketArgs),
     /// What was said, whole: show, export, verify
     Transcript(transcript::TranscriptArgs),
+    /// How long what was said is kept: plan, run, hold, restore, ls
+    Retention(retention::RetentionArgs),
     /// What config.toml says: show, get, set, unset, edit, path
     Config(config::ConfigArgs),
     /// Agent programs: ls, show, test, login, add
@@ -204,6 +207,7 @@ impl Command {
             | Command::Conversation(_)
             | Command::Ticket(_)
             | Command::Transcript(_)
+            | Command::Retention(_)
             | Command::Policy(_)
             | Command::Cost(_)
             | Command::Usage(_)
@@ -332,6 +336,7 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Conversation(args) => conversation::run(app, args).await,
         Command::Ticket(args) => ticket::run(app, args).await,
         Command::Transcript(args) => transcript::run(app, args).await,
+        Command::Retention(args) => retention::run(app, args).await,
         Command::Init(args) => init::run(app, args).await,
         Command::Config(args) => config::run(app, args),
         Command::Provider(args) => provider::run(app, args).await,

@@ -164,6 +164,7 @@ async fn show_session(app: &App, client: &Client, session: &Session) -> Result<(
     }
     let home = person_home();
     let work = client.tree(&session.id.to_string()).await?;
+    let record = client.retention_of(&session.id.to_string()).await.ok();
     let around = screen::session::Around {
         campaign: &campaign,
         place_in_chain: (place, chain.len().max(place)),
@@ -171,6 +172,7 @@ async fn show_session(app: &App, client: &Client, session: &Session) -> Result<(
         cut_calls: usage::cut_calls(client, session).await,
         home: home.as_deref(),
         work: Some(&work),
+        record: record.as_ref(),
     };
     app.ui.fields(&screen::session::lines(session, &around, words::now()))
 }

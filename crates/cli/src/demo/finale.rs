@@ -67,6 +67,7 @@ pub(super) async fn play(
         cut_calls: 0,
         home: None,
         work: None,
+        record: None,
     };
     session::lines(&dead, &around, now).iter().try_for_each(|line| stage.line(line))?;
 

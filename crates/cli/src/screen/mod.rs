@@ -11,6 +11,7 @@ pub(crate) mod cost;
 pub(crate) mod message;
 pub(crate) mod money;
 pub(crate) mod reboot;
+pub(crate) mod retention;
 pub(crate) mod row;
 pub(crate) mod search;
 pub(crate) mod session;

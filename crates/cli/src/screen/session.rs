@@ -6,12 +6,13 @@ use ostler_domain::{
     budget::Amount,
     event::AskKind,
     price::Dollars,
+    retention::{Stage, Standing},
     session::{Attention, Obituary, Outcome, Restart, Status},
     snapshot::Tree,
     text::one_line,
 };
 
-use super::{field, money, next_steps, row, tree};
+use super::{field, money, next_steps, retention, row, tree};
 use crate::{
     output::{Line, Tone},
     words,
@@ -29,6 +30,8 @@ pub(crate) struct Around<'a> {
     pub(crate) home: Option<&'a str>,
     /// What it has made of its files, where that is known.
     pub(crate) work: Option<&'a Tree>,
+    /// What was done to its record, where that is known.
+    pub(crate) record: Option<&'a Standing>,
 }
 
 /// Most of an answer that the screen shows; `logs` has it whole.
@@ -62,6 +65,10 @@ pub(crate) fn facts(session: &Session, around: &Around<'_>, now: Time) -> Vec<Li
             .append(branch(session)),
     ));
     lines.extend(around.work.and_then(|work| tree::work(session, work)).map(|work| field("work", work)));
+    let is_news = |standing: &&Standing| standing.kept.stage() != Stage::Hot || standing.kept.held.is_some();
+    if let Some(standing) = around.record.filter(is_news) {
+        lines.push(field("record", retention::record(standing, now)));
+    }
     lines.push(field("usage", usage(session, around)));
     lines.push(field("links", links(session, around)));
     lines
@@ -322,6 +329,7 @@ mod tests {
             cut_calls: 0,
             home: Some("/home/ann"),
             work: None,
+            record: None,
         };
         let look = Look::plain(None);
         lines(session, &around, NOW).iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n")
@@ -338,6 +346,7 @@ mod tests {
             cut_calls: 0,
             home: Some("/home/ann"),
             work: None,
+            record: None,
         };
         assert_snapshot!(testing::in_all_looks(|look| {
             testing::folded(&lines(&session, &around, NOW), look)

@@ -10,7 +10,7 @@ use ostler_domain::{
     text::one_line,
 };
 
-use super::{activity::Told, row, tree};
+use super::{activity::Told, retention, row, tree};
 use crate::{output::Tone, words};
 
 /// How much of a text that is not the agent's own answer is shown.
@@ -116,6 +116,11 @@ pub(super) fn tell(event: &Event) -> Told {
             Told::new("step", with_reason(what, &step.note))
         }
         Event::CommitsSeen(_) | Event::SnapshotTaken(_) | Event::Rewound(_) => tree::tell(event),
+        Event::SessionArchived(_)
+        | Event::SessionRestored(_)
+        | Event::DeletionMarked(_)
+        | Event::SessionDeleted(_)
+        | Event::RetentionHeld(_) => retention::tell(event),
         Event::Halted(halted) => {
             let what = if halted.freeze { "all agents frozen" } else { "all agents killed" };
             Told::new("halted", with_reason(format!("{what} by {}", halted.by.0), &halted.why))

@@ -91,12 +91,22 @@ pub const KEYS: &[Key] = &[
     key("otel.content", Kind::Switch, "false"),
     key("otel.headers_file", Kind::Text, "none"),
     key("otel.headers_env", Kind::Text, "none"),
+    key("retention.archive_after", Kind::Text, "never"),
+    key("retention.delete_after", Kind::Text, "never"),
+    key("retention.tombstone", Kind::Span, "14d"),
 ];
 
 /// Settings beside those of providers that a running daemon asks for again when a session is created.
 const READ_FOR_EACH: [&str; 1] = ["provider"];
 /// Those that it asks for whenever it looks who may start.
-const READ_ALWAYS: [&str; 3] = ["limits.sessions", "limits.free_memory", "limits.free_disk"];
+const READ_ALWAYS: [&str; 6] = [
+    "limits.sessions",
+    "limits.free_memory",
+    "limits.free_disk",
+    "retention.archive_after",
+    "retention.delete_after",
+    "retention.tombstone",
+];
 
 /// From when on a change holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -264,7 +274,7 @@ mod tests {
 
     #[test]
     fn every_setting_of_the_file_has_a_name() {
-        let sections = ["watchdog", "limits", "approvals", "sandbox", "webhook", "log", "otel"];
+        let sections = ["watchdog", "limits", "approvals", "sandbox", "webhook", "log", "otel", "retention"];
         for section in sections {
             for field in fields(section) {
                 assert!(found(&format!("{section}.{field}")).is_ok(), "{section}.{field} is not in KEYS");

@@ -16,6 +16,7 @@ use crate::{
     policy::{self, IdleStop},
     provider::Settings,
     reboot::OnReboot,
+    retention::{After, Rules, tombstone},
     session::WatchdogLimits,
     telemetry::{Export, OtelSettings},
     time::span,
@@ -48,6 +49,8 @@ pub struct Config {
     log: LogSettings,
     /// Where a collector of OpenTelemetry is.
     otel: OtelSettings,
+    /// How long what was said is kept, in campaigns that do not say.
+    retention: RetentionSettings,
 }
 
 /// A program that is run on an occasion.
@@ -149,6 +152,37 @@ struct Limits {
     free_disk: Option<Size>,
     /// Whether a turn that failed of the model's rate limit goes on when that ends.
     resume_after_rate_limit: Option<bool>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RetentionSettings {
+    archive_after: Option<KeptFor>,
+    delete_after: Option<KeptFor>,
+    tombstone: Option<Announced>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct KeptFor(After);
+
+impl<'de> Deserialize<'de> for KeptFor {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let wrong = || D::Error::custom(format!("\"{text}\" is neither a span such as 30d nor never"));
+        After::parse(&text).map(KeptFor).ok_or_else(wrong)
+    }
+}
+
+/// Seconds.
+#[derive(Debug, Clone, Copy)]
+struct Announced(u64);
+
+impl<'de> Deserialize<'de> for Announced {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let wrong = || D::Error::custom(format!("\"{text}\" is no span such as 14d, of at least 1h"));
+        tombstone(&text).map(Announced).ok_or_else(wrong)
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -334,6 +368,16 @@ impl Config {
 
     pub fn idle_stop(&self) -> IdleStop {
         self.idle_stop.map_or(IdleStop::after(IDLE_STOP), |Idle(limit)| limit)
+    }
+
+    /// How long what was said is kept, where a campaign does not say.
+    pub fn retention(&self) -> Rules {
+        let RetentionSettings { archive_after, delete_after, tombstone } = &self.retention;
+        Rules {
+            archive_after: archive_after.map(|KeptFor(after)| after),
+            delete_after: delete_after.map(|KeptFor(after)| after),
+            tombstone: tombstone.map(|Announced(seconds)| seconds),
+        }
     }
 
     pub fn on_reboot(&self) -> OnReboot {

@@ -24,6 +24,7 @@ mod git;
 mod life;
 mod message;
 mod node;
+mod retention;
 mod ticket;
 mod tokens;
 mod turn;
@@ -35,6 +36,7 @@ pub use git::*;
 pub use life::*;
 pub use message::*;
 pub use node::*;
+pub use retention::*;
 pub use ticket::*;
 pub use tokens::*;
 pub use turn::*;
@@ -278,6 +280,13 @@ events! {
     CommitsSeen(CommitsSeen) = 97, "COMMITS_SEEN";
     SnapshotTaken(SnapshotTaken) = 98, "SNAPSHOT_TAKEN";
     Rewound(Rewound) = 99, "REWOUND";
+
+    // What became of the record of sessions that have ended.
+    SessionArchived(SessionArchived) = 130, "SESSION_ARCHIVED";
+    SessionRestored(SessionRestored) = 131, "SESSION_RESTORED";
+    DeletionMarked(DeletionMarked) = 132, "DELETION_MARKED";
+    SessionDeleted(SessionDeleted) = 133, "SESSION_DELETED";
+    RetentionHeld(RetentionHeld) = 134, "RETENTION_HELD";
 }
 
 impl std::fmt::Display for Kind {

@@ -9,6 +9,7 @@ use crate::{
     config::check_provider,
     confinement::Protect,
     conversation::{SendAction, SendRule},
+    retention::{After, tombstone},
     setting::{Assignment, Change, MOST_CHARS, unknown_key},
     text::one_line,
 };
@@ -58,6 +59,9 @@ pub(super) const KEYS: &[Key] = &[
     key("idle_stop", "the machine's: 30m, or what config.toml says"),
     key("send.default", "allow"),
     key("send.rule", "none"),
+    key("retention.archive_after", "the machine's, else never"),
+    key("retention.delete_after", "the machine's, else never"),
+    key("retention.tombstone", "the machine's, else 14d"),
 ];
 
 /// The names of what a policy says, in the order in which they are shown.
@@ -140,6 +144,11 @@ impl Policy {
             }
             "send.default" => self.send_default = setting.0.word(SendAction::parse, "allow, deny")?,
             "send.rule" => setting.rules(&mut self.send_rule, |text| Ok(SendRule::parse(text)?.to_string()))?,
+            "retention.archive_after" => self.retention.archive_after = setting.after()?,
+            "retention.delete_after" => self.retention.delete_after = setting.after()?,
+            "retention.tombstone" => {
+                self.retention.tombstone = setting.0.word(tombstone, "a span such as 14d, at least 1h")?
+            }
             "ptrace" => self.ptrace = setting.0.word(switch, "on, off")?,
             "protect_tooling" => self.protect_tooling = setting.0.word(protect, "existing, always, off")?,
             "approve.rule" => {
@@ -173,6 +182,10 @@ impl Policy {
 }
 
 impl Setting {
+    fn after(&self) -> Result<Option<After>, SettingFault> {
+        self.0.word(After::parse, "a span such as 30d or 12h, or never")
+    }
+
     fn list(
         &self,
         items: &mut Vec<String>,

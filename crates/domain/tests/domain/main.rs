@@ -16,4 +16,5 @@ mod money;
 mod promises;
 mod queues;
 mod reboot;
+mod retention;
 mod transcripts;

@@ -17,6 +17,26 @@ pub(super) fn is_whole(path: &Path, bytes: u64) -> bool {
         && (bytes == 0 || (file.read_exact_at(&mut last, bytes - 1).is_ok() && last == *b"\n"))
 }
 
+/// The form that it has when all sessions of its conversation are archived.
+pub(super) fn compressed(path: &Path) -> PathBuf {
+    path.with_extension("jsonl.zst")
+}
+
+/// The same for a file that may be compressed: nobody writes to it then.
+pub(super) fn is_whole_in_any_form(path: &Path, bytes: u64) -> bool {
+    is_whole(path, bytes) || compressed(path).is_file()
+}
+
+/// A file of our own, empty.
+pub(super) fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+}
+
+/// Makes what a file is called durable.
+pub(super) fn sync_dir(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
+}
+
 /// Writes text at a place, and ends the file behind it.
 pub(super) fn append(path: &Path, at: u64, text: &str) -> io::Result<()> {
     make_dir(path)?;
@@ -39,7 +59,7 @@ impl Fresh {
     pub(super) fn begin(path: &Path) -> io::Result<Fresh> {
         make_dir(path)?;
         let temporary = path.with_extension("jsonl.new");
-        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+        let file = create(&temporary)?;
         Ok(Fresh { file: io::BufWriter::new(file), bytes: 0, temporary, path: path.to_owned() })
     }
 

@@ -1,5 +1,6 @@
 //! Transcripts: read from the log for whoever asks, and written beside it as files for everybody else's programs.
 
+mod archive;
 mod file;
 mod verify;
 mod writer;

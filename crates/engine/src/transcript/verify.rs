@@ -13,6 +13,7 @@ use ostler_domain::{
     transcript::{Difference, Line, Verified},
 };
 
+use super::file;
 use crate::Engine;
 
 /// How much of a line is shown where it differs.
@@ -82,17 +83,27 @@ impl Engine {
 
 /// The lines of a file up to where it should end.
 struct Lines {
-    file: BufReader<io::Take<File>>,
+    file: BufReader<io::Take<Box<dyn Read + Send>>>,
     path: PathBuf,
 }
 
 impl Lines {
     /// Nothing, where there is no file.
     fn open(path: &Path, bytes: u64) -> Result<Option<Lines>, Refusal> {
-        match File::open(path) {
-            Ok(file) => Ok(Some(Lines { file: BufReader::new(file.take(bytes)), path: path.to_owned() })),
+        let lines = |text: Box<dyn Read + Send>| {
+            Some(Lines { file: BufReader::new(text.take(bytes)), path: path.to_owned() })
+        };
+        let compressed = || zstd::Decoder::new(File::open(file::compressed(path))?);
+        let opened = match File::open(path) {
+            Ok(plain) => Ok(lines(Box::new(plain))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                compressed().map(|text| lines(Box::new(text)))
+            }
+            Err(error) => Err(error),
+        };
+        match opened {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(cannot_read(path, &error)),
+            opened => opened.map_err(|error| cannot_read(path, &error)),
         }
     }
 

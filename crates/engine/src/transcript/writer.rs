@@ -48,6 +48,13 @@ pub(super) struct Open {
     conversations: HashMap<SessionId, ConversationId>,
 }
 
+impl Open {
+    /// Its file is no longer what was known of it.
+    pub(super) fn forget(&mut self, id: ConversationId) {
+        self.of.remove(&id);
+    }
+}
+
 /// One file, and what is not in it yet.
 struct Written {
     path: PathBuf,
@@ -111,7 +118,7 @@ impl Engine {
             after = Some(last.conversation);
             for mark in marks {
                 let path = self.transcript_file(mark.conversation).await?;
-                if !file::is_whole(&path, mark.bytes) {
+                if !file::is_whole_in_any_form(&path, mark.bytes) {
                     let mut open = self.transcripts().await;
                     self.rebuild(&mut open, mark.conversation, mark.seq).await?;
                     tracing::warn!(file = %path.display(), "a transcript was not whole and was made anew");
@@ -232,6 +239,8 @@ impl Engine {
         }
         fault::point("transcript");
         let bytes = fresh.finish().map_err(cannot)?;
+        // Of a conversation that was archived and goes on.
+        let _ = std::fs::remove_file(file::compressed(&path));
         fault::point("transcript");
         let scribe = transcript.into_scribe();
         open.of.insert(id, Written { path, seq: until, bytes, scribe, text: String::new() });
@@ -283,6 +292,6 @@ fn kept(mark: &TranscriptMark) -> Option<Scribe> {
     (kept.form == VERSION).then_some(kept.scribe)
 }
 
-fn cannot_write(path: &std::path::Path, error: &io::Error) -> Refusal {
+pub(super) fn cannot_write(path: &std::path::Path, error: &io::Error) -> Refusal {
     Refusal::internal("a transcript cannot be written").because(format!("{}: {error}", path.display()))
 }

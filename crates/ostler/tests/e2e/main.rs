@@ -43,6 +43,7 @@ mod notices;
 mod observability;
 mod providers;
 mod reboot;
+mod retention;
 mod screens;
 mod service;
 mod telemetry;

@@ -7,20 +7,29 @@ mod command;
 mod conversation;
 mod event;
 mod provider;
+mod retention;
 mod session;
 mod ticket;
 mod transcript;
 mod tree;
 mod words;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, pin::Pin};
 
 use ostler_domain::{Refusal, provider::CallerKeys};
 use ostler_engine::Change;
 use ostler_wire::{InvalidField, from_proto, status};
-use tonic::{Request, Status};
+use tokio::sync::mpsc;
+use tokio_stream::{Stream, wrappers::ReceiverStream};
+use tonic::{Request, Response, Status};
 
 use crate::peer;
+
+/// Answers that wait for whoever asked; beyond them the work waits.
+const WAITING: usize = 4;
+
+type Streamed<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+type News<T> = mpsc::Sender<Result<T, Status>>;
 
 /// Who asks for a change, and under which id.
 fn change<T>(request: &Request<T>, request_id: &str) -> Result<Change, Status> {
@@ -50,4 +59,19 @@ fn refused(refusal: Refusal) -> Status {
 
 fn invalid(invalid: InvalidField) -> Status {
     status::from_invalid(&invalid)
+}
+
+/// Answers as they come, and at the end why there are no more, if there should have been.
+fn streamed<T: Send + 'static, F>(work: impl FnOnce(News<T>) -> F) -> Response<Streamed<T>>
+where
+    F: Future<Output = Result<(), Refusal>> + Send + 'static,
+{
+    let (news, answers) = mpsc::channel(WAITING);
+    let work = work(news.clone());
+    tokio::spawn(async move {
+        if let Err(refusal) = work.await {
+            let _ = news.send(Err(refused(refusal))).await;
+        }
+    });
+    Response::new(Box::pin(ReceiverStream::new(answers)))
 }

@@ -1,27 +1,18 @@
 //! TranscriptService.
 
-use std::pin::Pin;
-
 use ostler_domain::Refusal;
 use ostler_engine::Engine;
 use ostler_wire::{
     pb::{self, transcript_service_server::TranscriptService},
     to_proto,
 };
-use tokio::sync::mpsc;
-use tokio_stream::{Stream, wrappers::ReceiverStream};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::refused;
+use super::{News, Streamed, refused, streamed};
 use crate::Served;
 
-/// Answers that wait for whoever asked; beyond them the reading waits.
-const WAITING: usize = 4;
 /// So large is a piece: however long a transcript or a line of it is, no more is held.
 const PIECE: usize = 64 * 1024;
-
-type Streamed<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
-type News<T> = mpsc::Sender<Result<T, Status>>;
 
 #[async_trait]
 impl TranscriptService for Served {
@@ -82,19 +73,4 @@ async fn verify_all(
             }
         }
     }
-}
-
-/// Answers as they come, and at the end why there are no more, if there should have been.
-fn streamed<T: Send + 'static, F>(work: impl FnOnce(News<T>) -> F) -> Response<Streamed<T>>
-where
-    F: Future<Output = Result<(), Refusal>> + Send + 'static,
-{
-    let (news, answers) = mpsc::channel(WAITING);
-    let work = work(news.clone());
-    tokio::spawn(async move {
-        if let Err(refusal) = work.await {
-            let _ = news.send(Err(refused(refusal))).await;
-        }
-    });
-    Response::new(Box::pin(ReceiverStream::new(answers)))
 }

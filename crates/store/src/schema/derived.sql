@@ -321,3 +321,19 @@ CREATE TABLE halt(
     why TEXT NOT NULL,
     since INTEGER NOT NULL
 ) STRICT;
+
+-- What was done to the record of sessions that have ended, or is to be; none for one that nobody and no rule touched.
+CREATE TABLE retention(
+    num INTEGER PRIMARY KEY,
+    archived INTEGER,
+    -- When what was said is deleted.
+    due INTEGER,
+    deleted INTEGER,
+    restored INTEGER,
+    held INTEGER,
+    held_by TEXT,
+    held_why TEXT,
+    -- The rule that was last followed.
+    rule TEXT
+) STRICT;
+CREATE INDEX retention_due ON retention(due) WHERE due IS NOT NULL AND deleted IS NULL;

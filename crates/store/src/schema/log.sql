@@ -1,5 +1,6 @@
--- The truth. Rows are only ever added, and only by the writer, which counts `seq` itself: the highest row is
--- never deleted, so no number is used twice and AUTOINCREMENT's second table is not needed.
+-- The truth. Rows are only ever added, and only by the writer, which counts `seq` itself: no row is ever deleted, so no
+-- number is used twice and AUTOINCREMENT's second table is not needed. Where a rule of a person's deletes what was said in
+-- a session, its rows lose the words and nothing else.
 -- `session` is the session's number on this node; the row of kind SESSION_CREATED that carries a number for the
 -- first time says in its body whose it is.
 CREATE TABLE log_event(
@@ -15,3 +16,5 @@ CREATE TABLE log_event(
 ) STRICT;
 -- Proves that no event of a session is recorded twice.
 CREATE UNIQUE INDEX log_event_session ON log_event(session, session_seq) WHERE session IS NOT NULL;
+-- Whether anybody still needs a blob.
+CREATE INDEX log_event_blob ON log_event(blob) WHERE blob IS NOT NULL;

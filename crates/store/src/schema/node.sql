@@ -45,3 +45,9 @@ CREATE TABLE node_transcript(
     bytes INTEGER NOT NULL,
     scribe TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- Blobs that no event names any more, until their files are gone.
+CREATE TABLE node_garbage(
+    blob BLOB PRIMARY KEY,
+    since INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

@@ -42,6 +42,10 @@ impl SearchFile {
         Self { path: path.into(), generation: Arc::default(), is_damaged: Arc::default() }
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Says once that a reader found damage.
     pub(super) fn take_damage(&self) -> bool {
         self.is_damaged.swap(false, Ordering::Relaxed)
@@ -101,6 +105,10 @@ pub(crate) struct SearchReader {
 impl SearchReader {
     pub(crate) fn new(file: SearchFile) -> Self {
         Self { file, open: RefCell::new(None) }
+    }
+
+    pub(super) fn file(&self) -> &SearchFile {
+        &self.file
     }
 
     /// Asks a question of the file as it is now. `None` when there is none.

@@ -3,6 +3,7 @@
 //! commit path, and is thrown away and built anew whenever it is missing, damaged or not this record's.
 
 mod file;
+mod forget;
 mod index;
 mod query;
 

@@ -116,6 +116,10 @@ CREATE TABLE message(
     answered INTEGER,
     ended INTEGER
 ) STRICT;
+CREATE TABLE node_garbage(
+    blob BLOB PRIMARY KEY,
+    since INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE TABLE node_meta(
     key TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -151,6 +155,19 @@ CREATE TABLE node_transcript(
     bytes INTEGER NOT NULL,
     scribe TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE retention(
+    num INTEGER PRIMARY KEY,
+    archived INTEGER,
+    -- When what was said is deleted.
+    due INTEGER,
+    deleted INTEGER,
+    restored INTEGER,
+    held INTEGER,
+    held_by TEXT,
+    held_why TEXT,
+    -- The rule that was last followed.
+    rule TEXT
+) STRICT;
 CREATE TABLE seen_commit(
     seq INTEGER NOT NULL,
     place INTEGER NOT NULL,
@@ -295,12 +312,14 @@ CREATE INDEX conversation_name ON conversation(name);
 CREATE UNIQUE INDEX conversation_open ON conversation(campaign, agent, folded) WHERE closed IS NULL;
 CREATE INDEX conversation_spawned_by ON conversation(spawned_by) WHERE spawned_by IS NOT NULL;
 CREATE INDEX conversation_tail ON conversation(tail);
+CREATE INDEX log_event_blob ON log_event(blob) WHERE blob IS NOT NULL;
 CREATE UNIQUE INDEX log_event_session ON log_event(session, session_seq) WHERE session IS NOT NULL;
 CREATE INDEX message_conversation ON message(conversation);
 CREATE INDEX message_key ON message(key) WHERE key IS NOT NULL;
 CREATE INDEX message_made_room ON message(made_room_for) WHERE made_room_for IS NOT NULL;
 CREATE INDEX message_session ON message(session);
 CREATE INDEX node_request_time ON node_request(time);
+CREATE INDEX retention_due ON retention(due) WHERE due IS NOT NULL AND deleted IS NULL;
 CREATE INDEX seen_commit_session ON seen_commit(session);
 CREATE INDEX session_agent ON session(agent);
 CREATE INDEX session_branch ON session(branch) WHERE branch IS NOT NULL;

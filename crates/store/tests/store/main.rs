@@ -12,6 +12,7 @@ mod golden;
 mod identity;
 mod opening;
 mod reindex;
+mod retention;
 mod rows;
 mod samples;
 mod search;

@@ -32,7 +32,10 @@ fn play(store: &Store, steps: &[Step]) {
         let owner = owners[step.session as usize].get_or_insert_with(|| Owner::create(store, step.session));
         let mut of_session: Vec<(Time, Event)> = Vec::new();
         for kind in &step.kinds {
-            if !is_of_session(*kind) {
+            if let Event::SessionDeleted(deleted) = event(*kind, step.n) {
+                // Refused for one that lives, or never did.
+                let _ = block_on(store.delete_session(time, deleted));
+            } else if !is_of_session(*kind) {
                 // May be refused: that too is part of a history.
                 let _ = store.commit_blocking(node_commit(vec![(time, event(*kind, step.n))]));
             } else if *kind != Kind::SessionCreated && !owner.state.is_ended() {

@@ -530,6 +530,35 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             bytes_out: 0,
             failure: "connection refused".to_owned(),
         }),
+        Kind::SessionArchived => Event::SessionArchived(SessionArchived {
+            session: session_id(n),
+            rule: "retention.archive_after=30d".to_owned(),
+            bytes: 1_000_000 + n,
+            archived_bytes: 90_000 + n,
+            by: by(),
+        }),
+        Kind::SessionRestored => Event::SessionRestored(SessionRestored {
+            session: session_id(n),
+            why: "an audit".to_owned(),
+            by: by(),
+        }),
+        Kind::DeletionMarked => Event::DeletionMarked(DeletionMarked {
+            session: session_id(n),
+            due: at(n + 14 * 86_400),
+            rule: "retention.delete_after=180d".to_owned(),
+            by: by(),
+        }),
+        Kind::SessionDeleted => Event::SessionDeleted(SessionDeleted {
+            session: session_id(n),
+            rule: "retention.delete_after=180d".to_owned(),
+            by: by(),
+        }),
+        Kind::RetentionHeld => Event::RetentionHeld(RetentionHeld {
+            session: session_id(n),
+            is_held: n.is_multiple_of(2),
+            why: "an audit".to_owned(),
+            by: by(),
+        }),
         Kind::Unreadable => unreachable!("it is never stored"),
         Kind::TicketAdded => Event::TicketAdded(Box::new(TicketAdded {
             id: ticket_id(n),
@@ -635,6 +664,6 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
 
 /// Says whether events of a kind belong to a session.
 pub(crate) fn is_of_session(kind: Kind) -> bool {
-    let is_of_ticket = (Kind::TicketAdded.code()..=Kind::TicketStep.code()).contains(&kind.code());
-    kind.code() >= Kind::SessionCreated.code() && !is_of_ticket
+    let of_sessions = Kind::SessionCreated.code()..Kind::TicketAdded.code();
+    of_sessions.contains(&kind.code())
 }

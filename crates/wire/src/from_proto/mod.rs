@@ -9,6 +9,7 @@ mod conversation;
 mod event;
 mod provider;
 mod request;
+mod retention;
 mod session;
 mod ticket;
 mod transcript;
@@ -23,8 +24,8 @@ use ostler_domain::{
 };
 
 pub use self::{
-    admin::*, agent::*, conversation::*, event::*, provider::*, request::*, session::*, ticket::*,
-    transcript::*, tree::*,
+    admin::*, agent::*, conversation::*, event::*, provider::*, request::*, retention::*, session::*,
+    ticket::*, transcript::*, tree::*,
 };
 pub use crate::enums::from::{
     answer, approve, ask_kind, attention, close_reason, desired, import_change, mode, on_budget, outcome,

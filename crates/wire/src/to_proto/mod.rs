@@ -6,6 +6,7 @@ mod conversation;
 mod event;
 mod provider;
 mod request;
+mod retention;
 mod session;
 mod ticket;
 mod transcript;
@@ -16,8 +17,8 @@ use std::time::Duration;
 use ostler_domain::{CampaignId, Name, Time, campaign::Campaign};
 
 pub use self::{
-    admin::*, agent::*, conversation::*, event::*, provider::*, request::*, session::*, ticket::*,
-    transcript::*, tree::*,
+    admin::*, agent::*, conversation::*, event::*, provider::*, request::*, retention::*, session::*,
+    ticket::*, transcript::*, tree::*,
 };
 pub use crate::enums::to::{
     answer, approve, ask_kind, attention, close_reason, desired, import_change, mode, on_budget, outcome,

@@ -1,0 +1,209 @@
+//! What rules do to the record of sessions that have ended: compressed, it is read as before; deleted, only the words go.
+
+use std::{
+    fs::{self, File},
+    path::PathBuf,
+    time::{Duration, SystemTime},
+};
+
+use ostler_domain::{
+    Event, Kind, Recorded, SessionId,
+    event::{By, SessionDeleted, Text},
+    query::{Page, UsageBy, UsageFilter},
+    retention::Stage,
+};
+use ostler_store::{CheckDepth, Options, Store, block_on};
+
+use crate::{
+    samples::{at, campaign_id, event, session_id},
+    support::{Owner, Place, dump, is_derived, node_commit, open, whole_log},
+};
+
+const WORDS: &str = "the cake is in the cellar";
+
+fn large(n: u64) -> Event {
+    Event::AgentCompletion(Text::from(format!("{n} {WORDS} ").repeat(2_000)))
+}
+
+/// A session that has said something short and something long, and has ended.
+fn ended(store: &Store, n: u64, long: Event) -> Owner {
+    let mut owner = Owner::create(store, n);
+    let events = [
+        event(Kind::MessageAccepted, n),
+        Event::AgentThinking(Text::from(WORDS)),
+        event(Kind::AgentToolCall, n),
+        event(Kind::ApprovalRequested, n),
+        event(Kind::ApprovalAnswered, n),
+        long,
+        event(Kind::UsageRecorded, n),
+        event(Kind::SessionStopped, n),
+    ];
+    owner.record(store, events.into_iter().map(|event| (at(n + 2), event)).collect()).unwrap();
+    owner
+}
+
+fn deleted(session: SessionId) -> SessionDeleted {
+    SessionDeleted { session, rule: "retention.delete_after=1d".to_owned(), by: By::ostler() }
+}
+
+fn blobs(place: &Place) -> Vec<PathBuf> {
+    let shelves = fs::read_dir(place.paths().blobs).unwrap().map(|shelf| shelf.unwrap().path());
+    let files = shelves.filter(|shelf| shelf.is_dir()).flat_map(|shelf| fs::read_dir(shelf).unwrap());
+    files.map(|file| file.unwrap().path()).collect()
+}
+
+fn is_compressed(path: &std::path::Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "zst")
+}
+
+fn grow_old(place: &Place) {
+    for blob in blobs(place) {
+        File::open(blob).unwrap().set_modified(SystemTime::now() - Duration::from_secs(86_400)).unwrap();
+    }
+}
+
+#[test]
+fn an_archived_session_is_read_as_before_in_either_form_and_in_both() {
+    let place = Place::new();
+    let store = place.open();
+    let owner = ended(&store, 1, large(1));
+    let before: Vec<Recorded> = whole_log(&store);
+    let is_whole = |what: &str| {
+        assert_eq!(whole_log(&store), before, "{what}");
+        assert_eq!(block_on(store.check(CheckDepth::Full)).unwrap().findings, vec![], "{what}");
+    };
+    let (plain, compressed) = block_on(store.compress_blobs(owner.id())).unwrap();
+    assert!(plain > 40_000 && compressed < plain / 10, "{plain} {compressed}");
+    assert_eq!(blobs(&place).len(), 2);
+    is_whole("both forms");
+    block_on(store.drop_plain_blobs(owner.id())).unwrap();
+    assert!(blobs(&place).iter().all(|blob| is_compressed(blob)));
+    is_whole("compressed");
+    // The same words again: whoever says them finds them there.
+    ended(&store, 2, large(1));
+    assert_eq!(blobs(&place).len(), 1);
+    let copy = place.dir.path().join("copy");
+    block_on(store.backup(&copy, |_| {})).unwrap();
+    assert_eq!(whole_log(&open(&copy)), whole_log(&store));
+    block_on(store.expand_blobs(owner.id())).unwrap();
+    assert!(blobs(&place).iter().all(|blob| !is_compressed(blob)));
+    assert_eq!(whole_log(&store)[..before.len()], before);
+}
+
+#[test]
+fn a_compressed_form_that_is_damaged_takes_nothing_s_place() {
+    let place = Place::new();
+    let store = place.open();
+    let owner = ended(&store, 1, large(1));
+    block_on(store.compress_blobs(owner.id())).unwrap();
+    let compressed = blobs(&place).into_iter().find(|blob| is_compressed(blob)).unwrap();
+    fs::write(&compressed, zstd::encode_all(&b"other words"[..], 1).unwrap()).unwrap();
+    block_on(store.drop_plain_blobs(owner.id())).unwrap();
+    assert_eq!(block_on(store.check(CheckDepth::Full)).unwrap().findings, vec![]);
+}
+
+#[test]
+fn a_deleted_session_has_lost_its_words_and_nothing_else() {
+    let place = Place::new();
+    let store = Store::open(&place.paths(), &Options { search: true }).unwrap().store;
+    let (one, other) = (ended(&store, 1, large(1)), ended(&store, 2, large(2)));
+    let found = |text: &str| {
+        block_on(store.searchable(store.last_seq()));
+        let hits = block_on(store.search(text, Page::of(0, None))).unwrap().rows;
+        hits.into_iter().filter_map(|hit| hit.session).collect::<Vec<_>>()
+    };
+    assert!(found("cellar").contains(&one.id()));
+    let cost = |store: &Store| block_on(store.usage(&UsageFilter::default(), UsageBy::Session)).unwrap();
+    let (spent, was) = (cost(&store), block_on(store.session(one.id())).unwrap().unwrap());
+
+    block_on(store.delete_session(at(99), deleted(one.id()))).unwrap();
+    let is = block_on(store.session(one.id())).unwrap().unwrap();
+    assert_eq!((is.outcome, is.turns, is.usage, &is.name), (was.outcome, was.turns, was.usage, &was.name));
+    assert_eq!(is.last_completion.as_deref(), Some(""));
+    assert_eq!(cost(&store), spent);
+    assert!(!found("cellar").contains(&one.id()) && found("cellar").contains(&other.id()));
+    assert!(!found("login").contains(&one.id()));
+    let of = |session: SessionId| whole_log(&store).into_iter().filter(move |at| at.session == Some(session));
+    assert!(of(one.id()).all(|at| !at.event.body().contains("cellar")));
+    assert_eq!(of(one.id()).count() as u64, was.session_seq);
+    assert!(of(other.id()).any(|at| at.event.body().contains("cellar")));
+    let approvals = block_on(store.approvals(Page::of(0, None))).unwrap().rows;
+    let asked = approvals.iter().find(|row| row.session == one.id()).unwrap();
+    assert_eq!((asked.input.as_str(), asked.message.as_deref()), ("", None));
+
+    // The file waits until nobody can be about to name it, and goes then.
+    block_on(store.drop_garbage()).unwrap();
+    assert_eq!(blobs(&place).len(), 2);
+    grow_old(&place);
+    block_on(store.drop_garbage()).unwrap();
+    assert_eq!(blobs(&place).len(), 1);
+    let left: i64 = place.sql().query_row("SELECT count(*) FROM node_garbage", [], |row| row.get(0)).unwrap();
+    assert_eq!(left, 0);
+
+    // Once more does nothing, and what is derived is what the log says.
+    block_on(store.delete_session(at(100), deleted(one.id()))).unwrap();
+    drop(store);
+    let store = place.open();
+    let before = dump(&place.sql(), is_derived);
+    block_on(store.reindex()).unwrap();
+    assert_eq!(dump(&place.sql(), is_derived), before);
+    assert_eq!(block_on(store.check(CheckDepth::Full)).unwrap().findings, vec![]);
+}
+
+#[test]
+fn a_blob_of_which_another_session_has_the_words_stays() {
+    let place = Place::new();
+    let store = place.open();
+    let (one, other) = (ended(&store, 1, large(1)), ended(&store, 2, large(1)));
+    block_on(store.delete_session(at(99), deleted(one.id()))).unwrap();
+    grow_old(&place);
+    block_on(store.drop_garbage()).unwrap();
+    let said = whole_log(&store).into_iter().filter(|at| at.session == Some(other.id()));
+    assert!(said.into_iter().any(|at| at.event == large(1)));
+    // Said again after the last one lost it: the file is there for them.
+    block_on(store.delete_session(at(99), deleted(other.id()))).unwrap();
+    ended(&store, 3, large(1));
+    block_on(store.drop_garbage()).unwrap();
+    assert_eq!(block_on(store.check(CheckDepth::Full)).unwrap().findings, vec![]);
+}
+
+#[test]
+fn a_session_that_lives_is_not_deleted_and_nothing_of_it_changes() {
+    let place = Place::new();
+    let store = place.open();
+    let mut owner = Owner::create(&store, 1);
+    owner.record(&store, vec![(at(2), Event::AgentThinking(Text::from(WORDS)))]).unwrap();
+    let before = whole_log(&store);
+    block_on(store.delete_session(at(9), deleted(owner.id()))).unwrap_err();
+    block_on(store.delete_session(at(9), deleted(session_id(5)))).unwrap_err();
+    assert_eq!(whole_log(&store), before);
+    owner.record(&store, vec![(at(3), event(Kind::SessionStarting, 1))]).unwrap();
+}
+
+#[test]
+fn rules_are_asked_about_those_that_ended_long_enough_ago_and_those_that_are_marked() {
+    let place = Place::new();
+    let store = place.open();
+    for n in [0, 3, 6, 9] {
+        ended(&store, n, event(Kind::AgentStatus, n));
+    }
+    Owner::create(&store, 12);
+    let found = |until, after, limit| {
+        let found = block_on(store.retention_candidates(campaign_id(0), until, after, limit)).unwrap();
+        let sessions: Vec<_> = found.rows.iter().map(|row| row.standing.session).collect();
+        (sessions, found.next)
+    };
+    assert_eq!(found(Some(at(6)), 0, 10), (vec![session_id(0), session_id(3)], None));
+    let (first, next) = found(Some(at(99)), 0, 3);
+    assert_eq!((first.len(), found(Some(at(99)), next.unwrap(), 3).0), (3, vec![session_id(9)]));
+    let (marked, held) = (event(Kind::DeletionMarked, 9), event(Kind::RetentionHeld, 6));
+    store.commit_blocking(node_commit(vec![(at(50), marked), (at(51), held)])).unwrap();
+    assert!(block_on(store.has_marked()).unwrap());
+    assert_eq!(found(None, 0, 10).0, [session_id(9)]);
+    let listed = block_on(store.retention(Page::of(10, None))).unwrap().rows;
+    let stages: Vec<_> = listed.iter().map(|row| (row.session, row.kept.stage())).collect();
+    assert_eq!(stages, [(session_id(9), Stage::Marked), (session_id(6), Stage::Hot)]);
+    assert_eq!(listed[1].kept.held.as_ref().unwrap().why, "an audit");
+    store.commit_blocking(node_commit(vec![(at(60), event(Kind::SessionRestored, 9))])).unwrap();
+    assert!(!block_on(store.has_marked()).unwrap());
+}
