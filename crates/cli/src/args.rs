@@ -117,6 +117,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "config",
             "events",
             "exec",
+            "export",
             "daemon",
             "service",
             "node",

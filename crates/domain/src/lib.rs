@@ -20,6 +20,7 @@ pub mod conversation;
 pub mod denied;
 pub mod environment;
 pub mod event;
+pub mod exchange;
 pub mod gateway;
 pub mod git_config;
 pub mod git_index;

@@ -77,6 +77,9 @@ pub struct Policy {
     /// How long what its sessions said is kept. No right of the sandbox's.
     #[serde(skip_serializing_if = "Rules::is_empty")]
     pub retention: Rules,
+    /// Where its conversations are kept for programs that read OpenClaw's store of files. No right of the sandbox's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mirror: Option<String>,
 }
 
 /// What a session may use; unset means the default.
@@ -402,6 +405,7 @@ impl Policy {
             self.idle_stop.map(|limit| ("idle_stop", limit.to_string())),
             self.send_default.map(|action| ("send.default", action.as_str().to_owned())),
             numbered(&self.send_rule).map(|rules| ("send.rule", rules)),
+            self.mirror.clone().map(|dir| ("mirror", dir)),
         ]
         .into_iter()
         .flatten()
@@ -441,58 +445,4 @@ const fn protect_word(protect: Protect) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn with(settings: &[&str]) -> Policy {
-        settings
-            .iter()
-            .fold(Policy::default(), |policy, text| policy.changed(&Setting::parse(text).unwrap()).unwrap())
-    }
-
-    #[test]
-    fn a_campaign_s_model_is_its_own_provider_s() {
-        let policy = with(&["provider=codex", "model=gpt-5.5"]);
-        assert_eq!(policy.model_for("codex"), Some("gpt-5.5"));
-        assert_eq!(policy.model_for("claude-code"), None);
-        assert_eq!(with(&["model=m"]).model_for("claude-code"), Some("m"));
-    }
-
-    #[test]
-    fn a_child_is_never_wider_than_its_parent() {
-        let parent = with(&["read+=@rust", "net.mode=open", "limits.memory=4GiB"]);
-        assert!(parent.is_within(&parent));
-        for narrower in [
-            &["net.mode=none", "limits.memory=1GiB"][..],
-            &["net.mode=none", "limits.memory=4GiB", "hide+=*.secret", "protect_tooling=always"],
-        ] {
-            assert!(with(narrower).is_within(&parent), "{narrower:?}");
-        }
-        for wider in [
-            &["limits.memory=8GiB"][..],
-            &[],
-            &["limits.memory=1GiB", "net.mode=host"],
-            &["limits.memory=1GiB", "write+=/srv/x"],
-            &["limits.memory=1GiB", "read+=/srv/x"],
-            &["limits.memory=1GiB", "ptrace=on"],
-            &["limits.memory=1GiB", "protect_tooling=off"],
-        ] {
-            assert!(!with(wider).is_within(&parent), "{wider:?}");
-        }
-        assert!(!Policy::default().is_within(&with(&["hide+=*.secret"])));
-    }
-
-    #[test]
-    fn every_key_has_a_line_with_its_origin() {
-        let lines = with(&["read+=@rust", "limits.tmp=2GiB"]).lines();
-        let line = |key| lines.iter().rfind(|line| line.key == key).unwrap();
-        assert_eq!((line("read").value.as_str(), line("read").origin), ("@rust", Origin::Campaign));
-        assert_eq!(lines[0].origin, Origin::Default, "what is always readable stays so, and is shown");
-        assert_eq!(
-            (line("limits.tmp").value.as_str(), line("limits.tmp").origin),
-            ("2GiB", Origin::Campaign)
-        );
-        assert_eq!(line("ptrace").origin, Origin::Default);
-        assert_eq!(lines.len(), setting::KEYS.len() + 1);
-    }
-}
+mod tests;

@@ -113,6 +113,7 @@ impl Engine {
                 .hint(format!("ostler campaign show {}", campaign.name), "shows all keys and their values")
         })?;
         self.check_grants(&before, &campaign).await?;
+        self.check_mirror(&campaign).await?;
         let changed = CampaignPolicyChanged {
             campaign: campaign.id,
             settings: settings.to_vec(),

@@ -40,6 +40,7 @@ mod lost;
 mod memory;
 mod message;
 mod metrics;
+mod mirror;
 mod models;
 mod notices;
 mod options;

@@ -26,6 +26,7 @@ mod du;
 pub(crate) mod ended;
 mod events;
 mod exec;
+mod export;
 mod fork;
 mod halt;
 mod handoff;
@@ -118,6 +119,8 @@ pub(crate) enum Command {
     Ticket(ticket::TicketArgs),
     /// What was said, whole: show, export, verify
     Transcript(transcript::TranscriptArgs),
+    /// Write what is recorded as files of other programs
+    Export(export::ExportArgs),
     /// How long what was said is kept: plan, run, hold, restore, ls
     Retention(retention::RetentionArgs),
     /// What config.toml says: show, get, set, unset, edit, path
@@ -208,6 +211,7 @@ impl Command {
             | Command::Ticket(_)
             | Command::Transcript(_)
             | Command::Retention(_)
+            | Command::Export(_)
             | Command::Policy(_)
             | Command::Cost(_)
             | Command::Usage(_)
@@ -336,6 +340,7 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Conversation(args) => conversation::run(app, args).await,
         Command::Ticket(args) => ticket::run(app, args).await,
         Command::Transcript(args) => transcript::run(app, args).await,
+        Command::Export(args) => export::run(app, args).await,
         Command::Retention(args) => retention::run(app, args).await,
         Command::Init(args) => init::run(app, args).await,
         Command::Config(args) => config::run(app, args),

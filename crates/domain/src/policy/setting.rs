@@ -59,6 +59,7 @@ pub(super) const KEYS: &[Key] = &[
     key("idle_stop", "the machine's: 30m, or what config.toml says"),
     key("send.default", "allow"),
     key("send.rule", "none"),
+    key("mirror", "nowhere"),
     key("retention.archive_after", "the machine's, else never"),
     key("retention.delete_after", "the machine's, else never"),
     key("retention.tombstone", "the machine's, else 14d"),
@@ -144,6 +145,10 @@ impl Policy {
             }
             "send.default" => self.send_default = setting.0.word(SendAction::parse, "allow, deny")?,
             "send.rule" => setting.rules(&mut self.send_rule, |text| Ok(SendRule::parse(text)?.to_string()))?,
+            "mirror" => {
+                let dir = |text: &str| check_path(text).is_ok().then(|| text.to_owned());
+                self.mirror = setting.0.word(dir, "a directory: an absolute path without \"..\"")?
+            }
             "retention.archive_after" => self.retention.archive_after = setting.after()?,
             "retention.delete_after" => self.retention.delete_after = setting.after()?,
             "retention.tombstone" => {

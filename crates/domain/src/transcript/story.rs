@@ -167,6 +167,16 @@ fn custom(kind: &str, data: &Value) -> Option<Shown> {
         }
         "handoff_requested" => remark(format!("the work is handed on, asked by {}", text("by"))),
         "handoff_packed" => remark(format!("the work was handed on: {}", text("why"))),
+        "output_added" => remark(format!("output {}: {}", text("name"), text("value"))),
+        "asked" => remark(match text("ask").as_str() {
+            "spawn" => noted(format!("a helper {} is asked for", text("worker")), text("task")),
+            "send" => noted(format!("says to {}", text("to")), text("text")),
+            other => format!("asked for: {other}"),
+        }),
+        "ask_settled" => match text("refused") {
+            why if why.is_empty() => return None,
+            why => bad(format!("that was refused: {why}")),
+        },
         "done_reported" => remark(noted("the agent says that it is done".to_owned(), text("note"))),
         _ => return None,
     })

@@ -7,6 +7,7 @@ mod answers;
 mod any;
 mod approvals;
 mod asks;
+mod exchange;
 mod failed_turns;
 mod fuzzed;
 mod idle;

@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use ostler_domain::{
     Event, Message, MessageId, Mode, Recorded, SessionId, Time, Usage,
+    ask::{Ask, AskSettled, Asked, OutputAdded, OutputKind, Spawn},
     conversation::Key,
     event::{
         Answer, ApprovalAnswered, ApprovalRequested, AskKind, By, ContextCompacted, ContextReset,
@@ -252,6 +253,43 @@ fn what_was_changed_while_it_waited_is_said_as_it_was_delivered() {
         })
         .collect();
     assert_eq!(said, ["a session with script begins", "a message was taken back by ben", "first"]);
+}
+
+#[test]
+fn what_an_agent_gives_and_asks_for_is_told() {
+    let session = a_life().id;
+    let ask = |at, ask| Event::Asked(Box::new(Asked { at, ask }));
+    let spawn = Spawn {
+        worker: "tester".parse().unwrap(),
+        task: "test it".to_owned(),
+        provider: None,
+        model: None,
+        budget: None,
+    };
+    let output =
+        OutputAdded { name: "report".to_owned(), kind: OutputKind::Path, value: "docs/r.md".to_owned() };
+    let refused = AskSettled { at: 2, session: None, message: None, refused: Some("no".to_owned()) };
+    let events = [
+        Event::OutputAdded(output),
+        ask(1, Ask::Spawn(spawn)),
+        ask(2, Ask::Send { to: "docs".to_owned(), text: "look".to_owned() }),
+        Event::AskSettled(refused),
+    ];
+    let events = recorded(events.into_iter().map(|event| (session, event)).collect());
+    let lines = lines(&events);
+    let told = lines.iter().flat_map(shown).filter_map(|shown| match shown {
+        Shown::Remark { text, .. } => Some(text),
+        _ => None,
+    });
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [
+            "output report: docs/r.md",
+            "a helper tester is asked for: test it",
+            "says to docs: look",
+            "that was refused: no"
+        ]
+    );
 }
 
 #[test]

@@ -17,6 +17,8 @@ const NAME: &str = "retention";
 const KINDS: [Kind; 3] = [Kind::SessionArchived, Kind::SessionRestored, Kind::SessionDeleted];
 /// Pause before it is tried again when it could not be done.
 const AFTER_FAILURE: Duration = Duration::from_secs(30);
+/// Lines of another program's, as they came in: they are of no single session.
+const IMPORTED: &str = "imported.jsonl";
 /// What a directory is called that is being removed.
 const GOING: &str = "going.";
 
@@ -111,6 +113,9 @@ impl Engine {
         if store.is_all_kept(candidate.conversation, Stage::Deleted, None).await? {
             self.remove_conversation_files(candidate.conversation).await?;
         } else {
+            let state = &self.shared.options.state_dir;
+            let own = state.join("conversations").join(candidate.conversation.to_string());
+            blocking(move || remove_file(&own.join(IMPORTED))).await?;
             self.rewrite_transcript(candidate.conversation).await?;
         }
         store.drop_garbage().await.map_err(Refusal::from)
@@ -172,6 +177,13 @@ fn put_aside(dir: &Path) -> io::Result<Option<PathBuf>> {
 
 fn remove_tree(dir: &Path) -> io::Result<()> {
     match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn remove_file(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }

@@ -150,6 +150,9 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
     if let Err(refusal) = engine.begin_transcripts().await {
         tracing::error!(%refusal, "no transcripts are written");
     }
+    if let Err(refusal) = engine.begin_mirrors().await {
+        tracing::error!(%refusal, "no mirror is kept");
+    }
     if let Err(refusal) = engine.begin_retention().await {
         tracing::error!(%refusal, "no rule of retention is followed");
     }

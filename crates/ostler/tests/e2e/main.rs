@@ -19,6 +19,7 @@ mod conversations;
 mod copies;
 mod crash;
 mod emergency;
+mod exchange;
 mod exec;
 mod exec_streams;
 mod fail_closed;

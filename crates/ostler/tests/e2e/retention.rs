@@ -160,6 +160,8 @@ async fn a_session_is_archived_announced_and_deleted_as_the_rules_say_and_not_be
 async fn whatever_something_that_lives_goes_on_with_is_spared() {
     let home = TestHome::started(OSTLER).await;
     let client = home.client().await;
+    // Days of idleness are not to end it.
+    out(&home, &["campaign", "set", "shop", "idle_stop=never"]);
     let first = home.session(&client, &turn()).await;
     home.reaches(&first.id.to_string(), "its turn to end", |view| {
         view.attention == Some(Attention::Idle) && view.turns == 1

@@ -1,0 +1,4 @@
+//! What is recorded, in the forms of other programs.
+
+pub mod gastown;
+pub mod openclaw;

@@ -1,0 +1,242 @@
+//! OpenClaw's store of files: `sessions.json`, a row for each key, and a transcript for each row.
+//!
+//! A row belongs to several: what this version does not know of it is kept as it is, and only the fields that Ostler owns
+//! are written over.
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    ConversationId, Name, Time,
+    conversation::{CloseReason, Closed, Conversation, Form},
+    session::{Outcome, View},
+    transcript::encoded,
+};
+
+/// The agent of conversations that belong to none.
+pub const NOBODY: &str = "main";
+
+/// The fields of a row that are Ostler's: what holds of them is what Ostler says, or nothing.
+pub const OWNED: &[&str] = &[
+    "sessionId",
+    "updatedAt",
+    "sessionStartedAt",
+    "sessionFile",
+    "spawnedBy",
+    "status",
+    "startedAt",
+    "endedAt",
+    "abortedLastRun",
+    "modelProvider",
+    "model",
+    "inputTokens",
+    "outputTokens",
+    "cacheRead",
+    "cacheWrite",
+    "totalTokens",
+    "contextTokens",
+    "estimatedCostUsd",
+    "ostler",
+];
+
+/// The id of the agent whose directory it is in.
+pub fn agent_id(agent: Option<&Name>) -> String {
+    agent.map_or_else(|| NOBODY.to_owned(), |agent| agent.as_str().to_lowercase())
+}
+
+/// The key under which a conversation is found there.
+pub fn key(conversation: &Conversation, agent: Option<&Name>) -> String {
+    let id = agent_id(agent);
+    match conversation.key.form() {
+        Form::Main => format!("agent:{id}:main"),
+        // No other one will ever have it.
+        Form::Adhoc => format!("agent:{id}:explicit:{}", conversation.id),
+        Form::Plain => format!("agent:{id}:{}", conversation.key.as_str()),
+        Form::Chat { .. } | Form::Subagent { .. } | Form::Agent { .. } => {
+            conversation.key.as_str().to_owned()
+        }
+    }
+}
+
+/// The id of its transcript: the one that it came with, else the conversation's.
+pub fn session_id(conversation: &Conversation) -> String {
+    let own = conversation.notes.entry.other.get("sessionId").and_then(Value::as_str);
+    own.filter(|id| is_session_id(id)).map_or_else(|| conversation.id.to_string(), str::to_owned)
+}
+
+fn is_session_id(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    (1..=128).contains(&text.len())
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.chars().all(is_plain)
+}
+
+/// The name of its transcript. One that was closed is put aside under its key, as a reset or a deletion leaves it.
+pub fn transcript_name(conversation: &Conversation) -> String {
+    let id = session_id(conversation);
+    let name = match conversation.key.topic() {
+        Some(topic) => format!("{id}-topic-{}.jsonl", encoded(topic)),
+        None => format!("{id}.jsonl"),
+    };
+    match conversation.closed {
+        None => name,
+        Some(Closed { at, why }) => {
+            let word = if why == CloseReason::Reset { "reset" } else { "deleted" };
+            format!("{name}.{word}.{}", at.rfc3339().replace(':', "-"))
+        }
+    }
+}
+
+/// What a row says beside what it says already.
+#[derive(Debug, Clone, Copy)]
+pub struct Said<'a> {
+    pub conversation: &'a Conversation,
+    /// The campaign's name.
+    pub campaign: &'a str,
+    /// The last session that was run here.
+    pub last: Option<&'a View>,
+    /// The key of the conversation whose agent asked for it.
+    pub spawned_by: Option<&'a str>,
+}
+
+/// A conversation's row, as it is said here.
+pub fn row(said: &Said<'_>) -> Map<String, Value> {
+    let mut row = noted(said.conversation);
+    own(&mut row, said);
+    row
+}
+
+/// A conversation's row where others write too: what is there and not Ostler's stays, also what it does not know. What was
+/// noted here is written where nobody else has changed it since.
+pub fn merged(said: &Said<'_>, there: Option<&Map<String, Value>>) -> Map<String, Value> {
+    let mut row = there.cloned().unwrap_or_default();
+    let written = row.get("ostler").and_then(|own| own.get("noted")).and_then(Value::as_object).cloned();
+    let written = written.unwrap_or_default();
+    let noted = noted(said.conversation);
+    for (field, value) in &written {
+        if !noted.contains_key(field) && row.get(field) == Some(value) {
+            row.remove(field);
+        }
+    }
+    for (field, value) in &noted {
+        if row.get(field).is_none_or(|there| written.get(field) == Some(there)) {
+            row.insert(field.clone(), value.clone());
+        }
+    }
+    OWNED.iter().filter(|field| !noted.contains_key(**field)).for_each(|field| drop(row.remove(*field)));
+    own(&mut row, said);
+    if let Some(Value::Object(own)) = row.get_mut("ostler") {
+        own.insert("noted".to_owned(), Value::Object(noted));
+    }
+    row
+}
+
+/// The conversation of which Ostler wrote a row.
+pub fn conversation(row: &Map<String, Value>) -> Option<ConversationId> {
+    row.get("ostler")?.get("conversation")?.as_str()?.parse().ok()
+}
+
+/// Whether a row is Ostler's to write over: one that it wrote, or that this conversation came with.
+pub fn is_ours(row: &Map<String, Value>, of: &Conversation) -> bool {
+    match conversation(row) {
+        // One that had the key before is closed.
+        Some(_) => true,
+        None => row.get("sessionId").and_then(Value::as_str) == Some(session_id(of).as_str()),
+    }
+}
+
+/// What is noted about a conversation: also the fields of the row that it came with.
+fn noted(conversation: &Conversation) -> Map<String, Value> {
+    let mut noted = match serde_json::to_value(&conversation.notes.entry) {
+        Ok(Value::Object(noted)) => noted,
+        // Plain structs with string keys: serializing them cannot fail.
+        _ => Map::new(),
+    };
+    if !conversation.notes.entry.other.contains_key("sessionId") {
+        noted.entry("label").or_insert_with(|| json!(conversation.name));
+    }
+    noted
+}
+
+/// Writes over the fields that are Ostler's. What a row came with stays as long as nothing was run here since.
+fn own(row: &mut Map<String, Value>, said: &Said<'_>) {
+    let conversation = said.conversation;
+    if said.last.is_some() {
+        OWNED.iter().for_each(|field| drop(row.remove(*field)));
+    }
+    let updated = said.last.map_or(conversation.active, |last| last.updated_at.max(conversation.active));
+    let mut set = |field: &str, value: Value| {
+        row.entry(field).or_insert(value);
+    };
+    set("sessionId", json!(session_id(conversation)));
+    set("updatedAt", millis(updated));
+    set("sessionStartedAt", millis(conversation.opened));
+    set("sessionFile", json!(transcript_name(conversation)));
+    if let Some(parent) = said.spawned_by {
+        set("spawnedBy", json!(parent));
+    }
+    if let Some(last) = said.last {
+        run(row, last);
+    }
+    let own = json!({
+        "conversation": conversation.id,
+        "campaign": said.campaign,
+        "name": conversation.name,
+        "session": said.last.map(|last| last.id),
+    });
+    row.insert("ostler".to_owned(), own);
+}
+
+/// The counters of a row are those of its last run.
+fn run(row: &mut Map<String, Value>, last: &View) {
+    let mut set = |field: &str, value: Value| {
+        if !value.is_null() {
+            row.insert(field.to_owned(), value);
+        }
+    };
+    set("status", json!(status(last.outcome)));
+    set("startedAt", millis(last.started_at.unwrap_or(last.created_at)));
+    set("endedAt", last.ended_at.map_or(Value::Null, millis));
+    let is_aborted =
+        matches!(last.outcome, Some(Outcome::Stopped | Outcome::Killed | Outcome::Crashed | Outcome::Lost));
+    set("abortedLastRun", json!(is_aborted));
+    set("modelProvider", json!(last.provider));
+    set("model", json!(last.model));
+    let usage = &last.usage;
+    set("inputTokens", json!(usage.input));
+    set("outputTokens", json!(usage.output));
+    set("cacheRead", json!(usage.cache_read));
+    set("cacheWrite", json!(usage.cache_write));
+    set("totalTokens", json!(usage.input + usage.cache_read + usage.cache_write + usage.output));
+    set("contextTokens", json!(last.context.and_then(|context| context.window)));
+    // A number of dollars, as it is there, and none where nobody knows; whoever counts money reads the transcripts.
+    if last.cost.unpriced.is_empty() {
+        set("estimatedCostUsd", serde_json::from_str(&last.cost.paid.decimal()).unwrap_or(Value::Null));
+    }
+}
+
+const fn status(outcome: Option<Outcome>) -> &'static str {
+    match outcome {
+        None => "running",
+        Some(Outcome::Done | Outcome::Handoff | Outcome::Reset) => "done",
+        Some(Outcome::Stopped | Outcome::Killed | Outcome::Budget) => "killed",
+        Some(Outcome::Timeout) => "timeout",
+        Some(
+            Outcome::Crashed | Outcome::FailedStart | Outcome::Lost | Outcome::Oom | Outcome::TurnFailed,
+        ) => "failed",
+    }
+}
+
+fn millis(time: Time) -> Value {
+    json!(time.micros() / 1_000)
+}
+
+/// A line of a transcript under the id that its row names.
+pub fn transcript_line(line: &[u8], id: &str) -> Vec<u8> {
+    match serde_json::from_slice::<Value>(line) {
+        Ok(Value::Object(mut header)) if header.get("type").and_then(Value::as_str) == Some("session") => {
+            header.insert("id".to_owned(), json!(id));
+            Value::Object(header).to_string().into_bytes()
+        }
+        _ => line.to_vec(),
+    }
+}

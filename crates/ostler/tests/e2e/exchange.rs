@@ -1,0 +1,205 @@
+//! What is recorded, as files of other programs: once, and live.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::Stdio,
+};
+
+use ostler_client::{Client, CreateSession, SendMessage};
+use ostler_domain::{
+    conversation::Key,
+    session::{Attention, View},
+};
+use ostler_testkit::{TestHome, scenario, wait};
+use serde_json::{Value, json};
+
+use crate::OSTLER;
+
+fn out(home: &TestHome, args: &[&str]) -> String {
+    let output = home.run(args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn read(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
+        .unwrap()
+}
+
+fn lines(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+async fn talk(home: &TestHome, client: &Client, key: &str, text: &str) -> View {
+    let mut wanted = CreateSession::new("shop", "script");
+    wanted.agent = Some("api".to_owned());
+    wanted.key = Some(key.parse::<Key>().unwrap());
+    wanted.initial_message = Some(scenario::of(vec![
+        scenario::say(text),
+        json!({"usage": {"input": 500, "cache_read": 40, "output": 200}}),
+    ]));
+    let view = client.create_session(wanted).await.unwrap();
+    home.reaches(&view.id.to_string(), "its turn to end", |view| {
+        view.attention == Some(Attention::Idle) && view.turns == 1
+    })
+    .await
+}
+
+async fn started() -> (TestHome, Client) {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    client.add_agent("shop", &"api".parse().unwrap(), Vec::new()).await.unwrap();
+    (home, client)
+}
+
+#[tokio::test]
+async fn an_export_has_the_files_of_gas_town() {
+    let (home, client) = started().await;
+    let first = talk(&home, &client, "main", "hello").await;
+    client.stop_session(&first.id.to_string(), false).await.unwrap();
+    home.ended(&first.id.to_string()).await;
+    let say = SendMessage {
+        who: first.conversation.to_string(),
+        text: scenario::of(vec![scenario::say("again")]),
+        ..SendMessage::default()
+    };
+    let second = client.send_message(say).await.unwrap().sent().unwrap().session;
+    let dir = home.path().join("town");
+    let to = dir.to_str().unwrap();
+    let said: Value =
+        serde_json::from_str(&out(&home, &["export", "--all", "--format", "gastown", "--dir", to, "--json"]))
+            .unwrap();
+    assert_eq!((&said["sessions"], &said["files"]), (&json!(2), &json!(4)));
+    let index = lines(&dir.join(".sessions/index.jsonl"));
+    assert_eq!((&index[0]["id"], &index[1]["id"]), (&json!(first.id), &json!(second.id)));
+    assert_eq!((&index[0]["outcome"], &index[0]["child_id"]), (&json!("killed"), &json!(second.id)));
+    assert_eq!((&index[1]["parent_id"], &index[1]["chain_id"]), (&json!(first.id), &json!(first.id)));
+    assert_eq!(index[0]["agent"], "shop/agent/api");
+    let one = read(&dir.join(format!(".sessions/{}.json", first.id)));
+    assert_eq!(one["ostler"]["usage"]["output"], 200);
+    let fed = lines(&dir.join(".events.jsonl"));
+    assert_eq!(
+        (&fed[0]["type"], &fed[0]["payload"]["session_id"]),
+        (&json!("session_start"), &json!(first.id))
+    );
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&dir), mode(&dir.join(".events.jsonl"))), (0o700, 0o600));
+
+    // Once more over its own; never over anybody else's.
+    out(&home, &["export", "--all", "--format", "gastown", "--dir", to]);
+    fs::write(dir.join(".sessions/mine"), "x").unwrap();
+    let refused = home.run(&["export", "--all", "--format", "gastown", "--dir", to]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert_eq!(fs::read_to_string(dir.join(".sessions/mine")).unwrap(), "x");
+}
+
+#[tokio::test]
+async fn an_export_has_the_store_of_openclaw() {
+    let (home, client) = started().await;
+    let main = talk(&home, &client, "main", "hello").await;
+    let topic = talk(&home, &client, "agent:api:telegram:group:-1:topic:7", "a topic").await;
+    let own = home.session(&client, &scenario::of(vec![scenario::say("alone")])).await;
+    home.reaches(&own.id.to_string(), "its answer", |view| view.last_completion.is_some()).await;
+    out(&home, &["conversation", "set", &main.conversation.to_string(), "thinking_level=high"]);
+    let dir = home.path().join("claw");
+    let to = dir.to_str().unwrap();
+    out(&home, &["export", "-C", "shop", "--format", "openclaw", "--dir", to]);
+    let sessions = dir.join("agents/api/sessions");
+    let store = read(&sessions.join("sessions.json"));
+    let row = &store["agent:api:main"];
+    assert_eq!((&row["sessionId"], &row["thinkingLevel"]), (&json!(main.conversation), &json!("high")));
+    assert_eq!((&row["totalTokens"], &row["status"]), (&json!(740), &json!("running")));
+    let row = &store["agent:api:telegram:group:-1:topic:7"];
+    let file = format!("{}-topic-7.jsonl", topic.conversation);
+    assert_eq!(row["sessionFile"], json!(file));
+    let transcript = lines(&sessions.join(file));
+    assert_eq!((&transcript[0]["type"], &transcript[0]["version"]), (&json!("session"), &json!(3)));
+    assert!(transcript.iter().any(|line| line["message"]["role"] == "assistant"));
+    let alone = read(&dir.join("agents/main/sessions/sessions.json"));
+    assert_eq!(
+        alone[format!("agent:main:explicit:{}", own.conversation)]["sessionId"],
+        json!(own.conversation)
+    );
+    // One conversation alone.
+    let to = home.path().join("one");
+    out(&home, &["export", &topic.id.to_string(), "--format", "openclaw", "--dir", to.to_str().unwrap()]);
+    assert_eq!(read(&to.join("agents/api/sessions/sessions.json")).as_object().unwrap().len(), 1);
+}
+
+/// Waits until the mirror's row of a key is as it should be.
+fn reaches(store: &Path, key: &str, what: &str, looks: impl Fn(&Value) -> bool) {
+    wait::until(what, wait::PATIENCE, || {
+        let rows = fs::read(store).ok().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+        rows.is_some_and(|rows| looks(&rows[key]))
+    });
+}
+
+#[tokio::test]
+async fn a_mirror_follows_the_log_and_leaves_what_is_others() {
+    let (home, client) = started().await;
+    let view = talk(&home, &client, "main", "hello").await;
+    let dir = home.path().join("mirror");
+    let store: PathBuf = dir.join("agents/api/sessions/sessions.json");
+    let inside = home.campaign_dir().join("x");
+    let refused = home.run(&["campaign", "set", "shop", &format!("mirror={}", inside.display())]);
+    assert_eq!(refused.status.code(), Some(2), "an agent could write there");
+    out(&home, &["campaign", "set", "shop", &format!("mirror={}", dir.display())]);
+    reaches(&store, "agent:api:main", "the row", |row| row["totalTokens"] == 740);
+    let transcript = store.with_file_name(format!("{}.jsonl", view.conversation));
+    wait::until("the transcript", wait::PATIENCE, || {
+        fs::read_to_string(&transcript).is_ok_and(|text| text.contains("hello"))
+    });
+
+    // Somebody else adds a row and a field.
+    let mut rows = read(&store);
+    rows["agent:api:theirs"] = json!({"sessionId": "abc", "updatedAt": 1});
+    rows["agent:api:main"]["pinnedAt"] = json!(7);
+    fs::write(&store, rows.to_string()).unwrap();
+    client.stop_session(&view.id.to_string(), false).await.unwrap();
+    reaches(&store, "agent:api:main", "the end", |row| row["status"] == "killed" && row["pinnedAt"] == 7);
+    assert_eq!(read(&store)["agent:api:theirs"]["sessionId"], "abc");
+
+    // A lock is waited for.
+    let lock = store.with_extension("json.lock");
+    fs::write(&lock, "{}").unwrap();
+    out(&home, &["conversation", "label", &view.conversation.to_string(), "Login"]);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert_ne!(read(&store)["agent:api:main"]["label"], "Login");
+    fs::remove_file(&lock).unwrap();
+    reaches(&store, "agent:api:main", "the label", |row| row["label"] == "Login");
+
+    // What is closed has no row.
+    out(&home, &["conversation", "archive", &view.conversation.to_string()]);
+    reaches(&store, "agent:api:main", "the row to go", Value::is_null);
+    assert_eq!(read(&store)["agent:api:theirs"]["sessionId"], "abc");
+}
+
+#[tokio::test]
+async fn a_mirror_catches_up_after_a_daemon_that_was_killed() {
+    let (home, client) = started().await;
+    let view = talk(&home, &client, "main", "hello").await;
+    let dir = home.path().join("mirror");
+    let store: PathBuf = dir.join("agents/api/sessions/sessions.json");
+    home.kill_daemon();
+    let mut daemon = home
+        .command(&["daemon", "run"])
+        .env("OSTLER_FAULT", "mirror:1")
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait::until("the daemon", wait::PATIENCE, || home.daemon().is_some());
+    out(&home, &["campaign", "set", "shop", &format!("mirror={}", dir.display())]);
+    wait::until("the daemon to die at the fault", wait::PATIENCE, || daemon.try_wait().unwrap().is_some());
+    // Half of a file that somebody else was writing is not written over.
+    let whole = fs::read(&store).unwrap();
+    fs::write(&store, &whole[..whole.len() / 2]).unwrap();
+    home.start().await;
+    out(&home, &["conversation", "label", &view.conversation.to_string(), "Login"]);
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    assert_eq!(fs::read(&store).unwrap(), &whole[..whole.len() / 2]);
+    fs::write(&store, &whole).unwrap();
+    reaches(&store, "agent:api:main", "the label", |row| row["label"] == "Login");
+}
