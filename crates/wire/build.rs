@@ -16,6 +16,7 @@ const FILES: &[&str] = &[
     "ostler/v1/command_service.proto",
     "ostler/v1/conversation_service.proto",
     "ostler/v1/event_service.proto",
+    "ostler/v1/history_service.proto",
     "ostler/v1/provider_service.proto",
     "ostler/v1/retention_service.proto",
     "ostler/v1/session_service.proto",

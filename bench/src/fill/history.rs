@@ -213,6 +213,7 @@ impl History {
                 restart_count: earlier.restart_count,
                 short_lives: earlier.short_lives,
                 begin: Default::default(),
+                imported: None,
             };
             return (created, earlier.campaign);
         }
@@ -237,6 +238,7 @@ impl History {
             restart_count: 0,
             short_lives: 0,
             begin: Default::default(),
+            imported: None,
         };
         (created, place)
     }

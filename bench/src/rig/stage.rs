@@ -106,6 +106,7 @@ pub(crate) fn live(campaign: &Campaign, n: u64, at: Time) -> (Created, Life) {
         restart_count: 0,
         short_lives: 0,
         begin: Default::default(),
+        imported: None,
     };
     let mut life = Life::begin(created.clone(), None, &By("ann".to_owned()), at, u128::from(n));
     life.start(1_000_000 + u32::try_from(n).unwrap_or(0), None);

@@ -77,6 +77,7 @@ fn life(events: Vec<(Time, Event)>) -> Outcome<SessionCommit> {
         id: view.id,
         expected_seq: 0,
         events,
+        recorded: None,
         view: view.into(),
         tape: None,
         outbox: Vec::new(),

@@ -115,6 +115,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         "MACHINE",
         &[
             "config",
+            "import",
             "events",
             "exec",
             "export",

@@ -121,6 +121,8 @@ pub(crate) const fn of_reason(reason: Reason) -> u8 {
         | Reason::CampaignMoved
         | Reason::CampaignBusy
         | Reason::ConversationBusy
+        | Reason::Imported
+        | Reason::SecondWriter
         | Reason::TicketClosed
         | Reason::TicketWaits
         | Reason::TicketCycle

@@ -8,6 +8,7 @@ use ostler_domain::{
     approval::Applied,
     conversation::Notes,
     event::ContextMeasured,
+    history::Origin,
     session::{Obituary, Restart},
 };
 use serde::Serialize;
@@ -65,6 +66,7 @@ pub(crate) struct SessionForm {
     last_activity: Option<String>,
     updated: String,
     session_seq: u64,
+    imported: Option<Origin>,
 }
 
 #[derive(Debug, Serialize)]
@@ -137,6 +139,7 @@ impl SessionForm {
             last_activity: text(session.last_activity_at),
             updated: rfc3339(session.updated_at),
             session_seq: session.session_seq,
+            imported: session.imported.clone(),
         }
     }
 }

@@ -126,6 +126,7 @@ mod commands;
 mod conversations;
 mod error;
 mod events;
+mod history;
 mod incoming;
 mod providers;
 mod relay;

@@ -26,6 +26,7 @@ pub mod git_config;
 pub mod git_index;
 pub mod handoff;
 pub mod hidden;
+pub mod history;
 pub mod home;
 pub mod id;
 pub mod limit_end;

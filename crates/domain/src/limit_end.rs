@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::Time;
+use crate::{Time, time::moment};
 
 /// A kind of limit whose end is named in `{prefix}reset{suffix}` and what is left of it in `{prefix}remaining{suffix}`.
 const FAMILIES: [(&str, &str); 7] = [
@@ -92,6 +92,12 @@ fn units(text: &str) -> Option<Duration> {
     if text.is_empty() { None } else { Duration::try_from_secs_f64(all).ok() }
 }
 
+/// A moment, to the second.
+fn rfc3339(text: &str) -> Option<Time> {
+    let micros = Time::from_rfc3339(text)?.micros();
+    Some(Time::from_micros(micros - micros.rem_euclid(1_000_000)))
+}
+
 /// `Sun, 06 Nov 1994 08:49:37 GMT`.
 fn http_date(text: &str) -> Option<Time> {
     const MONTHS: [&str; 12] =
@@ -102,45 +108,6 @@ fn http_date(text: &str) -> Option<Time> {
     };
     let month = MONTHS.iter().position(|name| *name == month)? + 1;
     moment(year.parse().ok()?, u32::try_from(month).ok()?, day.parse().ok()?, clock)
-}
-
-/// `2025-11-13T02:13:20Z`, with or without parts of a second, or with another offset.
-fn rfc3339(text: &str) -> Option<Time> {
-    let (date, rest) = text.split_once(['T', 't', ' '])?;
-    let [year, month, day] = date.split('-').collect::<Vec<_>>()[..] else { return None };
-    let offset = rest.find(['Z', 'z', '+', '-'])?;
-    let (clock, offset) = rest.split_at(offset);
-    let clock = clock.split('.').next()?;
-    let at = moment(year.parse().ok()?, month.parse().ok()?, day.parse().ok()?, clock)?;
-    if offset.eq_ignore_ascii_case("z") {
-        return Some(at);
-    }
-    let (hours, minutes) = offset.get(1..)?.split_once(':')?;
-    let east = Duration::from_secs(hours.parse::<u64>().ok()? * 3_600 + minutes.parse::<u64>().ok()? * 60);
-    Some(if offset.starts_with('+') { at.minus(east) } else { at.plus(east) })
-}
-
-/// A day of the calendar at `08:49:37`, UTC.
-fn moment(year: i64, month: u32, day: u32, clock: &str) -> Option<Time> {
-    let [hour, minute, second] = clock.split(':').collect::<Vec<_>>()[..] else { return None };
-    let (hour, minute, second): (u32, u32, u32) =
-        (hour.parse().ok()?, minute.parse().ok()?, second.parse().ok()?);
-    let is_one = (1970..=9999).contains(&year)
-        && (1..=12).contains(&month)
-        && (1..=31).contains(&day)
-        && hour < 24
-        && minute < 60
-        && second <= 60;
-    let of_day = i64::from(hour * 3_600 + minute * 60 + second);
-    is_one.then(|| Time::from_micros((days(year, month, day) * 86_400 + of_day) * 1_000_000))
-}
-
-/// Days since 1970, in years that begin in March: leap days then come last.
-fn days(year: i64, month: u32, day: u32) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * i64::from((month + 9) % 12) + 2) / 5 + i64::from(day) - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
 #[cfg(test)]

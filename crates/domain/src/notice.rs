@@ -275,6 +275,7 @@ mod tests {
             restart_count: 0,
             short_lives: 0,
             begin: Begin::Fresh,
+            imported: None,
         };
         let events = create(created, Vec::<crate::Message>::new(), &By::ostler());
         State::replay(events.iter().map(|event| (at, event))).expect("a session").view()

@@ -59,6 +59,12 @@ reasons! {
     ConversationUnknown = "CONVERSATION_UNKNOWN":
         "no conversation fits",
         "`ostler conversation ls -a`";
+    Imported = "IMPORTED":
+        "the session ran outside of Ostler and was imported: it is only read",
+        "`ostler resume WHO` goes on with it in a session of its own";
+    SecondWriter = "SECOND_WRITER":
+        "somebody else goes on with the same dialogue outside of Ostler",
+        "end it there, or let it end, then again";
     ConversationBusy = "CONVERSATION_BUSY":
         "a session of the conversation has not ended, and a conversation has one at a time",
         "`ostler send NAME` says something to that one";

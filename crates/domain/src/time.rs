@@ -32,6 +32,25 @@ impl Time {
         format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}Z")
     }
 
+    /// Reads `2025-11-13T02:13:20Z`, with or without parts of a second, or with another offset.
+    pub fn from_rfc3339(text: &str) -> Option<Time> {
+        let (date, rest) = text.split_once(['T', 't', ' '])?;
+        let [year, month, day] = date.split('-').collect::<Vec<_>>()[..] else { return None };
+        let offset = rest.find(['Z', 'z', '+', '-'])?;
+        let (clock, offset) = rest.split_at(offset);
+        let (clock, part) = clock.split_once('.').unwrap_or((clock, ""));
+        let at = moment(year.parse().ok()?, month.parse().ok()?, day.parse().ok()?, clock)?;
+        let micros: String = part.chars().chain("000000".chars()).take(6).collect();
+        let at = at.plus(Duration::from_micros(micros.parse().ok()?));
+        if offset.eq_ignore_ascii_case("z") {
+            return Some(at);
+        }
+        let (hours, minutes) = offset.get(1..)?.split_once(':')?;
+        let (hours, minutes): (u32, u32) = (hours.parse().ok()?, minutes.parse().ok()?);
+        let east = Duration::from_secs(u64::from(hours) * 3_600 + u64::from(minutes) * 60);
+        Some(if offset.starts_with('+') { at.minus(east) } else { at.plus(east) })
+    }
+
     pub fn plus(self, span: Duration) -> Time {
         Time(self.0.saturating_add(micros(span)))
     }
@@ -79,6 +98,29 @@ fn civil(days: i64) -> (i64, i64, i64) {
     let day = of_year - (153 * from_march + 2) / 5 + 1;
     let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+}
+
+/// A day of the calendar at `08:49:37`, UTC.
+pub(crate) fn moment(year: i64, month: u32, day: u32, clock: &str) -> Option<Time> {
+    let [hour, minute, second] = clock.split(':').collect::<Vec<_>>()[..] else { return None };
+    let (hour, minute, second): (u32, u32, u32) =
+        (hour.parse().ok()?, minute.parse().ok()?, second.parse().ok()?);
+    let is_one = (1970..=9999).contains(&year)
+        && (1..=12).contains(&month)
+        && (1..=31).contains(&day)
+        && hour < 24
+        && minute < 60
+        && second <= 60;
+    let of_day = i64::from(hour * 3_600 + minute * 60 + second);
+    is_one.then(|| Time::from_micros((days(year, month, day) * 86_400 + of_day) * 1_000_000))
+}
+
+/// Days since 1970, in years that begin in March: leap days then come last.
+fn days(year: i64, month: u32, day: u32) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let of_year = (153 * i64::from((month + 9) % 12) + 2) / 5 + i64::from(day) - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
 /// The machine's clocks at one moment, as the shell read them.

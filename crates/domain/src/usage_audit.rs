@@ -89,7 +89,7 @@ pub fn compare<'a>(
         }
         let said = used.said();
         match used.source {
-            UsageSource::Report => {
+            UsageSource::Report | UsageSource::History => {
                 compared.report += said;
                 reported.extend(used.call.clone());
             }

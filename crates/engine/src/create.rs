@@ -206,6 +206,7 @@ impl Engine {
                 id,
                 expected_seq: 0,
                 events: events.into_iter().map(|event| (now, event)).collect(),
+                recorded: None,
                 view: Arc::clone(&view),
                 tape: None,
                 outbox: Vec::new(),
@@ -400,6 +401,7 @@ pub(crate) fn created(campaign: &Campaign, config: Config, sandbox: Sandbox, pla
         restart_count: place.restart_count,
         short_lives: place.short_lives,
         begin: place.begin,
+        imported: None,
     }
 }
 

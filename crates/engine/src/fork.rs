@@ -26,7 +26,7 @@ impl Engine {
         let old = loaded.map(|loaded| loaded.state);
         let old = old.ok_or_else(|| Refusal::internal(format!("session {} cannot be read", view.id)))?;
         let before = old.created();
-        let campaign = self.campaign(&view.campaign.to_string()).await?;
+        let campaign = self.campaign_to_go_on_in(before).await?;
         check_same(&campaign)?;
         let provider = self.shared.provider(&view.provider)?;
         let settings = self.shared.options.providers.of(&view.provider)?;

@@ -31,6 +31,7 @@ mod git;
 mod halt;
 mod handoff;
 mod hidden_watch;
+mod history;
 mod keeper;
 mod keys;
 mod launch;

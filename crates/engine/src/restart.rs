@@ -144,7 +144,8 @@ pub(crate) async fn after(
         .map(|loaded| loaded.state)
         .ok_or_else(|| Refusal::internal(format!("session {} cannot be read", old.id)))?;
     engine.shared.check_key_of(old, &change.keys).await?;
-    let campaign = engine.campaign(&state.created().campaign.to_string()).await?;
+    engine.check_sole_writer(old).await?;
+    let campaign = engine.campaign_to_go_on_in(state.created()).await?;
     engine.shared.check_campaign_budget(&campaign, state.created().config.billing).await?;
     // A person's word ends a quarantine: the count begins anew.
     let Other { message, model, raised } = other;
@@ -207,7 +208,7 @@ async fn record(
     done: impl FnOnce(&View) -> Option<RequestReply>,
 ) -> Result<View, Refusal> {
     let before = old.created();
-    let campaign = engine.campaign(&before.campaign.to_string()).await?;
+    let campaign = engine.campaign_to_go_on_in(before).await?;
     check_same(&campaign)?;
     let now = engine.shared.clock.now().wall;
     let id = SessionId::new(now, entropy());
@@ -219,6 +220,10 @@ async fn record(
     let entry = &conversation.notes.entry;
     let provider = entry.provider_override.clone().unwrap_or_else(|| before.config.provider.clone());
     let is_same = provider == before.config.provider;
+    if let Some(origin) = before.imported.as_ref().filter(|_| is_same) {
+        let memory = engine.shared.provider(&provider)?.memory(&origin.dialogue);
+        engine.bring_memory(before.conversation, origin, memory).await;
+    }
     let begin = engine.shared.begin_after_with(old, &provider).await?;
     let place = Place { short_lives: next.short_lives, ..Place::after(id, old, begin) };
     // What it was in the middle of comes first, unless a person says what to do now.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use ostler_domain::{
     ConversationId, Message, MessageId, Mode, Reason, Refusal, SessionId,
     conversation::{Conversation, Inbound, Key, reset_word},
+    history::read_only,
     message::{Queue, Said},
     query::{Page, SessionFilter},
     session::{Approve, Phase, Request, Restart, View},
@@ -346,6 +347,9 @@ const OBITUARIES_SHOWN: u32 = 3;
 /// A message wakes a conversation unless something ended it that would only strike again; a person's `restart`
 /// still starts it anew. Whether its budgets have anything left is looked at when it is woken: they may have been raised.
 fn check_may_wake(view: &View) -> Result<(), Refusal> {
+    if let Some(origin) = &view.imported {
+        return Err(read_only(view, origin, "sent to"));
+    }
     let short = view.id.short();
     match &view.restart {
         Some(Restart::Quarantined { short_lives }) => Err(Refusal::new(

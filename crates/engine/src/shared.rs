@@ -13,6 +13,7 @@ use ostler_domain::{
     CampaignId, Policy, Refusal, SessionId,
     admission::Candidate,
     campaign::Campaign,
+    history::read_only,
     provider::ACP_PREFIX,
     session::{Context, Sandbox},
 };
@@ -74,6 +75,8 @@ pub(crate) struct Shared {
     pub(crate) retention: Retention,
     /// Logins are renewed one at a time.
     pub(crate) renewing: tokio::sync::Mutex<()>,
+    /// One import at a time.
+    pub(crate) importing: tokio::sync::Mutex<()>,
     /// Names are chosen and conversations opened one at a time.
     pub(crate) naming: tokio::sync::Mutex<()>,
 }
@@ -130,6 +133,7 @@ impl Shared {
             transcripts: Transcripts::default(),
             retention: Retention::default(),
             renewing: tokio::sync::Mutex::new(()),
+            importing: tokio::sync::Mutex::new(()),
             naming: tokio::sync::Mutex::new(()),
         }
     }
@@ -181,6 +185,9 @@ impl Shared {
         let Some(loaded) = self.store.load_session(id).await? else { return Ok(None) };
         if loaded.state.is_ended() {
             return Ok(None);
+        }
+        if let Some(origin) = &loaded.state.created().imported {
+            return Err(read_only(&loaded.state.view(), origin, "talked to or changed"));
         }
         let provider = self.provider(&loaded.state.created().config.provider)?;
         let (who, stands) = (candidate(&loaded, provider.as_ref()), Stands::of(&loaded.state));

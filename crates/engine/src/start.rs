@@ -107,6 +107,7 @@ impl Engine {
 
     /// Finds every session that has not ended. Returns when each has an actor; they go on by themselves.
     pub async fn adopt(&self) -> Result<u64, Refusal> {
+        self.end_followed("Nobody follows it any more.").await?;
         let unended = self.shared.store.unended_sessions().await;
         // A record that cannot be read now keeps nobody from starting later.
         let unended = unended.inspect_err(|_| self.shared.line.complete())?;

@@ -145,6 +145,7 @@ impl Engine {
             view.evidence = why;
         }
         if view.outcome.is_none()
+            && view.imported.is_none()
             && !self.shared.sessions.is_attached(&view.id)
             && view.status != Status::Starting
         {

@@ -55,7 +55,7 @@ pub(crate) fn object<'a>(line: &'a Line<'_>) -> Option<&'a str> {
 }
 
 /// Says whether JSON text nests deeper than a limit, without building anything.
-fn is_deeper_than(json: &[u8], most: usize) -> bool {
+pub(crate) fn is_deeper_than(json: &[u8], most: usize) -> bool {
     let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
     for byte in json {
         match byte {

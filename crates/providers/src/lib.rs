@@ -11,6 +11,7 @@ pub mod acp;
 pub mod claude_code;
 pub mod codex;
 mod foreign;
+pub mod history;
 mod login;
 pub mod openai_api;
 pub mod openclaw;

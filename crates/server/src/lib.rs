@@ -18,9 +18,10 @@ use ostler_wire::{
         admin_service_server::AdminServiceServer, agent_service_server::AgentServiceServer,
         campaign_service_server::CampaignServiceServer, command_service_server::CommandServiceServer,
         conversation_service_server::ConversationServiceServer, event_service_server::EventServiceServer,
-        provider_service_server::ProviderServiceServer, retention_service_server::RetentionServiceServer,
-        session_service_server::SessionServiceServer, ticket_service_server::TicketServiceServer,
-        transcript_service_server::TranscriptServiceServer, tree_service_server::TreeServiceServer,
+        history_service_server::HistoryServiceServer, provider_service_server::ProviderServiceServer,
+        retention_service_server::RetentionServiceServer, session_service_server::SessionServiceServer,
+        ticket_service_server::TicketServiceServer, transcript_service_server::TranscriptServiceServer,
+        tree_service_server::TreeServiceServer,
     },
 };
 use tokio::sync::watch;
@@ -89,6 +90,7 @@ pub async fn serve(
         .add_service(service!(TreeServiceServer))
         .add_service(service!(TranscriptServiceServer))
         .add_service(service!(RetentionServiceServer))
+        .add_service(service!(HistoryServiceServer))
         .add_service(service!(AdminServiceServer))
         .add_service(service!(CommandServiceServer))
         .add_service(service!(ProviderServiceServer))

@@ -100,6 +100,7 @@ fn life(events: Vec<(Time, Event)>) -> Result<SessionCommit, CommitError> {
         id: view.id,
         expected_seq: 0,
         events,
+        recorded: None,
         view,
         tape: None,
         outbox: Vec::new(),

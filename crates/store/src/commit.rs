@@ -36,6 +36,8 @@ pub struct SessionCommit {
     /// `session_seq` of the last event that the owner knows; 0 for a session that is created here.
     pub expected_seq: u64,
     pub events: Vec<(Time, Event)>,
+    /// When they are written down, where that is long after they happened; none where it is the same moment.
+    pub recorded: Option<Time>,
     /// The session's row after these events: [`State::view`](ostler_domain::session::State::view).
     pub view: Arc<View>,
     pub tape: Option<TapeMark>,
@@ -96,6 +98,7 @@ pub(crate) struct EncodedSession {
     pub(crate) id: SessionId,
     pub(crate) expected_seq: u64,
     pub(crate) events: Vec<EncodedEvent>,
+    pub(crate) recorded: Option<Time>,
     pub(crate) row: EncodedRow,
     pub(crate) tape: Option<TapeMark>,
     pub(crate) outbox: Vec<OutboxRow>,
@@ -168,6 +171,7 @@ impl EncodedSession {
             id: commit.id,
             expected_seq: commit.expected_seq,
             events: encode_events(commit.events),
+            recorded: commit.recorded,
             row: EncodedRow::new(commit.view, commit.expected_seq == 0),
             tape: commit.tape,
             outbox: commit.outbox,

@@ -5,7 +5,8 @@ use ostler_domain::{Event, Kind, Recorded};
 use rusqlite::Connection;
 
 use crate::{
-    agent, approval, campaign, conversation, drain, halt, lost, message, retention, snapshot, ticket, usage,
+    agent, approval, campaign, conversation, drain, halt, history, lost, message, retention, snapshot,
+    ticket, usage,
 };
 
 /// What a session's events take from its first one.
@@ -67,7 +68,8 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::MessageEdited
         | Kind::MessageMoved
         | Kind::ApprovalRequested
-        | Kind::ApprovalAnswered => true,
+        | Kind::ApprovalAnswered
+        | Kind::HistoryRead => true,
         Kind::DaemonStarted
         | Kind::DaemonStopped
         | Kind::SessionStarting
@@ -190,7 +192,11 @@ pub(crate) fn derive(
         {
             Ok(())
         }
-        (Event::UsageRecorded(recorded), Some(origin)) => usage::add(connection, seq, at, recorded, origin),
+        (Event::UsageRecorded(recorded), Some(origin)) => {
+            history::call(connection, recorded, origin)?;
+            usage::add(connection, seq, at, recorded, origin)
+        }
+        (Event::HistoryRead(read), Some(origin)) => history::read(connection, read, origin.num),
         (Event::MessageAccepted(accepted), Some(origin)) => {
             conversation::touch(connection, accepted.conversation, at)?;
             message::accept(connection, seq, at, accepted, origin.num)

@@ -35,6 +35,7 @@ mod campaign;
 mod conversation;
 mod derive;
 mod halt;
+mod history;
 mod log;
 mod lost;
 mod message;
@@ -64,6 +65,7 @@ pub use commit::{Commit, Committed, OutboxRow, RequestReply, SessionCommit, Tape
 pub use drain::Drain;
 pub use error::{CommitError, Fault, FaultKind, LockError, OpenError, ReadError};
 pub use halt::Halt;
+pub use history::KnownHistory;
 pub use lock::DirLock;
 pub use lost::{LastCall, Lost};
 pub use message::MessageRow;

@@ -19,7 +19,7 @@ use crate::{
     store::{Reader, Store},
 };
 
-const APPEND: &str = "INSERT INTO log_event(seq, session, session_seq, time, kind, body, blob) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+const APPEND: &str = "INSERT INTO log_event(seq, session, session_seq, time, happened, kind, body, blob) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 
 /// Adds rows to the end of the log.
 pub(crate) struct Appender<'c>(CachedStatement<'c>);
@@ -33,7 +33,7 @@ impl<'c> Appender<'c> {
         &mut self,
         seq: u64,
         place: Option<(i64, u64)>,
-        time: Time,
+        (time, recorded): (Time, Option<Time>),
         kind: Kind,
         body: &Body,
     ) -> rusqlite::Result<()> {
@@ -42,7 +42,18 @@ impl<'c> Appender<'c> {
             Body::Inline(text) => (Some(text), None),
             Body::Blob { hash, .. } => (None, Some(hash)),
         };
-        self.0.execute(params![signed(seq), session, session_seq, time.micros(), kind.code(), text, blob])?;
+        let happened = recorded.map(|_| time.micros());
+        let recorded = recorded.unwrap_or(time).micros();
+        self.0.execute(params![
+            signed(seq),
+            session,
+            session_seq,
+            recorded,
+            happened,
+            kind.code(),
+            text,
+            blob
+        ])?;
         Ok(())
     }
 }
@@ -73,7 +84,7 @@ pub(crate) struct Stored {
 }
 
 /// The columns that [`Stored::read`] expects, in its order.
-pub(crate) const STORED: &str = "e.seq, e.session_seq, e.time, e.kind, e.body, e.blob";
+pub(crate) const STORED: &str = "e.seq, e.session_seq, coalesce(e.happened, e.time), e.kind, e.body, e.blob";
 
 impl Stored {
     pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
@@ -280,7 +291,8 @@ fn list(
                 Ok(stored) => page.add(stored, id, &reader.blobs),
                 Err(error) => page.rows.push(unreadable(row, last, id, &error)),
             }
-        } else if direction == Direction::NewestFirst && walk.is_past(Time::from_micros(row.get(2)?)) {
+        } else if direction == Direction::NewestFirst && walk.is_past(Time::from_micros(row.get("recorded")?))
+        {
             break;
         }
     }
@@ -308,7 +320,10 @@ impl Walk {
             let codes: Vec<String> = filter.kinds.iter().map(|kind| kind.code().to_string()).collect();
             fits.push(format!("e.kind IN ({})", codes.join(",")));
         }
-        for (time, comparison) in [(filter.since, "e.time >= ?"), (filter.until, "e.time < ?")] {
+        for (time, comparison) in [
+            (filter.since, "coalesce(e.happened, e.time) >= ?"),
+            (filter.until, "coalesce(e.happened, e.time) < ?"),
+        ] {
             if let Some(time) = time {
                 fits.push(comparison.to_owned());
                 params.push(Box::new(time.micros()));
@@ -326,7 +341,8 @@ impl Walk {
         let fits = fits.join(" AND ");
         // Bodies of rows that do not fit are not read; they may fill many pages.
         let columns =
-            "e.seq, e.session_seq, e.time, e.kind, iif(fits, e.body, NULL), iif(fits, e.blob, NULL), fits";
+            "e.seq, e.session_seq, coalesce(e.happened, e.time), e.kind, iif(fits, e.body, NULL), iif(fits, e.blob, NULL), fits,
+             e.time AS recorded";
         let sql = match session {
             Some(num) => {
                 let (place, inclusive) = session_place(connection, num, from, direction)?;

@@ -30,6 +30,8 @@ pub(crate) const DERIVED_TABLES: &[&str] = &[
     "message",
     "approval",
     "usage",
+    "history",
+    "history_call",
     "snapshot",
     "seen_commit",
     "seen_head",

@@ -218,7 +218,7 @@ fn spent(
     let sql = format!(
         "SELECT {MODEL} AS key, max(u.seq), total(u.input) + total(u.output), {PAID}, {}
          FROM usage u JOIN session s ON s.num = u.session
-         WHERE u.campaign = ?1 AND u.time >= ?2 AND u.seq > ?3 GROUP BY key",
+         WHERE u.campaign = ?1 AND u.time >= ?2 AND u.seq > ?3 AND NOT s.imported GROUP BY key",
         buckets(UNPRICED)
     );
     let mut statement = connection.prepare_cached(&sql)?;

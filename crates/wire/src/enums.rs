@@ -1,7 +1,7 @@
 //! Enums in both directions. Each match is exhaustive on both sides: a new word does not compile until it has its
 //! counterpart.
 
-use ostler_domain::{Mode, Receipt, admission, budget, call, conversation, event, session, ticket};
+use ostler_domain::{Mode, Receipt, admission, budget, call, conversation, event, history, session, ticket};
 
 use crate::{
     InvalidField, pb,
@@ -54,6 +54,8 @@ enums! {
     output_kind: ticket::OutputKind => TicketOutputKind { Text, Path, Commit, Url }
     step_mark: call::StepMark => TicketStepMark { Start, End, Fail }
     import_change: ticket::ImportChange => TicketImportChange { Added, Changed, Same }
+    history_source: history::Source => HistorySource { Claude, Codex, OpenClaw }
+    history_verdict: history::Verdict => HistoryVerdict { New, Grown, Same, Cut, Rewritten, Empty, Failed }
     close_reason: conversation::CloseReason => CloseReason { Reset, Archived, Removed }
     priority: admission::Priority => Priority { Low, Normal, High }
     on_budget: budget::WhenUsedUp => OnBudget { Hold, Stop }

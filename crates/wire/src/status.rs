@@ -33,6 +33,8 @@ pub const fn code(reason: Reason) -> Code {
         Reason::CampaignMoved
         | Reason::CampaignBusy
         | Reason::ConversationBusy
+        | Reason::Imported
+        | Reason::SecondWriter
         | Reason::TicketClosed
         | Reason::TicketWaits
         | Reason::TicketCycle

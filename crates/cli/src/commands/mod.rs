@@ -30,6 +30,7 @@ mod export;
 mod fork;
 mod halt;
 mod handoff;
+mod import;
 mod init;
 mod inside;
 mod interrupt;
@@ -137,6 +138,8 @@ pub(crate) enum Command {
     Price(price::PriceArgs),
     /// Where tokens are counted: audit
     Usage(usage::UsageArgs),
+    /// Bring in what Claude Code, Codex and OpenClaw did before, or do outside of Ostler: claude, codex, openclaw, all
+    Import(import::ImportArgs),
     /// The log itself, for programs; -f follows
     Events(events::EventsArgs),
     /// Short for `events -f`
@@ -234,6 +237,7 @@ impl Command {
             | Command::Daemon(_)
             | Command::Service(_)
             | Command::Db(_)
+            | Command::Import(_)
             | Command::Du(_)
             | Command::Api(_)
             | Command::Step(_)
@@ -348,6 +352,7 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Sandbox(args) => sandbox::run(app, args).await,
         Command::Cost(args) => cost::run(app, args).await,
         Command::Usage(args) => usage::run(app, args).await,
+        Command::Import(args) => import::run(app, args).await,
         Command::Events(args) => events::run(app, args).await,
         Command::Watch(args) => events::run(app, args.following()).await,
         Command::Find(args) => ls::run(app, args.of_all()).await,

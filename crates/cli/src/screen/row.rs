@@ -21,6 +21,7 @@ use crate::{
 /// The sign in front of a row. The words beside it say the same.
 pub(crate) fn sign(session: &Session) -> (Tone, &'static str) {
     match (session.status, session.attention, session.outcome) {
+        (Status::Stopped, ..) if session.imported.is_some() => (Tone::Faint, "↓"),
         (Status::Failed, ..) => (Tone::Bad, "✗"),
         (Status::Stopped, _, Some(Outcome::Done | Outcome::Handoff)) => (Tone::Good, "✓"),
         (Status::Stopped, ..) => (Tone::Faint, "–"),
@@ -74,8 +75,18 @@ pub(crate) fn budget_cure(session: &Session) -> String {
     }
 }
 
-/// What happens now, from events.
+/// What happens now, from events. Of an agent outside of Ostler, that it is there.
 pub(crate) fn now(session: &Session, now: Time) -> Line {
+    let line = doing(session, now);
+    match &session.imported {
+        Some(_) if session.outcome.is_none() => {
+            Line::toned(Tone::Accent, "outside").faint(" · ").append(line)
+        }
+        _ => line,
+    }
+}
+
+fn doing(session: &Session, now: Time) -> Line {
     let since = |time: Time| words::span(now.since(time));
     let detail = |line: Line, text: &str| {
         if text.is_empty() { line } else { line.faint(" · ").plain(one_line(text, 200)) }
@@ -121,6 +132,8 @@ pub(crate) fn until_when(until: Time, now: Time, zone: &TimeZone) -> String {
 
 fn ended(session: &Session, now: Time) -> Line {
     let outcome = session.outcome.map_or("ended", |outcome| outcome.as_str());
+    // How it ended nobody here knows.
+    let outcome = session.imported.as_ref().map_or(outcome, |_| "imported, ended");
     let ago = session.ended_at.map(|at| format!(" {} ago", words::age(now.since(at)))).unwrap_or_default();
     let line = Line::of(format!("{outcome}{ago}"));
     let follows = match &session.restart {

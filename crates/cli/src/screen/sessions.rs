@@ -48,10 +48,15 @@ impl<'a> Shown<'a> {
     }
 }
 
+/// Whether Ostler confined it; nobody asks that of one that it did not run.
+fn is_confined(session: &Session) -> bool {
+    session.sandbox == Sandbox::On || session.imported.is_some()
+}
+
 /// The sessions as a table.
 pub(crate) fn table(rows: &[Shown<'_>], now: Time) -> Table {
     // Who runs unconfined is seen; where nobody does there is nothing to see.
-    let sandbox = match rows.iter().all(|shown| shown.session.sandbox == Sandbox::On) {
+    let sandbox = match rows.iter().all(|shown| is_confined(shown.session)) {
         true => Column::new("SANDBOX").extra(),
         false => Column::new("SANDBOX"),
     };
@@ -103,7 +108,7 @@ fn cells(shown: &Shown<'_>, short: &str, now: Time) -> Vec<Line> {
         Line::of(campaign),
         Line::of(&session.provider),
         Line::toned(tone, session.status.as_str()),
-        Line::of(session.sandbox.as_str()),
+        Line::of(session.imported.as_ref().map_or(session.sandbox.as_str(), |_| "–")),
         match stale {
             Some(at) => Line::new()
                 .faint(format!("stale {} · ", words::age(now.since(at))))

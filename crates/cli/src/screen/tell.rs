@@ -121,6 +121,14 @@ pub(super) fn tell(event: &Event) -> Told {
         | Event::DeletionMarked(_)
         | Event::SessionDeleted(_)
         | Event::RetentionHeld(_) => retention::tell(event),
+        Event::HistoryRead(read) => {
+            let lines = words::plural(read.lines, "line", "lines");
+            let unreadable = match read.unreadable {
+                0 => String::new(),
+                n => format!(", {} not understood", words::number(n)),
+            };
+            Told::new("imported", format!("{lines}{unreadable} of {}", read.file)).faint()
+        }
         Event::Halted(halted) => {
             let what = if halted.freeze { "all agents frozen" } else { "all agents killed" };
             Told::new("halted", with_reason(format!("{what} by {}", halted.by.0), &halted.why))
@@ -134,6 +142,7 @@ pub(super) fn tell(event: &Event) -> Told {
 
         Event::SessionCreated(created) => {
             let sandbox = match created.sandbox {
+                _ if created.imported.is_some() => "imported",
                 Sandbox::On => "sandbox on",
                 Sandbox::Off => "sandbox off",
             };

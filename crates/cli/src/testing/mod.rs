@@ -77,6 +77,7 @@ pub(crate) fn session(n: u32, name: &str) -> Session {
         updated_at: ago(1),
         session_seq: 12,
         priority: Default::default(),
+        imported: None,
     }
 }
 

@@ -14,6 +14,7 @@ use crate::{
     denied::Denied,
     gateway::Network,
     handoff::{HandoffRequested, Pack},
+    history::HistoryRead,
     session::{Created, Ended, StopRequested},
 };
 
@@ -223,6 +224,9 @@ events! {
     TicketOutputAdded(TicketOutputAdded) = 114, "TICKET_OUTPUT_ADDED";
     TicketCheckpointMade(TicketCheckpointMade) = 115, "TICKET_CHECKPOINT_MADE";
     TicketStep(TicketStep) = 116, "TICKET_STEP";
+
+    /// A stretch of an agent program's own store has been taken in.
+    HistoryRead(Box<HistoryRead>) = 120, "HISTORY_READ";
 
     // Activities: what the agent did.
     AgentThinking(Text) = 50, "AGENT_THINKING";

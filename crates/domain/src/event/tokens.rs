@@ -59,6 +59,8 @@ pub enum UsageSource {
     Report,
     /// The model gateway, which read it off the wire.
     Wire,
+    /// The agent program's own store, long after: nobody else tells of the call.
+    History,
 }
 
 impl UsageSource {
@@ -66,6 +68,7 @@ impl UsageSource {
         match self {
             UsageSource::Report => "report",
             UsageSource::Wire => "wire",
+            UsageSource::History => "history",
         }
     }
 }

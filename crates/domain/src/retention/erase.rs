@@ -125,7 +125,8 @@ pub fn erased(event: Event) -> Event {
         }
         // Facts of Ostler's own, tokens, and what was denied: none of it is anybody's words. Exhaustive, so that a new kind
         // is thought about.
-        kept @ (Event::Unreadable(_)
+        kept @ (Event::HistoryRead(_)
+        | Event::Unreadable(_)
         | Event::DaemonStarted(_)
         | Event::DaemonStopped(_)
         | Event::CampaignAdded(_)

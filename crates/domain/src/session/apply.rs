@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     Time, Usage,
-    event::{Answer, Event, StopReason},
+    event::{Answer, Event, StopReason, UsageSource},
     message::Summary,
     price::Cost,
 };
@@ -287,7 +287,9 @@ impl State {
                 self.usage += recorded.usage;
                 let model = self.model.as_deref().or(self.created.config.model.as_deref());
                 self.cost.add(recorded, model);
-                self.ledger.book(recorded.source, recorded.call.as_deref(), recorded.said());
+                if recorded.source != UsageSource::History {
+                    self.ledger.book(recorded.source, recorded.call.as_deref(), recorded.said());
+                }
             }
             Event::StepStarted(step) => {
                 self.steps.push(step.name.clone());
@@ -354,6 +356,7 @@ impl State {
             | Event::Tamper(_)
             | Event::Network(_)
             | Event::HiddenTracked(_)
+            | Event::HistoryRead(_)
             | Event::Unreadable(_)
             | Event::SessionCreated(_)
             | Event::DaemonStarted(_)

@@ -8,7 +8,7 @@ use crate::{
     AgentId, CampaignId, ConversationId, Deadline, Name, Policy, SessionId, TicketId,
     admission::Priority,
     budget::{Budget, WhenUsedUp},
-    limits,
+    history, limits,
 };
 
 /// The first event of a session: everything about it that never changes.
@@ -41,6 +41,9 @@ pub struct Created {
     pub short_lives: u32,
     #[serde(default, skip_serializing_if = "Begin::is_fresh")]
     pub begin: Begin,
+    /// It ran outside of Ostler and is only read; none for one that Ostler runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<history::Origin>,
 }
 
 /// A registered agent as it was when something of it began.

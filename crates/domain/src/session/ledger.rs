@@ -40,7 +40,7 @@ impl Ledger {
                 let counted = std::mem::take(&mut known.usage);
                 if source == UsageSource::Wire { said.less(&counted) } else { Usage::default() }
             }
-            (None, UsageSource::Report, None) => {
+            (None, UsageSource::Report | UsageSource::History, None) => {
                 let mut added = said;
                 let on_the_wire = self.calls.iter_mut().filter(|known| known.source == UsageSource::Wire);
                 for known in on_the_wire {
@@ -51,7 +51,7 @@ impl Ledger {
                 self.unnamed += added;
                 added
             }
-            (None, UsageSource::Report, Some(_)) => {
+            (None, UsageSource::Report | UsageSource::History, Some(_)) => {
                 self.remember(source, call, said);
                 said
             }

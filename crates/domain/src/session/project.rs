@@ -7,6 +7,7 @@ use crate::{
     CampaignId, ConversationId, Name, SessionId, TicketId, Time, Usage,
     admission::Priority,
     event::{AskKind, ContextMeasured, Process, ToolCall},
+    history,
     price::Cost,
     text::one_line,
 };
@@ -211,6 +212,9 @@ pub struct View {
     /// How pressing it is that it starts.
     #[serde(default, skip_serializing_if = "Priority::is_usual")]
     pub priority: Priority,
+    /// It ran outside of Ostler and is only read; none for one that Ostler runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<history::Origin>,
 }
 
 /// How much of the last completion a row keeps; the event has it whole.
@@ -395,6 +399,7 @@ impl State {
             updated_at: self.updated_at,
             session_seq: self.session_seq,
             priority: created.config.priority,
+            imported: created.imported.clone(),
         }
     }
 }

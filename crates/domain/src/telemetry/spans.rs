@@ -167,8 +167,14 @@ impl SessionTrace {
         self.has_ended
     }
 
-    /// Takes the session's next event; the spans that end with it.
+    /// Takes the session's next event; the spans that end with it. What was imported happened long ago, and its programs may
+    /// have told of it themselves: nobody is told again.
     pub fn apply(&mut self, recorded: &Recorded) -> Vec<Span> {
+        let ended = self.take(recorded);
+        if self.created.imported.is_some() { Vec::new() } else { ended }
+    }
+
+    fn take(&mut self, recorded: &Recorded) -> Vec<Span> {
         let at = recorded.time;
         let span = span_id(self.id, recorded.session_seq.unwrap_or(FIRST));
         let ended = match &recorded.event {

@@ -96,6 +96,7 @@ pub(crate) fn created(
         restart_count: 0,
         short_lives: 0,
         begin: Begin::Fresh,
+        imported: None,
     }
 }
 

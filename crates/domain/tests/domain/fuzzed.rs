@@ -1,9 +1,11 @@
-//! What the fuzz target of policies looks for, on bytes of our own making.
+//! What the fuzz targets of policies and transcripts look for, on bytes of our own making.
 
 #[path = "../../../../fuzz/src/changed.rs"]
 mod changed;
 #[path = "../../../../fuzz/src/policy.rs"]
 mod policy;
+#[path = "../../../../fuzz/src/transcript.rs"]
+mod transcript;
 
 use ostler_domain::confinement::{CampaignRoot, Confinement};
 
@@ -19,4 +21,12 @@ fn any_policy_is_one_or_is_refused() {
         &document,
     ];
     changed::changed(&good, 0x0511_2026, 20_000, policy::holds);
+}
+
+#[test]
+fn any_line_of_a_transcript_is_one_or_is_refused() {
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/transcript.jsonl");
+    let golden = std::fs::read(golden).unwrap();
+    let lines: Vec<&[u8]> = golden.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
+    changed::changed(&lines, 0x0511_2026, 20_000, transcript::holds);
 }

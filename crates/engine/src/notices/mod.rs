@@ -119,6 +119,9 @@ impl Engine {
             return Ok(());
         }
         let view = self.session(&session.to_string()).await?;
+        if view.imported.is_some() {
+            return Ok(());
+        }
         let campaigns = self.campaigns().await?;
         let campaign = campaigns.iter().find(|known| known.id == view.campaign);
         let campaign = campaign.map_or_else(|| view.campaign.to_string(), |known| known.name.to_string());

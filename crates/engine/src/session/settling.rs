@@ -50,6 +50,7 @@ impl Actor {
                 id: self.id,
                 expected_seq,
                 events: draft.events,
+                recorded: None,
                 view: Arc::clone(&view),
                 tape: Some(self.intake.mark()),
                 outbox: draft.outbox,

@@ -88,7 +88,7 @@ fn used(events: &[Recorded]) -> (Usage, Usage, Usage) {
         if let Event::UsageRecorded(used) = &recorded.event {
             sums.0 += used.usage;
             match used.source {
-                UsageSource::Report => sums.1 += used.said(),
+                UsageSource::Report | UsageSource::History => sums.1 += used.said(),
                 UsageSource::Wire => sums.2 += used.said(),
             }
         }

@@ -30,6 +30,7 @@ mod grants;
 mod handoff;
 mod helpers;
 mod hidden;
+mod history;
 mod io_errors;
 mod life;
 mod lists;

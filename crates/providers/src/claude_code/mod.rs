@@ -3,6 +3,8 @@
 mod dialogue;
 mod login;
 
+pub(crate) use dialogue::tools;
+
 use std::collections::BTreeMap;
 
 use ostler_domain::{

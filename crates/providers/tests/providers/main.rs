@@ -5,6 +5,8 @@
 
 mod acp;
 mod codex;
+mod fuzzed;
+mod history;
 mod openclaw;
 mod recording;
 mod scene;

@@ -6,6 +6,7 @@ mod campaign;
 mod command;
 mod conversation;
 mod event;
+mod history;
 mod provider;
 mod retention;
 mod session;

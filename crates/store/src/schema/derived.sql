@@ -149,6 +149,8 @@ CREATE TABLE session(
     -- What was checked out when it was created.
     branch TEXT,
     created INTEGER NOT NULL,
+    -- 1 for one that ran outside of Ostler.
+    imported INTEGER NOT NULL,
     model TEXT,
     provider_id TEXT,
     status TEXT NOT NULL,
@@ -259,6 +261,26 @@ CREATE TABLE usage(
 CREATE INDEX usage_time ON usage(time);
 CREATE INDEX usage_session ON usage(session);
 CREATE INDEX usage_campaign ON usage(campaign, time);
+
+-- How far files of other programs' stores have been read.
+CREATE TABLE history(
+    source TEXT NOT NULL,
+    dialogue TEXT NOT NULL,
+    -- The last session made of it.
+    session INTEGER NOT NULL,
+    file TEXT NOT NULL,
+    bytes INTEGER NOT NULL,
+    prints TEXT NOT NULL,
+    memory TEXT NOT NULL,
+    PRIMARY KEY (source, dialogue)
+) STRICT, WITHOUT ROWID;
+
+-- The model calls that they told of: several files may tell of the same.
+CREATE TABLE history_call(
+    provider TEXT NOT NULL,
+    call TEXT NOT NULL,
+    PRIMARY KEY (provider, call)
+) STRICT, WITHOUT ROWID;
 
 -- The campaign's files as they were when a session began and after its turns: what Ostler's own repository has.
 CREATE TABLE snapshot(

@@ -7,7 +7,10 @@ CREATE TABLE log_event(
     seq INTEGER PRIMARY KEY,
     session INTEGER,
     session_seq INTEGER,
+    -- When it was recorded: grows, except for a clock that was set back.
     time INTEGER NOT NULL,
+    -- When it happened, where that was before somebody wrote it down here: what was imported.
+    happened INTEGER,
     kind INTEGER NOT NULL,
     body TEXT,
     blob BLOB,

@@ -102,12 +102,12 @@ impl Store {
         .await
     }
 
-    /// Sessions that have not ended, oldest first.
+    /// Sessions of Ostler's own that have not ended, oldest first.
     pub async fn unended_sessions(&self) -> Result<Vec<SessionId>, ReadError> {
         self.read(|reader| {
             let mut statement = reader
                 .connection
-                .prepare_cached("SELECT id FROM session WHERE ended IS NULL ORDER BY num")?;
+                .prepare_cached("SELECT id FROM session WHERE ended IS NULL AND NOT imported ORDER BY num")?;
             statement.query_and_then([], |row| crate::convert::parsed(row, "id", "session id"))?.collect()
         })
         .await

@@ -238,15 +238,18 @@ fn scan(
     let hint = driver.index.map_or_else(String::new, |index| format!("INDEXED BY {index}"));
     // Whether a row fits is asked as a column, not a condition: rows that do not fit are counted too.
     let sql = format!(
-        "SELECT num, coalesce(({}), 0), created FROM session {hint} WHERE {} AND num < ? ORDER BY num DESC",
+        "SELECT num, coalesce(({}), 0), iif(imported, NULL, created) FROM session {hint} WHERE {} AND num < ? ORDER BY num DESC",
         residual.sql, driver.condition.sql
     );
     let params = residual.params.iter().chain(&driver.condition.params).map(|param| &**param as &dyn ToSql);
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(params_from_iter(params.chain([&before as &dyn ToSql])))?;
     // Created this much before what is asked for means that the rest was too: clocks are set back, but not by days.
-    let is_past =
-        |created: i64| since.is_some_and(|since| Time::from_micros(created).plus(CLOCK_SLACK) < since);
+    // Those that were imported say nothing of others: they were created before they came in.
+    let is_past = |created: Option<i64>| {
+        let created = created.map(Time::from_micros);
+        since.zip(created).is_some_and(|(since, created)| created.plus(CLOCK_SLACK) < since)
+    };
     let mut nums = Vec::new();
     let mut scanned = 0;
     let mut last = before;

@@ -35,6 +35,7 @@ pub(crate) struct Fixed {
     continues: Option<String>,
     spawned_by: Option<String>,
     created: Time,
+    is_imported: bool,
 }
 
 /// The columns that a commit may change. Most change nothing here, and then no index is touched.
@@ -65,6 +66,7 @@ impl Fixed {
             continues: view.continues.map(|id| id.to_string()),
             spawned_by: view.spawned_by.map(|id| id.to_string()),
             created: view.created_at,
+            is_imported: view.imported.is_some(),
         }
     }
 
@@ -121,9 +123,9 @@ pub(crate) fn insert(
     connection
         .prepare_cached(
             "INSERT INTO session(num, id, tail, campaign, conversation, name, agent, role, provider, ticket, chain, continues,
-                                 spawned_by, branch, created, model, provider_id, status, attention, outcome, ended, restart_due)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
-                     iif(EXISTS (SELECT 1 FROM session next WHERE next.continues = ?2), NULL, ?22))",
+                                 spawned_by, branch, created, imported, model, provider_id, status, attention, outcome, ended, restart_due)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,
+                     iif(EXISTS (SELECT 1 FROM session next WHERE next.continues = ?2), NULL, ?23))",
         )?
         .execute(params![
             num,
@@ -141,6 +143,7 @@ pub(crate) fn insert(
             fixed.spawned_by,
             fixed.branch,
             fixed.created.micros(),
+            fixed.is_imported,
             changing.model,
             changing.provider_id,
             changing.status.as_str(),

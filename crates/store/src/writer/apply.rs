@@ -3,7 +3,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use ostler_domain::{Event, Kind, Recorded, SessionId, session::View};
+use ostler_domain::{Event, Kind, Recorded, SessionId, Time, session::View};
 use rusqlite::{ErrorCode, OptionalExtension};
 
 use super::{Draft, SESSIONS_KNOWN, Writer};
@@ -55,7 +55,7 @@ impl Writer {
         if encoded.node_events.iter().any(|event| event.event.kind() == Kind::SessionCreated) {
             return Err(CommitError::Inconsistent("a session is created outside of it"));
         }
-        self.record(encoded.node_events, None, draft)?;
+        self.record(encoded.node_events, None, None, draft)?;
         if let Some(session) = encoded.session {
             self.apply_session(session, draft)?;
         }
@@ -63,7 +63,8 @@ impl Writer {
     }
 
     fn apply_session(&mut self, session: EncodedSession, draft: &mut Draft) -> Result<(), CommitError> {
-        let EncodedSession { id, expected_seq, events, row, tape, outbox, outbox_done, snapshot } = session;
+        let EncodedSession { id, expected_seq, events, recorded, row, tape, outbox, outbox_done, snapshot } =
+            session;
         if row.view.session_seq != expected_seq + events.len() as u64 {
             return Err(CommitError::Inconsistent("the row does not show the events"));
         }
@@ -97,7 +98,7 @@ impl Writer {
             node::clear_outbox(&self.connection, num, up_to).doing("clear an outbox")?;
         }
         let count = events.len() as u64;
-        self.record(events, Some((id, &known)), draft)?;
+        self.record(events, recorded, Some((id, &known)), draft)?;
         self.remember(id, Known { session_seq: known.session_seq + count, ..known });
         if is_new && tape.is_none() && !row.has_ended() {
             // Its row was just written and says all there is to say.
@@ -137,6 +138,7 @@ impl Writer {
     fn record(
         &mut self,
         events: Vec<EncodedEvent>,
+        recorded: Option<Time>,
         session: Option<(SessionId, &Known)>,
         draft: &mut Draft,
     ) -> Result<(), CommitError> {
@@ -154,7 +156,8 @@ impl Writer {
             self.counters.seq += 1;
             session_seq = session_seq.map(|seq| seq + 1);
             let place = session.map(|(_, known)| known.num).zip(session_seq);
-            log.append(self.counters.seq, place, time, event.kind(), &body).doing("append to the log")?;
+            log.append(self.counters.seq, place, (time, recorded), event.kind(), &body)
+                .doing("append to the log")?;
             let recorded = Recorded {
                 seq: self.counters.seq,
                 session: session.map(|(id, _)| id),

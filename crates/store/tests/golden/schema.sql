@@ -77,11 +77,30 @@ CREATE TABLE halt(
     why TEXT NOT NULL,
     since INTEGER NOT NULL
 ) STRICT;
+CREATE TABLE history(
+    source TEXT NOT NULL,
+    dialogue TEXT NOT NULL,
+    -- The last session made of it.
+    session INTEGER NOT NULL,
+    file TEXT NOT NULL,
+    bytes INTEGER NOT NULL,
+    prints TEXT NOT NULL,
+    memory TEXT NOT NULL,
+    PRIMARY KEY (source, dialogue)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE history_call(
+    provider TEXT NOT NULL,
+    call TEXT NOT NULL,
+    PRIMARY KEY (provider, call)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE log_event(
     seq INTEGER PRIMARY KEY,
     session INTEGER,
     session_seq INTEGER,
+    -- When it was recorded: grows, except for a clock that was set back.
     time INTEGER NOT NULL,
+    -- When it happened, where that was before somebody wrote it down here: what was imported.
+    happened INTEGER,
     kind INTEGER NOT NULL,
     body TEXT,
     blob BLOB,
@@ -203,6 +222,8 @@ CREATE TABLE session(
     -- What was checked out when it was created.
     branch TEXT,
     created INTEGER NOT NULL,
+    -- 1 for one that ran outside of Ostler.
+    imported INTEGER NOT NULL,
     model TEXT,
     provider_id TEXT,
     status TEXT NOT NULL,

@@ -16,6 +16,7 @@ use ostler_domain::{
     event::*,
     gateway::{NetDecision, Network},
     handoff::{HandoffRequested, Known, Pack, Said, TestRun, To, Wish},
+    history::{HistoryRead, Origin, Prints, Source},
     message::Summary,
     price::Dollars,
     session::{
@@ -184,6 +185,12 @@ pub(crate) fn created(n: u64) -> Created {
             interrupted: Some("You were interrupted.".to_owned()),
             seed: String::new(),
         },
+        imported: (n % 50 == 49).then(|| Origin {
+            source: Source::Codex,
+            dialogue: format!("thread-{n}"),
+            file: format!("/home/ann/.codex/sessions/rollout-{n}.jsonl"),
+            from: 4_096,
+        }),
     }
 }
 
@@ -604,6 +611,17 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             note: "by hand".to_owned(),
             by: by(),
         }),
+        Kind::HistoryRead => Event::HistoryRead(Box::new(HistoryRead {
+            source: Source::Claude,
+            dialogue: format!("5e55-{n}"),
+            file: format!("/home/ann/.claude/projects/-srv-shop/5e55-{n}.jsonl"),
+            from: 100,
+            to: 4_000 + n,
+            lines: 12,
+            unreadable: 1,
+            prints: Prints { head: "0a".repeat(16), tail: "0b".repeat(16) },
+            memory: "{}".to_owned(),
+        })),
         Kind::StepStarted => {
             Event::StepStarted(StepStarted { name: "build".to_owned(), note: format!("{n}") })
         }

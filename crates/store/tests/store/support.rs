@@ -99,6 +99,7 @@ pub(crate) fn session_commit(state: &State, expected_seq: u64, events: Vec<(Time
         id: state.created().id,
         expected_seq,
         events,
+        recorded: None,
         view: state.view().into(),
         tape: None,
         outbox: Vec::new(),

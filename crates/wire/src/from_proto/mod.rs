@@ -7,6 +7,7 @@ mod admin;
 mod agent;
 mod conversation;
 mod event;
+mod history;
 mod provider;
 mod request;
 mod retention;
@@ -24,13 +25,13 @@ use ostler_domain::{
 };
 
 pub use self::{
-    admin::*, agent::*, conversation::*, event::*, provider::*, request::*, retention::*, session::*,
-    ticket::*, transcript::*, tree::*,
+    admin::*, agent::*, conversation::*, event::*, history::*, provider::*, request::*, retention::*,
+    session::*, ticket::*, transcript::*, tree::*,
 };
 pub use crate::enums::from::{
-    answer, approve, ask_kind, attention, close_reason, desired, import_change, mode, on_budget, outcome,
-    output_kind, phase, priority, receipt, restart_policy, severity, status, step_mark, stop_rule,
-    ticket_status, ticket_verb, usage_by,
+    answer, approve, ask_kind, attention, close_reason, desired, history_source, history_verdict,
+    import_change, mode, on_budget, outcome, output_kind, phase, priority, receipt, restart_policy, severity,
+    status, step_mark, stop_rule, ticket_status, ticket_verb, usage_by,
 };
 use crate::{InvalidField, pb};
 

@@ -92,6 +92,11 @@ pub fn view(session: pb::Session) -> Result<View> {
             .map(|context| ContextMeasured { used: context.used, window: context.window }),
         session_seq: session.session_seq,
         priority: or_default(session.priority, "priority", from::priority)?,
+        imported: session
+            .imported
+            .map(super::history_origin)
+            .transpose()
+            .map_err(|e| e.within("imported"))?,
     })
 }
 

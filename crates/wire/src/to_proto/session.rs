@@ -76,6 +76,7 @@ pub fn view(view: &View) -> pb::Session {
         context: view.context.map(|context| pb::ContextUse { used: context.used, window: context.window }),
         session_seq: view.session_seq,
         priority: to::priority(view.priority).into(),
+        imported: view.imported.as_ref().map(super::history_origin),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Values made from rolled numbers: every type that crosses the wire, with and without each of its parts.
 
 mod conversation;
+mod history;
 mod requests;
 mod ticket;
 mod tree;
@@ -247,6 +248,7 @@ impl Dice {
             limited_until: self.maybe(Self::time),
             context: self
                 .maybe(|dice| ContextMeasured { used: dice.number(), window: dice.maybe(Self::number) }),
+            imported: self.maybe(Self::history_origin),
         }
     }
 

@@ -31,6 +31,15 @@ proptest! {
     }
 
     #[test]
+    fn imports(mut dice in dice()) {
+        let import = dice.import();
+        prop_assert_eq!(from_proto::import(bytes(&to_proto::import(&import))), Ok(import));
+        for news in dice.import_news() {
+            prop_assert_eq!(from_proto::import_news(bytes(&to_proto::import_news(&news))), Ok(news));
+        }
+    }
+
+    #[test]
     fn campaigns(mut dice in dice()) {
         let campaign = dice.campaign();
         let (id, name) = (campaign.id, campaign.name.clone());

@@ -53,6 +53,7 @@ fn created(environment: BTreeMap<String, String>) -> Created {
         restart_count: 0,
         short_lives: 0,
         begin: Begin::Fresh,
+        imported: None,
     }
 }
 

@@ -6,7 +6,7 @@
 
 mod said;
 mod told;
-mod tools;
+pub(crate) mod tools;
 mod turns;
 mod usage;
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 const SUMMARY_BYTES: usize = 400;
 
 /// One readable line.
-pub(super) fn summary(tool: &str, input: &Value) -> String {
+pub(crate) fn summary(tool: &str, input: &Value) -> String {
     let field = |name: &str| input.get(name).and_then(Value::as_str);
     let said = match tool {
         "Bash" => field("command"),
@@ -74,7 +74,7 @@ pub(super) fn questions(input: &Value) -> String {
 }
 
 /// A result's text: of a string, of blocks, or of a sub-agent's report without the notice around it.
-pub(super) fn output(content: &Value, structured: &Value) -> String {
+pub(crate) fn output(content: &Value, structured: &Value) -> String {
     let is_report = structured.get("agentId").is_some();
     let content = structured.get("content").filter(|inner| is_report && inner.is_array()).unwrap_or(content);
     match content {
@@ -92,7 +92,7 @@ pub(super) fn output(content: &Value, structured: &Value) -> String {
 }
 
 /// The exit code that a failed command's output begins with.
-pub(super) fn exit(output: &str) -> Option<i32> {
+pub(crate) fn exit(output: &str) -> Option<i32> {
     output.strip_prefix("Exit code ")?.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 

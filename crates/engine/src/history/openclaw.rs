@@ -1,0 +1,115 @@
+//! OpenClaw's index: `sessions.json` beside the transcripts says by which key each is known, and what is noted about it.
+
+use std::{
+    collections::HashMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use ostler_domain::conversation::{Entry, Key, Notes};
+use serde_json::{Map, Value};
+
+/// Larger ones are not read: an index of a hundred thousand sessions is smaller.
+const INDEX_BYTES: u64 = 512 * 1024 * 1024;
+
+/// What the index says of a transcript.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Row {
+    /// As it is written there; `agent:<agent>:recovered:<session>` for one that no row names, as OpenClaw itself does.
+    pub(super) key: String,
+    /// All of the row, whatever a newer version may have put into it.
+    pub(super) entry: Map<String, Value>,
+}
+
+impl Row {
+    /// The key, where it can be one here.
+    pub(super) fn key(&self) -> Option<Key> {
+        self.key.parse().ok()
+    }
+
+    /// What is noted about the conversation. A row that does not fit what this version knows is kept whole all the same.
+    pub(super) fn notes(&self) -> Notes {
+        let whole = Value::Object(self.entry.clone());
+        let entry = serde_json::from_value::<Entry>(whole)
+            .unwrap_or_else(|_| Entry { other: self.entry.clone(), ..Entry::default() });
+        Notes { entry, ..Notes::default() }
+    }
+}
+
+/// Rows by the transcript's file, for each directory that was asked for.
+#[derive(Default)]
+pub(super) struct Indexes(HashMap<PathBuf, HashMap<String, Row>>);
+
+impl Indexes {
+    pub(super) fn row(&mut self, file: &Path, dialogue: Option<&str>) -> Row {
+        let dir = file.parent().unwrap_or(Path::new("/"));
+        let index = self.0.entry(dir.to_owned()).or_insert_with(|| read(dir));
+        let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        index.get(&name).cloned().unwrap_or_else(|| {
+            let agent =
+                dir.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+            let agent = agent.unwrap_or_else(|| "main".to_owned());
+            let key = format!("agent:{agent}:recovered:{}", dialogue.unwrap_or(&name));
+            Row { key, entry: Map::new() }
+        })
+    }
+}
+
+/// An index that cannot be read has no rows: its transcripts come in all the same.
+fn read(dir: &Path) -> HashMap<String, Row> {
+    let path = dir.join("sessions.json");
+    let is_small = fs::metadata(&path).is_ok_and(|about| about.is_file() && about.len() <= INDEX_BYTES);
+    let text = if is_small { fs::read(&path).unwrap_or_default() } else { Vec::new() };
+    let Ok(Value::Object(rows)) = serde_json::from_slice::<Value>(&text) else { return HashMap::new() };
+    let mut found = HashMap::new();
+    for (key, entry) in rows {
+        let Value::Object(entry) = entry else { continue };
+        // Only the name: a row must not lead out of its directory.
+        let named = entry.get("sessionFile").and_then(Value::as_str);
+        let named = named
+            .and_then(|path| Path::new(path).file_name())
+            .map(|name| name.to_string_lossy().into_owned());
+        let own = entry.get("sessionId").and_then(Value::as_str).map(|id| format!("{id}.jsonl"));
+        if let Some(name) = named.or(own) {
+            found.insert(name, Row { key, entry });
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn rows_are_found_by_file_and_never_lead_out_of_their_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let sessions = dir.path().join("agents/main/sessions");
+        fs::create_dir_all(&sessions).unwrap();
+        let index = json!({
+            "agent:main:main": {"sessionId": "a", "updatedAt": 1, "thinkingLevel": "high", "fromTheFuture": {"x": [1]}},
+            "agent:main:discord:dm:USER": {"sessionId": "b", "sessionFile": "../../../../etc/b-topic-7.jsonl"},
+            "agent:main:broken": 5,
+        });
+        fs::write(sessions.join("sessions.json"), index.to_string()).unwrap();
+        let mut indexes = Indexes::default();
+        let row = indexes.row(&sessions.join("a.jsonl"), Some("a"));
+        assert_eq!(row.key, "agent:main:main");
+        let notes = row.notes();
+        assert_eq!(notes.entry.thinking_level.as_deref(), Some("high"));
+        assert_eq!(notes.entry.other["fromTheFuture"], json!({"x": [1]}));
+        assert!(notes.entry.is_imported());
+        assert_eq!(indexes.row(&sessions.join("b-topic-7.jsonl"), None).key, "agent:main:discord:dm:USER");
+        assert_eq!(indexes.row(&sessions.join("c.jsonl"), Some("c")).key, "agent:main:recovered:c");
+    }
+
+    #[test]
+    fn a_row_that_does_not_fit_is_kept_whole() {
+        let entry = json!({"sessionId": "a", "queueMode": {"not": "a mode"}, "label": "L"});
+        let Value::Object(entry) = entry else { unreachable!() };
+        let row = Row { key: "agent:main:main".to_owned(), entry: entry.clone() };
+        assert_eq!(row.notes().entry.other, entry);
+    }
+}

@@ -1,0 +1,102 @@
+//! Goes on looking at stores: what grows is taken in as it grows, and its session is live for as long as somebody is taken to
+//! write to the file.
+
+use std::{collections::HashMap, time::Duration};
+
+use ostler_domain::{
+    Refusal, SessionId, Time,
+    history::{Found, Import, News, Totals, Verdict, is_at_work},
+};
+
+use super::{
+    Run, Stopped, settled,
+    stores::{self, Seen},
+};
+
+/// Pause between two looks: each asks for the sizes of all files, and reads none that has not changed.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// Sessions that are followed, and when their files were last written to.
+type Followed = HashMap<SessionId, Time>;
+
+impl Run<'_> {
+    /// Looks until nobody listens, or the daemon leaves.
+    pub(super) async fn watch(&mut self, import: &Import) -> Result<(), Refusal> {
+        let (mut seen, mut followed) = (Seen::new(), Followed::new());
+        let shutdown = self.engine.shared.shutdown.clone();
+        let mut is_first = true;
+        let ended = loop {
+            match self.look(import, is_first, &mut seen, &mut followed).await {
+                Ok(()) => is_first = false,
+                Err(Stopped::Gone) => break Ok(()),
+                Err(Stopped::Refused(refusal)) => break Err(refusal),
+            }
+            tokio::select! {
+                () = tokio::time::sleep(LOOK) => {}
+                () = self.news.closed() => break Ok(()),
+                () = shutdown.cancelled() => break Ok(()),
+            }
+        };
+        for id in followed.into_keys() {
+            self.engine.end_imported(id, "Nobody follows it any more.").await?;
+        }
+        ended
+    }
+
+    async fn look(
+        &mut self,
+        import: &Import,
+        is_first: bool,
+        seen: &mut Seen,
+        followed: &mut Followed,
+    ) -> Result<(), Stopped> {
+        let (mut totals, mut dialogues) = (Totals::default(), Vec::new());
+        for store in &import.stores {
+            let (looked, since, before) = (store.clone(), import.since, std::mem::take(seen));
+            let found = tokio::task::spawn_blocking(move || {
+                let found = stores::look(&looked, since, &before);
+                (found, before)
+            });
+            let (found, before) =
+                found.await.map_err(|_| Refusal::internal("looking through a store failed"))?;
+            *seen = before;
+            if is_first {
+                let files = found.as_ref().map_or(0, Vec::len) as u64;
+                let bytes = found.iter().flatten().map(|dialogue| dialogue.file.size).sum();
+                let why_not = found.as_ref().err().cloned();
+                let (source, dir) = (store.source, store.dir.clone());
+                self.tell(News::Found(Found { source, dir, files, bytes, why_not })).await?;
+            }
+            dialogues.extend(found.unwrap_or_default());
+        }
+        dialogues.sort_by_key(|dialogue| (dialogue.about.first, dialogue.file.path.clone()));
+        for dialogue in dialogues {
+            let file = dialogue.file.clone();
+            let follow = is_at_work(file.written, self.engine.shared.clock.now().wall);
+            let (mut news, taken) = self.one(dialogue, follow).await?;
+            seen.insert(file.path, (file.size, file.written));
+            if let Some(taken) = taken {
+                let session = taken.session;
+                news = settled(news, taken.answer).await?;
+                if follow {
+                    followed.insert(session, file.written);
+                }
+            }
+            totals.add(&news);
+            if is_first || news.verdict != Verdict::Same {
+                self.tell(News::File(Box::new(news))).await?;
+            }
+        }
+        let now = self.engine.shared.clock.now().wall;
+        let quiet: Vec<SessionId> =
+            followed.iter().filter(|(_, written)| !is_at_work(**written, now)).map(|(id, _)| *id).collect();
+        for id in quiet {
+            followed.remove(&id);
+            self.engine.end_imported(id, "Nothing has come to its file for a while.").await?;
+        }
+        if is_first || totals.files > 0 {
+            self.tell(News::Done(totals)).await?;
+        }
+        Ok(())
+    }
+}
