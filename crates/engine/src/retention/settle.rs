@@ -108,8 +108,14 @@ impl Engine {
     async fn settle_deleted(&self, id: SessionId) -> Result<(), Refusal> {
         let store = &self.shared.store;
         let Some(candidate) = store.retention_candidate(id).await? else { return Ok(()) };
+        let mut from = 1;
+        while let Some(next) = store.erase(id, from, self.shared.clock.now().wall).await? {
+            fault::point("retention-files");
+            from = next;
+        }
         let dir = self.shared.session_dir(&id);
-        blocking(move || remove_dir(&dir)).await?;
+        let going = blocking(move || put_aside(&dir)).await?;
+        remove_going([going]).await?;
         if store.is_all_kept(candidate.conversation, Stage::Deleted, None).await? {
             self.remove_conversation_files(candidate.conversation).await?;
         } else {
@@ -135,7 +141,7 @@ impl Engine {
             }
             blocking(move || Ok([put_aside(&home)?, put_aside(&own)?])).await?
         };
-        blocking(move || moved.iter().flatten().try_for_each(|dir| remove_tree(dir))).await
+        remove_going(moved).await
     }
 }
 
@@ -158,8 +164,19 @@ fn compress_tape(dir: &Path) -> io::Result<(u64, u64)> {
     Ok((before, after))
 }
 
-fn remove_dir(dir: &Path) -> io::Result<()> {
-    put_aside(dir)?.map_or(Ok(()), |going| remove_tree(&going))
+/// Removes what was put aside. What cannot be removed now is swept by the next daemon, and keeps nobody else waiting.
+async fn remove_going<const N: usize>(going: [Option<PathBuf>; N]) -> Result<(), Refusal> {
+    blocking(move || {
+        going.iter().flatten().for_each(|dir| remove_or_say(dir));
+        Ok(())
+    })
+    .await
+}
+
+fn remove_or_say(dir: &Path) {
+    if let Err(error) = remove_tree(dir) {
+        tracing::warn!(dir = %dir.display(), %error, "what is deleted is still there");
+    }
 }
 
 /// Gives a directory another name, under which nobody looks for it; nothing where there is none.
@@ -191,10 +208,8 @@ fn remove_file(path: &Path) -> io::Result<()> {
 
 fn sweep_going(dir: &Path) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(GOING)
-            && let Err(error) = remove_tree(&entry.path())
-        {
-            tracing::warn!(dir = %entry.path().display(), %error, "what is deleted is still there");
+        if entry.file_name().to_string_lossy().starts_with(GOING) {
+            remove_or_say(&entry.path());
         }
     }
 }
@@ -223,6 +238,5 @@ mod tests {
         sweep_going(dir.path());
         assert!(!going.exists() && other.exists());
         assert_eq!(put_aside(&here).unwrap(), None);
-        remove_dir(&here).unwrap();
     }
 }

@@ -52,7 +52,9 @@ impl Engine {
             }
             Step::Delete => {
                 fault::point("retention");
-                store.delete_session(now, SessionDeleted { session: id, rule, by }).await?;
+                // The words and the files follow.
+                let deleted = SessionDeleted { session: id, rule, by };
+                self.record_nodes(vec![Event::SessionDeleted(deleted)], None).await?;
                 fault::point("retention");
             }
             Step::Archive => {

@@ -13,40 +13,41 @@ use crate::{
     store::{Reader, Store},
 };
 
-/// Words that are taken out in one transaction: the indexer waits meanwhile.
-const AT_ONCE: usize = 500;
-
 impl Store {
-    /// Lets nobody find what was said in a session that has ended. Doing it twice does nothing.
-    pub(crate) async fn forget_in_search(&self, id: SessionId) -> Result<(), ReadError> {
+    /// Lets nobody find what some events of a session said, from a place in its own sequence on. Doing it twice does
+    /// nothing.
+    pub(crate) async fn forget_in_search(
+        &self,
+        id: SessionId,
+        from: u64,
+        count: usize,
+    ) -> Result<(), ReadError> {
         if self.indexer().is_none() {
             return Ok(());
         }
         // Else it would come in behind us.
         self.searchable(self.last_seq()).await;
-        self.read(move |reader| forget(reader, id)).await
+        self.read(move |reader| forget(reader, id, from, count)).await
     }
 }
 
-fn forget(reader: &Reader, id: SessionId) -> Result<(), ReadError> {
+fn forget(reader: &Reader, id: SessionId, from: u64, count: usize) -> Result<(), ReadError> {
     let Some(num) = session::number(&reader.connection, id)? else { return Ok(()) };
-    let index = connect::writer(reader.search.file().path(), Durability::Rebuildable)?;
     let sql = format!(
-        "SELECT {STORED} FROM log_event e WHERE e.session = ?1 AND e.kind IN ({}) ORDER BY e.session_seq",
+        "SELECT {STORED} FROM log_event e
+         WHERE e.session = ?1 AND e.session_seq >= ?2 AND e.session_seq < ?3 AND e.kind IN ({})",
         searched_kinds()
     );
     let mut statement = reader.connection.prepare_cached(&sql)?;
-    let mut rows = statement.query([num])?;
+    let mut rows = statement.query(params![num, signed(from), signed(from.saturating_add(count as u64))])?;
     let mut texts = Vec::new();
     while let Some(row) = rows.next()? {
         let stored = Stored::read(row)?;
-        if let Some(text) = text_of(&stored.event(&reader.blobs)?) {
-            texts.push((stored.seq, text));
-        }
-        if texts.len() >= AT_ONCE {
-            take_out(&index, &std::mem::take(&mut texts)).map_err(ReadError::SearchIndex)?;
-        }
+        // What cannot be read was never found.
+        let text = stored.event(&reader.blobs).ok().and_then(|event| text_of(&event));
+        texts.extend(text.map(|text| (stored.seq, text)));
     }
+    let index = connect::writer(reader.search.file().path(), Durability::Rebuildable)?;
     take_out(&index, &texts).map_err(ReadError::SearchIndex)
 }
 

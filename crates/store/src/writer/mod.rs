@@ -15,7 +15,7 @@ use std::{
 };
 
 use ostler_domain::{
-    Refusal, SessionId,
+    SessionId,
     limits::{CHECKPOINT_PAGES, SHOWN_WITHIN},
 };
 use rusqlite::Connection;
@@ -309,43 +309,6 @@ impl Writer {
             session::update_view(&self.connection, look.num, &look.view).doing("update a session's row")?;
         }
         Ok(self.execute("COMMIT").doing("commit to the log")?)
-    }
-
-    /// Does something to the record and commits what is to be said of it, in one transaction.
-    pub(crate) fn commit_with(
-        &mut self,
-        encoded: Encoded,
-        work: impl FnOnce(&Connection) -> Result<(), Refusal>,
-    ) -> Result<(), Refusal> {
-        let counters = self.counters;
-        let written = self.write_with(encoded, work);
-        let recorded = written.inspect_err(|_| {
-            self.forget(counters);
-            if !self.connection.is_autocommit() {
-                let _ = self.execute("ROLLBACK");
-            }
-        })?;
-        self.known.clear();
-        self.published.send_replace(self.counters.seq);
-        if self.tail.receiver_count() > 0 {
-            let _ = self.tail.send(recorded.into());
-        }
-        self.checkpoint_if_due();
-        Ok(())
-    }
-
-    fn write_with(
-        &mut self,
-        encoded: Encoded,
-        work: impl FnOnce(&Connection) -> Result<(), Refusal>,
-    ) -> Result<Vec<Arc<Published>>, Refusal> {
-        let mut draft = Draft::default();
-        let begun = self.execute("BEGIN IMMEDIATE").doing("begin a transaction");
-        begun.map_err(CommitError::from)?;
-        work(&self.connection)?;
-        self.apply(encoded, &mut draft)?;
-        self.execute("COMMIT").doing("commit to the log").map_err(CommitError::from)?;
-        Ok(draft.recorded)
     }
 
     /// Forgets what a transaction that did not happen would have made true.

@@ -33,8 +33,10 @@ fn play(store: &Store, steps: &[Step]) {
         let mut of_session: Vec<(Time, Event)> = Vec::new();
         for kind in &step.kinds {
             if let Event::SessionDeleted(deleted) = event(*kind, step.n) {
-                // Refused for one that lives, or never did.
-                let _ = block_on(store.delete_session(time, deleted));
+                let session = deleted.session;
+                let recorded = store.commit_blocking(node_commit(vec![(time, event(*kind, step.n))]));
+                // Refused for one that lives.
+                let _ = recorded.map(|_| block_on(store.erase(session, 1, time)));
             } else if !is_of_session(*kind) {
                 // May be refused: that too is part of a history.
                 let _ = store.commit_blocking(node_commit(vec![(time, event(*kind, step.n))]));

@@ -42,8 +42,16 @@ fn ended(store: &Store, n: u64, long: Event) -> Owner {
     owner
 }
 
-fn deleted(session: SessionId) -> SessionDeleted {
-    SessionDeleted { session, rule: "retention.delete_after=1d".to_owned(), by: By::ostler() }
+/// Records that a session is deleted, and deletes it; how many turns that took.
+fn delete(store: &Store, session: SessionId) -> u64 {
+    let by = By::ostler();
+    let deleted = SessionDeleted { session, rule: "retention.delete_after=1d".to_owned(), by };
+    store.commit_blocking(node_commit(vec![(at(99), Event::SessionDeleted(deleted))])).unwrap();
+    let (mut from, mut turns) = (1, 1);
+    while let Some(next) = block_on(store.erase(session, from, at(99))).unwrap() {
+        (from, turns) = (next, turns + 1);
+    }
+    turns
 }
 
 fn blobs(place: &Place) -> Vec<PathBuf> {
@@ -116,7 +124,7 @@ fn a_deleted_session_has_lost_its_words_and_nothing_else() {
     let cost = |store: &Store| block_on(store.usage(&UsageFilter::default(), UsageBy::Session)).unwrap();
     let (spent, was) = (cost(&store), block_on(store.session(one.id())).unwrap().unwrap());
 
-    block_on(store.delete_session(at(99), deleted(one.id()))).unwrap();
+    delete(&store, one.id());
     let is = block_on(store.session(one.id())).unwrap().unwrap();
     assert_eq!((is.outcome, is.turns, is.usage, &is.name), (was.outcome, was.turns, was.usage, &was.name));
     assert_eq!(is.last_completion.as_deref(), Some(""));
@@ -141,7 +149,7 @@ fn a_deleted_session_has_lost_its_words_and_nothing_else() {
     assert_eq!(left, 0);
 
     // Once more does nothing, and what is derived is what the log says.
-    block_on(store.delete_session(at(100), deleted(one.id()))).unwrap();
+    delete(&store, one.id());
     drop(store);
     let store = place.open();
     let before = dump(&place.sql(), is_derived);
@@ -151,17 +159,47 @@ fn a_deleted_session_has_lost_its_words_and_nothing_else() {
 }
 
 #[test]
+fn a_long_session_is_deleted_some_events_at_a_time_from_wherever_it_was_left() {
+    let place = Place::new();
+    let store = Store::open(&place.paths(), &Options { search: true }).unwrap().store;
+    let mut owner = Owner::create(&store, 1);
+    let said = || Event::AgentThinking(Text::from(WORDS));
+    let mut events: Vec<_> = (0..1_200).map(|_| (at(3), said())).collect();
+    events.push((at(4), event(Kind::SessionStopped, 1)));
+    owner.record(&store, events).unwrap();
+    // Whoever dies after the first turn begins anew.
+    assert_eq!(block_on(store.erase(owner.id(), 1, at(9))).unwrap(), Some(501));
+    assert_eq!(delete(&store, owner.id()), 3);
+    assert!(whole_log(&store).iter().all(|at| !at.event.body().contains("cellar")));
+    block_on(store.searchable(store.last_seq()));
+    assert_eq!(block_on(store.search("cellar", Page::of(0, None))).unwrap().rows, vec![]);
+    assert_eq!(block_on(store.check(CheckDepth::Full)).unwrap().findings, vec![]);
+}
+
+#[test]
+fn what_cannot_be_read_any_more_is_deleted_too() {
+    let place = Place::new();
+    let store = place.open();
+    let one = ended(&store, 1, large(1));
+    fs::remove_file(&blobs(&place)[0]).unwrap();
+    delete(&store, one.id());
+    let is = block_on(store.session(one.id())).unwrap().unwrap();
+    assert_eq!(is.last_completion, None);
+    assert!(whole_log(&store).iter().all(|at| !at.event.body().contains("cellar")));
+}
+
+#[test]
 fn a_blob_of_which_another_session_has_the_words_stays() {
     let place = Place::new();
     let store = place.open();
     let (one, other) = (ended(&store, 1, large(1)), ended(&store, 2, large(1)));
-    block_on(store.delete_session(at(99), deleted(one.id()))).unwrap();
+    delete(&store, one.id());
     grow_old(&place);
     block_on(store.drop_garbage()).unwrap();
     let said = whole_log(&store).into_iter().filter(|at| at.session == Some(other.id()));
     assert!(said.into_iter().any(|at| at.event == large(1)));
     // Said again after the last one lost it: the file is there for them.
-    block_on(store.delete_session(at(99), deleted(other.id()))).unwrap();
+    delete(&store, other.id());
     ended(&store, 3, large(1));
     block_on(store.drop_garbage()).unwrap();
     assert_eq!(block_on(store.check(CheckDepth::Full)).unwrap().findings, vec![]);
@@ -174,8 +212,8 @@ fn a_session_that_lives_is_not_deleted_and_nothing_of_it_changes() {
     let mut owner = Owner::create(&store, 1);
     owner.record(&store, vec![(at(2), Event::AgentThinking(Text::from(WORDS)))]).unwrap();
     let before = whole_log(&store);
-    block_on(store.delete_session(at(9), deleted(owner.id()))).unwrap_err();
-    block_on(store.delete_session(at(9), deleted(session_id(5)))).unwrap_err();
+    block_on(store.erase(owner.id(), 1, at(9))).unwrap_err();
+    assert_eq!(block_on(store.erase(session_id(5), 1, at(9))).unwrap(), None, "nobody knows that one");
     assert_eq!(whole_log(&store), before);
     owner.record(&store, vec![(at(3), event(Kind::SessionStarting, 1))]).unwrap();
 }
