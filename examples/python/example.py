@@ -14,7 +14,8 @@ def main() -> int:
     if len(sys.argv) < 2:
         print(__doc__, file=sys.stderr)
         return 2
-    campaign = sys.argv[1]
+    # The daemon does not know where this program runs: a path must be whole.
+    campaign = os.path.abspath(sys.argv[1]) if os.path.isdir(sys.argv[1]) else sys.argv[1]
     prompt = sys.argv[2] if len(sys.argv) > 2 else json.dumps({"steps": [{"say": "hello from Python"}]})
     ostler = Ostler(os.environ.get("OSTLER", "ostler"))
     try:

@@ -91,6 +91,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "seance",
             "diff",
             "rewind",
+            "tape",
             "wait",
             "session",
         ],

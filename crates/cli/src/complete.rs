@@ -19,7 +19,7 @@ use ostler_domain::{
     text::one_line,
 };
 
-use crate::{args, commands, failure::Failure, screen, words};
+use crate::{args, commands, failure::Failure, listing::Found, screen, words};
 
 /// Whoever pressed the key waits: what takes longer is not offered.
 const ANSWER_WITHIN: Duration = Duration::from_millis(150);
@@ -110,6 +110,7 @@ fn columns(command: &str) -> Option<Vec<String>> {
 fn sessions(typed: &OsStr) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy().into_owned();
     let campaign = typed.split_once('/').map(|(campaign, _)| campaign.to_owned());
+    let begun = typed.rsplit('/').next().unwrap_or_default();
     let asked = ask(async |client| {
         let campaigns = client.campaigns(Page::of(PAGE_DEFAULT, None)).await?.rows;
         let named = campaigns.iter().find(|known| campaign.as_deref() == Some(known.name.as_str()));
@@ -118,7 +119,14 @@ fn sessions(typed: &OsStr) -> Vec<CompletionCandidate> {
             campaign: named.map(|campaign| campaign.id),
             ..SessionFilter::default()
         };
-        Ok(client.sessions(&filter, Page::of(PAGE_DEFAULT, None)).await?.rows)
+        let named = SessionFilter { name_begins: Some(begun.to_owned()), ..filter.clone() };
+        let ask = async |page| client.sessions(&named, page).await;
+        let mut rows = Found::paged(Some(PAGE_DEFAULT), None, ask).await?.rows;
+        if rows.is_empty() {
+            // What is typed may be the beginning of an id.
+            rows = client.sessions(&filter, Page::of(PAGE_DEFAULT, None)).await?.rows;
+        }
+        Ok(rows)
     });
     beginning_with(&typed, candidates(&asked, campaign.as_deref()))
 }

@@ -46,21 +46,19 @@ impl Failure {
         }
     }
 
-    /// What fits several is asked for again by the command that was typed, with more of an id in its place.
+    /// What fits several is asked for again by the command that was typed, with what names one alone in its place.
     pub(crate) fn in_the_words_of(self, typed: &[String]) -> Self {
         let Failure::Refused(mut refusal) = self else { return self };
         let fits = |word: &String| refusal.message.starts_with(&format!("\"{word}\" fits"));
         if refusal.reason == Reason::Ambiguous
             && let Some(place) = typed.iter().position(fits)
-            && let Some(hint) = refusal.hints.iter_mut().find(|hint| hint.command.ends_with(" ID"))
         {
-            let words = typed[..place].iter().skip(1).map(|word| shell_word(word));
-            hint.command = ["ostler".to_owned()]
-                .into_iter()
-                .chain(words)
-                .chain(["ID".to_owned()])
-                .collect::<Vec<_>>()
-                .join(" ");
+            let words: Vec<_> = typed[..place].iter().skip(1).map(|word| shell_word(word)).collect();
+            for hint in &mut refusal.hints {
+                if let Some(one) = hint.command.strip_prefix("ostler show ") {
+                    hint.command = format!("ostler {} {one}", words.join(" "));
+                }
+            }
         }
         Failure::Refused(refusal)
     }
@@ -331,6 +329,12 @@ mod tests {
         assert_eq!(said("ostler stop --now 7q4x"), "ostler stop --now ID");
         assert_eq!(said("ostler send 7q4x hello"), "ostler send ID");
         assert_eq!(said("ostler show -"), "ostler show ID", "what is meant is not on the line");
+        let alike = Refusal::new(Reason::Ambiguous, "\"api\" fits 2 sessions")
+            .hint("ostler show shop/api", "RUNNING, in shop")
+            .hint("ostler show blog/api", "STOPPED, in blog");
+        let hints = Failure::from(alike).in_the_words_of(&typed("ostler stop --now api")).to_refusal().hints;
+        let said: Vec<_> = hints.iter().map(|hint| hint.command.as_str()).collect();
+        assert_eq!(said, ["ostler stop --now shop/api", "ostler stop --now blog/api"]);
         let other = Failure::from(Refusal::invalid("\"7q4x\" fits nothing").hint("ostler show ID", ""));
         assert_eq!(
             other.in_the_words_of(&typed("ostler stop 7q4x")).to_refusal().hints[0].command,

@@ -16,6 +16,7 @@ pub mod exit_code;
 mod failure;
 mod filters;
 mod form;
+mod held_file;
 mod input;
 mod keys;
 mod last;

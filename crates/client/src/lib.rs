@@ -135,6 +135,7 @@ mod session_socket;
 mod sessions;
 mod socket;
 mod start;
+mod tapes;
 mod tickets;
 mod transcripts;
 mod tree;

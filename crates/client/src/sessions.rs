@@ -10,7 +10,7 @@ use ostler_domain::{
 use ostler_wire::{
     InvalidField, REPLY_BYTES, from_proto,
     pb::{self, session_service_client::SessionServiceClient},
-    reply::{AnswerGiven, Approval, Delivery, Taken},
+    reply::{AnswerGiven, Approval, Delivery, NativeCommand, Taken},
     request::{AnswerApproval, CreateSession, MessagePlace, ResumeSession, SendMessage},
     to_proto,
 };
@@ -197,6 +197,14 @@ impl Client {
         };
         let answer = self.ask(async |channel| service(channel).fork_session(request.clone()).await).await?;
         Ok(read(answer.session)?)
+    }
+
+    /// How the provider's own program goes on with a conversation, without Ostler.
+    pub async fn native_command(&self, who: &str) -> Result<NativeCommand, Error> {
+        let request = pb::GetNativeCommandRequest { who: who.to_owned() };
+        let answer =
+            self.ask(async |channel| service(channel).get_native_command(request.clone()).await).await?;
+        Ok(from_proto::native_command(answer))
     }
 
     /// Lists what was said to a conversation, the newest first.

@@ -31,6 +31,7 @@ impl Name {
     pub fn slug(text: &str) -> Option<Name> {
         const WORDS: usize = 4;
         const LONGEST: usize = 32;
+        let text: String = text.chars().map(plain_letter).collect();
         let words: Vec<String> = text
             .split(|c: char| !c.is_ascii_alphanumeric())
             .filter(|word| !word.is_empty())
@@ -48,6 +49,28 @@ impl Name {
         let room = NAME_BYTES - ending.len();
         Name(format!("{}{ending}", &self.0[..self.0.len().min(room)]))
     }
+}
+
+/// A letter without its marks: what people write in most of Europe stays readable in a name.
+fn plain_letter(c: char) -> char {
+    const MARKED: [(&str, char); 14] = [
+        ("àáâãäåāăąÀÁÂÃÄÅĀĂĄ", 'a'),
+        ("çćčÇĆČ", 'c'),
+        ("ďđĎĐ", 'd'),
+        ("èéêëēęěÈÉÊËĒĘĚ", 'e'),
+        ("ğģĞĢ", 'g'),
+        ("ìíîïīįıÌÍÎÏĪĮİ", 'i'),
+        ("łľļŁĽĻ", 'l'),
+        ("ñńňÑŃŇ", 'n'),
+        ("òóôõöøōőÒÓÔÕÖØŌŐ", 'o'),
+        ("řŘ", 'r'),
+        ("śšşßŚŠŞ", 's'),
+        ("ťţŤŢ", 't'),
+        ("ùúûüūůűÙÚÛÜŪŮŰ", 'u'),
+        ("žźżŽŹŻ", 'z'),
+    ];
+    let plain = MARKED.iter().find(|(marked, _)| marked.contains(c));
+    plain.filter(|_| !c.is_ascii()).map_or(c, |(_, plain)| *plain)
 }
 
 /// Looks for a number that nobody has among those that are given out from 1 on: in few questions, however many are taken.
@@ -129,6 +152,7 @@ mod tests {
     fn slugs_are_names() {
         assert_eq!(Name::slug("Fix the flaky login test, please").unwrap().as_str(), "fix-the-flaky-login");
         assert_eq!(Name::slug("{\"steps\":[]}").unwrap().as_str(), "steps");
+        assert_eq!(Name::slug("Prüfe die Größe, s'il te plaît").unwrap().as_str(), "prufe-die-grose-s");
         assert_eq!(Name::slug("…"), None);
         assert_eq!("a".parse::<Name>().unwrap().numbered(2).as_str(), "a-2");
     }

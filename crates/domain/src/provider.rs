@@ -255,7 +255,10 @@ impl Settings {
             return Some(format!("api_key_env \"{variable}\" is no name of a variable"));
         }
         let empty = [
-            ("program", self.program.as_ref().is_some_and(|program| program.as_os_str().is_empty())),
+            (
+                "program",
+                self.program.as_ref().is_some_and(|program| program.to_string_lossy().trim().is_empty()),
+            ),
             ("model", self.model.as_ref().is_some_and(|model| model.trim().is_empty())),
             ("api_key_command", self.api_key_command.as_ref().is_some_and(|line| line.trim().is_empty())),
         ];

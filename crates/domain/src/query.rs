@@ -20,6 +20,8 @@ pub struct SessionFilter {
     pub spawned_by: Option<SessionId>,
     /// The conversation's name.
     pub name: Option<String>,
+    /// How the conversation's name begins.
+    pub name_begins: Option<String>,
     /// The agent's name; that of the conversation where none is registered.
     pub agent: Option<String>,
     /// The agent's role.

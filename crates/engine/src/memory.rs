@@ -99,7 +99,12 @@ impl Shared {
     }
 
     /// Why what the provider remembered is gone; none while it is there, or cannot be looked for.
-    async fn gone(&self, provider: &dyn Provider, conversation: ConversationId, id: &str) -> Option<String> {
+    pub(crate) async fn gone(
+        &self,
+        provider: &dyn Provider,
+        conversation: ConversationId,
+        id: &str,
+    ) -> Option<String> {
         let memory = provider.memory(id)?;
         let home = self.options.state_dir.join("homes").join(conversation.to_string());
         let name = provider.name().to_owned();

@@ -172,8 +172,12 @@ fn refused_key(provider: &dyn Provider, settings: &Settings, is_logged_in: bool)
         let effect = if is_logged_in { "logs in anew" } else { "uses a login instead of a key" };
         hint(format!("ostler provider login {name}"), effect)
     });
+    let neither = (key.is_none() && login.is_none()).then(|| {
+        let command = format!("ostler config set providers.{name}.api_key_env VARIABLE");
+        hint(command, "gives it the key of a variable; it has no login of its own here")
+    });
     // Whoever is logged in and names no key has only the login to renew.
-    key.into_iter().chain(login).collect()
+    key.into_iter().chain(login).chain(neither).collect()
 }
 
 /// The model as the agent sees it.
@@ -299,5 +303,8 @@ mod tests {
         assert_eq!(commands(&file, false)[0], "ostler config set providers.codex.api_key_file PATH");
         let command = Settings { api_key_command: Some("pass x".into()), ..Settings::default() };
         assert_eq!(commands(&command, false)[0], "ostler config get providers.codex.api_key_command");
+        let acp = ostler_providers::registry::find("acp:opencode").unwrap();
+        let cures = refused_key(acp.as_ref(), &Settings::default(), false);
+        assert_eq!(cures[0].command, "ostler config set providers.acp:opencode.api_key_env VARIABLE");
     }
 }

@@ -114,6 +114,11 @@ pub trait Provider: Send + Sync {
     /// The orderly way down, mildest first.
     fn stop_ladder(&self) -> Vec<Rung>;
 
+    /// How its own program goes on with a dialogue that lies in a home of ours; none when it has no such command.
+    fn native(&self, _provider_id: &str, _home: &std::path::Path) -> Option<NativeCommand> {
+        None
+    }
+
     /// Where the provider keeps a dialogue: gone, it cannot be gone on with. None when it cannot be looked for.
     fn memory(&self, _provider_id: &str) -> Option<Memory> {
         None
@@ -174,6 +179,13 @@ pub struct DialogueState {
 #[derive(Debug, thiserror::Error)]
 #[error("dialogue state of version {0} is not known")]
 pub struct UnknownState(pub u32);
+
+/// A command that a person runs without Ostler.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NativeCommand {
+    pub env: Vec<(String, String)>,
+    pub words: Vec<String>,
+}
 
 /// What a provider can do; the same words for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

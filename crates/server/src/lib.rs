@@ -20,8 +20,8 @@ use ostler_wire::{
         conversation_service_server::ConversationServiceServer, event_service_server::EventServiceServer,
         history_service_server::HistoryServiceServer, provider_service_server::ProviderServiceServer,
         retention_service_server::RetentionServiceServer, session_service_server::SessionServiceServer,
-        ticket_service_server::TicketServiceServer, transcript_service_server::TranscriptServiceServer,
-        tree_service_server::TreeServiceServer,
+        tape_service_server::TapeServiceServer, ticket_service_server::TicketServiceServer,
+        transcript_service_server::TranscriptServiceServer, tree_service_server::TreeServiceServer,
     },
 };
 use tokio::sync::watch;
@@ -91,6 +91,7 @@ pub async fn serve(
         .add_service(service!(TranscriptServiceServer))
         .add_service(service!(RetentionServiceServer))
         .add_service(service!(HistoryServiceServer))
+        .add_service(service!(TapeServiceServer))
         .add_service(service!(AdminServiceServer))
         .add_service(service!(CommandServiceServer))
         .add_service(service!(ProviderServiceServer))

@@ -31,6 +31,6 @@ pub use lines::{Assembler, AssemblerState, Line, LineBody};
 pub use lock::{KeeperLock, read_attempt, write_attempt};
 pub use note::KeeperNote;
 pub use reader::{Batch, Damage, ReadError, Reader, TapeRecord};
-pub use record::{Record, Stream};
+pub use record::{Flags, Record, Stream};
 pub use segment::compress_segment;
 pub use writer::{AppendError, Writer};

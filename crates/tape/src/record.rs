@@ -50,6 +50,19 @@ impl Stream {
         Stream::Keeper,
     ];
 
+    pub const fn name(self) -> &'static str {
+        match self {
+            Stream::Out => "out",
+            Stream::Err => "err",
+            Stream::In => "in",
+            Stream::Call => "call",
+            Stream::Wire => "wire",
+            Stream::Net => "net",
+            Stream::Exit => "exit",
+            Stream::Keeper => "keeper",
+        }
+    }
+
     pub const fn code(self) -> u8 {
         match self {
             Stream::Out => 1,

@@ -2,6 +2,7 @@
 
 mod audit;
 mod message;
+mod tape;
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,7 @@ use ostler_domain::{
 
 pub use audit::{Audit, BrokenLine};
 pub use message::{Delivery, Sent, Taken};
+pub use tape::{NativeCommand, TapePart, TapeRecord};
 
 /// A question of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use super::{
     sse::Sse,
     think::Piece,
     turn::Happened,
-    wire::{Assembler, Replied},
+    wire::{Assembler, Begun, Replied},
 };
 
 /// Longest body of an answer that is an error.
@@ -35,9 +35,9 @@ impl Agent {
         message: &str,
         body: &Value,
         shown: bool,
-        received: &mut usize,
+        begun: &mut Begun,
     ) -> Result<Happened, Cut> {
-        let failed = |fault, received| Ok(Happened::Failed { fault, received, chance: chance() });
+        let failed = |fault, begun| Ok(Happened::Failed { fault, begun, chance: chance() });
         let number = self.next_number();
         let mut headers: Vec<_> =
             self.settings.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
@@ -62,16 +62,19 @@ impl Agent {
                 Heard::Model(of, answer) if of == number => answer,
                 Heard::TimeIsUp => {
                     let silent = format!("{url} was silent for {} s", self.settings.idle.as_secs());
-                    return failed(Fault::Cut(silent), *received);
+                    return failed(Fault::Cut(silent), begun.clone());
                 }
                 _ => continue,
             };
             let status = head.as_ref().map_or(0, |head| head.status);
             match answer {
+                Answer::Head(first) if is_page(&first) => {
+                    return failed(Fault::NotAModel(url), Begun::default());
+                }
                 Answer::Head(first) => head = Some(first),
                 Answer::Body(bytes) if status == 200 => {
-                    *received += bytes.len();
                     let (pieces, done) = reply.push(&bytes);
+                    *begun = reply.begun(number);
                     if shown {
                         for piece in &pieces {
                             voice.piece(message, piece)?;
@@ -79,8 +82,8 @@ impl Agent {
                     }
                     match done {
                         Ok(false) => {}
-                        Ok(true) => return self.complete(reply, voice, message, shown, *received),
-                        Err(fault) => return failed(fault, *received),
+                        Ok(true) => return self.complete(reply, voice, message, shown, begun.clone()),
+                        Err(fault) => return failed(fault, begun.clone()),
                     }
                 }
                 Answer::Body(bytes) => {
@@ -88,7 +91,7 @@ impl Agent {
                     error_body.truncate(ERROR_BYTES);
                 }
                 Answer::End if status == 200 => {
-                    return self.complete(reply, voice, message, shown, *received);
+                    return self.complete(reply, voice, message, shown, begun.clone());
                 }
                 Answer::End => {
                     let asked = |head: &Head| match status {
@@ -96,13 +99,16 @@ impl Agent {
                         _ => limit_end::retry_after(|name| head.header(name), wall()),
                     };
                     let wait = head.as_ref().and_then(asked);
-                    return failed(explain(Fault::refused(status, &error_body, wait), &url), 0);
+                    return failed(
+                        explain(Fault::refused(status, &error_body, wait), &url),
+                        Begun::default(),
+                    );
                 }
                 Answer::Failed { message, before_head: true } => {
-                    return failed(Fault::Unreachable(format!("{url}: {message}")), 0);
+                    return failed(Fault::Unreachable(format!("{url}: {message}")), Begun::default());
                 }
                 Answer::Failed { message, before_head: false } => {
-                    return failed(Fault::Cut(message), *received);
+                    return failed(Fault::Cut(message), begun.clone());
                 }
             }
         }
@@ -114,7 +120,7 @@ impl Agent {
         voice: &Voice,
         message: &str,
         shown: bool,
-        received: usize,
+        begun: Begun,
     ) -> Result<Happened, Cut> {
         let (pieces, replied) = reply.finish();
         if shown {
@@ -124,7 +130,7 @@ impl Agent {
         }
         Ok(match replied {
             Ok(replied) => Happened::Replied(replied),
-            Err(fault) => Happened::Failed { fault, received, chance: chance() },
+            Err(fault) => Happened::Failed { fault, begun, chance: chance() },
         })
     }
 }
@@ -133,11 +139,13 @@ impl Agent {
 struct Stream {
     sse: Sse,
     assembler: Box<dyn Assembler>,
+    /// When it began, in µs since 1970.
+    opened: i64,
 }
 
 impl Stream {
     fn new(assembler: Box<dyn Assembler>) -> Self {
-        Self { sse: Sse::default(), assembler }
+        Self { sse: Sse::default(), assembler, opened: wall().micros() }
     }
 
     /// What there is to show, and whether that was all.
@@ -156,6 +164,16 @@ impl Stream {
         (pieces, Ok(false))
     }
 
+    /// What has come so far. A call that its server does not name has a name of ours: else what is estimated of it would
+    /// be taken for a part of some other call that the wire saw.
+    fn begun(&self, number: u64) -> Begun {
+        let begun = self.assembler.begun();
+        if begun.is_nothing() || begun.call.is_some() {
+            return begun;
+        }
+        Begun { call: Some(format!("cut-{}-{number}", self.opened)), ..begun }
+    }
+
     fn finish(mut self) -> (Vec<Piece>, Result<Replied, Fault>) {
         let mut pieces = Vec::new();
         if let Some(event) = self.sse.end()
@@ -166,6 +184,12 @@ impl Stream {
         let replied = self.assembler.finish(&mut pieces);
         (pieces, replied)
     }
+}
+
+/// A page for people's eyes, where a model's answer should be.
+fn is_page(head: &Head) -> bool {
+    head.status == 200
+        && head.header("content-type").is_some_and(|kind| kind.to_ascii_lowercase().contains("html"))
 }
 
 /// Adds to a refusal what a person needs to repair it.

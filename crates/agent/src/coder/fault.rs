@@ -24,6 +24,8 @@ pub(super) enum Fault {
     /// The stream ended, stalled or became unreadable before the reply was complete.
     #[error("the model's reply was cut short: {0}")]
     Cut(String),
+    #[error("{0} answered with a web page, not as a model does; the base URL of many servers ends with /v1")]
+    NotAModel(String),
     /// An error object inside of a stream that had begun well.
     #[error("the model server failed in mid-reply: {message} ({code})")]
     InStream { code: String, message: String },
@@ -100,7 +102,7 @@ impl Fault {
                 .into_iter()
                 .find(|field| message.contains(field))
                 .map_or(Remedy::None, Remedy::Without),
-            Fault::Refused { .. } => Remedy::None,
+            Fault::Refused { .. } | Fault::NotAModel(_) => Remedy::None,
             Fault::InStream { code, .. } => {
                 let passing =
                     ["rate_limit", "server_error", "overloaded", "timeout", "unavailable", "500", "503"];

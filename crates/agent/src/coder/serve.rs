@@ -26,6 +26,7 @@ use super::{
     settings::Settings,
     tools::{Job, Outcome, Stop, Work},
     turn::{Act, Happened, Note, Talk, Turn},
+    wire::Begun,
 };
 
 /// Prompts that wait for the turn to end. Ostler sends one at a time.
@@ -155,7 +156,7 @@ impl Agent {
             for note in turn.notes() {
                 self.note(voice, journal, &note, &message, &model, &mut spent)?;
             }
-            let mut received = 0;
+            let mut begun = Begun::default();
             let done = match act {
                 Act::End(end) => {
                     voice.ended(id, &end, &spent)?;
@@ -163,7 +164,7 @@ impl Agent {
                 }
                 Act::Call { body, shown } => {
                     message = format!("msg-{}", self.next_number());
-                    self.call_model(voice, &message, &body, shown, &mut received)
+                    self.call_model(voice, &message, &body, shown, &mut begun)
                 }
                 Act::Wait(time) => self.pause(time),
                 Act::Ask(asked) => self.ask(voice, &asked),
@@ -176,7 +177,7 @@ impl Agent {
                     if matches!(cut, Cut::InputEnded) {
                         over = Some(cut);
                     }
-                    Happened::Cancelled { received }
+                    Happened::Cancelled { begun }
                 }
             };
         }

@@ -14,7 +14,7 @@ use super::{
     fault::{Fault, Remedy, TRIES},
     settings::Settings,
     tools::{self, Kind, Outcome, Work},
-    wire::{Ask, Replied},
+    wire::{Ask, Begun, Replied},
 };
 
 /// Bytes of a token, roughly, in text and code alike.
@@ -47,10 +47,10 @@ pub(super) struct Talk {
 pub(super) enum Happened {
     Begun(String),
     Replied(Replied),
-    /// `received` are the bytes of the reply that had come; `chance` is in 0..1.
+    /// `chance` is in 0..1.
     Failed {
         fault: Fault,
-        received: usize,
+        begun: Begun,
         chance: f64,
     },
     Waited,
@@ -60,7 +60,7 @@ pub(super) enum Happened {
     },
     Ran(Outcome),
     Cancelled {
-        received: usize,
+        begun: Begun,
     },
 }
 
@@ -200,14 +200,14 @@ impl<'a> Turn<'a> {
     /// Takes in what happened and says what to do next.
     pub(super) fn on(&mut self, happened: Happened) -> Act {
         match (std::mem::replace(&mut self.stage, Stage::Idle), happened) {
-            (stage, Happened::Cancelled { received }) => self.cancelled(&stage, received),
+            (stage, Happened::Cancelled { begun }) => self.cancelled(&stage, begun),
             (_, Happened::Begun(text)) => {
                 self.save(Entry::Said(Item::User { text }));
                 self.ask_model()
             }
             (Stage::Calling(calling), Happened::Replied(replied)) => self.replied(calling, replied),
-            (Stage::Calling(calling), Happened::Failed { fault, received, chance }) => {
-                self.failed(calling, &fault, received, chance)
+            (Stage::Calling(calling), Happened::Failed { fault, begun, chance }) => {
+                self.failed(calling, &fault, begun, chance)
             }
             (Stage::Pausing(calling), Happened::Waited) => self.call(calling),
             (Stage::Asking(work), Happened::Answered { allow: true, .. }) => self.run(work),
@@ -308,10 +308,10 @@ impl<'a> Turn<'a> {
         }
     }
 
-    fn failed(&mut self, calling: Calling, fault: &Fault, received: usize, chance: f64) -> Act {
-        if received > 0 {
+    fn failed(&mut self, calling: Calling, fault: &Fault, begun: Begun, chance: f64) -> Act {
+        if !begun.is_nothing() {
             self.notes.push(Note::Withdraw);
-            self.count_cut(received);
+            self.count_cut(begun);
         }
         match fault.remedy() {
             Remedy::Again if self.tries + 1 < TRIES => {
@@ -401,9 +401,9 @@ impl<'a> Turn<'a> {
         self.next_call()
     }
 
-    fn cancelled(&mut self, stage: &Stage, received: usize) -> Act {
-        if matches!(stage, Stage::Calling(_)) && received > 0 {
-            self.count_cut(received);
+    fn cancelled(&mut self, stage: &Stage, begun: Begun) -> Act {
+        if matches!(stage, Stage::Calling(_)) && !begun.is_nothing() {
+            self.count_cut(begun);
         }
         if let Some(current) = self.current.take() {
             let outcome = Outcome { ok: false, exit: None, output: CANCELLED.to_owned() };
@@ -443,10 +443,11 @@ impl<'a> Turn<'a> {
         self.notes.push(Note::Usage { usage, estimated, input_tokens, call });
     }
 
-    /// Books what was received of a reply that was cut: the server had made it.
-    fn count_cut(&mut self, received: usize) {
-        let usage = Usage { output: estimate(received).max(1), ..Usage::default() };
-        self.notes.push(Note::Usage { usage, estimated: true, input_tokens: self.tokens(), call: None });
+    /// Books what had come of a reply that was cut: the server had read the question and made it.
+    fn count_cut(&mut self, begun: Begun) {
+        let input_tokens = self.tokens();
+        let usage = Usage { input: input_tokens, output: estimate(begun.bytes).max(1), ..Usage::default() };
+        self.notes.push(Note::Usage { usage, estimated: true, input_tokens, call: begun.call });
     }
 
     /// About how many tokens the next request has.

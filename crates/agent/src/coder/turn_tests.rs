@@ -32,7 +32,11 @@ fn replied_to(input: u64, text: &str, calls: Vec<Call>) -> Happened {
 
 fn refused(status: u16, message: &str) -> Happened {
     let body = json!({"error": {"message": message}}).to_string();
-    Happened::Failed { fault: Fault::refused(status, body.as_bytes(), None), received: 0, chance: 0.5 }
+    Happened::Failed {
+        fault: Fault::refused(status, body.as_bytes(), None),
+        begun: Begun::default(),
+        chance: 0.5,
+    }
 }
 
 fn ran(ok: bool) -> Happened {
@@ -90,7 +94,7 @@ fn what_is_recorded_folds_to_what_was_said() {
     turn.on(Happened::Begun("do it".into()));
     turn.on(replied("", vec![read(), write()]));
     turn.on(ran(true));
-    turn.on(Happened::Cancelled { received: 0 });
+    turn.on(Happened::Cancelled { begun: Begun::default() });
     let saved = turn.notes().into_iter().filter_map(|note| match note {
         Note::Save(entry) => Some(entry),
         _ => None,
@@ -129,7 +133,7 @@ fn a_cancelled_turn_leaves_no_call_without_an_answer() {
         for happened in happen {
             turn.on(happened);
         }
-        assert!(matches!(turn.on(Happened::Cancelled { received: 0 }), Act::End(End::Cancelled)));
+        assert!(matches!(turn.on(Happened::Cancelled { begun: Begun::default() }), Act::End(End::Cancelled)));
         let notes = turn.notes();
         let started = notes.iter().filter(|note| matches!(note, Note::ToolStarted { .. })).count();
         let ended = notes.iter().filter(|note| matches!(note, Note::ToolEnded { .. })).count();
@@ -170,13 +174,17 @@ fn what_streamed_of_a_cut_reply_is_withdrawn_and_estimated() {
     let mut turn = Turn::new(&settings, "system", &mut talk);
     turn.on(Happened::Begun("do it".into()));
     turn.notes();
-    turn.on(Happened::Failed { fault: Fault::Cut("gone".into()), received: 400, chance: 0.5 });
+    let begun = Begun { call: Some("chatcmpl-1".into()), bytes: 400 };
+    turn.on(Happened::Failed { fault: Fault::Cut("gone".into()), begun, chance: 0.5 });
     let notes = turn.notes();
     assert!(matches!(notes[0], Note::Withdraw));
-    assert!(matches!(
-        notes[1],
-        Note::Usage { estimated: true, usage: Usage { input: 0, output: 100, .. }, .. }
-    ));
+    let Note::Usage { estimated: true, usage, call, .. } = &notes[1] else { panic!("{notes:?}") };
+    assert_eq!(
+        (usage.output, call.as_deref()),
+        (100, Some("chatcmpl-1")),
+        "it is named: it is no other call's"
+    );
+    assert!(usage.input > 0, "the question was read");
     assert!(matches!(notes[2], Note::Waiting { rate_limit: false, .. }));
 }
 

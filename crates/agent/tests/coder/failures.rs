@@ -99,7 +99,8 @@ fn a_cancel_closes_the_call_to_the_model() {
     assert_eq!(editor.answer_to(id)["result"]["stopReason"], "cancelled");
     assert!(begun.elapsed() < Duration::from_secs(5));
     let estimated = &editor.updates("usage_update")[0]["_meta"]["ostler"];
-    assert_eq!((&estimated["estimated"], &estimated["call"]["input"]), (&json!(true), &json!(0)));
+    assert_eq!(estimated["estimated"], json!(true));
+    assert!(estimated["call"]["input"].as_u64() > Some(0), "the question was read: {estimated}");
     editor.turn("and now?");
     assert!(editor.text().contains("and now?"));
 }

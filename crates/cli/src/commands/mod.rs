@@ -44,6 +44,7 @@ mod many;
 mod message;
 mod metrics;
 mod model;
+mod native;
 mod node;
 mod pause;
 mod policy;
@@ -61,6 +62,7 @@ mod send;
 pub(crate) mod service;
 mod show;
 mod stop;
+mod tape;
 mod ticket;
 mod trace;
 mod transcript;
@@ -298,6 +300,8 @@ pub(crate) enum SessionCommand {
     Diff(diff::DiffArgs),
     /// Put files back to how a turn left them
     Rewind(rewind::RewindArgs),
+    /// What crossed the agent's border, byte for byte
+    Tape(tape::TapeArgs),
     /// Wait for the end; the exit code says how it ended
     Wait(wait::WaitArgs),
 }
@@ -399,6 +403,7 @@ async fn session(app: &App, verb: SessionCommand) -> Result<u8, Failure> {
         SessionCommand::Handoff(args) => handoff::run(app, args).await,
         SessionCommand::Diff(args) => diff::run(app, args).await,
         SessionCommand::Rewind(args) => rewind::run(app, args).await,
+        SessionCommand::Tape(args) => tape::run(app, args).await,
         SessionCommand::Wait(args) => wait::run(app, args).await,
     }
 }

@@ -1,9 +1,9 @@
 //! `ostler price`: what models cost. Nothing here asks the daemon: prices are a file beside `config.toml`.
 
 use std::{
-    fs::{self, DirBuilder, OpenOptions},
+    fs::{self, OpenOptions},
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
@@ -19,6 +19,7 @@ use crate::{
     app::App,
     exit_code,
     failure::Failure,
+    held_file::{hold, make_dir, unwritable},
     listing::{self, Found, List, ListArgs, Screen},
     output::{Column, Line, Table, Tone, to_json},
     words,
@@ -86,12 +87,14 @@ fn bucket(text: &str) -> Result<(Bucket, Dollars), String> {
 
 pub(crate) fn run(app: &App, args: PriceArgs) -> Result<u8, Failure> {
     let path = path(app)?;
+    if let Verb::Ls { models, list: args } = args.verb {
+        let list = ModelPrices { path, wanted: models, most: args.most(None) };
+        return with_runtime(listing::run(app, None, &args, &list));
+    }
+    let _held = hold(&path)?;
     let mut book = read(&path)?;
     match args.verb {
-        Verb::Ls { models, list: args } => {
-            let list = ModelPrices { path, wanted: models, most: args.most(None) };
-            return with_runtime(listing::run(app, None, &args, &list));
-        }
+        Verb::Ls { .. } => {}
         Verb::Set { model, remove: true, .. } => {
             if book.own.remove(&model).is_none() {
                 return Err(Refusal::invalid(format!("no price of \"{model}\" was set"))
@@ -110,9 +113,7 @@ pub(crate) fn run(app: &App, args: PriceArgs) -> Result<u8, Failure> {
             .replace(table(&from)?)
             .map_err(|why| Refusal::invalid(format!("{} is not taken", from.display())).because(why))?,
     }
-    write(&path, &book).map_err(|error| {
-        Refusal::invalid(format!("{} cannot be written", path.display())).because(error.to_string())
-    })?;
+    write(&path, &book).map_err(|error| unwritable(&path, &error))?;
     app.ui.say(&Line::toned(Tone::Good, "✓ ").plain(format!(
         "prices of {}, {} set by hand; they hold for calls from now on, and for those of the past that had none",
         book.table().date,
@@ -174,9 +175,7 @@ fn text(path: &Path) -> io::Result<String> {
 
 /// Beside it and then in its place: who reads meanwhile has the one or the other.
 fn write(path: &Path, book: &PriceBook) -> io::Result<()> {
-    if let Some(dir) = path.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    }
+    make_dir(path)?;
     let beside = path.with_extension(format!("json.{}", std::process::id()));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
     let mut text = serde_json::to_vec_pretty(book)?;

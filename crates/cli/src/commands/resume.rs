@@ -6,7 +6,7 @@ use ostler_domain::budget::Amount;
 
 use super::{
     chosen::{Chosen, Deed},
-    lost, many,
+    lost, many, native,
 };
 use crate::{app::App, exit_code, failure::Failure, filters::Filters, parse};
 
@@ -21,6 +21,9 @@ pub(crate) struct ResumeArgs {
     /// Leave the lost ones as they are, and ask no more
     #[arg(long, requires = "lost")]
     leave: bool,
+    /// Print the provider's own command that goes on with it, without Ostler
+    #[arg(long, conflicts_with_all = ["lost", "budget", "tape"], requires = "who")]
+    native: bool,
     /// Allow this much in all, what is used included: 5usd, 500k, or both with a comma between them
     #[arg(long, value_parser = parse::budget, value_name = "AMOUNT")]
     budget: Option<Amount>,
@@ -39,6 +42,9 @@ pub(crate) async fn run(app: &App, args: ResumeArgs) -> Result<u8, Failure> {
     }
     let client = app.client().await?;
     let mut chosen = args.chosen;
+    if args.native {
+        return native::run(app, &client, &chosen.who).await;
+    }
     // Here it is no filter: it is the model to go on with.
     let model = chosen.filters.model.take();
     let deed = Deed { verb: "resume", done: "resumed", of_the_ended: true };

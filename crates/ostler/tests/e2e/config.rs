@@ -148,3 +148,35 @@ fn a_file_that_is_not_there_and_a_column_that_is_none_come_with_what_helps() {
         assert!(err.contains("try:") && err.contains(cure), "{args:?}: {err}");
     }
 }
+
+#[test]
+fn of_several_that_change_it_at_once_nobody_s_change_is_lost() {
+    let home = TestHome::new(OSTLER);
+    home.configure("");
+    for round in 0..6 {
+        let names: Vec<String> = (0..4).map(|n| format!("providers.codex.env.V{round}_{n}=x")).collect();
+        let mut all: Vec<_> =
+            names.iter().map(|setting| home.command(&["config", "set", setting]).spawn().unwrap()).collect();
+        let program = format!("--program=/bin/r{round}");
+        let added = home.command(&["provider", "add", &format!("acp:r{round}"), &program]).spawn().unwrap();
+        all.push(added);
+        for mut one in all {
+            assert!(one.wait().unwrap().success());
+        }
+        let text = fs::read_to_string(home.home.config_toml()).unwrap();
+        for n in 0..4 {
+            assert!(text.contains(&format!("V{round}_{n}")), "round {round}: {text}");
+        }
+        assert!(text.contains(&format!("acp:r{round}")), "round {round}: {text}");
+    }
+}
+
+#[test]
+fn a_span_in_which_nothing_can_happen_is_refused() {
+    let home = TestHome::new(OSTLER);
+    home.configure("");
+    for setting in ["watchdog.start=0s", "approvals.limit=0s", "providers.codex.program=   "] {
+        let output = home.run(&["config", "set", setting]);
+        assert_eq!(output.status.code(), Some(2), "{setting}: {output:?}");
+    }
+}

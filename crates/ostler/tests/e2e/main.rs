@@ -48,6 +48,7 @@ mod reboot;
 mod retention;
 mod screens;
 mod service;
+mod tapes;
 mod telemetry;
 mod tickets;
 mod torture;

@@ -14,8 +14,8 @@ use ostler_domain::{
 use ostler_tape::frame::{Rung, RungAction};
 
 use crate::{
-    Capabilities, CommandSpec, Dialogue, DialogueState, Launch, LaunchError, LoginSpec, Memory, ProgramSpec,
-    Provider, Say, Terms, UnknownState, UsageSource, Version,
+    Capabilities, CommandSpec, Dialogue, DialogueState, Launch, LaunchError, LoginSpec, Memory,
+    NativeCommand, ProgramSpec, Provider, Say, Terms, UnknownState, UsageSource, Version,
 };
 
 pub struct ClaudeCode;
@@ -134,6 +134,13 @@ impl Provider for ClaudeCode {
         [RungAction::CloseInput, RungAction::Signal(SIGTERM), RungAction::Kill]
             .map(|action| Rung { action, wait_ms: RUNG_MS })
             .to_vec()
+    }
+
+    fn native(&self, provider_id: &str, home: &std::path::Path) -> Option<NativeCommand> {
+        Some(NativeCommand {
+            env: vec![("CLAUDE_CONFIG_DIR".to_owned(), home.join(STATE_DIR).to_string_lossy().into_owned())],
+            words: ["claude", "--resume", provider_id].map(str::to_owned).to_vec(),
+        })
     }
 
     fn memory(&self, provider_id: &str) -> Option<Memory> {

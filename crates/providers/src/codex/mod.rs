@@ -13,7 +13,7 @@ use ostler_tape::frame::{Rung, RungAction};
 
 use crate::{
     Capabilities, CommandSpec, Dialogue, DialogueState, HomeFile, Launch, LaunchError, LoginSpec, Memory,
-    ProgramSpec, Provider, Say, Terms, UnknownState, UsageSource, Version,
+    NativeCommand, ProgramSpec, Provider, Say, Terms, UnknownState, UsageSource, Version,
 };
 
 pub struct Codex;
@@ -115,6 +115,16 @@ impl Provider for Codex {
         [RungAction::CloseInput, RungAction::Signal(SIGTERM), RungAction::Kill]
             .map(|action| Rung { action, wait_ms })
             .to_vec()
+    }
+
+    /// The settings in that home lead to the model through the sandbox's own way out: the program's usual one is named.
+    fn native(&self, provider_id: &str, home: &std::path::Path) -> Option<NativeCommand> {
+        Some(NativeCommand {
+            env: vec![("CODEX_HOME".to_owned(), home.join(HOME).to_string_lossy().into_owned())],
+            words: ["codex", "resume", "-c", "model_provider=openai", provider_id]
+                .map(str::to_owned)
+                .to_vec(),
+        })
     }
 
     fn memory(&self, provider_id: &str) -> Option<Memory> {

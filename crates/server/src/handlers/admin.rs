@@ -1,9 +1,7 @@
 //! AdminService.
 
-use std::pin::Pin;
-
 use ostler_domain::{
-    Refusal, Time,
+    Time,
     query::{Page, SessionFilter, UsageBy, UsageFilter},
 };
 use ostler_engine::CheckDepth;
@@ -13,17 +11,10 @@ use ostler_wire::{
     reply::{CheckNews, DaemonStopping, Halt, NodeStatus, Progress, StoreSizes, UsageSums},
     to_proto,
 };
-use tokio::sync::mpsc;
-use tokio_stream::{Stream, wrappers::ReceiverStream};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{change, invalid, refused};
+use super::{Streamed, change, invalid, refused, streamed};
 use crate::{Served, Stop, peer, rows};
-
-/// News of long work that wait for their reader.
-const NEWS: usize = 16;
-
-type Streamed<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 #[async_trait]
 impl AdminService for Served {
@@ -163,7 +154,7 @@ impl AdminService for Served {
     ) -> Result<Response<Self::CheckStoreStream>, Status> {
         let depth = if request.get_ref().full { CheckDepth::Full } else { CheckDepth::Quick };
         let engine = self.engine.clone();
-        Ok(work(move |news| async move {
+        Ok(streamed(move |news| async move {
             let report = engine.check(depth).await?;
             for finding in &report.findings {
                 let _ =
@@ -181,7 +172,7 @@ impl AdminService for Served {
         _request: Request<pb::ReindexStoreRequest>,
     ) -> Result<Response<Self::ReindexStoreStream>, Status> {
         let engine = self.engine.clone();
-        Ok(work(move |news| async move {
+        Ok(streamed(move |news| async move {
             let reindexed = engine.reindex().await?;
             let done =
                 Progress { step: "sessions".to_owned(), done: reindexed.sessions, total: reindexed.sessions };
@@ -196,7 +187,7 @@ impl AdminService for Served {
         _request: Request<pb::VacuumStoreRequest>,
     ) -> Result<Response<Self::VacuumStoreStream>, Status> {
         let engine = self.engine.clone();
-        Ok(work(move |news| async move {
+        Ok(streamed(move |news| async move {
             let vacuumed = engine.vacuum().await?;
             let done = Progress { step: "bytes".to_owned(), done: vacuumed.after, total: vacuumed.before };
             let _ =
@@ -220,7 +211,7 @@ impl AdminService for Served {
         let destination =
             from_proto::text(request.into_inner().destination, "destination").map_err(invalid)?;
         let engine = self.engine.clone();
-        Ok(work(move |news| async move {
+        Ok(streamed(move |news| async move {
             let progress = {
                 let news = news.clone();
                 move |step: ostler_engine::BackupProgress| {
@@ -254,20 +245,4 @@ fn usage_filter(sessions: SessionFilter, since: Option<Time>, until: Option<Time
     };
     let sessions = (rest != SessionFilter::default()).then(|| Box::new(rest));
     UsageFilter { campaign, session: None, provider, model, name, ticket, chain, since, until, sessions }
-}
-
-/// Runs long work beside the stream of its news; its refusal is the stream's end.
-fn work<T, F>(job: impl FnOnce(mpsc::Sender<Result<T, Status>>) -> F) -> Response<Streamed<T>>
-where
-    T: Send + 'static,
-    F: Future<Output = Result<(), Refusal>> + Send + 'static,
-{
-    let (news, receiver) = mpsc::channel(NEWS);
-    let job = job(news.clone());
-    tokio::spawn(async move {
-        if let Err(refusal) = job.await {
-            let _ = news.send(Err(refused(refusal))).await;
-        }
-    });
-    Response::new(Box::pin(ReceiverStream::new(receiver)))
 }

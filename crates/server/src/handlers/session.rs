@@ -194,6 +194,18 @@ impl SessionService for Served {
         answer!(ForkSessionResponse, view)
     }
 
+    async fn get_native_command(
+        &self,
+        request: Request<pb::GetNativeCommandRequest>,
+    ) -> Result<Response<pb::GetNativeCommandResponse>, Status> {
+        let native = self.engine.native(&request.get_ref().who).await.map_err(refused)?;
+        Ok(Response::new(to_proto::native_command(reply::NativeCommand {
+            working_dir: native.working_dir,
+            env: native.command.env.into_iter().collect(),
+            words: native.command.words,
+        })))
+    }
+
     async fn list_messages(
         &self,
         request: Request<pb::ListMessagesRequest>,

@@ -179,6 +179,10 @@ impl Condition {
                 all.and(&format!("{column} = ?"), [value]);
             }
         }
+        if let Some(begins) = &filter.name_begins {
+            // Without an index: the newest are looked at first, and a name that many share would be all of it.
+            all.and("name >= ? AND name < ?", [begins.clone(), format!("{begins}\u{10ffff}")]);
+        }
         all.one_of("status", filter.statuses.iter().map(|status| status.as_str()));
         all.one_of("attention", filter.attention.iter().map(|attention: &Attention| attention.as_str()));
         all.one_of("outcome", filter.outcomes.iter().map(|outcome| outcome.as_str()));

@@ -122,6 +122,11 @@ fn answer(stream: &TcpStream, state: &State, request: Request) -> io::Result<()>
         return plain(stream, status, &headers, step.fields.get("body").unwrap_or(&usual));
     }
     state.amend(number, |seen| seen.status = 200);
+    if let Some(page) = step.fields.get("page").and_then(Value::as_str) {
+        let head =
+            format!("HTTP/1.1 200 Fake\r\ncontent-type: text/html\r\ncontent-length: {}\r\n", page.len());
+        return (&*stream).write_all(format!("{head}\r\n{page}").as_bytes());
+    }
     let usage = step.usage(&body);
     if wire == Wire::Messages && body["stream"] != true {
         state.amend(number, |seen| (seen.complete, seen.usage) = (true, Some(usage)));

@@ -12,6 +12,7 @@
 //! | `usage` | `{"input", "cached", "cache_write", "output", "reasoning"}` |
 //! | `chunks`, `delay_ms` | deltas of each text; time between events |
 //! | `status`, `headers`, `body` | an error instead; with `times` only the first ones |
+//! | `page` | a web page instead |
 //! | `cut` | the connection is dropped after so many events; with `times` only the first ones; `cut_clean` ends it in order, without a last event |
 //! | `hang` | stalls after so many events, until released or left |
 //! | `failed` | `{"code", "message"}`: an error inside of the stream |

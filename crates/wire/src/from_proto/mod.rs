@@ -12,6 +12,7 @@ mod provider;
 mod request;
 mod retention;
 mod session;
+mod tape;
 mod ticket;
 mod transcript;
 mod tree;
@@ -26,7 +27,7 @@ use ostler_domain::{
 
 pub use self::{
     admin::*, agent::*, conversation::*, event::*, history::*, provider::*, request::*, retention::*,
-    session::*, ticket::*, transcript::*, tree::*,
+    session::*, tape::*, ticket::*, transcript::*, tree::*,
 };
 pub use crate::enums::from::{
     answer, approve, ask_kind, attention, close_reason, desired, history_source, history_verdict,

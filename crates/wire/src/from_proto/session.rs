@@ -199,6 +199,7 @@ pub fn session_filter(filter: pb::SessionFilter) -> Result<SessionFilter> {
         continues: optional_id(filter.continues, "continues")?,
         spawned_by: optional_id(filter.spawned_by, "spawned_by")?,
         name: filter.name,
+        name_begins: filter.name_begins,
         agent: filter.agent,
         role: filter.role,
         branch: filter.branch,

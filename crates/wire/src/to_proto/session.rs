@@ -167,6 +167,7 @@ pub fn session_filter(filter: &SessionFilter) -> pb::SessionFilter {
         continues: filter.continues.map(String::from),
         spawned_by: filter.spawned_by.map(String::from),
         name: filter.name.clone(),
+        name_begins: filter.name_begins.clone(),
         agent: filter.agent.clone(),
         role: filter.role.clone(),
         branch: filter.branch.clone(),

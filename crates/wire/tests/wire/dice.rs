@@ -317,6 +317,7 @@ impl Dice {
             continues: self.maybe(Self::session_id),
             spawned_by: self.maybe(Self::session_id),
             name: self.maybe(Self::text),
+            name_begins: self.maybe(Self::text),
             agent: self.maybe(Self::text),
             role: self.maybe(Self::text),
             branch: self.maybe(Self::text),

@@ -5,7 +5,7 @@ use std::mem;
 use ostler_domain::Usage;
 use serde_json::{Map, Value, json};
 
-use super::{Ask, Assembler, Replied, parse, text, usage};
+use super::{Ask, Assembler, Begun, Replied, parse, text, usage};
 use crate::coder::{
     conversation::{Call, Finish, Item, Reply},
     fault::Fault,
@@ -116,6 +116,11 @@ impl Assembler for ChatAssembler {
             _ => self.finish = Some(Finish::Done),
         }
         Ok(false)
+    }
+
+    fn begun(&self) -> Begun {
+        let calls: usize = self.calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
+        Begun { call: self.id.clone(), bytes: self.text.len() + self.thinking.len() + calls }
     }
 
     fn finish(mut self: Box<Self>, pieces: &mut Vec<Piece>) -> Result<Replied, Fault> {

@@ -45,10 +45,28 @@ pub(super) struct Replied {
     pub(super) call: Option<String>,
 }
 
+/// What had come of a reply before it was cut.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Begun {
+    /// The server's name for the call.
+    pub(super) call: Option<String>,
+    /// Of the model's words, not of what they were wrapped in.
+    pub(super) bytes: usize,
+}
+
+impl Begun {
+    pub(super) fn is_nothing(&self) -> bool {
+        self.call.is_none() && self.bytes == 0
+    }
+}
+
 /// Puts a reply together from the data of its stream.
 pub(super) trait Assembler {
     /// Takes in one event. `true` when nothing more is to come.
     fn take(&mut self, data: &str, pieces: &mut Vec<Piece>) -> Result<bool, Fault>;
+
+    /// What has come so far.
+    fn begun(&self) -> Begun;
 
     /// The stream has ended.
     fn finish(self: Box<Self>, pieces: &mut Vec<Piece>) -> Result<Replied, Fault>;

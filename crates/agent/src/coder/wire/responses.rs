@@ -3,7 +3,7 @@
 use ostler_domain::Usage;
 use serde_json::{Map, Value, json};
 
-use super::{Ask, Assembler, Replied, parse, text, usage};
+use super::{Ask, Assembler, Begun, Replied, parse, text, usage};
 use crate::coder::{
     conversation::{Call, Finish, Item, Reply},
     fault::Fault,
@@ -61,6 +61,8 @@ pub(super) struct ResponsesAssembler {
     usage: Option<Usage>,
     id: Option<String>,
     ended: bool,
+    /// Bytes of the model's words that have streamed.
+    streamed: usize,
 }
 
 impl Assembler for ResponsesAssembler {
@@ -70,6 +72,10 @@ impl Assembler for ResponsesAssembler {
         }
         let event = parse(data)?;
         let delta = || text(&event, "delta").to_owned();
+        if let Some(id) = event.pointer("/response/id").and_then(Value::as_str) {
+            self.id = Some(id.to_owned());
+        }
+        self.streamed += text(&event, "delta").len();
         match text(&event, "type") {
             "response.output_text.delta" => pieces.push(Piece::Text(delta())),
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
@@ -89,6 +95,10 @@ impl Assembler for ResponsesAssembler {
             _ => {}
         }
         Ok(self.ended)
+    }
+
+    fn begun(&self) -> Begun {
+        Begun { call: self.id.clone(), bytes: self.streamed }
     }
 
     fn finish(self: Box<Self>, _pieces: &mut Vec<Piece>) -> Result<Replied, Fault> {
@@ -133,7 +143,6 @@ impl ResponsesAssembler {
     fn end(&mut self, event: &Value, finish: Finish) {
         self.ended = true;
         self.reply.finish = finish;
-        self.id = event["response"]["id"].as_str().map(str::to_owned);
         let reported = &event["response"]["usage"];
         self.usage = usage(
             &reported["input_tokens"],

@@ -5,7 +5,14 @@ use std::{env, fs, io, path::Path, process::Command};
 use ostler_domain::{Reason, Refusal};
 
 use super::file;
-use crate::{app::App, exit_code, failure::Failure, input, output::Line};
+use crate::{
+    app::App,
+    exit_code,
+    failure::Failure,
+    held_file::{hold, unwritable},
+    input,
+    output::Line,
+};
 
 /// Where nobody names an editor.
 const USUAL_EDITOR: &str = "vi";
@@ -52,6 +59,7 @@ pub(super) fn run(app: &App, path: &Path) -> Result<u8, Failure> {
         }
     };
     // Somebody may have set something meanwhile.
+    let _held = hold(path)?;
     if file::text(path)? != before {
         return Err(kept(
             Refusal::new(Reason::WrongState, format!("{} was changed meanwhile", path.display())),
@@ -63,7 +71,7 @@ pub(super) fn run(app: &App, path: &Path) -> Result<u8, Failure> {
         remove(&draft)?;
         app.ui.remark(&Line::of("nothing was changed"));
     } else {
-        file::write(path, &after).map_err(|error| file::unusable(path, &error.to_string()))?;
+        file::write(path, &after).map_err(|error| unwritable(path, &error))?;
         remove(&draft)?;
         app.ui.remark(&Line::of(format!("{} is replaced", path.display())).faint(
             "   limits of sessions at once, providers from the next session on; everything else with ostler daemon restart (agents go on meanwhile)",

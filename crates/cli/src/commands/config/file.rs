@@ -1,14 +1,16 @@
 //! The file itself: read whole, checked as the daemon would, replaced whole.
 
 use std::{
-    fs::{self, DirBuilder, OpenOptions},
+    fs::{self, OpenOptions},
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::OpenOptionsExt,
     path::Path,
 };
 
 use ostler_domain::{Refusal, config::Config};
 use toml_edit::DocumentMut;
+
+use crate::held_file::{make_dir, unwritable};
 
 pub(super) fn text(path: &Path) -> Result<String, Refusal> {
     match fs::read_to_string(path) {
@@ -29,7 +31,7 @@ pub(super) fn keep(path: &Path, document: &DocumentMut) -> Result<(), Refusal> {
         // What is wrong was there before: settings cannot be listed either.
         false => refusal.hint("ostler config edit", "opens it"),
     })?;
-    write(path, &text).map_err(|error| unusable(path, &error.to_string()))
+    write(path, &text).map_err(|error| unwritable(path, &error))
 }
 
 /// The daemon will read it: what it would refuse is refused here.
@@ -41,8 +43,7 @@ pub(super) fn check(text: &str) -> Result<(), Refusal> {
 
 /// Whole or not at all, and private from its first byte.
 pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
-    let dir = path.parent().unwrap_or(Path::new("."));
-    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    make_dir(path)?;
     let half = path.with_extension("toml.new");
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&half)?;
     file.write_all(text.as_bytes())?;

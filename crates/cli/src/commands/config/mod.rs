@@ -18,7 +18,7 @@ use ostler_domain::{
 };
 
 use super::with_runtime;
-use crate::{app::App, exit_code, failure::Failure, listing::ListArgs, output::Line};
+use crate::{app::App, exit_code, failure::Failure, held_file::hold, listing::ListArgs, output::Line};
 
 #[derive(Debug, Args)]
 pub(crate) struct ConfigArgs {
@@ -84,6 +84,7 @@ pub(crate) fn run(app: &App, args: ConfigArgs) -> Result<u8, Failure> {
 
 fn changed(app: &App, wishes: Vec<change::Wish>) -> Result<u8, Failure> {
     let path = app.home()?.config_toml();
+    let _held = hold(&path)?;
     let mut document = file::read(&path)?;
     for wish in &wishes {
         wish.make(&mut document)?;
@@ -123,6 +124,7 @@ pub(crate) fn set_section(
     settings: impl Iterator<Item = (String, String)>,
 ) -> Result<(), Failure> {
     let path = app.home()?.config_toml();
+    let _held = hold(&path)?;
     let mut document = file::read(&path)?;
     change::Wish::unset(section)?.make(&mut document)?;
     for (key, value) in settings {

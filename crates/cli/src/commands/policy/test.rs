@@ -246,7 +246,7 @@ fn command_explained(campaign: &Campaign, argv: &[String]) -> Explained {
         Err(refused) => {
             let grant = match &refused {
                 command::CommandRefused::Unlisted(name) => {
-                    Some(format!("ostler campaign set {} commands+={name}", campaign.name))
+                    Some(format!("ostler campaign set {} commands+={}", campaign.name, shell_word(name)))
                 }
                 command::CommandRefused::Empty | command::CommandRefused::Malformed => None,
                 _ => Some("ostler exec --unlisted -- …".to_owned()),

@@ -455,10 +455,18 @@ fn cures(session: &Session) -> Vec<Line> {
 
 fn next(session: &Session, code: u8, changed: bool) -> Line {
     let id = session.id.short();
-    let more = if code == exit_code::SESSION_BUDGET { " --budget AMOUNT" } else { "" };
+    let more = match code {
+        // Without one of its own it was the campaign's, which a session cannot raise: `show` says what does.
+        exit_code::SESSION_BUDGET if session.budget.is_some() => " --budget AMOUNT",
+        _ => "",
+    };
     let commands = match code {
         exit_code::OK if changed => [format!("ostler diff {id}"), format!("ostler send {id} \"…\"")],
         exit_code::OK => [format!("ostler logs {id}"), format!("ostler send {id} \"…\"")],
+        exit_code::SESSION_BUDGET if session.budget.is_none() => {
+            let campaign = session.campaign.short();
+            [format!("ostler show {id}"), format!("ostler campaign set {campaign} budget=AMOUNT/PERIOD")]
+        }
         _ => [format!("ostler show {id}"), format!("ostler resume {id}{more}")],
     };
     let rewind = changed.then(|| format!("ostler rewind {id} 0 --files"));

@@ -2,7 +2,7 @@
 
 use ostler_testkit::programs;
 
-use super::{census, limits, stage::Agent};
+use super::{census, limits, native, stage::Agent};
 
 fn agent(who: &str) -> Option<Agent> {
     let program = programs::find("claude", who)?;
@@ -66,5 +66,13 @@ async fn a_refused_key_ends_it_at_once() {
 async fn nobody_is_left_after_any_end() {
     if let Some(agent) = agent("nobody_is_left_after_any_end") {
         census::nobody_is_left(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn its_own_program_goes_on_alone() {
+    let who = "its_own_program_goes_on_alone";
+    if let (Some(agent), Some(program)) = (agent(who), programs::find("claude", who)) {
+        native::goes_on_alone(agent, &program, "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY").await;
     }
 }

@@ -5,6 +5,7 @@ mod claude;
 mod codex;
 mod gemini;
 mod limits;
+mod native;
 mod openai_api;
 mod openclaw;
 mod opencode;

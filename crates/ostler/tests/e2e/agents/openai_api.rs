@@ -1,6 +1,13 @@
 //! The agent of our own.
 
-use super::{census, limits, stage::Agent, suite};
+use ostler_domain::session::{Approve, Attention};
+use serde_json::json;
+
+use super::{
+    census, limits,
+    stage::{Agent, Stage},
+    suite,
+};
 
 fn agent() -> Agent {
     Agent {
@@ -80,6 +87,29 @@ async fn a_fork_goes_its_own_way() {
 #[tokio::test]
 async fn another_model_while_it_lives() {
     suite::model_change(agent(), true).await;
+}
+
+#[tokio::test]
+async fn what_was_cut_takes_nothing_from_other_calls() {
+    suite::cut_answers(agent()).await;
+}
+
+#[tokio::test]
+async fn what_was_cut_takes_nothing_from_other_calls_over_responses() {
+    suite::cut_answers(over_responses()).await;
+}
+
+#[tokio::test]
+async fn a_web_page_is_no_model_and_costs_nothing() {
+    let stage = Stage::new(agent()).await;
+    let session = stage.begin(Approve::All, &json!([{"page": "<html>hello</html>"}])).await;
+    let view = stage
+        .reaches(session, "the turn to fail", |view| view.attention == Some(Attention::TurnFailed))
+        .await;
+    assert!(view.usage.is_zero(), "{view:#?}");
+    let events = format!("{:?}", stage.events(session).await);
+    assert!(events.contains("answered with a web page"), "{events}");
+    assert_eq!(stage.model.seen().len(), 1, "it is not asked again");
 }
 
 /// The same over the Responses API.

@@ -84,6 +84,33 @@ pub(super) async fn approvals(agent: Agent) {
     assert_eq!(successes, [true, false]);
 }
 
+/// An answer is cut and asked for again. What is estimated of it is no part of what other calls took.
+pub(super) async fn cut_answers(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let long = "w".repeat(9_000);
+    let cut = json!([{"text": long, "cut": 300, "chunks": 400, "times": 1, "usage": {"input": 700, "output": 2_250}}]);
+    let session = stage.begin(Approve::All, &cut).await;
+    stage.turns(session, 1).await;
+    stage.say(session, &json!([{"text": "z", "usage": {"input": 800, "output": 5_000}}])).await;
+    let view = stage.turns(session, 2).await;
+    let used: Vec<_> = stage
+        .events(session)
+        .await
+        .into_iter()
+        .filter_map(|recorded| match recorded.event {
+            Event::UsageRecorded(used) => Some(used),
+            _ => None,
+        })
+        .collect();
+    let whole: Vec<_> = used.iter().filter(|used| used.source == UsageSource::Wire && !used.cut).collect();
+    let outputs: Vec<u64> = whole.iter().map(|used| used.said().output).collect();
+    assert_eq!(outputs, [2_250, 5_000], "{used:#?}");
+    let counted: u64 = used.iter().map(|used| used.usage.output).sum();
+    assert_eq!(counted, view.usage.output);
+    let estimated = counted - 7_250;
+    assert!((500..=2_250).contains(&estimated), "a part of nine thousand letters: {estimated}, {used:#?}");
+}
+
 /// A rule of the campaign answers, and nobody is asked.
 pub(super) async fn rules(agent: Agent) {
     let stage = Stage::new(agent).await;
