@@ -44,7 +44,16 @@ impl Transcript {
 impl Client {
     /// Reads the transcript of a conversation, or of the one that a session is in.
     pub async fn transcript(&self, who: &str) -> Result<Transcript, Error> {
-        let request = pb::GetTranscriptRequest { who: who.to_owned() };
+        self.read_transcript(who, false).await
+    }
+
+    /// The same, where lines that it was imported with are as they were, to the byte.
+    pub async fn transcript_as_it_came(&self, who: &str) -> Result<Transcript, Error> {
+        self.read_transcript(who, true).await
+    }
+
+    async fn read_transcript(&self, who: &str, as_it_came: bool) -> Result<Transcript, Error> {
+        let request = pb::GetTranscriptRequest { who: who.to_owned(), as_it_came };
         let answers =
             self.ask(async |channel| Service::new(channel).get_transcript(request.clone()).await).await?;
         let pieces = Incoming::new(answers, |answer| Ok(answer.piece), socket::path(&self.home));

@@ -43,6 +43,16 @@ pub fn agent_id(agent: Option<&Name>) -> String {
     agent.map_or_else(|| NOBODY.to_owned(), |agent| agent.as_str().to_lowercase())
 }
 
+/// The id of the agent whose conversation it is: the one that its key names, else its own.
+pub fn agent_of(conversation: &Conversation, agent: Option<&Name>) -> String {
+    match conversation.key.form() {
+        Form::Chat { agent, .. } | Form::Subagent { agent, .. } | Form::Agent { agent, .. } => {
+            agent.to_lowercase()
+        }
+        Form::Main | Form::Adhoc | Form::Plain => agent_id(agent),
+    }
+}
+
 /// The key under which a conversation is found there.
 pub fn key(conversation: &Conversation, agent: Option<&Name>) -> String {
     let id = agent_id(agent);
@@ -233,7 +243,10 @@ fn millis(time: Time) -> Value {
 /// A line of a transcript under the id that its row names.
 pub fn transcript_line(line: &[u8], id: &str) -> Vec<u8> {
     match serde_json::from_slice::<Value>(line) {
-        Ok(Value::Object(mut header)) if header.get("type").and_then(Value::as_str) == Some("session") => {
+        Ok(Value::Object(mut header))
+            if header.get("type").and_then(Value::as_str) == Some("session")
+                && header.get("id").and_then(Value::as_str) != Some(id) =>
+        {
             header.insert("id".to_owned(), json!(id));
             Value::Object(header).to_string().into_bytes()
         }

@@ -120,6 +120,11 @@ struct Here {
 }
 
 impl Scribe {
+    /// One who goes on behind a line of somebody else's.
+    pub fn behind(last: Option<String>) -> Scribe {
+        Scribe { last, has_header: true, ..Scribe::default() }
+    }
+
     /// The lines that an event completes. What belongs to no session makes none.
     pub fn apply(&mut self, recorded: &Recorded) -> Vec<Line> {
         let Some(session) = recorded.session else { return Vec::new() };

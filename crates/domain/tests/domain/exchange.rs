@@ -137,6 +137,8 @@ fn a_transcript_is_of_the_session_that_its_row_names() {
     let header = br#"{"type":"session","version":3,"id":"cnv_1","timestamp":"t","cwd":"/x"}"#;
     let line: Value = serde_json::from_slice(&openclaw::transcript_line(header, "abc")).unwrap();
     assert_eq!((&line["id"], &line["version"]), (&json!("abc"), &json!(3)));
+    let theirs = br#"{"version":3,"type":"session", "id":"abc"}"#;
+    assert_eq!(openclaw::transcript_line(theirs, "abc"), theirs, "to the byte");
     let other = br#"{"type":"message","id":"00000001"}"#;
     assert_eq!(openclaw::transcript_line(other, "abc"), other);
 }

@@ -208,7 +208,11 @@ impl Engine {
         let mut stores: BTreeMap<PathBuf, Vec<Row>> = BTreeMap::new();
         for conversation in conversations {
             let agent = self.name_of_agent(&conversation).await?;
-            let dir = to.dir.join("agents").join(openclaw::agent_id(agent.as_ref())).join("sessions");
+            let dir = to
+                .dir
+                .join("agents")
+                .join(openclaw::agent_of(&conversation, agent.as_ref()))
+                .join("sessions");
             let row = self.mirrored_row(conversation, agent.as_ref(), &to.name).await?;
             stores.entry(dir).or_default().push(row);
         }
@@ -243,6 +247,8 @@ impl Engine {
     ) -> Result<Row, Refusal> {
         let store = &self.shared.store;
         let last = store.sessions_of_conversation(conversation.id, 1).await?.pop();
+        // What was run elsewhere is said by the row that it came with.
+        let last = last.filter(|last| last.imported.is_none());
         let parent = match conversation.spawned_by {
             Some(session) => match store.session(session).await? {
                 Some(view) => store.conversation(view.conversation).await?,

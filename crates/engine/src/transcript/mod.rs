@@ -2,6 +2,7 @@
 
 mod archive;
 mod file;
+mod imported;
 mod verify;
 mod writer;
 

@@ -10,6 +10,7 @@ use std::{
 use ostler_client::{Client, CreateSession, SendMessage};
 use ostler_domain::{
     conversation::Key,
+    history::{Import, Source, Store},
     session::{Attention, View},
 };
 use ostler_testkit::{TestHome, scenario, wait};
@@ -127,6 +128,37 @@ async fn an_export_has_the_store_of_openclaw() {
     let to = home.path().join("one");
     out(&home, &["export", &topic.id.to_string(), "--format", "openclaw", "--dir", to.to_str().unwrap()]);
     assert_eq!(read(&to.join("agents/api/sessions/sessions.json")).as_object().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn what_came_from_openclaw_goes_out_as_it_was() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let from = home.path().join("outside/.openclaw/agents/main/sessions");
+    fs::create_dir_all(&from).unwrap();
+    let recorded =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../providers/tests/recordings/history/openclaw");
+    let id = "aaaaaaaa-0000-4000-8000-000000000001";
+    fs::copy(recorded.join("handwritten.jsonl"), from.join(format!("{id}.jsonl"))).unwrap();
+    let row = json!({"sessionId": id, "updatedAt": 1_793_527_206_000_i64, "status": "failed", "fromTheFuture": {"x": [1]}});
+    let index = json!({"agent:main:Discord:dm:USER": row});
+    fs::write(from.join("sessions.json"), index.to_string()).unwrap();
+    let dir = home.path().join("outside/.openclaw").to_string_lossy().into_owned();
+    let import = Import { stores: vec![Store { source: Source::OpenClaw, dir }], ..Import::default() };
+    let mut news = client.import_history(&import).await.unwrap();
+    while let Some(file) = news.next().await {
+        file.unwrap();
+    }
+    let to = home.path().join("claw");
+    out(&home, &["export", "--all", "--format", "openclaw", "--dir", to.to_str().unwrap()]);
+    let sessions = to.join("agents/main/sessions");
+    let read_bytes = |dir: &Path| fs::read(dir.join(format!("{id}.jsonl"))).unwrap();
+    assert_eq!(read_bytes(&sessions), read_bytes(&from), "to the byte");
+    let store = read(&sessions.join("sessions.json"));
+    let out = store["agent:main:Discord:dm:USER"].as_object().unwrap();
+    for (field, value) in row.as_object().unwrap() {
+        assert_eq!(out.get(field), Some(value), "{field}");
+    }
 }
 
 /// Waits until the mirror's row of a key is as it should be.

@@ -1,5 +1,10 @@
 //! TranscriptService.
 
+use std::{
+    fs::File,
+    io::{self, Read},
+};
+
 use ostler_domain::Refusal;
 use ostler_engine::Engine;
 use ostler_wire::{
@@ -23,8 +28,17 @@ impl TranscriptService for Served {
         &self,
         request: Request<pb::GetTranscriptRequest>,
     ) -> Result<Response<Self::GetTranscriptStream>, Status> {
-        let mut transcript = self.engine.transcript(&request.into_inner().who).await.map_err(refused)?;
+        let pb::GetTranscriptRequest { who, as_it_came } = request.into_inner();
+        let (came, mut transcript) = match as_it_came {
+            true => self.engine.transcript_as_it_came(&who).await.map_err(refused)?,
+            false => (None, self.engine.transcript(&who).await.map_err(refused)?),
+        };
         Ok(streamed(move |news| async move {
+            if let Some(file) = came
+                && !send_file(file, &news).await?
+            {
+                return Ok(());
+            }
             while let Some(lines) = transcript.next().await? {
                 let text: String = lines.iter().map(ostler_domain::transcript::Line::to_json).collect();
                 for piece in text.as_bytes().chunks(PIECE) {
@@ -53,6 +67,34 @@ impl TranscriptService for Served {
             let _ = news.send(Ok(to_proto::verified(&verified))).await;
             Ok(())
         }))
+    }
+}
+
+/// Says whether anybody still listens.
+async fn send_file(mut file: File, news: &News<pb::GetTranscriptResponse>) -> Result<bool, Refusal> {
+    let mut ends_its_line = true;
+    loop {
+        let read = tokio::task::spawn_blocking(move || {
+            let mut piece = Vec::with_capacity(PIECE);
+            let read = (&mut file).take(PIECE as u64).read_to_end(&mut piece);
+            read.map(|_| (file, piece))
+        });
+        let read = read.await.unwrap_or_else(|error| Err(io::Error::other(error)));
+        let (rest, mut piece) = read.map_err(|error| {
+            Refusal::internal("lines that were imported cannot be read").because(error.to_string())
+        })?;
+        let is_over = piece.is_empty();
+        if is_over && !ends_its_line {
+            piece.push(b'\n');
+        }
+        ends_its_line = piece.last().map_or(ends_its_line, |byte| *byte == b'\n');
+        if !piece.is_empty() && news.send(Ok(pb::GetTranscriptResponse { piece })).await.is_err() {
+            return Ok(false);
+        }
+        if is_over {
+            return Ok(true);
+        }
+        file = rest;
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) async fn write(
     for (n, conversation) in conversations.iter().enumerate() {
         app.ui.show_meanwhile(Line::new().faint(format!("{} of {}", n + 1, conversations.len())));
         let name = agent(conversation);
-        let id = openclaw::agent_id(name);
+        let id = openclaw::agent_of(conversation, name);
         write_transcript(client, conversation, &id, target).await?;
         // What was closed has no row; its transcript is put aside.
         let store = stores.entry(id).or_default();
@@ -65,7 +65,7 @@ async fn write_transcript(
 ) -> Result<(), Failure> {
     let name = openclaw::transcript_name(conversation);
     let id = openclaw::session_id(conversation);
-    let mut lines = client.transcript(&conversation.id.to_string()).await?;
+    let mut lines = client.transcript_as_it_came(&conversation.id.to_string()).await?;
     let mut file = None;
     while let Some(line) = lines.next().await {
         let line = openclaw::transcript_line(&line?, &id);
@@ -90,7 +90,9 @@ async fn last_session(
     id: ConversationId,
 ) -> Result<Option<ostler_client::Session>, Failure> {
     let filter = SessionFilter { conversation: Some(id), ..SessionFilter::default() };
-    Ok(client.sessions(&filter, Page::of(1, None)).await?.rows.pop())
+    let last = client.sessions(&filter, Page::of(1, None)).await?.rows.pop();
+    // What was run elsewhere is said by the row that it came with.
+    Ok(last.filter(|last| last.imported.is_none()))
 }
 
 async fn parent_key(client: &Client, session: &str, agents: &HashMap<AgentId, Name>) -> Option<String> {
