@@ -42,7 +42,7 @@ impl Engine {
         let Some(known) = self.shared.store.known_history(source, dialogue).await? else { return Ok(()) };
         let (file, read, id) = (known.file, known.mark.to, dialogue.to_owned());
         let looked = tokio::task::spawn_blocking(move || {
-            let holder = holder(Path::new("/proc"), Path::new(&file), &id);
+            let holder = holder(Path::new("/proc"), Path::new(&file), source.as_str(), &id);
             let grown = fs::metadata(&file).ok().filter(|about| about.len() > read);
             (holder, grown.and_then(|about| about.modified().ok()), file)
         });
@@ -141,21 +141,14 @@ fn copy(file: &Path, home: &Path, memory: &Memory) -> io::Result<()> {
 }
 
 /// The process that has the file open, or was told the dialogue's name; none of Ostler's own sessions.
-fn holder(proc: &Path, file: &Path, dialogue: &str) -> Option<Holder> {
+fn holder(proc: &Path, file: &Path, program: &str, dialogue: &str) -> Option<Holder> {
     let file = fs::canonicalize(file).ok();
     for entry in fs::read_dir(proc).into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
             continue;
         };
         let dir = entry.path();
-        let is_told = || {
-            let command = fs::read(dir.join("cmdline")).unwrap_or_default();
-            // `claude --resume <id>`, `codex resume <id>`.
-            let mut words = command.split(|byte| *byte == 0);
-            pid != std::process::id()
-                && words.next().is_some_and(|program| !program.ends_with(b"ostler"))
-                && words.any(|word| word == dialogue.as_bytes())
-        };
+        let is_told = || was_told(&fs::read(dir.join("cmdline")).unwrap_or_default(), program, dialogue);
         let has_open = || {
             let links = fs::read_dir(dir.join("fd")).into_iter().flatten().flatten();
             file.is_some() && links.into_iter().any(|link| fs::read_link(link.path()).ok() == file)
@@ -175,6 +168,15 @@ fn holder(proc: &Path, file: &Path, dialogue: &str) -> Option<Holder> {
         return Some(Holder { pid, name, pane: variable("TMUX_PANE") });
     }
     None
+}
+
+/// `claude --resume <id>`, `node …/codex resume <id>`. Whoever only passes the name on, such as `timeout 9 ostler show <id>`, is
+/// not the program.
+fn was_told(command: &[u8], program: &str, dialogue: &str) -> bool {
+    let words: Vec<_> = command.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
+    let Some(at) = words.iter().position(|word| word == dialogue) else { return false };
+    let is_program = |word: &str| word.rsplit('/').next().is_some_and(|name| name.contains(program));
+    words[..at].iter().any(|word| is_program(word))
 }
 
 #[cfg(test)]
@@ -197,16 +199,16 @@ mod tests {
         fs::write(&file, "").unwrap();
         let proc = dir.path().join("proc");
         process(&proc, 4_000_001, &["claude"], "");
-        process(&proc, 4_000_002, &["ostler", "show", "d1"], "");
+        process(&proc, 4_000_002, &["timeout", "9", "ostler", "resume", "d1"], "");
         process(&proc, 4_000_003, &["claude", "--resume", "d1"], "A=b\0OSTLER_SESSION_ID=ses_1\0");
-        assert_eq!(holder(&proc, &file, "d1"), None);
+        assert_eq!(holder(&proc, &file, "claude", "d1"), None);
         let open = process(&proc, 4_000_004, &["codex"], "TMUX_PANE=%3\0");
         std::os::unix::fs::symlink(fs::canonicalize(&file).unwrap(), open.join("fd/7")).unwrap();
-        let found = holder(&proc, &file, "d1").unwrap();
+        let found = holder(&proc, &file, "claude", "d1").unwrap();
         assert_eq!((found.pid, found.pane.as_deref()), (4_000_004, Some("%3")));
         fs::remove_dir_all(&open).unwrap();
         process(&proc, 4_000_005, &["claude", "--resume", "d1"], "");
-        assert_eq!(holder(&proc, &file, "d1").map(|holder| holder.pid), Some(4_000_005));
+        assert_eq!(holder(&proc, &file, "claude", "d1").map(|holder| holder.pid), Some(4_000_005));
     }
 
     #[test]

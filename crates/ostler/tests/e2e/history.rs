@@ -293,8 +293,8 @@ async fn nobody_goes_on_with_what_somebody_else_has_open() {
     let refusal = || async { client.restart_session(&view.id.to_string()).await.unwrap_err() };
     // A process that was told the dialogue's name.
     let mut outside = std::process::Command::new("sh")
-        .args(["-c", "sleep 60; true", "--resume", DIALOGUE])
-        .stdin(Stdio::null())
+        .args(["-c", "read line", "claude", "--resume", DIALOGUE])
+        .stdin(Stdio::piped())
         .spawn()
         .unwrap();
     let refused = refusal().await;
