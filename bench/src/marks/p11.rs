@@ -134,7 +134,9 @@ fn searches(bench: &Bench, store: &Store) -> Outcome<Vec<Row>> {
             for n in 0..TIMES / 3 {
                 // One word, and two that must both be there, in turn.
                 let text = if n % 2 == 0 { word.clone() } else { format!("{word} {second}") };
-                took.push(time(|| Ok(block_on(store.search(&text, Page::of(ROWS, None)))?.rows.len()))?.0);
+                took.push(
+                    time(|| Ok(block_on(store.search(&text, None, Page::of(ROWS, None)))?.rows.len()))?.0,
+                );
             }
             p99.push(percentile(&mut took, 99.0));
         }

@@ -1,7 +1,7 @@
 //! The daemon about itself, and its record.
 
 use ostler_domain::{
-    ConversationId, MessageId, NodeId, Reason, Recorded, Refusal, Time,
+    ConversationId, MessageId, NodeId, Reason, Recorded, Refusal, SessionId, Time,
     budget::{DayBudgets, Today},
     id::Fragment,
     query::{EventFilter, Listed, Page, UsageBy, UsageFilter, UsageSum},
@@ -14,6 +14,9 @@ use ostler_store::{
 use tokio::sync::broadcast;
 
 use crate::{Delta, DiskRoom, Engine, VERSION, audit::Verified, sessions::Count, watch::Fits};
+
+/// As many sessions are named to a search; among more, their hits are picked out of all.
+const FEW_SESSIONS: u32 = 200;
 
 /// What the daemon says about itself.
 #[derive(Debug, Clone)]
@@ -169,7 +172,7 @@ impl Engine {
         page: Page,
     ) -> Result<Listed<(Recorded, String)>, Refusal> {
         let store = &self.shared.store;
-        let found = store.search(text, page).await?;
+        let found = store.search(text, self.few_sessions(filter).await?, page).await?;
         let mut rows = Vec::with_capacity(found.rows.len());
         let mut fits = filter.sessions.as_deref().map(|sessions| Fits::new(self, sessions));
         for hit in found.rows {
@@ -185,6 +188,17 @@ impl Engine {
             }
         }
         Ok(Listed { rows, next_cursor: found.next_cursor })
+    }
+
+    /// The sessions that a search is about, where they are few: then it does not go through what others said.
+    async fn few_sessions(&self, filter: &EventFilter) -> Result<Option<Vec<SessionId>>, Refusal> {
+        if let Some(session) = filter.session {
+            return Ok(Some(vec![session]));
+        }
+        let Some(sessions) = &filter.sessions else { return Ok(None) };
+        let fitting = self.shared.store.list_sessions(sessions, Page::of(FEW_SESSIONS, None)).await?;
+        let is_all = fitting.next_cursor.is_none();
+        Ok(is_all.then(|| fitting.rows.iter().map(|view| view.id).collect()))
     }
 
     pub async fn check(&self, depth: CheckDepth) -> Result<CheckReport, Refusal> {

@@ -23,11 +23,11 @@ use crate::{
 };
 
 /// Changes when what is indexed, or how, changes: then the old file is of no use.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 const SCHEMA: &str = "
     CREATE TABLE search_meta(only INTEGER PRIMARY KEY CHECK (only = 1), version INTEGER NOT NULL, node TEXT NOT NULL, cursor INTEGER NOT NULL) STRICT;
-    CREATE VIRTUAL TABLE search_text USING fts5(text, content = '', detail = full, tokenize = 'unicode61 remove_diacritics 2');";
+    CREATE VIRTUAL TABLE search_text USING fts5(text, session, content = '', detail = full, tokenize = 'unicode61 remove_diacritics 2');";
 
 /// Where the file is, and how often it was replaced.
 #[derive(Debug, Clone)]

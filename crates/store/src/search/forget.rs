@@ -3,7 +3,7 @@
 use ostler_domain::SessionId;
 use rusqlite::{Connection, params};
 
-use super::{searched_kinds, text_of};
+use super::{searched_kinds, session_word, text_of};
 use crate::{
     connect::{self, Durability},
     convert::signed,
@@ -48,10 +48,10 @@ fn forget(reader: &Reader, id: SessionId, from: u64, count: usize) -> Result<(),
         texts.extend(text.map(|text| (stored.seq, text)));
     }
     let index = connect::writer(reader.search.file().path(), Durability::Rebuildable)?;
-    take_out(&index, &texts).map_err(ReadError::SearchIndex)
+    take_out(&index, num, &texts).map_err(ReadError::SearchIndex)
 }
 
-fn take_out(index: &Connection, texts: &[(u64, String)]) -> Result<(), Fault> {
+fn take_out(index: &Connection, session: i64, texts: &[(u64, String)]) -> Result<(), Fault> {
     let take_out = || -> rusqlite::Result<()> {
         let transaction = index.unchecked_transaction()?;
         for (seq, text) in texts {
@@ -62,9 +62,9 @@ fn take_out(index: &Connection, texts: &[(u64, String)]) -> Result<(), Fault> {
             if is_there {
                 transaction
                     .prepare_cached(
-                        "INSERT INTO search_text(search_text, rowid, text) VALUES ('delete', ?1, ?2)",
+                        "INSERT INTO search_text(search_text, rowid, text, session) VALUES ('delete', ?1, ?2, ?3)",
                     )?
-                    .execute(params![signed(*seq), text])?;
+                    .execute(params![signed(*seq), text, session_word(session)])?;
             }
         }
         transaction.commit()

@@ -10,7 +10,7 @@ use ostler_domain::NodeId;
 use rusqlite::{Connection, params};
 use tokio::sync::watch;
 
-use super::{SearchFile, searched_kinds, text_of};
+use super::{SearchFile, searched_kinds, session_word, text_of};
 use crate::{
     blob::Blobs,
     check::Finding,
@@ -153,23 +153,24 @@ impl Worker {
     /// Takes the next events into the index, with the new cursor in the same transaction.
     fn index(&mut self, after: u64, end: u64) -> Result<u64, ReadError> {
         let sql = format!(
-            "SELECT {STORED} FROM log_event e WHERE e.seq > ?1 AND e.seq <= ?2 AND e.kind IN ({}) ORDER BY e.seq LIMIT ?3",
+            "SELECT {STORED}, e.session AS num FROM log_event e WHERE e.seq > ?1 AND e.seq <= ?2 AND e.kind IN ({}) ORDER BY e.seq LIMIT ?3",
             searched_kinds()
         );
         let mut statement = self.record.prepare_cached(&sql)?;
         let mut rows = statement.query(params![signed(after), signed(end), ROWS_AT_ONCE])?;
         let transaction = self.search.transaction().map_err(damaged)?;
         let mut insert = transaction
-            .prepare_cached("INSERT INTO search_text(rowid, text) VALUES (?1, ?2)")
+            .prepare_cached("INSERT INTO search_text(rowid, text, session) VALUES (?1, ?2, ?3)")
             .map_err(damaged)?;
         let mut reached = end;
         let (mut count, mut bytes) = (0, 0);
         while let Some(row) = rows.next()? {
             let stored = Stored::read(row)?;
+            let session = row.get::<_, Option<i64>>("num")?.map(session_word);
             count += 1;
             if let Some(text) = readable(&stored, &self.blobs) {
                 bytes += text.len();
-                insert.execute(params![signed(stored.seq), text]).map_err(damaged)?;
+                insert.execute(params![signed(stored.seq), text, session]).map_err(damaged)?;
             }
             if count == ROWS_AT_ONCE || bytes >= BYTES_AT_ONCE {
                 reached = stored.seq;

@@ -35,6 +35,11 @@ fn searched_kinds() -> String {
     codes.collect::<Vec<_>>().join(",")
 }
 
+/// A session's number as a word of the index, so that what it said is found without going through what others did.
+fn session_word(num: i64) -> String {
+    format!("s{num}")
+}
+
 /// What of an event can be found.
 fn text_of(event: &Event) -> Option<String> {
     match event {

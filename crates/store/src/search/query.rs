@@ -7,7 +7,7 @@ use ostler_domain::{
 };
 use rusqlite::{OptionalExtension, params};
 
-use super::text_of;
+use super::{session_word, text_of};
 use crate::{
     convert::{parsed_if_any, signed, unsigned},
     error::{Doing, ReadError},
@@ -36,10 +36,15 @@ pub struct SearchHit {
 
 impl Store {
     /// Events that have all the words, newest first. `"two words"` in quotes must stand together, `word*` is a
-    /// beginning. The cursor is a `seq`.
-    pub async fn search(&self, text: &str, page: Page) -> Result<Listed<SearchHit>, ReadError> {
+    /// beginning. The cursor is a `seq`. `sessions`: only what these said and did; what others did is not gone through.
+    pub async fn search(
+        &self,
+        text: &str,
+        sessions: Option<Vec<SessionId>>,
+        page: Page,
+    ) -> Result<Listed<SearchHit>, ReadError> {
         let words = words(text);
-        self.read(move |reader| search(reader, &words, page)).await
+        self.read(move |reader| search(reader, &words, sessions.as_deref(), page)).await
     }
 
     /// Waits until events up to this one can be found. Returns at once where search is not kept up to date.
@@ -71,26 +76,48 @@ fn words(text: &str) -> Vec<Word> {
         .collect()
 }
 
-/// The words as an FTS5 query: each a quoted string, in which nothing has a meaning.
-fn expression(words: &[Word]) -> String {
+/// The words as an FTS5 query: each a quoted string, in which nothing has a meaning. Of sessions where some are named: FTS5
+/// goes through the shorter of two lists and jumps in the longer one, so that others' hits cost nothing.
+fn expression(words: &[Word], sessions: Option<&[i64]>) -> String {
     let quoted =
         words.iter().map(|word| format!("\"{}\"{}", word.text, if word.is_beginning { " *" } else { "" }));
-    quoted.collect::<Vec<_>>().join(" AND ")
+    let text = format!("text : ({})", quoted.collect::<Vec<_>>().join(" AND "));
+    let Some(sessions) = sessions else { return text };
+    let of: Vec<String> = sessions.iter().map(|num| session_word(*num)).collect();
+    format!("session : ({}) AND {text}", of.join(" OR "))
 }
 
-fn search(reader: &Reader, words: &[Word], page: Page) -> Result<Listed<SearchHit>, ReadError> {
-    if words.is_empty() {
+const LOOK: &str =
+    "SELECT rowid FROM search_text WHERE search_text MATCH ?1 AND rowid < ?2 ORDER BY rowid DESC LIMIT ?3";
+
+/// The numbers of sessions that there are.
+fn numbers(reader: &Reader, sessions: &[SessionId]) -> Result<Vec<i64>, ReadError> {
+    let mut statement = reader.connection.prepare_cached("SELECT num FROM session WHERE id = ?1")?;
+    let mut found = Vec::with_capacity(sessions.len());
+    for session in sessions {
+        found.extend(statement.query_row([session.to_string()], |row| row.get::<_, i64>(0)).optional()?);
+    }
+    Ok(found)
+}
+
+fn search(
+    reader: &Reader,
+    words: &[Word],
+    sessions: Option<&[SessionId]>,
+    page: Page,
+) -> Result<Listed<SearchHit>, ReadError> {
+    let sessions = sessions.map(|sessions| numbers(reader, sessions)).transpose()?;
+    if words.is_empty() || sessions.as_ref().is_some_and(Vec::is_empty) {
         return Ok(Listed { rows: Vec::new(), next_cursor: None });
     }
+    let expression = expression(words, sessions.as_deref());
     let limit = page.limit.max(1);
     let before = signed(page.cursor.unwrap_or(u64::MAX));
     let found = reader.search.ask(|connection| {
         let look = || {
             connection
-                .prepare_cached(
-                    "SELECT rowid FROM search_text WHERE search_text MATCH ?1 AND rowid < ?2 ORDER BY rowid DESC LIMIT ?3",
-                )?
-                .query_map(params![expression(words), before, limit + 1], |row| row.get(0))?
+                .prepare_cached(LOOK)?
+                .query_map(params![expression, before, limit + 1], |row| row.get(0))?
                 .collect::<rusqlite::Result<Vec<i64>>>()
         };
         look().doing("search")
@@ -166,15 +193,19 @@ mod tests {
 
     #[test]
     fn nothing_that_is_typed_is_syntax() {
-        let of = |text: &str| expression(&words(text));
-        assert_eq!(of("fix login"), "\"fix\" AND \"login\"");
-        assert_eq!(of("\"fix login\" rate*"), "\"fix login\" AND \"rate*\" *");
+        let of = |text: &str| expression(&words(text), None);
+        assert_eq!(of("fix login"), "text : (\"fix\" AND \"login\")");
+        assert_eq!(of("\"fix login\" rate*"), "text : (\"fix login\" AND \"rate*\" *)");
         assert_eq!(
             of("a OR NEAR(b) ^c text:d"),
-            "\"a\" AND \"OR\" AND \"NEAR(b)\" AND \"^c\" AND \"text:d\""
+            "text : (\"a\" AND \"OR\" AND \"NEAR(b)\" AND \"^c\" AND \"text:d\")"
         );
-        assert_eq!(of("--- \" ' ("), "");
-        assert_eq!(of("half \"open quote"), "\"half\" AND \"open quote\"");
+        assert!(words("--- \" ' (").is_empty());
+        assert_eq!(of("half \"open quote"), "text : (\"half\" AND \"open quote\")");
+        assert_eq!(
+            expression(&words("login s7"), Some(&[7, 12])),
+            "session : (s7 OR s12) AND text : (\"login\" AND \"s7\")"
+        );
     }
 
     #[test]

@@ -117,7 +117,7 @@ fn a_deleted_session_has_lost_its_words_and_nothing_else() {
     let (one, other) = (ended(&store, 1, large(1)), ended(&store, 2, large(2)));
     let found = |text: &str| {
         block_on(store.searchable(store.last_seq()));
-        let hits = block_on(store.search(text, Page::of(0, None))).unwrap().rows;
+        let hits = block_on(store.search(text, None, Page::of(0, None))).unwrap().rows;
         hits.into_iter().filter_map(|hit| hit.session).collect::<Vec<_>>()
     };
     assert!(found("cellar").contains(&one.id()));
@@ -131,6 +131,10 @@ fn a_deleted_session_has_lost_its_words_and_nothing_else() {
     assert_eq!(cost(&store), spent);
     assert!(!found("cellar").contains(&one.id()) && found("cellar").contains(&other.id()));
     assert!(!found("login").contains(&one.id()));
+    let of_it = block_on(store.search("cellar", Some(vec![one.id()]), Page::of(0, None))).unwrap();
+    assert!(of_it.rows.is_empty(), "{of_it:?}");
+    let index = rusqlite::Connection::open(place.paths().search).unwrap();
+    index.execute("INSERT INTO search_text(search_text) VALUES ('integrity-check')", []).unwrap();
     let of = |session: SessionId| whole_log(&store).into_iter().filter(move |at| at.session == Some(session));
     assert!(of(one.id()).all(|at| !at.event.body().contains("cellar")));
     assert_eq!(of(one.id()).count() as u64, was.session_seq);
@@ -172,7 +176,7 @@ fn a_long_session_is_deleted_some_events_at_a_time_from_wherever_it_was_left() {
     assert_eq!(delete(&store, owner.id()), 3);
     assert!(whole_log(&store).iter().all(|at| !at.event.body().contains("cellar")));
     block_on(store.searchable(store.last_seq()));
-    assert_eq!(block_on(store.search("cellar", Page::of(0, None))).unwrap().rows, vec![]);
+    assert_eq!(block_on(store.search("cellar", None, Page::of(0, None))).unwrap().rows, vec![]);
     assert_eq!(block_on(store.check(CheckDepth::Full)).unwrap().findings, vec![]);
 }
 

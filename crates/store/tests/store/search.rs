@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ostler_domain::{Event, Kind, Refusal, event::Text, query::Page};
+use ostler_domain::{Event, Kind, Refusal, SessionId, event::Text, query::Page};
 use ostler_store::{Opened, Options, ReadError, SearchHit, Store, block_on};
 
 use crate::{
@@ -16,7 +16,7 @@ fn open_searched(place: &Place) -> Opened {
 
 fn hits(store: &Store, text: &str) -> Vec<SearchHit> {
     block_on(store.searchable(store.last_seq()));
-    block_on(store.search(text, Page::of(0, None))).unwrap().rows
+    block_on(store.search(text, None, Page::of(0, None))).unwrap().rows
 }
 
 fn seqs(store: &Store, text: &str) -> Vec<u64> {
@@ -65,10 +65,47 @@ fn pages_of_hits_follow_each_other() {
     let mut owner = Owner::create(&store, 1);
     owner.record(&store, (0..10).map(|n| (at(n), said("needle"))).collect()).unwrap();
     block_on(store.searchable(11));
-    let first = block_on(store.search("needle", Page { limit: 6, cursor: None })).unwrap();
-    let second = block_on(store.search("needle", Page { limit: 6, cursor: first.next_cursor })).unwrap();
+    let first = block_on(store.search("needle", None, Page { limit: 6, cursor: None })).unwrap();
+    let second =
+        block_on(store.search("needle", None, Page { limit: 6, cursor: first.next_cursor })).unwrap();
     let found: Vec<u64> = first.rows.iter().chain(&second.rows).map(|hit| hit.seq).collect();
     assert_eq!((found, second.next_cursor), ((2..=11).rev().collect(), None));
+}
+
+/// What few sessions said is found in one step, however much others said since.
+#[test]
+fn a_search_among_few_sessions_does_not_go_through_others() {
+    let place = Place::new();
+    let store = open_searched(&place).store;
+    let (mut mine, mut theirs) = (Owner::create(&store, 1), Owner::create(&store, 2));
+    mine.record(
+        &store,
+        vec![(at(1), said("the needle is mine")), (at(2), said("s2 is no needle of theirs"))],
+    )
+    .unwrap();
+    theirs.record(&store, (0..3_000).map(|n| (at(n), said("needle"))).collect()).unwrap();
+    block_on(store.searchable(store.last_seq()));
+    let among = |text: &str, sessions: Vec<SessionId>| {
+        let found = block_on(store.search(text, Some(sessions), Page { limit: 10, cursor: None })).unwrap();
+        (found.rows.iter().map(|hit| hit.seq).collect::<Vec<_>>(), found.next_cursor)
+    };
+    assert_eq!(among("needle", vec![session_id(1)]), (vec![4, 3], None));
+    assert_eq!(among("needle", vec![session_id(1), session_id(2)]).0.len(), 10);
+    assert_eq!(among("needle", vec![]), (vec![], None));
+    assert_eq!(among("needle", vec![session_id(9)]), (vec![], None), "nobody knows that one");
+    assert_eq!(among("s2", vec![session_id(1)]).0, [4], "a word is no session");
+    assert_eq!(seqs(&store, "s2"), [4]);
+    // By the index alone, which is in the order that is wanted.
+    let index = rusqlite::Connection::open(place.paths().search).unwrap();
+    let plan: String = index
+        .query_row(
+            "EXPLAIN QUERY PLAN SELECT rowid FROM search_text WHERE search_text MATCH 'session : (s1) AND text : (\"needle\")' \
+             AND rowid < 9 ORDER BY rowid DESC LIMIT 10",
+            [],
+            |row| row.get("detail"),
+        )
+        .unwrap();
+    assert!(plan.contains("VIRTUAL TABLE INDEX") && plan.contains("M2"), "{plan}");
 }
 
 #[test]
@@ -96,7 +133,7 @@ fn nothing_typed_is_an_error() {
         "€€€",
         "\u{202e}",
     ] {
-        block_on(store.search(text, Page::of(10, None))).map_err(Refusal::from).unwrap();
+        block_on(store.search(text, None, Page::of(10, None))).map_err(Refusal::from).unwrap();
     }
     assert_eq!(seqs(&store, "text:login"), [] as [u64; 0]);
 }
@@ -141,7 +178,7 @@ fn rot_in_the_index_is_said_and_made_good() {
     index.execute("UPDATE search_text_data SET block = x'ffffffffffff' WHERE id > 10", []).unwrap();
     drop(index);
     let store = open_searched(&place).store;
-    let error = block_on(store.search("limiter", Page::of(10, None))).unwrap_err();
+    let error = block_on(store.search("limiter", None, Page::of(10, None))).unwrap_err();
     assert!(matches!(error, ReadError::SearchIndex(_)), "{error:?}");
     owner.record(&store, vec![(at(9), said("a second limiter"))]).unwrap();
     assert_eq!(seqs(&store, "limiter"), [8, 6]);
