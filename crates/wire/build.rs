@@ -21,6 +21,7 @@ const FILES: &[&str] = &[
     "ostler/v1/retention_service.proto",
     "ostler/v1/session_service.proto",
     "ostler/v1/tape_service.proto",
+    "ostler/v1/sql_service.proto",
     "ostler/v1/ticket_service.proto",
     "ostler/v1/tree_service.proto",
     "ostler/v1/transcript_service.proto",

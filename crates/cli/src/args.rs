@@ -96,7 +96,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "session",
         ],
     ),
-    ("INSIDE A SESSION (said by an agent, of itself)", &["step", "note", "output", "spawn", "done"]),
+    ("INSIDE A SESSION (said by an agent, of itself)", &["step", "note", "output", "spawn", "done", "mcp"]),
     (
         "CAMPAIGNS",
         &[
@@ -124,6 +124,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "service",
             "node",
             "db",
+            "sql",
             "audit",
             "du",
             "metrics",

@@ -131,9 +131,9 @@ mod incoming;
 mod providers;
 mod relay;
 mod retention;
-mod session_socket;
 mod sessions;
 mod socket;
+mod sql;
 mod start;
 mod tapes;
 mod tickets;
@@ -170,8 +170,8 @@ pub mod protocol {
     pub use ostler_wire::{FILE_DESCRIPTOR_SET as DESCRIPTORS, FILES, status::code};
 }
 
+pub use ostler_inside::{Said, SessionSocket};
 pub use relay::{Way, serve as serve_relay};
-pub use session_socket::{Said, SessionSocket};
 pub use transcripts::Transcript;
 pub use watch::{Watch, Watched};
 

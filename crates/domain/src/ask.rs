@@ -9,6 +9,8 @@ use crate::{
     limits::{CALL_TEXT_BYTES, NAME_BYTES},
 };
 
+use crate::ticket::EXTERNAL_BYTES;
+
 pub use crate::ticket::OutputKind;
 
 /// How many asks of one session are under way at a time: an agent that asks faster waits for its answers.
@@ -28,6 +30,8 @@ pub enum Ask {
     Send { to: String, text: String },
     /// What was said and done before, by itself and by those whose work it goes on with.
     Search { text: String },
+    /// The ticket that it works on. `who` may name it, and no other.
+    Ticket { who: Option<String> },
 }
 
 /// A helper that is wanted. What is not said is as it is with whoever asks.
@@ -50,6 +54,7 @@ impl Ask {
             Ask::Spawn(spawn) => ("a task", &spawn.task),
             Ask::Send { text, .. } => ("a message", text),
             Ask::Search { text } => ("what is looked for", text),
+            Ask::Ticket { who } => return names_ticket(who.as_deref()),
         };
         if text.trim().is_empty() {
             return Some(format!("{what} has a text"));
@@ -67,7 +72,7 @@ impl Ask {
 
     /// Whether it changes something, so that it is recorded and done once.
     pub const fn is_change(&self) -> bool {
-        !matches!(self, Ask::Search { .. })
+        !matches!(self, Ask::Search { .. } | Ask::Ticket { .. })
     }
 
     /// What is said of it where it is denied.
@@ -76,8 +81,16 @@ impl Ask {
             Ask::Spawn(spawn) => format!("spawn {}", spawn.worker),
             Ask::Send { to, .. } => format!("send {to}"),
             Ask::Search { .. } => "search".to_owned(),
+            Ask::Ticket { who } => {
+                format!("ticket {}", who.as_deref().unwrap_or_default()).trim_end().to_owned()
+            }
         }
     }
+}
+
+fn names_ticket(who: Option<&str>) -> Option<String> {
+    let is_name = |who: &str| !who.trim().is_empty() && who.len() <= EXTERNAL_BYTES;
+    who.is_some_and(|who| !is_name(who)).then(|| "that is no ticket's name".to_owned())
 }
 
 /// Something was asked for; it is done once, also if the daemon dies meanwhile.

@@ -12,6 +12,7 @@ use crate::{
     limits::{CALL_TEXT_BYTES, NAME_BYTES},
     session::View,
     text::one_line,
+    ticket::Whole,
 };
 
 /// Something that an agent says or asks.
@@ -47,6 +48,11 @@ pub enum Call {
     Send { to: String, text: String },
     /// What was said and done before.
     Search { text: String },
+    /// The ticket that this session works on. `who` may name it, and no other.
+    Ticket {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        who: Option<String>,
+    },
     /// What is recorded of this session. `who` may name it, and nobody else.
     Show {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,7 +61,8 @@ pub enum Call {
 }
 
 /// The names of all calls, for those who ask for another.
-const CALLS: &[&str] = &["done", "handoff", "note", "output", "search", "send", "show", "spawn", "step"];
+const CALLS: &[&str] =
+    &["done", "handoff", "note", "output", "search", "send", "show", "spawn", "step", "ticket"];
 
 /// What happened to a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,6 +109,11 @@ pub fn denied() -> Refusal {
 }
 
 impl Call {
+    /// Whether a word is a call's name.
+    pub fn is_name(word: &str) -> bool {
+        CALLS.contains(&word)
+    }
+
     /// Reads one line of the session socket.
     pub fn parse(line: &[u8]) -> Result<Call, CallFault> {
         #[derive(Deserialize)]
@@ -110,10 +122,14 @@ impl Call {
         }
         let malformed = |error: serde_json::Error| CallFault::Malformed(error.to_string());
         let Named { call: name } = serde_json::from_slice(line).map_err(malformed)?;
-        if !CALLS.contains(&name.as_str()) {
+        if !Self::is_name(&name) {
             return Err(CallFault::Unknown(one_line(&name, NAME_BYTES)));
         }
-        let call: Call = serde_json::from_slice(line).map_err(malformed)?;
+        Self::checked(serde_json::from_slice(line).map_err(malformed)?)
+    }
+
+    /// The call, if what it says is what one may say.
+    pub(crate) fn checked(call: Call) -> Result<Call, CallFault> {
         match call.fault() {
             Some(fault) => Err(CallFault::Malformed(fault)),
             None => Ok(call),
@@ -142,6 +158,7 @@ impl Call {
             Call::Spawn(spawn) => Ask::Spawn((**spawn).clone()).fault(),
             Call::Send { to, text } => Ask::Send { to: to.clone(), text: text.clone() }.fault(),
             Call::Search { text } => Ask::Search { text: text.clone() }.fault(),
+            Call::Ticket { who } => Ask::Ticket { who: who.clone() }.fault(),
             Call::Note { text } if text.trim().is_empty() => Some("a note has a text".to_owned()),
             _ => None,
         }
@@ -179,6 +196,7 @@ pub enum Reply {
         message: MessageId,
     },
     Found(Vec<Found>),
+    Ticket(Box<Whole>),
     Refused(Refusal),
 }
 

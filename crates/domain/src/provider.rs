@@ -42,6 +42,8 @@ pub struct Settings {
     pub env: BTreeMap<String, String>,
     /// Sessions of it that run at once; further ones wait.
     pub sessions: Option<u32>,
+    /// Whether its models have Ostler's tools; they do where nobody says otherwise.
+    pub tools: Option<bool>,
 }
 
 /// One provider as this machine has it.
@@ -205,7 +207,7 @@ impl std::fmt::Display for KeySource {
 
 impl Settings {
     /// The names of the settings, for those who set one by name.
-    pub const KEYS: [&'static str; 9] = [
+    pub const KEYS: [&'static str; 10] = [
         "program",
         "base_url",
         "api_key_env",
@@ -215,6 +217,7 @@ impl Settings {
         "args",
         "env",
         "sessions",
+        "tools",
     ];
 
     /// Where the key is found; none where nobody said.

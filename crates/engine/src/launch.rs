@@ -6,6 +6,7 @@ use ostler_domain::{
     Refusal, confinement,
     gateway::{Allowance, GatewayOrder, ModelOrder},
     policy::NetMode,
+    provider::Settings,
     session::{Created, Sandbox},
 };
 use ostler_providers::{CommandSpec, FoundProgram, HomeFile, Launch, Provider, Terms};
@@ -20,9 +21,10 @@ use crate::{
 };
 
 /// What a session is to be, as its provider is told.
-pub(crate) fn terms(created: &Created) -> Terms {
+pub(crate) fn terms(created: &Created, settings: &Settings) -> Terms {
     let config = &created.config;
     Terms {
+        mcp: settings.tools.unwrap_or(true).then(|| this_program(created.sandbox)).flatten(),
         session: created.id,
         working_dir: PathBuf::from(&config.working_dir),
         model: config.model.clone(),
@@ -30,6 +32,14 @@ pub(crate) fn terms(created: &Created) -> Terms {
         approve: config.approve,
         instructions: None,
         config: config.provider_config.clone(),
+    }
+}
+
+/// This program, as an agent can start it.
+fn this_program(sandbox: Sandbox) -> Option<PathBuf> {
+    match sandbox {
+        Sandbox::On => Some(PathBuf::from(confinement::PROGRAM)),
+        Sandbox::Off => std::env::current_exe().ok(),
     }
 }
 
@@ -84,7 +94,7 @@ impl Shared {
             (None, home) => home.clone().unwrap_or_default(),
         };
         let launch = Launch {
-            terms: terms(created),
+            terms: terms(created, &settings),
             // Outside of a sandbox the keeper's own image: an upgrade on disk does not mix versions.
             ostler: PathBuf::from(if confined.is_some() { confinement::PROGRAM } else { "/proc/self/exe" }),
             program,

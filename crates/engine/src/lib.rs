@@ -60,6 +60,7 @@ mod serve;
 mod session;
 mod sessions;
 mod shared;
+mod sql;
 mod start;
 mod tape;
 mod ticket;
@@ -97,6 +98,7 @@ pub use ostler_store::{
 pub use requests::Raised;
 pub use retention::Planning;
 pub use send::{Accepted, Addressee, Sent, Words};
+pub use sql::SqlAnswer;
 pub use tape::{OwnRecord, Tape, TapePart};
 pub use ticket::{LinkChange, NewCheckpoint, NewTicket};
 pub use transcript::Transcript;

@@ -33,6 +33,7 @@ impl Engine {
             Ask::Spawn(spawn) => self.spawn_helper(asker, spawn, change).await,
             Ask::Send { to, text } => self.send_to_peer(asker, &to, &text, change).await,
             Ask::Search { text } => self.search_past(asker, &text).await,
+            Ask::Ticket { who } => self.read_own_ticket(asker, who.as_deref()).await,
         };
         served.unwrap_or_else(Reply::Refused)
     }
@@ -159,6 +160,26 @@ impl Engine {
         let agent =
             agent.filter(|agent| granted.iter().any(|peer| peer == "*" || peer == agent.name.as_str()));
         Ok(agent.map(|agent| agent.id.to_string()))
+    }
+
+    /// The ticket that it works on. Others, and those that do not exist, are answered for alike.
+    async fn read_own_ticket(&self, asker: &Created, who: Option<&str>) -> Result<Reply, Refusal> {
+        let own = match asker.config.ticket_id {
+            Some(id) => self.shared.store.whole_ticket(id).await?,
+            None => None,
+        };
+        let Some(own) = own else {
+            return Err(match who {
+                Some(_) => denied(),
+                None => Refusal::new(Reason::TicketUnknown, "this session works on no ticket"),
+            });
+        };
+        let ticket = &own.ticket;
+        let names = [ticket.id.to_string(), ticket.id.short(), ticket.shown()];
+        match who {
+            Some(who) if !names.iter().any(|name| name == who) => Err(denied()),
+            _ => Ok(Reply::Ticket(Box::new(own.told()))),
+        }
     }
 
     /// Looks through what its own conversation and its own chain have said and done, and nothing else.

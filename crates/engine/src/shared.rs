@@ -77,6 +77,8 @@ pub(crate) struct Shared {
     pub(crate) renewing: tokio::sync::Mutex<()>,
     /// One import at a time.
     pub(crate) importing: tokio::sync::Mutex<()>,
+    /// Places for questions in SQL.
+    pub(crate) questions: Arc<tokio::sync::Semaphore>,
     /// Names are chosen and conversations opened one at a time.
     pub(crate) naming: tokio::sync::Mutex<()>,
 }
@@ -134,6 +136,7 @@ impl Shared {
             retention: Retention::default(),
             renewing: tokio::sync::Mutex::new(()),
             importing: tokio::sync::Mutex::new(()),
+            questions: Arc::new(tokio::sync::Semaphore::new(crate::sql::AT_ONCE)),
             naming: tokio::sync::Mutex::new(()),
         }
     }

@@ -22,6 +22,8 @@ fn main() -> ExitCode {
         ["internal", "launch", ..] => ostler_keeper::launch(&args[3..]),
         ["internal", "agent", ..] => ostler_agent::coder::run(&args[3..]),
         ["internal", "bridge", ..] => ostler_agent::bridge::run(&args[3..]),
+        // Outside of a session the command line says that it has no place there.
+        ["mcp"] if ostler_mcp::has_place() => ostler_mcp::run(env!("CARGO_PKG_VERSION")),
         ["internal", "script"] => ostler_agent::script::run(),
         ["internal", "package", root] => ostler_cli::package(&program(), Path::new(root)),
         ["internal", "relay"] => ostler_cli::relay(&program()),

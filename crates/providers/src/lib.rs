@@ -13,6 +13,7 @@ pub mod codex;
 mod foreign;
 pub mod history;
 mod login;
+mod mcp;
 pub mod openai_api;
 pub mod openclaw;
 pub mod registry;
@@ -221,6 +222,8 @@ pub struct Terms {
     pub approve: Approve,
     /// Added to what the provider tells its model about its work.
     pub instructions: Option<String>,
+    /// This program as the agent sees it, for its model's tools (`ostler mcp`); none where it gets none of ours.
+    pub mcp: Option<PathBuf>,
     /// The session's own settings of this provider.
     pub config: BTreeMap<String, String>,
 }

@@ -20,8 +20,9 @@ use ostler_wire::{
         conversation_service_server::ConversationServiceServer, event_service_server::EventServiceServer,
         history_service_server::HistoryServiceServer, provider_service_server::ProviderServiceServer,
         retention_service_server::RetentionServiceServer, session_service_server::SessionServiceServer,
-        tape_service_server::TapeServiceServer, ticket_service_server::TicketServiceServer,
-        transcript_service_server::TranscriptServiceServer, tree_service_server::TreeServiceServer,
+        sql_service_server::SqlServiceServer, tape_service_server::TapeServiceServer,
+        ticket_service_server::TicketServiceServer, transcript_service_server::TranscriptServiceServer,
+        tree_service_server::TreeServiceServer,
     },
 };
 use tokio::sync::watch;
@@ -88,6 +89,7 @@ pub async fn serve(
         .add_service(service!(ConversationServiceServer))
         .add_service(service!(TicketServiceServer))
         .add_service(service!(TreeServiceServer))
+        .add_service(service!(SqlServiceServer))
         .add_service(service!(TranscriptServiceServer))
         .add_service(service!(RetentionServiceServer))
         .add_service(service!(HistoryServiceServer))

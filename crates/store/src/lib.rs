@@ -53,6 +53,7 @@ mod check;
 mod published;
 mod reindex;
 mod search;
+mod sql;
 mod stats;
 mod vacuum;
 

@@ -22,6 +22,8 @@ pub(super) struct Settings {
     pub(super) max_rounds: u32,
     /// Silence of the server after which a call counts as cut.
     pub(super) idle: Duration,
+    /// Whether the model has Ostler's own tools beside the agent's.
+    pub(super) has_ostlers_tools: bool,
     /// Added to the system prompt.
     pub(super) instructions: Option<String>,
     pub(super) headers: BTreeMap<String, String>,
@@ -51,7 +53,7 @@ pub(super) enum SettingError {
     Wrong { key: &'static str, value: String, wanted: &'static str },
 }
 
-const KNOWN: [&str; 11] = [
+const KNOWN: [&str; 12] = [
     "base_url",
     "wire",
     "model",
@@ -60,6 +62,7 @@ const KNOWN: [&str; 11] = [
     "context_window",
     "max_rounds",
     "idle_seconds",
+    "tools",
     "instructions",
     "headers",
     "extra_body",
@@ -103,6 +106,11 @@ impl Settings {
             context_window: number("context_window", take("context_window"))?,
             max_rounds: number("max_rounds", take("max_rounds"))?.unwrap_or(ROUNDS),
             idle: number("idle_seconds", take("idle_seconds"))?.map_or(IDLE, Duration::from_secs),
+            has_ostlers_tools: match take("tools").as_deref() {
+                None => false,
+                Some("ostler") => true,
+                Some(value) => return Err(wrong("tools", value, "ostler, or not said")),
+            },
             instructions: take("instructions"),
             headers: object("headers", take("headers"), "an object of texts")?,
             extra_body: object("extra_body", take("extra_body"), "a JSON object")?,

@@ -13,7 +13,7 @@ use ostler_domain::{
 };
 use serde::Serialize;
 
-use super::{Command, SessionCommand, SessionNoun};
+use super::{Command, SessionCommand, SessionNoun, ticket};
 use crate::{app::App, exit_code, failure::Failure, form::SessionForm, output::Line, screen, words};
 
 #[derive(Debug, Args)]
@@ -57,6 +57,10 @@ pub(crate) struct SpawnArgs {
     budget: Option<Amount>,
 }
 
+// Where there is a session, `main` serves it: nothing is left to be said of it here.
+#[derive(Debug, Args)]
+pub(crate) struct McpArgs {}
+
 fn kind(text: &str) -> Result<OutputKind, String> {
     OutputKind::parse(text).ok_or_else(|| "an output is text, path, commit or url".to_owned())
 }
@@ -93,13 +97,16 @@ struct OtherCall<'a> {
 
 /// Does on the session socket what was asked for. `verb` is what was typed first.
 pub(super) fn run(app: &App, socket: &SessionSocket, command: Command, verb: &str) -> Result<u8, Failure> {
+    if let Command::Mcp(_) = command {
+        return Err(Failure::usage("ostler mcp takes no options".to_owned()));
+    }
     let said = match call(command) {
-        Some(show @ Call::Show { .. }) => return self::show(app, &socket.show(&show)?),
-        Some(ask @ (Call::Spawn(_) | Call::Send { .. } | Call::Search { .. })) => {
-            return answered(app, socket.ask(&ask)?);
+        Some(look @ (Call::Show { .. } | Call::Search { .. } | Call::Ticket { .. })) => {
+            return answered(app, Some(socket.read(&look)?));
         }
+        Some(ask @ (Call::Spawn(_) | Call::Send { .. })) => return answered(app, socket.ask(&ask)?),
         Some(call) => socket.say(&call)?,
-        None => socket.say(&OtherCall { call: &one_line(verb, 64) })?,
+        None => socket.say(&OtherCall { call: &other(verb) })?,
     };
     if app.ui.is_json() {
         app.ui.json(&SaidForm { recorded: said == Said::Done })?;
@@ -107,6 +114,12 @@ pub(super) fn run(app: &App, socket: &SessionSocket, command: Command, verb: &st
         app.ui.remark(&Line::of("on the tape; recorded as soon as the daemon is back"));
     }
     Ok(exit_code::OK)
+}
+
+/// The name of what is not a session's to do, also where a part of it is: `ticket ls` is no `ticket`.
+fn other(verb: &str) -> String {
+    let verb = one_line(verb, 60);
+    if Call::is_name(&verb) { format!("{verb} …") } else { verb }
 }
 
 /// What the command line means inside a session; none for what only people may do.
@@ -120,6 +133,7 @@ fn call(command: Command) -> Option<Call> {
             Some(Call::Spawn(Box::new(Spawn { worker, task, provider, model, budget })))
         }
         Command::Search(args) => Some(Call::Search { text: args.words() }),
+        Command::Ticket(args) => args.shown().map(|who| Call::Ticket { who }),
         Command::Session(SessionCommand::Send(args))
         | Command::SessionNoun(SessionNoun { verb: SessionCommand::Send(args) }) => {
             let (to, text) = args.words();
@@ -146,6 +160,8 @@ fn answered(app: &App, reply: Option<Reply>) -> Result<u8, Failure> {
     match reply {
         None => ui.remark(&Line::of("on the tape; done as soon as the daemon is back")),
         Some(Reply::Refused(refusal)) => return Err(refusal.into()),
+        Some(Reply::Session(session)) => return show(app, &session),
+        Some(Reply::Ticket(whole)) => return ticket::tell(app, &whole),
         Some(reply) if ui.is_json() => ui.json(&reply)?,
         Some(Reply::Spawned { session, name }) => {
             ui.data(&Line::of(name.as_str()).faint(format!("  {}", session.short())))?;

@@ -61,6 +61,7 @@ mod search;
 mod send;
 pub(crate) mod service;
 mod show;
+mod sql;
 mod stop;
 mod tape;
 mod ticket;
@@ -79,7 +80,7 @@ use clap::{Args, Subcommand};
 use ostler_client::SessionSocket;
 use ostler_domain::Refusal;
 
-use crate::{app::App, failure::Failure};
+use crate::{app::App, failure::Failure, output::Format};
 
 #[derive(Debug, Subcommand)]
 // The flags of sixty commands are not made to read those of one.
@@ -180,8 +181,12 @@ pub(crate) enum Command {
     Output(inside::OutputArgs),
     /// Start a helper with a task of its own
     Spawn(inside::SpawnArgs),
+    /// The same as tools of MCP on standard streams, for an agent's model
+    Mcp(inside::McpArgs),
     /// Full text over what was said and done
     Search(search::SearchArgs),
+    /// Questions in SQL over the record's views; -o table, json, jsonl, csv
+    Sql(sql::SqlArgs),
     /// Print the script that lets a shell complete names and ids
     Completion(completion::CompletionArgs),
     /// Read the manual of a command, or write all pages
@@ -225,7 +230,8 @@ impl Command {
             | Command::Find(_)
             | Command::Metrics(_)
             | Command::Audit(_)
-            | Command::Search(_) => true,
+            | Command::Search(_)
+            | Command::Sql(_) => true,
             Command::Provider(args) => args.is_of_any_machine(),
             Command::Node(args) => args.is_of_any_machine(),
             Command::Demo(_)
@@ -247,6 +253,7 @@ impl Command {
             | Command::Done(_)
             | Command::Output(_)
             | Command::Spawn(_)
+            | Command::Mcp(_)
             | Command::Completion(_)
             | Command::Man(_)
             | Command::Version(_) => false,
@@ -311,6 +318,9 @@ pub(crate) fn run(app: &App, command: Command, verb: &str) -> Result<u8, Failure
     if let Command::Version(args) = command {
         return version::run(app, &args);
     }
+    if app.ui.format() == Some(Format::Csv) && !matches!(command, Command::Sql(_)) {
+        return Err(Failure::usage("-o csv is for ostler sql; others have -o json and -o jsonl"));
+    }
     if let Some(socket) = SessionSocket::of_this_process() {
         return inside::run(app, &socket, command, verb);
     }
@@ -371,12 +381,14 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Node(args) => node::run(app, args).await,
         Command::Blame(args) => blame::run(app, args).await,
         Command::Search(args) => search::run(app, args).await,
+        Command::Sql(args) => sql::run(app, args).await,
         Command::Version(args) => version::run(app, &args),
         Command::Step(_) => Err(inside::outside("step")),
         Command::Note(_) => Err(inside::outside("note")),
         Command::Done(_) => Err(inside::outside("done")),
         Command::Output(_) => Err(inside::outside("output")),
         Command::Spawn(_) => Err(inside::outside("spawn")),
+        Command::Mcp(_) => Err(inside::outside("mcp")),
         Command::Price(args) => price::run(app, args),
         Command::Completion(args) => completion::run(app, &args),
         Command::Man(args) => man::run(app, &args),

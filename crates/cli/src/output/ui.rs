@@ -29,6 +29,9 @@ pub(crate) enum Format {
     Jsonl,
     /// Only ids
     Name,
+    /// Comma-separated values, of `ostler sql`
+    #[value(hide = true)]
+    Csv,
 }
 
 /// Where the texts of fields begin.

@@ -70,6 +70,13 @@ pub(crate) fn empty(is_filtered: bool) -> Vec<Line> {
 }
 
 pub(crate) fn lines(whole: &Whole, campaign: &str, now: Time) -> Vec<Line> {
+    let mut lines = facts(whole, campaign, now);
+    lines.extend(next_steps(&steps(&whole.ticket)));
+    lines
+}
+
+/// What it is, without what to do about it.
+pub(crate) fn facts(whole: &Whole, campaign: &str, now: Time) -> Vec<Line> {
     let ticket = &whole.ticket;
     let ago = |at: Time| format!("{} ago", words::age(now.since(at)));
     let head = [
@@ -117,7 +124,6 @@ pub(crate) fn lines(whole: &Whole, campaign: &str, now: Time) -> Vec<Line> {
             .plain(format!("  {}", what.join(" · ")))
             .faint(format!("  {}", ago(point.time)))
     });
-    lines.extend(next_steps(&steps(ticket)));
     lines
 }
 

@@ -222,6 +222,7 @@ fn of_provider(name: &str, rest: &[&str]) -> Result<Kind, UnknownKey> {
     match rest {
         ["args"] => Ok(Kind::List),
         ["sessions"] => Ok(Kind::Number),
+        ["tools"] => Ok(Kind::Switch),
         ["env", variable] if !variable.is_empty() => Ok(Kind::Text),
         [field] if *field != "env" && Settings::KEYS.contains(field) => Ok(Kind::Text),
         _ => {

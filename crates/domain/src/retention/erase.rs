@@ -78,6 +78,7 @@ pub fn erased(event: Event) -> Event {
             match &mut asked.ask {
                 Ask::Spawn(spawn) => spawn.task.clear(),
                 Ask::Send { text, .. } | Ask::Search { text } => text.clear(),
+                Ask::Ticket { .. } => {}
             }
             Event::Asked(asked)
         }

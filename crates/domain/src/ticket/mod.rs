@@ -14,7 +14,7 @@ pub use status::{AfterSession, MoveFault, Status, Verb};
 
 use crate::{
     CampaignId, ConversationId, SessionId, TicketId, Time, Usage, call::StepMark, conversation::TurnRef,
-    event::By, limits::NAME_BYTES, price::Dollars, session::Outcome,
+    event::By, limits::NAME_BYTES, price::Dollars, session::Outcome, text::one_line,
 };
 
 /// Longest intent: it is what an agent is told.
@@ -27,7 +27,7 @@ pub const DEPENDENCIES: usize = 200;
 pub const USUAL_TYPE: &str = "task";
 
 /// A ticket as it stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ticket {
     pub id: TicketId,
     pub campaign: CampaignId,
@@ -99,7 +99,7 @@ pub struct Checkpoint {
 }
 
 /// Something of a ticket, with when it came and whose it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dated<T> {
     pub what: T,
     pub time: Time,
@@ -109,7 +109,7 @@ pub struct Dated<T> {
 }
 
 /// One run of a step.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     pub name: String,
     /// The session that said so; none where a person did.
@@ -122,7 +122,7 @@ pub struct Step {
 }
 
 /// One attempt at a ticket: a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Iteration {
     pub session: SessionId,
     pub name: String,
@@ -138,7 +138,7 @@ pub struct Iteration {
 }
 
 /// A ticket and all that belongs to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Whole {
     pub ticket: Ticket,
     /// What it waits for, and how that stands.
@@ -147,6 +147,41 @@ pub struct Whole {
     pub checkpoints: Vec<Dated<Checkpoint>>,
     pub steps: Vec<Step>,
     pub iterations: Vec<Iteration>,
+}
+
+/// How much of a ticket its agent is told: the rest is a person's to read.
+const TOLD_INTENT: usize = 64 * 1024;
+const TOLD_VALUE: usize = 4 * 1024;
+const TOLD_NOTE: usize = 200;
+const TOLD_ROWS: usize = 20;
+
+impl Whole {
+    /// The ticket in a length that an agent can be told: long texts are cut, and say so; of long lists it is the newest.
+    #[must_use]
+    pub fn told(mut self) -> Whole {
+        fn newest<T>(rows: &mut Vec<T>) {
+            rows.drain(..rows.len().saturating_sub(TOLD_ROWS));
+        }
+        newest(&mut self.depends_on);
+        newest(&mut self.outputs);
+        newest(&mut self.checkpoints);
+        newest(&mut self.steps);
+        newest(&mut self.iterations);
+        cut(&mut self.ticket.about.intent, TOLD_INTENT);
+        self.ticket.why = self.ticket.why.map(|why| one_line(&why, TOLD_NOTE));
+        self.depends_on.iter_mut().for_each(|blocker| blocker.title = one_line(&blocker.title, TOLD_NOTE));
+        self.outputs.iter_mut().for_each(|output| cut(&mut output.what.value, TOLD_VALUE));
+        self.steps.iter_mut().for_each(|step| step.note = one_line(&step.note, TOLD_NOTE));
+        self
+    }
+}
+
+fn cut(text: &mut String, most: usize) {
+    let whole = text.len();
+    if whole > most {
+        text.truncate(text.floor_char_boundary(most));
+        text.push_str(&format!("\n… cut: {whole} bytes in all"));
+    }
 }
 
 /// Why something said about a ticket is refused, in words.
@@ -260,6 +295,42 @@ mod tests {
             assert!(About::new(wrong.0, wrong.1).is_err(), "{wrong:?}");
         }
         assert!(About::new(&"x".repeat(INTENT_BYTES + 1), None).is_err());
+    }
+
+    #[test]
+    fn an_agent_is_told_of_a_ticket_in_few_words() {
+        let output = |n: usize| Dated {
+            what: Output {
+                name: n.to_string(), kind: OutputKind::Text, value: "é".repeat(OUTPUT_BYTES / 2)
+            },
+            time: Time::from_micros(1),
+            by: By("ann".to_owned()),
+            session: None,
+        };
+        let whole = Whole {
+            ticket: Ticket {
+                id: TicketId::new(Time::from_micros(1), 1),
+                campaign: CampaignId::new(Time::from_micros(1), 2),
+                about: About { intent: "\u{1}".repeat(INTENT_BYTES), kind: "task".to_owned() },
+                links: Links::default(),
+                status: Status::Running,
+                added: Time::from_micros(1),
+                by: By("ann".to_owned()),
+                moved: Time::from_micros(1),
+                why: Some("w".repeat(100_000)),
+            },
+            depends_on: Vec::new(),
+            outputs: (0..100).map(output).collect(),
+            checkpoints: Vec::new(),
+            steps: Vec::new(),
+            iterations: Vec::new(),
+        };
+        let told = whole.told();
+        assert_eq!((told.outputs.len(), told.outputs[0].what.name.as_str()), (TOLD_ROWS, "80"));
+        assert!(told.outputs[0].what.value.ends_with("… cut: 1048576 bytes in all"));
+        let answer = serde_json::to_vec(&told).unwrap();
+        assert!(answer.len() < crate::limits::CALL_WAITING_BYTES, "{}", answer.len());
+        assert_eq!(serde_json::from_slice::<Whole>(&answer).unwrap(), told);
     }
 
     #[test]

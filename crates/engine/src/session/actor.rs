@@ -73,7 +73,7 @@ pub(crate) enum Command {
     /// What its agent asked for outside of it is done, or refused.
     Served {
         at: u64,
-        is_change: bool,
+        ask: ostler_domain::ask::Ask,
         reply: ostler_domain::call::Reply,
     },
     /// What the campaign has used of its budget.
@@ -258,7 +258,7 @@ impl Actor {
             Command::Remask { paths } => self.remask(paths).await,
             Command::Spending(asked) => drop(asked.send(self.spending().await)),
             Command::Share { share, only_less, heeded } => self.take_share(share, only_less, heeded).await,
-            Command::Served { at, is_change, reply } => self.served(at, is_change, reply).await,
+            Command::Served { at, ask, reply } => self.served(at, &ask, reply).await,
             Command::Campaign(usage) => self.campaign_used(usage).await,
             Command::Leave(left) => {
                 for (answer, commit) in self.commits.settle().await {
@@ -333,7 +333,10 @@ impl Actor {
 
     /// What every agent of this kind is told first.
     fn open_dialogue(&mut self, draft: &mut Draft) {
-        for say in self.provider.opening(&terms(self.state.created())) {
+        let created = self.state.created();
+        // Settings that cannot be read end the start where they are needed.
+        let settings = self.shared.options.providers.of(&created.config.provider).unwrap_or_default();
+        for say in self.provider.opening(&terms(created, &settings)) {
             self.say(say, draft);
         }
     }

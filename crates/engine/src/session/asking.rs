@@ -1,6 +1,11 @@
 //! What the agent asks for outside of its session: done beside the actor, which goes on meanwhile.
 
-use ostler_domain::{ask::Ask, call::Reply, session::Input};
+use ostler_domain::{
+    Reason,
+    ask::Ask,
+    call::{CallFault, Reply},
+    session::Input,
+};
 
 use super::{Command, actor::Actor};
 use crate::Engine;
@@ -12,22 +17,26 @@ impl Actor {
         let created = self.state.created().clone();
         let shutdown = self.shared.shutdown.clone();
         self.shared.tasks.spawn(async move {
-            let is_change = ask.is_change();
             let reply = tokio::select! {
-                reply = engine.serve(&created, at, ask) => reply,
+                reply = engine.serve(&created, at, ask.clone()) => reply,
                 // The next daemon finds it in the record.
                 () = shutdown.cancelled() => return,
             };
             // Of a session that has ended nobody waits for it.
-            let _ = handle.commands.send(Command::Served { at, is_change, reply }).await;
+            let _ = handle.commands.send(Command::Served { at, ask, reply }).await;
         });
     }
 
-    pub(super) async fn served(&mut self, at: u64, is_change: bool, reply: Reply) {
-        if !is_change {
-            return self.answer(at, reply).await;
-        }
+    pub(super) async fn served(&mut self, at: u64, ask: &Ask, reply: Reply) {
+        let is_denied =
+            matches!(&reply, Reply::Refused(refusal) if refusal.reason == Reason::PermissionDenied);
+        let input = match ask.is_change() {
+            true => Input::Served { at, reply },
+            // Looking at what is not its own is written down, like every other call that is none.
+            false if is_denied => Input::Call { at, call: Err(CallFault::Unknown(ask.words())) },
+            false => return self.answer(at, reply).await,
+        };
         let context = self.shared.context();
-        self.decided(Input::Served { at, reply }, &context).await;
+        self.decided(input, &context).await;
     }
 }

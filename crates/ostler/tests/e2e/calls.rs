@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use ostler_client::{AddTicket, CreateSession};
 use ostler_domain::{
     Event, Recorded,
     call::{DoneReported, StepEnded, StepStarted},
@@ -228,4 +229,77 @@ async fn reserved_names_are_ours_and_compat_adds_others() {
         assert_eq!(run.status.code(), Some(2), "{err}");
         assert!(err.contains(name), "{err}");
     }
+}
+
+#[tokio::test]
+async fn an_agent_reads_the_ticket_it_works_on_and_no_other() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    for (external, intent) in [("gh:shop#7", "Paint the door"), ("gh:shop#8", "The vault's code is tulip")] {
+        let wanted = AddTicket {
+            campaign: "shop".to_owned(),
+            intent: intent.to_owned(),
+            external: Some(external.to_owned()),
+            ..AddTicket::default()
+        };
+        client.add_ticket(wanted).await.unwrap();
+    }
+    let script = "ostler ticket show; ostler ticket show gh:shop#7 --json; \
+                  for other in gh:shop#8 gh:shop#99 tkt_01ARZ3NDEKTSV4RRFFQ69G5FAV; do ostler ticket show $other; done; \
+                  ostler ticket ls; ostler ticket done gh:shop#7; ostler handoff somebody";
+    let mut wanted = CreateSession::new("shop", "script");
+    wanted.initial_message = Some(scenario::of(vec![shell(script)]));
+    wanted.ticket = Some("gh:shop#7".to_owned());
+    let session = client.create_session(wanted).await.unwrap();
+    home.reaches(&session.id.to_string(), "the turn's end", |view| view.turns == 1 && view.denied == 6).await;
+    let output = outputs(&wait_for_output(&home, &client, session.id).await).concat();
+    assert!(
+        output.contains("Paint the door") && output.contains(r#""external_ref":"gh:shop#7""#),
+        "{output}"
+    );
+    assert!(!output.contains("tulip"), "{output}");
+    let errors: Vec<&str> = output.lines().filter(|line| line.starts_with("error:")).collect();
+    assert!(
+        errors.len() == 6 && errors.iter().all(|error| *error == errors[0]),
+        "one answer for all: {output}"
+    );
+    let idle = home.session(&client, &scenario::of(vec![shell("ostler ticket show")])).await;
+    home.reaches(&idle.id.to_string(), "the turn's end", |view| view.turns == 1).await;
+    let output = outputs(&wait_for_output(&home, &client, idle.id).await).concat();
+    assert!(output.contains("works on no ticket"), "{output}");
+}
+
+/// What a client of MCP writes to use tools, one message a line, with time for the answers.
+fn mcp(calls: &[serde_json::Value]) -> String {
+    let info = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": info});
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let calls = calls
+        .iter()
+        .enumerate()
+        .map(|(n, call)| json!({"jsonrpc": "2.0", "id": n + 1, "method": "tools/call", "params": call}));
+    let lines: Vec<String> =
+        [hello, ready].into_iter().chain(calls).map(|line| format!("echo '{line}'; sleep 0.2")).collect();
+    format!("({}; sleep 2) | ostler mcp", lines.join("; "))
+}
+
+#[tokio::test]
+async fn tools_of_mcp_are_recorded_once_while_no_daemon_lives() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let dark = json!({"name": "step", "arguments": {"name": "dark", "mark": "start"}});
+    let search = json!({"name": "search", "arguments": {"text": "x"}});
+    let done = json!({"name": "done", "arguments": {}});
+    let script = format!("until test -e gone; do sleep 0.05; done; {}", mcp(&[dark, search, done]));
+    let session = home.session(&client, &scenario::of(vec![shell(&script)])).await;
+    home.reaches(&session.id.to_string(), "the turn", |view| view.turns == 1).await;
+    home.kill_daemon();
+    std::fs::write(home.campaign_dir().join("gone"), "").unwrap();
+    let view = home.ended(&session.id.to_string()).await;
+    assert_eq!(view.outcome, Some(Outcome::Done), "{view:?}");
+    let client = home.client().await;
+    let events = home.events(&client, session.id).await;
+    let steps = events.iter().filter(|recorded| matches!(recorded.event, Event::StepStarted(_))).count();
+    let ends = events.iter().filter(|recorded| matches!(recorded.event, Event::DoneReported(_))).count();
+    assert_eq!((steps, ends), (1, 1), "{:?}", outputs(&events));
 }

@@ -163,6 +163,37 @@ fn messages_that_wait_are_listed_until_they_are_delivered() {
 }
 
 #[test]
+fn questions_in_sql_are_answered_in_every_form_and_change_nothing() {
+    let home = TestHome::new(OSTLER);
+    ok(&home, &["campaign", "add", ".", "--name", "shop"]);
+    let used = scenario::of(vec![json!({"usage": {"input": 7, "output": 3}}), scenario::say("done")]);
+    ok(&home, &["run", "-p", "script", "-q", "--name", "one", &used]);
+    let asked = "SELECT campaign, provider, input, NULL AS missing FROM v1_sessions";
+    let row = json!({"campaign": "shop", "provider": "script", "input": 7, "missing": null});
+    assert_eq!(
+        json_of(&home, &["sql", asked, "--json"]),
+        json!({"columns": ["campaign", "provider", "input", "missing"], "rows": [row], "cut": false})
+    );
+    assert_eq!(json_of(&home, &["sql", asked, "-o", "jsonl"]), row);
+    assert_eq!(ok(&home, &["sql", "-o", "csv", asked]), "campaign,provider,input,missing\nshop,script,7,\n");
+    assert!(ok(&home, &["sql", asked]).contains("shop"));
+    let file = home.path().join("question.sql");
+    std::fs::write(&file, "SELECT count(*) AS n FROM v1_events").unwrap();
+    let file = file.to_string_lossy();
+    let count = || json_of(&home, &["sql", "-f", &file, "--json"])["rows"][0]["n"].clone();
+    let before = count();
+    for (sql, code) in [("DELETE FROM session", 5), ("SELECT body FROM log_event", 5), ("SELEC 1", 2)] {
+        assert_eq!(home.run(&["sql", sql]).status.code(), Some(code), "{sql}");
+    }
+    assert_eq!(count(), before);
+    let cut = home.run(&["sql", "SELECT seq FROM v1_events", "--limit", "2", "-o", "csv", "--no-headers"]);
+    assert_eq!(String::from_utf8(cut.stdout).unwrap(), "1\n2\n");
+    assert!(String::from_utf8_lossy(&cut.stderr).contains("cut after 2 rows"));
+    assert!(ok(&home, &["sql", "--views"]).contains("v1_tool_calls"));
+    assert_eq!(home.run(&["ls", "-o", "csv"]).status.code(), Some(2), "csv is of rows that were asked for");
+}
+
+#[test]
 fn what_had_no_price_costs_the_same_in_every_list() {
     let home = TestHome::new(OSTLER);
     ok(&home, &["campaign", "add", ".", "--name", "shop"]);

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::turn::Turn;
-use crate::{Dialogue, DialogueState, Heard, Say, Terms, UnknownState, foreign};
+use crate::{Dialogue, DialogueState, Heard, Say, Terms, UnknownState, foreign, mcp};
 
 const STATE_VERSION: u32 = 1;
 const PROTOCOL_VERSION: u64 = 1;
@@ -38,6 +38,7 @@ pub(crate) fn opening(terms: &Terms) -> Vec<Say> {
         resume: terms.begin.provider_id().map(str::to_owned),
         fork: matches!(terms.begin, Begin::Fork { .. }),
         model: terms.model.clone(),
+        mcp: terms.mcp.as_ref().map(|ostler| ostler.to_string_lossy().into_owned()),
     };
     let Ok(tag) = serde_json::to_string(&opening) else { return Vec::new() };
     let initialize = json!({"jsonrpc": "2.0", "id": "open", "method": "initialize", "params": {
@@ -55,6 +56,19 @@ struct Opening {
     resume: Option<String>,
     fork: bool,
     model: Option<String>,
+    /// The program that has our tools for its model.
+    mcp: Option<String>,
+}
+
+impl Opening {
+    /// The servers of tools that a conversation is opened with.
+    fn servers(&self) -> Value {
+        let ostler = self.mcp.as_ref();
+        ostler
+            .map(|ostler| json!({"name": mcp::NAME, "command": ostler, "args": [mcp::ARG], "env": []}))
+            .into_iter()
+            .collect()
+    }
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -290,12 +304,13 @@ impl AcpDialogue {
                 return heard.extend(self.new_session(line));
             }
         };
-        let params = json!({"sessionId": before, "cwd": self.opening.cwd, "mcpServers": []});
+        let params =
+            json!({"sessionId": before, "cwd": self.opening.cwd, "mcpServers": self.opening.servers()});
         heard.extend(request(line, method, &params));
     }
 
     fn new_session(&self, line: &Line<'_>) -> Option<Heard> {
-        request(line, "session/new", &json!({"cwd": self.opening.cwd, "mcpServers": []}))
+        request(line, "session/new", &json!({"cwd": self.opening.cwd, "mcpServers": self.opening.servers()}))
     }
 
     fn opened(&mut self, result: &Value, line: &Line<'_>, heard: &mut Vec<Heard>) {

@@ -158,6 +158,7 @@ mod tests {
                 begin: Begin::Fresh,
                 approve: Approve::Ask,
                 instructions: None,
+                mcp: None,
                 config: Default::default(),
             },
             ostler: "/ostler".into(),

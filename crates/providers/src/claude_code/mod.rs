@@ -12,10 +12,11 @@ use ostler_domain::{
     session::{Approve, Begin},
 };
 use ostler_tape::frame::{Rung, RungAction};
+use serde_json::json;
 
 use crate::{
     Capabilities, CommandSpec, Dialogue, DialogueState, Launch, LaunchError, LoginSpec, Memory,
-    NativeCommand, ProgramSpec, Provider, Say, Terms, UnknownState, UsageSource, Version,
+    NativeCommand, ProgramSpec, Provider, Say, Terms, UnknownState, UsageSource, Version, mcp,
 };
 
 pub struct ClaudeCode;
@@ -187,6 +188,14 @@ fn arguments(launch: &Launch) -> Vec<String> {
     if let Some(model) = &terms.model {
         add("--model", model);
     }
+    if let Some(ostler) = &terms.mcp {
+        let server = json!({"type": "stdio", "command": ostler, "args": [mcp::ARG]});
+        add("--mcp-config", &json!({"mcpServers": {mcp::NAME: server}}).to_string());
+        // What a session may do of itself is not a person's to allow, unless that is wanted of everything.
+        if terms.approve != Approve::Ask {
+            add("--allowedTools", &format!("mcp__{}", mcp::NAME));
+        }
+    }
     if asks(launch) {
         add("--permission-mode", "default");
         add("--permission-prompt-tool", "stdio");
@@ -246,6 +255,7 @@ mod tests {
                 begin,
                 approve,
                 instructions: None,
+                mcp: Some("/run/ostler/ostler".into()),
                 config: [("effort".to_owned(), "high".to_owned())].into(),
             },
             ostler: "/run/ostler/ostler".into(),
@@ -296,6 +306,19 @@ mod tests {
         let command = ClaudeCode.command(&open).unwrap();
         assert!(command.args.join(" ").contains("--permission-mode default"));
         assert!(!command.env.iter().any(|(name, _)| name == "IS_SANDBOX"));
+    }
+
+    #[test]
+    fn its_model_has_our_tools_and_nobody_elses() {
+        let words = words(Begin::Fresh, Approve::Policy);
+        let config = r#"--mcp-config {"mcpServers":{"ostler":{"args":["mcp"],"command":"/run/ostler/ostler","type":"stdio"}}}"#;
+        assert!(words.contains(config) && words.contains("--strict-mcp-config"), "{words}");
+        assert!(words.contains("--allowedTools mcp__ostler"), "{words}");
+        assert!(!self::words(Begin::Fresh, Approve::Ask).contains("--allowedTools"));
+        let mut without = launch(Begin::Fresh, Approve::Ask);
+        without.terms.mcp = None;
+        let command = ClaudeCode.command(&without).unwrap();
+        assert!(!command.args.iter().any(|arg| arg.contains("--mcp-config")));
     }
 
     #[test]

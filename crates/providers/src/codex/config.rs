@@ -2,7 +2,7 @@
 
 use ostler_domain::session::Approve;
 
-use crate::Launch;
+use crate::{Launch, mcp};
 
 /// The variable in which it finds what it sends as its key.
 pub(super) const KEY: &str = "OSTLER_MODEL_KEY";
@@ -68,6 +68,16 @@ pub(super) fn text(launch: &Launch) -> String {
             line(format!("env_key = {}", quoted(KEY)));
         }
         line("wire_api = \"responses\"".to_owned());
+    }
+    if let Some(ostler) = &terms.mcp {
+        line(format!("\n[mcp_servers.{}]", mcp::NAME));
+        line(format!("command = {}", quoted(&ostler.to_string_lossy())));
+        line(format!("args = [{}]", quoted(mcp::ARG)));
+        // It hands on nothing that it was not told to.
+        line(format!("env_vars = [{}]", mcp::VARIABLES.map(quoted).join(", ")));
+        if terms.approve != Approve::Ask {
+            line("default_tools_approval_mode = \"approve\"".to_owned());
+        }
     }
     line("\n[features]".to_owned());
     for feature in OFF {

@@ -71,6 +71,9 @@ impl Provider for OpenaiApi {
         if launch.model_access.is_some() {
             settings.push(("key_env", KEY.to_owned()));
         }
+        if terms.mcp.is_some() {
+            settings.push(("tools", "ostler".to_owned()));
+        }
         settings.extend(terms.instructions.clone().map(|text| ("instructions", text)));
         settings.extend(HANDED_ON.iter().filter_map(|key| Some((*key, terms.config.get(*key)?.clone()))));
         let words = ["internal".to_owned(), "agent".to_owned()].into_iter();
@@ -86,7 +89,8 @@ impl Provider for OpenaiApi {
     }
 
     fn opening(&self, terms: &Terms) -> Vec<Say> {
-        acp::opening(terms)
+        // It has them as its own.
+        acp::opening(&Terms { mcp: None, ..terms.clone() })
     }
 
     fn dialogue(&self, state: Option<&DialogueState>) -> Result<Box<dyn Dialogue>, UnknownState> {

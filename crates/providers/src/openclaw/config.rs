@@ -1,13 +1,13 @@
 //! Its configuration, written anew at each start. Everything is off that would make a turn nobody asked for, reach out,
 //! or load code.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use ostler_domain::session::Approve;
 use serde_json::json;
 
 use super::STATE;
-use crate::{Launch, LaunchError};
+use crate::{Launch, LaunchError, mcp};
 
 pub(super) const FILE: &str = "openclaw.json";
 /// The setting of a session that says how its model is spoken to.
@@ -79,6 +79,12 @@ pub(super) fn text(launch: &Launch) -> Result<String, LaunchError> {
             missing("base_url", "there is no gateway to the model, so its address must be said")
         })?,
     };
+    let tools = terms.mcp.as_ref().map(|ostler| {
+        // It fills in what its own environment has, which it does not hand on.
+        let env: BTreeMap<&str, String> =
+            mcp::VARIABLES.iter().map(|name| (*name, format!("${{{name}}}"))).collect();
+        (mcp::NAME, json!({"command": ostler, "args": [mcp::ARG], "env": env}))
+    });
     let config = json!({
         "gateway": {
             "mode": "local", "bind": "loopback", "port": PORT,
@@ -91,6 +97,7 @@ pub(super) fn text(launch: &Launch) -> Result<String, LaunchError> {
         "plugins": {"enabled": false},
         // Else most tools hide behind three that look for them, and what is called says little.
         "tools": {"toolSearch": false},
+        "mcp": {"servers": tools.into_iter().collect::<BTreeMap<_, _>>()},
         "agents": {"defaults": {
             "model": {"primary": model_reference(model)},
             "workspace": terms.working_dir,

@@ -23,6 +23,7 @@ impl Scene {
             begin,
             approve: Approve::Ask,
             instructions: None,
+            mcp: None,
             config: Default::default(),
         };
         let mut scene = Self { dialogue: provider.dialogue(None).unwrap(), heard: vec![], at: 0, inputs: 0 };

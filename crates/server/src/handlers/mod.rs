@@ -10,6 +10,7 @@ mod history;
 mod provider;
 mod retention;
 mod session;
+mod sql;
 mod tape;
 mod ticket;
 mod transcript;

@@ -18,5 +18,6 @@ mod samples;
 mod search;
 mod sessions;
 mod shown;
+mod sql;
 mod support;
 mod tickets;

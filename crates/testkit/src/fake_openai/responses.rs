@@ -74,8 +74,11 @@ pub(super) fn send(
         items.push(item);
     }
     for (n, call) in step.calls.iter().enumerate() {
-        let item = json!({"type": "function_call", "id": format!("fc_{at:x}_{n}"), "call_id": format!("call_{at:x}_{n}"),
+        let mut item = json!({"type": "function_call", "id": format!("fc_{at:x}_{n}"), "call_id": format!("call_{at:x}_{n}"),
             "name": call.name, "arguments": call.arguments, "status": "completed"});
+        if let Some(namespace) = &call.namespace {
+            item["namespace"] = namespace.as_str().into();
+        }
         let mut empty = item.clone();
         empty["arguments"] = "".into();
         let index = items.len();

@@ -8,6 +8,7 @@
 //! | `text`, `reasoning` | what the model says and thinks |
 //! | `shell` | a command, or a list of them, as calls of whichever tool the request offers for it |
 //! | `write` | `{"path", "content"}`: a file, likewise |
+//! | `ostler` | `{"name", "arguments"}`: one of Ostler's own tools, by whatever name the request offers it |
 //! | `tools` | any calls: `[{"name", "arguments"}]` |
 //! | `usage` | `{"input", "cached", "cache_write", "output", "reasoning"}` |
 //! | `chunks`, `delay_ms` | deltas of each text; time between events |
@@ -40,6 +41,8 @@ pub(super) struct Step {
 
 #[derive(Debug, Clone)]
 pub(super) struct Call {
+    /// Of tools that come in groups, the group's.
+    pub(super) namespace: Option<String>,
     pub(super) name: String,
     pub(super) arguments: String,
 }
@@ -68,7 +71,7 @@ impl Step {
             fields.retain(|key, _| ["text", "usage", "delay_ms"].contains(&key.as_str()));
             Vec::new()
         } else {
-            calls(&fields, &offered)
+            calls(&fields, &offered).into_iter().chain(ostlers(&fields, &offered, body)).collect()
         };
         Self { fields, key: format!("{prompt}#{rounds}"), calls }
     }
@@ -170,8 +173,11 @@ fn offered(body: &Value) -> Vec<String> {
 
 fn calls(step: &Map<String, Value>, offered: &[String]) -> Vec<Call> {
     let has = |name: &str| offered.iter().any(|own| own == name);
-    let call =
-        |name: &str, arguments: Value| Call { name: name.to_owned(), arguments: arguments.to_string() };
+    let call = |name: &str, arguments: Value| Call {
+        namespace: None,
+        name: name.to_owned(),
+        arguments: arguments.to_string(),
+    };
     let shell = |command: &Value| match command {
         command if has("exec_command") => call("exec_command", json!({"cmd": command})),
         command if has("Bash") => call("Bash", json!({"command": command, "description": "run it"})),
@@ -202,7 +208,29 @@ fn calls(step: &Map<String, Value>, offered: &[String]) -> Vec<Call> {
             Value::String(raw) => raw.clone(),
             arguments => arguments.to_string(),
         };
-        calls.push(Call { name: tool["name"].as_str().unwrap_or_default().to_owned(), arguments });
+        let name = tool["name"].as_str().unwrap_or_default().to_owned();
+        calls.push(Call { namespace: None, name, arguments });
     }
     calls
+}
+
+/// A call of one of Ostler's own tools: by the name that is offered, in the group that is, or as one that Claude Code has
+/// named and not described yet.
+fn ostlers(step: &Map<String, Value>, offered: &[String], body: &Value) -> Option<Call> {
+    let tool = step.get("ostler")?;
+    let own = tool["name"].as_str().unwrap_or_default();
+    let arguments = tool["arguments"].to_string();
+    let is_it = |name: &&String| name.contains("ostler") && name.rsplit('_').next() == Some(own);
+    let is_group = |tool: &&Value| {
+        tool["type"] == "namespace" && tool["name"].as_str().is_some_and(|name| name.contains("ostler"))
+    };
+    let group = body["tools"].as_array().into_iter().flatten().find(is_group);
+    let deferred = format!("mcp__ostler__{own}");
+    let (namespace, name) = match (offered.iter().find(is_it), group) {
+        (Some(name), _) => (None, name.clone()),
+        (None, Some(group)) => (group["name"].as_str().map(str::to_owned), own.to_owned()),
+        (None, None) if body["messages"].to_string().contains(&deferred) => (None, deferred),
+        (None, None) => (None, "no-such-tool".to_owned()),
+    };
+    Some(Call { namespace, name, arguments })
 }

@@ -12,6 +12,7 @@ mod provider;
 mod request;
 mod retention;
 mod session;
+mod sql;
 mod tape;
 mod ticket;
 mod transcript;
@@ -27,7 +28,7 @@ use ostler_domain::{
 
 pub use self::{
     admin::*, agent::*, conversation::*, event::*, history::*, provider::*, request::*, retention::*,
-    session::*, tape::*, ticket::*, transcript::*, tree::*,
+    session::*, sql::*, tape::*, ticket::*, transcript::*, tree::*,
 };
 pub use crate::enums::from::{
     answer, approve, ask_kind, attention, close_reason, desired, history_source, history_verdict,

@@ -9,6 +9,7 @@ mod provider;
 mod request;
 mod retention;
 mod session;
+mod sql;
 mod tape;
 mod ticket;
 mod transcript;
@@ -20,7 +21,7 @@ use ostler_domain::{CampaignId, Name, Time, campaign::Campaign};
 
 pub use self::{
     admin::*, agent::*, conversation::*, event::*, history::*, provider::*, request::*, retention::*,
-    session::*, tape::*, ticket::*, transcript::*, tree::*,
+    session::*, sql::*, tape::*, ticket::*, transcript::*, tree::*,
 };
 pub use crate::enums::to::{
     answer, approve, ask_kind, attention, close_reason, desired, history_source, history_verdict,

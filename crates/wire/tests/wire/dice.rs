@@ -23,6 +23,7 @@ use ostler_domain::{
         Approve, Attention, Desired, Doing, Obituary, Outcome, Phase, Restart, RestartPolicy, Sandbox,
         Status, StopRule, View, WatchdogLimits,
     },
+    sql::Cell,
     time::{BootId, Deadline},
 };
 use ostler_wire::{
@@ -141,6 +142,25 @@ impl Dice {
         // Of no boot: that part stays with the daemon.
         let now = Now { wall: self.time(), since_boot: Duration::ZERO, boot: BootId::default() };
         Restart::At(Deadline::after(&now, Duration::ZERO))
+    }
+
+    pub(crate) fn question(&mut self) -> ostler_domain::sql::Question {
+        ostler_domain::sql::Question {
+            sql: self.text(),
+            rows: self.number().max(1),
+            time: std::time::Duration::from_millis(self.number().max(1)),
+        }
+    }
+
+    pub(crate) fn sql_rows(&mut self) -> Vec<Vec<Cell>> {
+        let cells = vec![
+            Cell::Null,
+            Cell::Integer(self.number().cast_signed()),
+            Cell::Real(1.5),
+            Cell::Text(self.text()),
+            Cell::Bytes(self.text().into_bytes()),
+        ];
+        vec![cells, Vec::new()]
     }
 
     pub(crate) fn models(&mut self) -> ostler_domain::provider::Models {

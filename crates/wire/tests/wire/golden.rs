@@ -89,6 +89,7 @@ fn single(field: &FieldDescriptor) -> Value {
         Kind::Int64 => Value::I64(1_763_000_000),
         Kind::Uint32 => Value::U32(1_000 + number),
         Kind::Uint64 => Value::U64(1_000_000 + u64::from(number)),
+        Kind::Double => Value::F64(f64::from(number) + 0.5),
         Kind::String => Value::String(field.name().to_owned()),
         Kind::Bytes => Value::Bytes(field.name().as_bytes().to_vec().into()),
         // The greatest: a value that is taken away later shows.

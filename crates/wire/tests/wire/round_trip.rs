@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ostler_domain::{Receipt, RequestId, Time};
+use ostler_domain::{Receipt, RequestId, Time, sql::Answer};
 use ostler_wire::{
     from_proto, pb,
     reply::{
@@ -53,6 +53,15 @@ proptest! {
         prop_assert_eq!(from_proto::models(bytes(&to_proto::models(models.clone()))), models);
         let status = dice.provider_status();
         prop_assert_eq!(from_proto::provider_status(bytes(&to_proto::provider_status(status.clone()))), status);
+    }
+
+    #[test]
+    fn questions_in_sql(mut dice in dice()) {
+        let question = dice.question();
+        prop_assert_eq!(from_proto::question(bytes(&to_proto::question(&question))), question);
+        for answer in [Answer::Columns(vec!["a".to_owned()]), Answer::Rows(dice.sql_rows()), Answer::Cut] {
+            prop_assert_eq!(from_proto::sql_answer(bytes(&to_proto::sql_answer(answer.clone()))), answer);
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod edit;
 mod list;
+mod ostler;
 mod place;
 mod read;
 mod run;
@@ -13,7 +14,7 @@ use std::{
     fmt,
     path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, LazyLock, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -30,8 +31,11 @@ pub(super) struct Tool {
     pub(super) kind: Kind,
     /// Whether it changes things, so that somebody may want to be asked.
     pub(super) needs_leave: bool,
-    prepare: fn(&str) -> Result<Box<dyn Work>, serde_json::Error>,
+    /// Understands a call by the tool's name and its arguments.
+    prepare: fn(&str, &str) -> Prepared,
 }
+
+type Prepared = Result<Box<dyn Work>, serde_json::Error>;
 
 /// What a tool does, in the protocol's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +59,14 @@ impl Kind {
     }
 }
 
-pub(super) const ALL: &[Tool] = &[run::TOOL, read::TOOL, write::TOOL, edit::TOOL, list::TOOL, search::TOOL];
+/// Those that every agent of this kind has.
+const OWN: &[Tool] = &[run::TOOL, read::TOOL, write::TOOL, edit::TOOL, list::TOOL, search::TOOL];
+/// And with Ostler's own.
+static ALL: LazyLock<Vec<Tool>> = LazyLock::new(|| OWN.iter().copied().chain(ostler::all()).collect());
+
+pub(super) fn offered(with_ostlers: bool) -> &'static [Tool] {
+    if with_ostlers { &ALL } else { OWN }
+}
 
 /// A call with its arguments understood, ready to be done.
 pub(super) trait Work: Send + fmt::Debug {
@@ -128,17 +139,22 @@ impl Stop {
 }
 
 /// Finds the tool and understands its arguments; the error is meant for the model.
-pub(super) fn prepare(name: &str, arguments: &str) -> Result<(&'static Tool, Box<dyn Work>), String> {
-    let Some(tool) = ALL.iter().find(|tool| tool.name == name) else {
-        let names: Vec<_> = ALL.iter().map(|tool| tool.name).collect();
+pub(super) fn prepare(
+    offered: &'static [Tool],
+    name: &str,
+    arguments: &str,
+) -> Result<(&'static Tool, Box<dyn Work>), String> {
+    let Some(tool) = offered.iter().find(|tool| tool.name == name) else {
+        let names: Vec<_> = offered.iter().map(|tool| tool.name).collect();
         return Err(format!("there is no tool {name:?}; the tools are {}", names.join(", ")));
     };
-    let work = (tool.prepare)(arguments)
+    let work = (tool.prepare)(name, arguments)
         .map_err(|error| format!("the arguments are wrong: {error}; expected {}", (tool.parameters)()))?;
     Ok((tool, work))
 }
 
 fn prepared<W: Work + DeserializeOwned + 'static>(
+    _: &str,
     arguments: &str,
 ) -> Result<Box<dyn Work>, serde_json::Error> {
     serde_json::from_str::<W>(arguments).map(|work| Box::new(work) as Box<dyn Work>)
@@ -154,7 +170,7 @@ pub(super) mod testing {
 
     /// Runs a tool as the model would call it.
     pub(crate) fn call(job: &Job, name: &str, arguments: Value) -> Outcome {
-        let (_, work) = prepare(name, &arguments.to_string()).unwrap();
+        let (_, work) = prepare(OWN, name, &arguments.to_string()).unwrap();
         work.run(job)
     }
 }
@@ -165,7 +181,7 @@ mod tests {
 
     #[test]
     fn every_tool_says_what_it_takes() {
-        for tool in ALL {
+        for tool in offered(true) {
             let parameters = (tool.parameters)();
             assert_eq!(parameters["type"], "object", "{}", tool.name);
             assert_eq!(parameters["additionalProperties"], false, "{}", tool.name);
@@ -178,8 +194,8 @@ mod tests {
 
     #[test]
     fn mistakes_are_explained_to_the_model() {
-        assert!(prepare("no_such_tool", "{}").unwrap_err().contains("run_command"));
-        assert!(prepare("read_file", "{\"path\": ").unwrap_err().contains("arguments are wrong"));
-        assert!(prepare("read_file", "{\"pth\":\"a\"}").unwrap_err().contains("additionalProperties"));
+        assert!(prepare(OWN, "no_such_tool", "{}").unwrap_err().contains("run_command"));
+        assert!(prepare(OWN, "read_file", "{\"path\": ").unwrap_err().contains("arguments are wrong"));
+        assert!(prepare(OWN, "read_file", "{\"pth\":\"a\"}").unwrap_err().contains("additionalProperties"));
     }
 }

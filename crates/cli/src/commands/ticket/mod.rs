@@ -7,6 +7,7 @@ mod start;
 use clap::{Args, Subcommand};
 use ostler_client::{AddTicket, Client, LinkTicket, MakeCheckpoint, Ticket};
 use ostler_domain::{
+    Refusal,
     call::StepMark,
     query::{Page, Scope, SessionFilter, TicketFilter},
     ticket::{OutputKind, Status, Verb as Move, Whole},
@@ -46,8 +47,9 @@ enum Verb {
     /// Show a ticket: what it waits for, its steps, attempts, outputs and checkpoints
     #[command(alias = "get")]
     Show {
-        #[command(flatten)]
-        ticket: Who,
+        /// Id, part of an id, or what it is elsewhere: gh:shop#412. Inside a session: the one it works on
+        #[arg(value_name = "TICKET")]
+        who: Option<String>,
         /// Print the value of this output, and nothing else
         #[arg(long, value_name = "NAME")]
         value: Option<String>,
@@ -244,13 +246,15 @@ pub(crate) async fn run(app: &App, args: TicketArgs) -> Result<u8, Failure> {
             let tickets = Tickets { client: &client, filter, most: args.list.most(Some(USUALLY)) };
             return listing::run(app, Some(&client), &args.list, &tickets).await;
         }
-        Verb::Show { ticket, value: None } => {
-            let whole = client.ticket(&ticket.who).await?;
-            show(app, &client, &whole).await?;
-        }
-        Verb::Show { ticket, value: Some(name) } => {
-            let whole = client.ticket(&ticket.who).await?;
-            return show_output(app, &whole, &name);
+        Verb::Show { who, value } => {
+            let who = who.ok_or_else(|| {
+                Refusal::invalid("ticket show needs to know which").hint("ostler ticket ls", "lists them")
+            })?;
+            let whole = client.ticket(&who).await?;
+            match value {
+                Some(name) => return show_output(app, &whole, &name),
+                None => show(app, &client, &whole).await?,
+            }
         }
         Verb::Set { ticket, settings } => {
             let (intent, kind) = settings_of(typed(settings))?;
@@ -358,6 +362,27 @@ pub(crate) async fn show(app: &App, client: &Client, whole: &Whole) -> Result<()
         return app.ui.json(&WholeForm::new(whole, &campaign));
     }
     app.ui.fields(&screen::ticket::lines(whole, &campaign, words::now()))
+}
+
+/// The same inside a session, which does not learn its campaign's name.
+pub(super) fn tell(app: &App, whole: &Whole) -> Result<u8, Failure> {
+    let campaign = whole.ticket.campaign.short();
+    if app.ui.is_json() {
+        app.ui.json(&WholeForm::new(whole, &campaign))?;
+    } else {
+        app.ui.data_lines(&screen::ticket::facts(whole, &campaign, words::now()))?;
+    }
+    Ok(exit_code::OK)
+}
+
+impl TicketArgs {
+    /// The ticket that is to be shown, if that is all that is wanted.
+    pub(super) fn shown(self) -> Option<Option<String>> {
+        match self.verb {
+            Verb::Show { who, value: None } => Some(who),
+            _ => None,
+        }
+    }
 }
 
 /// The last output of a name: one that is added again replaces what it was.

@@ -57,6 +57,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, at: u64, call: Result<Call, CallFaul
         }
         Ok(Call::Send { to, text }) => return asked(draft, at, Ask::Send { to, text: redacted(text) }),
         Ok(Call::Search { text }) => return asked(draft, at, Ask::Search { text }),
+        Ok(Call::Ticket { who }) => return asked(draft, at, Ask::Ticket { who }),
         Ok(Call::Show { who }) => match who.filter(|who| !is_own(draft, who)) {
             // Its number is the host's, and means nothing inside.
             None => Reply::Session(Box::new(View { process: None, ..draft.state.view() })),

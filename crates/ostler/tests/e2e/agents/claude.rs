@@ -2,7 +2,7 @@
 
 use ostler_testkit::programs;
 
-use super::{census, limits, native, stage::Agent};
+use super::{census, limits, native, stage::Agent, tools};
 
 fn agent(who: &str) -> Option<Agent> {
     let program = programs::find("claude", who)?;
@@ -74,5 +74,19 @@ async fn its_own_program_goes_on_alone() {
     let who = "its_own_program_goes_on_alone";
     if let (Some(agent), Some(program)) = (agent(who), programs::find("claude", who)) {
         native::goes_on_alone(agent, &program, "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY").await;
+    }
+}
+
+#[tokio::test]
+async fn its_model_has_ostlers_tools() {
+    if let Some(agent) = agent("its_model_has_ostlers_tools") {
+        tools::use_them(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn its_model_does_not_hear_of_tools_that_are_switched_off() {
+    if let Some(agent) = agent("its_model_does_not_hear_of_tools_that_are_switched_off") {
+        tools::not_where_they_are_switched_off(agent).await;
     }
 }

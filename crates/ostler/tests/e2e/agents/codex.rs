@@ -6,7 +6,7 @@ use ostler_client::CreateSession;
 use ostler_domain::{Event, session::Billing};
 use ostler_testkit::{TestHome, programs};
 
-use super::{census, limits, stage::Agent, suite};
+use super::{census, limits, stage::Agent, suite, tools};
 use crate::OSTLER;
 
 fn agent(who: &str) -> Option<Agent> {
@@ -186,5 +186,20 @@ async fn a_refused_key_ends_it_at_once() {
 async fn nobody_is_left_after_any_end() {
     if let Some(agent) = agent("nobody_is_left_after_any_end") {
         census::nobody_is_left(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn its_model_has_ostlers_tools() {
+    if let Some(agent) = agent("its_model_has_ostlers_tools") {
+        // Of models that it knows to search for tools, it would only say that there are some.
+        tools::use_them(Agent { model: Some("some-model"), ..agent }).await;
+    }
+}
+
+#[tokio::test]
+async fn its_model_does_not_hear_of_tools_that_are_switched_off() {
+    if let Some(agent) = agent("its_model_does_not_hear_of_tools_that_are_switched_off") {
+        tools::not_where_they_are_switched_off(agent).await;
     }
 }

@@ -11,3 +11,4 @@ mod openclaw;
 mod opencode;
 mod stage;
 mod suite;
+mod tools;

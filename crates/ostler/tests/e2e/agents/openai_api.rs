@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{
     census, limits,
     stage::{Agent, Stage},
-    suite,
+    suite, tools,
 };
 
 fn agent() -> Agent {
@@ -170,4 +170,14 @@ async fn a_turn_that_failed_of_a_limit_goes_on_when_it_ends() {
 #[tokio::test]
 async fn and_does_not_where_that_is_switched_off() {
     limits::timed_resume(agent(), false).await;
+}
+
+#[tokio::test]
+async fn its_model_has_ostlers_tools() {
+    tools::use_them(agent()).await;
+}
+
+#[tokio::test]
+async fn its_model_does_not_hear_of_tools_that_are_switched_off() {
+    tools::not_where_they_are_switched_off(agent()).await;
 }

@@ -14,6 +14,7 @@ use serde_json::json;
 use super::{
     census, limits,
     stage::{Agent, KEY, Stage, completions, results, said},
+    tools,
 };
 
 fn agent(who: &str) -> Option<Agent> {
@@ -151,5 +152,19 @@ async fn nobody_is_left_after_the_hardest_ends() {
     if let Some(agent) = agent("nobody_is_left_after_the_hardest_ends") {
         let ways = ["stop", "budget", "crash", "halt"];
         census::nobody_is_left_after(agent, |how| ways.contains(&how)).await;
+    }
+}
+
+#[tokio::test]
+async fn its_model_has_ostlers_tools() {
+    if let Some(agent) = agent("its_model_has_ostlers_tools") {
+        tools::use_them(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn its_model_does_not_hear_of_tools_that_are_switched_off() {
+    if let Some(agent) = agent("its_model_does_not_hear_of_tools_that_are_switched_off") {
+        tools::not_where_they_are_switched_off(agent).await;
     }
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{
     census, limits,
     stage::{Agent, Stage},
-    suite,
+    suite, tools,
 };
 
 fn agent(who: &str) -> Option<Agent> {
@@ -152,5 +152,19 @@ async fn a_full_context_is_made_smaller_by_itself() {
 async fn nobody_is_left_after_any_end() {
     if let Some(agent) = agent("nobody_is_left_after_any_end") {
         census::nobody_is_left(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn its_model_has_ostlers_tools() {
+    if let Some(agent) = agent("its_model_has_ostlers_tools") {
+        tools::use_them(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn its_model_does_not_hear_of_tools_that_are_switched_off() {
+    if let Some(agent) = agent("its_model_does_not_hear_of_tools_that_are_switched_off") {
+        tools::not_where_they_are_switched_off(agent).await;
     }
 }

@@ -3,6 +3,7 @@
 
 use std::{
     ffi::OsString,
+    fs::File,
     io::{self, BufRead, BufReader, Read, Write},
     os::{
         fd::AsRawFd,
@@ -16,12 +17,11 @@ use ostler_domain::{
     Reason, Refusal,
     call::{CallLine, Reply},
     limits::{CALL_ANSWER_TIME, CALL_READ_TIME, CALL_TAPED_TIME, FRAME_BYTES},
-    session::View,
 };
-use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
 
-use crate::socket::ADDRESS_BYTES;
+/// `sun_path` has 108 bytes, the last of which is zero.
+const ADDRESS_BYTES: usize = 107;
 
 /// Where a session is called, and the token that it is called with.
 #[derive(Debug)]
@@ -43,7 +43,18 @@ impl SessionSocket {
     /// The socket of the session that this process belongs to. None for a process outside of every session, and for one
     /// that was given a home of its own.
     pub fn of_this_process() -> Option<Self> {
-        Self::of(|name| std::env::var_os(name))
+        let of = Self::of(|name| std::env::var_os(name))?;
+        if !of.token.is_empty() {
+            return Some(of);
+        }
+        // Some agents start their servers without what is called a token. Whoever started us has it.
+        let token = ancestors().find_map(|pid| variable_of(pid, "OSTLER_TOKEN"));
+        Some(Self { token: token.unwrap_or_default(), ..of })
+    }
+
+    /// The socket at a path, called with a token.
+    pub fn new(path: PathBuf, token: String) -> Self {
+        Self { path, token }
     }
 
     fn of(variable: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
@@ -78,14 +89,11 @@ impl SessionSocket {
         connection.answer(CALL_READ_TIME)
     }
 
-    /// Asks what is recorded of this session.
-    pub fn show(&self, call: &impl Serialize) -> Result<View, Refusal> {
-        let mut connection = self.connect()?;
-        connection.call(call)?;
-        match connection.answer(CALL_READ_TIME)? {
-            Some(Reply::Session(view)) => Ok(*view),
+    /// Asks to be told something. Who only looks has nothing of a call that is on the tape.
+    pub fn read(&self, call: &impl Serialize) -> Result<Reply, Refusal> {
+        match self.ask(call)? {
             Some(Reply::Refused(refusal)) => Err(refusal),
-            Some(_) => Err(no_sense("it does not say what was asked")),
+            Some(reply) => Ok(reply),
             None => Err(Refusal::new(Reason::DaemonUnreachable, "the daemon gave no answer")
                 .because("the session goes on, and what it says is recorded meanwhile")
                 .hint("ostler note TEXT", "needs no daemon")),
@@ -163,6 +171,27 @@ impl Connection {
     }
 }
 
+/// Whoever started this process, whoever started that one, and so on.
+fn ancestors() -> impl Iterator<Item = u32> {
+    const GENERATIONS: usize = 16;
+    let first = Some(std::os::unix::process::parent_id());
+    std::iter::successors(first, |pid| parent_of(*pid)).take_while(|pid| *pid > 0).take(GENERATIONS)
+}
+
+fn parent_of(pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // A program's name may have anything in it, brackets too.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    fields.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn variable_of(pid: u32, name: &str) -> Option<String> {
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let set = environment.split(|byte| *byte == 0);
+    let value = set.filter_map(|set| set.strip_prefix(name.as_bytes())?.strip_prefix(b"=")).next()?;
+    String::from_utf8(value.to_vec()).ok()
+}
+
 fn no_sense(why: &str) -> Refusal {
     Refusal::new(Reason::Internal, "the session socket's answer makes no sense to this version").because(why)
 }
@@ -174,7 +203,7 @@ fn connect(path: &Path) -> io::Result<UnixStream> {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
-    let dir = rustix::fs::open(dir, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let dir = File::open(dir)?;
     let short = PathBuf::from(format!("/proc/self/fd/{}", dir.as_raw_fd())).join(name);
     // The descriptor stays open until the connection stands.
     let stream = UnixStream::connect(short);
@@ -185,6 +214,31 @@ fn connect(path: &Path) -> io::Result<UnixStream> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_not_handed_on_is_found_with_whoever_started_us() {
+        use std::process::{Command, Stdio};
+        let mut child = Command::new("sh")
+            .args(["-c", "read wait"])
+            .env("OSTLER_TOKEN", "a=b")
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // The kernel shows what a program was started with only once it runs.
+        let deadline = std::time::Instant::now() + Duration::from_secs(20);
+        let token = loop {
+            match variable_of(child.id(), "OSTLER_TOKEN") {
+                None if std::time::Instant::now() < deadline => std::thread::sleep(Duration::from_millis(5)),
+                token => break token,
+            }
+        };
+        assert_eq!(token.as_deref(), Some("a=b"));
+        assert_eq!(variable_of(child.id(), "OSTLER_TOKE"), None);
+        assert_eq!(parent_of(child.id()), Some(std::process::id()));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert!(ancestors().next() == Some(std::os::unix::process::parent_id()));
+    }
 
     #[test]
     fn a_home_of_its_own_is_no_part_of_a_session() {
