@@ -69,6 +69,7 @@ mod transcript;
 mod upstream;
 mod watch;
 mod who;
+mod worktree;
 
 use std::sync::Arc;
 

@@ -35,6 +35,7 @@ pub(crate) const DERIVED_TABLES: &[&str] = &[
     "snapshot",
     "seen_commit",
     "seen_head",
+    "worktree",
     "lost",
     "drain",
     "halt",

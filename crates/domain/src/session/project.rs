@@ -10,6 +10,7 @@ use crate::{
     history,
     price::Cost,
     text::one_line,
+    worktree::Worktree,
 };
 
 /// The status on the wire and in `ostler ls`.
@@ -179,6 +180,9 @@ pub struct View {
     /// The branch that was checked out there when it was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
+    /// The work tree that it has of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<Worktree>,
     pub ticket: Option<String>,
     /// The ticket itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -367,6 +371,7 @@ impl State {
             sandbox: created.sandbox,
             working_dir: created.config.working_dir.clone(),
             branch: created.config.branch.clone(),
+            worktree: created.config.worktree.clone(),
             ticket: created.config.ticket.clone(),
             ticket_id: created.config.ticket_id,
             continues: created.continues,
