@@ -5,7 +5,7 @@ use ostler_domain::{Event, Kind, Recorded};
 use rusqlite::Connection;
 
 use crate::{
-    agent, approval, campaign, conversation, drain, halt, history, lost, message, retention, snapshot,
+    agent, approval, campaign, conversation, drain, halt, history, image, lost, message, retention, snapshot,
     ticket, usage,
 };
 
@@ -69,6 +69,7 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::MessageMoved
         | Kind::ApprovalRequested
         | Kind::ApprovalAnswered
+        | Kind::ImageRecorded
         | Kind::HistoryRead => true,
         Kind::DaemonStarted
         | Kind::DaemonStopped
@@ -196,6 +197,7 @@ pub(crate) fn derive(
             history::call(connection, recorded, origin)?;
             usage::add(connection, seq, at, recorded, origin)
         }
+        (Event::ImageRecorded(shown), Some(origin)) => image::add(connection, seq, origin.num, shown),
         (Event::HistoryRead(read), Some(origin)) => history::read(connection, read, origin.num),
         (Event::MessageAccepted(accepted), Some(origin)) => {
             conversation::touch(connection, accepted.conversation, at)?;

@@ -36,6 +36,7 @@ mod conversation;
 mod derive;
 mod halt;
 mod history;
+mod image;
 mod log;
 mod lost;
 mod message;

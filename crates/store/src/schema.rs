@@ -39,6 +39,7 @@ pub(crate) const DERIVED_TABLES: &[&str] = &[
     "drain",
     "halt",
     "retention",
+    "image",
 ];
 
 /// Each brings a database from the version that is its place, counted from 1, to the next.

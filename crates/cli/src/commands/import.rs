@@ -34,6 +34,9 @@ pub(crate) struct ImportArgs {
     /// The store's directory; else where the program keeps it: ~/.claude, ~/.codex, ~/.openclaw
     #[arg(long, value_name = "DIR")]
     from: Option<String>,
+    /// Also from a store of OpenClaw's in which a program is writing: its last words may come in half
+    #[arg(long)]
+    live: bool,
     /// Only what was written to from then on: 30d (ago), today, 2026-01-31
     #[arg(long, value_parser = parse::moment, value_name = "WHEN")]
     since: Option<Time>,
@@ -84,7 +87,8 @@ struct DoneForm<'a> {
 
 pub(crate) async fn run(app: &App, args: ImportArgs) -> Result<u8, Failure> {
     let stores = stores(&args)?;
-    let import = Import { stores, since: args.since, dry_run: args.dry_run, watch: args.watch };
+    let (since, dry_run, watch, live) = (args.since, args.dry_run, args.watch, args.live);
+    let import = Import { stores, since, dry_run, watch, live };
     let client = app.client().await?;
     let mut telling = Telling::new(app, args.dry_run, args.watch);
     let mut news = client.import_history(&import).await?;

@@ -291,6 +291,9 @@ events! {
     DeletionMarked(DeletionMarked) = 132, "DELETION_MARKED";
     SessionDeleted(SessionDeleted) = 133, "SESSION_DELETED";
     RetentionHeld(RetentionHeld) = 134, "RETENTION_HELD";
+
+    /// A picture of what was said or answered; its bytes are a file of their own.
+    ImageRecorded(ImageRecorded) = 160, "IMAGE_RECORDED";
 }
 
 impl std::fmt::Display for Kind {

@@ -312,7 +312,7 @@ impl State {
                 self.last_activity_at = Some(at);
             }
             Event::AskSettled(settled) => self.asks.retain(|asked| asked.at != settled.at),
-            Event::OutputAdded(_) => self.last_activity_at = Some(at),
+            Event::OutputAdded(_) | Event::ImageRecorded(_) => self.last_activity_at = Some(at),
             Event::HandoffPacked(pack) => self.handed = Some(pack.clone()),
             Event::Denied(_) => self.denied += 1,
             Event::BudgetWarned(_) => self.budget_warned = true,

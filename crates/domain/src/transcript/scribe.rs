@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Block, Header, Line, Message, Origin, Place, StopReason, TokenUse, VERSION,
+    Block, Header, Line, Message, Origin, Picture, Place, StopReason, TokenUse, VERSION,
     line::{iso, millis},
 };
 use crate::{
     ConversationId, Event, Kind, MessageId, Recorded, SessionId, Time, Usage,
     event::{
-        MessageAccepted, MessageCancelled, MessageDropped, MessageMoved, MessageUnknown, MovedTo, ToolCall,
+        ImageRecorded, MessageAccepted, MessageCancelled, MessageDropped, MessageMoved, MessageUnknown, MovedTo, ToolCall,
         ToolResult, TurnEnded, UsageRecorded,
     },
     price::Dollars,
@@ -27,6 +27,7 @@ pub const KINDS: &[Kind] = &[
     Kind::ModelChanged,
     Kind::MessageAccepted,
     Kind::MessageDelivered,
+    Kind::MessageSeen,
     Kind::MessageUnknown,
     Kind::MessageDropped,
     Kind::MessageCancelled,
@@ -57,6 +58,7 @@ pub const KINDS: &[Kind] = &[
     Kind::HandoffPacked,
     Kind::SessionStopped,
     Kind::SessionFailed,
+    Kind::ImageRecorded,
 ];
 
 /// What is remembered between events.
@@ -87,6 +89,9 @@ pub struct Scribe {
     inbox: BTreeMap<MessageId, Waiting>,
     /// Tools that have not answered, in the order of their calls.
     calls: Vec<OpenCall>,
+    /// Pictures of results that are still to come, with their calls.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pictures: Vec<(String, Picture)>,
 }
 
 /// One message of the agent's, as far as it has come.
@@ -103,6 +108,8 @@ struct Saying {
 struct Waiting {
     text: String,
     by: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pictures: Vec<Picture>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,7 +148,12 @@ impl Scribe {
                 self.model(here, Some(&changed.model), &mut lines);
             }
             Event::MessageAccepted(accepted) => self.accepted(accepted),
-            Event::MessageDelivered(mark) => self.delivered(here, mark.id, &mut lines),
+            // What was imported was seen, and delivered by nobody here.
+            Event::MessageDelivered(mark) | Event::MessageSeen(mark) => {
+                self.delivered(here, mark.id, &mut lines);
+            }
+            Event::ImageRecorded(shown) if shown.subagent.is_none() => self.shown(here, shown),
+            Event::ImageRecorded(_) => {}
             Event::MessageEdited(edited) => {
                 if let Some(waiting) = self.inbox.get_mut(&edited.id) {
                     waiting.text.clone_from(&edited.text);
@@ -249,19 +261,34 @@ impl Scribe {
     }
 
     fn accepted(&mut self, accepted: &MessageAccepted) {
-        let waiting = Waiting { text: accepted.message.text.clone(), by: accepted.by.0.clone() };
+        let (text, by) = (accepted.message.text.clone(), accepted.by.0.clone());
+        let waiting = Waiting { text, by, pictures: Vec::new() };
         self.inbox.insert(accepted.message.id, waiting);
     }
 
+    fn shown(&mut self, here: Here, shown: &ImageRecorded) {
+        let picture = Picture::from(&shown.image);
+        match (&shown.message, &shown.tool_id) {
+            (Some(id), _) => {
+                if let Some(waiting) = self.inbox.get_mut(id) {
+                    waiting.pictures.push(picture);
+                }
+            }
+            (None, Some(tool)) => self.pictures.push((tool.clone(), picture)),
+            (None, None) => self.say(here, Block::Image(picture)),
+        }
+    }
+
     fn delivered(&mut self, here: Here, id: MessageId, lines: &mut Vec<Line>) {
-        let Some(Waiting { text, by }) = self.inbox.remove(&id) else { return };
+        let Some(Waiting { text, by, pictures }) = self.inbox.remove(&id) else { return };
         self.flush(None, lines);
         let place = self.place(here);
         self.last_told = Some(place.id.clone());
         // What is said between turns begins the next one.
         let turn = if self.in_turn { self.turn } else { self.turn + 1 };
         let ostler = Origin { turn: Some(turn), message: Some(id), by: Some(by), ..self.origin(here) };
-        let message = Message::User { content: vec![Block::text(text)], timestamp: millis(here.at) };
+        let content = [Block::text(text)].into_iter().chain(pictures.into_iter().map(Block::Image)).collect();
+        let message = Message::User { content, timestamp: millis(here.at) };
         lines.push(Line::Message { place, message, ostler });
     }
 
@@ -280,6 +307,9 @@ impl Scribe {
     }
 
     fn answered(&mut self, here: Here, event: &Event, result: &ToolResult, lines: &mut Vec<Line>) {
+        let is_its = |(tool, _): &mut (String, Picture)| *tool == result.tool_id;
+        let pictures: Vec<Block> =
+            self.pictures.extract_if(.., is_its).map(|(_, picture)| Block::Image(picture)).collect();
         let Some(open) = self.calls.iter().position(|call| call.id == result.tool_id) else {
             // Its call was closed with its turn, or was never seen.
             return self.custom(here, event, lines);
@@ -288,7 +318,12 @@ impl Scribe {
         self.flush(None, lines);
         let details = result.exit.map(|exit| json!({"exitCode": exit}));
         let place = self.place(here);
-        self.result(here, place, (id, tool), (&result.output, details, !result.success), lines);
+        let mut content = Vec::new();
+        if !result.output.is_empty() || pictures.is_empty() {
+            content.push(Block::text(&result.output));
+        }
+        content.extend(pictures);
+        self.result(here, place, (id, tool), (content, details, !result.success), lines);
     }
 
     fn result(
@@ -296,10 +331,9 @@ impl Scribe {
         here: Here,
         place: Place,
         (tool_call_id, tool_name): (String, String),
-        (text, details, is_error): (&str, Option<Value>, bool),
+        (content, details, is_error): (Vec<Block>, Option<Value>, bool),
         lines: &mut Vec<Line>,
     ) {
-        let content = vec![Block::text(text)];
         let timestamp = millis(here.at);
         let message = Message::ToolResult { tool_call_id, tool_name, content, details, is_error, timestamp };
         lines.push(Line::Message { place, message, ostler: self.origin(here) });
@@ -359,9 +393,10 @@ impl Scribe {
     /// Answers calls that nobody answers any more: a reader may count on an answer to each.
     fn close(&mut self, here: Here, why: &str, lines: &mut Vec<Line>) {
         self.flush(None, lines);
+        self.pictures.clear();
         for (n, OpenCall { id, tool }) in std::mem::take(&mut self.calls).into_iter().enumerate() {
             let place = self.place_named(format!("{:08x}-open{n}", here.seq), here.at);
-            self.result(here, place, (id, tool), (why, None, true), lines);
+            self.result(here, place, (id, tool), (vec![Block::text(why)], None, true), lines);
         }
     }
 

@@ -3,11 +3,13 @@
 //! One import at a time. A file becomes a session, in as many commits as it takes; each says how far the file was read, so that
 //! whoever comes next, after whatever end, goes on there.
 
+mod beside;
 mod campaign;
 mod going_on;
 mod intake;
 mod kept;
 mod lines;
+mod locks;
 mod openclaw;
 mod session;
 mod stores;
@@ -17,7 +19,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use ostler_domain::{
     Reason, Refusal, SessionId, Time,
-    history::{FileNews, Found, Import, News, Source, Standing, Totals, Verdict, standing},
+    history::{FileNews, Found, Import, News, Source, Standing, Store, Totals, Verdict, standing},
     text::one_line,
 };
 use ostler_store::{CommitError, Committed, KnownHistory};
@@ -133,15 +135,21 @@ impl<E: Into<Refusal>> From<E> for Stopped {
 impl Run<'_> {
     /// Everything that lies in the stores, in the order in which it began.
     async fn all(&mut self, import: &Import, totals: &mut Totals) -> Result<(), Stopped> {
-        let mut dialogues = Vec::new();
+        let (mut dialogues, mut looked_through) = (Vec::new(), Vec::new());
         for store in &import.stores {
             let looked = store.clone();
-            let since = import.since;
-            let found =
-                tokio::task::spawn_blocking(move || stores::look(&looked, since, &stores::Seen::new())).await;
+            let (since, live) = (import.since, import.live);
+            let found = tokio::task::spawn_blocking(move || {
+                refused_by_lock(&looked, live)?;
+                stores::look(&looked, since, &stores::Seen::new())
+            });
+            let found = found.await;
             let found = found.map_err(|_| Refusal::internal("looking through a store failed"))?;
             let (mut these, why_not) = match found {
-                Ok(these) => (these, None),
+                Ok(these) => {
+                    looked_through.push(store);
+                    (these, None)
+                }
                 Err(why) => (Vec::new(), Some(why)),
             };
             let bytes = these.iter().map(|dialogue| dialogue.file.size).sum();
@@ -168,6 +176,9 @@ impl Run<'_> {
         }
         while let Some(first) = under_way.pop_front() {
             self.settle(Some(first), totals).await?;
+        }
+        for store in looked_through {
+            self.beside(store, totals).await?;
         }
         Ok(())
     }
@@ -275,6 +286,18 @@ async fn stand(file: StoreFile, known: Option<&KnownHistory>) -> std::io::Result
     let mark = known.map(|known| known.mark.clone());
     let looked = move || standing(mark.as_ref(), file.size, |to| lines::prints(&file.path, to));
     tokio::task::spawn_blocking(looked).await.unwrap_or_else(|_| Err(std::io::Error::other("looking failed")))
+}
+
+/// A store that somebody writes to is not read, unless whoever asks says so.
+fn refused_by_lock(store: &Store, live: bool) -> Result<(), String> {
+    if store.source != Source::OpenClaw || live {
+        return Ok(());
+    }
+    let dirs = beside::session_dirs(std::path::Path::new(&store.dir));
+    match locks::held(std::path::Path::new("/proc"), &dirs, std::time::SystemTime::now()) {
+        Some(held) => Err(format!("{held}; stop OpenClaw, or say --live to read it as it is")),
+        None => Ok(()),
+    }
 }
 
 /// When a file was written to, as the record counts time.

@@ -1,11 +1,14 @@
 //! Goes on looking at stores: what grows is taken in as it grows, and its session is live for as long as somebody is taken to
 //! write to the file.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
 use ostler_domain::{
     Refusal, SessionId, Time,
-    history::{Found, Import, News, Totals, Verdict, is_at_work},
+    history::{Found, Import, News, Source, Totals, Verdict, is_at_work},
 };
 
 use super::{
@@ -69,6 +72,7 @@ impl Run<'_> {
             }
             dialogues.extend(found.unwrap_or_default());
         }
+        let changed: HashSet<Source> = dialogues.iter().map(|dialogue| dialogue.file.source).collect();
         dialogues.sort_by_key(|dialogue| (dialogue.about.first, dialogue.file.path.clone()));
         for dialogue in dialogues {
             let file = dialogue.file.clone();
@@ -85,6 +89,11 @@ impl Run<'_> {
             totals.add(&news);
             if is_first || news.verdict != Verdict::Same {
                 self.tell(News::File(Box::new(news))).await?;
+            }
+        }
+        for store in &import.stores {
+            if is_first || changed.contains(&store.source) {
+                self.beside(store, &mut totals).await?;
             }
         }
         let now = self.engine.shared.clock.now().wall;

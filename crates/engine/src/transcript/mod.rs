@@ -2,6 +2,7 @@
 
 mod archive;
 mod file;
+mod image;
 mod imported;
 mod verify;
 mod writer;
@@ -15,6 +16,8 @@ use ostler_domain::{
     transcript::{KINDS, Line, Scribe},
 };
 
+pub use imported::ImportedFile;
+pub(crate) use imported::{FILES, TAIL_NAME};
 pub(crate) use writer::Transcripts;
 
 use crate::Engine;

@@ -11,6 +11,7 @@ use crate::{
     blob::Blobs,
     convert::signed,
     error::ReadError,
+    image,
     log::{self, Stored},
     session::{self, Changing},
     store::Store,
@@ -81,12 +82,12 @@ fn erase_event(connection: &Connection, blobs: &Blobs, stored: &Stored, at: Time
     connection
         .prepare_cached("UPDATE log_event SET body = ?2, blob = NULL WHERE seq = ?1")?
         .execute(params![seq, body])?;
-    if let Some(hash) = &stored.blob
-        && !is_named(connection, hash)?
-    {
-        connection
-            .prepare_cached("INSERT OR IGNORE INTO node_garbage(blob, since) VALUES (?1, ?2)")?
-            .execute(params![hash, at.micros()])?;
+    for hash in stored.blob.iter().chain(&image::forget(connection, seq)?) {
+        if !is_named(connection, hash)? {
+            connection
+                .prepare_cached("INSERT OR IGNORE INTO node_garbage(blob, since) VALUES (?1, ?2)")?
+                .execute(params![hash, at.micros()])?;
+        }
     }
     match event {
         Ok(Event::MessageAccepted(accepted)) => {

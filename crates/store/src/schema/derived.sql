@@ -359,3 +359,12 @@ CREATE TABLE retention(
     rule TEXT
 ) STRICT;
 CREATE INDEX retention_due ON retention(due) WHERE due IS NOT NULL AND deleted IS NULL;
+
+-- Pictures that events name: each is a blob, which goes when nobody names it any more.
+CREATE TABLE image(
+    seq INTEGER PRIMARY KEY,
+    session INTEGER NOT NULL,
+    blob BLOB NOT NULL
+) STRICT;
+CREATE INDEX image_session ON image(session);
+CREATE INDEX image_blob ON image(blob);
