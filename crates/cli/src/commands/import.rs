@@ -125,13 +125,8 @@ fn stores(args: &ImportArgs) -> Result<Vec<Store>, Failure> {
 
 /// Where a program keeps its dialogues: as its own variable says, else in the home directory.
 fn usual_dir(source: Source) -> Option<PathBuf> {
-    let (variable, usual) = match source {
-        Source::Claude => ("CLAUDE_CONFIG_DIR", ".claude"),
-        Source::Codex => ("CODEX_HOME", ".codex"),
-        Source::OpenClaw => ("OPENCLAW_STATE_DIR", ".openclaw"),
-    };
-    let set = std::env::var_os(variable).map(PathBuf::from).filter(|dir| dir.is_absolute());
-    set.or_else(|| crate::app::person_home().map(|home| Path::new(&home).join(usual)))
+    let home = crate::app::person_home();
+    source.usual_dir(|name| std::env::var_os(name).map(PathBuf::from), home.as_deref().map(Path::new))
 }
 
 /// Tells a person, or a program, how it goes.

@@ -311,6 +311,11 @@ pub(super) fn tell(event: &Event) -> Told {
             let output = one_line(&result.output, SHORT);
             Told::new("result", output).tone(if result.success { Tone::Plain } else { Tone::Bad })
         }
+        Event::ImageRecorded(shown) => {
+            let (mime, size) = (one_line(&shown.image.mime, 64), words::bytes(shown.image.bytes));
+            let name = shown.image.sha256.get(..16).unwrap_or("deleted");
+            Told::new("picture", format!("{mime}, {size}, {name}")).faint()
+        }
         Event::AgentCompletion(said) => Told::said(&said.text),
         Event::AgentStatus(status) => Told::new("status", one_line(&status.text, SHORT)).faint(),
         Event::AgentError(error) => Told::whole("error", &error.text).tone(Tone::Bad),

@@ -15,15 +15,18 @@ mod session;
 mod stores;
 mod watch;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    time::Duration,
+};
 
 use ostler_domain::{
     Reason, Refusal, SessionId, Time,
-    history::{FileNews, Found, Import, News, Source, Standing, Store, Totals, Verdict, standing},
+    history::{FileNews, Found, Import, News, Source, Standing, Store, Totals, Verdict, is_at_work, standing},
     text::one_line,
 };
 use ostler_store::{CommitError, Committed, KnownHistory};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{MutexGuard, mpsc, oneshot};
 
 use self::{
     intake::Taken,
@@ -74,11 +77,17 @@ impl Engine {
         change: Change,
         news: mpsc::Sender<News>,
     ) -> Result<(), Refusal> {
-        let Ok(_importing) = self.shared.importing.try_lock() else {
-            return Err(Refusal::new(Reason::WrongState, "an import is under way already")
-                .because("one is made at a time, so that nothing comes in twice")
-                .hint("ostler ls -a", "shows what has come in so far"));
+        let watches = import.watch && !import.dry_run;
+        let _watching = match watches.then(|| self.shared.watching.try_lock()).transpose() {
+            Ok(watching) => watching,
+            Err(_) => {
+                return Err(Refusal::new(Reason::WrongState, "stores are followed already")
+                    .because("one does it at a time: this daemon with import.watch, or an import in a terminal")
+                    .hint("ostler ls", "shows the agents outside that are at work")
+                    .hint("ostler import all", "takes in once what is there"));
+            }
         };
+        let _importing = if watches { None } else { Some(self.turn_to_import().await?) };
         if !import.dry_run {
             self.shared.audit.write(&Entry {
                 time: self.shared.clock.now().wall,
@@ -99,7 +108,7 @@ impl Engine {
             named: HashSet::new(),
             sessions: HashMap::new(),
         };
-        if import.watch && !import.dry_run {
+        if watches {
             return run.watch(&import).await;
         }
         let mut totals = Totals::default();
@@ -113,6 +122,49 @@ impl Engine {
         }
     }
 }
+
+impl Engine {
+    /// Waits for whoever follows stores, who looks for a moment only, and for nobody else.
+    async fn turn_to_import(&self) -> Result<MutexGuard<'_, ()>, Refusal> {
+        match self.shared.importing.try_lock() {
+            Ok(turn) => Ok(turn),
+            Err(_) if self.are_stores_followed() => Ok(self.shared.importing.lock().await),
+            Err(_) => Err(Refusal::new(Reason::WrongState, "an import is under way already")
+                .because("one is made at a time, so that nothing comes in twice")
+                .hint("ostler ls -a", "shows what has come in so far")),
+        }
+    }
+
+    fn are_stores_followed(&self) -> bool {
+        self.shared.watching.try_lock().is_err()
+    }
+
+    /// Follows stores for as long as the daemon runs: agents outside are rows while they work.
+    pub fn follow_stores(&self, stores: Vec<Store>) {
+        let engine = self.clone();
+        self.shared.tasks.spawn(async move {
+            let shutdown = engine.shared.shutdown.clone();
+            let import = Import { stores, watch: true, live: true, ..Import::default() };
+            while !shutdown.is_cancelled() {
+                let (news, mut told) = mpsc::channel(NEWS);
+                let following = engine.import(import.clone(), Change::of_ostler(), news);
+                let listening = async { while told.recv().await.is_some() {} };
+                if let (Err(refusal), ()) = tokio::join!(following, listening) {
+                    tracing::warn!(%refusal, "agents outside are not seen; trying again");
+                }
+                tokio::select! {
+                    () = tokio::time::sleep(FOLLOWED_AGAIN) => {}
+                    () = shutdown.cancelled() => {}
+                }
+            }
+        });
+    }
+}
+
+/// Pause before stores are followed again, when that ended.
+const FOLLOWED_AGAIN: Duration = Duration::from_secs(30);
+/// News that wait for somebody to hear them.
+const NEWS: usize = 64;
 
 /// Why an import did not come to its end.
 enum Stopped {
@@ -171,7 +223,10 @@ impl Run<'_> {
             while under_way.len() >= UNDER_WAY || (is_under_way && !under_way.is_empty()) {
                 self.settle(under_way.pop_front(), totals).await?;
             }
-            let (news, taken) = self.one(dialogue, false).await?;
+            // Whoever follows the stores ends what is followed.
+            let follow = self.engine.are_stores_followed()
+                && is_at_work(dialogue.file.written, self.engine.shared.clock.now().wall);
+            let (news, taken) = self.one(dialogue, follow).await?;
             under_way.push_back((news, taken));
         }
         while let Some(first) = under_way.pop_front() {

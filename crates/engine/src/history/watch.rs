@@ -29,7 +29,11 @@ impl Run<'_> {
         let shutdown = self.engine.shared.shutdown.clone();
         let mut is_first = true;
         let ended = loop {
-            match self.look(import, is_first, &mut seen, &mut followed).await {
+            let looked = {
+                let _turn = self.engine.shared.importing.lock().await;
+                self.look(import, is_first, &mut seen, &mut followed).await
+            };
+            match looked {
                 Ok(()) => is_first = false,
                 Err(Stopped::Gone) => break Ok(()),
                 Err(Stopped::Refused(refusal)) => break Err(refusal),
@@ -80,11 +84,11 @@ impl Run<'_> {
             let (mut news, taken) = self.one(dialogue, follow).await?;
             seen.insert(file.path, (file.size, file.written));
             if let Some(taken) = taken {
-                let session = taken.session;
                 news = settled(news, taken.answer).await?;
-                if follow {
-                    followed.insert(session, file.written);
-                }
+            }
+            // Also one that a single import has taken in meanwhile.
+            if let Some(session) = news.session.filter(|_| follow) {
+                followed.insert(session, file.written);
             }
             totals.add(&news);
             if is_first || news.verdict != Verdict::Same {

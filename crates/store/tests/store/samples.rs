@@ -17,6 +17,7 @@ use ostler_domain::{
     gateway::{NetDecision, Network},
     handoff::{HandoffRequested, Known, Pack, Said, TestRun, To, Wish},
     history::{HistoryRead, Origin, Prints, Source},
+    image::Image,
     message::Summary,
     price::Dollars,
     session::{
@@ -321,6 +322,12 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             to: "0a1b2c3d".to_owned(),
             changed: changed(),
             by: by(),
+        }),
+        Kind::ImageRecorded => Event::ImageRecorded(ImageRecorded {
+            image: Image::from_base64("image/png", "aGVsbG8=").unwrap(),
+            tool_id: Some("t1".to_owned()),
+            message: Some(message_id(n)),
+            subagent: Some("t0".to_owned()),
         }),
         Kind::ConversationReopened => {
             Event::ConversationReopened(ConversationReopened { id: conversation_id(n), by: by() })
