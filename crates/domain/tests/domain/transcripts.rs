@@ -8,9 +8,10 @@ use ostler_domain::{
     conversation::Key,
     event::{
         Answer, ApprovalAnswered, ApprovalRequested, AskKind, By, ContextCompacted, ContextReset,
-        MessageAccepted, MessageCancelled, MessageEdited, MessageMark, ModelChanged, ProviderBound, Started,
+        ImageRecorded, MessageAccepted, MessageCancelled, MessageEdited, MessageMark, ModelChanged, ProviderBound, Started,
         StopReason, Text, ToolCall, ToolResult, TurnEnded, TurnStarted, UsageRecorded,
     },
+    image::Image,
     price::Dollars,
     session::{Approve, Begin, Created, Ended, Obituary, Outcome, RestartPolicy, State, create, decide},
     transcript::{
@@ -290,6 +291,74 @@ fn what_an_agent_gives_and_asks_for_is_told() {
             "that was refused: no"
         ]
     );
+}
+
+#[test]
+fn pictures_stand_in_what_they_are_of_and_are_named_by_their_bytes() {
+    let life = a_life();
+    let session = life.id;
+    let picture = |mime: &str, tool: Option<&str>, message: Option<MessageId>| {
+        Event::ImageRecorded(ImageRecorded {
+            image: Image::from_base64(mime, "aGVsbG8=").unwrap(),
+            tool_id: tool.map(str::to_owned),
+            message,
+            subagent: None,
+        })
+    };
+    let [accepted, delivered] = told(1, "look");
+    let Event::MessageDelivered(mark) = &delivered else { unreachable!() };
+    let id = mark.id;
+    let events = vec![
+        Event::SessionCreated(Box::new(life)),
+        accepted,
+        picture("image/png", None, Some(id)),
+        Event::TurnStarted(TurnStarted { turn: 1 }),
+        // What is imported was seen, and delivered by nobody here.
+        Event::MessageSeen(MessageMark { id, turn: Some(1) }),
+        call("t1", "Read", "{}"),
+        picture("image/jpeg", Some("t1"), None),
+        answer("t1", 0, ""),
+        picture("image/svg+xml", None, None),
+        Event::TurnEnded(TurnEnded::new(1, StopReason::Completed)),
+    ];
+    let mut lines = lines(&recorded(events.into_iter().map(|event| (session, event)).collect()));
+    let of = |line: &mut Line| line.pictures().map(|picture| picture.mime_type.clone()).collect::<Vec<_>>();
+    let found: Vec<String> = lines.iter_mut().flat_map(of).collect();
+    assert_eq!(found, ["image/png", "image/jpeg", "image/svg+xml"]);
+    let roles: Vec<&str> = lines
+        .iter_mut()
+        .filter(|line| line.pictures().next().is_some())
+        .map(|line| match line {
+            Line::Message { message: Said::User { .. }, .. } => "user",
+            Line::Message { message: Said::ToolResult { content, .. }, .. } => {
+                assert_eq!(content.len(), 1, "no empty words beside a picture");
+                "result"
+            }
+            _ => "assistant",
+        })
+        .collect();
+    assert_eq!(roles, ["user", "result", "assistant"]);
+    let text = jsonl(&lines);
+    let sha256 = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+    assert!(text.contains(&format!(r#"{{"type":"image","mimeType":"image/png","sha256":"{sha256}","bytes":5}}"#)), "{text}");
+    let markdown: String = lines.iter().flat_map(shown).map(|shown| transcript::markdown(&shown)).collect();
+    assert!(markdown.contains("*picture: image/png, 5 bytes · ostler transcript image 2cf24dba5fb0a30e"), "{markdown}");
+    // With their bytes, a page has those in it that are pictures and nothing else.
+    let page = |lines: &[Line]| lines.iter().flat_map(shown).map(|shown| transcript::page_entry(&shown)).collect::<String>();
+    assert!(!page(&lines).contains("<img"));
+    for picture in lines.iter_mut().flat_map(Line::pictures) {
+        picture.data = Some("aGVsbG8=".to_owned());
+    }
+    let whole = page(&lines);
+    assert_eq!(whole.matches("<img ").count(), 2, "{whole}");
+    assert!(whole.contains("src=\"data:image/png;base64,aGVsbG8=\""), "{whole}");
+    assert!(!whole.contains("data:image/svg"), "{whole}");
+    for picture in lines.iter_mut().flat_map(Line::pictures) {
+        picture.data = Some("\"onerror=\"alert(1)".to_owned());
+        picture.mime_type = "image/png\" x=\"".to_owned();
+    }
+    let evil = page(&lines);
+    assert!(!evil.contains("<img") && !evil.contains("x=\""), "{evil}");
 }
 
 #[test]
