@@ -312,6 +312,7 @@ CREATE TABLE seen_commit(
     PRIMARY KEY (seq, place)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX seen_commit_session ON seen_commit(session);
+CREATE INDEX seen_commit_branch ON seen_commit(branch) WHERE branch IS NOT NULL;
 
 -- Where a session's tree was last seen to be.
 CREATE TABLE seen_head(
