@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-use ostler_domain::transcript::Verified;
+use ostler_domain::{ConversationId, transcript::Verified};
 use ostler_wire::{
-    from_proto,
+    InvalidField, from_proto,
     pb::{self, transcript_service_client::TranscriptServiceClient as Service},
 };
 
-use crate::{Client, Error, Incoming, socket};
+use crate::{Client, Error, Incoming, call::request_id, socket};
 
 /// A transcript, line by line. Ends with `None` when there are no more, or after an error.
 #[derive(Debug)]
@@ -85,6 +85,28 @@ impl Client {
         let answers =
             self.ask(async |channel| Service::new(channel).get_image(request.clone()).await).await?;
         Ok(Incoming::new(answers, |answer| Ok(answer.piece), socket::path(&self.home)))
+    }
+
+    /// Says that something was delivered to people in the agent's name, so that its transcript has it. The conversation's
+    /// id and name.
+    pub async fn mirror_delivery(
+        &self,
+        who: &str,
+        text: &str,
+        media_urls: Vec<String>,
+        to: Option<&str>,
+    ) -> Result<(ConversationId, String), Error> {
+        let request = pb::MirrorDeliveryRequest {
+            request_id: request_id().to_string(),
+            who: who.to_owned(),
+            text: text.to_owned(),
+            media_urls,
+            to: to.unwrap_or_default().to_owned(),
+        };
+        let answer =
+            self.ask(async |channel| Service::new(channel).mirror_delivery(request.clone()).await).await?;
+        let id = answer.conversation_id.parse().map_err(|error| InvalidField::new("conversation_id", error))?;
+        Ok((id, answer.name))
     }
 
     /// The files that a conversation was imported with, as they were, in pieces.

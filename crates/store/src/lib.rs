@@ -39,6 +39,7 @@ mod history;
 mod image;
 mod log;
 mod lost;
+mod mirrored;
 mod message;
 mod node;
 mod retention;

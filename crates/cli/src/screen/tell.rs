@@ -76,6 +76,11 @@ pub(super) fn tell(event: &Event) -> Told {
             "closed",
             format!("conversation {} ({}) by {}", closed.id.short(), closed.why.as_str(), closed.by.0),
         ),
+        Event::DeliveryMirrored(mirrored) => {
+            let to = mirrored.to.as_deref().map(|to| format!(" to {}", one_line(to, 80))).unwrap_or_default();
+            let said = one_line(&mirrored.text, 160);
+            Told::new("mirrored", format!("conversation {}{to}: {said}", mirrored.conversation.short()))
+        }
         Event::ConversationReopened(reopened) => {
             Told::new("reopened", format!("conversation {} by {}", reopened.id.short(), reopened.by.0))
         }

@@ -294,6 +294,8 @@ events! {
 
     /// A picture of what was said or answered; its bytes are a file of their own.
     ImageRecorded(ImageRecorded) = 160, "IMAGE_RECORDED";
+    /// Something was delivered to people in the agent's name, by somebody else.
+    DeliveryMirrored(Box<DeliveryMirrored>) = 161, "DELIVERY_MIRRORED";
 }
 
 impl std::fmt::Display for Kind {

@@ -98,6 +98,12 @@ pub fn erased(event: Event) -> Event {
         Event::ImageRecorded(shown) => {
             Event::ImageRecorded(ImageRecorded { image: shown.image.erased(), ..shown })
         }
+        Event::DeliveryMirrored(mut mirrored) => {
+            mirrored.text.clear();
+            mirrored.media_urls.clear();
+            mirrored.to = None;
+            Event::DeliveryMirrored(mirrored)
+        }
         Event::AgentStderr(raw) => Event::AgentStderr(unread(raw)),
         Event::Opaque(raw) => Event::Opaque(unread(raw)),
         Event::Oversize(raw) => Event::Oversize(unread(raw)),

@@ -376,6 +376,7 @@ impl State {
             | Event::ConversationReopened(_)
             | Event::CommitsSeen(_)
             | Event::SnapshotTaken(_)
+            | Event::DeliveryMirrored(_)
             | Event::Rewound(_)
             | Event::SessionArchived(_)
             | Event::SessionRestored(_)

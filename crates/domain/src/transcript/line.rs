@@ -81,6 +81,9 @@ pub struct Origin {
     pub message: Option<MessageId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// To whom something was delivered in the agent's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
 }
 
 /// Something said. Its time is in milliseconds, as that of the line is text.

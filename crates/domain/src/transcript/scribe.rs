@@ -12,7 +12,7 @@ use super::{
 use crate::{
     ConversationId, Event, Kind, MessageId, Recorded, SessionId, Time, Usage,
     event::{
-        ImageRecorded, MessageAccepted, MessageCancelled, MessageDropped, MessageMoved, MessageUnknown, MovedTo, ToolCall,
+        DeliveryMirrored, ImageRecorded, MessageAccepted, MessageCancelled, MessageDropped, MessageMoved, MessageUnknown, MovedTo, ToolCall,
         ToolResult, TurnEnded, UsageRecorded,
     },
     price::Dollars,
@@ -59,6 +59,7 @@ pub const KINDS: &[Kind] = &[
     Kind::SessionStopped,
     Kind::SessionFailed,
     Kind::ImageRecorded,
+    Kind::DeliveryMirrored,
 ];
 
 /// What is remembered between events.
@@ -134,7 +135,11 @@ impl Scribe {
 
     /// The lines that an event completes. What belongs to no session makes none.
     pub fn apply(&mut self, recorded: &Recorded) -> Vec<Line> {
-        let Some(session) = recorded.session else { return Vec::new() };
+        let session = match &recorded.event {
+            Event::DeliveryMirrored(mirrored) => Some(mirrored.session),
+            _ => recorded.session,
+        };
+        let Some(session) = session else { return Vec::new() };
         let here = Here { seq: recorded.seq, at: recorded.time, session };
         let mut lines = Vec::new();
         match &recorded.event {
@@ -154,6 +159,7 @@ impl Scribe {
             }
             Event::ImageRecorded(shown) if shown.subagent.is_none() => self.shown(here, shown),
             Event::ImageRecorded(_) => {}
+            Event::DeliveryMirrored(mirrored) => self.mirrored(here, mirrored, &mut lines),
             Event::MessageEdited(edited) => {
                 if let Some(waiting) = self.inbox.get_mut(&edited.id) {
                     waiting.text.clone_from(&edited.text);
@@ -264,6 +270,27 @@ impl Scribe {
         let (text, by) = (accepted.message.text.clone(), accepted.by.0.clone());
         let waiting = Waiting { text, by, pictures: Vec::new() };
         self.inbox.insert(accepted.message.id, waiting);
+    }
+
+    /// As if the agent had said it, for nothing.
+    fn mirrored(&mut self, here: Here, mirrored: &DeliveryMirrored, lines: &mut Vec<Line>) {
+        self.flush(None, lines);
+        let media = (!mirrored.media_urls.is_empty()).then(|| mirrored.media_urls.join("\n"));
+        let texts = [Some(mirrored.text.clone()).filter(|text| !text.is_empty()), media];
+        let message = Message::Assistant {
+            content: texts.into_iter().flatten().map(Block::text).collect(),
+            api: MIRROR.to_owned(),
+            provider: "ostler".to_owned(),
+            model: MIRROR.to_owned(),
+            usage: TokenUse::new(Usage::default(), Dollars::default()),
+            stop_reason: StopReason::Stop,
+            error_message: None,
+            timestamp: millis(here.at),
+        };
+        let place = self.place(here);
+        let (by, to) = (Some(mirrored.by.0.clone()), mirrored.to.clone());
+        let ostler = Origin { by, to, ..self.origin(here) };
+        lines.push(Line::Message { place, message, ostler });
     }
 
     fn shown(&mut self, here: Here, shown: &ImageRecorded) {
@@ -386,7 +413,7 @@ impl Scribe {
             timestamp: millis(at),
         };
         let place = self.place_named(format!("{seq:08x}"), at);
-        let ostler = Origin { session, seq, turn, message: None, by: None };
+        let ostler = Origin { session, seq, turn, message: None, by: None, to: None };
         lines.push(Line::Message { place, message, ostler });
     }
 
@@ -429,7 +456,7 @@ impl Scribe {
 
     fn origin(&self, here: Here) -> Origin {
         let turn = self.in_turn.then_some(self.turn);
-        Origin { session: here.session, seq: here.seq, turn, message: None, by: None }
+        Origin { session: here.session, seq: here.seq, turn, message: None, by: None, to: None }
     }
 
     fn place(&mut self, here: Here) -> Place {
@@ -441,6 +468,9 @@ impl Scribe {
         Place { id, parent_id, timestamp: iso(at) }
     }
 }
+
+/// In the place of a model: nobody was asked for these words.
+const MIRROR: &str = "delivery-mirror";
 
 /// The protocol in which a provider's program speaks to its model, in the words of that form.
 fn api(provider: &str) -> &str {

@@ -12,7 +12,7 @@ use ostler_domain::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{About, Reader, Recent, text_of, time_of, words};
+use super::{About, Reader, Recent, pictures, prompt, text_of, time_of, words};
 use crate::claude_code::tools;
 
 /// Beside the model that a call names: Claude Code's own words in its place.

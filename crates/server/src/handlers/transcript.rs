@@ -6,14 +6,14 @@ use std::{
 };
 
 use ostler_domain::Refusal;
-use ostler_engine::{Engine, ImportedFile};
+use ostler_engine::{Delivery, Engine, ImportedFile};
 use ostler_wire::{
     pb::{self, transcript_service_server::TranscriptService},
     to_proto,
 };
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{News, Streamed, refused, streamed};
+use super::{News, Streamed, change, refused, streamed};
 use crate::Served;
 
 /// So large is a piece: however long a transcript or a line of it is, no more is held.
@@ -70,6 +70,18 @@ impl TranscriptService for Served {
             }
             Ok(())
         }))
+    }
+
+    async fn mirror_delivery(
+        &self,
+        request: Request<pb::MirrorDeliveryRequest>,
+    ) -> Result<Response<pb::MirrorDeliveryResponse>, Status> {
+        let change = change(&request, &request.get_ref().request_id)?;
+        let pb::MirrorDeliveryRequest { who, text, media_urls, to, .. } = request.into_inner();
+        let delivery = Delivery { text, media_urls, to: Some(to).filter(|to| !to.is_empty()) };
+        let found = self.engine.mirror_delivery(&who, delivery, change).await.map_err(refused)?;
+        let (conversation_id, name) = (found.id.to_string(), found.name.to_string());
+        Ok(Response::new(pb::MirrorDeliveryResponse { conversation_id, name }))
     }
 
     async fn get_imported_files(

@@ -13,6 +13,7 @@ use crate::{
     error::ReadError,
     image,
     log::{self, Stored},
+    mirrored,
     session::{self, Changing},
     store::Store,
 };
@@ -58,6 +59,9 @@ fn erase(
     match stored.last().and_then(|last| last.session_seq) {
         Some(last) if stored.len() == AT_ONCE => Ok(Some(last + 1)),
         _ => {
+            for stored in mirrored::of_session(connection, id)? {
+                erase_event(connection, blobs, &stored, at)?;
+            }
             rewrite_rows(connection, blobs, num)?;
             Ok(None)
         }

@@ -369,3 +369,12 @@ CREATE TABLE image(
 ) STRICT;
 CREATE INDEX image_session ON image(session);
 CREATE INDEX image_blob ON image(blob);
+
+-- What was delivered in agents' names; the words are in the events.
+CREATE TABLE mirrored(
+    seq INTEGER PRIMARY KEY,
+    conversation TEXT NOT NULL,
+    session TEXT NOT NULL
+) STRICT;
+CREATE INDEX mirrored_conversation ON mirrored(conversation);
+CREATE INDEX mirrored_session ON mirrored(session);

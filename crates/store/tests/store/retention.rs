@@ -16,7 +16,7 @@ use ostler_domain::{
 use ostler_store::{CheckDepth, Options, Store, block_on};
 
 use crate::{
-    samples::{at, campaign_id, event, session_id},
+    samples::{at, campaign_id, conversation_id, event, session_id},
     support::{Owner, Place, dump, is_derived, node_commit, open, whole_log},
 };
 
@@ -137,6 +137,24 @@ fn a_picture_is_kept_once_and_goes_with_the_last_who_names_it() {
     grow_old(&place);
     block_on(store.drop_garbage()).unwrap();
     assert_eq!((blobs(&place), block_on(store.image(sha256)).unwrap()), (vec![], None));
+    let before = dump(&place.sql(), is_derived);
+    block_on(store.reindex()).unwrap();
+    assert_eq!(dump(&place.sql(), is_derived), before);
+}
+
+#[test]
+fn what_was_delivered_goes_with_the_session_before_it() {
+    let place = Place::new();
+    let store = place.open();
+    let (one, _) = (ended(&store, 1, picture()), ended(&store, 2, picture()));
+    let delivered = [1, 2, 1].map(|n| (at(60 + n), event(Kind::DeliveryMirrored, n)));
+    store.commit_blocking(node_commit(delivered.to_vec())).unwrap();
+    let of = |n: u64, after: u64| block_on(store.mirrored(conversation_id(n), after, 10)).unwrap();
+    let [first, second] = of(1, 0).try_into().unwrap();
+    assert_eq!(of(1, first.seq), [second]);
+    delete(&store, one.id());
+    let words = |n: u64| of(n, 0).iter().filter(|at| at.event.body().contains("the build is green")).count();
+    assert_eq!((words(1), words(2)), (0, 1));
     let before = dump(&place.sql(), is_derived);
     block_on(store.reindex()).unwrap();
     assert_eq!(dump(&place.sql(), is_derived), before);

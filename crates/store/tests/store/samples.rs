@@ -329,6 +329,14 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             message: Some(message_id(n)),
             subagent: Some("t0".to_owned()),
         }),
+        Kind::DeliveryMirrored => Event::DeliveryMirrored(Box::new(DeliveryMirrored {
+            conversation: conversation_id(n),
+            session: session_id(n),
+            text: "the build is green".to_owned(),
+            media_urls: vec!["https://example.org/shot.png".to_owned()],
+            to: Some("user:U1".to_owned()),
+            by: by(),
+        })),
         Kind::ConversationReopened => {
             Event::ConversationReopened(ConversationReopened { id: conversation_id(n), by: by() })
         }
