@@ -26,6 +26,7 @@ pub struct ImportedPiece {
     pub begins: Option<String>,
     /// That file is the conversation's transcript, in which nothing was said here.
     pub is_transcript: bool,
+    /// What it has.
     pub bytes: Vec<u8>,
 }
 

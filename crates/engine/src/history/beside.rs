@@ -163,10 +163,10 @@ impl Run<'_> {
         if let Some(same) = keyed.clone().filter(|keyed| says(keyed, row) && !covered.contains(&keyed.id)) {
             return Ok(Some(same));
         }
-        let other = || format!("import:openclaw:row-{:032x}", bits(&[text.as_bytes(), row.key.as_bytes()]));
+        let name = format!("row-{:032x}", bits(&[text.as_bytes(), row.key.as_bytes()]));
         let key = match own.filter(|_| keyed.is_none()) {
             Some(own) => own,
-            None => other().parse().unwrap_or_else(|_| unreachable!("letters and digits make a key")),
+            None => openclaw::other_key(dir, &name),
         };
         let title = ["label", "displayName", "subject"].iter().find_map(|name| row.entry.get(*name)?.as_str());
         let last = row.key.rsplit(':').next();
@@ -229,7 +229,7 @@ impl Run<'_> {
             let others = others.map(|id| self.dir_of(id)).collect();
             work.push((file, self.dir_of(owner), Keep::Whole, others));
         }
-        let kept = tokio::task::spawn_blocking(move || {
+        let kept = tokio::task::spawn_blocking(move || -> io::Result<()> {
             for (file, dir, keep, others) in work {
                 match keep {
                     Keep::Tail { from } => keep_tail(&file, &dir, from)?,

@@ -75,6 +75,12 @@ pub(super) fn agent_of(dir: &Path) -> String {
     name.unwrap_or_else(|| "main".to_owned())
 }
 
+/// The key of what can have none of its own here: it says whose it is, so that it goes out where it came from.
+pub(super) fn other_key(dir: &Path, name: &str) -> Key {
+    let of_agent = format!("agent:{}:import:{name}", agent_of(dir)).parse();
+    of_agent.or_else(|_| format!("import:openclaw:{name}").parse()).unwrap_or_else(|_| Key::main())
+}
+
 fn read(dir: &Path) -> HashMap<String, Row> {
     let named = rows(&dir.join(INDEX)).into_iter().filter_map(|row| Some((row.file()?, row)));
     named.collect()

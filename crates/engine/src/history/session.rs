@@ -17,6 +17,7 @@ use ostler_store::{Commit, CommitError, KnownHistory, SessionCommit, Urgency};
 use super::{
     Answer, Run,
     intake::{Intake, Taken},
+    openclaw,
     stores::Dialogue,
 };
 use crate::Engine;
@@ -281,9 +282,14 @@ impl Run<'_> {
             let is_plain =
                 name.len() <= 128 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
             let name = if is_plain { name.to_owned() } else { format!("{id:032x}") };
-            format!("import:{}:{name}", dialogue.file.source.as_str())
+            match (dialogue.file.source, dialogue.file.path.parent()) {
+                (Source::OpenClaw, Some(dir)) => openclaw::other_key(dir, &name),
+                (source, _) => format!("import:{}:{name}", source.as_str())
+                    .parse()
+                    .unwrap_or_else(|_| unreachable!("letters, digits and dashes make a key")),
+            }
         };
-        Ok(plain().parse().unwrap_or_else(|_| unreachable!("letters, digits and dashes make a key")))
+        Ok(plain())
     }
 }
 

@@ -89,7 +89,8 @@ impl Transcript {
         let filter = EventFilter { session: Some(session), kinds: KINDS.to_vec(), ..EventFilter::default() };
         let page = self.engine.shared.store.events_after(self.after, &filter, PAGE).await?;
         let mut lines = Vec::new();
-        for recorded in page.rows.iter().take_while(|recorded| recorded.seq <= self.until) {
+        let until = self.until;
+        for recorded in page.rows.iter().take_while(|recorded| recorded.seq <= until) {
             self.mirrored_before(recorded.seq, &mut lines).await?;
             lines.extend(self.scribe.apply(recorded));
         }

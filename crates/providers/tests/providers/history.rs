@@ -205,7 +205,7 @@ fn damaged_lines_are_counted_and_hide_nothing_behind_them() {
 
 fn without_place(what: What) -> What {
     match what {
-        What::Prompt { text, .. } => What::Prompt { text, place: 0 },
+        What::Prompt { text, .. } => What::Prompt { text, place: 0, images: Vec::new() },
         what => what,
     }
 }

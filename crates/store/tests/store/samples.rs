@@ -698,5 +698,5 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
 /// Says whether events of a kind belong to a session.
 pub(crate) fn is_of_session(kind: Kind) -> bool {
     let of_sessions = Kind::SessionCreated.code()..Kind::TicketAdded.code();
-    of_sessions.contains(&kind.code())
+    of_sessions.contains(&kind.code()) || kind == Kind::ImageRecorded
 }
