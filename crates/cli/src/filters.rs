@@ -28,7 +28,7 @@ pub(crate) struct Filters {
     /// Of agents with this role
     #[arg(long)]
     pub(crate) role: Option<String>,
-    /// Created while this branch was checked out
+    /// Created while this branch was checked out, or seen to make commits on it
     #[arg(long)]
     pub(crate) branch: Option<String>,
     /// Of this provider

@@ -172,7 +172,7 @@ pub mod protocol {
 
 pub use ostler_inside::{Said, SessionSocket};
 pub use relay::{Way, serve as serve_relay};
-pub use transcripts::Transcript;
+pub use transcripts::{ImportedPiece, Transcript};
 pub use watch::{Watch, Watched};
 
 /// Finds the directories of the daemon from this process's environment.

@@ -29,6 +29,7 @@ pub mod hidden;
 pub mod history;
 pub mod home;
 pub mod id;
+pub mod image;
 pub mod limit_end;
 pub mod limits;
 pub mod log;

@@ -294,6 +294,14 @@ pub const BUDGET_WARNS_AT_PERCENT: u64 = 80;
 /// Spans of one request to a collector, which take some hundred kilobytes, and how long they are gathered.
 pub const TELEMETRY_BATCH: usize = 256;
 pub const TELEMETRY_GATHER: Duration = Duration::from_secs(1);
+/// Addresses of media that one mirrored delivery names, and how long each may be.
+pub const MEDIA_URLS: usize = 32;
+pub const MEDIA_URL_BYTES: usize = 2_048;
+/// Pictures up to this size are in the pages that transcripts are exported as: a page of many still opens.
+pub const PAGE_IMAGE_BYTES: u64 = 1024 * 1024;
+/// Files of OpenClaw's that are kept beside the conversations of one agent, and what they may take.
+pub const IMPORT_KEPT_FILES: usize = 20_000;
+pub const IMPORT_KEPT_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 /// How long a transcript waits for more to write.
 pub const TRANSCRIPT_GATHER: Duration = Duration::from_millis(500);
 /// Tool calls of one session that wait for their results; what is beyond is never said.

@@ -26,7 +26,7 @@ pub struct SessionFilter {
     pub agent: Option<String>,
     /// The agent's role.
     pub role: Option<String>,
-    /// The branch that was checked out when it was created.
+    /// The branch that was checked out when it was created, or on which it was seen to make commits.
     pub branch: Option<String>,
     pub provider: Option<String>,
     pub model: Option<String>,

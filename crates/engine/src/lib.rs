@@ -102,7 +102,7 @@ pub use send::{Accepted, Addressee, Sent, Words};
 pub use sql::SqlAnswer;
 pub use tape::{OwnRecord, Tape, TapePart};
 pub use ticket::{LinkChange, NewCheckpoint, NewTicket};
-pub use transcript::Transcript;
+pub use transcript::{Delivery, ImportedFile, Transcript};
 pub use watch::Watch;
 
 /// This version, as keepers and clients are told.

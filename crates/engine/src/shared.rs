@@ -77,6 +77,8 @@ pub(crate) struct Shared {
     pub(crate) renewing: tokio::sync::Mutex<()>,
     /// One import at a time.
     pub(crate) importing: tokio::sync::Mutex<()>,
+    /// Held by whoever follows the stores of agent programs; the other one only while it looks.
+    pub(crate) watching: tokio::sync::Mutex<()>,
     /// Places for questions in SQL.
     pub(crate) questions: Arc<tokio::sync::Semaphore>,
     /// Names are chosen and conversations opened one at a time.
@@ -136,6 +138,7 @@ impl Shared {
             retention: Retention::default(),
             renewing: tokio::sync::Mutex::new(()),
             importing: tokio::sync::Mutex::new(()),
+            watching: tokio::sync::Mutex::new(()),
             questions: Arc::new(tokio::sync::Semaphore::new(crate::sql::AT_ONCE)),
             naming: tokio::sync::Mutex::new(()),
         }

@@ -16,6 +16,7 @@ mod login;
 mod mcp;
 pub mod openai_api;
 pub mod openclaw;
+mod parts;
 pub mod registry;
 pub mod script;
 mod version;

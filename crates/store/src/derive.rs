@@ -5,7 +5,7 @@ use ostler_domain::{Event, Kind, Recorded};
 use rusqlite::Connection;
 
 use crate::{
-    agent, approval, campaign, conversation, drain, halt, history, lost, message, retention, snapshot,
+    agent, approval, campaign, conversation, drain, halt, history, image, lost, message, mirrored, retention, snapshot,
     ticket, usage, worktree,
 };
 
@@ -71,6 +71,8 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::MessageMoved
         | Kind::ApprovalRequested
         | Kind::ApprovalAnswered
+        | Kind::ImageRecorded
+        | Kind::DeliveryMirrored
         | Kind::HistoryRead => true,
         Kind::DaemonStarted
         | Kind::DaemonStopped
@@ -200,6 +202,8 @@ pub(crate) fn derive(
             history::call(connection, recorded, origin)?;
             usage::add(connection, seq, at, recorded, origin)
         }
+        (Event::ImageRecorded(shown), Some(origin)) => image::add(connection, seq, origin.num, shown),
+        (Event::DeliveryMirrored(mirrored), _) => mirrored::add(connection, seq, mirrored),
         (Event::HistoryRead(read), Some(origin)) => history::read(connection, read, origin.num),
         (Event::MessageAccepted(accepted), Some(origin)) => {
             conversation::touch(connection, accepted.conversation, at)?;

@@ -40,6 +40,8 @@ pub(crate) const DERIVED_TABLES: &[&str] = &[
     "drain",
     "halt",
     "retention",
+    "image",
+    "mirrored",
 ];
 
 /// Each brings a database from the version that is its place, counted from 1, to the next.

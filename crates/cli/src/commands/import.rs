@@ -34,6 +34,9 @@ pub(crate) struct ImportArgs {
     /// The store's directory; else where the program keeps it: ~/.claude, ~/.codex, ~/.openclaw
     #[arg(long, value_name = "DIR")]
     from: Option<String>,
+    /// Also from a store of OpenClaw's in which a program is writing: its last words may come in half
+    #[arg(long)]
+    live: bool,
     /// Only what was written to from then on: 30d (ago), today, 2026-01-31
     #[arg(long, value_parser = parse::moment, value_name = "WHEN")]
     since: Option<Time>,
@@ -84,7 +87,8 @@ struct DoneForm<'a> {
 
 pub(crate) async fn run(app: &App, args: ImportArgs) -> Result<u8, Failure> {
     let stores = stores(&args)?;
-    let import = Import { stores, since: args.since, dry_run: args.dry_run, watch: args.watch };
+    let (since, dry_run, watch, live) = (args.since, args.dry_run, args.watch, args.live);
+    let import = Import { stores, since, dry_run, watch, live };
     let client = app.client().await?;
     let mut telling = Telling::new(app, args.dry_run, args.watch);
     let mut news = client.import_history(&import).await?;
@@ -121,13 +125,8 @@ fn stores(args: &ImportArgs) -> Result<Vec<Store>, Failure> {
 
 /// Where a program keeps its dialogues: as its own variable says, else in the home directory.
 fn usual_dir(source: Source) -> Option<PathBuf> {
-    let (variable, usual) = match source {
-        Source::Claude => ("CLAUDE_CONFIG_DIR", ".claude"),
-        Source::Codex => ("CODEX_HOME", ".codex"),
-        Source::OpenClaw => ("OPENCLAW_STATE_DIR", ".openclaw"),
-    };
-    let set = std::env::var_os(variable).map(PathBuf::from).filter(|dir| dir.is_absolute());
-    set.or_else(|| crate::app::person_home().map(|home| Path::new(&home).join(usual)))
+    let home = crate::app::person_home();
+    source.usual_dir(|name| std::env::var_os(name).map(PathBuf::from), home.as_deref().map(Path::new))
 }
 
 /// Tells a person, or a program, how it goes.

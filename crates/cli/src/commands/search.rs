@@ -6,7 +6,7 @@ use clap::Args;
 use ostler_client::{Client, query::EventFilter, reply::Hit};
 use ostler_domain::{
     Kind, SessionId,
-    query::{Page, SessionFilter},
+    query::{Page, Scope, SessionFilter},
 };
 use serde::Serialize;
 
@@ -18,12 +18,15 @@ use crate::{
     listing::{self, Found, List, ListArgs, Screen},
     output::Line,
     parse,
-    screen::search,
+    screen::search::{self, Past},
     words,
 };
 
 /// Hits that are shown when nothing else is said.
 const NEWEST: u32 = 20;
+
+/// Newest sessions among which one that was imported is looked for.
+const LOOKED_AT: u32 = 200;
 
 #[derive(Debug, Args)]
 pub(crate) struct SearchArgs {
@@ -104,8 +107,14 @@ impl List for Hits<'_> {
 
     async fn screen(&self, found: &Found<Hit>) -> Result<Screen, Failure> {
         if found.rows.is_empty() {
-            let any = self.client.sessions(&SessionFilter::default(), Page::of(1, None)).await?;
-            return Ok(Screen { remarks: search::nothing(!any.rows.is_empty()), ..Screen::default() });
+            let all = SessionFilter { scope: Scope::All, ..SessionFilter::default() };
+            let newest = self.client.sessions(&all, Page::of(LOOKED_AT, None)).await?.rows;
+            let past = match newest.iter().any(|session| session.imported.is_some()) {
+                true => Past::Imported,
+                false if newest.is_empty() => Past::Nothing,
+                false => Past::OwnAlone,
+            };
+            return Ok(Screen { remarks: search::nothing(past), ..Screen::default() });
         }
         let names = self.names(&found.rows).await?;
         let hits: Vec<_> = found

@@ -47,14 +47,27 @@ fn what(event: &Received) -> String {
     kind.strip_prefix("agent_").unwrap_or(&kind).to_owned()
 }
 
-pub(crate) fn nothing(are_there_sessions: bool) -> Vec<Line> {
+/// What there is to be searched through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Past {
+    Nothing,
+    /// Only what was done here: what was done elsewhere may be what is looked for.
+    OwnAlone,
+    Imported,
+}
+
+pub(crate) fn nothing(past: Past) -> Vec<Line> {
     let hint = |command: &str, effect: &str| {
         Line::of("  ").with(Tone::Accent, command).faint(format!("   {effect}"))
     };
-    if are_there_sessions {
-        vec![Line::of("Nothing found."), hint("ostler search 'word*'", "finds words that begin so")]
-    } else {
-        vec![Line::of("Nothing found in 0 sessions."), hint("ostler run \"…\"", "start one here")]
+    let run = || hint("ostler run \"…\"", "start one here");
+    let word = || hint("ostler search 'word*'", "finds words that begin so");
+    let import =
+        || hint("ostler import all", "bring in Claude Code's, Codex's and OpenClaw's history, and search it");
+    match past {
+        Past::Nothing => vec![Line::of("Nothing found in 0 sessions."), run(), import()],
+        Past::OwnAlone => vec![Line::of("Nothing found."), word(), import()],
+        Past::Imported => vec![Line::of("Nothing found."), word()],
     }
 }
 
@@ -79,6 +92,6 @@ mod tests {
             Found { event: &event, name: "dash-tests", snippet: "rate limit" },
         ];
         assert_snapshot!(testing::in_all_looks(|look| table(&hits, NOW).lines(look)));
-        assert_snapshot!(testing::in_all_looks(|_| [nothing(true), nothing(false)].concat()));
+        assert_snapshot!(testing::in_all_looks(|_| [Past::Imported, Past::OwnAlone, Past::Nothing].map(nothing).concat()));
     }
 }

@@ -76,6 +76,11 @@ pub(super) fn tell(event: &Event) -> Told {
             "closed",
             format!("conversation {} ({}) by {}", closed.id.short(), closed.why.as_str(), closed.by.0),
         ),
+        Event::DeliveryMirrored(mirrored) => {
+            let to = mirrored.to.as_deref().map(|to| format!(" to {}", one_line(to, 80))).unwrap_or_default();
+            let said = one_line(&mirrored.text, 160);
+            Told::new("mirrored", format!("conversation {}{to}: {said}", mirrored.conversation.short()))
+        }
         Event::ConversationReopened(reopened) => {
             Told::new("reopened", format!("conversation {} by {}", reopened.id.short(), reopened.by.0))
         }
@@ -314,6 +319,11 @@ pub(super) fn tell(event: &Event) -> Told {
         Event::AgentToolResult(result) => {
             let output = one_line(&result.output, SHORT);
             Told::new("result", output).tone(if result.success { Tone::Plain } else { Tone::Bad })
+        }
+        Event::ImageRecorded(shown) => {
+            let (mime, size) = (one_line(&shown.image.mime, 64), words::bytes(shown.image.bytes));
+            let name = shown.image.sha256.get(..16).unwrap_or("deleted");
+            Told::new("picture", format!("{mime}, {size}, {name}")).faint()
         }
         Event::AgentCompletion(said) => Told::said(&said.text),
         Event::AgentStatus(status) => Told::new("status", one_line(&status.text, SHORT)).faint(),

@@ -94,6 +94,7 @@ pub const KEYS: &[Key] = &[
     key("retention.archive_after", Kind::Text, "never"),
     key("retention.delete_after", Kind::Text, "never"),
     key("retention.tombstone", Kind::Span, "14d"),
+    key("import.watch", Kind::Switch, "false"),
 ];
 
 /// Settings beside those of providers that a running daemon asks for again when a session is created.

@@ -51,6 +51,15 @@ pub struct Config {
     otel: OtelSettings,
     /// How long what was said is kept, in campaigns that do not say.
     retention: RetentionSettings,
+    /// Agents that run outside.
+    import: ImportSettings,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ImportSettings {
+    /// The stores of agent programs are followed for as long as the daemon runs.
+    watch: bool,
 }
 
 /// A program that is run on an occasion.
@@ -305,6 +314,11 @@ impl Config {
 
     pub fn webhook(&self) -> Option<Webhook> {
         self.webhook.as_ref().and_then(|webhook| webhook.webhook().ok())
+    }
+
+    /// Whether the daemon itself follows the stores of agent programs.
+    pub fn watches_stores(&self) -> bool {
+        self.import.watch
     }
 
     pub fn log(&self) -> Log {

@@ -253,6 +253,12 @@ impl Entry {
         *self == Entry::default()
     }
 
+    /// What a row of OpenClaw's says. One that does not fit what this version knows is kept whole all the same.
+    pub fn of_row(row: &Map<String, Value>) -> Entry {
+        serde_json::from_value(Value::Object(row.clone()))
+            .unwrap_or_else(|_| Entry { other: row.clone(), ..Entry::default() })
+    }
+
     /// It came from another program's store, which gave it its own id for the dialogue.
     pub fn is_imported(&self) -> bool {
         self.other.contains_key("sessionId")

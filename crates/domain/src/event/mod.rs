@@ -293,6 +293,11 @@ events! {
     DeletionMarked(DeletionMarked) = 132, "DELETION_MARKED";
     SessionDeleted(SessionDeleted) = 133, "SESSION_DELETED";
     RetentionHeld(RetentionHeld) = 134, "RETENTION_HELD";
+
+    /// A picture of what was said or answered; its bytes are a file of their own.
+    ImageRecorded(ImageRecorded) = 160, "IMAGE_RECORDED";
+    /// Something was delivered to people in the agent's name, by somebody else.
+    DeliveryMirrored(Box<DeliveryMirrored>) = 161, "DELIVERY_MIRRORED";
 }
 
 impl std::fmt::Display for Kind {

@@ -15,6 +15,8 @@ pub struct Import {
     pub dry_run: bool,
     /// Goes on looking.
     pub watch: bool,
+    /// Also reads stores in which a program holds a lock.
+    pub live: bool,
 }
 
 /// A program's store.

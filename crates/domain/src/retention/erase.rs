@@ -3,7 +3,7 @@
 
 use crate::{
     ask::Ask,
-    event::{Action, Event, Raw, Text},
+    event::{Action, Event, ImageRecorded, Raw, Text},
     handoff::{Known, Wish},
     message::Summary,
     session::Begin,
@@ -94,6 +94,15 @@ pub fn erased(event: Event) -> Event {
         Event::AgentToolResult(mut result) => {
             result.output.clear();
             Event::AgentToolResult(result)
+        }
+        Event::ImageRecorded(shown) => {
+            Event::ImageRecorded(ImageRecorded { image: shown.image.erased(), ..shown })
+        }
+        Event::DeliveryMirrored(mut mirrored) => {
+            mirrored.text.clear();
+            mirrored.media_urls.clear();
+            mirrored.to = None;
+            Event::DeliveryMirrored(mirrored)
         }
         Event::AgentStderr(raw) => Event::AgentStderr(unread(raw)),
         Event::Opaque(raw) => Event::Opaque(unread(raw)),

@@ -312,7 +312,7 @@ impl State {
                 self.last_activity_at = Some(at);
             }
             Event::AskSettled(settled) => self.asks.retain(|asked| asked.at != settled.at),
-            Event::OutputAdded(_) => self.last_activity_at = Some(at),
+            Event::OutputAdded(_) | Event::ImageRecorded(_) => self.last_activity_at = Some(at),
             Event::HandoffPacked(pack) => self.handed = Some(pack.clone()),
             Event::Denied(_) => self.denied += 1,
             Event::BudgetWarned(_) => self.budget_warned = true,
@@ -376,6 +376,7 @@ impl State {
             | Event::ConversationReopened(_)
             | Event::CommitsSeen(_)
             | Event::SnapshotTaken(_)
+            | Event::DeliveryMirrored(_)
             | Event::Rewound(_)
             | Event::WorktreeMade(_)
             | Event::WorktreeRemoved(_)

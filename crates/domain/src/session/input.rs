@@ -12,8 +12,8 @@ use crate::{
     call::{Call, CallFault, Reply},
     denied::Denied,
     event::{
-        Action, AgentRetrying, Answer, AskKind, By, ContextCompacted, ContextMeasured, Event, Leftover,
-        Process, Raw, StopReason, Text, ToolCall, ToolResult,
+        Action, AgentRetrying, Answer, AskKind, By, ContextCompacted, ContextMeasured, Event, ImageRecorded,
+        Leftover, Process, Raw, StopReason, Text, ToolCall, ToolResult,
     },
     gateway::{Allowance, ModelCall, Network},
     handoff::Wish,
@@ -309,6 +309,8 @@ pub enum Report {
     Thinking(Text),
     ToolCall(ToolCall),
     ToolResult(ToolResult),
+    /// Before the result that it is in.
+    Image(ImageRecorded),
     Completion(Text),
     Status(String),
     Error(String),

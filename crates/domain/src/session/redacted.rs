@@ -50,7 +50,9 @@ impl Report {
                 },
                 subagent,
             },
+            // Nobody looks for words in a picture.
             report @ (Report::Ready { .. }
+            | Report::Image(_)
             | Report::TurnStarted { .. }
             | Report::TurnEnded { .. }
             | Report::Bound { .. }

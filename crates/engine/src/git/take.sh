@@ -40,3 +40,5 @@ if [ -z "${taken-}" ]; then
 fi
 echo "snapshot $taken"
 [ -z "$first" ] || echo "changed $(ours diff-tree -r --no-renames --shortstat "$first" "$taken")"
+# Now and then what lies loose is packed: no snapshot is lost by it, since all are in their tree's line.
+ours -c gc.auto=2000 -c gc.autoDetach=false gc --auto --quiet 2>/dev/null || :

@@ -17,6 +17,7 @@ use ostler_store::{Commit, CommitError, KnownHistory, SessionCommit, Urgency};
 use super::{
     Answer, Run,
     intake::{Intake, Taken},
+    openclaw,
     stores::Dialogue,
 };
 use crate::Engine;
@@ -200,13 +201,19 @@ impl Run<'_> {
         let at = intake.chronicle.at();
         let source = dialogue.file.source;
         let id = session_id(source, name, from, at);
-        let campaign = match known {
-            Some(known) => engine.campaign(&known.session.campaign.to_string()).await?,
-            None => engine.campaign_around(about.cwd.as_deref()).await?,
+        let row_alone = match (known, &dialogue.row) {
+            (None, Some(row)) => self.opened_for_row(dialogue, row).await?,
+            _ => None,
         };
-        let (conversation, called, opened) = match known {
-            Some(known) => (known.session.conversation, known.session.name.clone(), None),
-            None => {
+        let campaign = match (known, &row_alone) {
+            (Some(known), _) => engine.campaign(&known.session.campaign.to_string()).await?,
+            (None, Some(opened)) => engine.campaign(&opened.campaign.to_string()).await?,
+            (None, None) => engine.campaign_around(about.cwd.as_deref()).await?,
+        };
+        let (conversation, called, opened) = match (known, row_alone) {
+            (Some(known), _) => (known.session.conversation, known.session.name.clone(), None),
+            (None, Some(opened)) => (opened.id, opened.name, None),
+            (None, None) => {
                 let conversation =
                     ConversationId::new(now, bits(&[source.as_str().as_bytes(), name.as_bytes()]));
                 let called = self.free_title(dialogue, name).await?;
@@ -275,9 +282,14 @@ impl Run<'_> {
             let is_plain =
                 name.len() <= 128 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
             let name = if is_plain { name.to_owned() } else { format!("{id:032x}") };
-            format!("import:{}:{name}", dialogue.file.source.as_str())
+            match (dialogue.file.source, dialogue.file.path.parent()) {
+                (Source::OpenClaw, Some(dir)) => openclaw::other_key(dir, &name),
+                (source, _) => format!("import:{}:{name}", source.as_str())
+                    .parse()
+                    .unwrap_or_else(|_| unreachable!("letters, digits and dashes make a key")),
+            }
         };
-        Ok(plain().parse().unwrap_or_else(|_| unreachable!("letters, digits and dashes make a key")))
+        Ok(plain())
     }
 }
 
@@ -286,7 +298,12 @@ impl Run<'_> {
     async fn free_title(&mut self, dialogue: &Dialogue, name: &str) -> Result<Name, Refusal> {
         let about = &dialogue.about;
         let titles = [about.title.as_deref(), about.prompt.as_deref(), Some(dialogue.file.source.as_str())];
-        let title = titles.into_iter().flatten().find_map(Name::slug);
+        self.free_name(&titles, name).await
+    }
+
+    /// The first of these that makes a name, if nobody has it; else with the end of what tells it from others.
+    pub(super) async fn free_name(&mut self, titles: &[Option<&str>], name: &str) -> Result<Name, Refusal> {
+        let title = titles.iter().copied().flatten().find_map(Name::slug);
         let title = title.unwrap_or_else(|| unreachable!("a source's name is a name"));
         let is_first = self.named.insert(title.to_string());
         let known = self.engine.shared.store.conversations_named(title.as_str()).await?;

@@ -99,13 +99,13 @@ fn walk(source: Source, dir: &Path, depth: usize, left: &mut usize, found: &mut 
     }
 }
 
-fn is_dialogue(source: Source, name: &str) -> bool {
+pub(super) fn is_dialogue(source: Source, name: &str) -> bool {
     let Some(stem) = name.strip_suffix(".jsonl") else { return false };
     match source {
         Source::Claude => stem != "history" && stem != "journal",
         Source::Codex => stem.starts_with("rollout-"),
         // What it kept of its own workings, and copies from before a compaction.
-        Source::OpenClaw => !stem.ends_with(".trajectory") && !stem.contains(".checkpoint."),
+        Source::OpenClaw => !stem.contains(".trajectory") && !stem.contains(".checkpoint."),
     }
 }
 
@@ -129,8 +129,8 @@ fn about(file: &StoreFile) -> io::Result<About> {
 /// A file is named after its dialogue; what its lines call it says which that is only where the name does not.
 fn named(about: About, file: &StoreFile) -> About {
     let stem = file.path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    // Nobody has said anything in it, and nobody has answered.
-    if about.prompt.is_none() && about.model.is_none() {
+    // Nobody has said anything in it, and nobody has answered. What comes from OpenClaw goes out again all the same.
+    if about.prompt.is_none() && about.model.is_none() && file.source != Source::OpenClaw {
         return About { dialogue: None, ..about };
     }
     let dialogue = match file.source {

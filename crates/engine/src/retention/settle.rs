@@ -10,7 +10,10 @@ use ostler_domain::{ConversationId, Event, Kind, Refusal, SessionId, query::Even
 use ostler_store::Candidate;
 use ostler_tape::{compress_segment, segment::list_segments};
 
-use crate::{Engine, fault};
+use crate::{
+    Engine, fault,
+    transcript::{FILES, TAIL_NAME},
+};
 
 /// Whose place in the log this is.
 const NAME: &str = "retention";
@@ -121,7 +124,12 @@ impl Engine {
         } else {
             let state = &self.shared.options.state_dir;
             let own = state.join("conversations").join(candidate.conversation.to_string());
-            blocking(move || remove_file(&own.join(IMPORTED))).await?;
+            blocking(move || {
+                remove_file(&own.join(IMPORTED))?;
+                remove_file(&own.join(TAIL_NAME))?;
+                remove_tree(&own.join(FILES))
+            })
+            .await?;
             self.rewrite_transcript(candidate.conversation).await?;
         }
         store.drop_garbage().await.map_err(Refusal::from)

@@ -7,9 +7,16 @@ mod files;
 mod log;
 mod systemd;
 
-use std::{env, process::ExitCode, time::Duration};
+use std::{env, path::PathBuf, process::ExitCode, time::Duration};
 
-use ostler_domain::{Now, Reason, Refusal, config::Config, event::By, home::Home, provider::CallerKeys};
+use ostler_domain::{
+    Now, Reason, Refusal,
+    config::Config,
+    event::By,
+    history::{Source, Store},
+    home::Home,
+    provider::CallerKeys,
+};
 use ostler_engine::{
     Change, Clock, DirLock, Engine, ExportSettings, Fetcher, NoticeSettings, Options, Post, Poster, Program,
     ProviderSettings, VERSION,
@@ -83,6 +90,7 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
     let clock = Clock::system();
     let Now { wall: started, boot, .. } = clock.now();
     let on_disk = program.on_disk().to_owned();
+    let watches_stores = config.watches_stores();
     let poster = Poster::new(|post: &Post| {
         let headers: Vec<(&str, String)> =
             post.headers.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
@@ -140,7 +148,7 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
     tokio::spawn(signals(stop));
     let manager = systemd::Manager::new();
     tokio::spawn(manager.clone().give_signs_of_life(engine.clone()));
-    tokio::spawn(adopt(engine.clone()));
+    tokio::spawn(adopt(engine.clone(), watches_stores.then(usual_stores).unwrap_or_default()));
     if let Err(refusal) = engine.begin_notices().await {
         tracing::error!(%refusal, "nobody is told of what happens: neither hooks nor a webhook");
     }
@@ -222,11 +230,24 @@ async fn stay_reachable(
     }
 }
 
-async fn adopt(engine: Engine) {
+/// The stores of agent programs that whoever runs the daemon has.
+fn usual_stores() -> Vec<Store> {
+    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let home = variable("HOME").filter(|home| home.is_absolute());
+    let usual = |source: &Source| Some((*source, source.usual_dir(variable, home.as_deref())?));
+    let found = Source::ALL.iter().filter_map(usual);
+    found.map(|(source, dir)| Store { source, dir: dir.to_string_lossy().into_owned() }).collect()
+}
+
+async fn adopt(engine: Engine, stores: Vec<Store>) {
     match engine.adopt().await {
         Ok(0) => {}
         Ok(count) => tracing::info!(count, "sessions found again"),
         Err(refusal) => tracing::error!(%refusal, "sessions cannot be looked for"),
+    }
+    // Behind that: what a daemon before us followed has been ended.
+    if !stores.is_empty() {
+        engine.follow_stores(stores);
     }
 }
 

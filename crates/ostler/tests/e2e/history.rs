@@ -324,8 +324,13 @@ async fn agents_outside_are_rows_for_as_long_as_somebody_watches() {
     let working = home.reaches(DIALOGUE, "a turn outside", |view| view.status == Status::Working).await;
     assert_eq!(working.id, view.id, "it is the same session that goes on");
     assert_eq!(home.run(&["stop", DIALOGUE]).status.code(), Some(4));
-    // A second import is refused meanwhile.
-    let mut second = client.import_history(&import(Source::Claude, &dir)).await.unwrap();
+    // A single import beside it finds what there is, and does not end what is followed; a second watch is refused.
+    append(&dialogue(&dir), &[answered(2, "msg_beside", "beside")]);
+    let (_, totals) = imported(&client, &import(Source::Claude, &dir)).await;
+    assert_eq!((totals.files, totals.failed), (1, 0), "{totals:?}");
+    assert!(live(&client.session(DIALOGUE).await.unwrap()));
+    let watch = Import { watch: true, ..import(Source::Claude, &dir) };
+    let mut second = client.import_history(&watch).await.unwrap();
     assert_eq!(second.next().await.unwrap().unwrap_err().to_refusal().reason, Reason::WrongState);
     // Whoever watched goes with the daemon: the next one ends the row, and the next import goes on behind it.
     home.kill_daemon();
@@ -337,6 +342,87 @@ async fn agents_outside_are_rows_for_as_long_as_somebody_watches() {
     let (files, _) = imported(&client, &import(Source::Claude, &dir)).await;
     let next = client.session(&files[0].session.unwrap().to_string()).await.unwrap();
     assert_eq!((files[0].verdict, next.continues), (Verdict::Grown, Some(view.id)));
+}
+
+/// With a word in the configuration the daemon follows them itself, and nobody has to keep a terminal open.
+#[tokio::test]
+async fn the_daemon_follows_agents_outside_by_itself() {
+    let home = TestHome::new(OSTLER);
+    home.configure("[import]\nwatch = true\n");
+    let dir = claude_store(&home);
+    let began = home.command(&["daemon", "start"]).env("CLAUDE_CONFIG_DIR", &dir).env("HOME", home.path()).output();
+    assert!(began.unwrap().status.success());
+    let view = home.reaches(DIALOGUE, "the row of an agent outside", |view| view.outcome.is_none()).await;
+    append(&dialogue(&dir), &[said(1, "go on")]);
+    home.reaches(DIALOGUE, "a turn outside", |view| view.status == Status::Working).await;
+    assert!(String::from_utf8_lossy(&home.run(&["ls"]).stdout).contains("outside"));
+    // Whoever is refused a second writer is told to import, and can.
+    let client = home.client().await;
+    let (_, totals) = imported(&client, &import(Source::Claude, &dir)).await;
+    assert_eq!((totals.files, totals.failed), (1, 0), "{totals:?}");
+    assert_eq!(client.session(DIALOGUE).await.unwrap().id, view.id);
+}
+
+/// A picture is kept once, shown where it was, and goes with whoever named it.
+#[tokio::test]
+async fn pictures_come_in_and_go_out() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let dir = claude_store(&home);
+    let data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let picture = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}});
+    let blocks = |at: u32, content: Value| {
+        let mut line = said(at, "");
+        line["message"]["content"] = content;
+        line
+    };
+    let prompt = blocks(1, json!([{"type": "text", "text": "what is this"}, picture.clone()]));
+    let mut asked = answered(2, "msg_look", "");
+    asked["message"]["content"] = json!([{"type": "tool_use", "id": "toolu_9", "name": "Read", "input": {"file_path": "/a.png"}}]);
+    asked["message"]["stop_reason"] = json!("tool_use");
+    let result = blocks(3, json!([{"type": "tool_result", "tool_use_id": "toolu_9", "content": [picture]}]));
+    append(&dialogue(&dir), &[prompt, asked, result, answered(4, "msg_seen", "a pixel")]);
+    let (files, _) = imported(&client, &import(Source::Claude, &dir)).await;
+    let id = files[0].session.unwrap();
+    let shown: Vec<_> = home
+        .events(&client, id)
+        .await
+        .into_iter()
+        .filter_map(|recorded| match recorded.event {
+            Event::ImageRecorded(shown) => Some(shown),
+            _ => None,
+        })
+        .collect();
+    let [told, answered] = shown.as_slice() else { panic!("{shown:?}") };
+    assert!(told.message.is_some() && answered.tool_id.as_deref() == Some("toolu_9"));
+    assert_eq!((&told.image, told.image.mime.as_str(), told.image.bytes), (&answered.image, "image/png", 70));
+    let out = |args: &[&str]| {
+        let output = home.run(args);
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    };
+    let text = |args: &[&str]| String::from_utf8(out(args)).unwrap();
+    let who = id.to_string();
+    let lines = text(&["transcript", "export", &who]);
+    assert_eq!(lines.matches(data).count(), 2, "{lines}");
+    assert!(lines.contains("what is this"), "what was asked is in it");
+    let on_disk = text(&["transcript", "show", &who, "-o", "jsonl"]);
+    assert!(!on_disk.contains(data) && on_disk.contains(&told.image.sha256), "{on_disk}");
+    let page = text(&["transcript", "export", &who, "--format", "html"]);
+    assert_eq!(page.matches(&format!("src=\"data:image/png;base64,{data}\"")).count(), 2, "{page}");
+    let words = text(&["transcript", "export", &who, "--markdown"]);
+    assert!(words.contains("picture: image/png, 70 bytes") && !words.contains(data), "{words}");
+    let bytes = out(&["transcript", "image", &told.image.sha256[..12]]);
+    assert_eq!(bytes.len(), 70);
+    assert!(bytes.starts_with(b"\x89PNG"));
+    assert_eq!(home.run(&["transcript", "image", "0000000000000000"]).status.code(), Some(2));
+    out(&["db", "check", "--full"]);
+    // What is gone from the disk is a finding.
+    let blob = home.path().join("home/state/blobs").join(&told.image.sha256[..2]).join(&told.image.sha256[2..]);
+    fs::remove_file(blob).unwrap();
+    let check = home.run(&["db", "check", "--full"]);
+    assert!(!check.status.success());
+    assert!(String::from_utf8_lossy(&check.stdout).contains("picture"), "{check:?}");
 }
 
 /// Killed at any moment, an import is gone on with, and nothing is there twice.

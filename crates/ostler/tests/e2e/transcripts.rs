@@ -121,6 +121,45 @@ async fn a_conversation_of_two_sessions_is_one_file_for_its_owner_alone() {
     assert_eq!(none.status.code(), Some(2));
 }
 
+/// What somebody else said in the agent's name is where it was said, whether a session lived then or not.
+#[tokio::test]
+async fn what_was_delivered_elsewhere_is_in_the_transcript() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let first = home.session(&client, &turn()).await;
+    home.reaches(&first.id.to_string(), "its turn to end", is_idle).await;
+    let who = first.conversation.to_string();
+    let append = |more: &[&str]| {
+        let output = home.run(&[&["transcript", "append", &who], more].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    append(&["while it lives", "--to", "user:U1", "--media", "https://example.org/a.png"]);
+    client.stop_session(&first.id.to_string(), false).await.unwrap();
+    home.ended(&first.id.to_string()).await;
+    append(&["while nobody does"]);
+    let text = scenario::of(vec![scenario::say("again")]);
+    let say = SendMessage { who: who.clone(), text, ..SendMessage::default() };
+    let second = client.send_message(say).await.unwrap().sent().unwrap().session;
+    home.reaches(&second.id.to_string(), "its turn to end", is_idle).await;
+    append(&["behind all"]);
+    let text = written(&home, &client, &second, "transcript.jsonl").await;
+    let all = lines(&text);
+    let said: Vec<_> = all
+        .iter()
+        .filter(|line| line["message"]["role"] == "assistant")
+        .map(|line| line["message"]["content"].as_array().unwrap().last().unwrap()["text"].as_str().unwrap())
+        .collect();
+    assert_eq!(said[said.len() - 4..], ["https://example.org/a.png", "while nobody does", "again", "behind all"]);
+    let mirrored: Vec<_> = all.iter().filter(|line| line["message"]["model"] == "delivery-mirror").collect();
+    assert_eq!((mirrored.len(), &mirrored[0]["ostler"]["to"]), (3, &json!("user:U1")));
+    assert!(mirrored.iter().all(|line| line["message"]["usage"]["totalTokens"] == 0));
+    let used: u64 = all.iter().filter_map(|line| line["message"]["usage"]["totalTokens"].as_u64()).sum();
+    assert_eq!(used, 740);
+    assert!(verified(&client, Some(&who), false).await.iter().all(|verified| verified.difference.is_none()));
+    let refused = home.run(&["transcript", "append", &who, ""]);
+    assert_eq!(refused.status.code(), Some(2), "nothing was delivered");
+}
+
 #[tokio::test]
 async fn a_topic_has_a_file_of_its_own() {
     let home = TestHome::started(OSTLER).await;

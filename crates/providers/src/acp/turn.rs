@@ -12,7 +12,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{tool::Tool, usage};
-use crate::Heard;
+use crate::{
+    Heard,
+    parts::{images, shown},
+};
 
 /// Open calls that are remembered; an agent that never ends its calls loses the oldest.
 const OPEN_TOOLS: usize = 256;
@@ -76,6 +79,7 @@ impl Turn {
         match update["sessionUpdate"].as_str().unwrap_or_default() {
             "agent_message_chunk" => {
                 self.flush_thought(heard);
+                heard.extend(shown(images(&Value::Array(vec![update["content"].clone()])), None, None));
                 self.text.push(message, text);
                 heard.push(Heard::Delta(text.to_owned()));
             }
@@ -106,9 +110,11 @@ impl Turn {
         }
         let tool = self.tools.entry(id.to_owned()).or_default();
         tool.merge(said);
+        let pictures = tool.new_pictures(said);
         if !tool.is_told && (tool.is_known() || tool.has_ended()) {
             self.tell_call(id, heard);
         }
+        heard.extend(shown(pictures, Some(id), None));
         if self.tools.get(id).is_some_and(Tool::has_ended)
             && let Some(tool) = self.tools.remove(id)
         {

@@ -18,7 +18,7 @@ use super::{
     meter::{self, Total},
     opening::Opening,
 };
-use crate::{Dialogue, DialogueState, Heard, Say, UnknownState, foreign};
+use crate::{Dialogue, DialogueState, Heard, Say, UnknownState, foreign, parts::shown};
 
 const STATE_VERSION: u32 = 1;
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -347,6 +347,7 @@ impl CodexDialogue {
                     heard.push(Heard::Report(Report::ToolCall(Open::of(item).call(id))));
                 }
                 remember(&mut self.ended, id);
+                heard.extend(shown(item::images(item), Some(id), None));
                 heard.push(Heard::Report(Report::ToolResult(item::result(id, item))));
                 if self.turn.is_none() {
                     self.tell_background(heard);

@@ -16,7 +16,10 @@ use super::{
     config::{PORT, model_reference, permission_mode, token},
     task::Helpers,
 };
-use crate::{Dialogue, DialogueState, Heard, Say, Terms, UnknownState, foreign};
+use crate::{
+    Dialogue, DialogueState, Heard, Say, Terms, UnknownState, foreign,
+    parts::{images, shown},
+};
 
 const STATE_VERSION: u32 = 1;
 const PROTOCOL: u32 = 4;
@@ -476,6 +479,7 @@ fn tool(data: &Value, subagent: Option<String>, heard: &mut Vec<Heard>) {
             let output = texts.filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n");
             let exit = result["details"]["exitCode"].as_i64().and_then(|code| i32::try_from(code).ok());
             let success = data["isError"] != true && exit.is_none_or(|code| code == 0);
+            heard.extend(shown(images(&result["content"]), Some(&tool_id), subagent.as_ref()));
             report(heard, Report::ToolResult(ToolResult { tool_id, success, exit, output, subagent }));
         }
         _ => {}

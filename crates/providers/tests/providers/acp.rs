@@ -167,3 +167,30 @@ fn text_that_is_withdrawn_is_no_answer() {
     });
     assert_eq!(told.collect::<Vec<_>>(), ["limited, until None", "the answer"]);
 }
+
+#[test]
+fn a_picture_is_told_once_however_often_it_is_said() {
+    let mut scene = Scene::open(Begin::Fresh);
+    scene.ready();
+    scene.prompt();
+    let picture = json!([{"type": "content", "content": {"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}}]);
+    scene.said(&update(&json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "shot", "rawInput": {"a": 1}})));
+    scene.said(&update(&json!({"sessionUpdate": "tool_call_update", "toolCallId": "1", "content": picture.clone()})));
+    scene.said(&update(&json!({"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "completed",
+        "content": picture, "rawOutput": {"content": [{"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}]}})));
+    scene.said(&update(&json!({"sessionUpdate": "agent_message_chunk",
+        "content": {"type": "image", "data": "d29ybGQ=", "mimeType": "image/png"}})));
+    let reports = scene.reports();
+    let pictures: Vec<_> = reports
+        .iter()
+        .filter_map(|report| match report {
+            Report::Image(shown) => Some((shown.tool_id.as_deref(), shown.image.data())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(pictures, [(Some("1"), Some(&b"hello"[..])), (None, Some(&b"world"[..]))]);
+    let place = |is: &dyn Fn(&Report) -> bool| reports.iter().position(|report| is(report)).unwrap();
+    let image = place(&|report| matches!(report, Report::Image(_)));
+    let result = place(&|report| matches!(report, Report::ToolResult(result) if result.output.is_empty()));
+    assert!(image < result, "before the result that it is in");
+}

@@ -11,7 +11,9 @@ use crate::{
     blob::Blobs,
     convert::signed,
     error::ReadError,
+    image,
     log::{self, Stored},
+    mirrored,
     session::{self, Changing},
     store::Store,
 };
@@ -57,6 +59,9 @@ fn erase(
     match stored.last().and_then(|last| last.session_seq) {
         Some(last) if stored.len() == AT_ONCE => Ok(Some(last + 1)),
         _ => {
+            for stored in mirrored::of_session(connection, id)? {
+                erase_event(connection, blobs, &stored, at)?;
+            }
             rewrite_rows(connection, blobs, num)?;
             Ok(None)
         }
@@ -81,12 +86,12 @@ fn erase_event(connection: &Connection, blobs: &Blobs, stored: &Stored, at: Time
     connection
         .prepare_cached("UPDATE log_event SET body = ?2, blob = NULL WHERE seq = ?1")?
         .execute(params![seq, body])?;
-    if let Some(hash) = &stored.blob
-        && !is_named(connection, hash)?
-    {
-        connection
-            .prepare_cached("INSERT OR IGNORE INTO node_garbage(blob, since) VALUES (?1, ?2)")?
-            .execute(params![hash, at.micros()])?;
+    for hash in stored.blob.iter().chain(&image::forget(connection, seq)?) {
+        if !is_named(connection, hash)? {
+            connection
+                .prepare_cached("INSERT OR IGNORE INTO node_garbage(blob, since) VALUES (?1, ?2)")?
+                .execute(params![hash, at.micros()])?;
+        }
     }
     match event {
         Ok(Event::MessageAccepted(accepted)) => {

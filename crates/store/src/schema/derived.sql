@@ -312,6 +312,7 @@ CREATE TABLE seen_commit(
     PRIMARY KEY (seq, place)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX seen_commit_session ON seen_commit(session);
+CREATE INDEX seen_commit_branch ON seen_commit(branch) WHERE branch IS NOT NULL;
 
 -- Where a session's tree was last seen to be.
 CREATE TABLE seen_head(
@@ -375,3 +376,21 @@ CREATE TABLE retention(
     rule TEXT
 ) STRICT;
 CREATE INDEX retention_due ON retention(due) WHERE due IS NOT NULL AND deleted IS NULL;
+
+-- Pictures that events name: each is a blob, which goes when nobody names it any more.
+CREATE TABLE image(
+    seq INTEGER PRIMARY KEY,
+    session INTEGER NOT NULL,
+    blob BLOB NOT NULL
+) STRICT;
+CREATE INDEX image_session ON image(session);
+CREATE INDEX image_blob ON image(blob);
+
+-- What was delivered in agents' names; the words are in the events.
+CREATE TABLE mirrored(
+    seq INTEGER PRIMARY KEY,
+    conversation TEXT NOT NULL,
+    session TEXT NOT NULL
+) STRICT;
+CREATE INDEX mirrored_conversation ON mirrored(conversation);
+CREATE INDEX mirrored_session ON mirrored(session);

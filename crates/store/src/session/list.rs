@@ -123,7 +123,10 @@ fn drivers(filter: &SessionFilter) -> Vec<Driver> {
         return vec![Driver::equal("session_campaign", "campaign", campaign.to_string())];
     }
     if let Some(branch) = &filter.branch {
-        return vec![Driver::equal("session_branch", "branch", branch.clone())];
+        // Begun there, or begun elsewhere and seen to have made commits there.
+        let mut seen = Driver::of(None, SEEN_ON_BRANCH);
+        seen.condition.params.extend([branch, branch].map(|name| Box::new(name.clone()) as Box<dyn ToSql>));
+        return vec![Driver::equal("session_branch", "branch", branch.clone()), seen];
     }
     if let Some(role) = &filter.role {
         return vec![Driver::equal("session_role", "role", role.clone())];
@@ -150,6 +153,9 @@ fn drivers(filter: &SessionFilter) -> Vec<Driver> {
     }
 }
 
+const SEEN_ON_BRANCH: &str = "branch IS NOT ? AND num IN
+    (SELECT s.num FROM seen_commit c JOIN session s ON s.id = c.session WHERE c.branch = ?)";
+
 impl Condition {
     /// That the session of this number, a column of another table, fits.
     pub(crate) fn fitting(number: &str, filter: &SessionFilter) -> Self {
@@ -169,7 +175,6 @@ impl Condition {
             ("name", filter.name.clone()),
             ("agent", filter.agent.clone()),
             ("role", filter.role.clone()),
-            ("branch", filter.branch.clone()),
             ("provider", filter.provider.clone()),
             ("model", filter.model.clone()),
             ("ticket", filter.ticket.clone()),
@@ -178,6 +183,10 @@ impl Condition {
             if let Some(value) = value {
                 all.and(&format!("{column} = ?"), [value]);
             }
+        }
+        if let Some(branch) = &filter.branch {
+            let seen = "EXISTS (SELECT 1 FROM seen_commit c WHERE c.session = session.id AND c.branch = ?)";
+            all.and(&format!("(branch = ? OR {seen})"), [branch.clone(), branch.clone()]);
         }
         if let Some(begins) = &filter.name_begins {
             // Without an index: the newest are looked at first, and a name that many share would be all of it.

@@ -8,14 +8,15 @@ use std::{
 
 use ostler_domain::{
     Event, Kind, Recorded, SessionId,
-    event::{By, SessionDeleted, Text},
+    event::{By, ImageRecorded, SessionDeleted, Text},
+    image::{Image, base64},
     query::{Page, UsageBy, UsageFilter},
     retention::Stage,
 };
 use ostler_store::{CheckDepth, Options, Store, block_on};
 
 use crate::{
-    samples::{at, campaign_id, event, session_id},
+    samples::{at, campaign_id, conversation_id, event, session_id},
     support::{Owner, Place, dump, is_derived, node_commit, open, whole_log},
 };
 
@@ -96,6 +97,81 @@ fn an_archived_session_is_read_as_before_in_either_form_and_in_both() {
     block_on(store.expand_blobs(owner.id())).unwrap();
     assert!(blobs(&place).iter().all(|blob| !is_compressed(blob)));
     assert_eq!(whole_log(&store)[..before.len()], before);
+}
+
+fn picture() -> Event {
+    let image = Image::from_base64("image/png", &base64(WORDS.repeat(50).as_bytes())).unwrap();
+    Event::ImageRecorded(ImageRecorded { image, tool_id: None, message: None, subagent: None })
+}
+
+#[test]
+fn a_picture_is_kept_once_and_goes_with_the_last_who_names_it() {
+    let place = Place::new();
+    let store = place.open();
+    let (one, other) = (ended(&store, 1, picture()), ended(&store, 2, picture()));
+    let Event::ImageRecorded(shown) = picture() else { unreachable!() };
+    let sha256 = shown.image.sha256.as_str();
+    assert_eq!(blobs(&place).len(), 1, "the same bytes are one file");
+    let is_there = |name: &str| block_on(store.image(name)).unwrap() == Some(WORDS.repeat(50).into_bytes());
+    assert!(is_there(sha256) && is_there(&sha256[..9]));
+    assert_eq!(block_on(store.image("00000000")).unwrap(), None);
+    assert_eq!(block_on(store.image("no digits")).unwrap(), None);
+    // Like all that is large, it is compressed with its session, copied, and looked at.
+    block_on(store.compress_blobs(one.id())).unwrap();
+    block_on(store.drop_plain_blobs(one.id())).unwrap();
+    assert!(blobs(&place).iter().all(|blob| is_compressed(blob)) && is_there(sha256));
+    let copy = place.dir.path().join("copy");
+    block_on(store.backup(&copy, |_| {})).unwrap();
+    assert!(block_on(open(&copy).image(sha256)).unwrap().is_some());
+    let before = dump(&place.sql(), is_derived);
+    block_on(store.reindex()).unwrap();
+    assert_eq!(dump(&place.sql(), is_derived), before);
+    let looked = block_on(store.check(CheckDepth::Full)).unwrap();
+    assert_eq!((looked.findings, looked.blobs), (vec![], 2));
+
+    delete(&store, one.id());
+    grow_old(&place);
+    block_on(store.drop_garbage()).unwrap();
+    assert!(is_there(sha256), "the other session names it");
+    delete(&store, other.id());
+    grow_old(&place);
+    block_on(store.drop_garbage()).unwrap();
+    assert_eq!((blobs(&place), block_on(store.image(sha256)).unwrap()), (vec![], None));
+    let before = dump(&place.sql(), is_derived);
+    block_on(store.reindex()).unwrap();
+    assert_eq!(dump(&place.sql(), is_derived), before);
+}
+
+#[test]
+fn what_was_delivered_goes_with_the_session_before_it() {
+    let place = Place::new();
+    let store = place.open();
+    let (one, _) = (ended(&store, 1, picture()), ended(&store, 2, picture()));
+    let delivered = [1, 2, 1].map(|n| (at(60 + n), event(Kind::DeliveryMirrored, n)));
+    store.commit_blocking(node_commit(delivered.to_vec())).unwrap();
+    let of = |n: u64, after: u64| block_on(store.mirrored(conversation_id(n), after, 10)).unwrap();
+    let [first, second] = of(1, 0).try_into().unwrap();
+    assert_eq!(of(1, first.seq), [second]);
+    delete(&store, one.id());
+    let words = |n: u64| of(n, 0).iter().filter(|at| at.event.body().contains("the build is green")).count();
+    assert_eq!((words(1), words(2)), (0, 1));
+    let before = dump(&place.sql(), is_derived);
+    block_on(store.reindex()).unwrap();
+    assert_eq!(dump(&place.sql(), is_derived), before);
+}
+
+#[test]
+fn a_picture_that_is_damaged_or_gone_is_a_finding() {
+    let place = Place::new();
+    let store = place.open();
+    ended(&store, 1, picture());
+    let [blob] = blobs(&place).try_into().unwrap();
+    fs::write(&blob, "another").unwrap();
+    let found = block_on(store.check(CheckDepth::Full)).unwrap().findings;
+    assert!(found.len() == 1 && found[0].text.contains("the picture of event") && found[0].part == "blobs", "{found:?}");
+    fs::remove_file(&blob).unwrap();
+    let found = block_on(store.check(CheckDepth::Quick)).unwrap().findings;
+    assert!(found.len() == 1 && found[0].text.contains("is not there"), "{found:?}");
 }
 
 #[test]

@@ -17,6 +17,7 @@ use ostler_domain::{
     gateway::{NetDecision, Network},
     handoff::{HandoffRequested, Known, Pack, Said, TestRun, To, Wish},
     history::{HistoryRead, Origin, Prints, Source},
+    image::Image,
     message::Summary,
     price::Dollars,
     session::{
@@ -341,6 +342,20 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             changed: changed(),
             by: by(),
         }),
+        Kind::ImageRecorded => Event::ImageRecorded(ImageRecorded {
+            image: Image::from_base64("image/png", "aGVsbG8=").unwrap(),
+            tool_id: Some("t1".to_owned()),
+            message: Some(message_id(n)),
+            subagent: Some("t0".to_owned()),
+        }),
+        Kind::DeliveryMirrored => Event::DeliveryMirrored(Box::new(DeliveryMirrored {
+            conversation: conversation_id(n),
+            session: session_id(n),
+            text: "the build is green".to_owned(),
+            media_urls: vec!["https://example.org/shot.png".to_owned()],
+            to: Some("user:U1".to_owned()),
+            by: by(),
+        })),
         Kind::ConversationReopened => {
             Event::ConversationReopened(ConversationReopened { id: conversation_id(n), by: by() })
         }
@@ -702,7 +717,7 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
 /// Says whether events of a kind belong to a session.
 pub(crate) fn is_of_session(kind: Kind) -> bool {
     let of_sessions = Kind::SessionCreated.code()..Kind::TicketAdded.code();
-    of_sessions.contains(&kind.code())
+    of_sessions.contains(&kind.code()) || kind == Kind::ImageRecorded
 }
 
 fn worktree() -> Worktree {

@@ -25,6 +25,7 @@ pub fn import(request: pb::ImportHistoryRequest) -> Result<Import> {
         stores: request.stores.into_iter().map(store).collect::<Result<_>>()?,
         since: optional_time(request.since, "since")?,
         dry_run: request.dry_run,
+        live: request.live,
         watch: request.watch,
     })
 }

@@ -23,6 +23,7 @@ pub fn import(import: &Import) -> pb::ImportHistoryRequest {
         stores: import.stores.iter().map(store).collect(),
         since: import.since.map(time),
         dry_run: import.dry_run,
+        live: import.live,
         watch: import.watch,
     }
 }

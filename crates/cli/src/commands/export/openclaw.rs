@@ -1,17 +1,24 @@
 //! OpenClaw's store of files: `agents/<agent>/sessions/sessions.json`, and a transcript for each row.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ostler_client::{Client, Conversation};
 use ostler_domain::{
     AgentId, ConversationId, Name, Refusal,
-    exchange::openclaw::{self, Said},
+    exchange::{
+        openclaw::{self, Said},
+        openclaw_index::{self, OwnRow, Written},
+    },
     query::{Page, SessionFilter},
 };
-use serde_json::{Map, Value};
 
-use super::{Chosen, Count, target::Target};
+use super::{
+    Chosen, Count,
+    target::{Target, Writing},
+};
 use crate::{app::App, failure::Failure, listing::Found, output::Line};
+
+const INDEX: &str = "sessions.json";
 
 pub(super) async fn write(
     app: &App,
@@ -23,14 +30,17 @@ pub(super) async fn write(
     let campaigns = app.campaign_names(client).await?;
     let agents = agents(client).await?;
     let agent = |conversation: &Conversation| conversation.agent.and_then(|id| agents.get(&id));
-    let mut stores: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
+    let mut stores: BTreeMap<String, Store<'_>> = BTreeMap::new();
     for (n, conversation) in conversations.iter().enumerate() {
         app.ui.show_meanwhile(Line::new().faint(format!("{} of {}", n + 1, conversations.len())));
         let name = agent(conversation);
         let id = openclaw::agent_of(conversation, name);
-        write_transcript(client, conversation, &id, target).await?;
+        let store = stores.entry(id.clone()).or_default();
+        let came = write_imported(client, conversation, &id, store, target).await?;
+        if !came.has_transcript {
+            write_transcript(client, conversation, &id, target).await?;
+        }
         // What was closed has no row; its transcript is put aside.
-        let store = stores.entry(id).or_default();
         if conversation.closed.is_some() {
             continue;
         }
@@ -43,18 +53,76 @@ pub(super) async fn write(
         let campaign = campaigns.of(&conversation.campaign);
         let said =
             Said { conversation, campaign: &campaign, last: last.as_ref(), spawned_by: parent.as_deref() };
-        if store.insert(key.clone(), Value::Object(openclaw::row(&said))).is_some() {
+        if !store.keys.insert(key.clone()) {
             return Err(Refusal::invalid(format!("two conversations would have the key {key}"))
                 .because("agents of several campaigns have the same name")
                 .hint("ostler export -C CAMPAIGN …", "exports one campaign at a time")
                 .into());
         }
+        let is_as_it_came = last.is_none() && (came.has_files || conversation.notes.entry.is_imported());
+        store.rows.push(OwnRow { conversation, key, row: openclaw::row(&said), is_as_it_came });
     }
     for (agent, store) in stores {
-        let text = serde_json::to_string_pretty(&store).unwrap_or_default();
-        target.write(&format!("agents/{agent}/sessions/sessions.json"), &format!("{text}\n"))?;
+        let Written { text, aside } = openclaw_index::written(store.index.as_deref(), &store.rows);
+        let dir = format!("agents/{agent}/sessions");
+        target.write(&format!("{dir}/sessions.json"), &text)?;
+        if let Some(aside) = aside {
+            target.write(&format!("{dir}/sessions.json.damaged"), &aside)?;
+        }
     }
     Ok(Count { conversations: conversations.len() as u64, sessions: 0 })
+}
+
+/// What is written of one agent.
+#[derive(Default)]
+struct Store<'a> {
+    rows: Vec<OwnRow<'a>>,
+    keys: HashSet<String>,
+    /// The index that conversations of it came with.
+    index: Option<Vec<u8>>,
+}
+
+/// What a conversation came with.
+#[derive(Default)]
+struct Came {
+    has_files: bool,
+    has_transcript: bool,
+}
+
+/// Writes the files that a conversation came with, as they were.
+async fn write_imported(
+    client: &Client,
+    conversation: &Conversation,
+    agent: &str,
+    store: &mut Store<'_>,
+    target: &mut Target,
+) -> Result<Came, Failure> {
+    let mut pieces = client.imported_files(&conversation.id.to_string()).await?;
+    let mut came = Came::default();
+    let mut open: Option<Writing> = None;
+    while let Some(piece) = pieces.next().await {
+        let piece = piece?;
+        if let Some(name) = piece.begins {
+            if let Some(done) = open.take() {
+                target.close(done)?;
+            }
+            came.has_files = true;
+            came.has_transcript |= piece.is_transcript;
+            // The index is written when all rows are known.
+            if name == INDEX {
+                store.index = Some(Vec::new());
+            } else {
+                open = Some(target.file(&format!("agents/{agent}/sessions/{name}"))?);
+            }
+        }
+        match (&mut open, &mut store.index) {
+            (Some(file), _) => file.write(&piece.bytes)?,
+            (None, Some(index)) => index.extend_from_slice(&piece.bytes),
+            (None, None) => {}
+        }
+    }
+    open.map_or(Ok(()), |file| target.close(file))?;
+    Ok(came)
 }
 
 async fn write_transcript(

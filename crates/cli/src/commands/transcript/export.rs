@@ -14,7 +14,7 @@ use ostler_domain::{
 };
 use serde::Serialize;
 
-use super::{open, read};
+use super::read;
 use crate::{
     app::App,
     exit_code,
@@ -69,7 +69,12 @@ pub(crate) async fn run(app: &App, args: ExportArgs) -> Result<u8, Failure> {
         return Err(Refusal::invalid("a page is no JSON").hint("--file FILE", "writes it there").into());
     }
     let client = app.client().await?;
-    let mut lines = open(app, &client, &args.who).await?;
+    let who = app.addressee(&client, &args.who).await?;
+    // A page has small pictures in it, and lines of JSON have all; Markdown names them.
+    let mut lines = match form {
+        Form::Markdown => client.transcript(&who).await?,
+        Form::Jsonl | Form::Html => client.transcript_with_images(&who).await?,
+    };
     let mut to = match &args.file {
         Some(path) => To::File(Fresh::begin(path)?),
         None => To::Screen(&app.ui),
@@ -115,20 +120,20 @@ impl To<'_> {
     fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         match self {
             To::Screen(ui) => ui.bytes(bytes),
-            To::File(fresh) => fresh.file.write_all(bytes).map_err(|error| fresh.cannot(&error)),
+            To::File(fresh) => fresh.write(bytes),
         }
     }
 }
 
 /// A file that appears under its name when it is whole.
-struct Fresh {
+pub(super) struct Fresh {
     file: BufWriter<File>,
     temporary: PathBuf,
     path: PathBuf,
 }
 
 impl Fresh {
-    fn begin(path: &Path) -> Result<Fresh, Failure> {
+    pub(super) fn begin(path: &Path) -> Result<Fresh, Failure> {
         let name = path.file_name().ok_or_else(|| cannot_write(path, "it names no file"))?;
         let temporary = path.with_file_name(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
         let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary);
@@ -136,7 +141,11 @@ impl Fresh {
         Ok(Fresh { file: BufWriter::new(file), temporary, path: path.to_owned() })
     }
 
-    fn finish(mut self) -> Result<String, Failure> {
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.file.write_all(bytes).map_err(|error| self.cannot(&error))
+    }
+
+    pub(super) fn finish(mut self) -> Result<String, Failure> {
         let done = self.file.flush().and_then(|()| self.file.get_ref().sync_all());
         done.and_then(|()| fs::rename(&self.temporary, &self.path)).map_err(|error| self.cannot(&error))?;
         Ok(self.path.display().to_string())

@@ -130,6 +130,9 @@ fn lines(thing: &Shown, tools: bool) -> Vec<Line> {
             }
             all
         }
+        Shown::Picture(picture) => {
+            vec![Line::new().faint(format!("  picture: {}", transcript::picture_line(picture)))]
+        }
         Shown::Spent { model, tokens, cost } if tools => {
             vec![Line::new().faint(format!("  {}", transcript::spent_line(model, *tokens, *cost)))]
         }

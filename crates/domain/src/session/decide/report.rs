@@ -33,6 +33,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, report: Report) {
         Report::Thinking(text) => draft.record_last(Event::AgentThinking(text)),
         Report::ToolCall(call) => draft.record_last(Event::AgentToolCall(call)),
         Report::ToolResult(result) => draft.record_last(Event::AgentToolResult(result)),
+        Report::Image(image) => draft.record_last(Event::ImageRecorded(image)),
         Report::Completion(text) => draft.record_last(Event::AgentCompletion(text)),
         Report::Status(text) => draft.record_last(Event::AgentStatus(text.into())),
         Report::Error(text) => draft.record_last(Event::AgentError(text.into())),

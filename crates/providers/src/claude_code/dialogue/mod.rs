@@ -24,7 +24,7 @@ use self::{
     said::{Assistant, Block, Content, Delta, Request, Response, Said, StreamEvent, System, User},
     usage::Meter,
 };
-use crate::{Dialogue, DialogueState, Heard, Say, Terms, UnknownState, foreign};
+use crate::{Dialogue, DialogueState, Heard, Say, Terms, UnknownState, foreign, parts::shown};
 
 pub(super) use told::uuid;
 
@@ -376,7 +376,8 @@ fn user_line(user: User, heard: &mut Vec<Heard>) {
     let Content::Blocks(blocks) = user.message.content else { return };
     for block in blocks {
         if let Block::ToolResult { tool_use_id, content, is_error } = block {
-            let output = tools::output(&content, &user.tool_use_result);
+            let (output, images) = tools::output(&content, &user.tool_use_result);
+            heard.extend(shown(images, Some(&tool_use_id), user.parent_tool_use_id.as_ref()));
             let success = !is_error.unwrap_or(false);
             report(
                 heard,

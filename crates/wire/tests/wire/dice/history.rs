@@ -15,6 +15,7 @@ impl Dice {
                 .some(|dice| Store { source: dice.of(Source::ALL), dir: format!("/{}", dice.text()) }),
             since: self.maybe(Self::time),
             dry_run: self.number().is_multiple_of(2),
+            live: self.number().is_multiple_of(2),
             watch: self.number().is_multiple_of(2),
         }
     }
