@@ -291,6 +291,9 @@ events! {
     DeletionMarked(DeletionMarked) = 132, "DELETION_MARKED";
     SessionDeleted(SessionDeleted) = 133, "SESSION_DELETED";
     RetentionHeld(RetentionHeld) = 134, "RETENTION_HELD";
+
+    /// Said to an agent that sleeps, and was not woken for it.
+    MessageUnheard(Box<MessageUnheard>) = 150, "MESSAGE_UNHEARD";
 }
 
 impl std::fmt::Display for Kind {
@@ -308,5 +311,10 @@ impl By {
     /// Ostler itself, by one of its rules.
     pub fn ostler() -> Self {
         By("ostler".to_owned())
+    }
+
+    /// The agent of a session, by what it says on its socket.
+    pub fn session(id: SessionId) -> Self {
+        By(format!("session {}", id.short()))
     }
 }
