@@ -286,6 +286,7 @@ impl History {
             approval_us: ostler_domain::session::approval_limit(),
             priority: Default::default(),
             idle_stop_us: None,
+            no_tools: false,
         }
     }
 

@@ -140,5 +140,6 @@ fn config(working_dir: &str) -> Config {
         approval_us: ostler_domain::session::approval_limit(),
         priority: Default::default(),
         idle_stop_us: None,
+        no_tools: false,
     }
 }

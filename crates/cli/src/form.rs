@@ -69,6 +69,7 @@ pub(crate) struct SessionForm {
     updated: String,
     session_seq: u64,
     imported: Option<Origin>,
+    compactions: u32,
 }
 
 /// A git work tree of a session's own.
@@ -165,6 +166,7 @@ impl SessionForm {
             updated: rfc3339(session.updated_at),
             session_seq: session.session_seq,
             imported: session.imported.clone(),
+            compactions: session.compactions,
         }
     }
 }
@@ -282,10 +284,17 @@ pub(crate) struct ConversationForm<'a> {
     closed: Option<String>,
     close_reason: Option<&'static str>,
     forked_from: Option<String>,
+    forked_at: Option<TurnForm>,
     spawned_by: Option<String>,
     replaces: Option<String>,
     #[serde(flatten)]
     notes: &'a Notes,
+}
+
+#[derive(Serialize)]
+struct TurnForm {
+    session: String,
+    turn: u32,
 }
 
 impl<'a> ConversationForm<'a> {
@@ -302,6 +311,9 @@ impl<'a> ConversationForm<'a> {
             closed: conversation.closed.map(|closed| rfc3339(closed.at)),
             close_reason: conversation.closed.map(|closed| closed.why.as_str()),
             forked_from: id(conversation.forked_from),
+            forked_at: conversation
+                .forked_at
+                .map(|at| TurnForm { session: at.session.to_string(), turn: at.turn }),
             spawned_by: conversation.spawned_by.map(|id| id.to_string()),
             replaces: id(conversation.replaces),
             notes: &conversation.notes,

@@ -187,15 +187,37 @@ impl Client {
         Ok((read(answer.session)?, answer.now))
     }
 
-    /// Begins a new conversation as a copy of another one's, and returns its first session.
-    pub async fn fork_session(&self, who: &str, name: Option<&Name>) -> Result<Session, Error> {
+    /// Begins a new conversation as a copy of another one's, and returns its first session. `at` is the last turn that both
+    /// have: its number, or a checkpoint of the session's ticket.
+    pub async fn fork_session(
+        &self,
+        who: &str,
+        name: Option<&Name>,
+        at: Option<&str>,
+    ) -> Result<Session, Error> {
         let request = pb::ForkSessionRequest {
             request_id: request_id().to_string(),
             who: who.to_owned(),
             name: name.map(ToString::to_string),
             keys: to_proto::caller_keys(&self.keys),
+            at: at.map(str::to_owned),
         };
         let answer = self.ask(async |channel| service(channel).fork_session(request.clone()).await).await?;
+        Ok(read(answer.session)?)
+    }
+
+    /// Has a copy of a session answer a question, without tools, and returns the copy: what it has said when it has ended
+    /// is the answer. It may use `budget`; where that says nothing, what Ostler gives by itself.
+    pub async fn ask_session(&self, who: &str, question: &str, budget: Amount) -> Result<Session, Error> {
+        let request = pb::AskSessionRequest {
+            request_id: request_id().to_string(),
+            who: who.to_owned(),
+            question: question.to_owned(),
+            max_tokens: budget.tokens,
+            max_micro_usd: budget.dollars.map(|dollars| dollars.0),
+            keys: to_proto::caller_keys(&self.keys),
+        };
+        let answer = self.ask(async |channel| service(channel).ask_session(request.clone()).await).await?;
         Ok(read(answer.session)?)
     }
 

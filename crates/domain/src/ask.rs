@@ -32,6 +32,8 @@ pub enum Ask {
     Search { text: String },
     /// The ticket that it works on. `who` may name it, and no other.
     Ticket { who: Option<String> },
+    /// What is recorded of another session of its campaign, where a policy lets it read that.
+    Show { who: String },
 }
 
 /// A helper that is wanted. What is not said is as it is with whoever asks.
@@ -55,6 +57,7 @@ impl Ask {
             Ask::Send { text, .. } => ("a message", text),
             Ask::Search { text } => ("what is looked for", text),
             Ask::Ticket { who } => return names_ticket(who.as_deref()),
+            Ask::Show { who } => ("a session's name", who),
         };
         if text.trim().is_empty() {
             return Some(format!("{what} has a text"));
@@ -72,7 +75,7 @@ impl Ask {
 
     /// Whether it changes something, so that it is recorded and done once.
     pub const fn is_change(&self) -> bool {
-        !matches!(self, Ask::Search { .. } | Ask::Ticket { .. })
+        !matches!(self, Ask::Search { .. } | Ask::Ticket { .. } | Ask::Show { .. })
     }
 
     /// What is said of it where it is denied.
@@ -81,6 +84,7 @@ impl Ask {
             Ask::Spawn(spawn) => format!("spawn {}", spawn.worker),
             Ask::Send { to, .. } => format!("send {to}"),
             Ask::Search { .. } => "search".to_owned(),
+            Ask::Show { who } => format!("show {who}"),
             Ask::Ticket { who } => {
                 format!("ticket {}", who.as_deref().unwrap_or_default()).trim_end().to_owned()
             }

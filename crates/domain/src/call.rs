@@ -53,7 +53,7 @@ pub enum Call {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         who: Option<String>,
     },
-    /// What is recorded of this session. `who` may name it, and nobody else.
+    /// What is recorded of this session. `who` may name it, and others of its campaign where a policy lets it read them.
     Show {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         who: Option<String>,

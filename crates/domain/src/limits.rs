@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use crate::price::Dollars;
+
 // --- Tape and keeper -------------------------------------------------------------------------------------
 
 /// Largest payload of one tape record. Longer lines become pieces: the keeper then never holds more than
@@ -357,3 +359,10 @@ pub const WORKTREES_LOOKED_AT: usize = 500;
 pub const DIFF_BYTES: usize = 4 * 1024 * 1024;
 /// Files that are named of one difference.
 pub const DIFF_FILES: usize = 20_000;
+
+/// What a copy of somebody who is gone may use for one answer, where nobody says otherwise: enough to take in a long
+/// dialogue once. Dollars count only where the model has a price.
+pub const SEANCE_TOKENS: u64 = 250_000;
+pub const SEANCE_DOLLARS: Dollars = Dollars(500_000);
+/// And how long it may take.
+pub const SEANCE_TIME: Duration = Duration::from_secs(10 * 60);

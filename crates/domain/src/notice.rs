@@ -260,6 +260,7 @@ mod tests {
             approval_us: approval_limit(),
             priority: Default::default(),
             idle_stop_us: None,
+            no_tools: false,
         };
         let created = Created {
             id,

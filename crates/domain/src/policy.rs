@@ -12,7 +12,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{budget::CampaignBudget, confinement::Protect, conversation::SendAction, retention::Rules};
+use crate::{
+    Name,
+    budget::CampaignBudget,
+    confinement::Protect,
+    conversation::{ResetRules, SendAction},
+    retention::Rules,
+};
 
 pub use idle::IdleStop;
 pub use setting::{Setting, SettingFault, host_fault, keys, size, size_text};
@@ -65,6 +71,9 @@ pub struct Policy {
     /// Agents that the others of the campaign may speak to; `*` is all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub peers: Vec<String>,
+    /// Agents that may read what is recorded of the campaign's other sessions; `*` is all. No right of the sandbox's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub readers: Vec<String>,
     /// When an idle session is ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_stop: Option<IdleStop>,
@@ -80,6 +89,9 @@ pub struct Policy {
     /// Where its conversations are kept for programs that read OpenClaw's store of files. No right of the sandbox's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mirror: Option<String>,
+    /// When its conversations begin anew by themselves. No right of the sandbox's.
+    #[serde(skip_serializing_if = "ResetRules::is_empty")]
+    pub reset: ResetRules,
 }
 
 /// What a session may use; unset means the default.
@@ -303,6 +315,17 @@ impl Origin {
 }
 
 impl Policy {
+    /// Whether an agent may read what is recorded of the campaign's other sessions. A name that nobody registered is one
+    /// that an agent could give to its helper.
+    pub fn is_reader(&self, agent: Option<&Name>) -> bool {
+        self.readers.iter().any(|reader| reader == "*" || agent.is_some_and(|agent| reader == agent.as_str()))
+    }
+
+    /// Whether the others of the campaign may speak to an agent, and hand it work.
+    pub fn is_peer(&self, agent: &Name) -> bool {
+        self.peers.iter().any(|peer| peer == "*" || peer == agent.as_str())
+    }
+
     /// Whether a policy allows nothing that another one does not.
     pub fn is_within(&self, wider: &Policy) -> bool {
         let subset = |ours: &[String], theirs: &[String]| ours.iter().all(|one| theirs.contains(one));
@@ -358,6 +381,7 @@ impl Policy {
             ("net.allow", &self.net_allow),
             ("approve.rule", &self.approve_rule),
             ("peers", &self.peers),
+            ("readers", &self.readers),
             ("send.rule", &self.send_rule),
         ];
         let is_list = |key: &str| lists.iter().any(|(list, _)| *list == key);
@@ -395,6 +419,7 @@ impl Policy {
             self.limits.sessions.map(|most| ("limits.sessions", most.to_string())),
             self.limits.helpers.map(|most| ("limits.helpers", most.to_string())),
             list("peers", &self.peers),
+            list("readers", &self.readers),
             self.ptrace.map(|on| ("ptrace", if on { "on" } else { "off" }.to_owned())),
             self.protect_tooling.map(|protect| ("protect_tooling", protect_word(protect).to_owned())),
             self.compat.map(|compat| ("compat", compat.as_str().to_owned())),
@@ -410,6 +435,7 @@ impl Policy {
         .into_iter()
         .flatten()
         .chain(self.retention.values())
+        .chain(self.reset.values())
         .collect()
     }
 }

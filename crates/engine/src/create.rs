@@ -30,7 +30,7 @@ use crate::{
     campaign::{check_same, tracked_hidden},
     clock::entropy,
     handoff::Handed,
-    place::{Place, Placed},
+    place::{Place, Placed, Whose},
     upstream,
     worktree::Wish,
 };
@@ -98,10 +98,14 @@ impl Engine {
         self.fill_from_ticket(&mut wanted, &campaign).await?;
         let whose = self.whose(&wanted, &campaign).await?;
         whose.fill(&mut wanted);
+        self.rule_what_is_said(&mut wanted, &whose, &campaign, change).await?;
         if wanted.provider.is_empty() {
             wanted.provider = self.usual_provider(&wanted, &campaign, change).await?;
         }
         let provider = self.shared.provider(&wanted.provider)?;
+        if let Some((key, value)) = whose.entry.thinking_levels().find_map(|level| provider.thinking(level)) {
+            wanted.provider_config.entry(key.to_owned()).or_insert(value);
+        }
         check_texts(&wanted)?;
         if let Err(refusal) = check_environment(&wanted) {
             self.shared.audit.write(&Entry {
@@ -177,6 +181,27 @@ impl Engine {
                 Ok(view)
             }
         }
+    }
+
+    /// What a session of an agent begins with is said to one of its conversations: whoever may not say it there is
+    /// refused, and what let it through is recorded with it. Work that is handed on is nobody's message.
+    async fn rule_what_is_said(
+        &self,
+        wanted: &mut NewSession,
+        whose: &Whose,
+        campaign: &Campaign,
+        change: &Change,
+    ) -> Result<(), Refusal> {
+        let Some(text) = wanted.prompt.as_deref().filter(|_| wanted.said.is_none()) else { return Ok(()) };
+        if wanted.handed.is_some() {
+            return Ok(());
+        }
+        let verdict = self.check_may_begin(campaign, whose, change).await?;
+        if let Some(verdict) = verdict.filter(|verdict| verdict.is_ruled) {
+            let message = new_message(self.shared.clock.now().wall, text);
+            wanted.said = Some(Said { rule: Some(verdict.rule), ..Said::from(message) });
+        }
+        Ok(())
     }
 
     /// The session that an answer speaks of, whatever else it says.
@@ -310,6 +335,7 @@ impl Engine {
             approval_us: self.shared.options.approval_us(),
             priority: wanted.priority,
             idle_stop_us: campaign.policy.idle_stop.unwrap_or(self.shared.options.idle_stop).micros(),
+            no_tools: false,
         }
     }
 
@@ -336,7 +362,7 @@ impl Engine {
     }
 
     /// Dollars cannot be counted for a model whose price nobody knows.
-    fn check_price(&self, campaign: &Campaign, config: &Config) -> Result<(), Refusal> {
+    pub(crate) fn check_price(&self, campaign: &Campaign, config: &Config) -> Result<(), Refusal> {
         let dollars = config.budget.and_then(|budget| budget.dollars);
         let dollars = dollars.or_else(|| campaign.policy.budget.and_then(|budget| budget.dollars));
         if dollars.is_none() || config.billing == Billing::Plan {

@@ -6,6 +6,7 @@ use ostler_domain::{
     Event, Kind, Reason, Refusal, SessionId,
     agent::Agent,
     campaign::Campaign,
+    event::By,
     handoff::{HandoffRequested, Pack, To, Wish},
     query::EventFilter,
     session::{Request, State, View},
@@ -98,7 +99,7 @@ impl Engine {
         }
     }
 
-    async fn state_of(&self, id: SessionId) -> Result<State, Refusal> {
+    pub(crate) async fn state_of(&self, id: SessionId) -> Result<State, Refusal> {
         let loaded = self.shared.store.load_session(id).await?;
         let state = loaded.map(|loaded| loaded.state);
         state.ok_or_else(|| Refusal::internal(format!("session {id} cannot be read")))
@@ -112,13 +113,21 @@ impl Engine {
         requested: HandoffRequested,
         change: &Change,
     ) -> Result<View, Refusal> {
-        let HandoffRequested { mut wish, .. } = requested;
+        let HandoffRequested { mut wish, by } = requested;
         let campaign = self.campaign(&old.created().campaign.to_string()).await?;
         // An agent names whom it means; who that is, is known here.
         if let Ok(to) = self.receiver(&campaign, &wish.to.words()).await {
             wish.to = to;
         }
-        let first = self.hand_on(old.clone(), wish.clone(), change, |_| None).await;
+        let is_own_wish = by == By::session(old.created().id);
+        let is_granted = match is_own_wish {
+            true => self.check_peer(&old, &campaign, &wish.to).await,
+            false => Ok(()),
+        };
+        let first = match is_granted {
+            Ok(()) => self.hand_on(old.clone(), wish.clone(), change, |_| None).await,
+            Err(refusal) => Err(refusal),
+        };
         let refusal = match first {
             Err(refusal) if !wish.to.is_same() && refusal.reason != Reason::WrongState => refusal,
             done => return done,
@@ -127,6 +136,24 @@ impl Engine {
         tracing::warn!(session = %old.created().id, %refusal, "the work stays with the same provider");
         let note = if wish.note.is_empty() { instead } else { format!("{}\n{instead}", wish.note) };
         self.hand_on(old, Wish { to: To::default(), note, ..wish }, change, |_| None).await
+    }
+
+    /// An agent hands its work to itself, or to those of its campaign whom it may speak to. A person may name anybody.
+    async fn check_peer(&self, old: &State, campaign: &Campaign, to: &To) -> Result<(), Refusal> {
+        let before = old.created();
+        let own = before.agent.as_ref().map(|agent| &agent.name);
+        let Some(agent) = to.agent.as_ref().filter(|to| own != Some(to)) else { return Ok(()) };
+        if campaign.policy.is_peer(agent) {
+            return Ok(());
+        }
+        let grant = format!("ostler campaign set {} peers+={agent}", campaign.name);
+        let target = format!("handoff to {agent} by session {}", before.id.short());
+        self.denied(target, "peers", &grant).await?;
+        Err(Refusal::new(
+            Reason::PermissionDenied,
+            format!("the peers of {} do not name {agent}", campaign.name),
+        )
+        .hint(grant, "lets the campaign's agents speak to it, and hand it work"))
     }
 
     async fn hand_on(

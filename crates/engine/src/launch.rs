@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ostler_domain::{
-    Refusal, confinement,
+    Policy, Refusal, confinement,
     gateway::{Allowance, GatewayOrder, ModelOrder},
     policy::NetMode,
     provider::Settings,
@@ -25,7 +25,9 @@ use crate::{
 pub(crate) fn terms(created: &Created, settings: &Settings) -> Terms {
     let config = &created.config;
     Terms {
-        mcp: settings.tools.unwrap_or(true).then(|| this_program(created.sandbox)).flatten(),
+        mcp: (settings.tools.unwrap_or(true) && !config.no_tools)
+            .then(|| this_program(created.sandbox))
+            .flatten(),
         session: created.id,
         working_dir: PathBuf::from(&config.working_dir),
         model: config.model.clone(),
@@ -33,6 +35,7 @@ pub(crate) fn terms(created: &Created, settings: &Settings) -> Terms {
         approve: config.approve,
         instructions: None,
         config: config.provider_config.clone(),
+        no_tools: config.no_tools,
     }
 }
 
@@ -175,7 +178,9 @@ impl Shared {
             .ok_or_else(|| not_known(format!("campaign {} is not recorded", created.campaign.short())))?
             .campaign;
         let machine = self.machine(&campaign).await.map_err(|error| not_known(error.to_string()))?;
-        let policy = &created.policy;
+        let only_read =
+            created.config.no_tools.then(|| Policy { write: Vec::new(), ..created.policy.clone() });
+        let policy = only_read.as_ref().unwrap_or(&created.policy);
         let net_mode = policy.net_mode.unwrap_or(usual_network);
         let whose = created.conversation.to_string();
         let mut confined = machine.confine(policy, net_mode, &campaign.root, &whose)?;
@@ -183,6 +188,7 @@ impl Shared {
             let moved = move_into(&mut confined.confinement, &campaign, tree);
             moved.map_err(|error| NotStarted::at("worktree", format!("{}: {error}", tree.path)))?;
         }
+        confined.confinement.root.read_only = created.config.no_tools;
         let gateway = confine::gateway(&mut confined, policy, &campaign.name, &self.options)?;
         Ok((confined, gateway))
     }

@@ -8,10 +8,11 @@ use std::{
 };
 
 use ostler_domain::{
-    ConversationId, Event, Kind, MessageId, Recorded, Refusal,
+    ConversationId, Event, Kind, MessageId, Recorded, Refusal, SessionId,
     event::By,
+    limits::PAGE_MOST,
     query::EventFilter,
-    session::{Begin, State},
+    session::{Begin, State, View},
     text::head,
 };
 use ostler_providers::{Memory, Provider};
@@ -29,6 +30,24 @@ const EVENTS: u32 = 1_000;
 /// Files and directories that are looked at for a provider's memory, and how deep.
 const ENTRIES: usize = 20_000;
 const DEPTH: usize = 6;
+
+/// What tells what was said.
+const TELLING: &[Kind] = &[
+    Kind::MessageAccepted,
+    Kind::MessageSeen,
+    Kind::MessageDropped,
+    Kind::MessageCancelled,
+    Kind::MessageEdited,
+    Kind::AgentCompletion,
+];
+
+/// The end of a turn, and its place in the log.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cut {
+    pub(crate) session: SessionId,
+    pub(crate) turn: u32,
+    seq: u64,
+}
 
 impl Shared {
     /// How the session after this one begins.
@@ -86,8 +105,12 @@ impl Shared {
         let created = old.created();
         let provider = self.provider(&created.config.provider)?;
         let Some(provider_id) = old.bound_id().or(created.begin.provider_id()).map(str::to_owned) else {
-            // Nothing was said yet.
-            return Ok(created.begin.clone());
+            if old.view().turns == 0 {
+                // Nothing was said yet.
+                return Ok(created.begin.clone());
+            }
+            let why = format!("{} keeps nothing that could be branched off", provider.name());
+            return Ok(Begin::Reseed { why, seed: self.seed(created.conversation, None).await? });
         };
         let seed = self.seed(created.conversation, None).await?;
         let why = match self.gone(provider.as_ref(), copy, &provider_id).await {
@@ -96,6 +119,32 @@ impl Shared {
             Some(why) => why,
         };
         Ok(Begin::Reseed { why, seed })
+    }
+
+    /// How a copy begins that is to know what was said up to the end of a turn, and nothing of what came after.
+    pub(crate) async fn begin_fork_at(&self, old: &State, cut: Cut) -> Result<Begin, Refusal> {
+        let why = format!("it was branched off after turn {} of {}", cut.turn, cut.session.short());
+        let seed = self.told_until(old.created().conversation, cut).await?;
+        Ok(Begin::Reseed { why, seed })
+    }
+
+    /// Where in the log a turn ended; none while it has not.
+    pub(crate) async fn end_of_turn(&self, session: SessionId, turn: u32) -> Result<Option<Cut>, Refusal> {
+        let kinds = vec![Kind::TurnEnded];
+        let filter = EventFilter { session: Some(session), kinds, ..EventFilter::default() };
+        let mut before = None;
+        loop {
+            let page = self.store.events_before(before, &filter, PAGE_MOST).await?;
+            for recorded in &page.rows {
+                if matches!(&recorded.event, Event::TurnEnded(ended) if ended.turn == turn) {
+                    return Ok(Some(Cut { session, turn, seq: recorded.seq }));
+                }
+            }
+            match page.next_cursor {
+                Some(next) if !page.rows.is_empty() => before = Some(next),
+                _ => return Ok(None),
+            }
+        }
     }
 
     /// Why what the provider remembered is gone; none while it is there, or cannot be looked for.
@@ -114,31 +163,37 @@ impl Shared {
 
     /// What had been said, the newest of it, and that the agent was interrupted.
     async fn seed(&self, conversation: ConversationId, interrupted: Option<&str>) -> Result<String, Refusal> {
+        let sessions = self.store.sessions_of_conversation(conversation, SESSIONS).await?;
+        Ok(told(self.said(sessions, None).await?, interrupted))
+    }
+
+    async fn told_until(&self, conversation: ConversationId, cut: Cut) -> Result<String, Refusal> {
+        let sessions = self.store.sessions_up_to(conversation, cut.session, SESSIONS).await?;
+        Ok(told(self.said(sessions, Some(cut)).await?, None))
+    }
+
+    /// What was said in these sessions, the newest first: of both, sessions and words.
+    async fn said(&self, sessions: Vec<View>, cut: Option<Cut>) -> Result<Vec<String>, Refusal> {
         let mut said: Vec<String> = Vec::new();
         let mut bytes = 0;
         let mut changed = Changed::default();
-        for view in self.store.sessions_of_conversation(conversation, SESSIONS).await? {
-            let filter = EventFilter {
-                session: Some(view.id),
-                kinds: vec![
-                    Kind::MessageAccepted,
-                    Kind::MessageDropped,
-                    Kind::MessageCancelled,
-                    Kind::MessageEdited,
-                    Kind::AgentCompletion,
-                ],
-                ..EventFilter::default()
-            };
-            for recorded in self.store.events_before(None, &filter, EVENTS).await?.rows {
+        for view in sessions {
+            let cut = cut.filter(|cut| cut.session == view.id);
+            // What waited when the turn ended was told after it. Imported messages have no receipts.
+            changed.only_seen = cut.is_some() && view.imported.is_none();
+            let filter =
+                EventFilter { session: Some(view.id), kinds: TELLING.to_vec(), ..EventFilter::default() };
+            let before = cut.map(|cut| cut.seq);
+            for recorded in self.store.events_before(before, &filter, EVENTS).await?.rows {
                 let Some(text) = changed.words(&recorded) else { continue };
                 bytes += text.len();
                 if bytes > SEED_BYTES {
-                    return Ok(told(said, interrupted));
+                    return Ok(said);
                 }
                 said.push(text);
             }
         }
-        Ok(told(said, interrupted))
+        Ok(said)
     }
 }
 
@@ -160,6 +215,9 @@ fn told(mut said: Vec<String>, interrupted: Option<&str>) -> String {
 #[derive(Default)]
 struct Changed {
     never_told: HashSet<MessageId>,
+    seen: HashSet<MessageId>,
+    /// Only what the agent's own stream showed counts as told.
+    only_seen: bool,
     edited: HashMap<MessageId, String>,
 }
 
@@ -174,11 +232,20 @@ impl Changed {
                 self.never_told.insert(cancelled.id);
                 None
             }
+            Event::MessageSeen(mark) => {
+                self.seen.insert(mark.id);
+                None
+            }
             Event::MessageEdited(edited) => {
                 self.edited.entry(edited.id).or_insert_with(|| edited.text.clone());
                 None
             }
             Event::MessageAccepted(accepted) if self.never_told.contains(&accepted.message.id) => None,
+            Event::MessageAccepted(accepted)
+                if self.only_seen && !self.seen.contains(&accepted.message.id) =>
+            {
+                None
+            }
             // A message that was handed on is told by the session that got it first.
             Event::MessageAccepted(accepted)
                 if accepted.moved_from.is_none() && accepted.by != By::ostler() =>

@@ -76,11 +76,15 @@ pub(crate) struct Whose {
     pub(crate) agent: Option<Agent>,
     pub(crate) key: Key,
     pub(crate) entry: Entry,
+    /// The conversation, where it is open.
+    pub(crate) there: Option<Conversation>,
+    /// The provider that the conversation was given.
+    given: Option<String>,
 }
 
 impl Whose {
     fn nobody() -> Whose {
-        Whose { agent: None, key: Key::main(), entry: Entry::default() }
+        Whose { agent: None, key: Key::main(), entry: Entry::default(), there: None, given: None }
     }
 
     /// Fills in what nobody said: the conversation's word, then the agent's.
@@ -88,7 +92,7 @@ impl Whose {
         let profile = self.agent.as_ref().map(|agent| &agent.profile);
         if wanted.provider.is_empty() {
             let own = profile.and_then(|profile| profile.provider.clone());
-            wanted.provider = self.entry.provider_override.clone().or(own).unwrap_or_default();
+            wanted.provider = self.given.clone().or(own).unwrap_or_default();
         }
         // A model is one of its provider's: an agent's usual one means nothing to another.
         let is_own = profile
@@ -131,8 +135,9 @@ impl Engine {
         }
         let key = check_key(&agent, wanted.key.as_ref().unwrap_or(&Key::main()))?;
         let there = self.shared.store.conversation_keyed(campaign.id, Some(agent.id), &key).await?;
-        let entry = there.map(|there| there.notes.entry).unwrap_or_default();
-        Ok(Whose { agent: Some(agent), key, entry })
+        let entry = there.as_ref().map(|there| there.notes.entry.clone()).unwrap_or_default();
+        let given = self.shared.provider_given(&entry);
+        Ok(Whose { agent: Some(agent), key, entry, there, given })
     }
 
     /// Finds the place of a new session. Names are being chosen by nobody else meanwhile.

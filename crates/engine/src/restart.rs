@@ -218,7 +218,9 @@ async fn record(
     }
     // What was set since the last session holds from this one on.
     let entry = &conversation.notes.entry;
-    let provider = entry.provider_override.clone().unwrap_or_else(|| before.config.provider.clone());
+    let given = engine.shared.provider_given(entry);
+    let provider = given.unwrap_or_else(|| before.config.provider.clone());
+    engine.shared.provider(&provider)?;
     let is_same = provider == before.config.provider;
     if let Some(origin) = before.imported.as_ref().filter(|_| is_same) {
         let memory = engine.shared.provider(&provider)?.memory(&origin.dialogue);
@@ -261,8 +263,11 @@ async fn record(
     let (working_dir, worktree) = engine.shared.place_to_go_on(&campaign, before.config.worktree.as_ref());
     // Whoever waited for the answer of a first life gave it the limit; a later one has it from its own start.
     let deadline = None;
+    // One program's settings mean nothing to another.
+    let provider_config = if is_same { before.config.provider_config.clone() } else { Default::default() };
     let config = Config {
         provider: provider.clone(),
+        provider_config,
         model,
         budget: next.budget,
         approval_us,
@@ -275,6 +280,7 @@ async fn record(
         ticket_id,
         ..before.config.clone()
     };
+    let config = engine.shared.as_noted(entry, config);
     let created = created(&campaign, config, engine.shared.sandbox(), place);
     let preview = State::new(created.clone(), now).view();
     let node_events = moved.flatten().into_iter().collect();
@@ -329,7 +335,7 @@ pub(crate) async fn anew(
     let entry = &fresh.notes.entry;
     let (working_dir, worktree) = engine.shared.place_to_go_on(&campaign, before.config.worktree.as_ref());
     let config = Config {
-        provider: entry.provider_override.clone().unwrap_or_else(|| before.config.provider.clone()),
+        provider: engine.shared.provider_given(entry).unwrap_or_else(|| before.config.provider.clone()),
         model: entry.model_override.clone().or_else(|| before.config.model.clone()),
         approval_us: engine.shared.options.approval_us(),
         working_dir,
@@ -339,6 +345,7 @@ pub(crate) async fn anew(
         ticket_id: None,
         ..before.config.clone()
     };
+    let config = engine.shared.as_noted(entry, config);
     let provider = config.provider.clone();
     let created = created(&campaign, config, engine.shared.sandbox(), place);
     let preview = State::new(created.clone(), engine.shared.clock.now().wall).view();

@@ -2,7 +2,7 @@
 //! past. Whatever else it asks for is answered as if it did not exist.
 
 use ostler_domain::{
-    Mode, Name, Reason, Refusal, RequestId, SessionId, Time,
+    Mode, Name, Policy, Reason, Refusal, RequestId, SessionId, Time,
     ask::{Ask, Found, HELPER_DEPTH, HELPERS, Spawn},
     budget::{Budget, WhenUsedUp},
     call::{Reply, denied},
@@ -24,7 +24,7 @@ impl Engine {
     /// Does what a session's agent asks for, within its rights.
     pub(crate) async fn serve(&self, asker: &Created, at: u64, ask: Ask) -> Reply {
         let change = Change {
-            by: By(format!("session {}", asker.id.short())),
+            by: By::session(asker.id),
             pid: None,
             request: Some(request_of(asker.id, at)),
             keys: self.shared.keys.brought(asker.id),
@@ -34,6 +34,7 @@ impl Engine {
             Ask::Send { to, text } => self.send_to_peer(asker, &to, &text, change).await,
             Ask::Search { text } => self.search_past(asker, &text).await,
             Ask::Ticket { who } => self.read_own_ticket(asker, who.as_deref()).await,
+            Ask::Show { who } => self.read_other(asker, &who).await,
         };
         served.unwrap_or_else(Reply::Refused)
     }
@@ -130,7 +131,7 @@ impl Engine {
         change: Change,
     ) -> Result<Reply, Refusal> {
         let campaign = self.campaign(&asker.campaign.to_string()).await.map_err(|_| denied())?;
-        let whom = self.peer(asker, &campaign.policy.peers, to).await?.ok_or_else(denied)?;
+        let whom = self.peer(asker, &campaign.policy, to).await?.ok_or_else(denied)?;
         let to = Addressee { who: whom, key: None };
         let text = format!("[from {}] {text}", asker.name);
         let words = Words { text, mode: Some(Mode::Followup), ..Words::default() };
@@ -140,7 +141,7 @@ impl Engine {
     }
 
     /// Who is meant, if it may be spoken to.
-    async fn peer(&self, asker: &Created, granted: &[String], to: &str) -> Result<Option<String>, Refusal> {
+    async fn peer(&self, asker: &Created, policy: &Policy, to: &str) -> Result<Option<String>, Refusal> {
         let found = match self.session(to).await {
             Ok(view) => Some(view),
             // A name means one of its own campaign first.
@@ -152,13 +153,11 @@ impl Engine {
         };
         if let Some(view) = found.filter(|view| view.campaign == asker.campaign && view.id != asker.id) {
             let name = view.agent.as_ref().map_or(&view.name, |agent| &agent.name);
-            let is_granted = granted.iter().any(|peer| peer == "*" || peer == name.as_str());
-            return Ok((is_family(&view) || is_granted).then(|| view.id.to_string()));
+            return Ok((is_family(&view) || policy.is_peer(name)).then(|| view.id.to_string()));
         }
         // A registered agent that has not said anything yet.
         let agent = self.shared.store.agent_named(asker.campaign, to).await?;
-        let agent =
-            agent.filter(|agent| granted.iter().any(|peer| peer == "*" || peer == agent.name.as_str()));
+        let agent = agent.filter(|agent| policy.is_peer(&agent.name));
         Ok(agent.map(|agent| agent.id.to_string()))
     }
 
@@ -182,15 +181,39 @@ impl Engine {
         }
     }
 
-    /// Looks through what its own conversation and its own chain have said and done, and nothing else.
+    /// Whether the campaign lets the asker's agent read what others of it said and did, as it is set now.
+    async fn may_read_others(&self, asker: &Created) -> bool {
+        let agent = asker.agent.as_ref().map(|agent| &agent.name);
+        self.shared.policy_of(asker.campaign).await.is_some_and(|policy| policy.is_reader(agent))
+    }
+
+    /// What is recorded of another session of the campaign. One that it may not read, one of another campaign, and one that
+    /// does not exist are answered for alike.
+    async fn read_other(&self, asker: &Created, who: &str) -> Result<Reply, Refusal> {
+        if !self.may_read_others(asker).await {
+            return Err(denied());
+        }
+        let found = match self.session(&format!("{}/{who}", asker.campaign)).await {
+            Ok(view) => Some(view),
+            Err(_) => self.session(who).await.ok(),
+        };
+        let view = found.filter(|view| view.campaign == asker.campaign).ok_or_else(denied)?;
+        Ok(Reply::Session(Box::new(View { process: None, ..view })))
+    }
+
+    /// Looks through what its own conversation and its own chain have said and done, and nothing else; or through all that
+    /// is recorded in its campaign, where that is granted.
     async fn search_past(&self, asker: &Created, text: &str) -> Result<Reply, Refusal> {
-        let own = [
-            SessionFilter { conversation: Some(asker.conversation), ..SessionFilter::default() },
-            SessionFilter { chain: Some(asker.chain), ..SessionFilter::default() },
-            SessionFilter { spawned_by: Some(asker.id), ..SessionFilter::default() },
-        ];
+        let searched = match self.may_read_others(asker).await {
+            true => vec![SessionFilter { campaign: Some(asker.campaign), ..SessionFilter::default() }],
+            false => vec![
+                SessionFilter { conversation: Some(asker.conversation), ..SessionFilter::default() },
+                SessionFilter { chain: Some(asker.chain), ..SessionFilter::default() },
+                SessionFilter { spawned_by: Some(asker.id), ..SessionFilter::default() },
+            ],
+        };
         let mut hits = Vec::new();
-        for sessions in own {
+        for sessions in searched {
             let filter = EventFilter { sessions: Some(Box::new(sessions)), ..EventFilter::default() };
             let mut page = Page::of(PAGE_MOST, None);
             // Others' words are looked at too, and passed over: it is not to take for ever.

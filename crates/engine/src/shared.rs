@@ -13,9 +13,10 @@ use ostler_domain::{
     CampaignId, Policy, Refusal, SessionId,
     admission::Candidate,
     campaign::Campaign,
+    conversation::Entry,
     history::read_only,
     provider::ACP_PREFIX,
-    session::{Context, Sandbox},
+    session::{Config, Context, Sandbox},
 };
 use ostler_providers::{Provider, registry};
 use ostler_store::{Drain, Halt, LoadedSession, ReadError, Store};
@@ -221,6 +222,22 @@ impl Shared {
             .hint("ostler provider ls", "lists them, and what each lacks")
             .hint("ostler run -p script \"…\"", "uses one that is always there")
         })
+    }
+
+    /// The provider that a conversation was given. Rows of other programs' stores name vendors of models there: those are
+    /// kept, and mean nobody here.
+    pub(crate) fn provider_given(&self, entry: &Entry) -> Option<String> {
+        entry.provider_override.clone().filter(|name| self.provider(name).is_ok())
+    }
+
+    /// How a session is run where its conversation says so: who answers its agent, and how much its model thinks.
+    pub(crate) fn as_noted(&self, entry: &Entry, mut config: Config) -> Config {
+        if let Ok(provider) = self.provider(&config.provider)
+            && let Some((key, value)) = entry.thinking_levels().find_map(|level| provider.thinking(level))
+        {
+            config.provider_config.insert(key.to_owned(), value);
+        }
+        Config { approve: entry.approve().unwrap_or(config.approve), ..config }
     }
 
     /// A campaign's policy as it is now. None where it cannot be read: then no rule answers an agent, but a person.

@@ -81,6 +81,17 @@ pub trait Provider: Send + Sync {
         self.capabilities().fork
     }
 
+    /// Whether its program can be started so that its model has no tool at all. All others are held by denying what they
+    /// ask leave for, and by a sandbox in which nothing of the campaign is writable.
+    fn can_go_without_tools(&self) -> bool {
+        false
+    }
+
+    /// The setting of a session, and its value, that has its model think this much; none where it cannot be told that.
+    fn thinking(&self, _level: &str) -> Option<(&'static str, String)> {
+        None
+    }
+
     /// Settings of a session (`--config KEY=VALUE`) that mean nothing to this provider are refused when it is created.
     fn unknown_setting<'a>(&self, config: &'a BTreeMap<String, String>) -> Option<&'a str> {
         config.keys().next().map(String::as_str)
@@ -227,6 +238,8 @@ pub struct Terms {
     pub mcp: Option<PathBuf>,
     /// The session's own settings of this provider.
     pub config: BTreeMap<String, String>,
+    /// Its agent only answers.
+    pub no_tools: bool,
 }
 
 /// What is known when an agent is started.

@@ -67,6 +67,7 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::MessageUnknown
         | Kind::MessageDropped
         | Kind::MessageCancelled
+        | Kind::MessageUnheard
         | Kind::MessageEdited
         | Kind::MessageMoved
         | Kind::ApprovalRequested
@@ -218,6 +219,7 @@ pub(crate) fn derive(
         (Event::MessageCancelled(cancelled), _) => {
             message::cancelled(connection, at, cancelled.id, &cancelled.why)
         }
+        (Event::MessageUnheard(unheard), _) => message::unheard(connection, seq, at, unheard),
         (Event::MessageEdited(edited), _) => message::edited(connection, seq, edited),
         (Event::MessageMoved(moved), _) => message::moved(connection, at, moved),
         (Event::ApprovalRequested(asked), Some(origin)) => {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, ffi::OsString, time::Duration};
 
 use serde_json::{Map, Value};
 
-use super::wire::Wire;
+use super::{tools::Offer, wire::Wire};
 
 /// How the agent works.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,8 +22,7 @@ pub(super) struct Settings {
     pub(super) max_rounds: u32,
     /// Silence of the server after which a call counts as cut.
     pub(super) idle: Duration,
-    /// Whether the model has Ostler's own tools beside the agent's.
-    pub(super) has_ostlers_tools: bool,
+    pub(super) tools: Offer,
     /// Added to the system prompt.
     pub(super) instructions: Option<String>,
     pub(super) headers: BTreeMap<String, String>,
@@ -106,10 +105,11 @@ impl Settings {
             context_window: number("context_window", take("context_window"))?,
             max_rounds: number("max_rounds", take("max_rounds"))?.unwrap_or(ROUNDS),
             idle: number("idle_seconds", take("idle_seconds"))?.map_or(IDLE, Duration::from_secs),
-            has_ostlers_tools: match take("tools").as_deref() {
-                None => false,
-                Some("ostler") => true,
-                Some(value) => return Err(wrong("tools", value, "ostler, or not said")),
+            tools: match take("tools").as_deref() {
+                None => Offer::Own,
+                Some("ostler") => Offer::WithOstlers,
+                Some("none") => Offer::Nothing,
+                Some(value) => return Err(wrong("tools", value, "ostler, none, or not said")),
             },
             instructions: take("instructions"),
             headers: object("headers", take("headers"), "an object of texts")?,

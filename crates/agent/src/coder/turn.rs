@@ -268,7 +268,7 @@ impl<'a> Turn<'a> {
             model: talk.conversation.model.as_deref().unwrap_or(&self.settings.model),
             system: self.system,
             items: &talk.conversation.items,
-            tools: tools::offered(self.settings.has_ostlers_tools),
+            tools: tools::offered(self.settings.tools),
             without: &talk.without,
             extra: &self.settings.extra_body,
         };
@@ -345,7 +345,7 @@ impl<'a> Turn<'a> {
         self.current = Some(current);
         let input: Value =
             serde_json::from_str(&call.arguments).unwrap_or(Value::String(call.arguments.clone()));
-        let offered = tools::offered(self.settings.has_ostlers_tools);
+        let offered = tools::offered(self.settings.tools);
         let prepared = tools::prepare(offered, &call.name, &call.arguments);
         let (title, kind) = match &prepared {
             Ok((tool, work)) => (work.title(), tool.kind),

@@ -18,7 +18,8 @@ use crate::{
 pub(crate) struct RewindArgs {
     /// Session: name, id, part of an id, or - for the last one of this terminal
     who: String,
-    /// The turn after which files were as they are to be; 0 is the session's beginning. Or the name of a snapshot
+    /// The turn after which files were as they are to be; 0 is the session's beginning. Or the name of a
+    /// snapshot, or of a checkpoint of the session's ticket
     #[arg(value_name = "TURN")]
     turn: String,
     /// Put the files back. What the agent remembers stays as it is

@@ -55,7 +55,8 @@ pub(super) fn tell(event: &Event) -> Told {
         }
         Event::DrainEnded(ended) => Told::new("drained", format!("no longer, by {}", ended.by.0)),
         Event::ConversationOpened(opened) => {
-            let origin = opened.forked_from.map(|from| format!(", a fork of {}", from.short()));
+            let at = opened.forked_at.map(|at| format!(" at turn {}", at.turn)).unwrap_or_default();
+            let origin = opened.forked_from.map(|from| format!(", a fork of {}{at}", from.short()));
             Told::new("opened", format!("conversation {}{}", opened.name, origin.unwrap_or_default()))
         }
         Event::AgentAdded(agent) => {
@@ -382,6 +383,11 @@ pub(super) fn tell(event: &Event) -> Told {
 
         Event::MessageDropped(dropped) => {
             Told::new("message", format!("{} dropped: {}", dropped.id.short(), dropped.why)).tone(Tone::Warn)
+        }
+        Event::MessageUnheard(unheard) => {
+            let text = one_line(&unheard.message.text, SHORT);
+            let (id, by) = (unheard.message.id.short(), &unheard.by.0);
+            Told::new("message", format!("{id} dropped: {}; {by} said: {text}", unheard.why)).tone(Tone::Warn)
         }
         Event::MessageCancelled(cancelled) => {
             Told::new("message", format!("{} cancelled: {}", cancelled.id.short(), cancelled.why))

@@ -79,6 +79,7 @@ pub(crate) fn session(n: u32, name: &str) -> Session {
         session_seq: 12,
         priority: Default::default(),
         imported: None,
+        compactions: 0,
     }
 }
 

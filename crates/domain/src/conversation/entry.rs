@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::{ChatType, DeliveryContext, Origin, ThreadId};
 use crate::{
     Mode,
+    session::Approve,
     setting::{Assignment, Change, MOST_CHARS, SettingFault},
     text::one_line,
 };
@@ -264,6 +265,22 @@ impl Entry {
         self.other.contains_key("sessionId")
     }
 
+    /// Who answers its agent's questions, where the conversation says so: `exec_ask` is `always`, `on-miss` or `off`, and
+    /// off is that nobody is asked. It never lets pass what a rule does not.
+    pub fn approve(&self) -> Option<Approve> {
+        match self.exec_ask.as_deref()? {
+            "always" => Some(Approve::Ask),
+            "on-miss" => Some(Approve::Policy),
+            "off" => Some(Approve::Nobody),
+            _ => None,
+        }
+    }
+
+    /// How much its model is to think, in the words that are tried in their order.
+    pub fn thinking_levels(&self) -> impl Iterator<Item = &str> {
+        self.thinking_level.as_deref().into_iter().chain(self.reasoning_level.as_deref())
+    }
+
     /// The entry with one thing changed.
     pub(super) fn changed(&self, setting: &Assignment) -> Result<Entry, SettingFault> {
         let typed = snake(&setting.key);
@@ -293,6 +310,10 @@ impl Entry {
         };
         let mut entry: Entry = serde_json::from_value(Value::Object(whole))
             .map_err(|error| SettingFault(format!("{key} does not fit: {error}")))?;
+        // Whoever is to answer otherwise is told where it is.
+        if *key == "group_activation" {
+            entry.group_activation_needs_system_intro = entry.group_activation.map(|_| true);
+        }
         if *key == "auth_profile" {
             entry.auth_profile_override_source =
                 entry.auth_profile_override.as_ref().map(|_| OverrideSource::User);
@@ -436,6 +457,26 @@ mod tests {
         {
             assert!(set(&Entry::default(), wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn what_is_to_be_honoured_is_read() {
+        for (word, approve) in [
+            ("always", Some(Approve::Ask)),
+            ("on-miss", Some(Approve::Policy)),
+            ("off", Some(Approve::Nobody)),
+            ("all", None),
+        ] {
+            let entry = set(&Entry::default(), &format!("exec_ask={word}")).unwrap();
+            assert_eq!(entry.approve(), approve, "{word}");
+        }
+        let entry = set(&Entry::default(), "reasoning_level=on").unwrap();
+        let entry = set(&entry, "thinking_level=high").unwrap();
+        assert_eq!(entry.thinking_levels().collect::<Vec<_>>(), ["high", "on"]);
+        // Whoever is to answer otherwise in a group is told so.
+        let entry = set(&Entry::default(), "group_activation=always").unwrap();
+        assert_eq!(entry.group_activation_needs_system_intro, Some(true));
+        assert_eq!(set(&entry, "group_activation=").unwrap(), Entry::default());
     }
 
     #[test]

@@ -298,6 +298,8 @@ events! {
     ImageRecorded(ImageRecorded) = 160, "IMAGE_RECORDED";
     /// Something was delivered to people in the agent's name, by somebody else.
     DeliveryMirrored(Box<DeliveryMirrored>) = 161, "DELIVERY_MIRRORED";
+    /// Said to an agent that sleeps, and was not woken for it.
+    MessageUnheard(Box<MessageUnheard>) = 150, "MESSAGE_UNHEARD";
 }
 
 impl std::fmt::Display for Kind {
@@ -315,5 +317,10 @@ impl By {
     /// Ostler itself, by one of its rules.
     pub fn ostler() -> Self {
         By("ostler".to_owned())
+    }
+
+    /// The agent of a session, by what it says on its socket.
+    pub fn session(id: SessionId) -> Self {
+        By(format!("session {}", id.short()))
     }
 }

@@ -34,6 +34,7 @@ pub const OWNED: &[&str] = &[
     "cacheWrite",
     "totalTokens",
     "contextTokens",
+    "compactionCount",
     "estimatedCostUsd",
     "ostler",
 ];
@@ -218,6 +219,7 @@ fn run(row: &mut Map<String, Value>, last: &View) {
     set("cacheWrite", json!(usage.cache_write));
     set("totalTokens", json!(usage.input + usage.cache_read + usage.cache_write + usage.output));
     set("contextTokens", json!(last.context.and_then(|context| context.window)));
+    set("compactionCount", json!(last.compactions));
     // A number of dollars, as it is there, and none where nobody knows; whoever counts money reads the transcripts.
     if last.cost.unpriced.is_empty() {
         set("estimatedCostUsd", serde_json::from_str(&last.cost.paid.decimal()).unwrap_or(Value::Null));

@@ -8,7 +8,7 @@ use crate::{
     budget::CampaignBudget,
     config::check_provider,
     confinement::Protect,
-    conversation::{SendAction, SendRule},
+    conversation::{DailyReset, IdleReset, SendAction, SendRule},
     retention::{After, tombstone},
     setting::{Assignment, Change, MOST_CHARS, unknown_key},
     text::one_line,
@@ -49,6 +49,7 @@ pub(super) const KEYS: &[Key] = &[
     key("limits.sessions", "none beyond the machine's"),
     key("limits.helpers", "8 of each session"),
     list("peers", "nobody but its own helpers and whom it helps"),
+    list("readers", "each its own past"),
     key("ptrace", "off"),
     key("protect_tooling", "existing"),
     key("compat", "none"),
@@ -63,6 +64,8 @@ pub(super) const KEYS: &[Key] = &[
     key("retention.archive_after", "the machine's, else never"),
     key("retention.delete_after", "the machine's, else never"),
     key("retention.tombstone", "the machine's, else 14d"),
+    key("reset.idle", "never"),
+    key("reset.daily", "never"),
 ];
 
 /// The names of what a policy says, in the order in which they are shown.
@@ -140,6 +143,7 @@ impl Policy {
                 self.limits.helpers = setting.0.word(most, "a number of helpers from 0 to 1000")?
             }
             "peers" => setting.list(&mut self.peers, check_peer)?,
+            "readers" => setting.list(&mut self.readers, check_peer)?,
             "idle_stop" => {
                 self.idle_stop = setting.0.word(IdleStop::parse, "a span such as 30m or 2h, or never")?
             }
@@ -153,6 +157,12 @@ impl Policy {
             "retention.delete_after" => self.retention.delete_after = setting.after()?,
             "retention.tombstone" => {
                 self.retention.tombstone = setting.0.word(tombstone, "a span such as 14d, at least 1h")?
+            }
+            "reset.idle" => {
+                self.reset.idle = setting.0.word(IdleReset::parse, "a span such as 30d or 12h, at least 1s")?
+            }
+            "reset.daily" => {
+                self.reset.daily = setting.0.word(DailyReset::parse, "a time of day such as 04:00")?
             }
             "ptrace" => self.ptrace = setting.0.word(switch, "on, off")?,
             "protect_tooling" => self.protect_tooling = setting.0.word(protect, "existing, always, off")?,

@@ -78,7 +78,7 @@ pub fn erased(event: Event) -> Event {
             match &mut asked.ask {
                 Ask::Spawn(spawn) => spawn.task.clear(),
                 Ask::Send { text, .. } | Ask::Search { text } => text.clear(),
-                Ask::Ticket { .. } => {}
+                Ask::Ticket { .. } | Ask::Show { .. } => {}
             }
             Event::Asked(asked)
         }
@@ -112,6 +112,10 @@ pub fn erased(event: Event) -> Event {
             accepted.message.text.clear();
             accepted.untold = Summary::default();
             Event::MessageAccepted(accepted)
+        }
+        Event::MessageUnheard(mut unheard) => {
+            unheard.message.text.clear();
+            Event::MessageUnheard(unheard)
         }
         Event::MessageEdited(mut edited) => {
             edited.text.clear();

@@ -22,6 +22,9 @@ pub const TOMBSTONE: Duration = Duration::from_secs(14 * 86_400);
 /// A mark that nobody has time to see is none.
 const LEAST_TOMBSTONE: Duration = Duration::from_secs(3_600);
 
+/// The rule that somebody's `conversation rm` is.
+const REMOVED: &str = "conversation rm";
+
 /// When something is done: so long after the last event of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -120,7 +123,8 @@ impl Rules {
         self.delete_after.and_then(After::span)
     }
 
-    fn announced(&self) -> Duration {
+    /// How long a deletion is announced.
+    pub fn announced(&self) -> Duration {
         self.tombstone.map_or(TOMBSTONE, Duration::from_secs).max(LEAST_TOMBSTONE)
     }
 
@@ -193,6 +197,8 @@ pub struct Facts {
     /// When the session's last event was; none for one that has not ended.
     pub ended: Option<Time>,
     pub kept: Kept,
+    /// When somebody removed its conversation, and has not taken that back: their word is a rule for it.
+    pub removed: Option<Time>,
     /// Something that lives goes on with it, was started by it, or is about to be.
     pub is_needed: bool,
     /// A work tree of its own is still there, and may have what was never committed.
@@ -256,11 +262,15 @@ pub fn decide(facts: &Facts, rules: &Rules, now: Time) -> Verdict {
     let (Some(ended), None) = (facts.ended, facts.kept.deleted) else { return Verdict::Nothing };
     let last = facts.kept.restored.map_or(ended, |restored| restored.max(ended));
     let is_due = |after: Option<Duration>| after.is_some_and(|after| last.plus(after) <= now);
-    let (step, rule) = match (is_due(rules.deletes()), facts.kept.due) {
+    // Whoever brings it back means it, also where its conversation stays closed; and never is never.
+    let is_removed = rules.delete_after != Some(After::Never)
+        && facts.removed.is_some_and(|at| facts.kept.restored.is_none_or(|restored| restored < at));
+    let deletes = || if is_removed { REMOVED.to_owned() } else { rules.delete_rule() };
+    let (step, rule) = match (is_removed || is_due(rules.deletes()), facts.kept.due) {
         // The announcement holds as it was made, and is made anew where the rule was gone in between.
-        (true, Some(due)) if due <= now => (Step::Delete, rules.delete_rule()),
+        (true, Some(due)) if due <= now => (Step::Delete, deletes()),
         (true, Some(_)) => return Verdict::Nothing,
-        (true, None) => (Step::Mark { due: now.plus(rules.announced()) }, rules.delete_rule()),
+        (true, None) => (Step::Mark { due: now.plus(rules.announced()) }, deletes()),
         (false, Some(_)) => return Verdict::Do(Step::Unmark, "no rule deletes it any more".to_owned()),
         (false, None) if is_due(rules.archives()) && facts.kept.archived.is_none() => {
             (Step::Archive, rules.archive_rule())

@@ -28,6 +28,7 @@ impl State {
             is_bound: false,
             lost_context: None,
             context: None,
+            compactions: 0,
             chosen_model: None,
             auth_failure: None,
             model: None,
@@ -273,8 +274,12 @@ impl State {
                 self.trouble = Some(said.text.clone());
                 self.mark_output();
             }
+            Event::ContextCompacted(_) => {
+                self.compactions = self.compactions.saturating_add(1);
+                self.last_activity_at = Some(at);
+                self.mark_output();
+            }
             Event::AgentStatus(_)
-            | Event::ContextCompacted(_)
             | Event::AgentStderr(_)
             | Event::Opaque(_)
             | Event::Oversize(_)
@@ -385,6 +390,7 @@ impl State {
             | Event::DeletionMarked(_)
             | Event::SessionDeleted(_)
             | Event::RetentionHeld(_)
+            | Event::MessageUnheard(_)
             | Event::Halted(_)
             | Event::HaltReleased(_)
             | Event::TicketAdded(_)

@@ -161,6 +161,9 @@ pub struct Config {
     /// How long its process is kept when it has nothing to do; absent, for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_stop_us: Option<u64>,
+    /// Its agent only answers: it has no tools, is given no leave, and nothing in the campaign is writable for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_tools: bool,
 }
 
 /// How long questions wait where nobody says otherwise.

@@ -219,6 +219,14 @@ pub struct View {
     /// It ran outside of Ostler and is only read; none for one that Ostler runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<history::Origin>,
+    /// How often its agent has compacted its context.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub compactions: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it like this")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// How much of the last completion a row keeps; the event has it whole.
@@ -405,6 +413,7 @@ impl State {
             session_seq: self.session_seq,
             priority: created.config.priority,
             imported: created.imported.clone(),
+            compactions: self.compactions,
         }
     }
 }

@@ -175,6 +175,9 @@ pub struct State {
     /// How full the context is, as the agent last said.
     #[serde(default)]
     pub(super) context: Option<ContextMeasured>,
+    /// How often its context was compacted.
+    #[serde(default)]
+    pub(super) compactions: u32,
     /// Asked for since it was created.
     pub(super) chosen_model: Option<String>,
     /// What the model's server said when it did not accept the agent.

@@ -13,7 +13,7 @@ pub use blame::{Blamed, Origin};
 pub use files::{FileChange, FileStatus, files};
 pub use report::{Report, report};
 pub use tree::{Difference, Rewinding, Tree};
-pub use turns::{Point, Span};
+pub use turns::{Point, Span, turn_number};
 
 use crate::{CampaignId, SessionId, Time};
 

@@ -15,13 +15,17 @@ pub enum Point {
 /// Turns have fewer digits than this; longer numbers are names of snapshots.
 const TURN_DIGITS: usize = 6;
 
+/// The turn that a text is the number of.
+pub fn turn_number(text: &str) -> Option<u32> {
+    let is_number = text.len() <= TURN_DIGITS && text.bytes().all(|b| b.is_ascii_digit());
+    text.parse().ok().filter(|_| is_number)
+}
+
 impl Point {
     /// Reads `3` or `1f0c9a2b`.
     pub fn parse(text: &str) -> Option<Self> {
-        let is_number =
-            !text.is_empty() && text.len() <= TURN_DIGITS && text.bytes().all(|b| b.is_ascii_digit());
-        if is_number {
-            return text.parse().ok().map(Point::Turn);
+        if let Some(turn) = turn_number(text) {
+            return Some(Point::Turn(turn));
         }
         let name = text.to_ascii_lowercase();
         (is_object_name(&name) && name.len() > TURN_DIGITS).then_some(Point::Commit(name))

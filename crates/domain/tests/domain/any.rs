@@ -88,6 +88,7 @@ pub(crate) fn created(
             approval_us: ostler_domain::session::approval_limit(),
             priority: Default::default(),
             idle_stop_us: Some(1_800_000_000),
+            no_tools: false,
         },
         sandbox: Sandbox::Off,
         policy: Default::default(),

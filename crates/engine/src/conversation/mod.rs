@@ -1,5 +1,6 @@
 //! Conversations: finding them, opening them once, and what is noted about them.
 
+mod anew;
 mod close;
 
 pub(crate) use close::closed_refusal;
@@ -7,7 +8,7 @@ pub(crate) use close::closed_refusal;
 use ostler_domain::{
     ConversationId, Event, FreeNumber, Name, Reason, Refusal, SessionId,
     agent::Agent,
-    conversation::{Conversation, Form, Key, Notes},
+    conversation::{Conversation, Entry, Form, Key, Notes},
     event::{ConversationChanged, ConversationOpened},
     id::Fragment,
     query::{ConversationFilter, Listed, Page},
@@ -76,6 +77,7 @@ impl Engine {
     ) -> Result<ConversationOpened, Refusal> {
         let notes = Notes::default().changed_by(settings);
         let notes = notes.map_err(|fault| Refusal::invalid(fault.to_string()))?;
+        self.check_overrides(&Entry::default(), &notes.entry)?;
         let name = match key.form() {
             Form::Main => agent.name.clone(),
             _ => self.free_name_of_key(agent, &key).await?,
@@ -178,13 +180,14 @@ impl Engine {
         }
         let _naming = self.shared.naming.lock().await;
         let mut conversation = self.conversation(who).await?;
+        let before = conversation.notes.entry.clone();
         conversation.notes = conversation.notes.changed_by(settings).map_err(|fault| {
             Refusal::invalid(fault.to_string()).hint(
                 format!("ostler conversation show {}", conversation.id.short()),
                 "shows what is noted about it",
             )
         })?;
-        self.check_overrides(&conversation)?;
+        self.check_overrides(&before, &conversation.notes.entry)?;
         let changed = ConversationChanged {
             id: conversation.id,
             settings: settings.to_vec(),
@@ -196,13 +199,17 @@ impl Engine {
         Ok(conversation)
     }
 
-    fn check_overrides(&self, conversation: &Conversation) -> Result<(), Refusal> {
-        if conversation.notes.entry.auth_profile_override.is_some() {
+    /// What somebody sets must mean something here; what another program's store says of its own is kept as it is.
+    fn check_overrides(&self, before: &Entry, after: &Entry) -> Result<(), Refusal> {
+        let is_set = |was: &Option<String>, is: &Option<String>| is.is_some() && was != is;
+        if is_set(&before.auth_profile_override, &after.auth_profile_override) {
             return Err(no_auth_profiles());
         }
-        match &conversation.notes.entry.provider_override {
-            Some(provider) => self.shared.provider(provider).map(drop),
-            None => Ok(()),
+        match &after.provider_override {
+            Some(provider) if is_set(&before.provider_override, &after.provider_override) => {
+                self.shared.provider(provider).map(drop)
+            }
+            _ => Ok(()),
         }
     }
 

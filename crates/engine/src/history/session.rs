@@ -407,5 +407,6 @@ fn config(dialogue: &Dialogue, root: &str) -> Config {
         approval_us: approval_limit(),
         priority: Default::default(),
         idle_stop_us: None,
+        no_tools: false,
     }
 }

@@ -57,7 +57,7 @@ impl Engine {
             None => None,
         };
         let machine = self.shared.options.providers.retention()?;
-        let has_marked = self.shared.store.has_marked().await?;
+        let has_marked = self.shared.store.has_marked_or_removed().await?;
         let rows = self.shared.store.campaigns().await?;
         let campaigns = rows
             .into_iter()
@@ -241,6 +241,7 @@ impl Engine {
         let mut facts = Facts {
             ended: standing.ended,
             kept: standing.kept.clone(),
+            removed: candidate.removed,
             is_needed: candidate.is_waited_for || needed.has(candidate),
             has_work_tree: false,
         };

@@ -388,7 +388,7 @@ async fn a_fork_goes_its_own_way_and_the_origin_hears_nothing_of_it() {
     let Some(stage) = Stage::set(who).await else { return };
     let session = stage.begin(Approve::All, json!([{"text": "The word is heron."}])).await;
     let origin = stage.turns(session.id, 1).await;
-    let fork = stage.client.fork_session(&session.id.to_string(), None).await.unwrap();
+    let fork = stage.client.fork_session(&session.id.to_string(), None, None).await.unwrap();
     assert_eq!(fork.name.as_str(), format!("{}-2", origin.name));
     stage.say(fork.id, json!([{"text": "The fork says crane.", "usage": {"input": 30, "output": 3}}])).await;
     let forked = stage.turns(fork.id, 1).await;

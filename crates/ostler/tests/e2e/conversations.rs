@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use ostler_client::{Client, CreateSession, SendMessage, Taken};
 use ostler_domain::{
     Name, Reason,
-    conversation::{CloseReason, Key},
+    conversation::{CloseReason, Key, TurnRef},
     query::{ConversationFilter, Page, Scope, SessionFilter},
     session::{Attention, Outcome, View},
 };
@@ -35,6 +35,14 @@ fn of_agent(agent: &str, prompt: &str) -> CreateSession {
 async fn idle(home: &TestHome, view: &View, turns: u32) -> View {
     let is_idle = |view: &View| view.turns == turns && view.attention == Some(Attention::Idle);
     home.reaches(&view.id.to_string(), "its turn to end", is_idle).await
+}
+
+/// All that crossed a session's border.
+fn on_tape(home: &TestHome, view: &View) -> String {
+    let dir = home.path().join("home/state/sessions").join(view.id.to_string());
+    let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let files = files.filter(|path| path.is_file()).filter_map(|path| std::fs::read(path).ok());
+    files.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
 }
 
 async fn with_agent(home: &TestHome) -> Client {
@@ -74,13 +82,7 @@ async fn an_agent_is_told_who_it_is_when_it_begins() {
     client.set_agent("api", vec!["system_prompt=You are the builder.".to_owned()]).await.unwrap();
     let first = client.create_session(of_agent("api", "hello")).await.unwrap();
     idle(&home, &first, 1).await;
-    let heard =
-        std::fs::read_dir(home.path().join("home/state/sessions").join(first.id.to_string())).unwrap();
-    let tapes = heard.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
-    let told = tapes
-        .filter_map(|path| std::fs::read(path).ok())
-        .any(|bytes| String::from_utf8_lossy(&bytes).contains("You are the builder."));
-    assert!(told, "the agent was not told who it is");
+    assert!(on_tape(&home, &first).contains("You are the builder."), "the agent was not told who it is");
     let refused = client.set_agent("api", vec!["auth_profile=work".to_owned()]).await.unwrap_err();
     assert_eq!(refused.to_refusal().reason, Reason::InvalidArgument);
 }
@@ -194,4 +196,84 @@ async fn what_is_set_on_a_conversation_holds_from_its_next_session_on() {
     assert_eq!((second.continues, second.model.as_deref()), (Some(first.id), Some("tiny")));
     let wrong = client.set_conversation("api", vec!["provider=nope".to_owned()]).await.unwrap_err();
     assert_eq!(wrong.to_refusal().reason, Reason::ProviderUnknown);
+}
+
+async fn told(client: &Client, home: &TestHome, view: &View, text: &str, turns: u32) -> View {
+    client.send_message(say(&view.id.to_string(), text)).await.unwrap();
+    idle(home, view, turns).await
+}
+
+#[tokio::test]
+async fn a_fork_at_a_turn_knows_nothing_of_what_came_after() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let mut wanted = CreateSession::new("shop", "script");
+    wanted.initial_message = Some("heron".to_owned());
+    let origin = client.create_session(wanted).await.unwrap();
+    idle(&home, &origin, 1).await;
+    told(&client, &home, &origin, "crane", 2).await;
+    let origin = told(&client, &home, &origin, "ibis", 3).await;
+    let who = origin.id.to_string();
+
+    let fork = client.fork_session(&who, None, Some("2")).await.unwrap();
+    let copy = client.conversation(&fork.conversation.to_string()).await.unwrap();
+    assert_eq!(copy.forked_from, Some(origin.conversation));
+    assert_eq!(copy.forked_at, Some(TurnRef { session: origin.id, turn: 2 }));
+    let forked = told(&client, &home, &fork, "what do you know?", 1).await;
+    let heard = on_tape(&home, &forked);
+    assert!(heard.contains("You were told: heron") && heard.contains("You were told: crane"), "{heard}");
+    assert!(!heard.contains("ibis"), "{heard}");
+    // The other one stays as it is.
+    assert_eq!(client.session(&who).await.unwrap().turns, 3);
+
+    for wrong in ["0", "4", "nowhere"] {
+        let refused = client.fork_session(&who, None, Some(wrong)).await.unwrap_err().to_refusal();
+        assert_eq!(refused.reason, Reason::InvalidArgument, "{wrong}");
+        assert_eq!(refused.why.as_deref(), Some("its turns are 1 to 3"), "{wrong}");
+    }
+    // Of the last turn on the agent's own memory is copied, where it has one.
+    let whole = client.fork_session(&who, None, Some("3")).await.unwrap();
+    let copy = client.conversation(&whole.conversation.to_string()).await.unwrap();
+    assert_eq!(copy.forked_at, Some(TurnRef { session: origin.id, turn: 3 }));
+    let shown = home.run(&["conversation", "show", &fork.conversation.to_string(), "--json"]);
+    let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+    assert_eq!(shown["forked_at"]["turn"], 2, "{shown}");
+}
+
+#[tokio::test]
+async fn a_conversation_that_rested_for_long_begins_anew_with_the_next_message() {
+    let home = TestHome::started(OSTLER).await;
+    let client = with_agent(&home).await;
+    let first = client.send_message(say("api", "one")).await.unwrap().sent().unwrap().session;
+    idle(&home, &first, 1).await;
+    client.set_conversation(&first.conversation.to_string(), vec!["label=Shop".to_owned()]).await.unwrap();
+    // Off by default, and not before the time is over.
+    assert!(home.run(&["campaign", "set", "shop", "reset.idle=1h"]).status.success());
+    let same = client.send_message(say("api", "two")).await.unwrap().sent().unwrap().session;
+    assert_eq!(same.id, first.id);
+    idle(&home, &first, 2).await;
+    assert!(home.run(&["campaign", "set", "shop", "reset.idle=1s"]).status.success());
+    tokio::time::sleep(std::time::Duration::from_millis(1_100)).await;
+    // However many speak at once, it begins anew once.
+    let asked: Vec<_> = (0..8)
+        .map(|n| {
+            let client = client.clone();
+            tokio::spawn(async move { client.send_message(say("api", &format!("three {n}"))).await })
+        })
+        .collect();
+    let mut heard = HashSet::new();
+    for asked in asked {
+        heard.insert(asked.await.unwrap().unwrap().sent().unwrap().session.id);
+    }
+    assert_eq!(heard.len(), 1, "{heard:?}");
+    let fresh = client.session(&heard.iter().next().unwrap().to_string()).await.unwrap();
+    assert_ne!(fresh.conversation, first.conversation);
+    assert_eq!(fresh.continues, None);
+    let opened = client.conversation(&fresh.conversation.to_string()).await.unwrap();
+    assert_eq!(opened.replaces, Some(first.conversation));
+    assert_eq!(opened.notes.entry.label.as_deref(), Some("Shop"), "what is noted about it is kept");
+    let old = client.conversation(&first.conversation.to_string()).await.unwrap();
+    assert_eq!(old.closed.unwrap().why, CloseReason::Reset);
+    let refused = home.run(&["campaign", "set", "shop", "reset.daily=noon"]);
+    assert_eq!(refused.status.code(), Some(2));
 }

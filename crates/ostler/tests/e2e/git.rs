@@ -279,3 +279,44 @@ async fn a_snapshot_that_cannot_be_taken_harms_nobody() {
     assert_eq!(refused.reason, Reason::SnapshotUnknown);
     assert_eq!(fs::read_to_string(home.campaign_dir().join("a.txt")).unwrap(), "x\n");
 }
+
+#[tokio::test]
+async fn a_checkpoint_leads_back_to_its_files_and_its_turn() {
+    let (home, client) = in_repository().await;
+    let ok = |args: &[&str]| {
+        let output = home.run(args);
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    let ticket = ok(&["ticket", "add", "limit logins", "-C", "shop", "-q"]);
+    let mut wanted = CreateSession::new("shop", "script");
+    wanted.ticket = Some(ticket.clone());
+    wanted.initial_message = Some(scenario::of(vec![write("a.txt", "green\n")]));
+    let view = client.create_session(wanted).await.unwrap();
+    let is_idle = |view: &View| view.turns == 1 && view.attention == Some(Attention::Idle);
+    let view = home.reaches(&view.id.to_string(), "its turn to end", is_idle).await;
+    ok(&["ticket", "checkpoint", &ticket, "green"]);
+    let whole: Value = serde_json::from_str(&ok(&["ticket", "show", &ticket, "--json"])).unwrap();
+    let taken = work(&client, &view).await;
+    let commit = taken.snapshots.iter().rev().find_map(|taken| taken.commit.clone()).unwrap();
+    assert_eq!(whole["checkpoints"][0]["snapshot"], commit.as_str(), "{whole}");
+    let view = turn(&home, &client, Some(&view), vec![write("a.txt", "red\n")]).await;
+    let who = view.id.to_string();
+
+    let unknown = client.rewind(&who, "blue", true).await.unwrap_err().to_refusal();
+    assert_eq!(unknown.reason, Reason::InvalidArgument);
+    client.rewind(&who, "green", false).await.unwrap();
+    assert_eq!(fs::read_to_string(home.campaign_dir().join("a.txt")).unwrap(), "green\n");
+    let fork = client.fork_session(&who, None, Some("green")).await.unwrap();
+    let copy = client.conversation(&fork.conversation.to_string()).await.unwrap();
+    assert_eq!(copy.forked_at.map(|at| (at.session, at.turn)), Some((view.id, 1)));
+    // Whoever takes the work over returns to the same point.
+    client.stop_session(&who, false).await.unwrap();
+    home.ended(&who).await;
+    fs::write(home.campaign_dir().join("a.txt"), "grey\n").unwrap();
+    let next = client.restart_session(&who).await.unwrap();
+    let is_idle = |view: &View| view.attention == Some(Attention::Idle);
+    home.reaches(&next.id.to_string(), "it to rest", is_idle).await;
+    client.rewind(&next.id.to_string(), "green", false).await.unwrap();
+    assert_eq!(fs::read_to_string(home.campaign_dir().join("a.txt")).unwrap(), "green\n");
+}

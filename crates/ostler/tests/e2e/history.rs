@@ -246,6 +246,38 @@ async fn codex_and_openclaw_come_in_with_what_is_noted_about_them() {
     assert_eq!(orphan.key.as_str(), "agent:main:recovered:orphan");
 }
 
+/// A row of OpenClaw's names the vendor of a model where a conversation here names a provider.
+#[tokio::test]
+async fn a_vendor_in_a_row_is_no_provider_and_hinders_nobody() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let sessions = home.path().join("outside/.openclaw/agents/main/sessions");
+    fs::create_dir_all(&sessions).unwrap();
+    let id = "aaaaaaaa-0000-4000-8000-000000000001";
+    let text = fs::read_to_string(Path::new(RECORDED).join("openclaw/handwritten.jsonl")).unwrap();
+    let root = json!(home.campaign_dir().to_string_lossy()).to_string();
+    fs::write(sessions.join(format!("{id}.jsonl")), text.replace("\"/campaign/workspace\"", &root)).unwrap();
+    let row = json!({"agent:main:main": {
+        "sessionId": id, "providerOverride": "anthropic", "authProfileOverride": "work", "modelOverride": "opus",
+    }});
+    fs::write(sessions.join("sessions.json"), row.to_string()).unwrap();
+    imported(&client, &import(Source::OpenClaw, &home.path().join("outside/.openclaw"))).await;
+    let view = client.session(id).await.unwrap();
+    let conversation = view.conversation.to_string();
+    // What is not about it can be set, and what is said of a provider must be one.
+    let named = client.set_conversation(&conversation, vec!["label=Shop".to_owned()]).await.unwrap();
+    assert_eq!(named.notes.entry.provider_override.as_deref(), Some("anthropic"), "it is kept as it was");
+    let wrong = client.set_conversation(&conversation, vec!["provider=mistral".to_owned()]).await;
+    assert_eq!(wrong.unwrap_err().to_refusal().reason, Reason::ProviderUnknown);
+    // The session that goes on is one of the program whose dialogue it is.
+    let next = client.restart_session(&view.id.to_string()).await.unwrap();
+    assert_eq!((next.provider.as_str(), next.continues), ("openclaw", Some(view.id)));
+    home.ended(&next.id.to_string()).await;
+    client.set_conversation(&conversation, vec!["provider=script".to_owned()]).await.unwrap();
+    let own = client.restart_session(&next.id.to_string()).await.unwrap();
+    assert_eq!(own.provider, "script");
+}
+
 #[tokio::test]
 async fn an_imported_session_is_read_and_nothing_else() {
     let home = TestHome::started(OSTLER).await;

@@ -160,6 +160,7 @@ mod tests {
                 instructions: None,
                 mcp: None,
                 config: Default::default(),
+                no_tools: false,
             },
             ostler: "/ostler".into(),
             program: None,

@@ -39,6 +39,8 @@ const SETTINGS: [(&str, &str); 4] = [
     ("tools", "--tools"),
     ("disallowed_tools", "--disallowedTools"),
 ];
+/// How much its model can be told to think.
+const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 /// No telemetry, no update of itself, nothing that is not the model; and the events that say when it is idle.
 const ENVIRONMENT: [(&str, &str); 6] = [
     ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
@@ -102,6 +104,18 @@ impl Provider for ClaudeCode {
 
     fn unknown_setting<'a>(&self, config: &'a BTreeMap<String, String>) -> Option<&'a str> {
         config.keys().map(String::as_str).find(|key| !SETTINGS.iter().any(|(known, _)| known == key))
+    }
+
+    fn can_go_without_tools(&self) -> bool {
+        true
+    }
+
+    fn thinking(&self, level: &str) -> Option<(&'static str, String)> {
+        let effort = match level {
+            "minimal" => "low",
+            level => EFFORTS.iter().find(|known| **known == level)?,
+        };
+        Some(("effort", effort.to_owned()))
     }
 
     fn command(&self, launch: &Launch) -> Result<CommandSpec, LaunchError> {
@@ -196,6 +210,9 @@ fn arguments(launch: &Launch) -> Vec<String> {
             add("--allowedTools", &format!("mcp__{}", mcp::NAME));
         }
     }
+    if terms.no_tools {
+        add("--tools", "");
+    }
     if asks(launch) {
         add("--permission-mode", "default");
         add("--permission-prompt-tool", "stdio");
@@ -206,7 +223,7 @@ fn arguments(launch: &Launch) -> Vec<String> {
         add("--append-system-prompt", instructions);
     }
     for (key, option) in SETTINGS {
-        if let Some(value) = terms.config.get(key) {
+        if let Some(value) = terms.config.get(key).filter(|_| !(terms.no_tools && key == "tools")) {
             add(option, value);
         }
     }
@@ -257,6 +274,7 @@ mod tests {
                 instructions: None,
                 mcp: Some("/run/ostler/ostler".into()),
                 config: [("effort".to_owned(), "high".to_owned())].into(),
+                no_tools: false,
             },
             ostler: "/run/ostler/ostler".into(),
             program: Some(FoundProgram {

@@ -8,6 +8,8 @@ mod login;
 mod meter;
 mod opening;
 
+use std::collections::BTreeMap;
+
 use ostler_domain::limits;
 use ostler_tape::frame::{Rung, RungAction};
 
@@ -65,6 +67,15 @@ impl Provider for Codex {
 
     fn key_variable(&self) -> Option<&str> {
         Some("OPENAI_API_KEY")
+    }
+
+    fn unknown_setting<'a>(&self, config: &'a BTreeMap<String, String>) -> Option<&'a str> {
+        config.keys().map(String::as_str).find(|key| *key != config::EFFORT)
+    }
+
+    fn thinking(&self, level: &str) -> Option<(&'static str, String)> {
+        let effort = if level == "max" { "xhigh" } else { level };
+        config::EFFORTS.contains(&effort).then(|| (config::EFFORT, effort.to_owned()))
     }
 
     fn command(&self, launch: &Launch) -> Result<CommandSpec, LaunchError> {

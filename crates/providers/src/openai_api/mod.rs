@@ -43,6 +43,10 @@ impl Provider for OpenaiApi {
         config.keys().map(String::as_str).find(|key| !HANDED_ON.contains(key))
     }
 
+    fn can_go_without_tools(&self) -> bool {
+        true
+    }
+
     fn command(&self, launch: &Launch) -> Result<CommandSpec, LaunchError> {
         let terms = &launch.terms;
         if let Some(key) = self.unknown_setting(&terms.config) {
@@ -71,8 +75,10 @@ impl Provider for OpenaiApi {
         if launch.model_access.is_some() {
             settings.push(("key_env", KEY.to_owned()));
         }
-        if terms.mcp.is_some() {
-            settings.push(("tools", "ostler".to_owned()));
+        match (terms.no_tools, &terms.mcp) {
+            (true, _) => settings.push(("tools", "none".to_owned())),
+            (false, Some(_)) => settings.push(("tools", "ostler".to_owned())),
+            (false, None) => {}
         }
         settings.extend(terms.instructions.clone().map(|text| ("instructions", text)));
         settings.extend(HANDED_ON.iter().filter_map(|key| Some((*key, terms.config.get(*key)?.clone()))));

@@ -25,6 +25,7 @@ impl Scene {
             instructions: None,
             mcp: None,
             config: Default::default(),
+            no_tools: false,
         };
         let mut scene = Self { dialogue: provider.dialogue(None).unwrap(), heard: vec![], at: 0, inputs: 0 };
         for say in provider.opening(&terms) {

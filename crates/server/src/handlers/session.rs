@@ -1,7 +1,7 @@
 //! SessionService.
 
-use ostler_domain::{Receipt, handoff::Wish, query::Page, session::WatchdogLimits};
-use ostler_engine::{Addressee, Answer, MessagePlace, MessageRow, NewSession, Raised, Sent, Words};
+use ostler_domain::{Receipt, budget::Amount, handoff::Wish, query::Page, session::WatchdogLimits};
+use ostler_engine::{Addressee, Answer, MessagePlace, MessageRow, NewFork, NewSession, Raised, Sent, Words};
 use ostler_wire::{
     from_proto,
     pb::{self, session_service_server::SessionService},
@@ -190,8 +190,22 @@ impl SessionService for Served {
         let change = keyed!(request);
         let wanted = request.into_inner();
         let name = wanted.name.map(|name| from_proto::id(&name, "name")).transpose().map_err(invalid)?;
-        let view = self.engine.fork(&wanted.who, name, change).await.map_err(refused)?;
+        let copy = NewFork { name, at: wanted.at };
+        let view = self.engine.fork(&wanted.who, copy, change).await.map_err(refused)?;
         answer!(ForkSessionResponse, view)
+    }
+
+    async fn ask_session(
+        &self,
+        mut request: Request<pb::AskSessionRequest>,
+    ) -> Result<Response<pb::AskSessionResponse>, Status> {
+        let change = keyed!(request);
+        let pb::AskSessionRequest { who, question, max_tokens, max_micro_usd, .. } = request.into_inner();
+        let dollars = max_micro_usd.map(ostler_domain::price::Dollars);
+        let amount = Amount { tokens: max_tokens, dollars };
+        let amount = (amount != Amount::default()).then_some(amount);
+        let view = self.engine.ask_copy(&who, &question, amount, change).await.map_err(refused)?;
+        answer!(AskSessionResponse, view)
     }
 
     async fn get_native_command(

@@ -1,10 +1,6 @@
 //! TreeService.
 
-use ostler_domain::{
-    Refusal,
-    snapshot::{Point, Span},
-    text::one_line,
-};
+use ostler_domain::{Refusal, snapshot::Span, text::one_line};
 use ostler_wire::{
     pb::{self, tree_service_server::TreeService},
     to_proto,
@@ -43,7 +39,6 @@ impl TreeService for Served {
     ) -> Result<Response<pb::RewindResponse>, Status> {
         let change = change(&request, "")?;
         let pb::RewindRequest { who, point, dry_run } = request.into_inner();
-        let point = Point::parse(&point).ok_or_else(|| refused(no_turn(&point)))?;
         let rewinding = self.engine.rewind(&who, &point, dry_run, change).await.map_err(refused)?;
         Ok(Response::new(to_proto::rewinding(&rewinding)))
     }

@@ -316,12 +316,12 @@ fn rules_are_asked_about_those_that_ended_long_enough_ago_and_those_that_are_mar
     assert_eq!((first.len(), found(Some(at(99)), next.unwrap(), 3).0), (3, vec![session_id(9)]));
     let (marked, held) = (event(Kind::DeletionMarked, 9), event(Kind::RetentionHeld, 6));
     store.commit_blocking(node_commit(vec![(at(50), marked), (at(51), held)])).unwrap();
-    assert!(block_on(store.has_marked()).unwrap());
+    assert!(block_on(store.has_marked_or_removed()).unwrap());
     assert_eq!(found(None, 0, 10).0, [session_id(9)]);
     let listed = block_on(store.retention(Page::of(10, None))).unwrap().rows;
     let stages: Vec<_> = listed.iter().map(|row| (row.session, row.kept.stage())).collect();
     assert_eq!(stages, [(session_id(9), Stage::Marked), (session_id(6), Stage::Hot)]);
     assert_eq!(listed[1].kept.held.as_ref().unwrap().why, "an audit");
     store.commit_blocking(node_commit(vec![(at(60), event(Kind::SessionRestored, 9))])).unwrap();
-    assert!(!block_on(store.has_marked()).unwrap());
+    assert!(!block_on(store.has_marked_or_removed()).unwrap());
 }

@@ -175,6 +175,7 @@ pub(crate) fn created(n: u64) -> Created {
             approval_us: ostler_domain::session::approval_limit(),
             priority: Default::default(),
             idle_stop_us: None,
+            no_tools: false,
         },
         sandbox: Sandbox::Off,
         policy: Default::default(),
@@ -520,6 +521,19 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             made_room_for: Some(message_id(n + 1)),
             is_summarised: true,
         }),
+        Kind::MessageUnheard => Event::MessageUnheard(Box::new(MessageUnheard {
+            message: Message {
+                id: message_id(n),
+                text: format!("Is anybody there, shop {n}?"),
+                mode: Mode::Followup,
+            },
+            conversation: conversation_id(n),
+            session: session_id(n),
+            by: by(),
+            why: "it does not mention @api (group_activation=mention)".to_owned(),
+            rule: None,
+            key: Some(format!("chat-{n}")),
+        })),
         Kind::MessageCancelled => Event::MessageCancelled(MessageCancelled {
             id: message_id(n),
             why: "taken back by ann".to_owned(),

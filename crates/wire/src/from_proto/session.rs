@@ -99,6 +99,7 @@ pub fn view(session: pb::Session) -> Result<View> {
             .map(super::history_origin)
             .transpose()
             .map_err(|e| e.within("imported"))?,
+        compactions: session.compactions,
     })
 }
 

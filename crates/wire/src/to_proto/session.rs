@@ -79,6 +79,7 @@ pub fn view(view: &View) -> pb::Session {
         session_seq: view.session_seq,
         priority: to::priority(view.priority).into(),
         imported: view.imported.as_ref().map(super::history_origin),
+        compactions: view.compactions,
     }
 }
 

@@ -270,6 +270,7 @@ impl Dice {
             context: self
                 .maybe(|dice| ContextMeasured { used: dice.number(), window: dice.maybe(Self::number) }),
             imported: self.maybe(Self::history_origin),
+            compactions: self.small(),
         }
     }
 

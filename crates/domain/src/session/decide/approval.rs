@@ -35,6 +35,9 @@ pub(super) fn asked(draft: &mut Draft<'_>, mut asked: ApprovalRequested, judgeme
     let answered = |allow: bool, message: String, rules: Vec<Applied>| Some((allow, message, rules));
     let approve = draft.state.created().config.approve;
     let answer = match (approve, judgement) {
+        _ if draft.state.created().config.no_tools => {
+            answered(false, "this session has no tools: it is only to answer".to_owned(), Vec::new())
+        }
         // Nobody but a person has an answer to a question.
         (Approve::All, _) if asked.kind == AskKind::Leave => answered(true, String::new(), Vec::new()),
         (_, Some(Judgement { verdict: Verdict::Allow, rules, .. })) => answered(true, String::new(), rules),

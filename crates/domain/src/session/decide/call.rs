@@ -22,6 +22,10 @@ pub(super) fn decide(draft: &mut Draft<'_>, at: u64, call: Result<Call, CallFaul
         draft.record(Event::SessionRecovered(Recovered {}));
     }
     let reply = match call {
+        // Who only answers has nothing to report, and no work to hand on.
+        Ok(call) if draft.state.created().config.no_tools && !matches!(call, Call::Show { .. }) => {
+            only_answers(draft)
+        }
         Ok(Call::Step { name, mark, note }) => step(draft, redacted(name), mark, redacted(note)),
         Ok(Call::Note { text }) => {
             draft.record(Event::AgentStatus(redacted(text).into()));
@@ -36,7 +40,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, at: u64, call: Result<Call, CallFaul
         }
         Ok(Call::Handoff(wish)) => {
             if draft.state.handoff().is_none() {
-                let by = By(format!("session {}", draft.state.created().id.short()));
+                let by = By::session(draft.state.created().id);
                 let requested = HandoffRequested { wish: redacted_wish(*wish), by };
                 draft.record(Event::HandoffRequested(Box::new(requested)));
                 draft.end_if_done();
@@ -61,7 +65,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, at: u64, call: Result<Call, CallFaul
         Ok(Call::Show { who }) => match who.filter(|who| !is_own(draft, who)) {
             // Its number is the host's, and means nothing inside.
             None => Reply::Session(Box::new(View { process: None, ..draft.state.view() })),
-            Some(who) => deny(draft, &format!("show {who}")),
+            Some(who) => return asked(draft, at, Ask::Show { who }),
         },
         Err(CallFault::Unknown(name)) => deny(draft, &name),
         Err(fault @ CallFault::Malformed(_)) => Reply::Refused(fault.refusal()),
@@ -119,6 +123,17 @@ fn redacted_wish(wish: Wish) -> Wish {
 fn is_own(draft: &Draft<'_>, who: &str) -> bool {
     let created = draft.state.created();
     who == created.id.to_string() || who == created.id.short() || who == created.name.as_str()
+}
+
+fn only_answers(draft: &mut Draft<'_>) -> Reply {
+    let words = "this session has no tools: it is only to answer";
+    draft.record(Event::Denied(Denied {
+        kind: DeniedKind::Call,
+        target: "a call on its socket".to_owned(),
+        rule: words.to_owned(),
+        grant: None,
+    }));
+    Reply::Refused(Refusal::new(Reason::PermissionDenied, words))
 }
 
 fn deny(draft: &mut Draft<'_>, target: &str) -> Reply {

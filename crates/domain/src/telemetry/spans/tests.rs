@@ -38,6 +38,7 @@ fn created(environment: BTreeMap<String, String>) -> Created {
         approval_us: approval_limit(),
         priority: Default::default(),
         idle_stop_us: None,
+        no_tools: false,
     };
     Created {
         id,

@@ -319,7 +319,7 @@ pub(super) async fn fork(agent: Agent) {
         stage.remembers("The word is heron.")
     });
     let name = "other".parse().unwrap();
-    let fork = stage.client().await.fork_session(&session.to_string(), Some(&name)).await.unwrap();
+    let fork = stage.client().await.fork_session(&session.to_string(), Some(&name), None).await.unwrap();
     assert_ne!(fork.conversation, origin.conversation);
     assert_eq!((fork.name.as_str(), fork.continues, fork.chain), ("other", None, fork.id));
     // Both live and both go on, each its own way.

@@ -1,5 +1,7 @@
 //! `ostler conversation`: dialogues, their keys, and what is noted about them.
 
+mod prune;
+
 use clap::{Args, Subcommand};
 use ostler_client::{Client, Conversation};
 use ostler_domain::{
@@ -91,13 +93,15 @@ enum Verb {
         #[arg(value_name = "CONVERSATION")]
         who: String,
     },
-    /// Close it, and let the rules of retention delete it after their time
+    /// Close it, and have what was said in it deleted when the time to take that back is over
     #[command(aliases = ["delete", "remove"])]
     Rm {
         /// Name, CAMPAIGN/NAME, id or part of one, or a session of it
         #[arg(value_name = "CONVERSATION")]
         who: String,
     },
+    /// Remove all open ones that nobody has used for long, after saying how many they are
+    Prune(prune::PruneArgs),
 }
 
 #[derive(Debug, Args)]
@@ -126,6 +130,7 @@ pub(crate) async fn run(app: &App, args: ConversationArgs) -> Result<u8, Failure
     let (conversation, told) = match args.verb {
         Verb::Ls(args) => return list(app, &client, args).await,
         Verb::Fork(args) => return super::fork::run(app, args).await,
+        Verb::Prune(args) => return prune::run(app, &client, args).await,
         Verb::Show { who } => {
             let conversation = client.conversation(&app.addressee(&client, &who).await?).await?;
             show(app, &client, &conversation).await?;
@@ -168,7 +173,8 @@ pub(crate) async fn run(app: &App, args: ConversationArgs) -> Result<u8, Failure
         Verb::Rm { who } => {
             let closed =
                 client.close_conversation(&app.addressee(&client, &who).await?, CloseReason::Removed).await?;
-            (closed, "is removed: it is deleted when retention says so".to_owned())
+            let told = "is removed; what was said in it is announced to be deleted, and then is: ostler retention plan";
+            (closed, told.to_owned())
         }
         Verb::Reopen { who } => (client.reopen_conversation(&who).await?, "is open again".to_owned()),
     };
@@ -187,6 +193,24 @@ pub(crate) async fn run(app: &App, args: ConversationArgs) -> Result<u8, Failure
         }
     }
     Ok(exit_code::OK)
+}
+
+/// Those of a campaign and an agent, where any is named.
+async fn filter(
+    app: &App,
+    client: &Client,
+    campaign: Option<&str>,
+    agent: Option<&str>,
+) -> Result<ConversationFilter, Failure> {
+    let campaign = match campaign {
+        Some(who) => Some(client.campaign(&app.campaign_operand(who)?).await?.id),
+        None => None,
+    };
+    let agent = match agent {
+        Some(who) => Some(client.agent(who).await?.id),
+        None => None,
+    };
+    Ok(ConversationFilter { campaign, agent, ..ConversationFilter::default() })
 }
 
 pub(crate) async fn show(app: &App, client: &Client, conversation: &Conversation) -> Result<(), Failure> {
@@ -210,22 +234,8 @@ pub(crate) async fn show(app: &App, client: &Client, conversation: &Conversation
 }
 
 async fn list(app: &App, client: &Client, args: LsArgs) -> Result<u8, Failure> {
-    let campaign = match &args.campaign {
-        Some(who) => Some(client.campaign(&app.campaign_operand(who)?).await?.id),
-        None => None,
-    };
-    let agent = match &args.agent {
-        Some(who) => Some(client.agent(who).await?.id),
-        None => None,
-    };
-    let filter = ConversationFilter {
-        campaign,
-        agent,
-        key: args.key,
-        name: None,
-        closed_too: args.all,
-        since: args.since,
-    };
+    let named = filter(app, client, args.campaign.as_deref(), args.agent.as_deref()).await?;
+    let filter = ConversationFilter { key: args.key, closed_too: args.all, since: args.since, ..named };
     let most = args.list.most(Some(50));
     let names = campaign_names(client).await?;
     listing::run(app, Some(client), &args.list, &Conversations { client, filter, names, most }).await
