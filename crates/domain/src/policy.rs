@@ -80,6 +80,9 @@ pub struct Policy {
     /// Where its conversations are kept for programs that read OpenClaw's store of files. No right of the sandbox's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mirror: Option<String>,
+    /// Whether a turn that failed of the model's rate limit goes on by itself when that ends. No right of the sandbox's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resume_after_rate_limit: Option<bool>,
 }
 
 /// What a session may use; unset means the default.
@@ -406,6 +409,8 @@ impl Policy {
             self.send_default.map(|action| ("send.default", action.as_str().to_owned())),
             numbered(&self.send_rule).map(|rules| ("send.rule", rules)),
             self.mirror.clone().map(|dir| ("mirror", dir)),
+            self.resume_after_rate_limit
+                .map(|on| ("resume_after_rate_limit", if on { "on" } else { "off" }.to_owned())),
         ]
         .into_iter()
         .flatten()
