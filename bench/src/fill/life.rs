@@ -98,6 +98,7 @@ impl Life {
         self.hear(Input::Exited(ExitFacts {
             how,
             oom,
+            memory: None,
             leftovers: Vec::new(),
             asked: None,
             shut_down: false,
@@ -116,6 +117,7 @@ impl Life {
             rule: None,
             by: None,
             oom: false,
+            memory: None,
             last: None,
             leftovers: Vec::new(),
             cures: Vec::new(),

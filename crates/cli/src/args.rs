@@ -49,6 +49,9 @@ struct Options {
     /// Ask nothing; what would be asked is refused
     #[arg(long, global = true, display_order = 903)]
     no_input: bool,
+    /// Say more: which daemon was asked, how long it took, the name of what was refused; with run also what the agent prints on its standard error
+    #[arg(short, long, global = true, display_order = 905)]
+    verbose: bool,
     /// Another machine, by SSH: a name of `node ls`, or ssh://host; for ls also `all`
     #[arg(long, global = true, display_order = 904, value_name = "NODE")]
     node: Option<String>,
@@ -61,7 +64,12 @@ impl Cli {
 
     pub(crate) fn ui_options(&self) -> UiOptions {
         let format = if self.options.json { Some(Format::Json) } else { self.options.output };
-        UiOptions { format, quiet: self.options.quiet, no_input: self.options.no_input }
+        UiOptions {
+            format,
+            quiet: self.options.quiet,
+            no_input: self.options.no_input,
+            verbose: self.options.verbose,
+        }
     }
 }
 
@@ -87,22 +95,24 @@ const GROUPS: &[(&str, &[&str])] = &[
             "model",
             "fork",
             "handoff",
-            "chain",
-            "seance",
+            "done",
+            "label",
             "diff",
             "rewind",
             "tape",
             "wait",
-            "session",
         ],
     ),
-    ("INSIDE A SESSION (said by an agent, of itself)", &["step", "note", "output", "spawn", "done", "mcp"]),
+    ("INSIDE A SESSION (said by an agent, of itself)", &["step", "note", "output", "spawn", "mcp"]),
     (
-        "CAMPAIGNS",
+        "NOUNS",
         &[
             "campaign",
             "agent",
             "conversation",
+            "session",
+            "chain",
+            "seance",
             "ticket",
             "transcript",
             "retention",
@@ -296,42 +306,75 @@ mod tests {
         }
     }
 
+    /// Every other name that the tree has for a command or a flag, however deep, with the name that it stands for.
+    fn aliases() -> Vec<(String, String)> {
+        fn walk(command: &clap::Command, path: &str, found: &mut Vec<(String, String)>) {
+            for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+                let own = format!("{path} {}", sub.get_name());
+                found.extend(sub.get_all_aliases().map(|alias| (format!("{path} {alias}"), own.clone())));
+                for flag in sub.get_arguments() {
+                    let long = flag.get_long().unwrap_or_default();
+                    let aliases = flag.get_all_aliases().unwrap_or_default().into_iter();
+                    found.extend(
+                        aliases.map(|alias| (format!("{own} --{alias} x"), format!("{own} --{long} x"))),
+                    );
+                }
+                walk(sub, &own, found);
+            }
+        }
+        let mut found = Vec::new();
+        walk(&command("0.0.0"), "ostler", &mut found);
+        found
+    }
+
+    /// What a command wants to be told, so that it parses: the first of these that does.
+    const OPERANDS: [&str; 8] = ["", "x", "x y", "x y z", "k=v", "claude", "x k=v", "req_x"];
+
     #[test]
     fn aliases_mean_what_they_stand_for() {
-        for (alias, name) in [
-            ("ostler ps", "ostler ls"),
-            ("ostler list", "ostler ls"),
-            ("ostler get x", "ostler show x"),
-            ("ostler session list", "ostler session ls"),
-            ("ostler session create x", "ostler session run x"),
-            ("ostler session get x", "ostler session show x"),
-            ("ostler approvals", "ostler approval"),
-            ("ostler approvals -i", "ostler approval -i"),
-            ("ostler queue", "ostler message"),
-            ("ostler queue api", "ostler message api"),
-            ("ostler message list", "ostler message ls"),
-            ("ostler message get x", "ostler message show x"),
-            ("ostler provider list", "ostler provider ls"),
-            ("ostler provider get x", "ostler provider show x"),
-            ("ostler price list", "ostler price ls"),
-            ("ostler", "ostler"),
-            ("ostler approval list", "ostler approval ls"),
-            ("ostler approval get x", "ostler approval show x"),
-            ("ostler campaign list", "ostler campaign ls"),
-            ("ostler campaign create x", "ostler campaign add x"),
-            ("ostler campaign get x", "ostler campaign show x"),
-            ("ostler campaign delete x", "ostler campaign rm x"),
-            ("ostler campaign remove x", "ostler campaign rm x"),
-            ("ostler worktree list", "ostler worktree ls"),
-        ] {
+        let all = aliases();
+        assert!(all.len() > 30, "{all:?}");
+        for (alias, name) in all {
+            let line = |words: &str, operands: &str| format!("{words} {operands}").trim_end().to_owned();
+            let operands = OPERANDS.iter().find(|operands| parsed(&line(&name, operands)).is_ok());
+            let operands = operands.unwrap_or_else(|| panic!("{name} parses with none of {OPERANDS:?}"));
             assert_eq!(
-                format!("{:?}", parsed(alias).unwrap()),
-                format!("{:?}", parsed(name).unwrap()),
+                format!("{:?}", parsed(&line(&alias, operands)).unwrap_or_else(|e| panic!("{alias}: {e}"))),
+                format!("{:?}", parsed(&line(&name, operands)).unwrap()),
                 "{alias}"
             );
         }
-        // These two stand for a flag as well; their commands set it.
-        assert!(parsed("ostler watch").is_ok() && parsed("ostler find").is_ok());
+    }
+
+    /// Names of issues and of other tools: hidden commands that stand for a command with a flag, or for a deeper one.
+    #[test]
+    fn hidden_commands_stand_for_others() {
+        let tree = command("0.0.0");
+        let mut hidden = BTreeSet::new();
+        let mut walk = vec![(String::from("ostler"), &tree)];
+        while let Some((path, command)) = walk.pop() {
+            for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+                let own = format!("{path} {}", sub.get_name());
+                if sub.is_hide_set() {
+                    hidden.insert(own.clone());
+                }
+                walk.push((own, sub));
+            }
+        }
+        // Each with a line that it parses; what they do is tried by `lists::hidden_commands_do_what_they_stand_for`.
+        let known = [
+            ("ostler find", "ostler find --agent api --since 24h"),
+            ("ostler watch", "ostler watch"),
+            ("ostler session find", "ostler sessions find --agent api --since 24h"),
+            ("ostler session chain", "ostler sessions chain bead:gt-xyz"),
+        ];
+        assert_eq!(hidden, known.iter().map(|(name, _)| (*name).to_owned()).collect::<BTreeSet<_>>());
+        for (_, line) in known.into_iter().chain([
+            ("", "ostler sessions list --agent api --rig shop --since 1h"),
+            ("", "ostler sessions show k7q4x"),
+        ]) {
+            assert!(parsed(line).is_ok(), "{line}: {}", parsed(line).unwrap_err());
+        }
     }
 
     #[test]
@@ -340,6 +383,49 @@ mod tests {
         let session = tree.find_subcommand("session").unwrap();
         for verb in session.get_subcommands().filter(|verb| verb.get_name() != "help") {
             assert!(tree.find_subcommand(verb.get_name()).is_some(), "{}", verb.get_name());
+        }
+    }
+
+    /// What the help says of a group is true of each in it, and all of which it is true are in it, or are daily.
+    #[test]
+    fn what_is_said_to_work_after_the_word_session_does() {
+        let tree = command("0.0.0");
+        let session = tree.find_subcommand("session").unwrap();
+        let of = |part: &str| -> BTreeSet<&str> {
+            let group = GROUPS.iter().find(|(title, _)| title.starts_with(part)).unwrap();
+            group.1.iter().copied().collect()
+        };
+        let verbs: BTreeSet<_> = session
+            .get_subcommands()
+            .filter(|verb| !verb.is_hide_set() && verb.get_name() != "help")
+            .map(clap::Command::get_name)
+            .collect();
+        let shown = of("SESSION (each also");
+        assert_eq!(shown.difference(&verbs).collect::<Vec<_>>(), Vec::<&&str>::new());
+        let told: BTreeSet<_> = shown.union(&of("DAILY")).copied().collect();
+        assert_eq!(verbs.difference(&told).collect::<Vec<_>>(), Vec::<&&str>::new());
+    }
+
+    /// `Directories: add, ls` names verbs that exist, and all of them that are shown; `…` stands for the rest.
+    #[test]
+    fn a_nouns_line_names_its_verbs() {
+        let tree = command("0.0.0");
+        for noun in tree.get_subcommands().filter(|noun| !noun.is_hide_set()) {
+            let shown = |verb: &&clap::Command| !verb.is_hide_set() && verb.get_name() != "help";
+            let verbs: BTreeSet<_> =
+                noun.get_subcommands().filter(shown).map(clap::Command::get_name).collect();
+            let about = noun.get_about().unwrap().to_string();
+            let Some((_, list)) = about.split_once(": ") else { continue };
+            let list = list.split(';').next().unwrap_or_default();
+            let named: Vec<_> = list.split(", ").map(str::trim).collect();
+            let is_list_of_verbs = named.iter().any(|name| verbs.contains(name));
+            if verbs.is_empty() || !is_list_of_verbs {
+                continue;
+            }
+            let is_whole = !named.contains(&"…");
+            let named: BTreeSet<_> = named.into_iter().filter(|name| *name != "…").collect();
+            assert!(named.is_subset(&verbs), "{}: {named:?} {verbs:?}", noun.get_name());
+            assert!(!is_whole || named == verbs, "{}: {named:?} {verbs:?}", noun.get_name());
         }
     }
 

@@ -8,18 +8,20 @@ use clap_complete::{
     engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate},
     env::Shells,
 };
-use ostler_client::{Approval, Client, Delivery, Session};
+use ostler_client::{Agent, Approval, Client, Conversation, Delivery, Session};
 use ostler_domain::{
     Receipt,
     config::{KEYS, Key},
     limits::PAGE_DEFAULT,
+    node::Node,
     policy, provider,
-    query::{Page, Scope, SessionFilter},
+    query::{ConversationFilter, Page, Scope, SessionFilter, TicketFilter},
     session::{Attention, Outcome, Status},
     text::one_line,
+    ticket::Ticket,
 };
 
-use crate::{args, commands, failure::Failure, listing::Found, screen, words};
+use crate::{args, commands, failure::Failure, listing::Found, nodes, screen, words};
 
 /// Whoever pressed the key waits: what takes longer is not offered.
 const ANSWER_WITHIN: Duration = Duration::from_millis(150);
@@ -53,7 +55,13 @@ fn offering(command: clap::Command) -> clap::Command {
         Some([name]) if name == "CAMPAIGN" => arg.add(ArgValueCandidates::new(campaigns)),
         Some([name]) if name == "ID" => arg.add(ArgValueCandidates::new(approvals)),
         Some([name]) if name == "MESSAGE" => arg.add(ArgValueCandidates::new(messages)),
+        Some([name]) if name == "AGENT" => arg.add(ArgValueCandidates::new(agents)),
+        Some([name]) if name == "CONVERSATION" => arg.add(ArgValueCandidates::new(conversations)),
+        Some([name]) if name == "TICKET" => arg.add(ArgValueCandidates::new(tickets)),
+        Some([name]) if name == "NODE" => arg.add(ArgValueCandidates::new(nodes)),
+        Some([name]) if name == "PROVIDER" => arg.add(ArgValueCandidates::new(providers)),
         _ => match arg.get_id().as_str() {
+            "agent" => arg.add(ArgValueCandidates::new(agents)),
             "provider" => arg.add(ArgValueCandidates::new(providers)),
             "status" => arg.add(ArgValueCandidates::new(|| of_words(Status::ALL, |status| status.as_str()))),
             "attention" => {
@@ -64,7 +72,7 @@ fn offering(command: clap::Command) -> clap::Command {
                 arg.add(ArgValueCandidates::new(|| of_words(&campaign_keys(), |key| key)))
             }
             "key" | "settings" => arg.add(ArgValueCandidates::new(settings)),
-            "columns" => match columns(&name) {
+            "columns" => match commands::columns(&name) {
                 Some(columns) => arg.add(ArgValueCandidates::new(move || of_words(&columns, String::as_str))),
                 None => arg,
             },
@@ -90,19 +98,6 @@ fn settings() -> Vec<CompletionCandidate> {
         CompletionCandidate::new(key.name).help(usual)
     };
     KEYS.iter().map(candidate).collect()
-}
-
-/// The columns of a list, by the command that shows it.
-fn columns(command: &str) -> Option<Vec<String>> {
-    let table = match command {
-        "ostler-ls" => screen::sessions::table(&[], words::now()),
-        "ostler-campaign-ls" => screen::campaign::table(&[], None, words::now()),
-        "ostler-message-ls" => screen::message::table(&[], words::now()),
-        "ostler-approval-ls" => screen::approval::table(&[], words::now()),
-        "ostler-search" => screen::search::table(&[], words::now()),
-        _ => return None,
-    };
-    Some(table.names())
 }
 
 /// Names first, as they are what people type; with their campaign where that is typed already, and an id where a name is
@@ -203,6 +198,44 @@ fn providers() -> Vec<CompletionCandidate> {
     asked.into_iter().map(candidate).collect()
 }
 
+fn agents() -> Vec<CompletionCandidate> {
+    let asked = ask(async |client| Ok(client.agents(None, Page::of(PAGE_DEFAULT, None)).await?.rows));
+    let candidate = |agent: Agent| {
+        CompletionCandidate::new(agent.name.as_str()).help(Some(agent.profile.role.to_string().into()))
+    };
+    asked.into_iter().map(candidate).collect()
+}
+
+fn conversations() -> Vec<CompletionCandidate> {
+    let filter = ConversationFilter { closed_too: true, ..ConversationFilter::default() };
+    let asked =
+        ask(async |client| Ok(client.conversations(&filter, Page::of(PAGE_DEFAULT, None)).await?.rows));
+    let candidate = |conversation: Conversation| {
+        let state = conversation.closed.map_or("open", |closed| closed.why.as_str());
+        CompletionCandidate::new(conversation.name.as_str()).help(Some(state.into()))
+    };
+    asked.into_iter().map(candidate).collect()
+}
+
+fn tickets() -> Vec<CompletionCandidate> {
+    let asked = ask(async |client| {
+        Ok(client.tickets(&TicketFilter::default(), Page::of(PAGE_DEFAULT, None)).await?.rows)
+    });
+    let candidate = |ticket: Ticket| {
+        let intent = one_line(&ticket.about.intent, 60);
+        CompletionCandidate::new(screen::ticket::name(&ticket)).help(Some(intent.into()))
+    };
+    asked.into_iter().map(candidate).collect()
+}
+
+/// Machines with a name, which this one knows without asking anybody.
+fn nodes() -> Vec<CompletionCandidate> {
+    let home = ostler_client::home().ok();
+    let known = home.and_then(|home| nodes::named(&home).ok()).unwrap_or_default();
+    let all = known.into_keys().chain([Node::HERE.to_owned(), Node::ALL.to_owned()]);
+    all.map(CompletionCandidate::new).collect()
+}
+
 /// Asks a daemon that runs, and takes no answer for nothing: a key must never start one, wait for one, or complain.
 fn ask<T>(question: impl AsyncFnOnce(Client) -> Result<Vec<T>, Failure>) -> Vec<T> {
     let answered = commands::with_runtime(async {
@@ -222,6 +255,58 @@ mod tests {
             let script = String::from_utf8(registration(shell).unwrap()).unwrap();
             assert!(script.contains("ostler") && script.contains(VARIABLE), "{shell}: {script}");
         }
+    }
+
+    /// What nobody can list: texts, numbers, times, paths, and names that are yet to be given.
+    const FREE_TEXT: &[&str] = &[];
+
+    #[test]
+    fn every_value_is_offered_or_free_text() {
+        let tree = offering(args::command("0.0.0"));
+        let mut missing = std::collections::BTreeSet::new();
+        let mut used = std::collections::BTreeSet::new();
+        let mut walk = vec![(String::from("ostler"), &tree)];
+        while let Some((path, command)) = walk.pop() {
+            for arg in command.get_arguments().filter(|arg| arg.get_action().takes_values()) {
+                let is_offered = arg.get::<ArgValueCandidates>().is_some()
+                    || arg.get::<ArgValueCompleter>().is_some()
+                    || !arg.get_possible_values().is_empty()
+                    || matches!(
+                        arg.get_value_hint(),
+                        clap::ValueHint::AnyPath | clap::ValueHint::FilePath | clap::ValueHint::DirPath
+                    );
+                let name = arg.get_value_names().map(|names| names.join(" ")).unwrap_or_default();
+                if is_offered {
+                    continue;
+                }
+                match FREE_TEXT.iter().find(|free| **free == name) {
+                    Some(free) => drop(used.insert(*free)),
+                    None => drop(missing.insert(format!("{name} ({path} {})", arg.get_id()))),
+                }
+            }
+            let subs = command.get_subcommands().filter(|sub| sub.get_name() != "help");
+            walk.extend(subs.map(|sub| (format!("{path} {}", sub.get_name()), sub)));
+        }
+        assert!(missing.is_empty(), "neither offered nor free text: {missing:#?}");
+        let idle: Vec<_> = FREE_TEXT.iter().filter(|free| !used.contains(*free)).collect();
+        assert!(idle.is_empty(), "no such value: {idle:?}");
+    }
+
+    #[test]
+    fn every_list_offers_its_columns() {
+        let tree = offering(args::command("0.0.0"));
+        let mut walk = vec![&tree];
+        let mut lists = 0;
+        while let Some(command) = walk.pop() {
+            if let Some(arg) = command.get_arguments().find(|arg| arg.get_id() == "columns") {
+                let name = command.get_display_name().unwrap_or_default();
+                let offered = arg.get::<ArgValueCandidates>().map(ArgValueCandidates::candidates);
+                assert!(offered.is_some_and(|all| all.len() > 1), "{name}");
+                lists += 1;
+            }
+            walk.extend(command.get_subcommands().filter(|sub| sub.get_name() != "help"));
+        }
+        assert!(lists > 15, "{lists}");
     }
 
     #[test]

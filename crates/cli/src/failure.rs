@@ -209,7 +209,7 @@ struct ErrorBody<'a> {
     message: &'a str,
     why: Option<&'a str>,
     hint: Vec<HintForm<'a>>,
-    /// Known to who made the request; this program's requests are made anew each time.
+    /// The change that was refused; none where something was only asked.
     request_id: Option<&'a str>,
     exit: u8,
 }
@@ -230,7 +230,7 @@ pub(crate) fn json(refusal: &Refusal, code: u8) -> String {
             message: &refusal.message,
             why: refusal.why.as_deref(),
             hint,
-            request_id: None,
+            request_id: refusal.request_id.as_deref(),
             exit: code,
         },
     };

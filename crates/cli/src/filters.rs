@@ -20,7 +20,7 @@ const FAILURES_ARE_NEWS: Duration = Duration::from_secs(24 * 3_600);
 #[command(next_help_heading = "Filters")]
 pub(crate) struct Filters {
     /// In this campaign: name, id or a path in it
-    #[arg(short = 'C', long, value_name = "CAMPAIGN")]
+    #[arg(short = 'C', long, value_name = "CAMPAIGN", alias = "rig")]
     pub(crate) campaign: Option<String>,
     /// Of this agent; of this name, where none is registered
     #[arg(long, value_name = "NAME")]

@@ -41,6 +41,11 @@ pub(crate) struct ListArgs {
 }
 
 impl ListArgs {
+    /// Nothing but that it is watched.
+    pub(crate) fn watching() -> Self {
+        Self { watch: true, ..Self::default() }
+    }
+
     /// How many rows are wanted, where `otherwise` many are without a word; none means all.
     pub(crate) fn most(&self, otherwise: Option<u32>) -> Option<u32> {
         match self.limit {

@@ -81,5 +81,5 @@ pub(crate) fn way(name: &str, node: Node, batch: bool) -> Way {
     let words = std::env::var(SSH_VARIABLE).unwrap_or_default();
     let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
     let ssh = if words.is_empty() { vec!["ssh".to_owned()] } else { words };
-    Way { name: name.to_owned(), node, ssh, batch }
+    Way { name: name.to_owned(), node, ssh, batch, person: ostler_client::person() }
 }

@@ -28,7 +28,11 @@ impl Client {
             name: name.to_string(),
             settings,
         };
-        let answer = self.ask(async |channel| Service::new(channel).add_agent(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).add_agent(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.agent)?)
     }
 
@@ -55,15 +59,22 @@ impl Client {
     pub async fn set_agent(&self, who: &str, settings: Vec<String>) -> Result<Agent, Error> {
         let request =
             pb::SetAgentRequest { request_id: request_id().to_string(), who: who.to_owned(), settings };
-        let answer = self.ask(async |channel| Service::new(channel).set_agent(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).set_agent(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.agent)?)
     }
 
     /// Forgets an agent of which nothing runs. Its conversations and their record stay.
     pub async fn remove_agent(&self, who: &str) -> Result<Agent, Error> {
         let request = pb::RemoveAgentRequest { request_id: request_id().to_string(), who: who.to_owned() };
-        let answer =
-            self.ask(async |channel| Service::new(channel).remove_agent(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).remove_agent(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.agent)?)
     }
 }

@@ -171,7 +171,7 @@ pub mod protocol {
 }
 
 pub use ostler_inside::{Said, SessionSocket};
-pub use relay::{Way, serve as serve_relay};
+pub use relay::{Way, person, serve as serve_relay};
 pub use transcripts::{ImportedPiece, Transcript};
 pub use watch::{Watch, Watched};
 

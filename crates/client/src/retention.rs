@@ -55,8 +55,11 @@ impl Client {
             release: !is_held,
             why: why.to_owned(),
         };
-        let answer =
-            self.ask(async |channel| Service::new(channel).hold_retention(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).hold_retention(request.clone()).await
+            })
+            .await?;
         Ok(standing(answer.retention)?)
     }
 
@@ -64,8 +67,11 @@ impl Client {
     pub async fn restore_retention(&self, who: &str) -> Result<Standing, Error> {
         let request =
             pb::RestoreRetentionRequest { request_id: request_id().to_string(), who: who.to_owned() };
-        let answer =
-            self.ask(async |channel| Service::new(channel).restore_retention(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).restore_retention(request.clone()).await
+            })
+            .await?;
         Ok(standing(answer.retention)?)
     }
 }

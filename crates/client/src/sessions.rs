@@ -27,7 +27,11 @@ impl Client {
     pub async fn create_session(&self, request: CreateSession) -> Result<Session, Error> {
         let mut request = to_proto::create_session(request, request_id());
         request.keys = to_proto::caller_keys(&self.keys);
-        let answer = self.ask(async |channel| service(channel).create_session(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                service(channel).create_session(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.session)?)
     }
 
@@ -72,8 +76,11 @@ impl Client {
     /// Says that the sessions that were lost with the machine are to stay as they are. Returns how many they were.
     pub async fn leave_lost_sessions(&self) -> Result<u64, Error> {
         let request = pb::LeaveLostSessionsRequest { request_id: request_id().to_string() };
-        let answer =
-            self.ask(async |channel| service(channel).leave_lost_sessions(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                service(channel).leave_lost_sessions(request.clone()).await
+            })
+            .await?;
         Ok(answer.sessions)
     }
 
@@ -82,7 +89,9 @@ impl Client {
     pub async fn send_message(&self, request: SendMessage) -> Result<Taken, Error> {
         let mut request = to_proto::send_message(request, request_id());
         request.keys = to_proto::caller_keys(&self.keys);
-        let answer = self.ask(async |channel| service(channel).send_message(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| service(channel).send_message(request.clone()).await)
+            .await?;
         Ok(from_proto::taken(answer)?)
     }
 
@@ -100,7 +109,9 @@ impl Client {
             open,
             keys: to_proto::caller_keys(&self.keys),
         };
-        let answer = self.ask(async |channel| service(channel).handoff(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| service(channel).handoff(request.clone()).await)
+            .await?;
         Ok(read(answer.session)?)
     }
 
@@ -114,16 +125,28 @@ impl Client {
         self.end(pb::StopSessionRequest { who: who.to_owned(), done: true, ..Default::default() }).await
     }
 
+    /// The same, because a person says so, whatever became of its last turn.
+    pub async fn finish_session(&self, who: &str) -> Result<Session, Error> {
+        let (done, said) = (true, true);
+        self.end(pb::StopSessionRequest { who: who.to_owned(), done, said, ..Default::default() }).await
+    }
+
     async fn end(&self, request: pb::StopSessionRequest) -> Result<Session, Error> {
         let request = pb::StopSessionRequest { request_id: request_id().to_string(), ..request };
-        let answer = self.ask(async |channel| service(channel).stop_session(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| service(channel).stop_session(request.clone()).await)
+            .await?;
         Ok(read(answer.session)?)
     }
 
     /// Freezes a session's processes where they stand.
     pub async fn pause_session(&self, who: &str) -> Result<Session, Error> {
         let request = pb::PauseSessionRequest { request_id: request_id().to_string(), who: who.to_owned() };
-        let answer = self.ask(async |channel| service(channel).pause_session(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                service(channel).pause_session(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.session)?)
     }
 
@@ -131,7 +154,11 @@ impl Client {
     pub async fn resume_session(&self, request: ResumeSession) -> Result<Session, Error> {
         let mut request = to_proto::resume_session(request, request_id());
         request.keys = to_proto::caller_keys(&self.keys);
-        let answer = self.ask(async |channel| service(channel).resume_session(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                service(channel).resume_session(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.session)?)
     }
 
@@ -139,8 +166,11 @@ impl Client {
     pub async fn interrupt_session(&self, who: &str) -> Result<Session, Error> {
         let request =
             pb::InterruptSessionRequest { request_id: request_id().to_string(), who: who.to_owned() };
-        let answer =
-            self.ask(async |channel| service(channel).interrupt_session(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                service(channel).interrupt_session(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.session)?)
     }
 
@@ -170,8 +200,11 @@ impl Client {
             max_tokens: budget.tokens,
             max_micro_usd: budget.dollars.map(|dollars| dollars.0),
         };
-        let answer =
-            self.ask(async |channel| service(channel).restart_session(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                service(channel).restart_session(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.session)?)
     }
 
@@ -183,7 +216,9 @@ impl Client {
             who: who.to_owned(),
             model: model.to_owned(),
         };
-        let answer = self.ask(async |channel| service(channel).set_model(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| service(channel).set_model(request.clone()).await)
+            .await?;
         Ok((read(answer.session)?, answer.now))
     }
 
@@ -202,7 +237,9 @@ impl Client {
             keys: to_proto::caller_keys(&self.keys),
             at: at.map(str::to_owned),
         };
-        let answer = self.ask(async |channel| service(channel).fork_session(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| service(channel).fork_session(request.clone()).await)
+            .await?;
         Ok(read(answer.session)?)
     }
 
@@ -248,14 +285,22 @@ impl Client {
     pub async fn cancel_message(&self, message: &str) -> Result<Delivery, Error> {
         let request =
             pb::CancelMessageRequest { request_id: request_id().to_string(), message: message.to_owned() };
-        let answer = self.ask(async |channel| service(channel).cancel_message(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                service(channel).cancel_message(request.clone()).await
+            })
+            .await?;
         delivery(answer.message)
     }
 
     /// Takes back all messages of a conversation that wait, and returns them.
     pub async fn clear_messages(&self, who: &str) -> Result<Vec<Delivery>, Error> {
         let request = pb::ClearMessagesRequest { request_id: request_id().to_string(), who: who.to_owned() };
-        let answer = self.ask(async |channel| service(channel).clear_messages(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                service(channel).clear_messages(request.clone()).await
+            })
+            .await?;
         Ok(from_proto::listed(answer.messages, "", from_proto::delivery)?.rows)
     }
 
@@ -266,7 +311,9 @@ impl Client {
             message: message.to_owned(),
             text: text.to_owned(),
         };
-        let answer = self.ask(async |channel| service(channel).edit_message(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| service(channel).edit_message(request.clone()).await)
+            .await?;
         delivery(answer.message)
     }
 
@@ -278,7 +325,9 @@ impl Client {
             place: to_proto::message_place(place),
             keys: to_proto::caller_keys(&self.keys),
         };
-        let answer = self.ask(async |channel| service(channel).move_message(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| service(channel).move_message(request.clone()).await)
+            .await?;
         delivery(answer.message)
     }
 
@@ -300,8 +349,11 @@ impl Client {
     /// Answers a question, and says which rules allow the same from now on where that was asked for.
     pub async fn answer_approval(&self, request: AnswerApproval) -> Result<AnswerGiven, Error> {
         let request = to_proto::answer_approval(request, request_id());
-        let answer =
-            self.ask(async |channel| service(channel).answer_approval(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                service(channel).answer_approval(request.clone()).await
+            })
+            .await?;
         Ok(from_proto::answer_given(answer)?)
     }
 }

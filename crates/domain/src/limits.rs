@@ -50,6 +50,10 @@ pub const SANDBOX_TMP_BYTES: u64 = 512 * 1024 * 1024;
 pub const SANDBOX_SHM_BYTES: u64 = 64 * 1024 * 1024;
 /// Memory that a process inside may lock.
 pub const SANDBOX_LOCKED_BYTES: u64 = 8 * 1024 * 1024;
+/// What of a person's configuration of git is read, of one file.
+pub const GIT_CONFIG_BYTES: u64 = 1024 * 1024;
+/// Agent programs outside of Ostler that are told of, of one kind.
+pub const OUTSIDE_AGENTS: usize = 1_000;
 /// How often a keeper adds up the memory of a session whose cgroup does not.
 pub const MEMORY_LOOK: Duration = Duration::from_secs(1);
 /// A campaign with more entries, or one that takes longer to look through, cannot be searched for hidden files.

@@ -92,6 +92,9 @@ pub struct Policy {
     /// When its conversations begin anew by themselves. No right of the sandbox's.
     #[serde(skip_serializing_if = "ResetRules::is_empty")]
     pub reset: ResetRules,
+    /// Whether a turn that failed of the model's rate limit goes on by itself when that ends. No right of the sandbox's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resume_after_rate_limit: Option<bool>,
 }
 
 /// What a session may use; unset means the default.
@@ -431,6 +434,8 @@ impl Policy {
             self.send_default.map(|action| ("send.default", action.as_str().to_owned())),
             numbered(&self.send_rule).map(|rules| ("send.rule", rules)),
             self.mirror.clone().map(|dir| ("mirror", dir)),
+            self.resume_after_rate_limit
+                .map(|on| ("resume_after_rate_limit", if on { "on" } else { "off" }.to_owned())),
         ]
         .into_iter()
         .flatten()

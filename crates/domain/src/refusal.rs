@@ -206,11 +206,14 @@ pub struct Refusal {
     pub why: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<Hint>,
+    /// The change that was refused, by the name that whoever asked for it gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
 }
 
 impl Refusal {
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into(), why: None, hints: Vec::new() }
+        Self { reason, message: message.into(), why: None, hints: Vec::new(), request_id: None }
     }
 
     /// Adds the one fact behind it.

@@ -331,7 +331,10 @@ impl Engine {
             ticket: wanted.ticket.clone(),
             ticket_id: None,
             watchdogs: wanted.watchdogs.unwrap_or(self.shared.options.watchdogs),
-            resumes_after_limit: self.shared.options.resumes_after_limit,
+            resumes_after_limit: campaign
+                .policy
+                .resume_after_rate_limit
+                .unwrap_or(self.shared.options.resumes_after_limit),
             approval_us: self.shared.options.approval_us(),
             priority: wanted.priority,
             idle_stop_us: campaign.policy.idle_stop.unwrap_or(self.shared.options.idle_stop).micros(),

@@ -62,6 +62,11 @@ impl Engine {
         self.ask(who, Request::Stop(StopRule::TurnEnded), change).await
     }
 
+    /// The same, because a person says so, whatever became of its last turn.
+    pub async fn finish(&self, who: &str, change: Change) -> Result<View, Refusal> {
+        self.ask(who, Request::Stop(StopRule::Done), change).await
+    }
+
     pub async fn pause(&self, who: &str, change: Change) -> Result<View, Refusal> {
         self.ask(who, Request::Pause, change).await
     }

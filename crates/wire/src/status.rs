@@ -107,7 +107,13 @@ pub fn to_refusal(status: &Status) -> Option<Refusal> {
     let hints = hints.collect();
     // A reason that came after this version still has a code that says what sort of failure it is.
     let reason = Reason::parse(&info.reason).unwrap_or_else(|| nearest(status.code()));
-    Some(Refusal { reason, message: status.message().to_owned(), why: metadata.remove(WHY), hints })
+    Some(Refusal {
+        reason,
+        message: status.message().to_owned(),
+        why: metadata.remove(WHY),
+        hints,
+        request_id: None,
+    })
 }
 
 /// The reason that says best what a bare code says.

@@ -170,6 +170,10 @@ pub(crate) async fn show(app: &App, client: &Client, agent: &Agent) -> Result<()
     if app.ui.is_json() {
         return app.ui.json(&AgentForm::new(agent, &name));
     }
+    app.ui.fields(&lines(client, agent, &name).await?)
+}
+
+pub(super) async fn lines(client: &Client, agent: &Agent, campaign: &str) -> Result<Vec<Line>, Failure> {
     let filter = ConversationFilter { agent: Some(agent.id), ..ConversationFilter::default() };
     let conversations = client.conversations(&filter, Page::of(PAGE_MOST, None)).await?.rows;
     let filter = SessionFilter {
@@ -178,7 +182,7 @@ pub(crate) async fn show(app: &App, client: &Client, agent: &Agent) -> Result<()
         ..SessionFilter::default()
     };
     let sessions = client.sessions(&filter, Page::of(1, None)).await?.rows;
-    app.ui.fields(&screen::agent::lines(agent, &name, &conversations, sessions.first(), words::now()))
+    Ok(screen::agent::lines(agent, campaign, &conversations, sessions.first(), words::now()))
 }
 
 /// `KEY VALUE` in the form of all others.
@@ -191,7 +195,7 @@ pub(super) fn typed(settings: Vec<String>) -> Vec<String> {
 }
 
 /// `system_prompt=@FILE`, read where it was typed.
-fn read_files(settings: Vec<String>) -> Result<Vec<String>, Failure> {
+pub(super) fn read_files(settings: Vec<String>) -> Result<Vec<String>, Failure> {
     settings
         .into_iter()
         .map(|setting| {

@@ -2,7 +2,10 @@
 
 use clap::{Args, Subcommand};
 use ostler_client::{Client, Session};
-use ostler_domain::query::{Page, SessionFilter};
+use ostler_domain::{
+    Reason,
+    query::{Page, SessionFilter},
+};
 use serde::Serialize;
 
 use super::seance;
@@ -27,12 +30,17 @@ pub(crate) struct ChainArgs {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Sessions joined by handoff, crash and restart, with time, tokens and cost
-    Show {
-        /// A session of it: name, id, part of an id, or - for the last one of this terminal
-        who: String,
-    },
+    #[command(alias = "get")]
+    Show(ChainShowArgs),
     /// Ask what its sessions knew; answered from the record, with citations
     Seance(seance::SeanceArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ChainShowArgs {
+    /// A session of it: name, id, part of an id, or - for the last one of this terminal. Or a ticket
+    #[arg(value_name = "WHO")]
+    who: String,
 }
 
 /// A chain for programs.
@@ -49,13 +57,28 @@ struct ChainForm {
 pub(crate) async fn run(app: &App, args: ChainArgs) -> Result<u8, Failure> {
     match args.verb {
         Verb::Seance(args) => seance::run(app, args).await,
-        Verb::Show { who } => {
-            let client = app.client().await?;
-            let session = app.session(&client, &who).await?;
-            show(app, &client, &session).await?;
-            Ok(exit_code::OK)
-        }
+        Verb::Show(args) => of(app, args).await,
     }
+}
+
+/// `ostler chain show`, and `ostler sessions chain`, which is the same.
+pub(super) async fn of(app: &App, args: ChainShowArgs) -> Result<u8, Failure> {
+    let client = app.client().await?;
+    let session = match app.session(&client, &args.who).await {
+        Err(failure) if failure.reason() == Some(Reason::SessionUnknown) => {
+            last_of_ticket(&client, &args.who).await?.ok_or(failure)?
+        }
+        found => found?,
+    };
+    show(app, &client, &session).await?;
+    Ok(exit_code::OK)
+}
+
+/// Who worked on a ticket last, if it is one.
+async fn last_of_ticket(client: &Client, who: &str) -> Result<Option<Session>, Failure> {
+    let Ok(whole) = client.ticket(who).await else { return Ok(None) };
+    let filter = SessionFilter { ticket: Some(whole.ticket.id.to_string()), ..SessionFilter::default() };
+    Ok(client.sessions(&filter, Page::of(1, None)).await?.rows.pop())
 }
 
 async fn show(app: &App, client: &Client, session: &Session) -> Result<(), Failure> {

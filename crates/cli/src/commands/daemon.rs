@@ -84,7 +84,7 @@ pub(super) fn show(app: &App, status: &NodeStatus) -> Result<(), Failure> {
     app.ui.data_lines(&lines(status, words::now()))
 }
 
-fn lines(status: &NodeStatus, now: ostler_domain::Time) -> Vec<Line> {
+pub(super) fn lines(status: &NodeStatus, now: ostler_domain::Time) -> Vec<Line> {
     let store = &status.store;
     let disk = store.database_bytes + store.search_bytes;
     let detached = match status.detached_sessions {

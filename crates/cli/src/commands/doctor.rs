@@ -1,20 +1,25 @@
 //! `ostler doctor`: what works on this machine, what does not, and what cures it.
 
-use std::{borrow::Cow, path::Path};
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
 use ostler_client::{Client, Home, NodeStatus};
 use ostler_domain::{
+    git_config::{Identity, identity},
     limits::PAGE_MOST,
     provider::{SCRIPT, Status},
     query::Page,
     readiness::{Readiness, Trial},
+    text::one_line,
 };
 use serde::Serialize;
 
 use super::{config, trial};
 use crate::{
-    app::App,
+    app::{App, person_home},
     exit_code,
     failure::Failure,
     output::{Column, Line, Look, Table, Tone},
@@ -239,12 +244,27 @@ fn disk(home: &Home, least: u64) -> Finding {
 
 /// Agents commit: without an identity no commit of theirs works.
 fn git() -> Finding {
-    let asked = std::process::Command::new("git").args(["config", "--get", "user.email"]).output();
-    match asked {
-        Err(_) => Finding::new(Verdict::Warn, "git", "not installed; agents cannot commit"),
-        Ok(output) if output.status.success() => Finding::new(Verdict::Ok, "git", "identity set"),
-        Ok(_) => Finding::new(Verdict::Warn, "git", "no identity: commits of agents fail")
-            .fix("git config --global user.email you@example.org"),
+    if std::process::Command::new("git").arg("--version").output().is_err() {
+        return Finding::new(Verdict::Warn, "git", "not installed; agents cannot commit");
+    }
+    let home = person_home().unwrap_or_default();
+    let xdg = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    let read = |file: &Path| std::fs::read_to_string(file).ok();
+    // What agents are given, which is not all that git itself knows here.
+    identity_finding(&identity(Path::new(&home), xdg.as_deref(), read))
+}
+
+fn identity_finding(identity: &Identity) -> Finding {
+    let lacks = |what: &str| Finding::new(Verdict::Warn, "git", format!("no {what}: commits of agents fail"));
+    match identity {
+        Identity { name: Some(name), email: Some(email) } => {
+            let who = one_line(&format!("{name} <{email}>"), 80);
+            Finding::new(Verdict::Ok, "git", format!("agents commit as {who}"))
+        }
+        Identity { email: None, .. } => {
+            lacks("address").fix("git config --global user.email you@example.org")
+        }
+        Identity { name: None, .. } => lacks("name").fix("git config --global user.name \"Your Name\""),
     }
 }
 
@@ -392,6 +412,18 @@ mod tests {
             (Verdict::Fail, "claude-code".to_owned(), login)
         );
         assert_eq!(seen(&[&absent, &ready], Some("codex"))[0].0, Verdict::Fail);
+    }
+
+    #[test]
+    fn who_commits_is_said_or_what_is_missing() {
+        let of = |name: Option<&str>, email: Option<&str>| {
+            let identity = Identity { name: name.map(str::to_owned), email: email.map(str::to_owned) };
+            let finding = identity_finding(&identity);
+            (finding.is_wrong(), format!("{} {}", finding.text, finding.cure()))
+        };
+        assert_eq!(of(Some("Ann"), Some("a@b")), (false, "agents commit as Ann <a@b> ".to_owned()));
+        assert!(of(None, None).1.contains("user.email") && of(None, None).0);
+        assert!(of(None, Some("a@b")).1.contains("user.name"));
     }
 
     #[test]

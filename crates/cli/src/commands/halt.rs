@@ -3,6 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 
+use super::chosen;
 use crate::{
     app::App,
     exit_code,
@@ -20,6 +21,12 @@ pub(crate) struct HaltArgs {
     /// End the halt: frozen agents go on, killed ones stay ended, new ones may start
     #[arg(long, conflicts_with_all = ["freeze", "message"])]
     release: bool,
+    /// Show which sessions it would end or freeze, and do nothing
+    #[arg(long, conflicts_with = "release")]
+    dry_run: bool,
+    /// Do not ask: it never does
+    #[arg(short, long, hide = true)]
+    yes: bool,
     /// Why; shown to everyone who asks for a session meanwhile
     #[arg(short, long, value_name = "WHY", default_value = "", hide_default_value = true)]
     message: String,
@@ -42,6 +49,11 @@ pub(crate) async fn run(app: &App, args: HaltArgs) -> Result<u8, Failure> {
             let go_on = words::plural(sessions, "session goes on", "sessions go on");
             ui.data(&Line::toned(Tone::Good, "released").plain(format!(": {go_on}, new ones may start")))?;
         }
+        return Ok(exit_code::OK);
+    }
+    if args.dry_run {
+        let done = if args.freeze { "frozen" } else { "killed" };
+        chosen::would_be(app, &client, &chosen::all_that_live(&client).await?, done).await?;
         return Ok(exit_code::OK);
     }
     let halt = client.halt(args.freeze, &args.message).await?;

@@ -108,12 +108,10 @@ fn stores(args: &ImportArgs) -> Result<Vec<Store>, Failure> {
         };
         return Ok(vec![Store { source: *source, dir: absolute(from)? }]);
     }
-    let mut stores = Vec::new();
-    for source in args.what.sources() {
-        if let Some(dir) = usual_dir(*source).filter(|dir| args.what != What::All || dir.is_dir()) {
-            stores.push(Store { source: *source, dir: dir.to_string_lossy().into_owned() });
-        }
-    }
+    let stores = match args.what {
+        What::All => usual_stores(),
+        one => one.sources().iter().filter_map(|source| usual_store(*source)).collect(),
+    };
     if stores.is_empty() {
         return Err(Refusal::new(Reason::InvalidArgument, "there is nothing to import")
             .because("neither ~/.claude nor ~/.codex nor ~/.openclaw is there")
@@ -121,6 +119,16 @@ fn stores(args: &ImportArgs) -> Result<Vec<Store>, Failure> {
             .into());
     }
     Ok(stores)
+}
+
+/// The stores that are there, of all programs.
+pub(super) fn usual_stores() -> Vec<Store> {
+    let is_there = |store: &Store| Path::new(&store.dir).is_dir();
+    Source::ALL.iter().filter_map(|source| usual_store(*source)).filter(is_there).collect()
+}
+
+fn usual_store(source: Source) -> Option<Store> {
+    usual_dir(source).map(|dir| Store { source, dir: dir.to_string_lossy().into_owned() })
 }
 
 /// Where a program keeps its dialogues: as its own variable says, else in the home directory.

@@ -13,7 +13,7 @@ use ostler_domain::{
 };
 use serde::Serialize;
 
-use super::{Command, SessionCommand, SessionNoun, ticket};
+use super::{Command, NounVerb, SessionCommand, SessionNoun, ticket};
 use crate::{app::App, exit_code, failure::Failure, form::SessionForm, output::Line, screen, words};
 
 #[derive(Debug, Args)]
@@ -72,13 +72,6 @@ pub(crate) struct NoteArgs {
     text: String,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct DoneArgs {
-    /// What was achieved
-    #[arg(short, long, value_name = "TEXT", default_value = "")]
-    message: String,
-}
-
 fn mark(text: &str) -> Result<StepMark, String> {
     StepMark::parse(text).ok_or_else(|| "a step is marked with start, end or fail".to_owned())
 }
@@ -127,7 +120,6 @@ fn call(command: Command) -> Option<Call> {
     match command {
         Command::Step(StepArgs { name, mark, message }) => Some(Call::Step { name, mark, note: message }),
         Command::Note(NoteArgs { text }) => Some(Call::Note { text }),
-        Command::Done(DoneArgs { message }) => Some(Call::Done { note: message }),
         Command::Output(OutputArgs { name, value, kind }) => Some(Call::Output { name, kind, value }),
         Command::Spawn(SpawnArgs { worker, task, provider, model, budget }) => {
             Some(Call::Spawn(Box::new(Spawn { worker, task, provider, model, budget })))
@@ -135,19 +127,24 @@ fn call(command: Command) -> Option<Call> {
         Command::Search(args) => Some(Call::Search { text: args.words() }),
         Command::Ticket(args) => args.shown().map(|who| Call::Ticket { who }),
         Command::Session(SessionCommand::Send(args))
-        | Command::SessionNoun(SessionNoun { verb: SessionCommand::Send(args) }) => {
+        | Command::SessionNoun(SessionNoun { verb: NounVerb::Session(SessionCommand::Send(args)) }) => {
             let (to, text) = args.words();
             Some(Call::Send { to, text })
         }
+        Command::Session(SessionCommand::Done(args))
+        | Command::SessionNoun(SessionNoun { verb: NounVerb::Session(SessionCommand::Done(args)) }) => {
+            // Of another one's work it has no say.
+            args.of_itself().map(|note| Call::Done { note })
+        }
         Command::Session(SessionCommand::Handoff(args))
-        | Command::SessionNoun(SessionNoun { verb: SessionCommand::Handoff(args) }) => {
+        | Command::SessionNoun(SessionNoun { verb: NounVerb::Session(SessionCommand::Handoff(args)) }) => {
             let (who, to, wish) = args.wish();
             // Of another one's work it has no say; the daemon reads whom it means.
             let to = To::parse(&to, |_| false).unwrap_or_default();
             who.is_none().then(|| Call::Handoff(Box::new(Wish { to, ..wish })))
         }
         Command::Session(SessionCommand::Show(args))
-        | Command::SessionNoun(SessionNoun { verb: SessionCommand::Show(args) }) => {
+        | Command::SessionNoun(SessionNoun { verb: NounVerb::Session(SessionCommand::Show(args)) }) => {
             Some(Call::Show { who: args.who })
         }
         _ => None,
@@ -189,7 +186,8 @@ fn show(app: &App, session: &Session) -> Result<u8, Failure> {
             campaign: &campaign,
             place_in_chain: (1, 1),
             approvals: &[],
-            cut_calls: 0,
+            counted: None,
+            conversation: None,
             home: None,
             work: None,
             record: None,
@@ -203,7 +201,8 @@ fn show(app: &App, session: &Session) -> Result<u8, Failure> {
 pub(super) fn outside(verb: &str) -> Failure {
     Refusal::invalid(format!("{verb} is said by an agent, inside its session"))
         .because("OSTLER_SOCKET is not set, so this process belongs to none")
-        .hint("ostler stop WHO", "ends a session in an orderly way")
+        .hint("ostler done WHO", "ends a session whose work is done")
+        .hint("ostler stop WHO", "ends one in an orderly way")
         .hint("ostler send WHO TEXT", "says something to one")
         .into()
 }

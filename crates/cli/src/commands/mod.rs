@@ -11,6 +11,7 @@ mod blame;
 mod campaign;
 mod chain;
 mod chosen;
+mod columns;
 mod completion;
 mod config;
 mod conversation;
@@ -22,6 +23,7 @@ mod db;
 mod demo;
 mod diff;
 mod doctor;
+mod done;
 mod du;
 pub(crate) mod ended;
 mod events;
@@ -35,6 +37,7 @@ mod init;
 mod inside;
 mod interrupt;
 mod kill;
+mod label;
 mod logs;
 mod lost;
 mod ls;
@@ -74,6 +77,7 @@ mod version;
 mod wait;
 mod worktree;
 
+pub(crate) use columns::columns;
 pub(crate) use config::provider_settings;
 pub(crate) use daemon::is_gone;
 
@@ -96,7 +100,7 @@ pub(crate) enum Command {
     /// What agents ask leave for: ls, show, allow, deny; -i answers one by one
     #[command(alias = "approvals")]
     Approval(approval::ApprovalArgs),
-    /// What was said to agents and waits to be delivered: ls, show
+    /// What was said to agents and waits to be delivered: ls, show, edit, rm, move, clear
     #[command(alias = "queue")]
     Message(message::MessageArgs),
     /// Three scripted agents at work, the daemon killed, nothing lost: no key, no network
@@ -108,7 +112,7 @@ pub(crate) enum Command {
     /// Kill all agents at once and let none start; --freeze, --release
     Halt(halt::HaltArgs),
     /// What can be done with a session; each also without the word
-    #[command(name = "session")]
+    #[command(name = "session", alias = "sessions")]
     SessionNoun(SessionNoun),
     /// Directories that agents may work in
     Campaign(campaign::CampaignArgs),
@@ -176,8 +180,6 @@ pub(crate) enum Command {
     Step(inside::StepArgs),
     /// Say how things stand
     Note(inside::NoteArgs),
-    /// Say that the work is done: the session ends with the turn
-    Done(inside::DoneArgs),
     /// Who made a line of a file what it is: session, turn, prompt, cost
     Blame(blame::BlameArgs),
     /// Say what came out of the work
@@ -254,7 +256,6 @@ impl Command {
             | Command::Api(_)
             | Command::Step(_)
             | Command::Note(_)
-            | Command::Done(_)
             | Command::Output(_)
             | Command::Spawn(_)
             | Command::Mcp(_)
@@ -268,7 +269,19 @@ impl Command {
 #[derive(Debug, Args)]
 pub(crate) struct SessionNoun {
     #[command(subcommand)]
-    verb: SessionCommand,
+    verb: NounVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum NounVerb {
+    #[command(flatten)]
+    Session(SessionCommand),
+    /// Short for `ls -a`
+    #[command(hide = true)]
+    Find(ls::LsArgs),
+    /// Short for `chain show`
+    #[command(hide = true)]
+    Chain(chain::ChainShowArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -307,6 +320,10 @@ pub(crate) enum SessionCommand {
     Fork(fork::ForkArgs),
     /// End it and have another session go on with its work, told what is known
     Handoff(handoff::HandoffArgs),
+    /// Say that its work is done: it ends in an orderly way. An agent says it of itself
+    Done(done::DoneArgs),
+    /// Give it a label; an empty one takes it away
+    Label(label::LabelArgs),
     /// What it changed, or what a turn did
     Diff(diff::DiffArgs),
     /// Put files back to how a turn left them
@@ -347,7 +364,11 @@ pub(crate) fn run(app: &App, command: Command, verb: &str) -> Result<u8, Failure
 
 async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
     match command {
-        Command::Session(verb) | Command::SessionNoun(SessionNoun { verb }) => session(app, verb).await,
+        Command::Session(verb) | Command::SessionNoun(SessionNoun { verb: NounVerb::Session(verb) }) => {
+            session(app, verb).await
+        }
+        Command::SessionNoun(SessionNoun { verb: NounVerb::Find(args) }) => ls::run(app, args.of_all()).await,
+        Command::SessionNoun(SessionNoun { verb: NounVerb::Chain(args) }) => chain::of(app, args).await,
         Command::Allow(args) => answer::allow(app, args).await,
         Command::Deny(args) => answer::deny(app, args).await,
         Command::Approval(args) => approval::run(app, args).await,
@@ -390,7 +411,6 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Version(args) => version::run(app, &args),
         Command::Step(_) => Err(inside::outside("step")),
         Command::Note(_) => Err(inside::outside("note")),
-        Command::Done(_) => Err(inside::outside("done")),
         Command::Output(_) => Err(inside::outside("output")),
         Command::Spawn(_) => Err(inside::outside("spawn")),
         Command::Mcp(_) => Err(inside::outside("mcp")),
@@ -418,6 +438,8 @@ async fn session(app: &App, verb: SessionCommand) -> Result<u8, Failure> {
         SessionCommand::Model(args) => model::run(app, args).await,
         SessionCommand::Fork(args) => fork::run(app, args).await,
         SessionCommand::Handoff(args) => handoff::run(app, args).await,
+        SessionCommand::Done(args) => done::run(app, args).await,
+        SessionCommand::Label(args) => label::run(app, args).await,
         SessionCommand::Diff(args) => diff::run(app, args).await,
         SessionCommand::Rewind(args) => rewind::run(app, args).await,
         SessionCommand::Tape(args) => tape::run(app, args).await,

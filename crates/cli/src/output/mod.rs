@@ -14,6 +14,4 @@ pub(crate) use line::{Line, Tone};
 pub(crate) use look::Letters;
 pub(crate) use look::{Look, Terminals};
 pub(crate) use table::{Column, Table};
-#[cfg(test)]
-pub(crate) use ui::FIELD;
-pub(crate) use ui::{Format, Ui, UiOptions};
+pub(crate) use ui::{FIELD, Format, Ui, UiOptions};

@@ -47,6 +47,8 @@ pub(crate) struct UiOptions {
     pub(crate) quiet: bool,
     /// Nobody is to be asked anything.
     pub(crate) no_input: bool,
+    /// Whoever wants to know more is told more, beside the data.
+    pub(crate) verbose: bool,
 }
 
 /// Where data goes.
@@ -117,6 +119,17 @@ impl Ui {
 
     pub(crate) fn is_quiet(&self) -> bool {
         self.options.quiet
+    }
+
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.options.verbose
+    }
+
+    /// Says something that only who wants to know more is told.
+    pub(crate) fn detail(&self, line: &Line) {
+        if self.options.verbose && !self.is_json() {
+            self.say(line);
+        }
     }
 
     /// Says whether a person is there who can be asked.
@@ -381,6 +394,9 @@ impl Ui {
             write_err(&format!("{}\n", failure::json(refusal, code)));
         } else {
             failure::lines(refusal, code).iter().for_each(|line| self.say(line));
+            if let Some(id) = &refusal.request_id {
+                self.detail(&Line::new().faint(format!("  request {id}")));
+            }
         }
     }
 }

@@ -5,7 +5,10 @@ use std::{collections::VecDeque, time::Duration};
 use ostler_client::Received;
 use ostler_domain::{ApprovalId, Event, Time, event::ToolResult, text::one_line, text::visible};
 
-use super::tell;
+use super::{
+    edit::{self, Changed},
+    tell,
+};
 use crate::{
     output::{Line, Tone},
     words,
@@ -116,6 +119,8 @@ struct Call {
     tool_id: String,
     verb: String,
     summary: String,
+    /// What it changes, where it says so.
+    changed: Option<Changed>,
     since: Time,
 }
 
@@ -201,6 +206,7 @@ impl Teller {
                     tool_id: call.tool_id.clone(),
                     verb: tell::tool(&call.tool),
                     summary: one_line(&call.summary, 400),
+                    changed: edit::changed(&call.input),
                     since: recorded.time,
                 });
             }
@@ -276,6 +282,9 @@ fn with_result(call: &Call, result: &ToolResult, took: Duration) -> Told {
     // The last line says how it ended: test runners and compilers put their verdict there.
     let verdict = visible(&result.output);
     let verdict = verdict.trim_end().lines().next_back().unwrap_or_default();
+    // Of an edit it is what it changed.
+    let changed = call.changed.filter(|_| result.success).map(Changed::words);
+    let verdict = changed.as_deref().unwrap_or(verdict);
     let right = Line::toned(tone, sign)
         .with(tone, format!(" {exit:<3}"))
         .faint(format!(" {:>7}", words::took(took)))

@@ -5,6 +5,7 @@ use ostler_domain::{
     budget::{CampaignBudget, Period},
     limits::BUDGET_WARNS_AT_PERCENT,
     price::Dollars,
+    text::shell_word,
 };
 
 use crate::{
@@ -43,8 +44,9 @@ pub(crate) fn table(head: &'static str, rows: &[Sum], total: &Sum) -> Table {
         number("OUTPUT"),
         number("REASONING").goes(1),
         number("COST"),
+        Column::new("").goes(5),
     ]);
-    let mut row = |name: Line, sum: &Sum| {
+    let mut row = |name: Line, sum: &Sum, cure: Line| {
         let count = |n| if n == 0 { Line::new().faint("–") } else { Line::of(words::count(n)) };
         table.row(vec![
             name,
@@ -56,17 +58,26 @@ pub(crate) fn table(head: &'static str, rows: &[Sum], total: &Sum) -> Table {
             count(sum.usage.output),
             count(sum.usage.reasoning),
             money(sum),
+            cure,
         ]);
     };
     for sum in rows {
         let name =
             if sum.name.is_empty() { Line::new().faint("not said") } else { Line::new().strong(&sum.name) };
-        row(name, sum);
+        row(name, sum, cure(sum));
     }
     if rows.len() > 1 {
-        row(Line::of(&total.name), total);
+        row(Line::of(&total.name), total, Line::new());
     }
     table
+}
+
+/// What would give a row its price, where one model lacks it.
+fn cure(sum: &Sum) -> Line {
+    match sum.unpriced_models.as_slice() {
+        [model] => Line::toned(Tone::Accent, format!("ostler price set {} …", shell_word(model))),
+        _ => Line::new(),
+    }
 }
 
 /// What a campaign may use, and how much of it is gone.

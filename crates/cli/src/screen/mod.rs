@@ -8,6 +8,7 @@ pub(crate) mod campaign;
 pub(crate) mod chain;
 pub(crate) mod conversation;
 pub(crate) mod cost;
+mod edit;
 pub(crate) mod message;
 pub(crate) mod money;
 pub(crate) mod reboot;

@@ -4,8 +4,11 @@ use ostler_domain::{
     Usage,
     budget::Today,
     price::{Cost, Dollars},
+    usage_audit::{Agreement, Verdict},
 };
 use serde::Serialize;
+
+use crate::words;
 
 /// In a column. Empty where nothing was used.
 pub(crate) fn short(cost: &Cost) -> String {
@@ -78,6 +81,19 @@ impl CostForm {
             unpriced_models: cost.unpriced.keys().filter(|model| !model.is_empty()).cloned().collect(),
         }
     }
+}
+
+/// ` (wire = report)`: where the tokens come from, after their sum.
+pub(crate) fn source(counted: &Agreement) -> String {
+    let source = match counted.verdict {
+        Verdict::Agree => "wire = report".to_owned(),
+        Verdict::ReportOnly => "by its report".to_owned(),
+        Verdict::WireOnly => "by the wire".to_owned(),
+        Verdict::Cut | Verdict::WireMore | Verdict::ReportMore | Verdict::Differ => {
+            format!("wire {}, report {}", words::count(counted.wire), words::count(counted.report))
+        }
+    };
+    format!(" ({source})")
 }
 
 #[cfg(test)]

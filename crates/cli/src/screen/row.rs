@@ -143,12 +143,14 @@ fn ended(session: &Session, now: Time) -> Line {
         Some(Restart::Quarantined { short_lives }) => format!("quarantined after {short_lives} short lives"),
         _ => String::new(),
     };
-    let why = session
-        .obituary
-        .as_ref()
-        .filter(|_| session.status == Status::Failed)
-        .map(|obituary| &obituary.sentence);
-    let parts = [Line::of(follows), Line::of(why.map(|why| one_line(why, 200)).unwrap_or_default())];
+    let obituary = session.obituary.as_ref().filter(|_| session.status == Status::Failed);
+    let limit = obituary.and_then(|obituary| obituary.memory.as_ref()?.limit_bytes);
+    let why = match (obituary, limit.filter(|_| session.outcome == Some(Outcome::Oom))) {
+        (Some(_), Some(limit)) => format!("{} limit", words::bytes(limit)),
+        (Some(obituary), None) => one_line(&obituary.sentence, 200),
+        (None, _) => String::new(),
+    };
+    let parts = [Line::of(follows), Line::of(why)];
     Line::joined([line].into_iter().chain(parts))
 }
 

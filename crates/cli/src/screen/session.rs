@@ -1,6 +1,6 @@
 //! Everything about one session, on one screen: what it is, why it ended, what it used, what to do next.
 
-use ostler_client::{Approval, Session};
+use ostler_client::{Approval, Conversation, Session};
 use ostler_domain::{
     Time,
     budget::Amount,
@@ -10,6 +10,7 @@ use ostler_domain::{
     session::{Attention, Obituary, Outcome, Restart, Status},
     snapshot::Tree,
     text::one_line,
+    usage_audit::{Agreement, Verdict},
 };
 
 use super::{field, money, next_steps, retention, row, tree};
@@ -25,8 +26,10 @@ pub(crate) struct Around<'a> {
     /// Its place in its chain, and how many sessions that has.
     pub(crate) place_in_chain: (usize, usize),
     pub(crate) approvals: &'a [Approval],
-    /// Answers of the model that were cut before they said what they took.
-    pub(crate) cut_calls: usize,
+    /// What its report and the wire say of its tokens, where that is known.
+    pub(crate) counted: Option<&'a Agreement>,
+    /// Its conversation, where that is known.
+    pub(crate) conversation: Option<&'a Conversation>,
     pub(crate) home: Option<&'a str>,
     /// What it has made of its files, where that is known.
     pub(crate) work: Option<&'a Tree>,
@@ -119,7 +122,7 @@ fn state(session: &Session, now: Time) -> Vec<Line> {
         Line::of(obituary.exit_code.map(|code| format!("exit code {code}")).unwrap_or_default()),
         Line::of(obituary.signal.map(|signal| format!("signal {signal}")).unwrap_or_default()),
         Line::of(asked_by(obituary)),
-        Line::of(if obituary.oom { "it had more memory than it may" } else { "" }),
+        Line::of(memory(obituary)),
         Line::of(match obituary.leftovers.as_slice() {
             [] => String::new(),
             left => {
@@ -154,6 +157,25 @@ fn state(session: &Session, now: Time) -> Vec<Line> {
     lines
 }
 
+/// What is known of the memory of one that was ended for it.
+fn memory(obituary: &Obituary) -> String {
+    let Some(memory) = &obituary.memory else {
+        return if obituary.oom { "it had more memory than it may".to_owned() } else { String::new() };
+    };
+    let kills = match memory.oom_kills {
+        0 => String::new(),
+        kills => format!("memory events: oom_kill {kills}"),
+    };
+    let largest = memory.largest.as_ref().map(|largest| {
+        format!("largest process: {} {}", one_line(&largest.name, 40), words::bytes(largest.bytes))
+    });
+    [kills, largest.unwrap_or_default()]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(" · ")
+}
+
 /// Who asked for the end, where the sentence does not say it.
 fn asked_by(obituary: &Obituary) -> String {
     let by = obituary.by.as_deref().map(|by| format!("asked by {by}"));
@@ -183,13 +205,7 @@ fn usage(session: &Session, around: &Around<'_>) -> Line {
         bucket("output", usage.output),
         bucket("reasoning", usage.reasoning),
         Line::of(money::long(&session.cost)),
-        Line::of(match around.cut_calls {
-            0 => String::new(),
-            n => format!(
-                "{} counted from the agent's report",
-                words::plural(n as u64, "cut answer", "cut answers")
-            ),
-        }),
+        Line::of(around.counted.map(|counted| counted_words(session, counted)).unwrap_or_default()),
         Line::of(budget),
         Line::of(
             session
@@ -200,6 +216,23 @@ fn usage(session: &Session, around: &Around<'_>) -> Line {
     ])
 }
 
+/// Where the tokens come from, and whether both say the same.
+fn counted_words(session: &Session, counted: &Agreement) -> String {
+    match counted.verdict {
+        Verdict::Agree => "wire and report agree".to_owned(),
+        Verdict::ReportOnly => "from its report, not seen on the wire".to_owned(),
+        Verdict::WireOnly => "from the wire, not reported".to_owned(),
+        Verdict::Cut => {
+            let cut = words::plural(counted.cut_calls, "cut answer", "cut answers");
+            format!("{cut} counted from the agent's report")
+        }
+        Verdict::WireMore | Verdict::ReportMore | Verdict::Differ => {
+            let (wire, report) = (words::count(counted.wire), words::count(counted.report));
+            format!("wire {wire}, report {report}: ostler usage audit {}", session.id.short())
+        }
+    }
+}
+
 fn links(session: &Session, around: &Around<'_>) -> Line {
     let (place, length) = around.place_in_chain;
     let waiting = match session.messages_waiting {
@@ -208,7 +241,7 @@ fn links(session: &Session, around: &Around<'_>) -> Line {
     };
     let denied = if session.denied == 0 { String::new() } else { format!("{} denied", session.denied) };
     Line::joined([
-        Line::of(format!("conversation {}", session.conversation)),
+        Line::of(conversation(session, around)),
         Line::of(format!("chain {place} of {length}")),
         Line::of(session.ticket.as_deref().map(|ticket| format!("ticket {ticket}")).unwrap_or_default()),
         Line::of(format!("restarts {}, policy {}", session.restart_count, session.restart_policy.as_str())),
@@ -218,6 +251,15 @@ fn links(session: &Session, around: &Around<'_>) -> Line {
         Line::of(session.provider_id.as_deref().map(|id| format!("provider id {id}")).unwrap_or_default()),
         Line::of(session.process.as_ref().map(|process| format!("pid {}", process.pid)).unwrap_or_default()),
     ])
+}
+
+/// `conversation main (open)`
+fn conversation(session: &Session, around: &Around<'_>) -> String {
+    let Some(known) = around.conversation else {
+        return format!("conversation {}", session.conversation.short());
+    };
+    let state = known.closed.map_or("open", |closed| closed.why.as_str());
+    format!("conversation {} ({state})", known.key)
 }
 
 fn next<'a>(session: &'a Session, around: &Around<'_>) -> Vec<(String, &'a str)> {
@@ -314,6 +356,7 @@ fn twice(amount: Amount) -> Amount {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
+    use ostler_domain::session::{LargestProcess, OutOfMemory};
 
     use super::*;
     use crate::{
@@ -326,7 +369,8 @@ mod tests {
             campaign: "shop",
             place_in_chain: (1, 1),
             approvals,
-            cut_calls: 0,
+            counted: None,
+            conversation: None,
             home: Some("/home/ann"),
             work: None,
             record: None,
@@ -343,7 +387,8 @@ mod tests {
             campaign: "shop",
             place_in_chain: (1, 2),
             approvals: &[],
-            cut_calls: 0,
+            counted: None,
+            conversation: None,
             home: Some("/home/ann"),
             work: None,
             record: None,
@@ -358,6 +403,12 @@ mod tests {
         let mut session = testing::fleet().remove(6);
         let obituary = session.obituary.as_mut().unwrap();
         obituary.signal = Some(9);
+        obituary.memory = Some(OutOfMemory {
+            limit_bytes: Some(4 << 30),
+            used_bytes: Some(4 << 30),
+            largest: Some(LargestProcess { name: "rustc".to_owned(), bytes: (2 << 30) + (900 << 20) }),
+            oom_kills: 1,
+        });
         obituary.last = Some("run: cargo build --workspace -j 8".to_owned());
         session.restart = Some(Restart::Quarantined { short_lives: 5 });
         assert_snapshot!(shown(&session, &[]));

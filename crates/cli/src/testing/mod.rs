@@ -97,6 +97,7 @@ pub(crate) fn ended(n: u32, name: &str, outcome: Outcome, seconds_ago: i64, sent
             rule: None,
             by: None,
             oom: outcome == Outcome::Oom,
+            memory: None,
             last: None,
             leftovers: Vec::new(),
             cures: Vec::new(),

@@ -1,20 +1,32 @@
 //! Command lines on the pages that people begin with: each must be one that this program understands.
 
-use std::{ffi::OsString, fs, path::Path};
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use clap::error::ErrorKind;
 
 use crate::args::parse;
 
-/// From the top of the workspace.
-const PAGES: &[&str] = &[
-    "README.md",
-    "docs/getting-started.md",
-    "docs/concepts.md",
-    "docs/security.md",
-    "docs/troubleshooting.md",
-    "docs/demo.txt",
-];
+/// The README, and every page below `docs`.
+fn pages(root: &Path) -> Vec<PathBuf> {
+    let mut found = vec![root.join("README.md")];
+    let mut dirs = vec![root.join("docs")];
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                dirs.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "md" || ending == "txt") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
 
 /// A command line on a page.
 struct Shown {
@@ -38,7 +50,8 @@ fn shown(text: &str) -> Vec<Shown> {
             found.extend(commands.map(|line| Shown { line: line.to_owned(), is_prose: false }));
         } else if !is_fenced {
             let quoted = line.split('`').skip(1).step_by(2);
-            found.extend(quoted.map(|line| Shown { line: line.to_owned(), is_prose: true }));
+            let commands = quoted.flat_map(|part| part.split(" && "));
+            found.extend(commands.map(|line| Shown { line: line.to_owned(), is_prose: true }));
         }
     }
     found.retain_mut(|shown| {
@@ -69,11 +82,13 @@ fn words(line: &str) -> Vec<OsString> {
 #[test]
 fn commands_on_the_pages_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    for page in PAGES {
-        let text = fs::read_to_string(root.join(page)).unwrap();
-        let all = shown(&text);
-        assert!(!all.is_empty(), "{page} shows no command");
-        for Shown { line, is_prose } in all {
+    let mut wrong = Vec::new();
+    let pages = pages(&root);
+    assert!(pages.len() > 30, "{pages:?}");
+    for page in pages {
+        let text = fs::read_to_string(&page).unwrap();
+        let page = page.strip_prefix(&root).unwrap().display().to_string();
+        for Shown { line, is_prose } in shown(&text) {
             match parse(&words(&line), "0.0.0") {
                 Ok(_) => {}
                 // A sentence may speak of `ostler show` without saying of what.
@@ -84,10 +99,14 @@ fn commands_on_the_pages_exist() {
                             ErrorKind::MissingRequiredArgument
                                 | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
                         ) => {}
-                Err(error) => panic!("{page}: {line}\n{error}"),
+                Err(error) => wrong.push(format!(
+                    "{page}: {line}\n    {}",
+                    error.to_string().lines().next().unwrap_or_default()
+                )),
             }
         }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]

@@ -323,4 +323,22 @@ impl By {
     pub fn session(id: SessionId) -> Self {
         By(format!("session {}", id.short()))
     }
+
+    /// A login that several people share, and who of them it says it is: `agents (ann)`. That is a claim: whoever has the login
+    /// can make any.
+    pub fn claimed(login: &str, person: Option<&str>) -> Self {
+        match person.filter(|person| is_person(person) && *person != login) {
+            Some(person) => By(format!("{login} ({person})")),
+            None => By(login.to_owned()),
+        }
+    }
+}
+
+/// The variable in which a process says for whom it asks.
+pub const PERSON_VARIABLE: &str = "OSTLER_USER";
+
+/// Whether a text can be somebody's name in the record: nothing in it can be taken for another part of a line.
+pub fn is_person(text: &str) -> bool {
+    let is_plain = |letter: char| letter.is_alphanumeric() || ".-_@+".contains(letter);
+    (1..=64).contains(&text.len()) && text.chars().all(is_plain)
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use chronicle::{Chronicle, Writing};
-pub use news::{FileNews, Found, Import, News, Store, Totals, Verdict};
+pub use news::{FileNews, Found, Import, News, Outside, Store, Totals, Verdict};
 pub use told::{Call, Told, What};
 
 use crate::{Reason, Refusal, Time, session::View, text::one_line};

@@ -44,6 +44,18 @@ pub struct Found {
     /// Why nothing was looked for there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
+    /// Programs of this kind that run now, and not under Ostler.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub running: Vec<Outside>,
+}
+
+/// An agent program that somebody runs outside of Ostler.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outside {
+    pub pid: u32,
+    /// The pane of tmux that it runs in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pane: Option<String>,
 }
 
 /// What became of a file.

@@ -58,6 +58,7 @@ pub(super) const KEYS: &[Key] = &[
     key("provider", "the machine's, else the only one that passes"),
     key("model", "the provider's"),
     key("idle_stop", "the machine's: 30m, or what config.toml says"),
+    key("resume_after_rate_limit", "the machine's: on, or what config.toml says"),
     key("send.default", "allow"),
     key("send.rule", "none"),
     key("mirror", "nowhere"),
@@ -163,6 +164,9 @@ impl Policy {
             }
             "reset.daily" => {
                 self.reset.daily = setting.0.word(DailyReset::parse, "a time of day such as 04:00")?
+            }
+            "resume_after_rate_limit" => {
+                self.resume_after_rate_limit = setting.0.word(switch, "on, off")?
             }
             "ptrace" => self.ptrace = setting.0.word(switch, "on, off")?,
             "protect_tooling" => self.protect_tooling = setting.0.word(protect, "existing, always, off")?,

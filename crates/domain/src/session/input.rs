@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Intake, Outcome, Refused, Watchdog};
+use super::{Intake, OutOfMemory, Outcome, Refused, Watchdog};
 use crate::{
     ApprovalId, ConversationId, Hint, Message, MessageId, Now, Policy, Time, Usage,
     ask::Ask,
@@ -366,6 +366,9 @@ pub struct ExitFacts {
     /// It had more memory than it may: the kernel or its keeper ended it for that.
     #[serde(default)]
     pub oom: bool,
+    /// What was seen of its memory, where it was ended for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<OutOfMemory>,
     /// What of the tree was still running when the agent ended.
     #[serde(default)]
     pub leftovers: Vec<Leftover>,
@@ -384,6 +387,13 @@ pub struct ExitFacts {
     /// What would let the next one work, where the model's server refused this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cures: Vec<Hint>,
+}
+
+impl ExitFacts {
+    /// Something of it was killed for its memory; an agent that ends well has got over that.
+    pub fn is_out_of_memory(&self) -> bool {
+        self.oom && self.how != (How::Exited { code: 0 })
+    }
 }
 
 /// The way out.

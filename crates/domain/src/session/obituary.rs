@@ -2,8 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ExitFacts, How, Outcome, Phase, State, StopRequested, StopRule};
-use crate::{Hint, Time, event::Leftover, text::sentence, time::Deadline};
+use super::{ExitFacts, How, OutOfMemory, Outcome, Phase, State, StopRequested, StopRule};
+use crate::{
+    Hint, Time,
+    event::{By, Leftover},
+    text::sentence,
+    time::Deadline,
+};
 
 /// The last event of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,6 +48,9 @@ pub struct Obituary {
     pub by: Option<String>,
     #[serde(default)]
     pub oom: bool,
+    /// What was seen of its memory, where it was ended for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<OutOfMemory>,
     /// What the agent was last seen doing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<String>,
@@ -56,8 +64,7 @@ pub struct Obituary {
 
 /// The outcome that a way out means, given what was known (design: a process that ends unasked).
 pub(super) fn outcome(state: &State, exit: &ExitFacts, with_the_machine: bool) -> Outcome {
-    // Something of it was killed for its memory; an agent that ends well has got over that.
-    if exit.oom && exit.how != (How::Exited { code: 0 }) {
+    if exit.is_out_of_memory() {
         return Outcome::Oom;
     }
     if let Some(stop) = wished(state, exit) {
@@ -104,6 +111,7 @@ pub(super) fn write(state: &State, exit: &ExitFacts, outcome: Outcome) -> Obitua
         rule: wished(state, exit).map(|stop| stop.rule),
         by: wished(state, exit).map(|stop| stop.by.0.clone()).or_else(|| exit.asked.clone()),
         oom: exit.oom,
+        memory: exit.memory.clone(),
         last: state.doing.as_ref().map(|doing| doing.text.clone()),
         leftovers: exit.leftovers.clone(),
         cures: match &exit.how {
@@ -122,7 +130,8 @@ fn said_why(state: &State, exit: &ExitFacts) -> bool {
 fn words(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
     if outcome == Outcome::Oom {
         let who = if exit.asked.is_some() { "Ostler" } else { "The kernel" };
-        return format!("{who} ended the agent: its processes used more memory than they may.");
+        let memory = exit.memory.clone().unwrap_or_default();
+        return format!("{who} ended the agent: {}.", memory.words());
     }
     let rung = exit.rung.as_deref().map(|rung| format!(" ({rung})")).unwrap_or_default();
     if let Some(stop) = wished(state, exit) {
@@ -140,6 +149,9 @@ fn words(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
             }
             StopRule::TurnEnded => {
                 format!("The turn ended and the agent was stopped in an orderly way{rung}.")
+            }
+            StopRule::Done if stop.by != By::ostler() => {
+                format!("Its work is done, said {by}; the agent was stopped in an orderly way{rung}.")
             }
             StopRule::Done => {
                 format!("The agent said that its work is done, and was stopped in an orderly way{rung}.")

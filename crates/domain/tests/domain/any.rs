@@ -222,6 +222,7 @@ fn any_exit() -> impl Strategy<Value = ExitFacts> {
     (how, any::<bool>(), any::<bool>()).prop_map(|(how, oom, left)| ExitFacts {
         how,
         oom,
+        memory: None,
         leftovers: if left { vec![Leftover { pid: 1, name: "sleep".into() }] } else { vec![] },
         asked: None,
         shut_down: false,

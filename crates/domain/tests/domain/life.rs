@@ -77,6 +77,7 @@ impl Life {
         self.input(Input::Exited(ExitFacts {
             how,
             oom: false,
+            memory: None,
             leftovers: vec![],
             asked: None,
             shut_down: false,
@@ -186,6 +187,7 @@ fn ways_out() {
         let exit = ExitFacts {
             how,
             oom: true,
+            memory: None,
             leftovers: vec![],
             asked: None,
             shut_down: false,
@@ -467,6 +469,7 @@ fn a_refused_key_is_the_same_end_in_any_turn_and_says_what_cures_it() {
         life.report(Report::AuthFailed("401".into())).input(Input::Exited(ExitFacts {
             how: How::Signaled { signal: 9 },
             oom: false,
+            memory: None,
             leftovers: vec![],
             asked: None,
             shut_down: false,

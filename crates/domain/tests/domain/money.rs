@@ -158,6 +158,7 @@ fn what_a_used_up_budget_holds_is_not_started_again_by_itself() {
     let exit = ExitFacts {
         how: How::Signaled { signal: 9 },
         oom: false,
+        memory: None,
         leftovers: vec![],
         asked: None,
         shut_down: false,
@@ -178,6 +179,7 @@ fn without_a_person_dollars_end_the_session() {
     let exit = ostler_domain::session::ExitFacts {
         how,
         oom: false,
+        memory: None,
         leftovers: Vec::new(),
         asked: None,
         shut_down: false,

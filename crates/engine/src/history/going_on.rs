@@ -18,7 +18,7 @@ use ostler_domain::{
 };
 use ostler_providers::Memory;
 
-use super::{lines, locks};
+use super::{lines, locks, outside::Environment};
 use crate::Engine;
 
 /// Larger ones are not copied: the agent is told what had been said instead.
@@ -176,16 +176,12 @@ fn holder(proc: &Path, wanted: &Wanted<'_>) -> Option<Holder> {
         if !was_told(&command, wanted.program, wanted.dialogue) && !has_open() && !may_have_written() {
             continue;
         }
-        let environment = fs::read(dir.join("environ")).unwrap_or_default();
-        let variable = |name: &str| {
-            let all = environment.split(|byte| *byte == 0).map(String::from_utf8_lossy);
-            all.into_iter().find_map(|line| line.strip_prefix(name)?.strip_prefix('=').map(str::to_owned))
-        };
-        if pid == std::process::id() || variable("OSTLER_SESSION_ID").is_some() {
+        let environment = Environment::of(&dir);
+        if pid == std::process::id() || environment.is_of_ostler() {
             continue;
         }
         let name = fs::read_to_string(dir.join("comm")).unwrap_or_default().trim().to_owned();
-        return Some(Holder { pid, name, pane: variable("TMUX_PANE") });
+        return Some(Holder { pid, name, pane: environment.pane() });
     }
     None
 }

@@ -11,6 +11,7 @@ mod kept;
 mod lines;
 mod locks;
 mod openclaw;
+mod outside;
 mod session;
 mod stores;
 mod watch;
@@ -206,7 +207,8 @@ impl Run<'_> {
             };
             let bytes = these.iter().map(|dialogue| dialogue.file.size).sum();
             let (source, dir, files) = (store.source, store.dir.clone(), these.len() as u64);
-            self.tell(News::Found(Found { source, dir, files, bytes, why_not })).await?;
+            let running = outside::running(source).await;
+            self.tell(News::Found(Found { source, dir, files, bytes, why_not, running })).await?;
             dialogues.append(&mut these);
         }
         // Whoever was copied from comes before the copy, and those who asked before those who were asked for.

@@ -370,6 +370,7 @@ fn ended(source: &str, why: Option<&str>) -> Event {
             rule: None,
             by: None,
             oom: false,
+            memory: None,
             last: None,
             leftovers: Vec::new(),
             cures: Vec::new(),

@@ -12,7 +12,7 @@ use ostler_domain::{
 };
 
 use super::{
-    Run, Stopped, settled,
+    Run, Stopped, outside, settled,
     stores::{self, Seen},
 };
 
@@ -72,7 +72,8 @@ impl Run<'_> {
                 let bytes = found.iter().flatten().map(|dialogue| dialogue.file.size).sum();
                 let why_not = found.as_ref().err().cloned();
                 let (source, dir) = (store.source, store.dir.clone());
-                self.tell(News::Found(Found { source, dir, files, bytes, why_not })).await?;
+                let running = outside::running(source).await;
+                self.tell(News::Found(Found { source, dir, files, bytes, why_not, running })).await?;
             }
             dialogues.extend(found.unwrap_or_default());
         }

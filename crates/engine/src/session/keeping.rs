@@ -6,6 +6,7 @@
 use std::{future::pending, sync::atomic::Ordering, time::Duration};
 
 use ostler_domain::{
+    CampaignId, Hint,
     admission::Standing,
     event::{By, Leftover},
     gateway::Spent,
@@ -23,6 +24,7 @@ use crate::{
     admission::Stands,
     census, keeper,
     link::{Link, LinkError},
+    shared::Shared,
 };
 
 /// Pauses between tries to reach a keeper that holds its lock: it is still binding, or is just ending.
@@ -176,6 +178,7 @@ impl Actor {
                 self.exited(ExitFacts {
                     how: How::NeverStarted { stage, message, cures },
                     oom: false,
+                    memory: None,
                     leftovers: Vec::new(),
                     asked: None,
                     shut_down: false,
@@ -368,6 +371,7 @@ impl Actor {
             asked: None,
             rung: None,
             oom: false,
+            memory: None,
             leftovers: leftovers
                 .iter()
                 .map(|left| ProcessName { pid: left.pid, name: left.name.clone() })
@@ -385,6 +389,7 @@ impl Actor {
         self.exited(ExitFacts {
             how: How::Lost { reason },
             oom: false,
+            memory: None,
             leftovers,
             asked: None,
             shut_down: false,
@@ -409,9 +414,19 @@ impl Actor {
         if self.state.is_refused() {
             exit.cures = self.shared.cures_of_a_refused_key(&self.state.created().config.provider);
         }
+        if exit.is_out_of_memory() {
+            exit.cures.extend(cure_of_a_memory_limit(&self.shared, self.handle.campaign, &exit).await);
+        }
         let context = self.shared.context();
         self.decided(Input::Exited(exit), &context).await;
     }
+}
+
+/// Where the campaign cannot be asked for its name, its id means the same.
+async fn cure_of_a_memory_limit(shared: &Shared, campaign: CampaignId, exit: &ExitFacts) -> Option<Hint> {
+    let row = shared.store.campaign(campaign).await.ok().flatten();
+    let name = row.map_or_else(|| campaign.to_string(), |row| row.campaign.name.to_string());
+    exit.memory.as_ref()?.cure(&name)
 }
 
 /// The exit record in the core's words.
@@ -434,6 +449,7 @@ fn facts(record: ExitRecord) -> ExitFacts {
     ExitFacts {
         how,
         oom: record.oom,
+        memory: record.memory,
         leftovers: record
             .leftovers
             .into_iter()

@@ -32,7 +32,7 @@ use self::carry::Carriers;
 use self::observe::Watch;
 use self::screen::Screen;
 use crate::log::log;
-use crate::memory::MemoryWatch;
+use crate::memory::{HeldBy, MemoryWatch};
 use crate::process::Process;
 use crate::signals;
 use crate::tree::Tree;
@@ -143,7 +143,7 @@ fn start(document: CommandDocument, Wanted { tty, observe }: Wanted) -> io::Resu
     let is_observed = observe.is_some();
     let confined = confinement.is_some();
     let limit_bytes = confinement.as_ref().and_then(|confinement| confinement.limits.memory_bytes);
-    let memory = limit_bytes.map(|bytes| MemoryWatch::new(bytes, Instant::now()));
+    let memory = limit_bytes.map(|bytes| MemoryWatch::new(bytes, HeldBy::Keeper, Instant::now()));
     let order = Order {
         program,
         args,

@@ -180,7 +180,8 @@ async fn the_example_for_ci_runs() {
     let lines = lines_of_the_example();
     assert_eq!(lines.len(), 4, "{lines:?}");
     for line in &lines {
-        let mut step = home.command_of(Path::new("sh"), &["-ec", line]);
+        // Each step is a process of its own that shares nothing with the one before but where it works.
+        let mut step = home.command_of(Path::new("setsid"), &["-w", "sh", "-ec", line]);
         step.current_dir(&dir).env("PATH", &path).env("PROVIDER", "script").env("CI", "true");
         let done = step.env("GITHUB_STEP_SUMMARY", dir.join("summary.md")).output().unwrap();
         let err = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -193,5 +194,10 @@ async fn the_example_for_ci_runs() {
     assert_eq!((&result["exit"], &result["check"]["tries"]), (&json!(0), &json!(2)), "{result}");
     let files = result["files"].as_array().unwrap();
     assert!(files.iter().any(|file| file["path"] == "tries"), "{result}");
-    assert!(fs::read_to_string(dir.join("summary.md")).unwrap().contains("Correct what"));
+    let summary = fs::read_to_string(dir.join("summary.md")).unwrap();
+    assert!(summary.contains("Correct what") && summary.contains('#'), "{summary}");
+    // Who works elsewhere has another last one, or none.
+    let mut other = home.command_of(Path::new("setsid"), &["-w", OSTLER, "show", "-"]);
+    let other = other.current_dir(home.path()).env("CI", "true").output().unwrap();
+    assert_eq!(other.status.code(), Some(3), "{other:?}");
 }

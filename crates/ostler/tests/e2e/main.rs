@@ -24,6 +24,7 @@ mod exec;
 mod exec_streams;
 mod fail_closed;
 mod faults;
+mod first_minutes;
 mod fleet;
 mod git;
 mod grants;

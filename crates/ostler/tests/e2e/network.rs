@@ -94,7 +94,13 @@ async fn a_preset_without_hosts_keeps_a_session_from_starting() {
     let session = home.session(&client, "hello").await;
     let view = home.ended(&session.id.to_string()).await;
     assert_eq!(view.outcome, Some(Outcome::FailedStart), "{view:?}");
-    assert!(format!("{view:?}").contains("[network.presets] rust"), "{view:?}");
+    let obituary = view.obituary.unwrap();
+    assert!(obituary.sentence.contains("[network.presets] rust"), "{obituary:?}");
+    let cures: Vec<&str> = obituary.cures.iter().map(|cure| cure.command.as_str()).collect();
+    assert_eq!(
+        cures,
+        ["ostler config set network.presets.rust+=HOST", "ostler campaign set shop net.allow-=@rust"]
+    );
     let denied = denied(&home.events(&client, session.id).await);
     assert!(matches!(&denied[..], [one] if one.kind == DeniedKind::Policy), "{denied:?}");
 }

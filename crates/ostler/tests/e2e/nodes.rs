@@ -116,6 +116,21 @@ async fn another_machine_does_what_is_asked_from_here() {
     let logs = sshd.run(&near, &["logs", "--node", "far", "there"]);
     assert!(logs.status.success() && said(&logs).contains("hello"), "{}", said(&logs));
 
+    // Several people share the login over there: the record has who of them it was.
+    let told = scenario::of(vec![scenario::say("hi")]);
+    let ssh = format!("ssh -F {}", sshd.client);
+    let asked = |person: &str, args: &[&str]| {
+        let mut command = near.command(args);
+        command.env("OSTLER_SSH", &ssh).env("OSTLER_USER", person).stdin(Stdio::null()).output().unwrap()
+    };
+    let run = ["run", "-d", "--node", "far", "-C", "shop", "-p", "script", "--name", "shared", "-q", &told];
+    assert!(asked("ann", &run).status.success());
+    assert!(asked("bob", &["stop", "--node", "far", "shared"]).status.success());
+    let ended = said(&sshd.run(&near, &["show", "--node", "far", "shared"]));
+    assert!(ended.contains("(bob)"), "{ended}");
+    let odd = asked("a$(b)", &["stop", "--node", "far", "shared"]);
+    assert!(odd.status.success(), "{}", said(&odd));
+
     // One of each, in one list; and a change over there by its short name from here.
     let sleeping = scenario::of(vec![serde_json::json!({"run": ["sleep", "300"]})]);
     let started =

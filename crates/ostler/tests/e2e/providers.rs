@@ -21,6 +21,7 @@ fn home(config: &str) -> TestHome {
 /// Without the keys of whoever runs the tests.
 fn run(home: &TestHome, args: &[&str]) -> Output {
     let mut command = home.command(args);
+    command.env("HOME", home.path().join("nobody"));
     command.env_remove("ANTHROPIC_API_KEY").env_remove("OPENAI_API_KEY").output().unwrap()
 }
 
@@ -197,7 +198,7 @@ fn init_goes_to_its_end_without_a_terminal_and_names_a_command_that_works() {
     fs::write(home.home.config_toml(), api).unwrap();
     let output = run(&home, &["init", "-y"]);
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(out.trim(), "Ready.    ostler run \"…\"", "{err}");
+    assert_eq!(out.trim(), "Ready.    ostler run \"…\" · ostler search \"…\"", "{err}");
     assert!(
         err.contains("found     openai-api (none is sent)") && err.contains("not found: claude-code"),
         "{err}"

@@ -121,9 +121,10 @@ impl SessionService for Served {
     ) -> Result<Response<pb::StopSessionResponse>, Status> {
         let change = change(&request, &request.get_ref().request_id)?;
         let wanted = request.into_inner();
-        let ended = match wanted.done {
-            true => self.engine.end(&wanted.who, change).await,
-            false => self.engine.stop(&wanted.who, wanted.now, change).await,
+        let ended = match (wanted.done, wanted.said) {
+            (true, true) => self.engine.finish(&wanted.who, change).await,
+            (true, false) => self.engine.end(&wanted.who, change).await,
+            (false, _) => self.engine.stop(&wanted.who, wanted.now, change).await,
         };
         let view = ended.map_err(refused)?;
         answer!(StopSessionResponse, view)

@@ -210,6 +210,7 @@ pub(crate) fn ended(n: u64, outcome: Outcome) -> Ended {
             rule: Some(StopRule::Timeout),
             by: Some("ann".to_owned()),
             oom: true,
+            memory: None,
             last: Some("Bash: cargo test".to_owned()),
             leftovers: vec![Leftover { pid: 4242, name: "node".to_owned() }],
             cures: Vec::new(),

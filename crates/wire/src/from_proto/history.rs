@@ -1,6 +1,6 @@
 //! Imports.
 
-use ostler_domain::history::{FileNews, Found, Import, News, Origin, Store, Totals};
+use ostler_domain::history::{FileNews, Found, Import, News, Origin, Outside, Store, Totals};
 
 use super::{Result, id, optional_time, text, usage};
 use crate::{InvalidField, enums::from, pb};
@@ -39,6 +39,7 @@ pub fn import_news(answer: pb::ImportHistoryResponse) -> Result<News> {
             files: found.files,
             bytes: found.bytes,
             why_not: found.why_not,
+            running: found.running.into_iter().map(|one| Outside { pid: one.pid, pane: one.pane }).collect(),
         })),
         Wire::File(file) => {
             history_file(file).map(|file| News::File(Box::new(file))).map_err(|e| e.within("file"))

@@ -9,7 +9,7 @@ use ostler_domain::{
     price::{Cost, Dollars},
     query::{Scope, SessionFilter},
     reboot::{GoingOn, LostSession},
-    session::{AgentRef, Doing, Obituary, Restart, Sandbox, View},
+    session::{AgentRef, Doing, LargestProcess, Obituary, OutOfMemory, Restart, Sandbox, View},
     time::{BootId, Deadline},
     worktree::Worktree,
 };
@@ -144,7 +144,17 @@ pub fn obituary(obituary: pb::Obituary) -> Result<Obituary> {
         last: obituary.last,
         leftovers: obituary.leftovers.into_iter().map(leftover).collect(),
         cures: obituary.cures.into_iter().map(cure).collect(),
+        memory: obituary.memory.map(out_of_memory),
     })
+}
+
+fn out_of_memory(memory: pb::OutOfMemory) -> OutOfMemory {
+    OutOfMemory {
+        limit_bytes: memory.limit_bytes,
+        used_bytes: memory.used_bytes,
+        largest: memory.largest.map(|largest| LargestProcess { name: largest.name, bytes: largest.bytes }),
+        oom_kills: memory.oom_kills,
+    }
 }
 
 /// Reads what follows an end. Its deadline knows the wall clock only: it belongs to no boot of this machine.

@@ -45,6 +45,11 @@ fn history_found(found: &Found) -> pb::HistoryFound {
         files: found.files,
         bytes: found.bytes,
         why_not: found.why_not.clone(),
+        running: found
+            .running
+            .iter()
+            .map(|one| pb::OutsideAgent { pid: one.pid, pane: one.pane.clone() })
+            .collect(),
     }
 }
 

@@ -7,7 +7,7 @@ use ostler_domain::{
     price::{Cost, Dollars},
     query::{Scope, SessionFilter},
     reboot::LostSession,
-    session::{AgentRef, Doing, Obituary, Restart, View},
+    session::{AgentRef, Doing, Obituary, OutOfMemory, Restart, View},
     worktree::Worktree,
 };
 
@@ -124,6 +124,19 @@ pub fn obituary(obituary: &Obituary) -> pb::Obituary {
         last: obituary.last.clone(),
         leftovers: obituary.leftovers.iter().map(leftover).collect(),
         cures: obituary.cures.iter().map(cure).collect(),
+        memory: obituary.memory.as_ref().map(out_of_memory),
+    }
+}
+
+fn out_of_memory(memory: &OutOfMemory) -> pb::OutOfMemory {
+    pb::OutOfMemory {
+        limit_bytes: memory.limit_bytes,
+        used_bytes: memory.used_bytes,
+        largest: memory
+            .largest
+            .as_ref()
+            .map(|largest| pb::LargestProcess { name: largest.name.clone(), bytes: largest.bytes }),
+        oom_kills: memory.oom_kills,
     }
 }
 

@@ -20,8 +20,8 @@ use ostler_domain::{
     query::{EventFilter, Scope, SessionFilter},
     reboot::{GoingOn, LostSession, MachineRestart},
     session::{
-        Approve, Attention, Desired, Doing, Obituary, Outcome, Phase, Restart, RestartPolicy, Sandbox,
-        Status, StopRule, View, WatchdogLimits,
+        Approve, Attention, Desired, Doing, LargestProcess, Obituary, OutOfMemory, Outcome, Phase, Restart,
+        RestartPolicy, Sandbox, Status, StopRule, View, WatchdogLimits,
     },
     sql::Cell,
     time::{BootId, Deadline},
@@ -213,6 +213,12 @@ impl Dice {
             rule: self.maybe(|dice| dice.of(RULES)),
             by: self.maybe(Self::text),
             oom: self.yes(),
+            memory: self.maybe(|dice| OutOfMemory {
+                limit_bytes: dice.maybe(Self::number),
+                used_bytes: dice.maybe(Self::number),
+                largest: dice.maybe(|dice| LargestProcess { name: dice.text(), bytes: dice.number() }),
+                oom_kills: dice.number(),
+            }),
             last: self.maybe(Self::text),
             leftovers: self.some(|dice| Leftover { pid: dice.small(), name: dice.text() }),
             cures: self.some(|dice| Hint { command: dice.text(), effect: dice.text() }),

@@ -8,6 +8,8 @@ mod file;
 mod key_command;
 mod show;
 
+pub(super) use show::columns;
+
 use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};

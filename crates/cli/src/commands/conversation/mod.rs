@@ -146,17 +146,7 @@ pub(crate) async fn run(app: &App, args: ConversationArgs) -> Result<u8, Failure
                 client.set_conversation(&app.addressee(&client, &who).await?, typed(settings)).await?;
             (conversation, "set; what its sessions are started with holds from the next one on".to_owned())
         }
-        Verb::Label { who, label } => {
-            let settings = vec![format!("label={label}")];
-            let conversation =
-                client.set_conversation(&app.addressee(&client, &who).await?, settings).await?;
-            let told = if label.is_empty() {
-                "has no label".to_owned()
-            } else {
-                format!("is labelled “{label}”")
-            };
-            (conversation, told)
-        }
+        Verb::Label { who, label } => return label_it(app, &client, &who, &label).await,
         Verb::Reset { who, keep_metadata } => {
             let fresh =
                 client.reset_conversation(&app.addressee(&client, &who).await?, keep_metadata).await?;
@@ -178,10 +168,28 @@ pub(crate) async fn run(app: &App, args: ConversationArgs) -> Result<u8, Failure
         }
         Verb::Reopen { who } => (client.reopen_conversation(&who).await?, "is open again".to_owned()),
     };
-    let names = campaign_names(&client).await?;
+    tell(app, &client, &conversation, &told).await
+}
+
+/// `ostler label`, which is the same without the noun.
+pub(super) async fn label(app: &App, who: &str, label: &str) -> Result<u8, Failure> {
+    label_it(app, &app.client().await?, who, label).await
+}
+
+async fn label_it(app: &App, client: &Client, who: &str, label: &str) -> Result<u8, Failure> {
+    let settings = vec![format!("label={label}")];
+    let conversation = client.set_conversation(&app.addressee(client, who).await?, settings).await?;
+    let told =
+        if label.is_empty() { "has no label".to_owned() } else { format!("is labelled “{label}”") };
+    tell(app, client, &conversation, &told).await
+}
+
+/// Says in one line what became of a conversation.
+async fn tell(app: &App, client: &Client, conversation: &Conversation, told: &str) -> Result<u8, Failure> {
+    let names = campaign_names(client).await?;
     let ui = &app.ui;
     if ui.is_json() {
-        ui.json(&ConversationForm::new(&conversation, &names.of(&conversation.campaign)))?;
+        ui.json(&ConversationForm::new(conversation, &names.of(&conversation.campaign)))?;
     } else if ui.is_quiet() {
         ui.data(&Line::of(conversation.id.to_string()))?;
     } else {
@@ -218,19 +226,21 @@ pub(crate) async fn show(app: &App, client: &Client, conversation: &Conversation
     if app.ui.is_json() {
         return app.ui.json(&ConversationForm::new(conversation, &campaign));
     }
+    app.ui.fields(&lines(client, conversation, &campaign).await?)
+}
+
+pub(super) async fn lines(
+    client: &Client,
+    conversation: &Conversation,
+    campaign: &str,
+) -> Result<Vec<Line>, Failure> {
     let agent = match conversation.agent {
         Some(agent) => client.agent(&agent.to_string()).await.ok(),
         None => None,
     };
     let filter = SessionFilter { conversation: Some(conversation.id), ..SessionFilter::default() };
     let sessions = client.sessions(&filter, Page::of(SESSIONS_SHOWN, None)).await?;
-    app.ui.fields(&screen::conversation::lines(
-        conversation,
-        &campaign,
-        agent.as_ref(),
-        &sessions.rows,
-        words::now(),
-    ))
+    Ok(screen::conversation::lines(conversation, campaign, agent.as_ref(), &sessions.rows, words::now()))
 }
 
 async fn list(app: &App, client: &Client, args: LsArgs) -> Result<u8, Failure> {

@@ -239,26 +239,35 @@ impl List for Nodes<'_> {
             ];
             return Ok(Screen { remarks, ..Screen::default() });
         }
-        let mut table = Table::new([
-            Column::new("NAME"),
-            Column::new("ADDRESS"),
-            Column::new("STATE"),
-            Column::new("VERSION"),
-            Column::new("SESSIONS").right(),
-            Column::new("WHY"),
-        ]);
-        for row in &found.rows {
-            let status = row.answer.as_ref().ok();
-            let text = |text: Option<String>| text.map_or_else(|| Line::new().faint("–"), Line::of);
-            table.row(vec![
-                Line::new().strong(row.name.as_str()),
-                Line::of(row.address.as_str()),
-                row.state(),
-                text(status.map(|status| status.version.clone())),
-                text(status.map(|status| status.live_sessions.to_string())),
-                Line::of(row.answer.as_ref().err().cloned().unwrap_or_default()),
-            ]);
-        }
-        Ok(Screen { table: Some(table), ..Screen::default() })
+        Ok(Screen { table: Some(table(&found.rows)), ..Screen::default() })
     }
+}
+
+fn table(rows: &[Row]) -> Table {
+    let mut table = Table::new([
+        Column::new("NAME"),
+        Column::new("ADDRESS"),
+        Column::new("STATE"),
+        Column::new("VERSION"),
+        Column::new("SESSIONS").right(),
+        Column::new("WHY"),
+    ]);
+    for row in rows {
+        let status = row.answer.as_ref().ok();
+        let text = |text: Option<String>| text.map_or_else(|| Line::new().faint("–"), Line::of);
+        table.row(vec![
+            Line::new().strong(row.name.as_str()),
+            Line::of(row.address.as_str()),
+            row.state(),
+            text(status.map(|status| status.version.clone())),
+            text(status.map(|status| status.live_sessions.to_string())),
+            Line::of(row.answer.as_ref().err().cloned().unwrap_or_default()),
+        ]);
+    }
+    table
+}
+
+/// What its list has.
+pub(super) fn columns() -> Vec<String> {
+    table(&[]).names()
 }

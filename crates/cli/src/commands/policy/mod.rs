@@ -1,6 +1,8 @@
 //! `ostler policy`: what is in force, and why a decision falls. Changes nothing and asks no agent.
 
 mod show;
+
+pub(super) use show::columns;
 mod test;
 mod test_send;
 

@@ -144,29 +144,40 @@ impl List for Providers<'_> {
     }
 
     async fn screen(&self, found: &Found<Status>) -> Result<Screen, Failure> {
-        let heads = ["NAME", "VERSION", "KEY", "MODEL", "PROGRAM"].map(Column::new);
-        let mut table = Table::new(heads.to_vec());
-        let mut remarks = Vec::new();
-        for status in &found.rows {
-            let tone = if status.problem.is_some() { Tone::Faint } else { Tone::Plain };
-            let (program, version) = match (&status.problem, &status.program) {
-                (Some(problem), _) => (unusable(status, problem).to_owned(), "-".to_owned()),
-                (None, Some(program)) => (
-                    words::path(program, crate::app::person_home().as_deref()),
-                    status.version.clone().unwrap_or_else(|| "?".to_owned()),
-                ),
-                (None, None) => ("built in".to_owned(), "-".to_owned()),
-            };
-            let model = status.model.clone().unwrap_or_else(|| "-".to_owned());
-            let cells = [&status.name, &version, &status.key, &model, &program];
-            table.row(cells.map(|text| Line::toned(tone, text)).to_vec());
-            if let (Some(lacks), Some(cure)) = (&status.lacks, &status.cure) {
-                let line = Line::of("  ").with(Tone::Accent, cure);
-                remarks.push(line.faint(format!("   {} lacks {lacks}", status.name)));
-            }
-        }
+        let home = crate::app::person_home();
+        let (table, remarks) = listed(&found.rows, home.as_deref());
         Ok(Screen { table: Some(table), remarks, ..Screen::default() })
     }
+}
+
+/// What its list has.
+pub(super) fn columns() -> Vec<String> {
+    listed(&[], None).0.names()
+}
+
+/// The programs, and what would let those work that cannot.
+fn listed(rows: &[Status], home: Option<&str>) -> (Table, Vec<Line>) {
+    let heads = ["NAME", "VERSION", "KEY", "MODEL", "PROGRAM"].map(Column::new);
+    let mut table = Table::new(heads.to_vec());
+    let mut remarks = Vec::new();
+    for status in rows {
+        let tone = if status.problem.is_some() { Tone::Faint } else { Tone::Plain };
+        let (program, version) = match (&status.problem, &status.program) {
+            (Some(problem), _) => (unusable(status, problem).to_owned(), "-".to_owned()),
+            (None, Some(program)) => {
+                (words::path(program, home), status.version.clone().unwrap_or_else(|| "?".to_owned()))
+            }
+            (None, None) => ("built in".to_owned(), "-".to_owned()),
+        };
+        let model = status.model.clone().unwrap_or_else(|| "-".to_owned());
+        let cells = [&status.name, &version, &status.key, &model, &program];
+        table.row(cells.map(|text| Line::toned(tone, text)).to_vec());
+        if let (Some(lacks), Some(cure)) = (&status.lacks, &status.cure) {
+            let line = Line::of("  ").with(Tone::Accent, cure);
+            remarks.push(line.faint(format!("   {} lacks {lacks}", status.name)));
+        }
+    }
+    (table, remarks)
 }
 
 /// In the place of a program that cannot be started. One that is there says what is wrong with it in a few words.
@@ -267,4 +278,39 @@ async fn test(app: &App, client: &Client, status: Status, campaign: &str) -> Res
 
 fn has_started(view: &View) -> bool {
     view.phase == Phase::Live || view.outcome.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn in_all_looks() {
+        let status = |name: &str, program: Option<&str>| Status {
+            name: name.to_owned(),
+            program: program.map(str::to_owned),
+            version: program.map(|_| "2.1.203".to_owned()),
+            key: "its login".to_owned(),
+            ..Status::default()
+        };
+        let rows = [
+            Status {
+                model: Some("sonnet".to_owned()),
+                ..status("claude-code", Some("/home/ann/.local/bin/claude"))
+            },
+            Status {
+                lacks: Some("a login or a key".to_owned()),
+                cure: Some("ostler provider login codex".to_owned()),
+                key: "not logged in".to_owned(),
+                ..status("codex", Some("/usr/bin/codex"))
+            },
+            Status { problem: Some("not found".to_owned()), ..status("openclaw", None) },
+            status("script", None),
+        ];
+        insta::assert_snapshot!(testing::in_all_looks(|look| {
+            let (table, remarks) = listed(&rows, Some("/home/ann"));
+            table.lines(look).into_iter().chain(remarks).collect()
+        }));
+    }
 }

@@ -2,6 +2,7 @@
 
 mod changes;
 mod check;
+mod grant;
 mod prompt;
 mod story;
 mod stream;
@@ -20,7 +21,9 @@ use ostler_domain::{
     admission::Priority,
     budget::{Amount, WhenUsedUp},
     conversation::Key,
-    session::{Approve, RestartPolicy},
+    policy::NetMode,
+    provider::SCRIPT,
+    session::{Approve, RestartPolicy, Sandbox},
     telemetry::{Context, TRACEPARENT},
     text::one_line,
     worktree::Wanted,
@@ -109,9 +112,6 @@ pub(crate) struct RunArgs {
     /// The ticket it works on: its id, part of it, or what it is elsewhere; gh:shop#412 is written down if it is new
     #[arg(long)]
     ticket: Option<String>,
-    /// Show what the agent prints on its standard error too
-    #[arg(short, long)]
-    verbose: bool,
 }
 
 /// Who answers an agent that asks for leave.
@@ -164,7 +164,7 @@ pub(crate) async fn run(app: &App, args: RunArgs) -> Result<u8, Failure> {
     let wanted = stream::Wanted {
         keep: args.keep,
         approve: request.approve,
-        verbose: args.verbose,
+        verbose: app.ui.is_verbose(),
         check: args.check.clone().map(|command| Check {
             command,
             retries: args.retries,
@@ -247,6 +247,12 @@ async fn campaign(app: &App, client: &Client, args: &RunArgs) -> Result<Campaign
             .hint(format!("ostler campaign ls --node {node}"), "lists them; run takes one with -C NAME")
             .into());
     }
+    campaign_here(app, client, args.here).await
+}
+
+/// The campaign around the working directory. `here`: which is made one if it is none; else a person is asked.
+pub(super) async fn campaign_here(app: &App, client: &Client, here: bool) -> Result<Campaign, Failure> {
+    let is_wanted = here;
     let here = absolute(".")?;
     let outside = match client.campaign(&here).await.map_err(Failure::from) {
         Err(failure) if failure.reason() == Some(Reason::CampaignUnknown) => failure,
@@ -255,7 +261,7 @@ async fn campaign(app: &App, client: &Client, args: &RunArgs) -> Result<Campaign
     let root = git_root(&here);
     let shown = words::path(&root, person_home().as_deref());
     let question = format!("{shown} is no campaign yet. May agents read and write there?");
-    if args.here || input::agrees(&app.ui, &question) {
+    if is_wanted || input::agrees(&app.ui, &question) {
         let campaign = client.add_campaign(AddCampaign { path: root, name: None }).await?;
         // Also where only data is wanted: what agents may write from now on is not kept from anybody.
         app.ui.say(
@@ -311,7 +317,25 @@ fn header(campaign: &Campaign, session: &Session) -> Line {
         Line::of(campaign.name.as_str()),
         Line::of(tree.unwrap_or_default()),
         Line::of(format!("sandbox {}", session.sandbox.as_str())),
+        Line::of(network(campaign, session)),
     ]))
+}
+
+/// Whom the agent reaches. Without a sandbox it is nobody's to say.
+fn network(campaign: &Campaign, session: &Session) -> String {
+    let policy = &campaign.policy;
+    let usual = if session.provider == SCRIPT { NetMode::None } else { NetMode::Provider };
+    let more = match policy.net_allow.as_slice() {
+        [] => " only".to_owned(),
+        hosts => format!(" and {}", words::plural(hosts.len() as u64, "entry of net.allow", "of net.allow")),
+    };
+    match (session.sandbox, policy.net_mode.unwrap_or(usual)) {
+        (Sandbox::Off, _) => String::new(),
+        (Sandbox::On, NetMode::None) => "no network".to_owned(),
+        (Sandbox::On, NetMode::Provider) => format!("network provider{more}"),
+        (Sandbox::On, NetMode::Open) => "network open".to_owned(),
+        (Sandbox::On, NetMode::Host) => "the host's network".to_owned(),
+    }
 }
 
 #[cfg(test)]

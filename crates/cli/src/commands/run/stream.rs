@@ -9,13 +9,15 @@ use ostler_client::{AnswerApproval, Campaign, Client, Received, Session, Watched
 use ostler_domain::{
     Event, Hint, Kind, Reason, Refusal, SessionId,
     session::{Approve, Status},
+    usage_audit::Agreement,
 };
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{
-    super::answer,
+    super::{answer, usage},
     changes::{self, Snapshot},
     check::{Check, Checks},
+    grant::Rules,
     header,
     story::{Beside, Story},
 };
@@ -105,7 +107,7 @@ pub(super) async fn follow(
         app,
         client,
         session: session.clone(),
-        story: Story::default(),
+        story: Story::by(Rules::of(campaign, session)),
         teller: if wanted.verbose { Teller::new() } else { Teller::calm() },
         questions: Questions::default(),
         typed: Lines::default(),
@@ -406,7 +408,8 @@ impl Stream<'_> {
                 // A session's record says how it went; what became of its files is told where it is known.
                 let work = self.client.tree(&session.id.to_string()).await.unwrap_or_default();
                 let made = tree::made(&work);
-                let last = self.last_line(&session, keep, code);
+                let counted = usage::counted(self.client, &session).await;
+                let last = self.last_line(&session, keep, code, counted.as_ref());
                 let kept = work.worktree.as_ref().map(tree::worktree).unwrap_or_default();
                 ui.remark(&Line::joined([last, Line::of(&made), kept]));
                 cures(&session).iter().for_each(|cure| ui.remark(cure));
@@ -416,7 +419,7 @@ impl Stream<'_> {
         Ok(code)
     }
 
-    fn last_line(&self, session: &Session, keep: bool, code: u8) -> Line {
+    fn last_line(&self, session: &Session, keep: bool, code: u8, counted: Option<&Agreement>) -> Line {
         let span = words::took(session.ended_at.unwrap_or_else(words::now).since(session.created_at));
         // What ended the session, where it did not end as it should, says more than that its turn ended too.
         let turn_failed = self.story.ended_by_turn_failed(session.outcome);
@@ -433,7 +436,8 @@ impl Stream<'_> {
             total => {
                 let cost = money::short(&session.cost);
                 let space = if cost.is_empty() { "" } else { " " };
-                Line::of(format!("{} tokens{space}{cost}", words::count(total)))
+                let source = counted.map(money::source).unwrap_or_default();
+                Line::of(format!("{} tokens{space}{cost}{source}", words::count(total)))
             }
         };
         let denied = match self.story.denied() {

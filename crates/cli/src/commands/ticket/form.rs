@@ -47,7 +47,7 @@ impl<'a> TicketForm<'a> {
 }
 
 #[derive(Serialize)]
-pub(super) struct WholeForm<'a> {
+pub(in crate::commands) struct WholeForm<'a> {
     #[serde(flatten)]
     ticket: TicketForm<'a>,
     dependencies: Vec<DependencyForm<'a>>,
@@ -61,7 +61,7 @@ pub(super) struct WholeForm<'a> {
 }
 
 impl<'a> WholeForm<'a> {
-    pub(super) fn new(whole: &'a Whole, campaign: &'a str) -> Self {
+    pub(in crate::commands) fn new(whole: &'a Whole, campaign: &'a str) -> Self {
         let mut usage = Usage::default();
         whole.iterations.iter().for_each(|iteration| usage += iteration.usage);
         let cost: u64 = whole.iterations.iter().map(|iteration| iteration.cost.0).sum();

@@ -25,7 +25,9 @@ use crate::{
     screen::{self, sessions::CampaignNames},
     words,
 };
-use form::{TicketForm, WholeForm};
+pub(super) use form::WholeForm;
+
+use form::TicketForm;
 
 /// Tickets that are listed where nobody says how many.
 const USUALLY: u32 = 50;

@@ -54,6 +54,7 @@ pub(super) fn without_a_process(draft: &mut Draft<'_>) {
             cures: Vec::new(),
         },
         oom: false,
+        memory: None,
         leftovers: Vec::new(),
         asked: None,
         shut_down: false,

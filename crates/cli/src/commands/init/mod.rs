@@ -1,15 +1,19 @@
 //! `ostler init`: the first command on a machine. Looks at what is there, makes a campaign of this directory, and ends with a
 //! command to type. At most four questions; whoever cannot be asked has answered them as usual.
 
+mod history;
+
 use clap::Args;
 use ostler_client::{AddCampaign, Campaign, Client};
 use ostler_domain::{
     Reason,
+    history::Outside,
     provider::{SCRIPT, Status, choose},
     readiness::{Readiness, Trial},
 };
 use serde::Serialize;
 
+use self::history::HistoryForm;
 use super::{config, doctor, trial};
 use crate::{
     app::{App, absolute, git_root, person_home},
@@ -36,6 +40,9 @@ struct InitForm {
     sandbox_ok: bool,
     sandbox: String,
     campaign: Option<CampaignForm>,
+    history: HistoryForm,
+    /// Agents that somebody runs already.
+    running_outside: Vec<Outside>,
     /// Whether an agent with a model is ready to work.
     ready: bool,
     /// What to type next.
@@ -50,6 +57,8 @@ pub(crate) async fn run(app: &App, args: InitArgs) -> Result<u8, Failure> {
     let readiness = trial::try_sandbox(&app.program.path);
     let sandbox_ok = init.sandbox(&readiness);
     let campaign = init.campaign(&client, args.path.as_deref()).await?;
+    let (before, history) = init.history(&client).await?;
+    init.live(&before.running);
     if let Some(finding) = doctor::logout().filter(doctor::Finding::is_wrong) {
         init.say("logout", Tone::Warn, &format!("agents should outlive your login: {}", finding.cure()));
     }
@@ -62,6 +71,8 @@ pub(crate) async fn run(app: &App, args: InitArgs) -> Result<u8, Failure> {
             sandbox_ok,
             sandbox,
             campaign,
+            history,
+            running_outside: before.running,
             ready: next.is_ready && sandbox_ok,
             next: next.command,
         })?;
@@ -71,6 +82,7 @@ pub(crate) async fn run(app: &App, args: InitArgs) -> Result<u8, Failure> {
         }
         let word = if next.is_ready && sandbox_ok { "Ready." } else { "Next." };
         let line = Line::of(format!("{word:<10}")).with(Tone::Accent, &next.command);
+        let line = line.faint(" · ").with(Tone::Accent, "ostler search \"…\"");
         app.ui.data(&line.faint(next.remark.map(|remark| format!("   {remark}")).unwrap_or_default()))?;
     }
     Ok(if sandbox_ok { exit_code::OK } else { exit_code::REFUSED })

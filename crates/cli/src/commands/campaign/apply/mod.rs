@@ -1,9 +1,11 @@
-//! `ostler campaign apply FILE`: campaigns as a file declares them. What the file does not say stays as it is.
+//! `ostler campaign apply FILE`: campaigns and their agents as a file declares them. What the file does not say stays as it is.
+
+mod agents;
 
 use std::{collections::BTreeMap, fs};
 
 use clap::Args;
-use ostler_client::{AddCampaign, Campaign, Client};
+use ostler_client::{AddCampaign, Agent, Campaign, Client};
 use ostler_domain::{
     Name, Policy, Reason, Refusal,
     limits::PAGE_MOST,
@@ -18,13 +20,15 @@ use crate::{
     exit_code,
     failure::Failure,
     input,
+    listing::Found,
     output::{Line, Tone},
     words,
 };
 
 #[derive(Debug, Args)]
 pub(super) struct ApplyArgs {
-    /// A TOML file with [campaigns.NAME] sections: path, and the keys of `campaign set`; - is standard input
+    /// A TOML file with [campaigns.NAME] sections: path, and the keys of `campaign set`; in [campaigns.NAME.agents.AGENT] those of
+    /// `agent set`; - is standard input
     #[arg(value_name = "FILE")]
     file: String,
     /// Show what would change, and change nothing
@@ -42,6 +46,7 @@ struct Declared {
     path: String,
     /// `KEY=VALUE` and `KEY+=VALUE`, as they would be typed.
     settings: Vec<String>,
+    agents: Vec<agents::Declared>,
 }
 
 /// What is to be done about one.
@@ -51,8 +56,15 @@ struct Step {
     path: String,
     is_new: bool,
     changes: Vec<Difference>,
+    agents: Vec<agents::Step>,
     #[serde(skip)]
     settings: Vec<String>,
+}
+
+impl Step {
+    fn is_change(&self) -> bool {
+        self.is_new || !self.changes.is_empty() || self.agents.iter().any(agents::Step::is_change)
+    }
 }
 
 #[derive(Debug, PartialEq, Serialize)]
@@ -83,11 +95,13 @@ pub(super) async fn run(app: &App, client: &Client, args: ApplyArgs) -> Result<u
     })?;
     let declared = declared(&text)?;
     let there = client.campaigns(Page::of(PAGE_MOST, None)).await?.rows;
-    let steps: Vec<Step> = declared.iter().map(|one| step(one, &there)).collect::<Result<_, _>>()?;
+    let mut steps = Vec::with_capacity(declared.len());
+    for one in &declared {
+        steps.push(step(one, &there, &agents_of(client, one, &there).await?)?);
+    }
     let others =
         there.iter().filter(|one| declared.iter().all(|other| other.name != one.name)).count() as u64;
-    let is_change = |step: &&Step| step.is_new || !step.changes.is_empty();
-    let changes: Vec<&Step> = steps.iter().filter(is_change).collect();
+    let changes: Vec<&Step> = steps.iter().filter(|step| step.is_change()).collect();
     if !app.ui.is_json() && !app.ui.is_quiet() {
         app.ui.data_lines(&lines(&steps, others))?;
     }
@@ -106,6 +120,15 @@ pub(super) async fn run(app: &App, client: &Client, args: ApplyArgs) -> Result<u
         app.ui.remark(&Line::toned(Tone::Good, "applied").faint("   for sessions started from now on"));
     }
     Ok(exit_code::OK)
+}
+
+/// The agents that a campaign has, where the file says something of them.
+async fn agents_of(client: &Client, declared: &Declared, there: &[Campaign]) -> Result<Vec<Agent>, Failure> {
+    let known = there.iter().find(|campaign| campaign.name == declared.name);
+    let Some(known) = known.filter(|_| !declared.agents.is_empty()) else { return Ok(Vec::new()) };
+    let campaign = known.id.to_string();
+    let ask = async |page| client.agents(Some(&campaign), page).await;
+    Ok(Found::paged(None, None, ask).await?.rows)
 }
 
 fn agreed(app: &App, changes: u64) -> Result<bool, Refusal> {
@@ -127,12 +150,15 @@ async fn make(client: &Client, step: &Step) -> Result<(), Failure> {
     if !step.settings.is_empty() {
         client.set_campaign(&who, step.settings.clone()).await?;
     }
+    for agent in step.agents.iter().filter(|agent| agent.is_change()) {
+        agent.make(client, &who).await?;
+    }
     Ok(())
 }
 
 /// What differs between a campaign that is there, or none, and the one that is declared.
-fn step(declared: &Declared, there: &[Campaign]) -> Result<Step, Refusal> {
-    let Declared { name, path, settings } = declared;
+fn step(declared: &Declared, there: &[Campaign], agents: &[Agent]) -> Result<Step, Failure> {
+    let Declared { name, path, settings, .. } = declared;
     let known = there.iter().find(|campaign| campaign.name == *name);
     if let Some(known) = known
         && fs::canonicalize(path).is_ok_and(|real| real.to_str() != Some(known.root.path.as_str()))
@@ -142,7 +168,8 @@ fn step(declared: &Declared, there: &[Campaign]) -> Result<Step, Refusal> {
             format!("campaign {name} is at {}", known.root.path),
         )
         .because(format!("the file says {path}"))
-        .hint(format!("ostler campaign relink {name} {path}"), "says that it is there now"));
+        .hint(format!("ostler campaign relink {name} {path}"), "says that it is there now")
+        .into());
     }
     let before = known.map(|campaign| campaign.policy.clone()).unwrap_or_default();
     let after = before.changed_by(settings).map_err(|fault| {
@@ -151,7 +178,10 @@ fn step(declared: &Declared, there: &[Campaign]) -> Result<Step, Refusal> {
     })?;
     let changes = differences(&before, &after);
     let settings = if changes.is_empty() { Vec::new() } else { settings.clone() };
-    Ok(Step { campaign: name.to_string(), path: path.clone(), is_new: known.is_none(), changes, settings })
+    let agents =
+        declared.agents.iter().map(|one| agents::step(name, one, agents)).collect::<Result<_, _>>()?;
+    let (campaign, is_new) = (name.to_string(), known.is_none());
+    Ok(Step { campaign, path: path.clone(), is_new, changes, agents, settings })
 }
 
 fn differences(before: &Policy, after: &Policy) -> Vec<Difference> {
@@ -178,11 +208,7 @@ fn lines(steps: &[Step], others: u64) -> Vec<Line> {
     let home = person_home();
     let mut lines = Vec::new();
     for step in steps {
-        let (tone, sign, word) = match (step.is_new, step.changes.is_empty()) {
-            (true, _) => (Tone::Good, "+", "new"),
-            (false, false) => (Tone::Warn, "~", "changes"),
-            (false, true) => (Tone::Faint, "=", "as it is"),
-        };
+        let (tone, sign, word) = signed(step.is_new, step.is_change());
         let path = words::path(&step.path, home.as_deref());
         lines.push(
             Line::toned(tone, sign)
@@ -191,9 +217,12 @@ fn lines(steps: &[Step], others: u64) -> Vec<Line> {
                 .plain(format!("  {path}  "))
                 .faint(word),
         );
-        for Difference { key, before, after } in &step.changes {
-            let line = Line::of(format!("    {key}  ")).faint(format!("{before} → "));
-            lines.push(line.strong(after.as_str()));
+        lines.extend(step.changes.iter().map(|change| changed("    ", change)));
+        for agent in &step.agents {
+            let (tone, sign, word) = signed(agent.is_new, agent.is_change());
+            let line = Line::of("    ").with(tone, sign).plain(" agent ").strong(&agent.agent);
+            lines.push(line.plain("  ").faint(word));
+            lines.extend(agent.changes.iter().map(|change| changed("        ", change)));
         }
     }
     if others > 0 {
@@ -202,6 +231,18 @@ fn lines(steps: &[Step], others: u64) -> Vec<Line> {
         lines.push(Line::new().faint(words::plural(others, one, several)));
     }
     lines
+}
+
+fn signed(is_new: bool, is_change: bool) -> (Tone, &'static str, &'static str) {
+    match (is_new, is_change) {
+        (true, _) => (Tone::Good, "+", "new"),
+        (false, true) => (Tone::Warn, "~", "changes"),
+        (false, false) => (Tone::Faint, "=", "as it is"),
+    }
+}
+
+fn changed(indent: &str, Difference { key, before, after }: &Difference) -> Line {
+    Line::of(format!("{indent}{key}  ")).faint(format!("{before} → ")).strong(after.as_str())
 }
 
 /// Reads the file.
@@ -226,8 +267,9 @@ fn one(name: &str, item: &Item) -> Result<Declared, Refusal> {
     let path = absolute(&at_home(path)).map_err(|_| wrong(format!("\"{path}\" is no path")))?;
     let mut settings = Vec::new();
     collect("", table, &mut settings).map_err(wrong)?;
+    let agents = agents::declared(table.get("agents")).map_err(wrong)?;
     let name = name.parse().map_err(|fault| wrong(format!("it is no name: {fault}")))?;
-    Ok(Declared { name, path, settings })
+    Ok(Declared { name, path, settings, agents })
 }
 
 /// `~/x` in the home of whoever applies it.
@@ -243,7 +285,7 @@ fn collect(prefix: &str, table: &dyn TableLike, settings: &mut Vec<String>) -> R
     for (name, item) in table.iter() {
         let key = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
         match item {
-            _ if key == "path" => {}
+            _ if key == "path" || key == "agents" => {}
             Item::Value(Value::Array(list)) => {
                 settings.push(format!("{key}="));
                 for value in list {
@@ -274,7 +316,7 @@ fn text(value: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use ostler_domain::{CampaignId, campaign::Root};
+    use ostler_domain::{AgentId, CampaignId, agent::Profile, campaign::Root};
 
     use super::*;
     use crate::{output::Look, testing::NOW};
@@ -287,11 +329,29 @@ read = ["@rust"]
 limits.memory = "8GiB"
 ptrace = true
 
+[campaigns.shop.agents.reviewer]
+role = "reviewer"
+model = "small"
+budget = "2usd"
+
+[campaigns.shop.agents.fixer]
+
 [campaigns.site]
 path = "/nowhere/site"
 [campaigns.site.net]
 allow = ["@node"]
 "#;
+
+    fn agent(name: &str, settings: &[&str]) -> Agent {
+        let settings: Vec<String> = settings.iter().map(|text| (*text).to_owned()).collect();
+        Agent {
+            id: AgentId::new(NOW, 1),
+            campaign: CampaignId::new(NOW, 1),
+            name: name.parse().unwrap(),
+            added: NOW,
+            profile: Profile::default().changed_by(&settings).unwrap(),
+        }
+    }
 
     fn shop(settings: &[&str]) -> Campaign {
         let settings: Vec<String> = settings.iter().map(|text| (*text).to_owned()).collect();
@@ -306,15 +366,16 @@ allow = ["@node"]
         }
     }
 
-    fn steps(there: &[Campaign]) -> Vec<Step> {
-        declared(FILE).unwrap().iter().map(|one| step(one, there).unwrap()).collect()
+    fn steps(there: &[Campaign], agents: &[Agent]) -> Vec<Step> {
+        declared(FILE).unwrap().iter().map(|one| step(one, there, agents).unwrap()).collect()
     }
 
     #[test]
     fn what_differs_is_shown_before_it_is_changed() {
         let look = Look::plain(None);
         let there = [shop(&["budget=10usd/day", "read+=@go", "commands+=make"])];
-        let shown: Vec<_> = lines(&steps(&there), 2).iter().map(|line| line.show(&look)).collect();
+        let agents = [agent("reviewer", &["role=reviewer", "model=large"])];
+        let shown: Vec<_> = lines(&steps(&there, &agents), 2).iter().map(|line| line.show(&look)).collect();
         insta::assert_snapshot!(shown.join("\n"));
     }
 
@@ -322,8 +383,12 @@ allow = ["@node"]
     fn what_is_as_declared_is_left_alone() {
         let there =
             [shop(&["budget=25usd/day", "read+=@rust", "limits.memory=8GiB", "ptrace=on", "commands+=make"])];
-        let steps = steps(&there);
-        assert!(!steps[0].is_new && steps[0].changes.is_empty() && steps[0].settings.is_empty(), "{steps:?}");
+        let agents = [
+            agent("reviewer", &["role=reviewer", "model=small", "budget=2usd", "provider=codex"]),
+            agent("fixer", &["model=large"]),
+        ];
+        let steps = steps(&there, &agents);
+        assert!(!steps[0].is_change() && steps[0].settings.is_empty(), "{steps:?}");
         assert!(steps[1].is_new && steps[1].settings == ["net.allow=", "net.allow+=@node"], "{steps:?}");
     }
 
@@ -335,15 +400,25 @@ allow = ["@node"]
             ("[campaigns.shop]\nbudget = \"1usd\"", "path = \"DIRECTORY\" is missing"),
             ("[campaigns.\"a b\"]\npath = \"/\"", "it is no name"),
             ("[campaigns.shop]\npath = \"/\"\nread = [1.5]", "list of texts"),
+            ("[campaigns.shop]\npath = \"/\"\nagents = 1", "agents are sections"),
+            ("[campaigns.shop]\npath = \"/\"\n[campaigns.shop.agents.\"a b\"]", "it is no name"),
         ] {
             let refusal = declared(text).unwrap_err();
             assert!(refusal.message.contains(says), "{text}: {refusal:?}");
         }
         let wrong = declared("[campaigns.shop]\npath = \"/\"\nlimits.memroy = \"1GiB\"").unwrap();
-        assert!(step(&wrong[0], &[]).unwrap_err().message.contains("limits.memroy"));
+        let refused =
+            |declared: &Declared, there: &[Campaign]| step(declared, there, &[]).unwrap_err().to_refusal();
+        assert!(refused(&wrong[0], &[]).message.contains("limits.memroy"));
+        let of_agent = "[campaigns.shop]\npath = \"/\"\n[campaigns.shop.agents.a]\ncolour = \"red\"";
+        let wrong = refused(&declared(of_agent).unwrap()[0], &[]);
+        assert!(
+            wrong.message.contains("campaigns.shop.agents.a") && wrong.message.contains("colour"),
+            "{wrong:?}"
+        );
         let mut moved = shop(&[]);
         moved.root.path = "/elsewhere".to_owned();
-        let refusal = step(&declared(FILE).unwrap()[0], &[moved]).unwrap_err();
+        let refusal = refused(&declared(FILE).unwrap()[0], &[moved]);
         assert!(refusal.hints[0].command.contains("relink shop /"), "{refusal:?}");
     }
 }
