@@ -4,6 +4,8 @@ mod show;
 mod test;
 mod test_send;
 
+pub(crate) use self::test::parts as preset_parts;
+
 use clap::{Args, Subcommand};
 use ostler_client::{Campaign, Client};
 

@@ -12,9 +12,9 @@ use ostler_testkit::{numbers, programs, wait};
 use serde_json::json;
 
 use super::{
-    census, limits,
+    census, hygiene, limits,
     stage::{Agent, KEY, Stage, completions, results, said},
-    tools,
+    talk, tools,
 };
 
 fn agent(who: &str) -> Option<Agent> {
@@ -166,5 +166,19 @@ async fn its_model_has_ostlers_tools() {
 async fn its_model_does_not_hear_of_tools_that_are_switched_off() {
     if let Some(agent) = agent("its_model_does_not_hear_of_tools_that_are_switched_off") {
         tools::not_where_they_are_switched_off(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_said_into_a_turn_is_heard_in_it() {
+    if let Some(agent) = agent("what_is_said_into_a_turn_is_heard_in_it") {
+        talk::steer(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn nothing_of_the_project_is_run() {
+    if let Some(agent) = agent("nothing_of_the_project_is_run") {
+        hygiene::nothing_of_the_project_is_run(agent).await;
     }
 }
