@@ -295,12 +295,12 @@ mod tests {
     #[tokio::test]
     async fn a_program_that_does_not_renew_it_has_its_last_words_told() {
         let dir = tempfile::tempdir().unwrap();
-        let said = |script: &'static str| {
-            let program = program(dir.path(), script);
-            async move { renew(&SPEC, dir.path(), &program).await.unwrap() }
-        };
-        assert_eq!(said("echo once; echo the refresh token was used already").await, "the refresh token was used already");
-        assert_eq!(said("exit 3").await, "its program ended with exit status: 3, and said nothing");
+        for (script, said) in [
+            ("echo once; echo the refresh token was used already", "the refresh token was used already"),
+            ("exit 3", "its program ended with exit status: 3, and said nothing"),
+        ] {
+            assert_eq!(renew(&SPEC, dir.path(), &program(dir.path(), script)).await.unwrap(), said);
+        }
     }
 
     #[test]

@@ -153,7 +153,7 @@ mod tests {
     }
 
     fn request() -> Event {
-        Event::ApprovalRequested(ApprovalRequested {
+        Event::ApprovalRequested(Box::new(ApprovalRequested {
             id: ApprovalId::new(Time::from_micros(1), 1),
             ask: "a1".to_owned(),
             tool: "Bash".to_owned(),
@@ -163,7 +163,7 @@ mod tests {
             subagent: None,
             why: String::new(),
             deadline: None,
-        })
+        }))
     }
 
     fn used(source: UsageSource) -> Event {

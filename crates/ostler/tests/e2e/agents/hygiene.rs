@@ -20,6 +20,10 @@ pub(super) async fn nothing_of_the_project_is_run(agent: Agent) {
     assert!(stage.file("touched").is_some(), "it did work");
     stage.client().await.stop_session(&session.to_string(), false).await.unwrap();
     stage.ended(session).await;
+    nothing_was_run(&stage);
+}
+
+pub(super) fn nothing_was_run(stage: &Stage) {
     assert_eq!(left_behind(&stage.home.campaign_dir()), Vec::<String>::new());
 }
 
@@ -79,7 +83,7 @@ fn left_behind(campaign: &Path) -> Vec<String> {
     names.filter_map(|name| name.into_string().ok()).filter(|name| name.starts_with(MARK)).collect()
 }
 
-fn plant(campaign: &Path) {
+pub(super) fn plant(campaign: &Path) {
     let mark = |name: &str| format!("touch {}/{MARK}{name}", campaign.display());
     let write = |path: &str, text: String| {
         let path = campaign.join(path);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ostler_client::SendMessage;
 use ostler_domain::{
-    Event, MessageId, Mode, Recorded,
+    Event, MessageId, Mode, Recorded, SessionId,
     event::{Answer, AskKind, UsageSource},
     session::{Approve, Attention},
 };
@@ -16,6 +16,11 @@ use super::stage::{Agent, Stage, completions, said, script};
 /// What is said into an open turn is read in it, and begins none of its own.
 pub(super) async fn steer(agent: Agent) {
     let stage = Stage::new(agent).await;
+    steer_on(&stage).await;
+}
+
+/// The same for a stage on which more is to happen.
+pub(super) async fn steer_on(stage: &Stage) -> SessionId {
     let until_go = "touch begun; while [ ! -e go ]; do sleep 0.05; done";
     let steps = json!([
         {"text": "Wait.", "shell": until_go, "usage": {"input": 100, "output": 5}},
@@ -49,6 +54,7 @@ pub(super) async fn steer(agent: Agent) {
     assert!(heard.contains("Mind the heron."), "its model reads it in the same turn: {heard}");
     assert_eq!(receipts(&events, id), ["accepted", "sent", "delivered", "seen", "answered"]);
     assert_eq!(view.usage, stage.model.sent());
+    session
 }
 
 /// What became of a message, in its order.
