@@ -1,11 +1,13 @@
 //! What a person says about a provider: the section `[providers.<name>]` of `config.toml`. Never a key itself, only where
 //! one is found.
 
+pub mod trial;
+
 use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Reason, Refusal, Secret, environment, gateway::Upstream, text::one_line};
+use crate::{Reason, Refusal, Secret, environment, gateway::Upstream, policy::NetMode, text::one_line};
 
 /// The beginning of the name of a provider that is configuration alone: any agent that speaks ACP.
 pub const ACP_PREFIX: &str = "acp:";
@@ -66,8 +68,20 @@ pub struct Status {
     #[serde(default)]
     pub is_logged_in: bool,
     pub model: Option<String>,
+    /// Those of [`CAPABILITIES`] that it has.
     pub capabilities: Vec<String>,
+    /// Who tells of the tokens that its sessions take: `wire`, where its calls go through the gateway, and `report`, its
+    /// own.
+    #[serde(default)]
+    pub usage_sources: Vec<String>,
+    /// How far its sessions reach into the network where a campaign does not say.
+    #[serde(default)]
+    pub net_mode: Option<NetMode>,
 }
+
+/// What a provider may be able to do; the same words for all, in the order in which they are told.
+pub const CAPABILITIES: [&str; 7] =
+    ["resume", "fork", "steer", "interrupt", "approvals", "partial_output", "model_change"];
 
 /// What [`Status::lacks`] says where only the model's name is missing.
 pub const LACKS_MODEL: &str = "the name of its model";

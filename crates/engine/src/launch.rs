@@ -80,7 +80,7 @@ impl Shared {
         }
         let lent = match (&mut gateway, &program) {
             (Some(gateway), Some(program)) if gateway.model.is_none() => {
-                let lent = self.lend(provider, program).await;
+                let lent = self.lend(provider, program).await?;
                 if let (Some(_), Some(spec)) = (&lent, provider.login()) {
                     gateway.allow.extend(spec.hosts.iter().map(|host| (*host).to_owned()));
                 }

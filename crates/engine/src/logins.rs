@@ -15,22 +15,31 @@ use std::{
 use ostler_domain::{
     Policy, Reason, Refusal, Time,
     provider::{CallerKeys, Settings},
+    redact::redacted,
+    text::one_line,
 };
 use ostler_providers::{FoundProgram, Lent, LoginSpec, Provider};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
     process::{Child, Command},
-    time::timeout,
+    time::{Instant, timeout},
 };
 
-use crate::{Engine, shared::Shared, upstream};
+use crate::{Engine, keeper::NotStarted, shared::Shared, upstream};
 
 /// A login that ends sooner than this is renewed before a session is lent it.
 const RENEW_BEFORE: Duration = Duration::from_secs(60 * 60);
 /// How long a program may take to renew its login.
 const RENEW_WITHIN: Duration = Duration::from_secs(60);
+/// One that could not be renewed is not tried again before this: whoever starts many sessions waits for it once.
+const TRIED_AGAIN_AFTER: Duration = Duration::from_secs(60);
+/// How much of what a program says about a renewal that failed is told.
+const WHY_SHOWN: usize = 300;
 /// Longest file of a login.
 const FILE_BYTES: u64 = 1 << 20;
+
+/// Which providers' logins could not be renewed: when that was tried, and what came of it.
+pub(crate) type Failures = BTreeMap<String, (Instant, String)>;
 
 /// How to have a program log in.
 #[derive(Debug, Clone)]
@@ -79,23 +88,58 @@ impl Shared {
         spec.lent(&read(&self.login_home(provider.name()).join(spec.path())).ok()?)
     }
 
-    /// What a session that begins now is lent, renewed if it is about to end. One that cannot be renewed is lent as it is:
-    /// the model's server has the last word.
-    pub(crate) async fn lend(&self, provider: &dyn Provider, program: &FoundProgram) -> Option<Lent> {
-        let _one_at_a_time = self.renewing.lock().await;
-        let login = self.login(provider)?;
-        let spec = provider.login()?;
+    /// What a session that begins now is lent, renewed if it is about to end. One that cannot be renewed is lent as it is
+    /// while it lasts; one that has ended could only be refused by the model's server, and is refused here with the cure.
+    pub(crate) async fn lend(
+        &self,
+        provider: &dyn Provider,
+        program: &FoundProgram,
+    ) -> Result<Option<Lent>, NotStarted> {
+        let mut failures = self.renewing.lock().await;
+        let (Some(login), Some(spec)) = (self.login(provider), provider.login()) else { return Ok(None) };
         let now = self.clock.now().wall;
         if !ends_soon(&login, now) {
-            return Some(login);
+            return Ok(Some(login));
         }
-        let home = self.login_home(provider.name());
-        match timeout(RENEW_WITHIN, renew(spec, &home, program)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(provider = provider.name(), %error, "the login is not renewed"),
-            Err(_) => tracing::warn!(provider = provider.name(), "the login is not renewed in time"),
+        let name = provider.name();
+        let why = match failures.get(name) {
+            Some((tried, why)) if tried.elapsed() < TRIED_AGAIN_AFTER => why.clone(),
+            _ => {
+                let said = match timeout(RENEW_WITHIN, renew(spec, &self.login_home(name), program)).await {
+                    Ok(Ok(said)) => said,
+                    Ok(Err(error)) => error.to_string(),
+                    Err(_) => format!("its program was not done within {} s", RENEW_WITHIN.as_secs()),
+                };
+                // Whatever the program said: what counts is the login that is there now.
+                match self.login(provider) {
+                    Some(renewed) if !ends_soon(&renewed, now) => {
+                        failures.remove(name);
+                        return Ok(Some(renewed));
+                    }
+                    _ => {}
+                }
+                tracing::warn!(provider = name, why = said, "the login is not renewed");
+                failures.insert(name.to_owned(), (Instant::now(), said.clone()));
+                said
+            }
+        };
+        if !has_ended(&login, now) {
+            return Ok(Some(login));
         }
-        Some(self.login(provider).unwrap_or(login))
+        let refusal = Refusal::new(
+            Reason::ProviderAuth,
+            format!("the login of {name} has ended, and could not be renewed"),
+        );
+        let refusal = refusal.because(why).hint(format!("ostler provider login {name}"), "logs in again");
+        Err(NotStarted::refused(Reason::ProviderAuth.as_str(), refusal))
+    }
+
+    /// Whether a login has ended and could not be renewed when that was tried last.
+    pub(crate) fn is_logged_out(&self, provider: &dyn Provider) -> bool {
+        let now = self.clock.now().wall;
+        let has_ended = self.login(provider).is_some_and(|login| has_ended(&login, now));
+        // Whoever renews one just now will know better.
+        has_ended && self.renewing.try_lock().is_ok_and(|failures| failures.contains_key(provider.name()))
     }
 
     /// Whether a session that is asked for with these keys calls its model through its gateway.
@@ -135,8 +179,16 @@ impl Shared {
 }
 
 fn ends_soon(login: &Lent, now: Time) -> bool {
-    let soon = now.micros() / 1_000_000 + i64::try_from(RENEW_BEFORE.as_secs()).unwrap_or(i64::MAX);
-    login.expires.is_some_and(|expires| expires < soon)
+    ends_within(login, now, RENEW_BEFORE)
+}
+
+fn has_ended(login: &Lent, now: Time) -> bool {
+    ends_within(login, now, Duration::ZERO)
+}
+
+fn ends_within(login: &Lent, now: Time, span: Duration) -> bool {
+    let then = now.micros() / 1_000_000 + i64::try_from(span.as_secs()).unwrap_or(i64::MAX);
+    login.expires.is_some_and(|expires| expires < then)
 }
 
 fn read(path: &Path) -> io::Result<String> {
@@ -160,8 +212,8 @@ fn environment(spec: &LoginSpec, home: &Path, program: &FoundProgram) -> Vec<(St
     environment
 }
 
-/// Has the program renew its login where that is kept.
-async fn renew(spec: &LoginSpec, home: &Path, program: &FoundProgram) -> io::Result<()> {
+/// Has the program renew its login where that is kept. Gives what it said at the end, for the case that it did not.
+async fn renew(spec: &LoginSpec, home: &Path, program: &FoundProgram) -> io::Result<String> {
     let mut child = Command::new(&program.path)
         .args(spec.refresh.words)
         .envs(environment(spec, home, program))
@@ -171,14 +223,15 @@ async fn renew(spec: &LoginSpec, home: &Path, program: &FoundProgram) -> io::Res
         .current_dir(home)
         .kill_on_drop(true)
         .spawn()?;
-    told(&mut child, spec).await?;
+    let said = told(&mut child, spec).await?;
     // Closed input ends whoever still waits for more of it.
     drop(child.stdin.take());
-    child.wait().await.map(drop)
+    let status = child.wait().await?;
+    Ok(if said.is_empty() { format!("its program ended with {status}, and said nothing") } else { said })
 }
 
-/// Tells it what it is told, and reads what it says until it is done.
-async fn told(child: &mut Child, spec: &LoginSpec) -> io::Result<()> {
+/// Tells it what it is told, and reads what it says until it is done. Gives the last of that, without what may be a secret.
+async fn told(child: &mut Child, spec: &LoginSpec) -> io::Result<String> {
     if let Some(stdin) = &mut child.stdin {
         for line in spec.refresh.input {
             stdin.write_all(line.as_bytes()).await?;
@@ -189,14 +242,17 @@ async fn told(child: &mut Child, spec: &LoginSpec) -> io::Result<()> {
     if spec.refresh.done.is_none() {
         drop(child.stdin.take());
     }
-    let Some(stdout) = child.stdout.take() else { return Ok(()) };
+    let mut last = String::new();
+    let Some(stdout) = child.stdout.take() else { return Ok(last) };
     let mut lines = BufReader::new(stdout).lines();
     while let Some(line) = lines.next_line().await? {
-        if spec.refresh.done.is_some_and(|done| line.contains(done)) {
+        let is_done = spec.refresh.done.is_some_and(|done| line.contains(done));
+        last = one_line(&redacted(line), WHY_SHOWN);
+        if is_done {
             break;
         }
     }
-    Ok(())
+    Ok(last)
 }
 
 #[cfg(test)]
@@ -231,9 +287,20 @@ mod tests {
             dir.path(),
             "read word; echo \"$1 $word $HOME\" > $AGENT_DIR/login.json; echo is done; exec cat > /dev/null",
         );
-        renew(&SPEC, dir.path(), &told).await.unwrap();
+        assert_eq!(renew(&SPEC, dir.path(), &told).await.unwrap(), "is done");
         let login = fs::read_to_string(dir.path().join(".agent/login.json")).unwrap();
         assert_eq!(login, format!("renew please {}\n", dir.path().display()));
+    }
+
+    #[tokio::test]
+    async fn a_program_that_does_not_renew_it_has_its_last_words_told() {
+        let dir = tempfile::tempdir().unwrap();
+        for (script, said) in [
+            ("echo once; echo the refresh token was used already", "the refresh token was used already"),
+            ("exit 3", "its program ended with exit status: 3, and said nothing"),
+        ] {
+            assert_eq!(renew(&SPEC, dir.path(), &program(dir.path(), script)).await.unwrap(), said);
+        }
     }
 
     #[test]
@@ -243,5 +310,6 @@ mod tests {
         assert!(!ends_soon(&login(None), now));
         assert!(!ends_soon(&login(Some(1_700_003_601)), now));
         assert!(ends_soon(&login(Some(1_700_003_599)), now) && ends_soon(&login(Some(1_600_000_000)), now));
+        assert!(!has_ended(&login(Some(1_700_003_599)), now) && has_ended(&login(Some(1_600_000_000)), now));
     }
 }

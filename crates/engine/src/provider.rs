@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use ostler_domain::{
     Policy, Refusal, Secret,
-    provider::{ACP_PREFIX, CallerKeys, ITS_LOGIN, KeySource, LACKS_MODEL, NOT_LOGGED_IN, Settings, Status},
+    provider::{
+        ACP_PREFIX, CAPABILITIES, CallerKeys, ITS_LOGIN, KeySource, LACKS_MODEL, NOT_LOGGED_IN, Settings, Status,
+    },
 };
-use ostler_providers::{Capabilities, Provider, registry};
+use ostler_providers::{Capabilities, Provider, UsageSource, registry};
 use tokio::task::JoinHandle;
 
 use crate::{Engine, programs::Unusable, upstream};
@@ -79,6 +81,8 @@ impl Engine {
             is_logged_in: self.shared.login(provider.as_ref()).is_some(),
             model: settings.model.clone(),
             capabilities: words(provider.capabilities()),
+            usage_sources: self.usage_sources(provider.as_ref(), settings, variables),
+            net_mode: Some(provider.usual_network()),
             ..Status::default()
         };
         match found {
@@ -117,9 +121,7 @@ impl Engine {
     ) -> Option<(&'static str, String)> {
         let name = provider.name();
         let set = |key: &str, value: &str| format!("ostler config set providers.{name}.{key} {value}");
-        // What they are worth is asked when a session starts.
-        let keys: CallerKeys =
-            variables.iter().map(|variable| (variable.clone(), Secret::new("brought"))).collect();
+        let keys = brought(variables);
         if let Some(variable) = upstream::missing_variable(settings, &keys) {
             return Some(("its key", format!("export {variable}=…")));
         }
@@ -133,6 +135,9 @@ impl Engine {
         if self.shared.check_login(provider, settings, has_model, &told, &Policy::default()).is_err() {
             return Some(("a login or a key", format!("ostler provider login {name}")));
         }
+        if !has_model && self.shared.is_logged_out(provider) {
+            return Some(("a login that has not ended", format!("ostler provider login {name}")));
+        }
         match provider.key_variable() {
             Some(usual) if provider.login().is_none() && !has_model => {
                 Some(("a key or a base_url", set("api_key_env", usual)))
@@ -142,6 +147,19 @@ impl Engine {
             }
             _ => None,
         }
+    }
+
+    /// Whose word there is for the tokens of its sessions.
+    fn usage_sources(
+        &self,
+        provider: &dyn Provider,
+        settings: &Settings,
+        variables: &[String],
+    ) -> Vec<String> {
+        let is_metered = self.shared.has_model(provider, settings, &brought(variables));
+        let reports = provider.capabilities().usage == UsageSource::Report;
+        let sources = [(is_metered, "wire"), (reports, "report")];
+        sources.into_iter().filter(|(is_one, _)| *is_one).map(|(_, word)| word.to_owned()).collect()
     }
 
     /// Where the key is, in words.
@@ -155,6 +173,9 @@ impl Engine {
         if let Some(login) = self.shared.login(provider) {
             let now = self.shared.clock.now().wall.micros() / 1_000_000;
             return match login.expires.map(|expires| expires - now) {
+                Some(_) if self.shared.is_logged_out(provider) => {
+                    format!("{ITS_LOGIN}, which has ended and could not be renewed")
+                }
                 Some(left) if left <= 0 => format!("{ITS_LOGIN}, which is renewed with the next session"),
                 _ => ITS_LOGIN.to_owned(),
             };
@@ -171,15 +192,14 @@ impl Engine {
     }
 }
 
+/// Keys that a caller has; what they are worth is asked when a session starts.
+fn brought(variables: &[String]) -> CallerKeys {
+    variables.iter().map(|variable| (variable.clone(), Secret::new("brought"))).collect()
+}
+
 fn words(can: Capabilities) -> Vec<String> {
-    let words = [
-        (can.resume, "resume"),
-        (can.fork, "fork"),
-        (can.steer, "steer"),
-        (can.interrupt, "interrupt"),
-        (can.approvals, "approvals"),
-        (can.partial_output, "partial_output"),
-        (can.model_change, "model_change"),
-    ];
-    words.into_iter().filter(|(can, _)| *can).map(|(_, word)| word.to_owned()).collect()
+    let Capabilities { resume, fork, steer, interrupt, approvals, partial_output, model_change, .. } = can;
+    let can = [resume, fork, steer, interrupt, approvals, partial_output, model_change];
+    let words = CAPABILITIES.iter().zip(can).filter(|(_, can)| *can);
+    words.map(|(word, _)| (*word).to_owned()).collect()
 }

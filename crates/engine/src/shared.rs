@@ -36,6 +36,7 @@ use crate::{
     hidden_watch::Watcher,
     keeper::Program,
     keys::Keys,
+    logins,
     options::Options,
     prices::PriceFile,
     programs::Programs,
@@ -75,7 +76,7 @@ pub(crate) struct Shared {
     pub(crate) transcripts: Transcripts,
     pub(crate) retention: Retention,
     /// Logins are renewed one at a time.
-    pub(crate) renewing: tokio::sync::Mutex<()>,
+    pub(crate) renewing: tokio::sync::Mutex<logins::Failures>,
     /// One import at a time.
     pub(crate) importing: tokio::sync::Mutex<()>,
     /// Held by whoever follows the stores of agent programs; the other one only while it looks.
@@ -137,7 +138,7 @@ impl Shared {
             git: Git::default(),
             transcripts: Transcripts::default(),
             retention: Retention::default(),
-            renewing: tokio::sync::Mutex::new(()),
+            renewing: Default::default(),
             importing: tokio::sync::Mutex::new(()),
             watching: tokio::sync::Mutex::new(()),
             questions: Arc::new(tokio::sync::Semaphore::new(crate::sql::AT_ONCE)),

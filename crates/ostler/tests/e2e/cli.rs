@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use ostler_testkit::{TestHome, scenario, wait};
+use ostler_testkit::{TestHome, scenario, skip, wait};
 use serde_json::{Value, json};
 
 use crate::OSTLER;
@@ -290,7 +290,7 @@ fn agents_and_strangers_are_not_let_in() {
         .unwrap();
     let (out, err) = text(&output);
     if err.contains("unshare:") {
-        eprintln!("skipped: user namespaces are not allowed here: {err}");
+        skip::lacking(&format!("agents_and_strangers_are_not_let_in needs user namespaces: {err}"));
         return;
     }
     assert_eq!((output.status.code(), out.as_str()), (Some(5), ""), "{err}");

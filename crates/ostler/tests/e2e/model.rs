@@ -16,7 +16,7 @@ use ostler_domain::{
     event::{UsageRecorded, UsageSource},
     session::{Attention, Outcome, Phase},
 };
-use ostler_testkit::{TestHome, scenario, wait};
+use ostler_testkit::{TestHome, scenario, skip, wait};
 use serde_json::{Value, json};
 
 use crate::OSTLER;
@@ -88,7 +88,7 @@ fn answer(mut stream: TcpStream, heads: &Mutex<Vec<String>>, name: &str) {
 /// A home whose scripted agents have a model.
 pub(crate) async fn home(model: &Model) -> Option<TestHome> {
     if !std::path::Path::new("/bin/bash").exists() {
-        eprintln!("skipped: calls to the model need bash");
+        skip::lacking("calls to the model need bash");
         return None;
     }
     let home = TestHome::started(OSTLER).await;

@@ -6,6 +6,7 @@ use ostler_domain::{
     session::Outcome,
 };
 use ostler_testkit::{
+    skip,
     TestHome,
     process::{Proc, command_line},
     scenario, wait,
@@ -34,7 +35,7 @@ fn ask(target: &str) -> serde_json::Value {
 #[tokio::test]
 async fn a_denied_connection_is_answered_and_recorded_with_its_words() {
     if !std::path::Path::new("/bin/bash").exists() {
-        eprintln!("skipped: a_denied_connection_is_answered_and_recorded_with_its_words needs bash");
+        skip::lacking("a_denied_connection_is_answered_and_recorded_with_its_words needs bash");
         return;
     }
     let home = TestHome::started(OSTLER).await;
@@ -108,7 +109,7 @@ async fn a_preset_without_hosts_keeps_a_session_from_starting() {
 #[tokio::test]
 async fn a_gateway_that_is_killed_is_followed_by_another() {
     if !std::path::Path::new("/bin/bash").exists() {
-        eprintln!("skipped: a_gateway_that_is_killed_is_followed_by_another needs bash");
+        skip::lacking("a_gateway_that_is_killed_is_followed_by_another needs bash");
         return;
     }
     let home = TestHome::started(OSTLER).await;

@@ -124,8 +124,10 @@ fn opencode_config(launch: &Launch) -> Result<Value, LaunchError> {
 fn gemini(launch: &Launch) -> Usual {
     let model = launch.terms.model.as_deref().or(launch.settings.model.as_deref());
     let model = model.map(|model| texts(["--model", model])).unwrap_or_default();
-    // It would start itself a second time, with more memory.
-    let mut env = vec![("GEMINI_CLI_NO_RELAUNCH".to_owned(), "true".to_owned())];
+    // It would start itself a second time, with more memory; and whether it believes what a project says about hooks and
+    // servers would be for a file of its home to say, which the agent could write.
+    let own = [("GEMINI_CLI_NO_RELAUNCH", "true"), ("GEMINI_CLI_TRUST_WORKSPACE", "false")];
+    let mut env = own.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
     if let Some(access) = &launch.model_access {
         env.push(("GOOGLE_GEMINI_BASE_URL".to_owned(), access.base_url.clone()));
         env.push(("GEMINI_API_KEY".to_owned(), access.key.clone()));

@@ -13,8 +13,11 @@ use crate::{
 
 #[test]
 fn recordings_come_to_what_they_came_to() {
-    let recordings = all("openclaw", "gateway-", "openclaw").into_iter();
-    pin(&recordings.map(as_ours).collect::<Vec<_>>());
+    pin(&recordings());
+}
+
+pub(crate) fn recordings() -> Vec<Recording> {
+    all("openclaw", "gateway-", "openclaw").into_iter().map(as_ours).collect()
 }
 
 fn as_ours(recording: Recording) -> Recording {

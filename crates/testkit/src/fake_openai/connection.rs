@@ -99,7 +99,7 @@ fn answer(stream: &TcpStream, state: &State, request: Request) -> io::Result<()>
         state.amend(number, |seen| (seen.status, seen.complete) = (status, true));
         return plain(stream, status, &[], &found);
     };
-    let step = Step::of(&body, wire);
+    let step = Step::of(&body, wire, &state.otherwise());
     let fails = |what: &str| match (step.number(what), step.number("times")) {
         (Some(_), Some(times)) => u64::from(state.attempt(&step.key)) <= times,
         (given, None) => given.is_some(),

@@ -48,7 +48,8 @@ pub(super) struct Call {
 }
 
 impl Step {
-    pub(super) fn of(body: &Value, wire: Wire) -> Self {
+    /// `otherwise` is what prompts without a script are answered with, where that was said.
+    pub(super) fn of(body: &Value, wire: Wire, otherwise: &[Value]) -> Self {
         let items = match wire {
             Wire::Chat | Wire::Messages => body["messages"].as_array().cloned().unwrap_or_default(),
             Wire::Responses => body["input"].as_array().cloned().unwrap_or_default(),
@@ -61,7 +62,10 @@ impl Step {
         let prompt = last.map(|at| text_of(&items[at]["content"])).unwrap_or_default();
         let after = &items[last.map_or(0, |at| at + 1)..];
         let rounds = rounds(after, wire);
-        let steps = script(&prompt);
+        let steps = match script(&prompt) {
+            none if none.is_empty() => otherwise.to_vec(),
+            steps => steps,
+        };
         let fallback = json!({"text": if steps.is_empty() { format!("fake reply to: {prompt}") } else { "script exhausted".to_owned() }});
         let step = steps.get(rounds).cloned().unwrap_or(fallback);
         let mut fields = step.as_object().cloned().unwrap_or_default();

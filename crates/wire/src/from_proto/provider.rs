@@ -1,6 +1,9 @@
 //! Providers.
 
-use ostler_domain::provider::{Models, Status};
+use ostler_domain::{
+    policy::NetMode,
+    provider::{Models, Status},
+};
 
 use crate::{pb, reply::LoginPlan};
 
@@ -17,8 +20,24 @@ pub fn provider_status(status: pb::ProviderStatus) -> Status {
         is_logged_in,
         model,
         capabilities,
+        usage_sources,
+        net_mode,
     } = status;
-    Status { name, program, version, problem, lacks, cure, base_url, key, is_logged_in, model, capabilities }
+    Status {
+        name,
+        program,
+        version,
+        problem,
+        lacks,
+        cure,
+        base_url,
+        key,
+        is_logged_in,
+        model,
+        capabilities,
+        usage_sources,
+        net_mode: net_mode.as_deref().and_then(NetMode::parse),
+    }
 }
 
 pub fn login_plan(plan: pb::PrepareLoginResponse) -> LoginPlan {

@@ -17,6 +17,8 @@ pub fn provider_status(status: Status) -> pb::ProviderStatus {
         is_logged_in,
         model,
         capabilities,
+        usage_sources,
+        net_mode,
     } = status;
     pb::ProviderStatus {
         name,
@@ -30,6 +32,8 @@ pub fn provider_status(status: Status) -> pb::ProviderStatus {
         is_logged_in,
         model,
         capabilities,
+        usage_sources,
+        net_mode: net_mode.map(|mode| mode.as_str().to_owned()),
     }
 }
 

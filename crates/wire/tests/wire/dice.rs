@@ -184,6 +184,8 @@ impl Dice {
             is_logged_in: self.yes(),
             model: self.maybe(Self::text),
             capabilities: vec![self.text(), self.text()],
+            usage_sources: vec![self.text()],
+            net_mode: self.maybe(|dice| dice.of(ostler_domain::policy::NetMode::ALL)),
         }
     }
 

@@ -6,6 +6,8 @@ pub(super) use show::columns;
 mod test;
 mod test_send;
 
+pub(crate) use self::test::parts as preset_parts;
+
 use clap::{Args, Subcommand};
 use ostler_client::{Campaign, Client};
 

@@ -3,16 +3,14 @@
 mod add;
 mod login;
 mod models;
-
-use std::time::{Duration, Instant};
+mod test;
+pub(crate) mod trial;
 
 use clap::{Args, Subcommand};
-use ostler_client::{Client, CreateSession};
+use ostler_client::Client;
 use ostler_domain::{
     Reason, Refusal,
     provider::{Models, Status},
-    query::TRIAL_TICKET,
-    session::{Outcome, Phase, View},
 };
 use serde::Serialize;
 
@@ -26,11 +24,6 @@ use crate::{
     output::{Column, Line, Table, Tone},
     words,
 };
-
-/// How long a program may take to say that it is ready: large ones start slowly on a busy machine.
-const READY_WITHIN: Duration = Duration::from_secs(120);
-/// How often the session is looked at meanwhile.
-const LOOK: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 pub(crate) struct ProviderArgs {
@@ -49,14 +42,10 @@ enum Verb {
         /// Its name
         name: String,
     },
-    /// Start it in a campaign's sandbox, wait until it is ready, and end it; no model is called
-    Test {
-        /// Its name
-        name: String,
-        /// The campaign: name, id or a path in it
-        #[arg(short = 'C', long, value_name = "CAMPAIGN", default_value = ".")]
-        campaign: String,
-    },
+    /// Start it in a campaign's sandbox, wait until it is ready, end it, and say what it can do
+    ///
+    /// No model is called, unless it is to be asked (--ask).
+    Test(test::TestArgs),
     /// Have its program log in, once for all sessions; or take over a login that exists (--from)
     Login(login::LoginArgs),
     /// Configure an agent that speaks the Agent Client Protocol: acp:NAME --program P -- ARGS
@@ -71,21 +60,10 @@ struct ShowForm {
     models: KnownModels,
 }
 
-#[derive(Serialize)]
-struct TestForm {
-    provider: String,
-    ok: bool,
-    ready_ms: Option<u64>,
-    session: String,
-    /// What went wrong.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    problem: Option<String>,
-}
-
 impl ProviderArgs {
     /// Whether only a daemon is asked, wherever that is.
     pub(crate) fn is_of_any_machine(&self) -> bool {
-        matches!(self.verb, Verb::Ls(_) | Verb::Show { .. } | Verb::Test { .. })
+        matches!(self.verb, Verb::Ls(_) | Verb::Show { .. } | Verb::Test(_))
     }
 }
 
@@ -106,9 +84,9 @@ pub(crate) async fn run(app: &App, args: ProviderArgs) -> Result<u8, Failure> {
             let models = client.models(&name).await?;
             show(app, status, models)
         }
-        Verb::Test { name, campaign } => {
-            let status = find(client.providers().await?, &name)?;
-            test(app, &client, status, &campaign).await
+        Verb::Test(args) => {
+            let status = find(client.providers().await?, args.name())?;
+            test::run(app, &client, status, &args).await
         }
     }
 }
@@ -180,6 +158,17 @@ fn listed(rows: &[Status], home: Option<&str>) -> (Table, Vec<Line>) {
     (table, remarks)
 }
 
+/// `known from the wire and its report`
+fn token_words(status: &Status) -> String {
+    let source = |word: &String| match word.as_str() {
+        "wire" => "the wire".to_owned(),
+        "report" => "its report".to_owned(),
+        other => other.to_owned(),
+    };
+    let sources: Vec<String> = status.usage_sources.iter().map(source).collect();
+    if sources.is_empty() { "nobody tells".to_owned() } else { format!("known from {}", sources.join(" and ")) }
+}
+
 /// In the place of a program that cannot be started. One that is there says what is wrong with it in a few words.
 fn unusable<'a>(status: &Status, problem: &'a str) -> &'a str {
     if status.program.is_some() { problem } else { "not found" }
@@ -206,6 +195,7 @@ fn show(app: &App, status: Status, models: Models) -> Result<u8, Failure> {
         ("base url", said(&status.base_url, "its own default")),
         ("key", status.key.clone()),
         ("can", status.capabilities.join(", ")),
+        ("tokens", token_words(&status)),
         ("models", models.words()),
     ];
     ui.data(&Line::new().strong(&status.name))?;
@@ -222,62 +212,6 @@ fn show(app: &App, status: Status, models: Models) -> Result<u8, Failure> {
         ui.remark(&Line::of("  ").with(Tone::Accent, cure));
     }
     Ok(exit_code::OK)
-}
-
-async fn test(app: &App, client: &Client, status: Status, campaign: &str) -> Result<u8, Failure> {
-    if let Some(problem) = status.problem {
-        let refusal = Refusal::new(Reason::ProviderMissing, problem);
-        let cure = status.cure.unwrap_or_else(|| format!("ostler provider show {}", status.name));
-        return Err(refusal.hint(cure, "makes it startable").into());
-    }
-    let began = Instant::now();
-    let wanted = CreateSession {
-        ticket: Some(TRIAL_TICKET.to_owned()),
-        ..CreateSession::new(app.campaign_operand(campaign)?, &status.name)
-    };
-    let created = client.create_session(wanted).await?;
-    let id = created.id.to_string();
-    let mut view = created;
-    while !has_started(&view) && began.elapsed() < READY_WITHIN {
-        tokio::time::sleep(LOOK).await;
-        view = client.session(&id).await?;
-    }
-    let ready = (view.phase == Phase::Live).then(|| began.elapsed());
-    if view.outcome.is_none() {
-        client.stop_session(&id, ready.is_none()).await?;
-    }
-    let problem = match (ready, view.outcome) {
-        (Some(_), _) => None,
-        (None, Some(Outcome::FailedStart | Outcome::Crashed)) => Some(view.evidence.clone()),
-        (None, _) => Some(format!("it was not ready within {} s", READY_WITHIN.as_secs())),
-    };
-    let code = if problem.is_none() { exit_code::OK } else { exit_code::PROVIDER };
-    let ui = &app.ui;
-    if ui.is_json() {
-        let ready_ms = ready.map(|ready| u64::try_from(ready.as_millis()).unwrap_or(u64::MAX));
-        ui.json(&TestForm { provider: status.name, ok: problem.is_none(), ready_ms, session: id, problem })?;
-        return Ok(code);
-    }
-    match (ready, problem) {
-        (Some(ready), _) => ui.data(
-            &Line::toned(Tone::Good, "✓")
-                .plain(format!(" {} {}", status.name, status.version.unwrap_or_default()))
-                .faint(format!("  ready in its sandbox after {}; no model was called", words::took(ready))),
-        )?,
-        (None, problem) => {
-            ui.data(&Line::toned(Tone::Bad, "✗").plain(format!(
-                " {}  {}",
-                status.name,
-                problem.unwrap_or_default()
-            )))?;
-            ui.remark(&Line::of("  ").with(Tone::Accent, format!("ostler logs {}", view.id.short())));
-        }
-    }
-    Ok(code)
-}
-
-fn has_started(view: &View) -> bool {
-    view.phase == Phase::Live || view.outcome.is_some()
 }
 
 #[cfg(test)]

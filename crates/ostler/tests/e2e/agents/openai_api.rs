@@ -4,9 +4,9 @@ use ostler_domain::session::{Approve, Attention};
 use serde_json::json;
 
 use super::{
-    census, limits,
+    census, hygiene, limits,
     stage::{Agent, Stage},
-    suite, tools,
+    suite, tools, trial,
 };
 
 fn agent() -> Agent {
@@ -180,4 +180,14 @@ async fn its_model_has_ostlers_tools() {
 #[tokio::test]
 async fn its_model_does_not_hear_of_tools_that_are_switched_off() {
     tools::not_where_they_are_switched_off(agent()).await;
+}
+
+#[tokio::test]
+async fn a_trial_says_what_works() {
+    trial::says_what_works(agent()).await;
+}
+
+#[tokio::test]
+async fn nothing_of_the_project_is_run() {
+    hygiene::nothing_of_the_project_is_run(agent()).await;
 }

@@ -134,6 +134,23 @@ pub(super) async fn rules(agent: Agent) {
     assert_eq!(answered.collect::<Vec<_>>(), [(Answer::Allowed, Some(2)), (Answer::Denied, Some(1))]);
 }
 
+/// A rule is about a command line: where an agent shows only a title of what it would run, a person is asked.
+pub(super) async fn rules_do_not_guess(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let client = stage.client().await;
+    client.set_campaign("shop", vec!["approve.rule+=allow run touch *".to_owned()]).await.unwrap();
+    let session =
+        stage.begin(Approve::Policy, &json!([{"shell": "touch asked.txt"}, {"text": "Done."}])).await;
+    stage.answer(session, true).await;
+    stage.turns(session, 1).await;
+    assert!(stage.file("asked.txt").is_some());
+    let by = stage.events(session).await.into_iter().find_map(|recorded| match recorded.event {
+        Event::ApprovalAnswered(answered) => Some(answered.rules.len()),
+        _ => None,
+    });
+    assert_eq!(by, Some(0), "no rule answered");
+}
+
 /// An interrupt ends the command that runs, and the agent goes on with the next prompt.
 pub(super) async fn interrupt(agent: Agent) {
     let stage = Stage::new(agent).await;
