@@ -392,7 +392,7 @@ async fn helpers_and_heirs_reach_no_more_than_whom_they_serve() {
     let heir =
         client.hand_off(&view.id.to_string(), "", ostler_domain::handoff::Wish::default()).await.unwrap();
     assert_eq!(heir.worktree, view.worktree);
-    let copy = client.fork_session(&heir.id.to_string(), Some(&"copy".parse().unwrap())).await.unwrap();
+    let copy = client.fork_session(&heir.id.to_string(), Some(&"copy".parse().unwrap()), None).await.unwrap();
     let tree = copy.worktree.as_ref().unwrap();
     assert_eq!((tree.name(), tree.branch.as_str()), ("copy", "agent/copy"), "both may be at work at once");
 }
