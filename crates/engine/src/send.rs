@@ -7,6 +7,7 @@ use ostler_domain::{
     conversation::{Conversation, Inbound, Key, SendVerdict, reset_word},
     event::MessageUnheard,
     history::read_only,
+    limits::MESSAGE_BYTES,
     message::{Queue, Said},
     query::{Page, SessionFilter},
     session::{Approve, Phase, Request, Restart, View},
@@ -215,6 +216,10 @@ impl Engine {
         answer: &Answer<'_>,
     ) -> Result<Accepted, Refusal> {
         let Said { message, rule, key, .. } = said;
+        if message.text.len() > MESSAGE_BYTES {
+            let most = format!("a message has at most {MESSAGE_BYTES} bytes");
+            return Err(Refusal::new(Reason::TooLarge, most));
+        }
         let (id, mode) = (message.id, message.mode);
         let (conversation, session, by) = (conversation.id, asleep.id, answer.change.by.clone());
         let unheard = MessageUnheard { message, conversation, session, by, why, rule, key };

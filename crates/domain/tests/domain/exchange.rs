@@ -4,7 +4,7 @@ use ostler_domain::{
     CampaignId, ConversationId, Event, Name, Recorded, Time,
     call::{StepEnded, StepStarted},
     conversation::{CloseReason, Closed, Conversation, Entry, Notes},
-    event::{By, SeenCommit},
+    event::{By, ContextCompacted, SeenCommit},
     exchange::{
         gastown::{self, Around},
         openclaw::{self, Said},
@@ -170,4 +170,14 @@ fn a_session_is_told_in_gas_town_s_words() {
     assert_eq!((&fed["actor"], &fed["payload"]["session_id"]), (&json!(session.agent), &json!(view.id)));
     let unfed = at(5, Event::AgentStatus("x".into()));
     assert_eq!(session.feed_line(&unfed), None);
+}
+
+#[test]
+fn a_row_has_how_often_its_context_was_compacted() {
+    let here = conversation("main", Entry::default());
+    let compacted = Event::ContextCompacted(ContextCompacted { automatic: true, before: None, after: None });
+    let events = create(created_here(), vec![(message(0), None)], &By("ann".into()));
+    let log: Vec<Event> = events.into_iter().chain([compacted.clone(), compacted]).collect();
+    let last = State::replay(log.iter().map(|event| (time(0), event))).unwrap().view();
+    assert_eq!(openclaw::row(&said(&here, Some(&last)))["compactionCount"], 2);
 }

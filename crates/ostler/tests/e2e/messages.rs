@@ -345,7 +345,7 @@ async fn where_a_message_came_from_is_where_answers_go_and_a_group_wants_a_menti
     assert_eq!(entry.last_to.as_deref(), Some("g2"));
     // When it first hears something there, it is told where it is; once.
     assert_eq!(entry.group_activation_needs_system_intro, Some(false));
-    let told = client.message(&heard.message.to_string()).await.unwrap().text;
+    let told = client.message(&heard.message.to_string()).await.unwrap().message.text;
     assert!(told.starts_with("[You are in the group on slack.") && told.ends_with("@API, you?"), "{told}");
     // What does not wake it is dropped, and stays readable.
     client.stop_session(&sent.session.id.to_string(), false).await.unwrap();
@@ -355,7 +355,7 @@ async fn where_a_message_came_from_is_where_answers_go_and_a_group_wants_a_menti
     assert_eq!((unheard.receipt, unheard.woke), (Receipt::Dropped, false));
     assert_eq!(client.send_message(named).await.unwrap().sent().unwrap().message, unheard.message, "once");
     let row = client.message(&unheard.message.to_string()).await.unwrap();
-    assert_eq!((row.text.as_str(), row.receipt), ("anybody?", Receipt::Dropped));
+    assert_eq!((row.message.text.as_str(), row.receipt), ("anybody?", Receipt::Dropped));
     assert!(row.why.unwrap().contains("@api"));
     assert!(ostler(&home, &["message", "ls", "--all", &who]).0.contains("anybody?"));
     assert_eq!(client.session(&sent.session.id.to_string()).await.unwrap().outcome, Some(Outcome::Stopped));

@@ -340,6 +340,24 @@ mod tests {
     }
 
     #[test]
+    fn who_only_answers_has_no_tool_whatever_its_settings_say() {
+        let mut asked = launch(Begin::Fresh, Approve::Nobody);
+        asked.terms.mcp = None;
+        asked.terms.no_tools = true;
+        asked.terms.config.insert("tools".to_owned(), "Bash".to_owned());
+        let args = ClaudeCode.command(&asked).unwrap().args;
+        let tools: Vec<&[String]> = args.windows(2).filter(|pair| pair[0] == "--tools").collect();
+        assert!(matches!(tools.as_slice(), [[_, none]] if none.is_empty()), "{args:?}");
+    }
+
+    #[test]
+    fn a_level_of_thinking_is_an_effort() {
+        assert_eq!(ClaudeCode.thinking("minimal"), Some(("effort", "low".to_owned())));
+        assert_eq!(ClaudeCode.thinking("xhigh"), Some(("effort", "xhigh".to_owned())));
+        assert_eq!((ClaudeCode.thinking("on"), ClaudeCode.thinking("off")), (None, None));
+    }
+
+    #[test]
     fn settings_that_mean_nothing_are_refused() {
         let mut launch = launch(Begin::Fresh, Approve::Ask);
         launch.terms.config.insert("efort".to_owned(), "high".to_owned());

@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn every_tool_says_what_it_takes() {
-        for tool in offered(true) {
+        for tool in offered(Offer::WithOstlers) {
             let parameters = (tool.parameters)();
             assert_eq!(parameters["type"], "object", "{}", tool.name);
             assert_eq!(parameters["additionalProperties"], false, "{}", tool.name);
