@@ -121,6 +121,30 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::Denied
         | Kind::HiddenTracked
         | Kind::Rewound
+        | Kind::MissionCreated
+        | Kind::MissionStarted
+        | Kind::MissionPaused
+        | Kind::MissionResumed
+        | Kind::MissionHeld
+        | Kind::MissionReleased
+        | Kind::MissionBudgetWarned
+        | Kind::MissionBudgetChanged
+        | Kind::MissionStopRequested
+        | Kind::MissionEnded
+        | Kind::AssignmentsReady
+        | Kind::AssignmentStarted
+        | Kind::AssignmentMoved
+        | Kind::AssignmentCheckStarted
+        | Kind::AssignmentRetried
+        | Kind::AssignmentEnded
+        | Kind::AssignmentsReopened
+        | Kind::AssignmentsAdded
+        | Kind::AssignmentsRemoved
+        | Kind::AssignmentNudged
+        | Kind::AssignmentUnstuck
+        | Kind::CollisionForecast
+        | Kind::MergeStarted
+        | Kind::MergeEnded
         | Kind::Unreadable => false,
     }
 }

@@ -24,6 +24,7 @@ mod conversation;
 mod git;
 mod life;
 mod message;
+mod mission;
 mod node;
 mod retention;
 mod ticket;
@@ -36,6 +37,7 @@ pub use conversation::*;
 pub use git::*;
 pub use life::*;
 pub use message::*;
+pub use mission::*;
 pub use node::*;
 pub use retention::*;
 pub use ticket::*;
@@ -291,6 +293,35 @@ events! {
     DeletionMarked(DeletionMarked) = 132, "DELETION_MARKED";
     SessionDeleted(SessionDeleted) = 133, "SESSION_DELETED";
     RetentionHeld(RetentionHeld) = 134, "RETENTION_HELD";
+
+    // Missions: the node's, with the sessions they are about in them.
+    MissionCreated(Box<MissionCreated>) = 140, "MISSION_CREATED";
+    MissionStarted(MissionStarted) = 141, "MISSION_STARTED";
+    MissionPaused(MissionPaused) = 142, "MISSION_PAUSED";
+    MissionResumed(MissionResumed) = 143, "MISSION_RESUMED";
+    /// It, or one of its assignments, waits for a person.
+    MissionHeld(MissionHeld) = 144, "MISSION_HELD";
+    MissionReleased(MissionReleased) = 145, "MISSION_RELEASED";
+    MissionBudgetWarned(MissionBudgetWarned) = 146, "MISSION_BUDGET_WARNED";
+    MissionBudgetChanged(MissionBudgetChanged) = 147, "MISSION_BUDGET_CHANGED";
+    MissionStopRequested(MissionStopRequested) = 148, "MISSION_STOP_REQUESTED";
+    MissionEnded(MissionEnded) = 149, "MISSION_ENDED";
+    /// What they need is over: they start when there is a place.
+    AssignmentsReady(AssignmentsReady) = 150, "ASSIGNMENTS_READY";
+    /// Committed before the session is created.
+    AssignmentStarted(AssignmentStarted) = 151, "ASSIGNMENT_STARTED";
+    AssignmentMoved(AssignmentMoved) = 152, "ASSIGNMENT_MOVED";
+    AssignmentCheckStarted(Box<AssignmentCheckStarted>) = 153, "ASSIGNMENT_CHECK_STARTED";
+    AssignmentRetried(AssignmentRetried) = 154, "ASSIGNMENT_RETRIED";
+    AssignmentEnded(Box<AssignmentEnded>) = 155, "ASSIGNMENT_ENDED";
+    AssignmentsReopened(AssignmentsReopened) = 156, "ASSIGNMENTS_REOPENED";
+    AssignmentsAdded(Box<AssignmentsAdded>) = 157, "ASSIGNMENTS_ADDED";
+    AssignmentsRemoved(AssignmentsRemoved) = 158, "ASSIGNMENTS_REMOVED";
+    AssignmentNudged(AssignmentNudged) = 159, "ASSIGNMENT_NUDGED";
+    AssignmentUnstuck(AssignmentUnstuck) = 160, "ASSIGNMENT_UNSTUCK";
+    CollisionForecast(CollisionForecast) = 161, "COLLISION_FORECAST";
+    MergeStarted(MergeStarted) = 162, "MERGE_STARTED";
+    MergeEnded(MergeEnded) = 163, "MERGE_ENDED";
 }
 
 impl std::fmt::Display for Kind {

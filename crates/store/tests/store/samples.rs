@@ -676,6 +676,30 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             rule: "command list".to_owned(),
             grant: Some("ostler campaign set shop commands+=make".to_owned()),
         }),
+        Kind::MissionCreated
+        | Kind::MissionStarted
+        | Kind::MissionPaused
+        | Kind::MissionResumed
+        | Kind::MissionHeld
+        | Kind::MissionReleased
+        | Kind::MissionBudgetWarned
+        | Kind::MissionBudgetChanged
+        | Kind::MissionStopRequested
+        | Kind::MissionEnded
+        | Kind::AssignmentsReady
+        | Kind::AssignmentStarted
+        | Kind::AssignmentMoved
+        | Kind::AssignmentCheckStarted
+        | Kind::AssignmentRetried
+        | Kind::AssignmentEnded
+        | Kind::AssignmentsReopened
+        | Kind::AssignmentsAdded
+        | Kind::AssignmentsRemoved
+        | Kind::AssignmentNudged
+        | Kind::AssignmentUnstuck
+        | Kind::CollisionForecast
+        | Kind::MergeStarted
+        | Kind::MergeEnded => crate::mission_samples::event(kind, n),
         Kind::TapeDamaged => Event::TapeDamaged(TapeDamaged { from: 10, to: 20 + n }),
     }
 }
