@@ -356,6 +356,8 @@ pub const TASK_BYTES: usize = 256 * 1024;
 pub const RESULT_BYTES: usize = 64 * 1024;
 /// How much of a command's output, or of a reason, a mission's events have.
 pub const MISSION_TEXT_BYTES: usize = 4 * 1024;
+/// How long a command may take that says whether an assignment is done, or whether a merge stands.
+pub const CHECK_WITHIN: Duration = Duration::from_secs(30 * 60);
 /// How often an assignment whose agent failed is tried again, where nobody says.
 pub const MISSION_RETRIES: u32 = 1;
 /// Most tries that a plan may ask for: a thing that failed twenty times does not work.

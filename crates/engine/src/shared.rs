@@ -35,6 +35,7 @@ use crate::{
     hidden_watch::Watcher,
     keeper::Program,
     keys::Keys,
+    mission::Missions,
     options::Options,
     prices::PriceFile,
     programs::Programs,
@@ -73,6 +74,7 @@ pub(crate) struct Shared {
     pub(crate) git: Git,
     pub(crate) transcripts: Transcripts,
     pub(crate) retention: Retention,
+    pub(crate) missions: Missions,
     /// Logins are renewed one at a time.
     pub(crate) renewing: tokio::sync::Mutex<()>,
     /// One import at a time.
@@ -134,6 +136,7 @@ impl Shared {
             git: Git::default(),
             transcripts: Transcripts::default(),
             retention: Retention::default(),
+            missions: Missions::default(),
             renewing: tokio::sync::Mutex::new(()),
             importing: tokio::sync::Mutex::new(()),
             questions: Arc::new(tokio::sync::Semaphore::new(crate::sql::AT_ONCE)),

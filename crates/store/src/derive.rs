@@ -5,7 +5,7 @@ use ostler_domain::{Event, Kind, Recorded};
 use rusqlite::Connection;
 
 use crate::{
-    agent, approval, campaign, conversation, drain, halt, history, lost, message, retention, snapshot,
+    agent, approval, campaign, conversation, drain, halt, history, lost, message, mission, retention, snapshot,
     ticket, usage,
 };
 
@@ -69,6 +69,30 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::MessageMoved
         | Kind::ApprovalRequested
         | Kind::ApprovalAnswered
+        | Kind::MissionCreated
+        | Kind::MissionStarted
+        | Kind::MissionPaused
+        | Kind::MissionResumed
+        | Kind::MissionHeld
+        | Kind::MissionReleased
+        | Kind::MissionBudgetWarned
+        | Kind::MissionBudgetChanged
+        | Kind::MissionStopRequested
+        | Kind::MissionEnded
+        | Kind::AssignmentsReady
+        | Kind::AssignmentStarted
+        | Kind::AssignmentMoved
+        | Kind::AssignmentCheckStarted
+        | Kind::AssignmentRetried
+        | Kind::AssignmentEnded
+        | Kind::AssignmentsReopened
+        | Kind::AssignmentsAdded
+        | Kind::AssignmentsRemoved
+        | Kind::AssignmentNudged
+        | Kind::AssignmentUnstuck
+        | Kind::CollisionForecast
+        | Kind::MergeStarted
+        | Kind::MergeEnded
         | Kind::HistoryRead => true,
         Kind::DaemonStarted
         | Kind::DaemonStopped
@@ -121,30 +145,6 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::Denied
         | Kind::HiddenTracked
         | Kind::Rewound
-        | Kind::MissionCreated
-        | Kind::MissionStarted
-        | Kind::MissionPaused
-        | Kind::MissionResumed
-        | Kind::MissionHeld
-        | Kind::MissionReleased
-        | Kind::MissionBudgetWarned
-        | Kind::MissionBudgetChanged
-        | Kind::MissionStopRequested
-        | Kind::MissionEnded
-        | Kind::AssignmentsReady
-        | Kind::AssignmentStarted
-        | Kind::AssignmentMoved
-        | Kind::AssignmentCheckStarted
-        | Kind::AssignmentRetried
-        | Kind::AssignmentEnded
-        | Kind::AssignmentsReopened
-        | Kind::AssignmentsAdded
-        | Kind::AssignmentsRemoved
-        | Kind::AssignmentNudged
-        | Kind::AssignmentUnstuck
-        | Kind::CollisionForecast
-        | Kind::MergeStarted
-        | Kind::MergeEnded
         | Kind::Unreadable => false,
     }
 }
@@ -159,6 +159,9 @@ pub(crate) fn derive(
         return Ok(());
     }
     let (seq, at) = (recorded.seq, recorded.time);
+    if let Some(mission) = recorded.event.mission() {
+        return mission::take_in(connection, seq, at, mission, &recorded.event);
+    }
     let place = retention::Place { seq, at };
     match (&recorded.event, origin) {
         (Event::CampaignAdded(campaign), _) => campaign::add(connection, seq, campaign),

@@ -48,6 +48,7 @@ pub(crate) fn session(n: u32, name: &str) -> Session {
         branch: None,
         ticket: None,
         ticket_id: None,
+        mission: None,
         continues: None,
         chain: id,
         spawned_by: None,

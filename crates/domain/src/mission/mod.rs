@@ -19,6 +19,7 @@ mod decide;
 mod graph;
 mod input;
 mod key;
+mod listed;
 pub mod plan;
 mod state;
 mod wait;
@@ -31,6 +32,7 @@ pub use input::{
     Context, Decision, Effect, Input, Request, SessionEnd, StartSession, Stuck, StuckKind,
 };
 pub use key::Key;
+pub use listed::{Counts, Filter, Listed, Membership};
 pub use plan::{Fault, Faults, Member, Plan, Work};
 pub use state::{Collision, Merging, Slot, State, Step};
 pub use wait::Wait;

@@ -167,6 +167,7 @@ pub(crate) fn created(n: u64) -> Created {
                 _ => None,
             },
             ticket_id: (n % 8 == 1).then(|| ticket_id(n % 4)),
+            mission: None,
             watchdogs: WatchdogLimits::default(),
             resumes_after_limit: true,
             approval_us: ostler_domain::session::approval_limit(),
