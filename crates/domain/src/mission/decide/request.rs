@@ -12,11 +12,8 @@ use crate::{
     },
     limits::MISSION_TEXT_BYTES,
     mission::{
-        AssignmentStatus, Hold, Merging, Request, State, Status, StopRule,
-        assignment::cut,
-        plan::OnDepFailure,
-        state::Step,
-        words::micros,
+        AssignmentStatus, Hold, Merging, Request, State, Status, StopRule, assignment::cut,
+        plan::OnDepFailure, state::Step, words::micros,
     },
 };
 

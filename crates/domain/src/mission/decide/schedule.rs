@@ -325,7 +325,9 @@ fn end(draft: &mut Draft<'_>) {
 /// `build-api failed, 2 skipped`.
 fn not_completed(state: &State) -> String {
     let count = |status: AssignmentStatus| {
-        let is = |slot: &&crate::mission::Slot| !slot.removed && slot.end().is_some_and(|end| end.status == status);
+        let is = |slot: &&crate::mission::Slot| {
+            !slot.removed && slot.end().is_some_and(|end| end.status == status)
+        };
         state.slots.iter().filter(is).count()
     };
     let parts: Vec<String> =
