@@ -144,10 +144,9 @@ fn columns(waves: &[Vec<usize>], joints: &[Joint], nodes: &[Node], width: usize)
             let (fill, is_here) = if label.is_some() { ('─', true) } else { (' ', false) };
             line.push(' ');
             line.extend(std::iter::repeat_n(fill, room + 1));
-            line.push(match joint {
-                Joint::Beside => fill,
-                Joint::All => junction(row, wave.len().max(next), is_here, row < next),
-            });
+            if joint == Joint::All && wave.len().max(next) > 1 {
+                line.push(junction(row, wave.len().max(next), is_here, row < next));
+            }
             line.push(if row < next { '─' } else { ' ' });
             line.push(' ');
         }
@@ -284,7 +283,7 @@ mod tests {
         let (graph, mut nodes) = graph("a ✓\nb ● < a\nc ● < a");
         nodes[2].note = "run: npm test · 31s".to_owned();
         assert_eq!(lines(&graph, &nodes, 60), ["a ✓ ─┬─ b ●", "     └─ c ●   run: npm test · 31s"]);
-        assert_eq!(lines(&graph, &nodes, 24), ["a ✓ ─┬─ b ●", "     └─ c ●   run: npm…"]);
+        assert_eq!(lines(&graph, &nodes, 24), ["a ✓ ─┬─ b ●", "     └─ c ●   run: npm …"]);
     }
 
     #[test]
@@ -305,7 +304,7 @@ mod tests {
         let wide = "plan ✓ 3m\nbuild-the-whole-thing ● 11m $2.25 < plan\nreview ◌ < build-the-whole-thing";
         assert_eq!(
             drawn(wide, 40),
-            "1  plan ✓ 3m\n2  build-the-whole-thing ● 11m $2.25  ← …\n3  review ◌  ← build-the-whole-thing"
+            "1  plan ✓ 3m\n2  build-the-whole-thing ● 11m $2.25  ←…\n3  review ◌  ← build-the-whole-thing"
         );
         for width in 1..60 {
             assert!(drawn(wide, width).lines().all(|line| line.chars().count() <= width), "{width}");

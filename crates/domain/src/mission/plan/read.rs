@@ -338,7 +338,12 @@ fn complete_when<'a>(reader: &mut Reader<'a>, section: Section<'_, 'a>) -> Optio
         DeValue::Table(table) => {
             let inner = reader.section(table, "complete_when", value.span().start, &["check"]);
             let some = |text: &str| (!text.trim().is_empty()).then(|| text.trim().to_owned());
-            reader.needed(inner, "check", "\"a command\"", some).map(CompleteWhen::Check)
+            // A key that was only misspelt is not missing, too.
+            let command = match table.is_empty() {
+                true => reader.needed(inner, "check", "\"a command\"", some),
+                false => reader.word(inner, "check", "a command", some),
+            };
+            command.map(CompleteWhen::Check)
         }
         _ => {
             reader.refuse(value, "complete_when", EXPECTED);

@@ -125,14 +125,14 @@ fn who_waits_for_whom_must_come_to_an_end() {
     );
     assert_eq!(
         faults(&round),
-        ["line 5: agents wait for each other for ever: a → c → b → a (leave one of these needs out)"]
+        ["line 6: agents wait for each other for ever: a → c → b → a (leave one of these needs out)"]
     );
     let itself = adaptive(&agent("a", "needs = [\"a\"]"));
-    assert_eq!(faults(&itself), ["line 5: a needs itself (leave it out)"]);
+    assert_eq!(faults(&itself), ["line 6: a needs itself (leave it out)"]);
     let unknown = adaptive(&[agent("build", ""), agent("b", "needs = [\"biuld\"]")].concat());
     assert_eq!(
         faults(&unknown),
-        ["line 9: b needs \"biuld\", and there is no such agent (did you mean build?)"]
+        ["line 10: b needs \"biuld\", and there is no such agent (did you mean build?)"]
     );
     // A long round is told of in few words, and without a stack as deep.
     let long: String =
@@ -165,20 +165,20 @@ fn strategies_have_their_own_words() {
         assert_eq!(
             told,
             [format!(
-                "line 9: b has needs, and the strategy is {strategy} (strategy = \"adaptive\" goes by needs)"
+                "line 10: b has needs, and the strategy is {strategy} (strategy = \"adaptive\" goes by needs)"
             )]
         );
     }
     let told = faults(&text("adaptive", "stage = 2"));
     assert_eq!(
         told,
-        ["line 9: b has a stage, and the strategy is adaptive (strategy = \"pipeline\" has stages)"]
+        ["line 10: b has a stage, and the strategy is adaptive (strategy = \"pipeline\" has stages)"]
     );
     assert_eq!(
         faults(&text("pipeline", "stage = 3")),
         [
             "line 4: a has no stage, and the strategy is pipeline (stage = 1 is the first)",
-            "line 9: b is in stage 3, and nobody is in stage 2 (stages are numbered from 1 on, without holes)"
+            "line 10: b is in stage 3, and nobody is in stage 2 (stages are numbered from 1 on, without holes)"
         ]
     );
     let later = format!(
@@ -188,7 +188,7 @@ fn strategies_have_their_own_words() {
     );
     assert_eq!(
         faults(&later),
-        ["line 6: a is in stage 1 and needs b, which is in stage 2 (what is needed is in an earlier stage)"]
+        ["line 7: a is in stage 1 and needs b, which is in stage 2 (what is needed is in an earlier stage)"]
     );
 }
 

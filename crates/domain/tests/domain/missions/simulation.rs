@@ -53,7 +53,9 @@ fn played(plan: &Plan, harm: Harm, at: Option<usize>, seed: u64) -> (World, usiz
         let fails = is_harmed && harm == Harm::Fail;
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let pick = (random >> 33) as usize;
-        let sessions: Vec<_> = world.live.keys().copied().collect();
+        // By assignment: the sessions' own ids depend on what was asked before.
+        let mut sessions: Vec<_> = world.live.keys().copied().collect();
+        sessions.sort_by_key(|session| world.live[session].assignment);
         let checks: Vec<_> = world.checks.keys().copied().collect();
         if let Some(check) = checks.get(pick % checks.len().max(1)).copied() {
             world.answer_check(check, !fails);
