@@ -354,6 +354,8 @@ pub const MISSION_EDGES: usize = 200_000;
 pub const TASK_BYTES: usize = 256 * 1024;
 /// How much an assignment's result hands on of what its agent said last; more belongs into a file.
 pub const RESULT_BYTES: usize = 64 * 1024;
+/// How much an agent is told of what those before it have done, all of them together.
+pub const BRIEF_RESULTS_BYTES: usize = 128 * 1024;
 /// How much of a command's output, or of a reason, a mission's events have.
 pub const MISSION_TEXT_BYTES: usize = 4 * 1024;
 /// How long a command may take that says whether an assignment is done, or whether a merge stands.

@@ -32,9 +32,7 @@ pub(super) fn tell(event: &Event) -> Told {
         Event::MissionResumed(resumed) => {
             Told::new("resumed", format!("{} by {}", of(resumed.mission), resumed.by.0))
         }
-        Event::MissionHeld(held) => {
-            Told::new("held", because(of(held.mission), &held.why)).tone(Tone::Warn)
-        }
+        Event::MissionHeld(held) => Told::new("held", because(of(held.mission), &held.why)).tone(Tone::Warn),
         Event::MissionReleased(released) => {
             let hold = released.hold.as_str();
             Told::new("released", format!("{}, held for {hold}, by {}", of(released.mission), released.by.0))
@@ -97,9 +95,7 @@ pub(super) fn tell(event: &Event) -> Told {
             let text = because(nudged.assignment.short(), &nudged.evidence);
             Told::new("nudged", text).tone(Tone::Warn)
         }
-        Event::AssignmentUnstuck(unstuck) => {
-            Told::new("gets on", unstuck.assignment.short()).faint()
-        }
+        Event::AssignmentUnstuck(unstuck) => Told::new("gets on", unstuck.assignment.short()).faint(),
         Event::CollisionForecast(forecast) => {
             let (one, other) = (forecast.one.short(), forecast.other.short());
             match forecast.paths.is_empty() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Assignment, AssignmentStatus, Graph, Member, Slot, State,
+    Assignment, AssignmentStatus, Member, Slot, State,
     state::{Collision, End, Held, Merging, Over, Pause, Step, Stop},
 };
 use crate::{
@@ -325,8 +325,7 @@ impl State {
     }
 
     fn held(&mut self, at: Time, held: &MissionHeld) {
-        let hold =
-            Held { hold: held.hold, why: held.why.clone(), at, spared: held.spared.clone() };
+        let hold = Held { hold: held.hold, why: held.why.clone(), at, spared: held.spared.clone() };
         match held.assignment {
             Some(id) => self.change(id, |slot| slot.held = Some(hold)),
             None => {

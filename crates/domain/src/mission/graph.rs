@@ -35,7 +35,8 @@ impl Graph {
 
     pub(super) fn add(&mut self, assignment: &Assignment) {
         let place = self.needs.len();
-        let needs: Vec<u32> = assignment.needs.iter().copied().filter(|need| (*need as usize) < place).collect();
+        let needs: Vec<u32> =
+            assignment.needs.iter().copied().filter(|need| (*need as usize) < place).collect();
         for need in &needs {
             self.feeds[*need as usize].push(place as u32);
         }
@@ -51,6 +52,18 @@ impl Graph {
     /// How many assignments come after this one, on the longest way, itself included.
     pub(super) fn height(&self, place: usize) -> u64 {
         self.heights.get(place).copied().unwrap_or_default()
+    }
+
+    /// The graph with one more that needs all at its ends.
+    pub(super) fn with_end(&self) -> Graph {
+        let ends: Vec<u32> =
+            (0..self.len()).filter(|place| self.feeds(*place).is_empty()).map(|place| place as u32).collect();
+        let mut graph = self.clone();
+        ends.iter().for_each(|end| graph.feeds[*end as usize].push(self.len() as u32));
+        graph.needs.push(ends);
+        graph.feeds.push(Vec::new());
+        graph.measure();
+        graph
     }
 
     pub fn len(&self) -> usize {
@@ -268,7 +281,9 @@ mod tests {
         let name = |place: &u32| assignments[*place as usize].name.as_str();
         assignments
             .iter()
-            .map(|one| format!("{} <- {}", one.name, one.needs.iter().map(name).collect::<Vec<_>>().join(" ")))
+            .map(|one| {
+                format!("{} <- {}", one.name, one.needs.iter().map(name).collect::<Vec<_>>().join(" "))
+            })
             .collect()
     }
 
@@ -278,7 +293,8 @@ mod tests {
 
     #[test]
     fn every_strategy_becomes_one_graph() {
-        let two = "[[agents]]\nname = \"a\"\ntask = \"t\"\ninstances = 2\n[[agents]]\nname = \"b\"\ntask = \"t\"\n";
+        let two =
+            "[[agents]]\nname = \"a\"\ntask = \"t\"\ninstances = 2\n[[agents]]\nname = \"b\"\ntask = \"t\"\n";
         assert_eq!(shown(&compiled(&agents("parallel", two))), ["a-1 <- ", "a-2 <- ", "b <- "]);
         assert_eq!(shown(&compiled(&agents("sequential", two))), ["a-1 <- ", "a-2 <- a-1", "b <- a-2"]);
         let stages = "[[agents]]\nname = \"last\"\ntask = \"t\"\nstage = 2\n\

@@ -145,12 +145,7 @@ pub enum Effect {
     /// Say this to the session's agent, once for each attempt and text.
     Tell { session: SessionId, text: String },
     /// Merge the branches of these members' sessions, in this order, and run the gate.
-    Merge {
-        attempt: u32,
-        into: String,
-        gate: Option<String>,
-        from: Vec<(AssignmentId, SessionId)>,
-    },
+    Merge { attempt: u32, into: String, gate: Option<String>, from: Vec<(AssignmentId, SessionId)> },
     /// Come back with [`Input::Tick`] then; replaces an earlier one.
     WakeAt(Deadline),
     /// The mission is over: write its report.

@@ -15,25 +15,31 @@
 
 mod apply;
 mod assignment;
+pub mod brief;
 mod decide;
+pub mod draw;
+pub mod estimate;
+pub mod eta;
 mod graph;
 mod input;
 mod key;
 mod listed;
 pub mod plan;
+mod progress;
+mod report;
 mod state;
+pub mod stuck;
 mod wait;
 mod words;
 
 pub use assignment::{Assignment, Product, Spent};
 pub use decide::{Preview, create, decide, effects_to_repeat, preview};
 pub use graph::Graph;
-pub use input::{
-    Context, Decision, Effect, Input, Request, SessionEnd, StartSession, Stuck, StuckKind,
-};
+pub use input::{Context, Decision, Effect, Input, Request, SessionEnd, StartSession, Stuck, StuckKind};
 pub use key::Key;
 pub use listed::{Counts, Filter, Listed, Membership};
 pub use plan::{Fault, Faults, Member, Plan, Work};
+pub use progress::{Progress, RoleCount};
 pub use state::{Collision, Merging, Slot, State, Step};
 pub use wait::Wait;
 pub use words::{AssignmentStatus, Hold, Interval, Status, StopRule, Strategy};

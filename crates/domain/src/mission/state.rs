@@ -81,10 +81,21 @@ pub struct Slot {
 pub enum Step {
     Pending,
     /// It may start, not before a moment after a failed attempt.
-    Ready { after: Option<Deadline>, since: Time },
-    Running { session: SessionId, continues: Option<SessionId>, since: Time },
+    Ready {
+        after: Option<Deadline>,
+        since: Time,
+    },
+    Running {
+        session: SessionId,
+        continues: Option<SessionId>,
+        since: Time,
+    },
     /// Its session ended well, and a command says whether the work is done.
-    Checking { session: SessionId, since: Time, product: Arc<Product> },
+    Checking {
+        session: SessionId,
+        since: Time,
+        product: Arc<Product>,
+    },
     Over(Arc<End>),
 }
 

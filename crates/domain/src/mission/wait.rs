@@ -16,21 +16,46 @@ pub enum Wait {
     /// These, by place, to be over.
     Needs(Vec<usize>),
     /// A person to decide.
-    Person { hold: Hold, why: String },
+    Person {
+        hold: Hold,
+        why: String,
+    },
     /// Whoever paused the mission.
-    Pause { by: String, why: String },
-    Place { most: u32 },
-    PlaceOfRole { role: String, most: u32 },
-    PlaceOfProvider { provider: String, most: u32 },
-    PlaceOfAccount { account: String, most: u32 },
+    Pause {
+        by: String,
+        why: String,
+    },
+    Place {
+        most: u32,
+    },
+    PlaceOfRole {
+        role: String,
+        most: u32,
+    },
+    PlaceOfProvider {
+        provider: String,
+        most: u32,
+    },
+    PlaceOfAccount {
+        account: String,
+        most: u32,
+    },
     /// The moment at which it is tried again.
-    Again { after: Deadline, failures: u32, why: String },
+    Again {
+        after: Deadline,
+        failures: u32,
+        why: String,
+    },
     /// The command that says whether its work is done.
-    Check { command: String },
+    Check {
+        command: String,
+    },
     /// Its session to end, because the mission does.
     Stop,
     /// The branches to be merged.
-    Merge { into: String },
+    Merge {
+        into: String,
+    },
     /// Nothing: it starts with the next decision.
     Next,
 }

@@ -264,12 +264,9 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             paths: vec!["Cargo.lock".to_owned()],
             turn: Some(3),
         }),
-        Kind::MergeStarted => Event::MergeStarted(MergeStarted {
-            mission,
-            attempt: 1,
-            into: "main".to_owned(),
-            assignments,
-        }),
+        Kind::MergeStarted => {
+            Event::MergeStarted(MergeStarted { mission, attempt: 1, into: "main".to_owned(), assignments })
+        }
         Kind::MergeEnded => Event::MergeEnded(MergeEnded {
             mission,
             attempt: 1,

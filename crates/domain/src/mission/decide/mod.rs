@@ -24,8 +24,8 @@ use crate::{
     limits::{COLLISION_PATHS, MISSION_TEXT_BYTES},
 };
 
-pub(super) use schedule::{hindrance, taken};
 pub use request::{Preview, preview};
+pub(super) use schedule::{hindrance, taken};
 
 /// The first event of a mission: that it exists, and what its assignments are. The plan's defaults have what the campaign
 /// says, so that the limits count what is run.
@@ -51,8 +51,7 @@ pub fn create(
 
 /// Decides what follows from an input in a state. Total: no input in any state panics.
 pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision, Refusal> {
-    let mut draft =
-        Draft { state: Cow::Borrowed(state), context, decision: Decision::default(), minted: 0 };
+    let mut draft = Draft { state: Cow::Borrowed(state), context, decision: Decision::default(), minted: 0 };
     match input {
         Input::Request(request, by) => request::decide(&mut draft, request, by)?,
         _ if state.is_over() => return Ok(draft.decision),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Draft, growth};
+use super::{Draft, growth, schedule::has_only_to_merge};
 use crate::{
     AssignmentId, Reason, Refusal,
     budget::{Amount, Standing},
@@ -12,11 +12,8 @@ use crate::{
     },
     limits::MISSION_TEXT_BYTES,
     mission::{
-        AssignmentStatus, Hold, Merging, Request, State, Status, StopRule,
-        assignment::cut,
-        plan::OnDepFailure,
-        state::Step,
-        words::micros,
+        AssignmentStatus, Hold, Request, State, Status, StopRule, assignment::cut, plan::OnDepFailure,
+        state::Step, words::micros,
     },
 };
 
@@ -217,8 +214,7 @@ fn reopened(state: &State, which: &[AssignmentId]) -> Result<Vec<usize>, Refusal
     if which.is_empty() {
         chosen.extend((0..state.slots.len()).filter(|place| can(*place)));
     }
-    let is_merge_to_do_again = state.is_over() && matches!(state.merge, Merging::Failed { .. });
-    if chosen.is_empty() && !is_merge_to_do_again {
+    if chosen.is_empty() && !has_only_to_merge(state) {
         let message = format!("nothing of the mission {} failed, was skipped or was cancelled", state.name);
         return Err(Refusal::new(Reason::WrongState, message));
     }

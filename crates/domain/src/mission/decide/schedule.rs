@@ -251,6 +251,25 @@ fn is_all_completed(state: &State) -> bool {
     wanted.peek().is_some() && wanted.all(|slot| slot.is_met())
 }
 
+/// The places of those whose branches are merged, in this order.
+fn branches(state: &State) -> Vec<usize> {
+    let has_branch = |place: &usize| {
+        state.work(*place).worktree != Worktree::None && !state.slots[*place].sessions.is_empty()
+    };
+    (0..state.slots.len()).filter(has_branch).collect()
+}
+
+/// A merge was asked for, there is something to merge, and it is not merged.
+fn is_to_merge(state: &State) -> bool {
+    let is_merged = matches!(state.merge, Merging::Merged { .. });
+    state.plan.merge.is_some() && !is_merged && !branches(state).is_empty()
+}
+
+/// Everything is completed, and only the merge is left to do again.
+pub(super) fn has_only_to_merge(state: &State) -> bool {
+    state.is_over() && is_all_completed(state) && is_to_merge(state)
+}
+
 /// Merges the members' branches once all of them are completed.
 fn merge(draft: &mut Draft<'_>) {
     let state = &draft.state;
@@ -258,10 +277,7 @@ fn merge(draft: &mut Draft<'_>) {
     if state.merge != Merging::NotBegun || state.is_still() || !is_all_completed(state) {
         return;
     }
-    let has_branch = |place: &usize| {
-        state.work(*place).worktree != Worktree::None && !state.slots[*place].sessions.is_empty()
-    };
-    let from: Vec<usize> = (0..state.slots.len()).filter(has_branch).collect();
+    let from = branches(state);
     if from.is_empty() {
         return;
     }
@@ -295,22 +311,16 @@ fn end(draft: &mut Draft<'_>) {
     }
     let has_completed = state.slots.iter().any(|slot| slot.is_met() && !slot.removed);
     let (status, why) = match (&state.stop, &state.merge) {
+        // It was done before it could be stopped.
+        _ if is_all_completed(state) && !is_to_merge(state) => (Status::Completed, String::new()),
         (Some(stop), _) if stop.rule == StopRule::Cancel => (Status::Cancelled, stop.why.clone()),
         (Some(stop), _) => {
             let status = if has_completed { Status::Partial } else { Status::Failed };
             (status, stop.why.clone())
         }
-        (None, Merging::Running { .. }) => return,
         (None, Merging::Failed { .. }) => (Status::Partial, "the merge failed".to_owned()),
-        (None, _) if is_all_completed(state) => {
-            // What is held until somebody lets it go on is not over before that.
-            let has_branches = state.works.iter().any(|work| work.worktree != Worktree::None);
-            let is_merged = matches!(state.merge, Merging::Merged { .. });
-            if state.plan.merge.is_some() && has_branches && !is_merged && state.is_still() {
-                return;
-            }
-            (Status::Completed, String::new())
-        }
+        // The merge is under way, or held until somebody lets it go on.
+        (None, _) if is_all_completed(state) => return,
         (None, _) if state.slots.iter().all(|slot| slot.removed) => {
             (Status::Cancelled, "every assignment was removed".to_owned())
         }
@@ -325,7 +335,9 @@ fn end(draft: &mut Draft<'_>) {
 /// `build-api failed, 2 skipped`.
 fn not_completed(state: &State) -> String {
     let count = |status: AssignmentStatus| {
-        let is = |slot: &&crate::mission::Slot| !slot.removed && slot.end().is_some_and(|end| end.status == status);
+        let is = |slot: &&crate::mission::Slot| {
+            !slot.removed && slot.end().is_some_and(|end| end.status == status)
+        };
         state.slots.iter().filter(is).count()
     };
     let parts: Vec<String> =

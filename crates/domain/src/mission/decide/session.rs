@@ -11,10 +11,8 @@ use crate::{
     },
     limits::{MISSION_RETRY_FIRST, MISSION_RETRY_LONGEST, MISSION_START_TRIES, MISSION_TEXT_BYTES},
     mission::{
-        AssignmentStatus, Effect, Hold, Product, SessionEnd, Spent, Stuck, StuckKind,
-        assignment::cut,
-        plan::CompleteWhen,
-        state::Step,
+        AssignmentStatus, Effect, Hold, Product, SessionEnd, Spent, Stuck, StuckKind, assignment::cut,
+        plan::CompleteWhen, state::Step,
     },
     session::Outcome,
     text::one_line,

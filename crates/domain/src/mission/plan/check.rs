@@ -72,7 +72,11 @@ impl<'a> Checks<'a> {
 
     fn texts(&mut self) {
         if self.plan.objective.trim().is_empty() {
-            self.add(self.lines.top("objective"), "the objective is empty", "say what the agents are to reach");
+            self.add(
+                self.lines.top("objective"),
+                "the objective is empty",
+                "say what the agents are to reach",
+            );
         }
         if self.plan.objective.len() > TASK_BYTES {
             let message = format!("the objective has more than {TASK_BYTES} bytes");
@@ -93,7 +97,11 @@ impl<'a> Checks<'a> {
             let says_retries = member.settings.retries.is_some_and(|retries| retries > 0);
             if member.settings.side_effects == Some(true) && says_retries {
                 let message = format!("{} has side_effects, and retries", member.name);
-                self.add(self.lines.of(n, "retries"), message, "what cannot be done twice is not tried again");
+                self.add(
+                    self.lines.of(n, "retries"),
+                    message,
+                    "what cannot be done twice is not tried again",
+                );
             }
         }
     }
@@ -170,7 +178,8 @@ impl<'a> Checks<'a> {
                 continue;
             };
             if stage > 1 && !stages.contains(&(stage - 1)) {
-                let message = format!("{} is in stage {stage}, and nobody is in stage {}", member.name, stage - 1);
+                let message =
+                    format!("{} is in stage {stage}, and nobody is in stage {}", member.name, stage - 1);
                 self.add(self.lines.of(n, "stage"), message, "stages are numbered from 1 on, without holes");
             }
             for need in &member.needs {
@@ -230,12 +239,14 @@ impl<'a> Checks<'a> {
     fn sizes(&mut self) {
         let count = self.plan.assignments();
         if count > MISSION_ASSIGNMENTS {
-            let message = format!("there would be {count} assignments; a mission has at most {MISSION_ASSIGNMENTS}");
+            let message =
+                format!("there would be {count} assignments; a mission has at most {MISSION_ASSIGNMENTS}");
             return self.add(self.lines.top("agents"), message, "fewer instances, or several missions");
         }
         let edges = self.edges();
         if edges > MISSION_EDGES {
-            let message = format!("there would be {edges} dependencies; a mission has at most {MISSION_EDGES}");
+            let message =
+                format!("there would be {edges} dependencies; a mission has at most {MISSION_EDGES}");
             self.add(self.lines.top("agents"), message, "put one agent between two large groups");
         }
     }
@@ -275,7 +286,8 @@ impl<'a> Checks<'a> {
             if let Some(Worktree::Branch(branch)) = worktree {
                 let line = self.lines.of(n, "worktree");
                 if member.instances > 1 {
-                    let message = format!("{} instances of {} have one branch", member.instances, member.name);
+                    let message =
+                        format!("{} instances of {} have one branch", member.instances, member.name);
                     self.add(line, message, "worktree = true gives each its own");
                 } else if let Some(other) = branches.insert(branch, member.name.as_str()) {
                     let message = format!("{other} and {} have one branch", member.name);
@@ -290,8 +302,13 @@ impl<'a> Checks<'a> {
             }
             let is_shared = matches!(worktree, None | Some(Worktree::None));
             if is_shared && member.instances > 1 && !member.paths.is_empty() {
-                let message = format!("{} instances of {} lease the same paths", member.instances, member.name);
-                self.add(self.lines.of(n, "paths"), message, "worktree = true, or agents with paths of their own");
+                let message =
+                    format!("{} instances of {} lease the same paths", member.instances, member.name);
+                self.add(
+                    self.lines.of(n, "paths"),
+                    message,
+                    "worktree = true, or agents with paths of their own",
+                );
             }
             if is_shared {
                 leases.extend(member.paths.iter().map(|path| (n, path.as_str())));
@@ -318,7 +335,8 @@ impl<'a> Checks<'a> {
             });
             if let Some((other, theirs)) = other {
                 let (name, others) = (&self.plan.agents[*one].name, &self.plan.agents[*other].name);
-                let message = format!("{name} leases {path}, and {others}, which may work at the same time, {theirs}");
+                let message =
+                    format!("{name} leases {path}, and {others}, which may work at the same time, {theirs}");
                 self.add(self.lines.of(*one, "paths"), message, "let one need the other, or worktree = true");
             }
         }

@@ -33,8 +33,7 @@ pub(super) fn declared<'a>(reader: &mut Reader<'a>, root: &DeTable<'a>) -> BTree
             // `goal = "what it is for"` must be said; `{ about, default }` need not.
             DeValue::String(about) => Parameter { about: about.to_string(), default: None },
             DeValue::Table(table) => {
-                let section =
-                    reader.section(table, "a parameter", value.span().start, &["about", "default"]);
+                let section = reader.section(table, "a parameter", value.span().start, &["about", "default"]);
                 let about = reader.text(section, "about").unwrap_or_default();
                 Parameter { about, default: reader.text(section, "default") }
             }

@@ -33,17 +33,57 @@ pub struct Terms<'a> {
 }
 
 const TOP: &[&str] = &[
-    "name", "objective", "strategy", "priority", "budget", "when_used_up", "time", "metadata", "parameters",
-    "defaults", "limits", "merge", "agents",
+    "name",
+    "objective",
+    "strategy",
+    "priority",
+    "budget",
+    "when_used_up",
+    "time",
+    "metadata",
+    "parameters",
+    "defaults",
+    "limits",
+    "merge",
+    "agents",
 ];
 const SETTINGS: &[&str] = &[
-    "provider", "model", "account", "approve", "worktree", "budget", "timeout", "retries", "on_dep_failure",
-    "complete_when", "priority", "side_effects",
+    "provider",
+    "model",
+    "account",
+    "approve",
+    "worktree",
+    "budget",
+    "timeout",
+    "retries",
+    "on_dep_failure",
+    "complete_when",
+    "priority",
+    "side_effects",
 ];
 const AGENT: &[&str] = &[
-    "name", "role", "instances", "agent", "type", "task", "needs", "stage", "inputs", "paths", "provider",
-    "model", "account", "approve", "worktree", "budget", "timeout", "retries", "on_dep_failure",
-    "complete_when", "priority", "side_effects",
+    "name",
+    "role",
+    "instances",
+    "agent",
+    "type",
+    "task",
+    "needs",
+    "stage",
+    "inputs",
+    "paths",
+    "provider",
+    "model",
+    "account",
+    "approve",
+    "worktree",
+    "budget",
+    "timeout",
+    "retries",
+    "on_dep_failure",
+    "complete_when",
+    "priority",
+    "side_effects",
 ];
 const MOST: u32 = MISSION_ASSIGNMENTS as u32;
 
@@ -165,7 +205,8 @@ fn member<'a>(reader: &mut Reader<'a>, section: Section<'_, 'a>, terms: &Terms<'
         _ => reader.needed(section, "name", "\"a-name\"", name_of),
     };
     let task = reader.needed(section, "task", "\"what it is to do\"", |text| Some(text.trim().to_owned()));
-    let usual = |name: &Name| if section.get("role").is_some() { Name::slug(USUAL_ROLE) } else { Some(name.clone()) };
+    let usual =
+        |name: &Name| if section.get("role").is_some() { Name::slug(USUAL_ROLE) } else { Some(name.clone()) };
     let is_type = |text: &str| crate::ticket::About::new("x", Some(text)).ok().map(|about| about.kind);
     let kind = reader.word(section, "type", "one word in small letters: task, bug, review", is_type);
     let instances = reader.number(section, "instances", 1..=MOST);
@@ -228,9 +269,8 @@ fn settings<'a>(reader: &mut Reader<'a>, section: Section<'_, 'a>, terms: &Terms
     Settings {
         provider: provider(reader, section, terms),
         model: reader.word(section, "model", "a model's name, as its provider has it", is_model),
-        account: reader.word(section, "account", "a name of the provider's profiles", |text| {
-            text.parse().ok()
-        }),
+        account: reader
+            .word(section, "account", "a name of the provider's profiles", |text| text.parse().ok()),
         approve: reader.word(section, "approve", "policy, ask or all", |text| match text {
             "policy" => Some(Approve::Policy),
             "ask" => Some(Approve::Ask),
@@ -257,7 +297,8 @@ fn provider<'a>(reader: &mut Reader<'a>, section: Section<'_, 'a>, terms: &Terms
             Some(meant) => format!("did you mean {meant}?"),
             None => format!("there are: {}; ostler provider ls", known.join(" ")),
         };
-        let fault = reader.fault(section.at("provider"), format!("there is no provider \"{}\"", one_line(&name, 40)));
+        let fault =
+            reader.fault(section.at("provider"), format!("there is no provider \"{}\"", one_line(&name, 40)));
         fault.hint = Some(hint);
     }
     Some(name)
@@ -297,7 +338,12 @@ fn complete_when<'a>(reader: &mut Reader<'a>, section: Section<'_, 'a>) -> Optio
         DeValue::Table(table) => {
             let inner = reader.section(table, "complete_when", value.span().start, &["check"]);
             let some = |text: &str| (!text.trim().is_empty()).then(|| text.trim().to_owned());
-            reader.needed(inner, "check", "\"a command\"", some).map(CompleteWhen::Check)
+            // A key that was only misspelt is not missing, too.
+            let command = match table.is_empty() {
+                true => reader.needed(inner, "check", "\"a command\"", some),
+                false => reader.word(inner, "check", "a command", some),
+            };
+            command.map(CompleteWhen::Check)
         }
         _ => {
             reader.refuse(value, "complete_when", EXPECTED);

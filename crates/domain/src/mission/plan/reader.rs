@@ -1,6 +1,6 @@
 //! Reads values out of a TOML file, each where it stands. What is wrong is noted, and the rest is read on.
 
-use std::{ops::RangeInclusive, time::Duration};
+use std::{marker::PhantomData, ops::RangeInclusive, time::Duration};
 
 use toml::{
     Spanned,
@@ -17,7 +17,9 @@ type Value<'a> = Spanned<DeValue<'a>>;
 
 /// The text and what is wrong with it so far.
 pub(super) struct Reader<'a> {
-    text: &'a str,
+    text: PhantomData<&'a str>,
+    /// Where lines end: a plan has thousands of keys, and each has a line.
+    ends: Vec<usize>,
     pub(super) faults: Vec<Fault>,
 }
 
@@ -33,13 +35,13 @@ pub(super) struct Section<'t, 'a> {
 
 impl<'a> Reader<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self { text, faults: Vec::new() }
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect();
+        Self { text: PhantomData, ends, faults: Vec::new() }
     }
 
     /// The line of a place, from 1.
     pub(super) fn line(&self, at: usize) -> usize {
-        let before = &self.text.as_bytes()[..at.min(self.text.len())];
-        before.iter().filter(|byte| **byte == b'\n').count() + 1
+        self.ends.partition_point(|end| *end < at) + 1
     }
 
     pub(super) fn fault(&mut self, at: usize, message: impl Into<String>) -> &mut Fault {

@@ -5,12 +5,7 @@ use std::{collections::BTreeMap, fmt::Write};
 use toml::Value;
 
 use super::{CompleteWhen, Given, Limits, Member, Plan, Settings, Worktree};
-use crate::{
-    budget::WhenUsedUp,
-    session::Approve,
-    ticket::USUAL_TYPE,
-    time::span_text,
-};
+use crate::{budget::WhenUsedUp, session::Approve, ticket::USUAL_TYPE, time::span_text};
 
 impl Plan {
     /// The file. Parameters are gone: their values are in it.

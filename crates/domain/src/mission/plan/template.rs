@@ -62,7 +62,11 @@ mod tests {
             assert!(template.about().len() > 20, "{}", template.name);
             for (name, parameter) in template.parameters() {
                 assert!(!parameter.about.is_empty(), "{}: {name}", template.name);
-                assert!(template.text.contains(&format!("{{{{{name}}}}}")), "{}: {name} is used", template.name);
+                assert!(
+                    template.text.contains(&format!("{{{{{name}}}}}")),
+                    "{}: {name} is used",
+                    template.name
+                );
             }
             let parameters = said(template);
             let terms = Terms { parameters: Some(&parameters), providers: None };
@@ -81,10 +85,7 @@ mod tests {
         let mut parameters = said(&template);
         parameters.insert("buidlers".to_owned(), "4".to_owned());
         let wrong = template.plan(&Terms { parameters: Some(&parameters), providers: None }).unwrap_err();
-        assert_eq!(
-            wrong.to_string(),
-            "the plan has no parameter \"buidlers\" (did you mean builders?)"
-        );
+        assert_eq!(wrong.to_string(), "the plan has no parameter \"buidlers\" (did you mean builders?)");
         parameters.remove("buidlers");
         parameters.insert("builders".to_owned(), "7".to_owned());
         let plan = template.plan(&Terms { parameters: Some(&parameters), providers: None }).unwrap();
