@@ -372,6 +372,10 @@ pub const MISSION_START_TRIES: u32 = 5;
 /// Assignments that agents may add to a mission, and how deep, where its plan does not say.
 pub const MISSION_ADDED: u32 = 16;
 pub const MISSION_ADDED_DEPTH: u32 = 2;
+/// Calls without a result of one mission's members that are remembered.
+pub const CALLS_WATCHED: usize = 10_000;
+/// Writes of one member that are known again.
+pub const WRITES_KNOWN: usize = 4_096;
 /// The same call with the same result so often in a row is a loop.
 pub const LOOP_REPEATS: u32 = 5;
 /// Calls that are remembered to see a loop of several steps.

@@ -9,7 +9,8 @@ mod effects;
 mod member;
 mod merge;
 mod news;
-mod shared_dir;
+mod progress;
+pub(crate) mod shared_dir;
 
 use std::{
     collections::HashMap,
