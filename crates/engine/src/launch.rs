@@ -15,6 +15,7 @@ use ostler_tape::LaunchDocument;
 use crate::{
     confine::{self, Confined},
     environment,
+    git::worktree::move_into,
     keeper::NotStarted,
     mission,
     shared::Shared,
@@ -182,6 +183,10 @@ impl Shared {
         let net_mode = policy.net_mode.unwrap_or(usual_network);
         let whose = created.conversation.to_string();
         let mut confined = machine.confine(policy, net_mode, &campaign.root, &whose)?;
+        if let Some(tree) = &created.config.worktree {
+            let moved = move_into(&mut confined.confinement, &campaign, tree);
+            moved.map_err(|error| NotStarted::at("worktree", format!("{}: {error}", tree.path)))?;
+        }
         let gateway = confine::gateway(&mut confined, policy, &campaign.name, &self.options)?;
         if let Some(member) = created.config.mission {
             let shared = mission::shared_dir::shared(&self.options.state_dir, member.mission);
