@@ -281,6 +281,7 @@ impl History {
             auth_profile: None,
             ticket: seed.chance(30).then(|| format!("gh:{}", seed.below(20_000))),
             ticket_id: None,
+            mission: None,
             watchdogs: WatchdogLimits::default(),
             resumes_after_limit: true,
             approval_us: ostler_domain::session::approval_limit(),

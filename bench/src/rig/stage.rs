@@ -135,6 +135,7 @@ fn config(working_dir: &str) -> Config {
         auth_profile: None,
         ticket: None,
         ticket_id: None,
+        mission: None,
         watchdogs: WatchdogLimits::default(),
         resumes_after_limit: true,
         approval_us: ostler_domain::session::approval_limit(),

@@ -110,6 +110,7 @@ pub(crate) const fn of_reason(reason: Reason) -> u8 {
         | Reason::AgentUnknown
         | Reason::ConversationUnknown
         | Reason::TicketUnknown
+        | Reason::MissionUnknown
         | Reason::SnapshotUnknown
         | Reason::SessionUnknown
         | Reason::MessageUnknown

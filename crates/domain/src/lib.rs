@@ -35,6 +35,7 @@ pub mod limits;
 pub mod log;
 pub mod message;
 pub mod metrics;
+pub mod mission;
 pub mod name;
 pub mod node;
 pub mod notice;
@@ -69,8 +70,8 @@ pub mod worktree;
 pub use budget::Budget;
 pub use event::{Event, Kind, Recorded};
 pub use id::{
-    AgentId, ApprovalId, CampaignId, ConversationId, IdError, MessageId, NodeId, RequestId, SessionId,
-    TicketId,
+    AgentId, ApprovalId, AssignmentId, CampaignId, ConversationId, IdError, MessageId, MissionId, NodeId,
+    RequestId, SessionId, TicketId,
 };
 pub use message::{Message, Mode, Receipt};
 pub use name::{FreeNumber, Name, NameError};

@@ -370,3 +370,50 @@ pub const SEANCE_TOKENS: u64 = 250_000;
 pub const SEANCE_DOLLARS: Dollars = Dollars(500_000);
 /// And how long it may take.
 pub const SEANCE_TIME: Duration = Duration::from_secs(10 * 60);
+
+// --- Missions -----------------------------------------------------------------------------------------------
+
+/// Largest file of a plan: a person wrote it.
+pub const PLAN_BYTES: usize = 1024 * 1024;
+/// Assignments of one mission: each decision looks at those that may start, each page at all.
+pub const MISSION_ASSIGNMENTS: usize = 10_000;
+/// Dependencies of one mission, from assignment to assignment: what is recorded with it, and walked when something ends.
+pub const MISSION_EDGES: usize = 200_000;
+/// Longest task: it is what an agent is told.
+pub const TASK_BYTES: usize = 256 * 1024;
+/// How much an assignment's result hands on of what its agent said last; more belongs into a file.
+pub const RESULT_BYTES: usize = 64 * 1024;
+/// How much an agent is told of what those before it have done, all of them together.
+pub const BRIEF_RESULTS_BYTES: usize = 128 * 1024;
+/// How much of a command's output, or of a reason, a mission's events have.
+pub const MISSION_TEXT_BYTES: usize = 4 * 1024;
+/// How long a command may take that says whether an assignment is done, or whether a merge stands.
+pub const CHECK_WITHIN: Duration = Duration::from_secs(30 * 60);
+/// How often an assignment whose agent failed is tried again, where nobody says.
+pub const MISSION_RETRIES: u32 = 1;
+/// Most tries that a plan may ask for: a thing that failed twenty times does not work.
+pub const MISSION_RETRIES_MOST: u32 = 20;
+/// Between two tries of an assignment: first, and longest; doubled in between.
+pub const MISSION_RETRY_FIRST: Duration = Duration::from_secs(5);
+pub const MISSION_RETRY_LONGEST: Duration = Duration::from_secs(300);
+/// How often a session that could not be created for a passing reason is tried again.
+pub const MISSION_START_TRIES: u32 = 5;
+/// Assignments that agents may add to a mission, and how deep, where its plan does not say.
+pub const MISSION_ADDED: u32 = 16;
+pub const MISSION_ADDED_DEPTH: u32 = 2;
+/// Calls without a result of one mission's members that are remembered.
+pub const CALLS_WATCHED: usize = 10_000;
+/// Writes of one member that are known again.
+pub const WRITES_KNOWN: usize = 4_096;
+/// The same call with the same result so often in a row is a loop.
+pub const LOOP_REPEATS: u32 = 5;
+/// Calls that are remembered to see a loop of several steps.
+pub const LOOP_WINDOW: usize = 24;
+/// Longest loop of several steps that is looked for.
+pub const LOOP_STEPS: usize = 6;
+/// Calls without a new file, commit or result after which an agent is not getting on.
+pub const NO_PROGRESS_CALLS: u32 = 60;
+/// Forecasts of collisions that a mission remembers.
+pub const COLLISIONS: usize = 100;
+/// Paths that a forecast names.
+pub const COLLISION_PATHS: usize = 20;

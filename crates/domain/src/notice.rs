@@ -255,6 +255,7 @@ mod tests {
             auth_profile: None,
             ticket: None,
             ticket_id: None,
+            mission: None,
             watchdogs: Default::default(),
             resumes_after_limit: true,
             approval_us: approval_limit(),

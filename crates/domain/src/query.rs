@@ -1,7 +1,7 @@
 //! Questions to the record: filters and pages. The same words for the API, the CLI and the store.
 
 use crate::{
-    AgentId, CampaignId, ConversationId, Kind, SessionId, Time, Usage,
+    AgentId, CampaignId, ConversationId, Kind, MissionId, SessionId, Time, Usage,
     conversation::Key,
     price::Dollars,
     session::{Attention, Outcome, Status},
@@ -31,6 +31,8 @@ pub struct SessionFilter {
     pub provider: Option<String>,
     pub model: Option<String>,
     pub ticket: Option<String>,
+    /// The mission whose assignment it works on.
+    pub mission: Option<MissionId>,
     pub statuses: Vec<Status>,
     pub attention: Vec<Attention>,
     pub outcomes: Vec<Outcome>,
@@ -49,13 +51,14 @@ pub const TRIAL_TICKET: &str = "ostler:trial";
 impl SessionFilter {
     /// Whether ended trials of providers are asked for: whoever names something in particular wants to see it.
     pub fn asks_for_trials(&self) -> bool {
-        let Self { conversation, chain, continues, name, agent, ticket, .. } = self;
+        let Self { conversation, chain, continues, name, agent, ticket, mission, .. } = self;
         agent.is_some()
             || conversation.is_some()
             || chain.is_some()
             || continues.is_some()
             || name.is_some()
             || ticket.is_some()
+            || mission.is_some()
     }
 }
 

@@ -83,6 +83,9 @@ reasons! {
     TicketExists = "TICKET_EXISTS":
         "a ticket of the campaign has this external reference",
         "`ostler ticket show REF`";
+    MissionUnknown = "MISSION_UNKNOWN":
+        "no mission fits",
+        "`ostler mission ls -a`; `ostler mission start FILE` starts one";
     ProviderUnknown = "PROVIDER_UNKNOWN":
         "there is no such provider",
         "`ostler provider ls`; `ostler provider add acp:NAME` declares one";

@@ -13,6 +13,7 @@ use ostler_domain::{
     event::Tamper,
     limits::{MESSAGE_BYTES, MODEL_BYTES, WORKTREE_TIME},
     message::Said,
+    mission::Membership,
     policy::NetMode,
     provider::{Settings, choose},
     query::{Page, Scope, SessionFilter},
@@ -38,6 +39,10 @@ use crate::{
 /// What a caller wants a session to be.
 #[derive(Debug, Clone, Default)]
 pub struct NewSession {
+    /// The id that it is to have, where somebody has recorded that already.
+    pub id: Option<SessionId>,
+    /// The assignment of a mission that it works on.
+    pub mission: Option<Membership>,
     /// Name, id, or any path in it.
     pub campaign: String,
     /// Empty where nobody named one.
@@ -330,6 +335,7 @@ impl Engine {
             auth_profile: wanted.auth_profile.clone(),
             ticket: wanted.ticket.clone(),
             ticket_id: None,
+            mission: wanted.mission,
             watchdogs: wanted.watchdogs.unwrap_or(self.shared.options.watchdogs),
             resumes_after_limit: campaign
                 .policy

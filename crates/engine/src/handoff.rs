@@ -195,6 +195,7 @@ impl Engine {
             environment: before.config.environment.clone(),
             provider_config: if is_same { before.config.provider_config.clone() } else { Default::default() },
             ticket: before.config.ticket.clone(),
+            mission: before.config.mission,
             watchdogs: Some(before.config.watchdogs),
             priority: before.config.priority,
             handed: Some(Handed { old: Box::new(old), pack: Box::new(pack) }),

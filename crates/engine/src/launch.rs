@@ -17,6 +17,7 @@ use crate::{
     environment,
     git::worktree::move_into,
     keeper::NotStarted,
+    mission,
     shared::Shared,
     upstream,
 };
@@ -136,7 +137,11 @@ impl Shared {
         let shown = if confinement.is_some() { Path::new(confinement::SESSION_SOCKET) } else { &socket };
         let settings = launch.settings.env.clone().into_iter();
         let beginning = environment.into_iter().chain(settings).collect();
-        document.env = environment::of_session(created, beginning, command.env, shown, &token);
+        let mission = created.config.mission;
+        let mission =
+            mission.map(|member| mission::shared_dir::shared(&self.options.state_dir, member.mission));
+        document.env =
+            environment::of_session(created, beginning, command.env, shown, &token, mission.as_deref());
         document.secrets.extend(lent.into_iter().flat_map(|lent| lent.secrets));
         document.secrets.push(token.clone());
         document.token = Some(token);
@@ -190,6 +195,13 @@ impl Shared {
         }
         confined.confinement.root.read_only = created.config.no_tools;
         let gateway = confine::gateway(&mut confined, policy, &campaign.name, &self.options)?;
+        if let Some(member) = created.config.mission {
+            let shared = mission::shared_dir::shared(&self.options.state_dir, member.mission);
+            let shared = std::fs::canonicalize(&shared).map_err(|error| {
+                NotStarted::at("mission", format!("the directory of its mission is not there: {error}"))
+            })?;
+            confined.confinement.writable.push(shared);
+        }
         Ok((confined, gateway))
     }
 }

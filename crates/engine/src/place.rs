@@ -148,7 +148,7 @@ impl Engine {
         campaign: &Campaign,
     ) -> Result<Placed, Refusal> {
         let now = self.shared.clock.now().wall;
-        let id = SessionId::new(now, entropy());
+        let id = wanted.id.unwrap_or_else(|| SessionId::new(now, entropy()));
         if let Some(handed) = &wanted.handed {
             return self.taking_over(id, handed, whose).await;
         }

@@ -7,6 +7,7 @@ use ostler_domain::{
     conversation::Conversation,
     event::By,
     message::Said,
+    mission::Membership,
     provider::CallerKeys,
     query::{Page, SessionFilter},
     session::{Begin, Config, Request, Restart, State, StopRule, View},
@@ -53,7 +54,7 @@ impl Engine {
         }
         if view.outcome.is_some() {
             let done = |new: &View| change.done(&fingerprint, new.id.to_string());
-            let other = Other { message: None, model, raised };
+            let other = Other { model, raised, ..Other::default() };
             return after(self, &view, other, &change, done).await;
         }
         if raised.of(None).is_some() {
@@ -148,9 +149,9 @@ pub(crate) async fn after(
     let campaign = engine.campaign_to_go_on_in(state.created()).await?;
     engine.shared.check_campaign_budget(&campaign, state.created().config.billing).await?;
     // A person's word ends a quarantine: the count begins anew.
-    let Other { message, model, raised } = other;
+    let Other { id, mission, message, model, raised } = other;
     let budget = state.budget_left(raised.of(state.budget().copied()), &engine.shared.context().prices)?;
-    let next = Next { short_lives: 0, message, model, budget, by_person: true };
+    let next = Next { id, mission, short_lives: 0, message, model, budget, by_person: true };
     record(engine, &state, next, change, done).await
 }
 
@@ -177,7 +178,8 @@ pub(crate) async fn go_on(shared: &Arc<Shared>, id: SessionId) -> Result<(), Ref
     let short_lives = if by_person { 0 } else { loaded.state.short_lives() };
     let change = Change { by: By::ostler(), pid: None, request: None, keys: CallerKeys::default() };
     let budget = loaded.state.budget_left(None, &shared.context().prices)?;
-    let next = Next { short_lives, message: None, model: None, budget, by_person };
+    let mission = loaded.state.created().config.mission;
+    let next = Next { id: None, mission, short_lives, message: None, model: None, budget, by_person };
     record(&engine, &loaded.state, next, &change, |_| None).await?;
     Ok(())
 }
@@ -185,6 +187,10 @@ pub(crate) async fn go_on(shared: &Arc<Shared>, id: SessionId) -> Result<(), Ref
 /// In what a person wants the new session to differ from the old one.
 #[derive(Default)]
 pub(crate) struct Other {
+    /// The id that it is to have, where somebody has recorded that already.
+    pub id: Option<SessionId>,
+    /// Which attempt at an assignment of a mission it is, where it is another one.
+    pub mission: Option<Membership>,
     pub message: Option<Said>,
     pub model: Option<String>,
     pub raised: Raised,
@@ -192,6 +198,8 @@ pub(crate) struct Other {
 
 /// In what the new session differs from the old one.
 struct Next {
+    id: Option<SessionId>,
+    mission: Option<Membership>,
     short_lives: u32,
     message: Option<Said>,
     model: Option<String>,
@@ -211,7 +219,7 @@ async fn record(
     let campaign = engine.campaign_to_go_on_in(before).await?;
     check_same(&campaign)?;
     let now = engine.shared.clock.now().wall;
-    let id = SessionId::new(now, entropy());
+    let id = next.id.unwrap_or_else(|| SessionId::new(now, entropy()));
     let conversation = engine.stored_conversation(before.conversation).await?;
     if let Some(closed) = conversation.closed {
         return Err(closed_refusal(&conversation, closed.why));
@@ -278,6 +286,7 @@ async fn record(
         auth_profile,
         ticket: before.config.ticket.clone().filter(|_| !is_over),
         ticket_id,
+        mission: next.mission,
         ..before.config.clone()
     };
     let config = engine.shared.as_noted(entry, config);
@@ -343,6 +352,7 @@ pub(crate) async fn anew(
         // What the old dialogue was about stays with it.
         ticket: None,
         ticket_id: None,
+        mission: None,
         ..before.config.clone()
     };
     let config = engine.shared.as_noted(entry, config);

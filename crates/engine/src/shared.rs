@@ -37,6 +37,7 @@ use crate::{
     keeper::Program,
     keys::Keys,
     logins,
+    mission::Missions,
     options::Options,
     prices::PriceFile,
     programs::Programs,
@@ -75,6 +76,7 @@ pub(crate) struct Shared {
     pub(crate) git: Git,
     pub(crate) transcripts: Transcripts,
     pub(crate) retention: Retention,
+    pub(crate) missions: Missions,
     /// Logins are renewed one at a time.
     pub(crate) renewing: tokio::sync::Mutex<logins::Failures>,
     /// One import at a time.
@@ -138,6 +140,7 @@ impl Shared {
             git: Git::default(),
             transcripts: Transcripts::default(),
             retention: Retention::default(),
+            missions: Missions::default(),
             renewing: Default::default(),
             importing: tokio::sync::Mutex::new(()),
             watching: tokio::sync::Mutex::new(()),

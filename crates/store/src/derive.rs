@@ -5,8 +5,8 @@ use ostler_domain::{Event, Kind, Recorded};
 use rusqlite::Connection;
 
 use crate::{
-    agent, approval, campaign, conversation, drain, halt, history, image, lost, message, mirrored, retention, snapshot,
-    ticket, usage, worktree,
+    agent, approval, campaign, conversation, drain, halt, history, image, lost, message, mirrored, mission,
+    retention, snapshot, ticket, usage, worktree,
 };
 
 /// What a session's events take from its first one.
@@ -74,6 +74,30 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::ApprovalAnswered
         | Kind::ImageRecorded
         | Kind::DeliveryMirrored
+        | Kind::MissionCreated
+        | Kind::MissionStarted
+        | Kind::MissionPaused
+        | Kind::MissionResumed
+        | Kind::MissionHeld
+        | Kind::MissionReleased
+        | Kind::MissionBudgetWarned
+        | Kind::MissionBudgetChanged
+        | Kind::MissionStopRequested
+        | Kind::MissionEnded
+        | Kind::AssignmentsReady
+        | Kind::AssignmentStarted
+        | Kind::AssignmentMoved
+        | Kind::AssignmentCheckStarted
+        | Kind::AssignmentRetried
+        | Kind::AssignmentEnded
+        | Kind::AssignmentsReopened
+        | Kind::AssignmentsAdded
+        | Kind::AssignmentsRemoved
+        | Kind::AssignmentNudged
+        | Kind::AssignmentUnstuck
+        | Kind::CollisionForecast
+        | Kind::MergeStarted
+        | Kind::MergeEnded
         | Kind::HistoryRead => true,
         Kind::DaemonStarted
         | Kind::DaemonStopped
@@ -140,6 +164,9 @@ pub(crate) fn derive(
         return Ok(());
     }
     let (seq, at) = (recorded.seq, recorded.time);
+    if let Some(mission) = recorded.event.mission() {
+        return mission::take_in(connection, seq, at, mission, &recorded.event);
+    }
     let place = retention::Place { seq, at };
     match (&recorded.event, origin) {
         (Event::CampaignAdded(campaign), _) => campaign::add(connection, seq, campaign),

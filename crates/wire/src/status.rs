@@ -23,7 +23,7 @@ const HINTS: usize = 8;
 /// The gRPC code for each reason.
 pub const fn code(reason: Reason) -> Code {
     match reason {
-        Reason::CampaignUnknown | Reason::AgentUnknown | Reason::SnapshotUnknown | Reason::ConversationUnknown | Reason::TicketUnknown | Reason::ProviderUnknown | Reason::SessionUnknown | Reason::MessageUnknown | Reason::ApprovalUnknown => {
+        Reason::CampaignUnknown | Reason::AgentUnknown | Reason::SnapshotUnknown | Reason::ConversationUnknown | Reason::TicketUnknown | Reason::MissionUnknown | Reason::ProviderUnknown | Reason::SessionUnknown | Reason::MessageUnknown | Reason::ApprovalUnknown => {
             Code::NotFound
         }
         Reason::CampaignExists | Reason::TicketExists | Reason::NameTaken | Reason::RequestConflict => Code::AlreadyExists,

@@ -10,7 +10,7 @@ use ostler_domain::{
     text::one_line,
 };
 
-use super::{activity::Told, retention, row, tree};
+use super::{activity::Told, mission, retention, row, tree};
 use crate::{output::Tone, words};
 
 /// How much of a text that is not the agent's own answer is shown.
@@ -131,6 +131,30 @@ pub(super) fn tell(event: &Event) -> Told {
         | Event::DeletionMarked(_)
         | Event::SessionDeleted(_)
         | Event::RetentionHeld(_) => retention::tell(event),
+        Event::MissionCreated(_)
+        | Event::MissionStarted(_)
+        | Event::MissionPaused(_)
+        | Event::MissionResumed(_)
+        | Event::MissionHeld(_)
+        | Event::MissionReleased(_)
+        | Event::MissionBudgetWarned(_)
+        | Event::MissionBudgetChanged(_)
+        | Event::MissionStopRequested(_)
+        | Event::MissionEnded(_)
+        | Event::AssignmentsReady(_)
+        | Event::AssignmentStarted(_)
+        | Event::AssignmentMoved(_)
+        | Event::AssignmentCheckStarted(_)
+        | Event::AssignmentRetried(_)
+        | Event::AssignmentEnded(_)
+        | Event::AssignmentsReopened(_)
+        | Event::AssignmentsAdded(_)
+        | Event::AssignmentsRemoved(_)
+        | Event::AssignmentNudged(_)
+        | Event::AssignmentUnstuck(_)
+        | Event::CollisionForecast(_)
+        | Event::MergeStarted(_)
+        | Event::MergeEnded(_) => mission::tell(event),
         Event::HistoryRead(read) => {
             let lines = words::plural(read.lines, "line", "lines");
             let unreadable = match read.unreadable {

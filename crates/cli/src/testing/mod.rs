@@ -49,6 +49,7 @@ pub(crate) fn session(n: u32, name: &str) -> Session {
         worktree: None,
         ticket: None,
         ticket_id: None,
+        mission: None,
         continues: None,
         chain: id,
         spawned_by: None,

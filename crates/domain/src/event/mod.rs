@@ -24,6 +24,7 @@ mod conversation;
 mod git;
 mod life;
 mod message;
+mod mission;
 mod node;
 mod retention;
 mod ticket;
@@ -36,6 +37,7 @@ pub use conversation::*;
 pub use git::*;
 pub use life::*;
 pub use message::*;
+pub use mission::*;
 pub use node::*;
 pub use retention::*;
 pub use ticket::*;
@@ -300,6 +302,35 @@ events! {
     DeliveryMirrored(Box<DeliveryMirrored>) = 161, "DELIVERY_MIRRORED";
     /// Said to an agent that sleeps, and was not woken for it.
     MessageUnheard(Box<MessageUnheard>) = 150, "MESSAGE_UNHEARD";
+
+    // Missions: the node's, with the sessions they are about in them.
+    MissionCreated(Box<MissionCreated>) = 180, "MISSION_CREATED";
+    MissionStarted(MissionStarted) = 181, "MISSION_STARTED";
+    MissionPaused(MissionPaused) = 182, "MISSION_PAUSED";
+    MissionResumed(MissionResumed) = 183, "MISSION_RESUMED";
+    /// It, or one of its assignments, waits for a person.
+    MissionHeld(MissionHeld) = 184, "MISSION_HELD";
+    MissionReleased(MissionReleased) = 185, "MISSION_RELEASED";
+    MissionBudgetWarned(MissionBudgetWarned) = 186, "MISSION_BUDGET_WARNED";
+    MissionBudgetChanged(MissionBudgetChanged) = 187, "MISSION_BUDGET_CHANGED";
+    MissionStopRequested(MissionStopRequested) = 188, "MISSION_STOP_REQUESTED";
+    MissionEnded(MissionEnded) = 189, "MISSION_ENDED";
+    /// What they need is over: they start when there is a place.
+    AssignmentsReady(AssignmentsReady) = 190, "ASSIGNMENTS_READY";
+    /// Committed before the session is created.
+    AssignmentStarted(AssignmentStarted) = 191, "ASSIGNMENT_STARTED";
+    AssignmentMoved(AssignmentMoved) = 192, "ASSIGNMENT_MOVED";
+    AssignmentCheckStarted(Box<AssignmentCheckStarted>) = 193, "ASSIGNMENT_CHECK_STARTED";
+    AssignmentRetried(AssignmentRetried) = 194, "ASSIGNMENT_RETRIED";
+    AssignmentEnded(Box<AssignmentEnded>) = 195, "ASSIGNMENT_ENDED";
+    AssignmentsReopened(AssignmentsReopened) = 196, "ASSIGNMENTS_REOPENED";
+    AssignmentsAdded(Box<AssignmentsAdded>) = 197, "ASSIGNMENTS_ADDED";
+    AssignmentsRemoved(AssignmentsRemoved) = 198, "ASSIGNMENTS_REMOVED";
+    AssignmentNudged(AssignmentNudged) = 199, "ASSIGNMENT_NUDGED";
+    AssignmentUnstuck(AssignmentUnstuck) = 200, "ASSIGNMENT_UNSTUCK";
+    CollisionForecast(CollisionForecast) = 201, "COLLISION_FORECAST";
+    MergeStarted(MergeStarted) = 202, "MERGE_STARTED";
+    MergeEnded(MergeEnded) = 203, "MERGE_ENDED";
 }
 
 impl std::fmt::Display for Kind {

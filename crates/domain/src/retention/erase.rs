@@ -214,7 +214,31 @@ pub fn erased(event: Event) -> Event {
         | Event::SessionRestored(_)
         | Event::DeletionMarked(_)
         | Event::SessionDeleted(_)
-        | Event::RetentionHeld(_)) => kept,
+        | Event::RetentionHeld(_)
+        | Event::MissionCreated(_)
+        | Event::MissionStarted(_)
+        | Event::MissionPaused(_)
+        | Event::MissionResumed(_)
+        | Event::MissionHeld(_)
+        | Event::MissionReleased(_)
+        | Event::MissionBudgetWarned(_)
+        | Event::MissionBudgetChanged(_)
+        | Event::MissionStopRequested(_)
+        | Event::MissionEnded(_)
+        | Event::AssignmentsReady(_)
+        | Event::AssignmentStarted(_)
+        | Event::AssignmentMoved(_)
+        | Event::AssignmentCheckStarted(_)
+        | Event::AssignmentRetried(_)
+        | Event::AssignmentEnded(_)
+        | Event::AssignmentsReopened(_)
+        | Event::AssignmentsAdded(_)
+        | Event::AssignmentsRemoved(_)
+        | Event::AssignmentNudged(_)
+        | Event::AssignmentUnstuck(_)
+        | Event::CollisionForecast(_)
+        | Event::MergeStarted(_)
+        | Event::MergeEnded(_)) => kept,
     }
 }
 

@@ -9,6 +9,7 @@ use crate::{
     admission::Priority,
     budget::{Budget, WhenUsedUp},
     history, limits,
+    mission::Membership,
     worktree::Worktree,
 };
 
@@ -147,6 +148,9 @@ pub struct Config {
     /// The ticket itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticket_id: Option<TicketId>,
+    /// The assignment of a mission that it works on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mission: Option<Membership>,
     #[serde(default)]
     pub watchdogs: WatchdogLimits,
     /// A turn that failed of a rate limit goes on when the limit ends, where somebody said when that is.

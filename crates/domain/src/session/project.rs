@@ -8,6 +8,7 @@ use crate::{
     admission::Priority,
     event::{AskKind, ContextMeasured, Process, ToolCall},
     history,
+    mission::Membership,
     price::Cost,
     text::one_line,
     worktree::Worktree,
@@ -187,6 +188,9 @@ pub struct View {
     /// The ticket itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticket_id: Option<TicketId>,
+    /// The assignment of a mission that it works on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mission: Option<Membership>,
     pub continues: Option<SessionId>,
     pub chain: SessionId,
     pub spawned_by: Option<SessionId>,
@@ -382,6 +386,7 @@ impl State {
             worktree: created.config.worktree.clone(),
             ticket: created.config.ticket.clone(),
             ticket_id: created.config.ticket_id,
+            mission: created.config.mission,
             continues: created.continues,
             chain: created.chain,
             spawned_by: created.spawned_by,

@@ -83,6 +83,7 @@ pub(crate) fn created(
             auth_profile: None,
             ticket: None,
             ticket_id: None,
+            mission: None,
             watchdogs: WatchdogLimits::default(),
             resumes_after_limit: true,
             approval_us: ostler_domain::session::approval_limit(),

@@ -6,7 +6,7 @@ use std::{
     io::{self, Write},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    process::Stdio,
+    process::{ExitStatus, Stdio},
     time::Duration,
 };
 
@@ -129,6 +129,29 @@ pub(crate) async fn run(
     limit: Duration,
     most: usize,
 ) -> Result<Said, NotDone> {
+    let Ended { status, said, why } = run_whatever(program, document, limit, most).await?;
+    if status.success() || said.is_cut {
+        return Ok(said);
+    }
+    let why = why.text();
+    let last = why.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("git did not say why");
+    Err(NotDone::Failed(one_line(last, 300)))
+}
+
+/// A command that has ended, well or not.
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    pub(crate) said: Said,
+    pub(crate) why: Said,
+}
+
+/// The same, however it ends.
+pub(crate) async fn run_whatever(
+    program: &Program,
+    document: &CommandDocument,
+    limit: Duration,
+    most: usize,
+) -> Result<Ended, NotDone> {
     let mut child = Command::new(program.path())
         .args(["internal", "command", "/proc/self/fd/0"])
         .stdin(Stdio::from(in_memory(document).map_err(NotDone::because)?))
@@ -141,16 +164,9 @@ pub(crate) async fn run(
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let all = async {
         let (said, why) = tokio::try_join!(read(stdout, most), read(stderr, MOST_WHY))?;
-        io::Result::Ok((said, why, child.wait().await?))
+        io::Result::Ok(Ended { status: child.wait().await?, said, why })
     };
-    let (said, why, status) =
-        timeout(limit, all).await.map_err(|_| NotDone::TooLong(limit))?.map_err(NotDone::because)?;
-    if status.success() || said.is_cut {
-        return Ok(said);
-    }
-    let why = why.text();
-    let last = why.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("git did not say why");
-    Err(NotDone::Failed(one_line(last, 300)))
+    timeout(limit, all).await.map_err(|_| NotDone::TooLong(limit))?.map_err(NotDone::because)
 }
 
 /// How much of a complaint is read.

@@ -126,7 +126,9 @@ impl Run<'_> {
         let kept = self.keep_files(looked.files, &owners, read).await;
         let why = match kept {
             Err(error) => Some(error.to_string()),
-            Ok(()) if looked.is_too_much => Some("there is more beside its dialogues than is kept".to_owned()),
+            Ok(()) if looked.is_too_much => {
+                Some("there is more beside its dialogues than is kept".to_owned())
+            }
             Ok(()) => None,
         };
         match why {
@@ -168,10 +170,13 @@ impl Run<'_> {
             Some(own) => own,
             None => openclaw::other_key(dir, &name),
         };
-        let title = ["label", "displayName", "subject"].iter().find_map(|name| row.entry.get(*name)?.as_str());
+        let title =
+            ["label", "displayName", "subject"].iter().find_map(|name| row.entry.get(*name)?.as_str());
         let last = row.key.rsplit(':').next();
-        let name = self.free_name(&[title, last, Some("openclaw")], row.session_id().unwrap_or(&row.key)).await?;
-        let opened = ConversationOpened { notes: row.notes(), ..ConversationOpened::new(id, campaign.id, key, name) };
+        let name =
+            self.free_name(&[title, last, Some("openclaw")], row.session_id().unwrap_or(&row.key)).await?;
+        let opened =
+            ConversationOpened { notes: row.notes(), ..ConversationOpened::new(id, campaign.id, key, name) };
         let now = engine.shared.clock.now().wall;
         engine.record_node(now, Event::ConversationOpened(Box::new(opened))).await?;
         let mut news = news(dir, row.session_id().unwrap_or_default());

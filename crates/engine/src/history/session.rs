@@ -403,6 +403,7 @@ fn config(dialogue: &Dialogue, root: &str) -> Config {
         auth_profile: None,
         ticket: None,
         ticket_id: None,
+        mission: None,
         watchdogs: WatchdogLimits::default(),
         resumes_after_limit: true,
         approval_us: approval_limit(),

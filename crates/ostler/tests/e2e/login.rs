@@ -209,7 +209,10 @@ async fn twenty_that_begin_at_once_are_lent_one_renewed_login() {
     let new = token(LONG_AFTER, "renews-2");
     for session in &sessions {
         let lent = lent(&home, session).unwrap();
-        assert_eq!((&lent["tokens"]["access_token"], &lent["tokens"]["refresh_token"]), (&new.clone().into(), &"".into()));
+        assert_eq!(
+            (&lent["tokens"]["access_token"], &lent["tokens"]["refresh_token"]),
+            (&new.clone().into(), &"".into())
+        );
     }
     // What renews it next is where it is kept, and nowhere else: nobody is logged out.
     assert_eq!(files_with(home.home.state(), "renews-2\""), [kept(&home)]);
@@ -224,7 +227,8 @@ async fn twenty_that_begin_at_once_are_lent_one_renewed_login() {
 #[tokio::test]
 async fn a_login_that_has_ended_and_is_not_renewed_is_told_with_its_cure() {
     let dir = tempfile::tempdir().unwrap();
-    let renewal = "echo '{\"id\":\"refresh\",\"error\":{\"message\":\"refresh token was used already\"}}'; exit 0";
+    let renewal =
+        "echo '{\"id\":\"refresh\",\"error\":{\"message\":\"refresh token was used already\"}}'; exit 0";
     let (program, count) = counting_program(dir.path(), renewal);
     let (home, client) = logged_in(&program, &[]).await;
     let began = std::time::Instant::now();
@@ -233,7 +237,10 @@ async fn a_login_that_has_ended_and_is_not_renewed_is_told_with_its_cure() {
         assert_eq!(view.outcome, Some(Outcome::FailedStart), "{view:#?}");
         let obituary = view.obituary.unwrap();
         let why = "the login of codex has ended, and could not be renewed";
-        assert!(obituary.sentence.contains(why) && obituary.sentence.contains("used already"), "{obituary:?}");
+        assert!(
+            obituary.sentence.contains(why) && obituary.sentence.contains("used already"),
+            "{obituary:?}"
+        );
         let cures: Vec<_> = obituary.cures.iter().map(|hint| hint.command.as_str()).collect();
         assert_eq!(cures, ["ostler provider login codex"]);
     }
@@ -272,7 +279,10 @@ async fn the_real_codex_renews_its_login_for_all() {
         sessions.iter().all(|session| lent(&home, session).is_some())
     });
     let asked = server.asked();
-    assert!(!asked.is_empty() && asked.iter().all(|(_, granted)| *granted), "nobody used one twice: {asked:#?}");
+    assert!(
+        !asked.is_empty() && asked.iter().all(|(_, granted)| *granted),
+        "nobody used one twice: {asked:#?}"
+    );
     // It may renew one twice in one go, because it has ended and because it is told to.
     assert!(asked.len() <= 2, "one of them renewed it: {asked:#?}");
     let login: serde_json::Value = serde_json::from_str(&fs::read_to_string(kept(&home)).unwrap()).unwrap();

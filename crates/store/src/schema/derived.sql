@@ -127,6 +127,54 @@ CREATE TABLE ticket_step(
 ) STRICT;
 CREATE INDEX ticket_step_ticket ON ticket_step(ticket, name);
 
+-- Missions, each by the place of its first event.
+CREATE TABLE mission(
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    tail TEXT NOT NULL,
+    campaign TEXT NOT NULL,
+    name TEXT NOT NULL,
+    objective TEXT NOT NULL,
+    strategy TEXT NOT NULL,
+    status TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    started INTEGER,
+    ended INTEGER,
+    updated INTEGER NOT NULL,
+    -- 1 while somebody has it paused, and while something holds all of it.
+    paused INTEGER NOT NULL DEFAULT 0,
+    held INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX mission_tail ON mission(tail);
+CREATE INDEX mission_campaign ON mission(campaign);
+CREATE INDEX mission_name ON mission(name);
+CREATE INDEX mission_status ON mission(status);
+CREATE INDEX mission_open ON mission(seq) WHERE ended IS NULL;
+
+-- Where in the log a mission's events are.
+CREATE TABLE mission_event(
+    mission INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    PRIMARY KEY (mission, seq)
+) STRICT, WITHOUT ROWID;
+
+-- The slots of missions. What was completed says how long the like may take and cost.
+CREATE TABLE assignment(
+    id TEXT PRIMARY KEY,
+    mission INTEGER NOT NULL,
+    role TEXT NOT NULL,
+    type TEXT NOT NULL,
+    model TEXT,
+    started INTEGER,
+    -- How it ended, and when; empty while it has not.
+    status TEXT,
+    ended INTEGER,
+    tokens INTEGER NOT NULL DEFAULT 0,
+    cost INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+CREATE INDEX assignment_mission ON assignment(mission, status);
+CREATE INDEX assignment_history ON assignment(role, ended) WHERE status = 'completed';
+
 -- One narrow row per session for filters. Lists are newest-created first by `num`, which every index carries
 -- behind its column: pages stay put while sessions change, and a change of state moves few index entries.
 CREATE TABLE session(
@@ -143,6 +191,8 @@ CREATE TABLE session(
     provider TEXT NOT NULL,
     -- The ticket's id; whatever was said of it where it is none.
     ticket TEXT,
+    -- The mission whose assignment it works on.
+    mission TEXT,
     chain TEXT NOT NULL,
     continues TEXT,
     spawned_by TEXT,
@@ -170,6 +220,7 @@ CREATE INDEX session_role ON session(role) WHERE role IS NOT NULL;
 CREATE UNIQUE INDEX session_live ON session(conversation) WHERE ended IS NULL;
 CREATE INDEX session_provider ON session(provider);
 CREATE INDEX session_ticket ON session(ticket) WHERE ticket IS NOT NULL;
+CREATE INDEX session_mission ON session(mission) WHERE mission IS NOT NULL;
 CREATE INDEX session_chain ON session(chain);
 CREATE INDEX session_continues ON session(continues) WHERE continues IS NOT NULL;
 CREATE INDEX session_spawned_by ON session(spawned_by) WHERE spawned_by IS NOT NULL;

@@ -97,6 +97,7 @@ fn drivers(filter: &SessionFilter) -> Vec<Driver> {
         ("session_conversation", "conversation", filter.conversation.map(|id| id.to_string())),
         ("session_name", "name", text(&filter.name)),
         ("session_ticket", "ticket", text(&filter.ticket)),
+        ("session_mission", "mission", filter.mission.map(|id| id.to_string())),
         ("session_agent", "agent", text(&filter.agent)),
     ];
     if let Some((index, column, value)) = particular.into_iter().find_map(|(i, c, v)| v.map(|v| (i, c, v))) {
@@ -178,6 +179,7 @@ impl Condition {
             ("provider", filter.provider.clone()),
             ("model", filter.model.clone()),
             ("ticket", filter.ticket.clone()),
+            ("mission", filter.mission.map(|id| id.to_string())),
         ];
         for (column, value) in ids {
             if let Some(value) = value {

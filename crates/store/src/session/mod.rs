@@ -31,6 +31,7 @@ pub(crate) struct Fixed {
     branch: Option<String>,
     provider: String,
     ticket: Option<String>,
+    mission: Option<String>,
     chain: String,
     continues: Option<String>,
     spawned_by: Option<String>,
@@ -62,6 +63,7 @@ impl Fixed {
             branch: view.branch.clone(),
             provider: view.provider.clone(),
             ticket: view.ticket_id.map(|id| id.to_string()).or_else(|| view.ticket.clone()),
+            mission: view.mission.map(|member| member.mission.to_string()),
             chain: view.chain.to_string(),
             continues: view.continues.map(|id| id.to_string()),
             spawned_by: view.spawned_by.map(|id| id.to_string()),
@@ -123,9 +125,9 @@ pub(crate) fn insert(
     connection
         .prepare_cached(
             "INSERT INTO session(num, id, tail, campaign, conversation, name, agent, role, provider, ticket, chain, continues,
-                                 spawned_by, branch, created, imported, model, provider_id, status, attention, outcome, ended, restart_due)
+                                 spawned_by, branch, created, imported, model, provider_id, status, attention, outcome, ended, restart_due, mission)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,
-                     iif(EXISTS (SELECT 1 FROM session next WHERE next.continues = ?2), NULL, ?23))",
+                     iif(EXISTS (SELECT 1 FROM session next WHERE next.continues = ?2), NULL, ?23), ?24)",
         )?
         .execute(params![
             num,
@@ -151,6 +153,7 @@ pub(crate) fn insert(
             changing.outcome.map(Outcome::as_str),
             changing.ended.map(Time::micros),
             changing.restart_due.map(Time::micros),
+            fixed.mission,
         ])?;
     connection
         .prepare_cached("INSERT INTO session_view(num, view) VALUES (?1, ?2)")?

@@ -170,6 +170,7 @@ pub(crate) fn created(n: u64) -> Created {
                 _ => None,
             },
             ticket_id: (n % 8 == 1).then(|| ticket_id(n % 4)),
+            mission: None,
             watchdogs: WatchdogLimits::default(),
             resumes_after_limit: true,
             approval_us: ostler_domain::session::approval_limit(),
@@ -725,6 +726,30 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             rule: "command list".to_owned(),
             grant: Some("ostler campaign set shop commands+=make".to_owned()),
         }),
+        Kind::MissionCreated
+        | Kind::MissionStarted
+        | Kind::MissionPaused
+        | Kind::MissionResumed
+        | Kind::MissionHeld
+        | Kind::MissionReleased
+        | Kind::MissionBudgetWarned
+        | Kind::MissionBudgetChanged
+        | Kind::MissionStopRequested
+        | Kind::MissionEnded
+        | Kind::AssignmentsReady
+        | Kind::AssignmentStarted
+        | Kind::AssignmentMoved
+        | Kind::AssignmentCheckStarted
+        | Kind::AssignmentRetried
+        | Kind::AssignmentEnded
+        | Kind::AssignmentsReopened
+        | Kind::AssignmentsAdded
+        | Kind::AssignmentsRemoved
+        | Kind::AssignmentNudged
+        | Kind::AssignmentUnstuck
+        | Kind::CollisionForecast
+        | Kind::MergeStarted
+        | Kind::MergeEnded => crate::mission_samples::event(kind, n),
         Kind::TapeDamaged => Event::TapeDamaged(TapeDamaged { from: 10, to: 20 + n }),
     }
 }

@@ -33,6 +33,7 @@ fn created(environment: BTreeMap<String, String>) -> Created {
         auth_profile: None,
         ticket: Some("gh:shop#1".to_owned()),
         ticket_id: None,
+        mission: None,
         watchdogs: Default::default(),
         resumes_after_limit: true,
         approval_us: approval_limit(),

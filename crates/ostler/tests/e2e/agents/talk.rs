@@ -39,9 +39,11 @@ pub(super) async fn steer_on(stage: &Stage) -> SessionId {
     let sent = stage.client().await.send_message(message).await.unwrap().sent().unwrap();
     let id = sent.message;
     stage
-        .sees(session, "the words on their way while the turn is open", |event| {
-            matches!(event, Event::MessageDelivered(delivered) if delivered.id == id)
-        })
+        .sees(
+            session,
+            "the words on their way while the turn is open",
+            |event| matches!(event, Event::MessageDelivered(delivered) if delivered.id == id),
+        )
         .await;
     assert!(!receipts(&stage.events(session).await, id).is_empty(), "it is sent at once");
     std::fs::write(stage.home.campaign_dir().join("go"), "").unwrap();
@@ -89,8 +91,8 @@ pub(super) async fn question(agent: Agent) {
         let view = stage.reaches(session, "the question", waits).await;
         assert!(view.evidence.contains("Which colour is the door?"), "{}", view.evidence);
         let listed = stage.home.run(&["approval"]);
-        let listed = String::from_utf8_lossy(&listed.stdout).into_owned()
-            + &String::from_utf8_lossy(&listed.stderr);
+        let listed =
+            String::from_utf8_lossy(&listed.stdout).into_owned() + &String::from_utf8_lossy(&listed.stderr);
         assert!(listed.contains("Which colour is the door?") && listed.contains("ostler send "), "{listed}");
         let answered = stage.home.run(&["send", &session.to_string(), "Neither: green"]);
         assert!(answered.status.success(), "{answered:?}");

@@ -1,0 +1,10 @@
+//! Missions: plans, decisions, and what holds whatever happens.
+
+mod growth;
+mod life;
+mod limits;
+mod plans;
+mod promises;
+mod seeing;
+mod simulation;
+mod world;

@@ -1,0 +1,159 @@
+//! A member's session: how it is started, and what it came to.
+
+use ostler_domain::{
+    Budget, Event, Kind, Name, Refusal, SessionId,
+    budget::WhenUsedUp,
+    conversation::Key,
+    limits::NAME_BYTES,
+    mission::{Membership, Product, SessionEnd, Spent, StartSession, State, Work, brief, plan::Worktree},
+    query::EventFilter,
+    session::{Approve, Outcome, View},
+    ticket::Output,
+    worktree::Wanted,
+};
+
+use crate::{Change, Engine, NewSession, create::new_message, restart};
+
+/// Outputs of a session that are handed on.
+const OUTPUTS: u32 = 200;
+
+impl Engine {
+    /// Creates the session of an attempt, unless it is there. It goes on with the attempt before it, where there was one.
+    pub(super) async fn start_member(
+        &self,
+        state: &State,
+        start: &StartSession,
+        change: &Change,
+    ) -> Result<SessionId, Refusal> {
+        if self.shared.store.session(start.session).await?.is_some() {
+            return Ok(start.session);
+        }
+        let place = state
+            .place_of(start.assignment)
+            .ok_or_else(|| Refusal::internal("the mission has no such assignment"))?;
+        let member = Membership { mission: state.id(), assignment: start.assignment, attempt: start.attempt };
+        if let Some(before) = start.continues
+            && let Some(old) = self.shared.store.session(before).await?
+        {
+            return self.start_again(&old, start, member, change).await;
+        }
+        let wanted = self.wanted(state, place, start, member).await?;
+        match self.create(wanted, change, |_| None).await {
+            // Somebody was faster.
+            Err(_) if self.shared.store.session(start.session).await?.is_some() => Ok(start.session),
+            created => created.map(|view| view.id),
+        }
+    }
+
+    async fn start_again(
+        &self,
+        old: &View,
+        start: &StartSession,
+        member: Membership,
+        change: &Change,
+    ) -> Result<SessionId, Refusal> {
+        let why = start.why.as_deref().unwrap_or("it ended before its work was done");
+        let text = format!(
+            "Your last attempt came to nothing: {why}\n\nSee what you have done already, and go on with your task."
+        );
+        let message = new_message(self.shared.clock.now().wall, &text);
+        let other = restart::Other {
+            message: Some(message.into()),
+            id: Some(start.session),
+            mission: Some(member),
+            ..restart::Other::default()
+        };
+        match restart::after(self, old, other, change, |_| None).await {
+            Err(_) if self.shared.store.session(start.session).await?.is_some() => Ok(start.session),
+            created => created.map(|view| view.id),
+        }
+    }
+
+    async fn wanted(
+        &self,
+        state: &State,
+        place: usize,
+        start: &StartSession,
+        member: Membership,
+    ) -> Result<NewSession, Refusal> {
+        let work: &Work = state.work(place);
+        let name = &state.slots()[place].assignment.name;
+        let agent = work.agent.as_ref().map(ToString::to_string);
+        // An agent's own conversations stay as they are.
+        let key = agent.as_ref().map(|_| format!("mission:{}:{name}", state.id()).parse::<Key>());
+        let key = key.transpose().map_err(|error| Refusal::internal(error.to_string()))?;
+        Ok(NewSession {
+            id: Some(start.session),
+            mission: Some(member),
+            campaign: state.campaign().to_string(),
+            provider: work.provider.clone().unwrap_or_default(),
+            model: work.model.clone(),
+            name: agent.is_none().then(|| member_name(state.name(), name)),
+            agent,
+            key,
+            prompt: Some(brief::brief(state, place)),
+            budget: work.budget.map(|amount| Budget::new(amount, WhenUsedUp::Stop)),
+            when_used_up: WhenUsedUp::Stop,
+            timeout: work.timeout,
+            approve: work.approve.unwrap_or(Approve::Policy),
+            worktree: own_tree(&work.worktree),
+            ends_with_turn: true,
+            priority: work.priority,
+            ..NewSession::default()
+        })
+    }
+
+    /// How an ended session of a member stands to its assignment.
+    pub(super) async fn session_end(&self, view: &View) -> Result<SessionEnd, Refusal> {
+        let outcome = view.outcome.unwrap_or(Outcome::Lost);
+        let of = |kinds: &[Kind]| EventFilter {
+            session: Some(view.id),
+            kinds: kinds.to_vec(),
+            ..EventFilter::default()
+        };
+        let store = &self.shared.store;
+        let said = store.events_before(None, &of(&[Kind::AgentCompletion]), 1).await?.rows.pop();
+        let text = said.map(|recorded| match recorded.event {
+            Event::AgentCompletion(text) => text.text,
+            _ => String::new(),
+        });
+        let said_done = !store.events_before(None, &of(&[Kind::DoneReported]), 1).await?.rows.is_empty();
+        let mut outputs = Vec::new();
+        for recorded in store.events_before(None, &of(&[Kind::OutputAdded]), OUTPUTS).await?.rows {
+            if let Event::OutputAdded(added) = recorded.event {
+                outputs.push(Output { name: added.name, kind: added.kind, value: added.value });
+            }
+        }
+        outputs.reverse();
+        let prices = self.shared.prices.current();
+        let (cost, _) = view.cost.settled(&prices);
+        let obituary = view.obituary.as_ref();
+        Ok(SessionEnd {
+            outcome,
+            why: obituary.map(|obituary| obituary.sentence.clone()).unwrap_or_default(),
+            said_done,
+            // Whoever refused its key refuses the next one's as well.
+            is_final: obituary.is_some_and(|obituary| !obituary.cures.is_empty()),
+            product: Product { text: text.unwrap_or_default(), outputs },
+            spent: Spent { usage: view.usage, cost },
+        })
+    }
+}
+
+fn own_tree(wanted: &Worktree) -> Option<Wanted> {
+    match wanted {
+        Worktree::None => None,
+        Worktree::Own => Some(Wanted { branch: None }),
+        Worktree::Branch(branch) => Some(Wanted { branch: Some(branch.clone()) }),
+    }
+}
+
+/// `checkout-v2-plan`: told apart from those of other missions, as far as a name has room.
+fn member_name(mission: &Name, assignment: &Name) -> Name {
+    let whole = format!("{mission}-{assignment}");
+    if whole.len() <= NAME_BYTES {
+        whole.parse().unwrap_or_else(|_| assignment.clone())
+    } else {
+        assignment.clone()
+    }
+}
