@@ -19,7 +19,7 @@ use ostler_wire::{
         campaign_service_server::CampaignServiceServer, command_service_server::CommandServiceServer,
         conversation_service_server::ConversationServiceServer, event_service_server::EventServiceServer,
         history_service_server::HistoryServiceServer, provider_service_server::ProviderServiceServer,
-        retention_service_server::RetentionServiceServer, session_service_server::SessionServiceServer,
+        mission_service_server::MissionServiceServer, retention_service_server::RetentionServiceServer, session_service_server::SessionServiceServer,
         sql_service_server::SqlServiceServer, tape_service_server::TapeServiceServer,
         ticket_service_server::TicketServiceServer, transcript_service_server::TranscriptServiceServer,
         tree_service_server::TreeServiceServer,
@@ -92,6 +92,7 @@ pub async fn serve(
         .add_service(service!(SqlServiceServer))
         .add_service(service!(TranscriptServiceServer))
         .add_service(service!(RetentionServiceServer))
+        .add_service(service!(MissionServiceServer))
         .add_service(service!(HistoryServiceServer))
         .add_service(service!(TapeServiceServer))
         .add_service(service!(AdminServiceServer))
