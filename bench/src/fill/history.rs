@@ -257,6 +257,7 @@ impl History {
             model: Some(models[rank(seed, models.len() as f64)].to_owned()),
             working_dir: campaign.root.path.clone(),
             branch: None,
+            worktree: None,
             budget: match outcome {
                 Outcome::Budget => {
                     Some(Budget { tokens: Some(20_000), dollars: None, when_used_up: WhenUsedUp::Stop })

@@ -120,6 +120,7 @@ fn config(working_dir: &str) -> Config {
         model: None,
         working_dir: working_dir.to_owned(),
         branch: None,
+        worktree: None,
         budget: None,
         when_used_up: Default::default(),
         billing: Default::default(),

@@ -106,6 +106,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "ticket",
             "transcript",
             "retention",
+            "worktree",
             "provider",
             "policy",
             "sandbox",
@@ -321,6 +322,7 @@ mod tests {
             ("ostler campaign get x", "ostler campaign show x"),
             ("ostler campaign delete x", "ostler campaign rm x"),
             ("ostler campaign remove x", "ostler campaign rm x"),
+            ("ostler worktree list", "ostler worktree ls"),
         ] {
             assert_eq!(
                 format!("{:?}", parsed(alias).unwrap()),

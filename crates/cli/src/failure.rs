@@ -128,6 +128,7 @@ pub(crate) const fn of_reason(reason: Reason) -> u8 {
         | Reason::TicketExists
         | Reason::ApprovalAnswered
         | Reason::NameTaken
+        | Reason::WorktreeRefused
         | Reason::WrongState
         | Reason::Halted
         | Reason::Quarantined

@@ -10,6 +10,7 @@ use ostler_domain::{
     event::ContextMeasured,
     history::Origin,
     session::{Obituary, Restart},
+    worktree::Worktree,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -42,6 +43,7 @@ pub(crate) struct SessionForm {
     sandbox: &'static str,
     working_dir: String,
     branch: Option<String>,
+    worktree: Option<WorktreeForm>,
     ticket: Option<String>,
     ticket_id: Option<String>,
     continues: Option<String>,
@@ -67,6 +69,28 @@ pub(crate) struct SessionForm {
     updated: String,
     session_seq: u64,
     imported: Option<Origin>,
+}
+
+/// A git work tree of a session's own.
+#[derive(Debug, Serialize)]
+pub(crate) struct WorktreeForm {
+    path: String,
+    branch: String,
+    /// The commit that it was made from.
+    base: String,
+    /// The branch that the campaign had checked out then.
+    from: Option<String>,
+}
+
+impl WorktreeForm {
+    pub(crate) fn new(tree: &Worktree) -> Self {
+        Self {
+            path: tree.path.clone(),
+            branch: tree.branch.clone(),
+            base: tree.base.clone(),
+            from: tree.from.clone(),
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -115,6 +139,7 @@ impl SessionForm {
             sandbox: session.sandbox.as_str(),
             working_dir: session.working_dir.clone(),
             branch: session.branch.clone(),
+            worktree: session.worktree.as_ref().map(WorktreeForm::new),
             ticket: session.ticket.clone(),
             ticket_id: session.ticket_id.map(|id| id.to_string()),
             continues: session.continues.map(|id| id.to_string()),

@@ -35,6 +35,7 @@ mod testing;
 mod tree_form;
 mod typing;
 mod words;
+mod worktree_form;
 
 use std::{
     ffi::OsString,

@@ -64,6 +64,7 @@ pub mod trace;
 pub mod transcript;
 pub mod usage;
 pub mod usage_audit;
+pub mod worktree;
 
 pub use budget::Budget;
 pub use event::{Event, Kind, Recorded};

@@ -337,6 +337,14 @@ pub const SNAPSHOT_FILE_BYTES: u64 = 1 << 30;
 pub const SNAPSHOTS_AT_ONCE: usize = 2;
 /// How long git may take to compare two snapshots, or to put one back.
 pub const GIT_TIME: Duration = Duration::from_secs(60);
+/// A work tree is a whole checkout: of a large repository on a slow disk it takes its time, once.
+pub const WORKTREE_TIME: Duration = Duration::from_secs(300);
+/// How often a taken name is numbered: whoever has so many work trees of one name wants to hear of it.
+pub const WORKTREE_NAMES: u32 = 1_000;
+/// Ignored files and directories that are named before a work tree goes.
+pub const WORKTREE_IGNORED: usize = 50;
+/// Work trees that are looked at for a list; each look is a run of git.
+pub const WORKTREES_LOOKED_AT: usize = 500;
 /// How much of a difference is handed out; the rest is said to be missing.
 pub const DIFF_BYTES: usize = 4 * 1024 * 1024;
 /// Files that are named of one difference.
@@ -374,6 +382,10 @@ pub const MISSION_START_TRIES: u32 = 5;
 /// Assignments that agents may add to a mission, and how deep, where its plan does not say.
 pub const MISSION_ADDED: u32 = 16;
 pub const MISSION_ADDED_DEPTH: u32 = 2;
+/// Calls without a result of one mission's members that are remembered.
+pub const CALLS_WATCHED: usize = 10_000;
+/// Writes of one member that are known again.
+pub const WRITES_KNOWN: usize = 4_096;
 /// The same call with the same result so often in a row is a loop.
 pub const LOOP_REPEATS: u32 = 5;
 /// Calls that are remembered to see a loop of several steps.

@@ -240,6 +240,7 @@ mod tests {
             model: None,
             working_dir: "/srv/shop".to_owned(),
             branch: None,
+            worktree: None,
             budget: None,
             when_used_up: Default::default(),
             billing: Default::default(),

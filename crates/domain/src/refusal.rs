@@ -122,6 +122,9 @@ reasons! {
     SnapshotUnknown = "SNAPSHOT_UNKNOWN":
         "there is no snapshot of that turn, or of anything: none could be taken, or the campaign is no git repository",
         "`ostler show WHO` says which there are; `ostler events --kind SNAPSHOT_TAKEN` why one is missing";
+    WorktreeRefused = "WORKTREE_REFUSED":
+        "there can be no work tree: the campaign is no git repository or has no commit, the branch is checked out elsewhere, or git is missing",
+        "what the error says; without `--worktree` a session works in the campaign's own directory";
     WrongState = "WRONG_STATE":
         "the thing is not in a state that allows this; for instance, the session has ended",
         "`ostler show WHO` says its state and what can be done";

@@ -11,7 +11,7 @@ use ostler_domain::{
     conversation::Key,
     denied::{Denied, DeniedKind},
     event::Tamper,
-    limits::{MESSAGE_BYTES, MODEL_BYTES},
+    limits::{MESSAGE_BYTES, MODEL_BYTES, WORKTREE_TIME},
     message::Said,
     mission::Membership,
     policy::NetMode,
@@ -20,6 +20,7 @@ use ostler_domain::{
     session::{
         Approve, Billing, Config, Created, RestartPolicy, Sandbox, State, View, WatchdogLimits, create,
     },
+    worktree::Wanted,
 };
 use ostler_providers::Provider;
 use ostler_store::{Commit, CommitError, RequestReply, SessionCommit, Urgency};
@@ -32,6 +33,7 @@ use crate::{
     handoff::Handed,
     place::{Place, Placed},
     upstream,
+    worktree::Wish,
 };
 
 /// What a caller wants a session to be.
@@ -71,6 +73,8 @@ pub struct NewSession {
     pub watchdogs: Option<WatchdogLimits>,
     /// How pressing it is that it starts.
     pub priority: Priority,
+    /// A work tree of its own is wanted.
+    pub worktree: Option<Wanted>,
     /// The key of the conversation of a helper.
     pub helper: Option<Key>,
     /// The work that it takes over.
@@ -142,9 +146,16 @@ impl Engine {
         self.check_price(&campaign, &config)?;
         self.shared.check_campaign_budget(&campaign, config.billing).await?;
         self.shared.check_confinable().await?;
+        let tree = self.wish_for_worktree(&wanted, &whose, &campaign).await?;
         let _naming = self.shared.naming.lock().await;
         let Placed { place, opened, carried, told } = self.place(&wanted, &whose, &campaign).await?;
         let id = place.id;
+        if matches!(tree, Wish::New { .. }) {
+            // Its agent starts when all files are there.
+            let making = u64::try_from(WORKTREE_TIME.as_micros()).unwrap_or(u64::MAX);
+            config.watchdogs.start_us = config.watchdogs.start_us.max(making);
+        }
+        (config.working_dir, config.worktree) = self.place_to_work(&campaign, &place.name, tree).await?;
         let mut node_events: Vec<Event> = opened.into_iter().collect();
         if let Some(begun) = self.begin_ticket(&wanted, &campaign, id, change).await? {
             config.ticket = Some(begun.shown);
@@ -193,7 +204,8 @@ impl Engine {
         let now = self.shared.clock.now().wall;
         let (id, policy) = (created.id, created.policy.clone());
         let tracked = match created.sandbox {
-            Sandbox::On => tracked_hidden(&created.config.working_dir, &created.policy).await,
+            // What a work tree has is what its campaign's repository has.
+            Sandbox::On => tracked_hidden(&self.checkout_of(&created).await, &created.policy).await,
             Sandbox::Off => Vec::new(),
         };
         let mut events = create(created, messages, &change.by);
@@ -280,6 +292,7 @@ impl Engine {
             model: wanted.model.clone().or(model),
             working_dir: campaign.root.path.clone(),
             branch: None,
+            worktree: None,
             budget: wanted.budget,
             when_used_up: wanted.when_used_up,
             billing,
@@ -390,7 +403,9 @@ impl Engine {
 }
 
 pub(crate) fn created(campaign: &Campaign, config: Config, sandbox: Sandbox, place: Place) -> Created {
-    let branch = crate::git::branch(Path::new(&config.working_dir));
+    // A work tree may not be made yet.
+    let own = config.worktree.as_ref().map(|tree| tree.branch.clone());
+    let branch = own.or_else(|| crate::git::branch(Path::new(&config.working_dir)));
     let config = Config { branch, ..config };
     Created {
         id: place.id,

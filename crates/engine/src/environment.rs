@@ -17,6 +17,7 @@ pub(crate) fn of_session(
     provider: Vec<(String, String)>,
     socket: &Path,
     token: &str,
+    mission_dir: Option<&Path>,
 ) -> Vec<(String, String)> {
     let mut environment: BTreeMap<String, String> = beginning.into_iter().collect();
     environment.extend(created.config.environment.clone());
@@ -25,6 +26,10 @@ pub(crate) fn of_session(
     environment.insert(TRACEPARENT.to_owned(), Context::of_session(created).to_string());
     let reserved = reserved(created, &socket.to_string_lossy(), token);
     environment.extend(reserved.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    if let (Some(member), Some(dir)) = (created.config.mission, mission_dir) {
+        environment.insert("OSTLER_MISSION".to_owned(), member.mission.to_string());
+        environment.insert("OSTLER_MISSION_DIR".to_owned(), dir.to_string_lossy().into_owned());
+    }
     environment.into_iter().collect()
 }
 

@@ -11,7 +11,7 @@ use ostler_store::CommitError;
 
 use crate::{
     Change, Engine, campaign::check_same, clock::entropy, confine, create::created, place::Place,
-    shared::Shared, upstream,
+    shared::Shared, upstream, worktree::Wish,
 };
 
 impl Engine {
@@ -42,6 +42,15 @@ impl Engine {
         let (id, conversation) = (SessionId::new(now, entropy()), ConversationId::new(now, entropy()));
         self.shared.copy_home(&old, conversation).await?;
         let begin = self.shared.begin_fork(&old, conversation).await?;
+        // Both may be at work at once, so each has a work tree; the copy's begins with what the other has committed.
+        let tree = match &before.config.worktree {
+            Some(tree) => {
+                let seen = self.shared.store.seen_work(view.id).await?.head;
+                let ground = self.worktree_ground(&campaign, None).await?;
+                Wish::New { ground, branch: None, start: seen.or(Some(tree.base.clone())) }
+            }
+            None => Wish::Nothing,
+        };
         let _naming = self.shared.naming.lock().await;
         let name = self.free_name(campaign.id, name.as_ref(), |n| before.name.numbered(n + 1)).await?;
         let opened = Event::ConversationOpened(Box::new(ConversationOpened {
@@ -51,13 +60,15 @@ impl Engine {
             ..ConversationOpened::new(conversation, campaign.id, Key::adhoc(id), name.clone())
         }));
         let place = Place { agent: before.agent.clone(), ..Place::first(id, conversation, name, begin) };
+        let (working_dir, worktree) = self.place_to_work(&campaign, &place.name, tree).await?;
         let model = old.next_model().map(str::to_owned);
         let config = Config {
             model,
             ends_with_turn: false,
             budget: old.budget().copied(),
             approval_us: self.shared.options.approval_us(),
-            working_dir: campaign.root.path.clone(),
+            working_dir,
+            worktree,
             deadline: None,
             ..before.config.clone()
         };

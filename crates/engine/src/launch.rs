@@ -15,7 +15,9 @@ use ostler_tape::LaunchDocument;
 use crate::{
     confine::{self, Confined},
     environment,
+    git::worktree::move_into,
     keeper::NotStarted,
+    mission,
     shared::Shared,
     upstream,
 };
@@ -132,7 +134,10 @@ impl Shared {
         let shown = if confinement.is_some() { Path::new(confinement::SESSION_SOCKET) } else { &socket };
         let settings = launch.settings.env.clone().into_iter();
         let beginning = environment.into_iter().chain(settings).collect();
-        document.env = environment::of_session(created, beginning, command.env, shown, &token);
+        let mission = created.config.mission;
+        let mission = mission.map(|member| mission::shared_dir::shared(&self.options.state_dir, member.mission));
+        document.env =
+            environment::of_session(created, beginning, command.env, shown, &token, mission.as_deref());
         document.secrets.extend(lent.into_iter().flat_map(|lent| lent.secrets));
         document.secrets.push(token.clone());
         document.token = Some(token);
@@ -178,7 +183,18 @@ impl Shared {
         let net_mode = policy.net_mode.unwrap_or(usual_network);
         let whose = created.conversation.to_string();
         let mut confined = machine.confine(policy, net_mode, &campaign.root, &whose)?;
+        if let Some(tree) = &created.config.worktree {
+            let moved = move_into(&mut confined.confinement, &campaign, tree);
+            moved.map_err(|error| NotStarted::at("worktree", format!("{}: {error}", tree.path)))?;
+        }
         let gateway = confine::gateway(&mut confined, policy, &campaign.name, &self.options)?;
+        if let Some(member) = created.config.mission {
+            let shared = mission::shared_dir::shared(&self.options.state_dir, member.mission);
+            let shared = std::fs::canonicalize(&shared).map_err(|error| {
+                NotStarted::at("mission", format!("the directory of its mission is not there: {error}"))
+            })?;
+            confined.confinement.writable.push(shared);
+        }
         Ok((confined, gateway))
     }
 }

@@ -70,6 +70,7 @@ mod transcript;
 mod upstream;
 mod watch;
 mod who;
+mod worktree;
 
 use std::sync::Arc;
 

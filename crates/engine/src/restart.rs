@@ -266,7 +266,7 @@ async fn record(
     let auth_profile = chosen.or(profile.map_or(before.config.auth_profile.clone(), |own| own.auth_profile));
     let approval_us = engine.shared.options.approval_us();
     // Where the campaign is now: it may have been moved since.
-    let working_dir = campaign.root.path.clone();
+    let (working_dir, worktree) = engine.shared.place_to_go_on(&campaign, before.config.worktree.as_ref());
     // Whoever waited for the answer of a first life gave it the limit; a later one has it from its own start.
     let deadline = None;
     let config = Config {
@@ -275,6 +275,7 @@ async fn record(
         budget: next.budget,
         approval_us,
         working_dir,
+        worktree,
         deadline,
         system_prompt,
         auth_profile,
@@ -335,11 +336,13 @@ pub(crate) async fn anew(
     let id = SessionId::new(engine.shared.clock.now().wall, entropy());
     let place = Place::first(id, fresh.id, fresh.name.clone(), Begin::Fresh);
     let entry = &fresh.notes.entry;
+    let (working_dir, worktree) = engine.shared.place_to_go_on(&campaign, before.config.worktree.as_ref());
     let config = Config {
         provider: entry.provider_override.clone().unwrap_or_else(|| before.config.provider.clone()),
         model: entry.model_override.clone().or_else(|| before.config.model.clone()),
         approval_us: engine.shared.options.approval_us(),
-        working_dir: campaign.root.path.clone(),
+        working_dir,
+        worktree,
         // What the old dialogue was about stays with it.
         ticket: None,
         ticket_id: None,

@@ -148,7 +148,10 @@ impl Engine {
         };
         let is_family = |view: &View| {
             let shares_parent = asker.spawned_by.is_some() && view.spawned_by == asker.spawned_by;
-            view.spawned_by == Some(asker.id) || asker.spawned_by == Some(view.id) || shares_parent
+            let is_team = asker.config.mission.is_some_and(|own| {
+                view.mission.is_some_and(|other| other.mission == own.mission)
+            });
+            view.spawned_by == Some(asker.id) || asker.spawned_by == Some(view.id) || shares_parent || is_team
         };
         if let Some(view) = found.filter(|view| view.campaign == asker.campaign && view.id != asker.id) {
             let name = view.agent.as_ref().map_or(&view.name, |agent| &agent.name);

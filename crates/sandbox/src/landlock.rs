@@ -123,6 +123,12 @@ fn rules(
     for path in &confinement.read_only {
         rules = allow(rules, path, read)?;
     }
+    if let Some(git) = &confinement.git {
+        rules = allow(rules, &git.path, read)?;
+        for part in git.written() {
+            rules = allow(rules, &git.path.join(part), work)?;
+        }
+    }
     Ok(rules)
 }
 

@@ -26,6 +26,10 @@ pub(crate) enum Shown {
     Home,
     ReadOnly,
     Writable,
+    /// A repository's directory.
+    Git,
+    /// A part of one that a commit writes.
+    GitWritten,
     Socket,
 }
 
@@ -49,6 +53,10 @@ pub(crate) fn of(confinement: &Confinement) -> Vec<Source> {
     }));
     all.extend(confinement.read_only.iter().map(same(Shown::ReadOnly)));
     all.extend(confinement.writable.iter().map(same(Shown::Writable)));
+    if let Some(git) = &confinement.git {
+        all.push(same(Shown::Git)(&git.path));
+        all.extend(git.written().iter().map(|part| same(Shown::GitWritten)(&git.path.join(part))));
+    }
     all.extend(confinement.program.iter().map(|path| Source {
         shown: Shown::ReadOnly,
         path: path.clone(),
@@ -87,7 +95,7 @@ pub(crate) fn stage(
             .or_refuse(Stage::Mounts, format_args!("copying the mount of {}", source.path.display()))?;
         let is_mapped = match source.shown {
             // What may be written is root's on disk, as the campaign is, or the agent could not write it.
-            Shown::Root | Shown::Writable => identity.owns_roots_files,
+            Shown::Root | Shown::Writable | Shown::Git | Shown::GitWritten => identity.owns_roots_files,
             // The daemon's own files, in both cases.
             Shown::Home | Shown::Socket => true,
             Shown::ReadOnly => false,
@@ -126,8 +134,24 @@ pub(crate) fn handles(
 }
 
 fn open(source: &Source, path: &Path, confinement: &Confinement) -> Result<OwnedFd, Refusal> {
-    let handle =
-        mounts::handle(path).or_refuse(Stage::Root, format_args!("opening {}", source.path.display()))?;
+    let opened = match &confinement.git {
+        // Agents that work in the repository's own checkout can put links there, and this is opened with more rights.
+        Some(git) if source.shown == Shown::GitWritten && path == source.path => mounts::handle(&git.path)
+            .and_then(|root| {
+                let below = path.strip_prefix(&git.path).unwrap_or(path);
+                mounts::handle_beneath(root.as_fd(), below)
+            }),
+        _ => mounts::handle(path),
+    };
+    let handle = opened.or_refuse(Stage::Root, format_args!("opening {}", source.path.display()))?;
+    let is_of_git = matches!(source.shown, Shown::Git | Shown::GitWritten);
+    if is_of_git && !is_dir(&handle).or_refuse(Stage::Root, "looking at the repository")? {
+        return Err(Refusal::new(
+            Stage::Root,
+            format!("{} is no directory", source.path.display()),
+            "put the repository's directory back where it was",
+        ));
+    }
     if source.shown == Shown::Root {
         let found = rustix::fs::fstat(&handle).or_refuse(Stage::Root, "looking at the root")?;
         let root = &confinement.root;

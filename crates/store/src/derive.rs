@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use crate::{
     agent, approval, campaign, conversation, drain, halt, history, lost, message, mission, retention, snapshot,
-    ticket, usage,
+    ticket, usage, worktree,
 };
 
 /// What a session's events take from its first one.
@@ -34,6 +34,8 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::ConversationReopened
         | Kind::CommitsSeen
         | Kind::SnapshotTaken
+        | Kind::WorktreeMade
+        | Kind::WorktreeRemoved
         | Kind::SessionArchived
         | Kind::SessionRestored
         | Kind::DeletionMarked
@@ -204,6 +206,8 @@ pub(crate) fn derive(
         }
         (Event::SnapshotTaken(taken), _) => snapshot::add(connection, seq, at, taken),
         (Event::CommitsSeen(seen), _) => snapshot::see(connection, seq, seen),
+        (Event::WorktreeMade(made), _) => worktree::make(connection, at, made),
+        (Event::WorktreeRemoved(removed), _) => worktree::remove(connection, at, removed),
         (Event::SessionArchived(archived), _) => retention::archived(connection, place, archived),
         (Event::SessionRestored(restored), _) => retention::restored(connection, place, restored),
         (Event::DeletionMarked(marked), _) => retention::marked(connection, place, marked),
@@ -247,6 +251,7 @@ pub(crate) fn derive(
         (Event::SessionResumed(resumed), _) => approval::resume(connection, resumed),
         (Event::SessionCreated(created), _) => {
             conversation::touch(connection, created.conversation, at)?;
+            worktree::take(connection, seq, created)?;
             lost::gone_on(connection, created.continues)
         }
         (Event::LostLeft(left), _) => lost::leave(connection, &left.sessions),

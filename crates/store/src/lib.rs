@@ -47,6 +47,7 @@ mod snapshot;
 mod ticket;
 mod transcript;
 mod usage;
+mod worktree;
 
 mod backup;
 mod bulk;
@@ -88,3 +89,4 @@ pub use ticket::RecentTicket;
 pub use transcript::TranscriptMark;
 pub use usage::CampaignSpent;
 pub use vacuum::Vacuumed;
+pub use worktree::WorktreeRow;

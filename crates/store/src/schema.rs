@@ -38,6 +38,7 @@ pub(crate) const DERIVED_TABLES: &[&str] = &[
     "snapshot",
     "seen_commit",
     "seen_head",
+    "worktree",
     "lost",
     "drain",
     "halt",

@@ -11,6 +11,7 @@ use ostler_domain::{
     price::Dollars,
     query::{EventFilter, SessionFilter},
     session::{Approve, RestartPolicy, WatchdogLimits},
+    worktree::Wanted,
 };
 
 use crate::reply::UsageBy;
@@ -67,6 +68,8 @@ pub struct CreateSession {
     pub agent: Option<String>,
     /// Which of the agent's conversations; without one, its `main`.
     pub key: Option<Key>,
+    /// A git work tree of its own; without one, it works where the session before it did, or in the campaign.
+    pub worktree: Option<Wanted>,
 }
 
 impl CreateSession {
@@ -93,6 +96,7 @@ impl CreateSession {
             priority: Priority::default(),
             agent: None,
             key: None,
+            worktree: None,
         }
     }
 }

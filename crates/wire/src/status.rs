@@ -42,6 +42,7 @@ pub const fn code(reason: Reason) -> Code {
         // Not UNAUTHENTICATED: that would be about the caller.
         | Reason::ProviderAuth
         | Reason::ApprovalAnswered
+        | Reason::WorktreeRefused
         | Reason::WrongState
         | Reason::Halted
         | Reason::Quarantined

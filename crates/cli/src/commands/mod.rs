@@ -72,6 +72,7 @@ mod usage;
 pub(crate) mod userns;
 mod version;
 mod wait;
+mod worktree;
 
 pub(crate) use config::provider_settings;
 pub(crate) use daemon::is_gone;
@@ -127,6 +128,8 @@ pub(crate) enum Command {
     Export(export::ExportArgs),
     /// How long what was said is kept: plan, run, hold, restore, ls
     Retention(retention::RetentionArgs),
+    /// Git work trees that sessions have of their own: ls, gc
+    Worktree(worktree::WorktreeArgs),
     /// What config.toml says: show, get, set, unset, edit, path
     Config(config::ConfigArgs),
     /// Agent programs: ls, show, test, login, add
@@ -221,6 +224,7 @@ impl Command {
             | Command::Ticket(_)
             | Command::Transcript(_)
             | Command::Retention(_)
+            | Command::Worktree(_)
             | Command::Export(_)
             | Command::Policy(_)
             | Command::Cost(_)
@@ -360,6 +364,7 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Transcript(args) => transcript::run(app, args).await,
         Command::Export(args) => export::run(app, args).await,
         Command::Retention(args) => retention::run(app, args).await,
+        Command::Worktree(args) => worktree::run(app, args).await,
         Command::Init(args) => init::run(app, args).await,
         Command::Config(args) => config::run(app, args),
         Command::Provider(args) => provider::run(app, args).await,

@@ -21,6 +21,7 @@ mod tell;
 pub(crate) mod ticket;
 pub(crate) mod trace;
 pub(crate) mod tree;
+pub(crate) mod worktree;
 
 use crate::output::{Line, Tone};
 

@@ -115,7 +115,11 @@ pub(super) fn tell(event: &Event) -> Told {
             let what = format!("ticket {}: {} {word} by {}", step.id.short(), step.name, step.by.0);
             Told::new("step", with_reason(what, &step.note))
         }
-        Event::CommitsSeen(_) | Event::SnapshotTaken(_) | Event::Rewound(_) => tree::tell(event),
+        Event::CommitsSeen(_)
+        | Event::SnapshotTaken(_)
+        | Event::Rewound(_)
+        | Event::WorktreeMade(_)
+        | Event::WorktreeRemoved(_) => tree::tell(event),
         Event::SessionArchived(_)
         | Event::SessionRestored(_)
         | Event::DeletionMarked(_)

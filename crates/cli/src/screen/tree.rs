@@ -5,6 +5,7 @@ use ostler_domain::{
     Event,
     snapshot::{Blamed, Cause, Changed, FileChange, FileStatus, Tree},
     text::one_line,
+    worktree::{Kept, Standing},
 };
 
 use super::{activity::Told, field};
@@ -50,6 +51,17 @@ pub(super) fn tell(event: &Event) -> Told {
             ),
         )
         .tone(Tone::Strong),
+        Event::WorktreeMade(made) => {
+            let again = if made.again { " again" } else { "" };
+            let text =
+                format!("{} made{again} at {}", one_line(&made.worktree.branch, 80), short(&made.commit));
+            Told::new("worktree", text).faint()
+        }
+        Event::WorktreeRemoved(removed) => {
+            let branch = if removed.branch_deleted { " with its branch" } else { "" };
+            let text = format!("{} removed{branch} · by {}", one_line(&removed.branch, 80), removed.by.0);
+            Told::new("worktree", text).tone(Tone::Strong)
+        }
         _ => Told::new("files", "changed"),
     }
 }
@@ -100,6 +112,35 @@ pub(crate) fn made(work: &Tree) -> String {
     }
 }
 
+/// `worktree agent/x kept · 2 commits, 3 files uncommitted`: what became of a session's own work tree.
+pub(crate) fn worktree(kept: &Kept) -> Line {
+    let found = &kept.condition;
+    let (tone, word) = match kept.standing {
+        _ if kept.removed.is_some() => (Tone::Faint, "removed"),
+        Standing::Live => (Tone::Plain, "in use"),
+        Standing::Gone => (Tone::Warn, "gone"),
+        Standing::Unknown => (Tone::Warn, "kept"),
+        Standing::Uncommitted | Standing::Unmerged | Standing::Clean => (Tone::Plain, "kept"),
+    };
+    let commits = match (found.commits, found.unmerged) {
+        (0, _) => String::new(),
+        (made, 0) => format!("{}, merged", words::plural(made, "commit", "commits")),
+        (made, _) => words::plural(made, "commit", "commits"),
+    };
+    let files = match found.uncommitted {
+        0 => String::new(),
+        n => format!("{} uncommitted", words::plural(n, "file", "files")),
+    };
+    let parts = [commits, files, found.busy.clone().unwrap_or_default()];
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    let why = kept.why.as_deref().map(|why| one_line(why, 200)).unwrap_or_default();
+    Line::joined([
+        Line::toned(tone, format!("worktree {} {word}", one_line(&kept.worktree.branch, 80))),
+        Line::of(parts.join(", ")),
+        Line::toned(Tone::Warn, why),
+    ])
+}
+
 /// What `show` says of it: the branch it is on by now, what was made, and which snapshots there are.
 pub(super) fn work(session: &Session, work: &Tree) -> Option<Line> {
     let branch = work.branch.as_deref().filter(|branch| session.branch.as_deref() != Some(*branch));
@@ -107,6 +148,7 @@ pub(super) fn work(session: &Session, work: &Tree) -> Option<Line> {
     let missing = work.snapshots.last().filter(|taken| taken.commit.is_none());
     let missing = missing.and_then(|taken| taken.why.as_deref());
     let line = Line::joined([
+        work.worktree.as_ref().map(worktree).unwrap_or_default(),
         Line::of(branch.map(|branch| format!("now on {}", one_line(branch, 80))).unwrap_or_default()),
         Line::of(made(work)),
         Line::new().faint(last),
@@ -126,7 +168,7 @@ pub(crate) fn blamed(blamed: &Blamed, session: &Session) -> Vec<Line> {
     let who = session.id.short();
     let from = match blamed.snapshot.cause {
         Cause::Start => format!("it was there before session {} ({who}) began", session.name),
-        Cause::Rewind => {
+        Cause::Rewind | Cause::Removal => {
             format!("it was changed after turn {} of {} ({who})", blamed.snapshot.turn, session.name)
         }
         Cause::Turn => format!("turn {} of {} ({who})", blamed.snapshot.turn, session.name),

@@ -46,6 +46,7 @@ pub(crate) fn session(n: u32, name: &str) -> Session {
         sandbox: Sandbox::On,
         working_dir: "/home/ann/code/shop".to_owned(),
         branch: None,
+        worktree: None,
         ticket: None,
         ticket_id: None,
         mission: None,

@@ -283,6 +283,8 @@ events! {
     HiddenTracked(Tamper) = 94, "HIDDEN_TRACKED";
 
     // What became of a campaign's files: the node's, with the session they are about in them.
+    WorktreeMade(WorktreeMade) = 95, "WORKTREE_MADE";
+    WorktreeRemoved(WorktreeRemoved) = 96, "WORKTREE_REMOVED";
     CommitsSeen(CommitsSeen) = 97, "COMMITS_SEEN";
     SnapshotTaken(SnapshotTaken) = 98, "SNAPSHOT_TAKEN";
     Rewound(Rewound) = 99, "REWOUND";

@@ -109,7 +109,7 @@ fn noted(name: &str, note: &str) -> String {
 }
 
 /// The file that a call writes, as its summary names it.
-fn written(call: &ToolCall) -> Option<String> {
+pub fn written(call: &ToolCall) -> Option<String> {
     let tool = call.tool.to_ascii_lowercase();
     let is_writer = WRITERS.iter().any(|writer| tool == *writer || tool.ends_with(&format!("_{writer}")));
     let file = one_line(call.summary.trim(), MOST_CHARS);

@@ -14,7 +14,7 @@ use crate::{
     text::one_line,
 };
 
-pub use gather::gather;
+pub use gather::{gather, written};
 
 /// How much of each list is told; the record has the rest.
 const MOST_ITEMS: usize = 40;

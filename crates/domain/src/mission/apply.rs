@@ -216,7 +216,11 @@ impl State {
 
     fn retried(&mut self, at: Time, retried: &AssignmentRetried) {
         self.change(retried.assignment, |slot| {
-            slot.step = Step::Ready { after: Some(retried.after.clone()), since: at };
+            slot.step = match slot.unmet {
+                0 => Step::Ready { after: Some(retried.after.clone()), since: at },
+                // What it ran without is done again meanwhile.
+                _ => Step::Pending,
+            };
             slot.trouble = Some(retried.why.as_str().into());
             slot.spent += retried.spent;
             (slot.held, slot.nudged) = (None, false);
@@ -265,6 +269,10 @@ impl State {
                 let next = &mut self.slots[*next as usize];
                 next.unmet += 1;
                 next.broken = next.broken.saturating_sub(1);
+                // It was about to run without what is now done after all.
+                if matches!(next.step, Step::Ready { .. }) {
+                    next.step = Step::Pending;
+                }
             }
         }
         if matches!(self.merge, Merging::Failed { .. }) || self.over.is_some() {

@@ -195,6 +195,8 @@ pub fn erased(event: Event) -> Event {
         | Event::CommitsSeen(_)
         | Event::SnapshotTaken(_)
         | Event::Rewound(_)
+        | Event::WorktreeMade(_)
+        | Event::WorktreeRemoved(_)
         | Event::SessionArchived(_)
         | Event::SessionRestored(_)
         | Event::DeletionMarked(_)

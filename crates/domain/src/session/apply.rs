@@ -377,6 +377,8 @@ impl State {
             | Event::CommitsSeen(_)
             | Event::SnapshotTaken(_)
             | Event::Rewound(_)
+            | Event::WorktreeMade(_)
+            | Event::WorktreeRemoved(_)
             | Event::SessionArchived(_)
             | Event::SessionRestored(_)
             | Event::DeletionMarked(_)

@@ -10,6 +10,7 @@ use crate::{
     budget::{Budget, WhenUsedUp},
     history, limits,
     mission::Membership,
+    worktree::Worktree,
 };
 
 /// The first event of a session: everything about it that never changes.
@@ -107,6 +108,9 @@ pub struct Config {
     /// The branch that was checked out there when the session was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
+    /// The work tree that this is, where it is no campaign's root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<Worktree>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
     /// What follows when a budget of the campaign's is used up; the session's own says it itself.

@@ -11,6 +11,7 @@ use crate::{
     mission::Membership,
     price::Cost,
     text::one_line,
+    worktree::Worktree,
 };
 
 /// The status on the wire and in `ostler ls`.
@@ -180,6 +181,9 @@ pub struct View {
     /// The branch that was checked out there when it was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
+    /// The work tree that it has of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<Worktree>,
     pub ticket: Option<String>,
     /// The ticket itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -371,6 +375,7 @@ impl State {
             sandbox: created.sandbox,
             working_dir: created.config.working_dir.clone(),
             branch: created.config.branch.clone(),
+            worktree: created.config.worktree.clone(),
             ticket: created.config.ticket.clone(),
             ticket_id: created.config.ticket_id,
             mission: created.config.mission,

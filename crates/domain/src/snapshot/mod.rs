@@ -27,16 +27,19 @@ pub enum Cause {
     Turn,
     /// Files were about to be put back.
     Rewind,
+    /// The work tree was about to be removed.
+    Removal,
 }
 
 impl Cause {
-    pub const ALL: &'static [Cause] = &[Cause::Start, Cause::Turn, Cause::Rewind];
+    pub const ALL: &'static [Cause] = &[Cause::Start, Cause::Turn, Cause::Rewind, Cause::Removal];
 
     pub const fn as_str(self) -> &'static str {
         match self {
             Cause::Start => "start",
             Cause::Turn => "turn",
             Cause::Rewind => "rewind",
+            Cause::Removal => "removal",
         }
     }
 

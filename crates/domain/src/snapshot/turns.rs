@@ -32,9 +32,9 @@ impl Point {
     pub fn of<'a>(&self, snapshots: &'a [Snapshot]) -> Option<&'a Snapshot> {
         let taken = || snapshots.iter().filter(|snapshot| snapshot.commit.is_some());
         match self {
-            Point::Turn(turn) => {
-                taken().rev().find(|snapshot| snapshot.turn == *turn && snapshot.cause != Cause::Rewind)
-            }
+            Point::Turn(turn) => taken().rev().find(|snapshot| {
+                snapshot.turn == *turn && !matches!(snapshot.cause, Cause::Rewind | Cause::Removal)
+            }),
             Point::Commit(name) => taken().rev().find(|snapshot| {
                 snapshot.commit.as_deref().is_some_and(|commit| commit.starts_with(name.as_str()))
             }),

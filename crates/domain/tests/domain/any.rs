@@ -68,6 +68,7 @@ pub(crate) fn created(
             model: None,
             working_dir: "/srv/shop".into(),
             branch: None,
+            worktree: None,
             budget,
             when_used_up: WhenUsedUp::Hold,
             billing: Billing::Calls,

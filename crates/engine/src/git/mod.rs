@@ -8,6 +8,8 @@ mod diff;
 pub(crate) mod inside;
 mod rewind;
 mod snapshot;
+pub(crate) mod worktree;
+mod worktrees;
 
 use std::{
     collections::HashMap,

@@ -14,7 +14,7 @@ use ostler_domain::{
 use super::{
     diff::{not_done, point},
     inside::{self, Access, NotDone},
-    snapshot::{LINE, Look},
+    snapshot::{Look, line},
 };
 use crate::{Change, Engine, campaign::check_same};
 
@@ -45,7 +45,8 @@ impl Engine {
             session: view.id,
             campaign: view.campaign,
             tree: view.working_dir.clone(),
-            line: LINE.to_owned(),
+            line: line(view.worktree.as_ref()),
+            is_worktree: view.worktree.is_some(),
             hidden: campaign.policy.hide.clone(),
             turn: view.turns,
             cause: Cause::Rewind,

@@ -377,6 +377,7 @@ fn config(dialogue: &Dialogue, root: &str) -> Config {
         deadline: None,
         restart: RestartPolicy::Never,
         approve: Approve::Policy,
+        worktree: None,
         ends_with_turn: false,
         environment: BTreeMap::new(),
         provider_config: BTreeMap::new(),

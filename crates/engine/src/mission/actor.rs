@@ -19,6 +19,7 @@ use tokio::{
     time::{Instant, sleep, sleep_until},
 };
 
+use super::progress::Progress;
 use crate::{Engine, Watch, clock::entropy};
 
 /// Pause before the log is looked at again, or something is decided again, when that failed.
@@ -34,6 +35,12 @@ const TELLING: &[Kind] = &[
     Kind::UsageRecorded,
     Kind::SessionPaused,
     Kind::SessionResumed,
+    Kind::AgentToolCall,
+    Kind::AgentToolResult,
+    Kind::StepEnded,
+    Kind::OutputAdded,
+    Kind::CommitsSeen,
+    Kind::SnapshotTaken,
 ];
 
 /// What an actor is asked or told.
@@ -63,6 +70,7 @@ pub(super) struct Actor {
     pub(super) paused: BTreeSet<SessionId>,
     pub(super) frozen: BTreeSet<SessionId>,
     wake: Option<Deadline>,
+    pub(super) progress: Progress,
     /// Keys of models that people brought along.
     pub(super) keys: CallerKeys,
 }
@@ -91,6 +99,7 @@ impl Actor {
             paused: BTreeSet::new(),
             frozen: BTreeSet::new(),
             wake: None,
+            progress: Progress::default(),
             keys: CallerKeys::default(),
         }
     }

@@ -5,10 +5,11 @@ use ostler_domain::{
     budget::WhenUsedUp,
     conversation::Key,
     limits::NAME_BYTES,
-    mission::{Membership, Product, SessionEnd, Spent, StartSession, State, Work, brief},
+    mission::{Membership, Product, SessionEnd, Spent, StartSession, State, Work, brief, plan::Worktree},
     query::EventFilter,
     session::{Approve, Outcome, View},
     ticket::Output,
+    worktree::Wanted,
 };
 
 use crate::{Change, Engine, NewSession, create::new_message, restart};
@@ -96,6 +97,7 @@ impl Engine {
             when_used_up: WhenUsedUp::Stop,
             timeout: work.timeout,
             approve: work.approve.unwrap_or(Approve::Policy),
+            worktree: own_tree(&work.worktree),
             ends_with_turn: true,
             priority: work.priority,
             ..NewSession::default()
@@ -136,6 +138,14 @@ impl Engine {
             product: Product { text: text.unwrap_or_default(), outputs },
             spent: Spent { usage: view.usage, cost },
         })
+    }
+}
+
+fn own_tree(wanted: &Worktree) -> Option<Wanted> {
+    match wanted {
+        Worktree::None => None,
+        Worktree::Own => Some(Wanted { branch: None }),
+        Worktree::Branch(branch) => Some(Wanted { branch: Some(branch.clone()) }),
     }
 }
 

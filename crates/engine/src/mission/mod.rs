@@ -10,7 +10,8 @@ mod member;
 mod merge;
 mod news;
 mod plan;
-mod shared_dir;
+mod progress;
+pub(crate) mod shared_dir;
 
 use std::{
     collections::HashMap,

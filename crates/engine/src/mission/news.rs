@@ -42,6 +42,18 @@ impl Actor {
     /// An event of the log that may be about one of its sessions.
     pub(super) async fn told(&mut self, recorded: &Recorded) {
         let heard = match (&recorded.event, recorded.session) {
+            (
+                Event::AgentToolCall(_)
+                | Event::AgentToolResult(_)
+                | Event::StepEnded(_)
+                | Event::OutputAdded(_)
+                | Event::CommitsSeen(_)
+                | Event::SnapshotTaken(_),
+                _,
+            ) => {
+                self.watch_progress(recorded).await;
+                Ok(())
+            }
             (Event::SessionCreated(created), _) => match created.continues {
                 // A handoff goes on in a session that the mission did not ask for.
                 Some(before) if self.is_at_work(before) => self.goes_on(before).await,
@@ -81,6 +93,7 @@ impl Actor {
         if view.outcome == Some(Outcome::Handoff) {
             return self.goes_on(view.id).await;
         }
+        self.progress.forget(view.id);
         let end = Box::new(self.engine.session_end(&view).await?);
         self.take(Input::SessionEnded { assignment, attempt, session, end }).await;
         Ok(())

@@ -31,6 +31,11 @@ pub struct PlannedMission {
 }
 
 impl Engine {
+    /// What time it is here.
+    pub fn now(&self) -> Now {
+        self.shared.clock.now()
+    }
+
     /// Reads a plan with what is known here, and says what it would come to, or what is wrong with it. Changes nothing.
     pub async fn plan_mission(
         &self,

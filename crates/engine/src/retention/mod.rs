@@ -258,8 +258,7 @@ impl Engine {
     /// Whether it had a work tree of its own that is still there: what is in it may never have been committed.
     async fn has_work_tree(&self, standing: &Standing) -> Result<bool, Refusal> {
         let Some(view) = self.shared.store.session(standing.session).await? else { return Ok(false) };
-        let tree = std::path::Path::new(&view.working_dir);
-        Ok(tree.starts_with(self.shared.options.state_dir.join("worktrees")) && tree.exists())
+        Ok(view.worktree.is_some_and(|tree| std::path::Path::new(&tree.path).exists()))
     }
 }
 

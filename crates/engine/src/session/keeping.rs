@@ -144,14 +144,16 @@ impl Actor {
             (self.dir.clone(), self.state.created().clone(), self.provider.clone());
         let allowance = self.first_allowance();
         tokio::spawn(async move {
-            if attempt == 1 {
-                shared.snapshot_at_start(&created).await;
-            }
-            let result =
-                match shared.launch_document(&created, provider.as_ref(), attempt, &dir, allowance).await {
-                    Ok(document) => keeper::spawn(&shared.program, &document).await,
-                    Err(not_started) => Err(not_started),
-                };
+            let launch = async {
+                shared.ensure_worktree(&created).await?;
+                if attempt == 1 {
+                    shared.snapshot_at_start(&created).await;
+                }
+                let document =
+                    shared.launch_document(&created, provider.as_ref(), attempt, &dir, allowance).await?;
+                keeper::spawn(&shared.program, &document).await
+            };
+            let result = launch.await;
             let _ = commands.send(Command::KeeperUp { attempt, result }).await;
         });
     }

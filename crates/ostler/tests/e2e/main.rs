@@ -55,6 +55,7 @@ mod torture;
 mod transcripts;
 mod versions;
 mod words;
+mod worktrees;
 
 /// The program under test.
 const OSTLER: &str = env!("CARGO_BIN_EXE_ostler");

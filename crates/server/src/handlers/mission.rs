@@ -1,7 +1,7 @@
 //! MissionService.
 
 use ostler_domain::{
-    limits::{PAGE_MOST, PAGE_USUAL},
+    limits::{EVENT_PAGE_BYTES, PAGE_DEFAULT, PAGE_MOST},
     mission::{Filter, Listed, Request as Wish, State},
 };
 use ostler_engine::{Change, NewMission, PlannedMission};
@@ -103,13 +103,19 @@ impl MissionService for Served {
         request: Request<pb::ListMissionEventsRequest>,
     ) -> Result<Response<pb::ListMissionEventsResponse>, Status> {
         let pb::ListMissionEventsRequest { who, after, limit } = request.into_inner();
-        let limit = if limit == 0 { PAGE_USUAL } else { limit.min(PAGE_MOST) };
-        let events = self.engine.mission_events(&who, after, limit).await.map_err(refused)?;
-        let is_full = events.len() >= limit as usize;
-        Ok(Response::new(pb::ListMissionEventsResponse {
-            next_cursor: events.last().filter(|_| is_full).map(|event| event.seq),
-            events: events.iter().map(to_proto::recorded).collect(),
-        }))
+        let limit = if limit == 0 { PAGE_DEFAULT } else { limit.min(PAGE_MOST) };
+        let found = self.engine.mission_events(&who, after, limit).await.map_err(refused)?;
+        let (mut events, mut bytes) = (Vec::new(), 0);
+        for event in found.iter().map(to_proto::recorded) {
+            bytes += event.body.len();
+            events.push(event);
+            if bytes >= EVENT_PAGE_BYTES {
+                break;
+            }
+        }
+        let has_more = events.len() < found.len() || found.len() >= limit as usize;
+        let next_cursor = events.last().filter(|_| has_more).map(|event| event.seq);
+        Ok(Response::new(pb::ListMissionEventsResponse { events, next_cursor }))
     }
 
     async fn preview_mission(

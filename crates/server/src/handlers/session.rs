@@ -365,6 +365,7 @@ fn new_session(wanted: wish::CreateSession) -> NewSession {
         priority: wanted.priority,
         agent: wanted.agent,
         key: wanted.key,
+        worktree: wanted.worktree,
         ..NewSession::default()
     }
 }

@@ -53,6 +53,25 @@ impl TreeService for Served {
         let blamed = self.engine.blame(&path, line.max(1)).await.map_err(refused)?;
         Ok(Response::new(to_proto::blamed(&blamed)))
     }
+
+    async fn list_worktrees(
+        &self,
+        request: Request<pb::ListWorktreesRequest>,
+    ) -> Result<Response<pb::ListWorktreesResponse>, Status> {
+        let campaign = request.into_inner().campaign;
+        let all = self.engine.worktrees(campaign.as_deref()).await.map_err(refused)?;
+        let worktrees = all.iter().map(to_proto::kept).collect();
+        Ok(Response::new(pb::ListWorktreesResponse { worktrees }))
+    }
+
+    async fn remove_worktree(
+        &self,
+        request: Request<pb::RemoveWorktreeRequest>,
+    ) -> Result<Response<pb::RemoveWorktreeResponse>, Status> {
+        let change = change(&request, &request.get_ref().request_id)?;
+        let removed = self.engine.remove_worktree(&request.get_ref().who, change).await.map_err(refused)?;
+        Ok(Response::new(to_proto::removed_worktree(removed)))
+    }
 }
 
 fn no_turn(typed: &str) -> Refusal {

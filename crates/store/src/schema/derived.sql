@@ -371,6 +371,22 @@ CREATE TABLE seen_head(
     head TEXT
 ) STRICT, WITHOUT ROWID;
 
+-- Work trees that sessions have, or had, of their own.
+CREATE TABLE worktree(
+    path TEXT PRIMARY KEY,
+    -- Of the first session that was to have it.
+    seq INTEGER NOT NULL,
+    campaign TEXT NOT NULL,
+    -- The last one that was to work in it.
+    session TEXT NOT NULL,
+    branch TEXT NOT NULL,
+    base TEXT NOT NULL,
+    came_from TEXT,
+    -- When it was last made; NULL where it was not yet.
+    made INTEGER,
+    removed INTEGER
+) STRICT, WITHOUT ROWID;
+
 -- Sessions that were lost with the machine, while nobody has said what becomes of them.
 CREATE TABLE lost(
     num INTEGER PRIMARY KEY,

@@ -281,6 +281,15 @@ pub(crate) const VIEWS: &[View] = &[
         columns: &["session", "turn", "branch", "hash", "subject"],
         select: "SELECT session, turn, branch, hash, subject FROM main.seen_commit",
     },
+    View {
+        name: "v1_worktrees",
+        columns: &["path", "campaign", "session", "branch", "base", "came_from", "made", "removed"],
+        select: concat!(
+            "SELECT path, ",
+            campaign!("w.campaign"),
+            ", session, branch, base, came_from, made, removed FROM main.worktree w"
+        ),
+    },
 ];
 
 /// The view of views.

@@ -26,6 +26,7 @@ use ostler_domain::{
     snapshot::{Cause, Changed},
     ticket::{About, Checkpoint, Links, Output, OutputKind, Status},
     time::BootId,
+    worktree::Worktree,
 };
 
 /// 2025-11-13, and a second later for each `n`.
@@ -148,6 +149,7 @@ pub(crate) fn created(n: u64) -> Created {
             model: Some(format!("model-{}", n % 2)),
             working_dir: format!("/home/ann/shop-{}", n % 3),
             branch: (n % 3 == 1).then(|| "agent/login".to_owned()),
+            worktree: (n % 3 == 1).then(worktree),
             budget: Some(Budget { tokens: Some(1_000_000), dollars: None, when_used_up: WhenUsedUp::Stop }),
             when_used_up: WhenUsedUp::Stop,
             billing: Billing::Plan,
@@ -313,6 +315,23 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             commit: Some("deadbeef".to_owned()),
             changed: changed(),
             why: Some("too large".to_owned()),
+        }),
+        Kind::WorktreeMade => Event::WorktreeMade(WorktreeMade {
+            session: session_id(n),
+            campaign: campaign_id(0),
+            worktree: worktree(),
+            commit: "0a1b2c3d".to_owned(),
+            again: true,
+        }),
+        Kind::WorktreeRemoved => Event::WorktreeRemoved(WorktreeRemoved {
+            session: session_id(n),
+            campaign: campaign_id(0),
+            path: worktree().path,
+            branch: worktree().branch,
+            commit: Some("0a1b2c3d".to_owned()),
+            snapshot: Some("deadbeef".to_owned()),
+            branch_deleted: true,
+            by: by(),
         }),
         Kind::Rewound => Event::Rewound(Rewound {
             session: session_id(n),
@@ -709,4 +728,14 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
 pub(crate) fn is_of_session(kind: Kind) -> bool {
     let of_sessions = Kind::SessionCreated.code()..Kind::TicketAdded.code();
     of_sessions.contains(&kind.code())
+}
+
+fn worktree() -> Worktree {
+    Worktree {
+        path: "/state/worktrees/shop/login".to_owned(),
+        branch: "agent/login".to_owned(),
+        base: "0a1b2c3d".to_owned(),
+        from: Some("trunk".to_owned()),
+        told: Some("It was gone.".to_owned()),
+    }
 }

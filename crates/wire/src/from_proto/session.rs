@@ -11,6 +11,7 @@ use ostler_domain::{
     reboot::{GoingOn, LostSession},
     session::{AgentRef, Doing, Obituary, Restart, Sandbox, View},
     time::{BootId, Deadline},
+    worktree::Worktree,
 };
 
 use super::{Result, id, optional_id, optional_time, required, required_time, text, time};
@@ -59,6 +60,7 @@ pub fn view(session: pb::Session) -> Result<View> {
         sandbox: sandbox(&session.sandbox)?,
         working_dir: text(session.working_dir, "working_dir")?,
         branch: session.branch,
+        worktree: session.worktree.map(worktree).transpose().map_err(|e| e.within("worktree"))?,
         ticket: session.ticket,
         ticket_id: optional_id(session.ticket_id, "ticket_id")?,
         mission: session.mission.map(super::membership).transpose().map_err(|e| e.within("mission"))?,
@@ -309,5 +311,15 @@ fn answered(answered: pb::ApprovalAnswer) -> Result<Answered> {
         message: answered.message,
         at: required_time(answered.answered_time, "answered_time")?,
         rules: answered.rules.into_iter().map(applied).collect(),
+    })
+}
+
+pub(super) fn worktree(tree: pb::SessionWorktree) -> Result<Worktree> {
+    Ok(Worktree {
+        path: text(tree.path, "path")?,
+        branch: text(tree.branch, "branch")?,
+        base: text(tree.base, "base")?,
+        from: tree.from,
+        told: tree.told,
     })
 }

@@ -8,6 +8,7 @@ use ostler_domain::{
     query::{Scope, SessionFilter},
     reboot::LostSession,
     session::{AgentRef, Doing, Obituary, Restart, View},
+    worktree::Worktree,
 };
 
 use super::time;
@@ -49,6 +50,7 @@ pub fn view(view: &View) -> pb::Session {
         sandbox: view.sandbox.as_str().to_owned(),
         working_dir: view.working_dir.clone(),
         branch: view.branch.clone(),
+        worktree: view.worktree.as_ref().map(worktree),
         ticket: view.ticket.clone(),
         mission: view.mission.map(super::membership),
         ticket_id: view.ticket_id.map(|id| id.to_string()),
@@ -260,5 +262,15 @@ fn answered(answered: &Answered) -> pb::ApprovalAnswer {
         message: answered.message.clone(),
         answered_time: Some(time(answered.at)),
         rules: answered.rules.iter().map(applied).collect(),
+    }
+}
+
+pub(super) fn worktree(tree: &Worktree) -> pb::SessionWorktree {
+    pb::SessionWorktree {
+        path: tree.path.clone(),
+        branch: tree.branch.clone(),
+        base: tree.base.clone(),
+        from: tree.from.clone(),
+        told: tree.told.clone(),
     }
 }

@@ -241,6 +241,7 @@ impl Dice {
             sandbox: Sandbox::Off,
             working_dir: self.text(),
             branch: self.maybe(Self::text),
+            worktree: self.maybe(Self::worktree),
             ticket: self.maybe(Self::text),
             ticket_id: self.maybe(Self::ticket_id),
             mission: self.maybe(Self::membership),

@@ -165,6 +165,8 @@ proptest! {
         prop_assert_eq!(from_proto::rewinding(bytes(&to_proto::rewinding(&rewinding))), Ok(rewinding));
         let blamed = dice.blamed();
         prop_assert_eq!(from_proto::blamed(bytes(&to_proto::blamed(&blamed))), Ok(blamed));
+        let removed = dice.removed_worktree();
+        prop_assert_eq!(from_proto::removed_worktree(bytes(&to_proto::removed_worktree(removed.clone()))), Ok(removed));
     }
 
     #[test]

@@ -22,6 +22,8 @@ use ostler_domain::{
     conversation::Key,
     session::{Approve, RestartPolicy},
     telemetry::{Context, TRACEPARENT},
+    text::one_line,
+    worktree::Wanted,
 };
 
 use self::check::Check;
@@ -62,6 +64,9 @@ pub(crate) struct RunArgs {
     /// Which of the agent's conversations [default: main]
     #[arg(long, conflicts_with = "name")]
     key: Option<Key>,
+    /// Work in a git work tree of its own, on branch agent/NAME or on this one; kept while anything is uncommitted or unmerged
+    #[arg(long, value_name = "BRANCH", num_args = 0..=1, require_equals = true)]
+    worktree: Option<Option<String>>,
     /// Name of the conversation [default: made from the prompt]
     #[arg(long)]
     name: Option<Name>,
@@ -167,7 +172,7 @@ pub(crate) async fn run(app: &App, args: RunArgs) -> Result<u8, Failure> {
         }),
         fail_on_denied: args.fail_on_denied,
         // Before the agent can have touched anything.
-        before: match app.ui.is_json() && !args.detach && app.node().is_none() {
+        before: match app.ui.is_json() && !args.detach && app.node().is_none() && args.worktree.is_none() {
             true => changes::look(app, &client, &campaign).await,
             false => None,
         },
@@ -202,6 +207,7 @@ fn request(app: &App, args: &RunArgs, campaign: &Campaign, prompt: Option<String
         name: args.name.clone(),
         agent: args.agent.clone(),
         key: args.key.clone(),
+        worktree: args.worktree.clone().map(|branch| Wanted { branch }),
         initial_message: prompt,
         budget: args.budget.map(|amount| Budget::new(amount, when_used_up)),
         when_used_up,
@@ -298,10 +304,12 @@ pub(crate) fn detached(app: &App, campaign: &Campaign, session: &Session) -> Res
 
 fn header(campaign: &Campaign, session: &Session) -> Line {
     let model = row::model(session);
+    let tree = session.worktree.as_ref().map(|tree| format!("worktree {}", one_line(&tree.branch, 80)));
     Line::of("session ").with(Tone::Accent, session.id.short()).faint(" · ").append(Line::joined([
         Line::new().strong(session.name.as_str()),
         Line::of(format!("{}{model}", session.provider)),
         Line::of(campaign.name.as_str()),
+        Line::of(tree.unwrap_or_default()),
         Line::of(format!("sandbox {}", session.sandbox.as_str())),
     ]))
 }

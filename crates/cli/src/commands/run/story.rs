@@ -12,7 +12,9 @@ use super::{
     changes::{Changes, FileForm},
     check::CheckForm,
 };
-use crate::{exit_code, failure::of_outcome, screen::money::CostForm, signals::Asked};
+use crate::{
+    exit_code, failure::of_outcome, screen::money::CostForm, signals::Asked, worktree_form::KeptForm,
+};
 
 /// A run so far.
 #[derive(Debug, Default)]
@@ -223,6 +225,7 @@ impl Story {
             commits: beside.changes.map(|changes| changes.commits),
             denied: &self.denied,
             check: beside.check,
+            worktree: beside.worktree,
             duration_ms: u64::try_from(until.since(session.created_at).as_millis()).unwrap_or(u64::MAX),
             obituary: session.obituary.as_ref().map(|obituary| obituary.sentence.as_str()),
             sandbox: session.sandbox.as_str(),
@@ -238,6 +241,8 @@ pub(super) struct Beside {
     /// None where the campaign is no git repository.
     pub(super) changes: Option<Changes>,
     pub(super) check: Option<CheckForm>,
+    /// None where it worked in the campaign's own directory.
+    pub(super) worktree: Option<KeptForm>,
 }
 
 /// What a run cost, and who told of its tokens.
@@ -272,6 +277,8 @@ pub(super) struct ResultForm<'a> {
     commits: Option<Vec<String>>,
     denied: &'a [DeniedForm],
     check: Option<CheckForm>,
+    /// None where it worked in the campaign's own directory.
+    worktree: Option<KeptForm>,
     duration_ms: u64,
     obituary: Option<&'a str>,
     sandbox: &'static str,

@@ -387,12 +387,15 @@ impl Stream<'_> {
         }
         match ui.format() {
             Some(format @ (Format::Json | Format::Jsonl)) => {
-                let changes = match &self.before {
-                    Some(before) => changes::since(self.app, self.client, self.campaign, before).await,
-                    None => None,
+                let (changes, worktree) = match (&session.worktree, &self.before) {
+                    (Some(_), _) => changes::in_worktree(self.client, &session).await,
+                    (None, Some(before)) => {
+                        (changes::since(self.app, self.client, self.campaign, before).await, None)
+                    }
+                    (None, None) => (None, None),
                 };
                 let check = self.checks.as_ref().map(Checks::form);
-                let beside = Beside { is_line: format == Format::Jsonl, changes, check };
+                let beside = Beside { is_line: format == Format::Jsonl, changes, check, worktree };
                 ui.json(&self.story.form(&session, code, beside))?;
             }
             _ => {
@@ -404,7 +407,8 @@ impl Stream<'_> {
                 let work = self.client.tree(&session.id.to_string()).await.unwrap_or_default();
                 let made = tree::made(&work);
                 let last = self.last_line(&session, keep, code);
-                ui.remark(&Line::joined([last, Line::of(&made)]));
+                let kept = work.worktree.as_ref().map(tree::worktree).unwrap_or_default();
+                ui.remark(&Line::joined([last, Line::of(&made), kept]));
                 cures(&session).iter().for_each(|cure| ui.remark(cure));
                 ui.remark(&next(&session, code, !made.is_empty()));
             }

@@ -176,8 +176,16 @@ impl Draft<'_> {
         let begins = matches!(self.state.created().begin, Begin::Fresh | Begin::Reseed { .. }) || is_lost;
         let own = self.state.created().config.system_prompt.as_ref();
         let own = own.filter(|_| begins && self.state.turns == 0);
-        let parts: Vec<&str> =
-            own.into_iter().chain(first).map(String::as_str).chain([message.text.as_str()]).collect();
+        // Where it works is not where it was: that concerns whoever remembers it, too.
+        let tree = self.state.created().config.worktree.as_ref().and_then(|tree| tree.told.as_ref());
+        let tree = tree.filter(|_| self.state.turns == 0);
+        let parts: Vec<&str> = own
+            .into_iter()
+            .chain(tree)
+            .chain(first)
+            .map(String::as_str)
+            .chain([message.text.as_str()])
+            .collect();
         Message { text: parts.join("\n\n"), ..message }
     }
 

@@ -18,6 +18,7 @@ fn created(environment: BTreeMap<String, String>) -> Created {
         model: None,
         working_dir: "/srv/shop".to_owned(),
         branch: None,
+        worktree: None,
         budget: None,
         when_used_up: Default::default(),
         billing: Default::default(),

@@ -334,6 +334,34 @@ fn a_retry_does_again_what_was_not_completed_and_nothing_else() {
 }
 
 #[test]
+fn who_was_about_to_run_without_something_waits_when_it_is_done_again() {
+    let mut world = World::started(&diamond("on_dep_failure = \"run\""));
+    world.finish("plan", Outcome::Done);
+    world.finish("db", Outcome::Done);
+    world.ask(Request::Pause { why: String::new() });
+    world.finish("api", Outcome::Crashed);
+    assert_eq!(world.status("review"), As::Ready);
+    world.ask(retry());
+    assert_eq!(world.status("review"), As::Pending);
+    world.ask(resume());
+    assert_eq!(world.running(), ["api"]);
+}
+
+#[test]
+fn an_attempt_that_ran_without_something_waits_for_it_when_both_are_done_again() {
+    let mut world = World::started(&diamond("on_dep_failure = \"run\"\nretries = 1"));
+    world.finish("plan", Outcome::Done);
+    world.finish("api", Outcome::Crashed);
+    world.finish("db", Outcome::Done);
+    world.ask(retry());
+    assert_eq!(world.running(), ["api", "review"]);
+    world.finish("review", Outcome::Crashed);
+    assert_eq!(world.status("review"), As::Pending);
+    wait_for_retry(&mut world);
+    assert_eq!(world.running(), ["api"]);
+}
+
+#[test]
 fn the_same_work_has_the_same_key_and_other_work_another() {
     let keys = |text: &str| -> Vec<String> {
         let world = World::started(text);
