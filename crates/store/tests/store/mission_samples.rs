@@ -259,7 +259,7 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
         }
         Kind::CollisionForecast => Event::CollisionForecast(CollisionForecast {
             mission,
-            one: one,
+            one,
             other: assignment_id(n + 1),
             paths: vec!["Cargo.lock".to_owned()],
             turn: Some(3),

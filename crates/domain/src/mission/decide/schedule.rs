@@ -197,7 +197,7 @@ fn start(draft: &mut Draft<'_>) {
         };
         let mut line: Vec<usize> = (0..state.slots.len()).filter(may_start).collect();
         // Work that was begun goes first, then what most depends on.
-        line.sort_by_key(|place| {
+        line.sort_by_cached_key(|place| {
             let slot = &state.slots[*place];
             let priority = state.work(*place).priority;
             (Reverse(priority), slot.attempt == 0, Reverse(state.graph.height(*place)), *place)
@@ -313,13 +313,15 @@ fn end(draft: &mut Draft<'_>) {
     let (status, why) = match (&state.stop, &state.merge) {
         // It was done before it could be stopped.
         _ if is_all_completed(state) && !is_to_merge(state) => (Status::Completed, String::new()),
+        // Whether it is merged is known only when it has ended.
+        (_, Merging::Running { .. }) => return,
         (Some(stop), _) if stop.rule == StopRule::Cancel => (Status::Cancelled, stop.why.clone()),
         (Some(stop), _) => {
             let status = if has_completed { Status::Partial } else { Status::Failed };
             (status, stop.why.clone())
         }
         (None, Merging::Failed { .. }) => (Status::Partial, "the merge failed".to_owned()),
-        // The merge is under way, or held until somebody lets it go on.
+        // The merge is held until somebody lets it go on.
         (None, _) if is_all_completed(state) => return,
         (None, _) if state.slots.iter().all(|slot| slot.removed) => {
             (Status::Cancelled, "every assignment was removed".to_owned())

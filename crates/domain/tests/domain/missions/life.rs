@@ -429,6 +429,13 @@ fn branches_are_merged_once_everything_is_completed() {
     assert_eq!((world.merge, world.running().len()), (Some(2), 0), "only the merge is done again");
     world.answer_merge(true);
     assert_eq!(world.state.status(), Status::Completed);
+    let mut late = World::started(text);
+    late.finish("a", Outcome::Done);
+    late.finish("b", Outcome::Done);
+    late.ask(Request::Cancel { why: String::new() });
+    assert_eq!(late.state.status(), Status::Running, "nobody knows yet whether it is merged");
+    late.answer_merge(true);
+    assert_eq!(late.state.status(), Status::Completed);
     let mut failed = World::started(&text.replace("worktree", "retries = 0\nworktree"));
     failed.finish("a", Outcome::Crashed);
     failed.finish("b", Outcome::Done);
