@@ -104,6 +104,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "agent",
             "conversation",
             "ticket",
+            "mission",
             "transcript",
             "retention",
             "worktree",

@@ -8,11 +8,12 @@ use clap_complete::{
     engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate},
     env::Shells,
 };
-use ostler_client::{Approval, Client, Delivery, Session};
+use ostler_client::{Approval, Client, Delivery, Mission, Session};
 use ostler_domain::{
     Receipt,
     config::{KEYS, Key},
     limits::PAGE_DEFAULT,
+    mission::Filter,
     policy, provider,
     query::{Page, Scope, SessionFilter},
     session::{Attention, Outcome, Status},
@@ -52,6 +53,7 @@ fn offering(command: clap::Command) -> clap::Command {
         Some([name]) if name == "WHO" => arg.add(ArgValueCompleter::new(sessions)),
         Some([name]) if name == "CAMPAIGN" => arg.add(ArgValueCandidates::new(campaigns)),
         Some([name]) if name == "ID" => arg.add(ArgValueCandidates::new(approvals)),
+        Some([name]) if name == "MISSION" => arg.add(ArgValueCandidates::new(missions)),
         Some([name]) if name == "MESSAGE" => arg.add(ArgValueCandidates::new(messages)),
         _ => match arg.get_id().as_str() {
             "provider" => arg.add(ArgValueCandidates::new(providers)),
@@ -99,6 +101,7 @@ fn columns(command: &str) -> Option<Vec<String>> {
         "ostler-campaign-ls" => screen::campaign::table(&[], None, words::now()),
         "ostler-message-ls" => screen::message::table(&[], words::now()),
         "ostler-approval-ls" => screen::approval::table(&[], words::now()),
+        "ostler-mission-ls" => screen::mission::list::table(&[], words::now()),
         "ostler-search" => screen::search::table(&[], words::now()),
         _ => return None,
     };
@@ -165,6 +168,16 @@ fn campaigns() -> Vec<CompletionCandidate> {
             CompletionCandidate::new(campaign.name.as_str()).help(Some(campaign.root.path.into()))
         })
         .collect()
+}
+
+fn missions() -> Vec<CompletionCandidate> {
+    let all = Filter { over_too: true, ..Filter::default() };
+    let asked = ask(async |client| Ok(client.missions(&all, Page::of(PAGE_DEFAULT, None)).await?.rows));
+    let candidate = |mission: Mission| {
+        let about = format!("{} {}", mission.status.as_str(), one_line(&mission.objective, 50));
+        CompletionCandidate::new(mission.name.as_str()).help(Some(about.into()))
+    };
+    asked.into_iter().map(candidate).collect()
 }
 
 fn approvals() -> Vec<CompletionCandidate> {

@@ -42,6 +42,7 @@ mod ls_nodes;
 pub(crate) mod man;
 mod many;
 mod message;
+mod mission;
 mod metrics;
 mod model;
 mod native;
@@ -122,6 +123,8 @@ pub(crate) enum Command {
     Seance(seance::SeanceArgs),
     /// Work to be done and what came of it: add, ls, show, set, start, done, fail, cancel, reopen, archive, link, …
     Ticket(ticket::TicketArgs),
+    /// Teams of agents with one objective: start, plan, ls, show, graph, logs, pause, resume, cancel, retry, add, rm, …
+    Mission(mission::MissionArgs),
     /// What was said, whole: show, export, verify
     Transcript(transcript::TranscriptArgs),
     /// Write what is recorded as files of other programs
@@ -138,7 +141,7 @@ pub(crate) enum Command {
     Policy(policy::PolicyArgs),
     /// What confines agents: show, check, trace, suggest, allow-userns
     Sandbox(sandbox::SandboxArgs),
-    /// What was used, and what it costs; --by day, model, provider, campaign, agent, session, ticket, chain
+    /// What was used, and what it costs; --by day, model, provider, campaign, agent, session, ticket, chain, mission
     Cost(cost::CostArgs),
     /// What models cost: ls, set, update
     Price(price::PriceArgs),
@@ -222,6 +225,7 @@ impl Command {
             | Command::Agent(_)
             | Command::Conversation(_)
             | Command::Ticket(_)
+            | Command::Mission(_)
             | Command::Transcript(_)
             | Command::Retention(_)
             | Command::Worktree(_)
@@ -361,6 +365,7 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Seance(args) => seance::run(app, args).await,
         Command::Conversation(args) => conversation::run(app, args).await,
         Command::Ticket(args) => ticket::run(app, args).await,
+        Command::Mission(args) => mission::run(app, args).await,
         Command::Transcript(args) => transcript::run(app, args).await,
         Command::Export(args) => export::run(app, args).await,
         Command::Retention(args) => retention::run(app, args).await,

@@ -1,9 +1,12 @@
 //! `ostler show`: everything about one thing, whatever it is.
 
 use clap::Args;
-use ostler_client::{Agent, Approval, Campaign, Client, Conversation, Delivery, Session, reply::NodeStatus};
+use ostler_client::{
+    Agent, Approval, Campaign, Client, Conversation, Delivery, Session,
+    reply::{NodeStatus, WholeMission},
+};
 use ostler_domain::{
-    AgentId, ApprovalId, CampaignId, ConversationId, MessageId, NodeId, Reason, Refusal, TicketId,
+    AgentId, ApprovalId, CampaignId, ConversationId, MessageId, MissionId, NodeId, Reason, Refusal, TicketId,
     id::Fragment,
     limits::PAGE_MOST,
     query::{Page, Scope, SessionFilter},
@@ -11,7 +14,7 @@ use ostler_domain::{
     ticket::{ExternalRef, Whole},
 };
 
-use super::{agent, conversation, daemon, ticket, usage};
+use super::{agent, conversation, daemon, mission, ticket, usage};
 use crate::{
     app::{App, person_home},
     exit_code,
@@ -23,7 +26,7 @@ use crate::{
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// A session, agent, conversation, ticket, campaign, approval, message or node: id, part of an id, name or path. Inside a session: itself
+    /// A session, agent, conversation, ticket, mission, campaign, approval, message or node: id, part of an id, name or path. Inside a session: itself
     #[arg(value_name = "WHO")]
     pub(super) who: Option<String>,
 }
@@ -43,6 +46,7 @@ pub(crate) async fn run(app: &App, args: ShowArgs) -> Result<u8, Failure> {
         Thing::Agent(found) => agent::show(app, &client, &found).await?,
         Thing::Conversation(found) => conversation::show(app, &client, &found).await?,
         Thing::Ticket(whole) => ticket::show(app, &client, &whole).await?,
+        Thing::Mission(whole) => mission::by_id(app, &client, &whole).await?,
         Thing::Session(session) => show_session(app, &client, &session).await?,
         Thing::Campaign(campaign) => show_campaign(app, &client, &campaign).await?,
         Thing::Approval(approval) if app.ui.is_json() => app.ui.json(&ApprovalForm::new(&approval))?,
@@ -59,6 +63,7 @@ enum Thing {
     Conversation(Box<Conversation>),
     Session(Box<Session>),
     Ticket(Box<Whole>),
+    Mission(Box<WholeMission>),
     Campaign(Box<Campaign>),
     Approval(Approval),
     Message(Delivery),
@@ -72,6 +77,7 @@ impl Thing {
             Thing::Conversation(conversation) => conversation.id.to_string(),
             Thing::Session(session) => session.id.to_string(),
             Thing::Ticket(whole) => whole.ticket.id.to_string(),
+            Thing::Mission(whole) => whole.mission.id.to_string(),
             Thing::Campaign(campaign) => campaign.id.to_string(),
             Thing::Approval(approval) => approval.id.to_string(),
             Thing::Message(delivery) => delivery.message.id.to_string(),
@@ -101,6 +107,9 @@ async fn find(app: &App, client: &Client, typed: &str) -> Result<Thing, Failure>
     }
     if has_prefix(TicketId::PREFIX) || typed.parse::<ExternalRef>().is_ok() {
         return Ok(Thing::Ticket(Box::new(client.ticket(typed).await?)));
+    }
+    if has_prefix(MissionId::PREFIX) {
+        return Ok(Thing::Mission(Box::new(client.mission(typed).await?)));
     }
     if has_prefix(ApprovalId::PREFIX) {
         return Ok(Thing::Approval(client.approval(typed).await?));
@@ -133,6 +142,9 @@ async fn find(app: &App, client: &Client, typed: &str) -> Result<Thing, Failure>
     }
     if let Ok(message) = client.message(typed).await {
         return Ok(Thing::Message(message));
+    }
+    if let Ok(whole) = client.mission(typed).await {
+        return Ok(Thing::Mission(Box::new(whole)));
     }
     match client.ticket(typed).await {
         Ok(whole) => Ok(Thing::Ticket(Box::new(whole))),

@@ -9,7 +9,7 @@ pub(crate) mod chain;
 pub(crate) mod conversation;
 pub(crate) mod cost;
 pub(crate) mod message;
-mod mission;
+pub(crate) mod mission;
 pub(crate) mod money;
 pub(crate) mod reboot;
 pub(crate) mod retention;
