@@ -11,7 +11,7 @@ use ostler_client::{
 use ostler_domain::{
     MissionId, Reason, Recorded, Refusal, SessionId,
     limits::PAGE_MOST,
-    mission::{State, Status, StopRule},
+    mission::State,
 };
 use serde::Serialize;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
@@ -20,7 +20,7 @@ use super::{form::WholeForm, show};
 use crate::{
     app::App,
     exit_code,
-    failure::Failure,
+    failure::{Failure, of_mission},
     form::EventForm,
     input::Lines,
     listing,
@@ -76,14 +76,7 @@ pub(super) async fn start(app: &App, client: &Client, id: MissionId) -> Result<F
 /// The exit code of a mission that is over.
 pub(super) fn exit_of(state: &State) -> u8 {
     let Some(over) = state.ended() else { return exit_code::OK };
-    match (over.status, state.stop().map(|stop| stop.rule)) {
-        (Status::Completed, _) => exit_code::OK,
-        (_, Some(StopRule::Budget)) => exit_code::SESSION_BUDGET,
-        (_, Some(StopRule::Time)) => exit_code::SESSION_TIMEOUT,
-        (Status::Cancelled, _) => exit_code::SESSION_STOPPED,
-        (Status::Partial, _) => exit_code::MISSION_PARTIAL,
-        _ => exit_code::SESSION_FAILED,
-    }
+    of_mission(over.status, state.stop().map(|stop| stop.rule))
 }
 
 /// The last line of a mission that was followed with `-o jsonl`.

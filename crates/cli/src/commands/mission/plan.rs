@@ -89,3 +89,44 @@ fn imagined(plan: &Plan) -> Result<State, Failure> {
     let state = State::replay([(now, &created)]);
     Ok(state.ok_or_else(|| Refusal::internal("a plan came to no mission"))?)
 }
+
+#[cfg(test)]
+mod tests {
+    use ostler_domain::mission::plan::{Terms, read};
+
+    use super::*;
+
+    /// The plans of the page about missions, each between its fences.
+    fn documented() -> Vec<&'static str> {
+        let page = include_str!("../../../../../docs/howto/missions.md");
+        let mut plans = Vec::new();
+        let mut rest = page;
+        while let Some((_, after)) = rest.split_once("\n```toml\n") {
+            // A plan may have a fence within a text, which its last lines come after.
+            let end = after.match_indices("\n```\n").map(|(at, _)| at).find(|at| {
+                read(&after[..*at], &Terms::default()).is_ok()
+            });
+            let end = end.unwrap_or_else(|| panic!("{:?}", read(after, &Terms::default())));
+            plans.push(&after[..end]);
+            rest = &after[end..];
+        }
+        plans
+    }
+
+    #[test]
+    fn the_documented_plans_are_plans() {
+        let plans = documented();
+        assert_eq!(plans.len(), 2);
+        let drawn: Vec<usize> = plans
+            .iter()
+            .map(|text| imagined(&read(text, &Terms::default()).unwrap()).unwrap().slots().len())
+            .collect();
+        assert_eq!(drawn, [4, 3]);
+    }
+
+    #[test]
+    fn many_names_are_counted() {
+        let all: Vec<String> = (0..14).map(|n| format!("a{n}")).collect();
+        assert!(names(&all).ends_with("a11 and 2 more"));
+    }
+}
