@@ -324,6 +324,12 @@ mod tests {
             ("ostler campaign delete x", "ostler campaign rm x"),
             ("ostler campaign remove x", "ostler campaign rm x"),
             ("ostler worktree list", "ostler worktree ls"),
+            ("ostler mission list", "ostler mission ls"),
+            ("ostler mission create x", "ostler mission start x"),
+            ("ostler mission get x", "ostler mission show x"),
+            ("ostler mission delete x y", "ostler mission rm x y"),
+            ("ostler mission remove x y", "ostler mission rm x y"),
+            ("ostler mission template list", "ostler mission template ls"),
         ] {
             assert_eq!(
                 format!("{:?}", parsed(alias).unwrap()),

@@ -135,7 +135,7 @@ impl Client {
         });
         let state = State::replay(known).ok_or_else(|| {
             Refusal::new(Reason::Internal, format!("the events of the mission \"{who}\" are not known to this version"))
-                .hint("ostler version --check", "says whether there is a newer one")
+                .hint("ostler version", "says which this is")
         });
         Ok((state.map_err(Error::Refused)?, last))
     }

@@ -85,12 +85,18 @@ impl Engine {
 
     /// Starts a mission that was made and not started.
     pub async fn start_mission(&self, who: &str, change: Change) -> Result<State, Refusal> {
+        // What is forecast differs from moment to moment, and is no part of what was asked for.
+        let fingerprint = format!("start_mission {who}");
+        if let Some(done) = change.done_before(&self.shared.store, &fingerprint).await? {
+            return self.mission_state(&done).await;
+        }
         let state = self.mission_state(who).await?;
         let forecast = match state.started_at() {
             Some(_) => None,
-            None => self.forecast(&state, &self.shared.clock.now()).await,
+            None => self.forecast(&state, &self.now()).await,
         };
-        self.ask_mission(&state.id().to_string(), Request::Start { forecast }, change).await
+        let done = change.done(&fingerprint, state.id().to_string());
+        self.ask_mission_of(state.id(), Request::Start { forecast }, &change, done).await
     }
 
     /// How long a mission still takes, and how often such answers held.

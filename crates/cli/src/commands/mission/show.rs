@@ -45,7 +45,7 @@ pub(super) async fn run(app: &App, args: ShowArgs) -> Result<u8, Failure> {
 }
 
 /// The same for `ostler show`, which has found which it is.
-pub(in super::super) async fn by_id(app: &App, client: &Client, whole: &WholeMission) -> Result<(), Failure> {
+pub(crate) async fn by_id(app: &App, client: &Client, whole: &WholeMission) -> Result<(), Failure> {
     whole_of(app, client, whole).await
 }
 

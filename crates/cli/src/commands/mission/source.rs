@@ -96,3 +96,25 @@ pub(super) fn refusal(name: &str, faults: &[Fault]) -> Failure {
         .because(faults.iter().map(one).collect::<Vec<_>>().join("\n"))
         .into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_are_named_by_file_and_line() {
+        let faults = [
+            Fault::new(Some(12), "there is no agent \"buidl\"").hint("did you mean build?"),
+            Fault::new(None, "the parameter goal has no value"),
+        ];
+        let refusal = refusal("plan.toml", &faults).to_refusal();
+        assert_eq!(refusal.message, "plan.toml has 2 mistakes; nothing was started");
+        assert_eq!(
+            refusal.why.as_deref(),
+            Some(
+                "plan.toml:12: there is no agent \"buidl\" (did you mean build?)\n\
+                 plan.toml: the parameter goal has no value"
+            )
+        );
+    }
+}

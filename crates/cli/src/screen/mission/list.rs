@@ -67,3 +67,61 @@ pub(crate) fn empty(is_filtered: bool) -> Vec<Line> {
         step("ostler mission ls -a", "those that are over"),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use ostler_domain::{
+        CampaignId, MissionId,
+        mission::{Counts, Spent, Strategy},
+        price::Dollars,
+    };
+
+    use super::*;
+    use crate::{
+        output::Look,
+        testing::{NOW, ago},
+    };
+
+    fn mission(n: u128, name: &str, status: Status, completed: u32) -> (Mission, String) {
+        let created_at = ago(3_600 * i64::try_from(n).unwrap());
+        let mission = Mission {
+            id: MissionId::new(created_at, 0x000f_1234_5678_9abc * (n + 1)),
+            campaign: CampaignId::new(created_at, 1),
+            name: name.parse().unwrap(),
+            objective: "Move the checkout into its own crate, tests green, reviewed".to_owned(),
+            strategy: Strategy::Pipeline,
+            status,
+            created_at,
+            started_at: Some(created_at),
+            ended_at: None,
+            updated_at: created_at,
+            counts: Counts { total: 7, completed, failed: 0, skipped: 0, cancelled: 1 },
+            spent: Spent { usage: Default::default(), cost: Dollars(6_420_000) },
+        };
+        (mission, "shop".to_owned())
+    }
+
+    #[test]
+    fn missions_are_listed_with_how_far_they_are() {
+        let all = [
+            mission(1, "checkout-v2", Status::Running, 3),
+            mission(2, "bug-hunt", Status::Paused, 0),
+            mission(30, "docs", Status::Partial, 5),
+            mission(50, "old", Status::Completed, 6),
+        ];
+        for width in [80, 120] {
+            let look = Look::plain(Some(width));
+            let lines: Vec<String> = table(&all, NOW).lines(&look).iter().map(|line| line.show(&look)).collect();
+            assert!(lines.iter().all(|line| line.chars().count() <= width), "{lines:#?}");
+            assert_snapshot!(format!("list_{width}"), lines.join("\n"));
+        }
+    }
+
+    #[test]
+    fn an_empty_list_says_what_to_do() {
+        let look = Look::plain(None);
+        let said = |filtered| empty(filtered).iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n");
+        assert_snapshot!("empty", format!("{}\n\n{}", said(false), said(true)));
+    }
+}

@@ -240,3 +240,6 @@ fn coloured(drawn: &str) -> Line {
     }
     line.plain(plain)
 }
+
+#[cfg(test)]
+mod tests;
