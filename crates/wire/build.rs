@@ -17,6 +17,7 @@ const FILES: &[&str] = &[
     "ostler/v1/conversation_service.proto",
     "ostler/v1/event_service.proto",
     "ostler/v1/history_service.proto",
+    "ostler/v1/mission_service.proto",
     "ostler/v1/provider_service.proto",
     "ostler/v1/retention_service.proto",
     "ostler/v1/session_service.proto",

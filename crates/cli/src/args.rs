@@ -114,6 +114,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "chain",
             "seance",
             "ticket",
+            "mission",
             "transcript",
             "retention",
             "worktree",

@@ -8,11 +8,12 @@ use clap_complete::{
     engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate},
     env::Shells,
 };
-use ostler_client::{Agent, Approval, Client, Conversation, Delivery, Session};
+use ostler_client::{Agent, Approval, Client, Conversation, Delivery, Mission, Session};
 use ostler_domain::{
     Receipt,
     config::{KEYS, Key},
     limits::PAGE_DEFAULT,
+    mission::Filter,
     node::Node,
     policy, provider,
     query::{ConversationFilter, Page, Scope, SessionFilter, TicketFilter},
@@ -54,6 +55,7 @@ fn offering(command: clap::Command) -> clap::Command {
         Some([name]) if name == "WHO" => arg.add(ArgValueCompleter::new(sessions)),
         Some([name]) if name == "CAMPAIGN" => arg.add(ArgValueCandidates::new(campaigns)),
         Some([name]) if name == "ID" => arg.add(ArgValueCandidates::new(approvals)),
+        Some([name]) if name == "MISSION" => arg.add(ArgValueCandidates::new(missions)),
         Some([name]) if name == "MESSAGE" => arg.add(ArgValueCandidates::new(messages)),
         Some([name]) if name == "AGENT" => arg.add(ArgValueCandidates::new(agents)),
         Some([name]) if name == "CONVERSATION" => arg.add(ArgValueCandidates::new(conversations)),
@@ -160,6 +162,16 @@ fn campaigns() -> Vec<CompletionCandidate> {
             CompletionCandidate::new(campaign.name.as_str()).help(Some(campaign.root.path.into()))
         })
         .collect()
+}
+
+fn missions() -> Vec<CompletionCandidate> {
+    let all = Filter { over_too: true, ..Filter::default() };
+    let asked = ask(async |client| Ok(client.missions(&all, Page::of(PAGE_DEFAULT, None)).await?.rows));
+    let candidate = |mission: Mission| {
+        let about = format!("{} {}", mission.status.as_str(), one_line(&mission.objective, 50));
+        CompletionCandidate::new(mission.name.as_str()).help(Some(about.into()))
+    };
+    asked.into_iter().map(candidate).collect()
 }
 
 fn approvals() -> Vec<CompletionCandidate> {

@@ -6,6 +6,7 @@ use std::io;
 use ostler_client::HomeError;
 use ostler_domain::{
     Reason, Refusal,
+    mission::{self, StopRule},
     session::Outcome,
     text::{one_line, shell_word, visible},
 };
@@ -165,6 +166,18 @@ pub(crate) const fn of_outcome(outcome: Outcome) -> u8 {
     }
 }
 
+/// The exit code of a mission's end, for who waited for it: how it ended, and which rule ended it.
+pub(crate) const fn of_mission(status: mission::Status, rule: Option<StopRule>) -> u8 {
+    match (status, rule) {
+        (mission::Status::Completed, _) => exit_code::OK,
+        (_, Some(StopRule::Budget)) => exit_code::SESSION_BUDGET,
+        (_, Some(StopRule::Time)) => exit_code::SESSION_TIMEOUT,
+        (mission::Status::Cancelled, _) => exit_code::SESSION_STOPPED,
+        (mission::Status::Partial, _) => exit_code::MISSION_PARTIAL,
+        _ => exit_code::SESSION_FAILED,
+    }
+}
+
 /// The exit code of a command that did one thing to many: that of all of them, or 9 where they differ.
 pub(crate) fn of_many(codes: &[u8]) -> u8 {
     match codes {
@@ -316,6 +329,12 @@ mod tests {
             .map(|outcome| format!("{:2} {}", of_outcome(*outcome), outcome.as_str()))
             .collect();
         assert_snapshot!(table.join("\n"));
+        let rules = [None, Some(StopRule::Cancel), Some(StopRule::Budget), Some(StopRule::Time)];
+        let of = |status| rules.map(|rule| of_mission(status, rule));
+        assert_eq!(of(mission::Status::Completed), [0, 0, 0, 0]);
+        assert_eq!(of(mission::Status::Partial), [17, 17, 11, 12]);
+        assert_eq!(of(mission::Status::Failed), [10, 10, 11, 12]);
+        assert_eq!(of(mission::Status::Cancelled), [15, 15, 11, 12]);
     }
 
     #[test]

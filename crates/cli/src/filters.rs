@@ -52,6 +52,9 @@ pub(crate) struct Filters {
     /// Of this ticket
     #[arg(long)]
     pub(crate) ticket: Option<String>,
+    /// Of members of this mission: name, id, part of an id
+    #[arg(long, value_name = "MISSION")]
+    pub(crate) mission: Option<String>,
     /// From then on: 2h (ago), today, 2026-01-31. Sessions: created, or with --attention or --needs-me so since then;
     /// events and calls: recorded
     #[arg(long, value_parser = parse::moment, value_name = "WHEN")]
@@ -69,7 +72,7 @@ pub(crate) struct Filters {
 
 impl Filters {
     /// All of them, as the command line knows them.
-    pub(crate) const IDS: [&'static str; 15] = [
+    pub(crate) const IDS: [&'static str; 16] = [
         "campaign",
         "agent",
         "role",
@@ -81,6 +84,7 @@ impl Filters {
         "outcome",
         "chain",
         "ticket",
+        "mission",
         "since",
         "until",
         "min_cost",
@@ -112,12 +116,13 @@ impl Filters {
             outcome,
             chain,
             ticket,
+            mission,
             since,
             until,
             min_cost,
             needs_me,
         } = self;
-        let words = [campaign, agent, role, branch, provider, model, chain, ticket];
+        let words = [campaign, agent, role, branch, provider, model, chain, ticket, mission];
         words.iter().any(|word| word.is_some())
             || !(status.is_empty() && attention.is_empty() && outcome.is_empty())
             || since.is_some()
@@ -147,6 +152,10 @@ impl Filters {
             Some(who) => Some(client.session(&app.who(client, who).await?).await?.chain),
             None => None,
         };
+        let mission = match &self.mission {
+            Some(who) => Some(client.mission(who).await?.mission.id),
+            None => None,
+        };
         let mut attention = self.attention.clone();
         if self.needs_me {
             attention.extend(Attention::ALL.iter().copied().filter(|attention| attention.needs_you()));
@@ -161,6 +170,7 @@ impl Filters {
             provider: self.provider.clone(),
             model: self.model.clone(),
             ticket: self.ticket.clone(),
+            mission,
             statuses: self.status.clone(),
             attention,
             outcomes: self.outcome.clone(),

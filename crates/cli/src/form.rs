@@ -46,6 +46,7 @@ pub(crate) struct SessionForm {
     worktree: Option<WorktreeForm>,
     ticket: Option<String>,
     ticket_id: Option<String>,
+    mission: Option<MembershipForm>,
     continues: Option<String>,
     chain: String,
     spawned_by: Option<String>,
@@ -143,6 +144,11 @@ impl SessionForm {
             worktree: session.worktree.as_ref().map(WorktreeForm::new),
             ticket: session.ticket.clone(),
             ticket_id: session.ticket_id.map(|id| id.to_string()),
+            mission: session.mission.map(|of| MembershipForm {
+                id: of.mission.to_string(),
+                assignment: of.assignment.to_string(),
+                attempt: of.attempt,
+            }),
             continues: session.continues.map(|id| id.to_string()),
             chain: session.chain.to_string(),
             spawned_by: session.spawned_by.map(|id| id.to_string()),
@@ -171,7 +177,14 @@ impl SessionForm {
     }
 }
 
-/// An event: one line of `events -o jsonl`.
+/// A session's part in a mission.
+#[derive(Debug, Serialize)]
+struct MembershipForm {
+    id: String,
+    assignment: String,
+    attempt: u32,
+}
+
 #[derive(Serialize)]
 pub(crate) struct EventForm<'a> {
     seq: u64,

@@ -389,6 +389,8 @@ pub const BRIEF_RESULTS_BYTES: usize = 128 * 1024;
 pub const MISSION_TEXT_BYTES: usize = 4 * 1024;
 /// How long a command may take that says whether an assignment is done, or whether a merge stands.
 pub const CHECK_WITHIN: Duration = Duration::from_secs(30 * 60);
+/// How much of what was done before says how long the like takes: the newest of each role.
+pub const HISTORY_SAMPLES: u32 = 200;
 /// How often an assignment whose agent failed is tried again, where nobody says.
 pub const MISSION_RETRIES: u32 = 1;
 /// Most tries that a plan may ask for: a thing that failed twenty times does not work.

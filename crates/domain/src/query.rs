@@ -179,6 +179,7 @@ pub enum UsageBy {
     Day,
     Chain,
     Ticket,
+    Mission,
 }
 
 /// Model calls added up.

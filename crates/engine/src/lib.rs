@@ -91,7 +91,7 @@ pub use fork::NewFork;
 pub use keeper::Program;
 pub use logins::LoginPlan;
 pub use message::MessagePlace;
-pub use mission::NewMission;
+pub use mission::{NewMission, PlannedMission};
 pub use models::Fetcher;
 pub use native::Native;
 pub use notices::{NoticeSettings, Post, Poster};

@@ -212,12 +212,17 @@ impl Shared {
         Ok(Some(handle))
     }
 
+    /// The providers that there are, those of the configuration too.
+    pub(crate) fn provider_names(&self) -> Vec<String> {
+        let mut known: Vec<_> = registry::all().iter().map(|provider| provider.name().to_owned()).collect();
+        let configured = self.options.providers.all().unwrap_or_default();
+        known.extend(configured.into_keys().filter(|name| name.starts_with(ACP_PREFIX)));
+        known
+    }
+
     pub(crate) fn provider(&self, name: &str) -> Result<Arc<dyn Provider>, Refusal> {
         registry::find(name).ok_or_else(|| {
-            let mut known: Vec<_> =
-                registry::all().iter().map(|provider| provider.name().to_owned()).collect();
-            let configured = self.options.providers.all().unwrap_or_default();
-            known.extend(configured.into_keys().filter(|name| name.starts_with(ACP_PREFIX)));
+            let known = self.provider_names();
             Refusal::new(
                 ostler_domain::Reason::ProviderUnknown,
                 format!("there is no provider \"{}\"", ostler_domain::text::one_line(name, 64)),

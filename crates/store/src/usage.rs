@@ -87,6 +87,7 @@ fn key(by: UsageBy) -> &'static str {
         UsageBy::Day => "strftime('%Y-%m-%d', u.time / 1000000, 'unixepoch')",
         UsageBy::Chain => "s.chain",
         UsageBy::Ticket => "coalesce(s.ticket, '')",
+        UsageBy::Mission => "coalesce(s.mission, '')",
     }
 }
 
@@ -138,6 +139,7 @@ fn sum(connection: &Connection, filter: &UsageFilter, by: UsageBy) -> Result<Vec
         UsageBy::Session => "s.name",
         UsageBy::Chain => "coalesce((SELECT f.name FROM session f WHERE f.id = s.chain), '')",
         UsageBy::Ticket => "coalesce((SELECT t.external FROM ticket t WHERE t.id = s.ticket), '')",
+        UsageBy::Mission => "coalesce((SELECT m.name FROM mission m WHERE m.id = s.mission), '')",
         UsageBy::Total | UsageBy::Provider | UsageBy::Model | UsageBy::Day => "''",
     };
     let (all, unpriced) = (buckets("1"), buckets(UNPRICED));

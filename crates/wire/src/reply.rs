@@ -2,6 +2,7 @@
 
 mod audit;
 mod message;
+mod mission;
 mod tape;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use ostler_domain::{
 
 pub use audit::{Audit, BrokenLine};
 pub use message::{Delivery, Sent, Taken};
+pub use mission::{AssignmentRow, MissionEta, MissionPreview, MissionPrice, PlannedMission, WholeMission};
 pub use tape::{NativeCommand, TapePart, TapeRecord};
 
 /// A question of an agent.
@@ -337,6 +339,8 @@ pub enum UsageBy {
     Chain,
     /// Ticket.
     Ticket,
+    /// Mission.
+    Mission,
 }
 
 impl UsageBy {
@@ -349,6 +353,7 @@ impl UsageBy {
         UsageBy::Session,
         UsageBy::Chain,
         UsageBy::Ticket,
+        UsageBy::Mission,
     ];
 
     /// The word for it.
@@ -361,6 +366,7 @@ impl UsageBy {
             UsageBy::Session => "session",
             UsageBy::Chain => "chain",
             UsageBy::Ticket => "ticket",
+            UsageBy::Mission => "mission",
         }
     }
 

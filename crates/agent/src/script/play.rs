@@ -104,10 +104,9 @@ enum Heard {
 impl Player {
     fn turn(&mut self, id: &str, prompt: &str) -> Result<(), Cut> {
         say(&Said::TurnStarted { prompt: id })?;
-        let scenario = if Scenario::is_meant(prompt) {
-            Scenario::parse(prompt)
-        } else {
-            Ok(Scenario::for_prompt(prompt))
+        let scenario = match Scenario::meant(prompt) {
+            Some(text) => Scenario::parse(text),
+            None => Ok(Scenario::for_prompt(prompt)),
         };
         let played = match scenario {
             Ok(scenario) => self.play(&scenario.steps, None),

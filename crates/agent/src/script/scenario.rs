@@ -8,6 +8,8 @@ use serde::{
     de::{Error, MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
+const FENCE: &str = "```";
+
 /// A list of steps.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -62,10 +64,19 @@ pub struct ScenarioError {
 }
 
 impl Scenario {
-    /// Says whether a prompt means to be a scenario: an object with `steps`, right or wrong.
-    pub fn is_meant(prompt: &str) -> bool {
-        let prompt = prompt.trim_start();
-        prompt.starts_with('{') && prompt.contains("\"steps\"")
+    /// The scenario that a prompt means to be, right or wrong: an object with `steps`, or the first block of text that is
+    /// fenced as one, whatever stands around it.
+    pub fn meant(prompt: &str) -> Option<&str> {
+        let whole = prompt.trim_start();
+        if whole.starts_with('{') && whole.contains("\"steps\"") {
+            return Some(prompt);
+        }
+        let begin = format!("\n{FENCE}scenario\n");
+        let (_, behind) = match prompt.strip_prefix(&begin[1..]) {
+            Some(behind) => ("", behind),
+            None => prompt.split_once(&begin)?,
+        };
+        Some(behind.split_once(&format!("\n{FENCE}")).map_or(behind, |(block, _)| block))
     }
 
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
@@ -220,8 +231,16 @@ mod tests {
             {"usage":{"input":500,"cache_read":0,"cache_write":0,"output":200,"reasoning":0}},{"sleep_ms":50},
             {"repeat":1000,"every_ms":5,"steps":[{"say":"tick {i}"}]},{"ask":{"tool":"run","input":"x"}},
             {"stdout_raw":"raw"},{"stderr":"e"},{"flood_bytes":100000000},{"hang":true},{"exit":3}]}"#;
-        assert!(Scenario::is_meant(text));
+        assert_eq!(Scenario::meant(text), Some(text));
         assert_eq!(Scenario::parse(text).unwrap().steps.len(), 14);
+    }
+
+    #[test]
+    fn a_scenario_may_stand_among_other_words() {
+        let fenced = "You are a builder.\n\n```scenario\n{\"steps\":[{\"say\":\"b\"}]}\n```\n# The end\n```scenario\nother\n```";
+        assert_eq!(Scenario::meant(fenced), Some("{\"steps\":[{\"say\":\"b\"}]}"));
+        assert_eq!(Scenario::meant("```scenario\n{}"), Some("{}"), "one that nobody closed goes to the end");
+        assert_eq!(Scenario::meant("```json\n{\"steps\":[]}\n```"), None);
     }
 
     #[test]
@@ -241,7 +260,7 @@ mod tests {
 
     #[test]
     fn other_prompts_get_the_short_answer() {
-        assert!(!Scenario::is_meant("fix the login test"));
+        assert_eq!(Scenario::meant("fix the login test"), None);
         assert!(
             matches!(Scenario::for_prompt("hi").steps.last(), Some(Step::Say(text)) if text.ends_with("hi"))
         );

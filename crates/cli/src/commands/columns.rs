@@ -17,6 +17,7 @@ pub(crate) fn columns(command: &str) -> Option<Vec<String>> {
         "conversation-ls" => screen::conversation::table(&[], &CampaignNames::default(), now),
         "cost" => screen::cost::table("MODEL", &[], &Sum::default()),
         "message" | "message-ls" => screen::message::table(&[], now),
+        "mission-ls" => screen::mission::list::table(&[], now),
         "retention-ls" => screen::retention::table(&[], now),
         "retention-plan" => screen::retention::plan(&[], now),
         "search" => screen::search::table(&[], now),

@@ -46,6 +46,7 @@ pub(crate) mod man;
 mod many;
 mod message;
 mod metrics;
+mod mission;
 mod model;
 mod native;
 mod node;
@@ -126,6 +127,8 @@ pub(crate) enum Command {
     Seance(seance::SeanceArgs),
     /// Work to be done and what came of it: add, ls, show, set, start, done, fail, cancel, reopen, archive, link, …
     Ticket(ticket::TicketArgs),
+    /// Teams of agents with one objective: start, plan, ls, show, graph, logs, pause, resume, cancel, retry, add, rm, …
+    Mission(mission::MissionArgs),
     /// What was said, whole: show, export, verify
     Transcript(transcript::TranscriptArgs),
     /// Write what is recorded as files of other programs
@@ -142,7 +145,7 @@ pub(crate) enum Command {
     Policy(policy::PolicyArgs),
     /// What confines agents: show, check, trace, suggest, allow-userns
     Sandbox(sandbox::SandboxArgs),
-    /// What was used, and what it costs; --by day, model, provider, campaign, agent, session, ticket, chain
+    /// What was used, and what it costs; --by day, model, provider, campaign, agent, session, ticket, chain, mission
     Cost(cost::CostArgs),
     /// What models cost: ls, set, update
     Price(price::PriceArgs),
@@ -224,6 +227,7 @@ impl Command {
             | Command::Agent(_)
             | Command::Conversation(_)
             | Command::Ticket(_)
+            | Command::Mission(_)
             | Command::Transcript(_)
             | Command::Retention(_)
             | Command::Worktree(_)
@@ -382,6 +386,7 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Seance(args) => seance::run(app, args).await,
         Command::Conversation(args) => conversation::run(app, args).await,
         Command::Ticket(args) => ticket::run(app, args).await,
+        Command::Mission(args) => mission::run(app, args).await,
         Command::Transcript(args) => transcript::run(app, args).await,
         Command::Export(args) => export::run(app, args).await,
         Command::Retention(args) => retention::run(app, args).await,

@@ -1,9 +1,12 @@
 //! `ostler show`: everything about one thing, whatever it is.
 
 use clap::Args;
-use ostler_client::{Agent, Approval, Campaign, Client, Conversation, Delivery, Session, reply::NodeStatus};
+use ostler_client::{
+    Agent, Approval, Campaign, Client, Conversation, Delivery, Session,
+    reply::{NodeStatus, WholeMission},
+};
 use ostler_domain::{
-    AgentId, ApprovalId, CampaignId, ConversationId, MessageId, NodeId, Reason, Refusal, TicketId,
+    AgentId, ApprovalId, CampaignId, ConversationId, MessageId, MissionId, NodeId, Reason, Refusal, TicketId,
     id::Fragment,
     limits::PAGE_MOST,
     query::{Page, Scope, SessionFilter},
@@ -12,7 +15,7 @@ use ostler_domain::{
 };
 use serde::Serialize;
 
-use super::{agent, conversation, daemon, ticket, usage};
+use super::{agent, conversation, daemon, mission, ticket, usage};
 use crate::{
     app::{App, person_home},
     exit_code,
@@ -25,7 +28,7 @@ use crate::{
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// A session, agent, conversation, ticket, campaign, approval, message or node: id, part of an id, name or path. Inside a session: itself
+    /// A session, agent, conversation, ticket, mission, campaign, approval, message or node: id, part of an id, name or path. Inside a session: itself
     #[arg(value_name = "WHO")]
     pub(super) who: Option<String>,
     /// Draw it again whenever something changes; with -o jsonl a line whenever it did
@@ -49,6 +52,10 @@ pub(crate) async fn run(app: &App, args: ShowArgs) -> Result<u8, Failure> {
         .await;
     }
     let thing = find(app, &client, &who).await?;
+    if let Thing::Mission(whole) = &thing {
+        mission::by_id(app, &client, whole).await?;
+        return Ok(exit_code::OK);
+    }
     if app.ui.is_quiet() || app.ui.format() == Some(Format::Name) {
         app.ui.data(&Line::of(thing.id()))?;
         return Ok(exit_code::OK);
@@ -108,6 +115,7 @@ enum Form<'a> {
     Conversation(ConversationForm<'a>),
     Session(Box<SessionForm>),
     Ticket(ticket::WholeForm<'a>),
+    Mission(mission::WholeForm<'a>),
     Campaign(Box<CampaignForm>),
     Approval(ApprovalForm),
     Message(MessageForm),
@@ -119,6 +127,7 @@ enum Thing {
     Conversation(Box<Conversation>),
     Session(Box<Session>),
     Ticket(Box<Whole>),
+    Mission(Box<WholeMission>),
     Campaign(Box<Campaign>),
     Approval(Approval),
     Message(Delivery),
@@ -132,6 +141,7 @@ impl Thing {
             Thing::Conversation(conversation) => conversation.id.to_string(),
             Thing::Session(session) => session.id.to_string(),
             Thing::Ticket(whole) => whole.ticket.id.to_string(),
+            Thing::Mission(whole) => whole.mission.id.to_string(),
             Thing::Campaign(campaign) => campaign.id.to_string(),
             Thing::Approval(approval) => approval.id.to_string(),
             Thing::Message(delivery) => delivery.message.id.to_string(),
@@ -146,6 +156,7 @@ impl Thing {
             Thing::Conversation(conversation) => &conversation.campaign,
             Thing::Session(session) => &session.campaign,
             Thing::Ticket(whole) => &whole.ticket.campaign,
+            Thing::Mission(whole) => &whole.mission.campaign,
             Thing::Campaign(campaign) => return campaign.name.to_string(),
             Thing::Approval(_) | Thing::Message(_) | Thing::Node(_) => return String::new(),
         };
@@ -158,6 +169,7 @@ impl Thing {
             Thing::Conversation(found) => Form::Conversation(ConversationForm::new(found, campaign)),
             Thing::Session(session) => Form::Session(Box::new(SessionForm::new(session, campaign))),
             Thing::Ticket(whole) => Form::Ticket(ticket::WholeForm::new(whole, campaign)),
+            Thing::Mission(whole) => Form::Mission(mission::WholeForm::new(whole, campaign)),
             Thing::Campaign(campaign) => Form::Campaign(Box::new(CampaignForm::new(campaign))),
             Thing::Approval(approval) => Form::Approval(ApprovalForm::new(approval)),
             Thing::Message(message) => Form::Message(MessageForm::new(message)),
@@ -172,6 +184,7 @@ impl Thing {
             Thing::Conversation(found) => conversation::lines(client, found, campaign).await?,
             Thing::Session(session) => session_lines(client, session, campaign).await?,
             Thing::Ticket(whole) => screen::ticket::lines(whole, campaign, now),
+            Thing::Mission(whole) => mission::lines(app, client, whole).await?,
             Thing::Campaign(found) => campaign_lines(app, client, found).await?,
             Thing::Approval(approval) => screen::approval::lines(approval, now),
             Thing::Message(message) => screen::message::lines(message, now),
@@ -201,6 +214,9 @@ async fn find(app: &App, client: &Client, typed: &str) -> Result<Thing, Failure>
     }
     if has_prefix(TicketId::PREFIX) || typed.parse::<ExternalRef>().is_ok() {
         return Ok(Thing::Ticket(Box::new(client.ticket(typed).await?)));
+    }
+    if has_prefix(MissionId::PREFIX) {
+        return Ok(Thing::Mission(Box::new(client.mission(typed).await?)));
     }
     if has_prefix(ApprovalId::PREFIX) {
         return Ok(Thing::Approval(client.approval(typed).await?));
@@ -233,6 +249,9 @@ async fn find(app: &App, client: &Client, typed: &str) -> Result<Thing, Failure>
     }
     if let Ok(message) = client.message(typed).await {
         return Ok(Thing::Message(message));
+    }
+    if let Ok(whole) = client.mission(typed).await {
+        return Ok(Thing::Mission(Box::new(whole)));
     }
     match client.ticket(typed).await {
         Ok(whole) => Ok(Thing::Ticket(Box::new(whole))),

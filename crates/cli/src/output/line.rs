@@ -95,6 +95,11 @@ impl Line {
         self.pieces.is_empty()
     }
 
+    /// What it says, without tones.
+    pub(crate) fn text(&self) -> String {
+        self.pieces.iter().map(|(_, text)| text.as_str()).collect()
+    }
+
     /// Columns that it takes.
     pub(crate) fn width(&self) -> usize {
         self.pieces.iter().flat_map(|(_, text)| text.chars()).map(columns).sum()

@@ -1,6 +1,9 @@
-//! Missions in words.
+//! Missions in words: what happened to them, the list, and one of them.
 
-use ostler_domain::{Event, mission::AssignmentStatus, text::one_line};
+pub(crate) mod list;
+pub(crate) mod show;
+
+use ostler_domain::{AssignmentId, Event, mission::AssignmentStatus, text::one_line};
 
 use super::activity::Told;
 use crate::{output::Tone, words};
@@ -10,6 +13,11 @@ const SHORT: usize = 200;
 
 /// Says what happened to a mission. Assignments are named by what lists show of their ids.
 pub(super) fn tell(event: &Event) -> Told {
+    tell_with(event, |id| id.short())
+}
+
+/// The same, where the names of the assignments are known.
+pub(crate) fn tell_with(event: &Event, name: impl Fn(AssignmentId) -> String) -> Told {
     let of = |id: ostler_domain::MissionId| format!("mission {}", id.short());
     let because = |text: String, why: &str| match why.trim() {
         "" => text,
@@ -56,22 +64,22 @@ pub(super) fn tell(event: &Event) -> Told {
             Told::new("ready", format!("{} of {}", count(ready.assignments.len()), of(ready.mission))).faint()
         }
         Event::AssignmentStarted(started) => {
-            let (id, session) = (started.assignment.short(), started.session.short());
+            let (id, session) = (name(started.assignment), started.session.short());
             Told::new("assigned", format!("{id} attempt {} · session {session}", started.attempt))
         }
         Event::AssignmentMoved(moved) => {
-            Told::new("moved", format!("{} to session {}", moved.assignment.short(), moved.session.short()))
+            Told::new("moved", format!("{} to session {}", name(moved.assignment), moved.session.short()))
         }
         Event::AssignmentCheckStarted(check) => {
             let command = one_line(&check.command, SHORT);
-            Told::new("check", format!("{}: {command}", check.assignment.short())).faint()
+            Told::new("check", format!("{}: {command}", name(check.assignment))).faint()
         }
         Event::AssignmentRetried(retried) => {
-            let text = format!("{} after attempt {}", retried.assignment.short(), retried.attempt);
+            let text = format!("{} after attempt {}", name(retried.assignment), retried.attempt);
             Told::new("again", because(text, &retried.why)).tone(Tone::Warn)
         }
         Event::AssignmentEnded(ended) => {
-            let text = format!("{} {}", ended.assignment.short(), ended.status.as_str());
+            let text = format!("{} {}", name(ended.assignment), ended.status.as_str());
             let tone = match ended.status {
                 AssignmentStatus::Failed => Tone::Bad,
                 AssignmentStatus::Completed => Tone::Strong,
@@ -92,12 +100,12 @@ pub(super) fn tell(event: &Event) -> Told {
             Told::new("removed", format!("{count} of {} by {by}", of(removed.mission)))
         }
         Event::AssignmentNudged(nudged) => {
-            let text = because(nudged.assignment.short(), &nudged.evidence);
+            let text = because(name(nudged.assignment), &nudged.evidence);
             Told::new("nudged", text).tone(Tone::Warn)
         }
-        Event::AssignmentUnstuck(unstuck) => Told::new("gets on", unstuck.assignment.short()).faint(),
+        Event::AssignmentUnstuck(unstuck) => Told::new("gets on", name(unstuck.assignment)).faint(),
         Event::CollisionForecast(forecast) => {
-            let (one, other) = (forecast.one.short(), forecast.other.short());
+            let (one, other) = (name(forecast.one), name(forecast.other));
             match forecast.paths.is_empty() {
                 true => Told::new("forecast", format!("{one} and {other} merge again")),
                 false => {

@@ -10,7 +10,7 @@ pub(crate) mod conversation;
 pub(crate) mod cost;
 mod edit;
 pub(crate) mod message;
-mod mission;
+pub(crate) mod mission;
 pub(crate) mod money;
 pub(crate) mod reboot;
 pub(crate) mod retention;

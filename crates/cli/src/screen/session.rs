@@ -244,6 +244,7 @@ fn links(session: &Session, around: &Around<'_>) -> Line {
         Line::of(conversation(session, around)),
         Line::of(format!("chain {place} of {length}")),
         Line::of(session.ticket.as_deref().map(|ticket| format!("ticket {ticket}")).unwrap_or_default()),
+        Line::of(session.mission.map(|of| format!("mission {}", of.mission.short())).unwrap_or_default()),
         Line::of(format!("restarts {}, policy {}", session.restart_count, session.restart_policy.as_str())),
         Line::of(words::plural(u64::from(session.turns), "turn", "turns")),
         Line::of(waiting),

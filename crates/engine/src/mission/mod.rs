@@ -9,6 +9,7 @@ mod effects;
 mod member;
 mod merge;
 mod news;
+mod plan;
 mod progress;
 pub(crate) mod shared_dir;
 
@@ -28,6 +29,7 @@ use ostler_domain::{
 use tokio::sync::mpsc;
 
 pub(crate) use actor::Command;
+pub use plan::PlannedMission;
 
 use crate::{Change, Engine, clock::entropy};
 
@@ -96,7 +98,8 @@ impl Engine {
         if !wanted.starts {
             return Ok(state);
         }
-        self.ask_mission_of(id, Request::Start { forecast: None }, &change, None).await
+        let forecast = self.forecast(&state, &self.shared.clock.now()).await;
+        self.ask_mission_of(id, Request::Start { forecast }, &change, None).await
     }
 
     /// Refuses a plan whose agents could not be started, before anything is.

@@ -38,6 +38,7 @@ mod lists;
 mod login;
 mod many;
 mod messages;
+mod missions;
 mod model;
 mod money;
 mod network;

@@ -7,6 +7,7 @@ mod command;
 mod conversation;
 mod event;
 mod history;
+mod mission;
 mod provider;
 mod retention;
 mod session;

@@ -63,6 +63,7 @@ pub fn view(session: pb::Session) -> Result<View> {
         worktree: session.worktree.map(worktree).transpose().map_err(|e| e.within("worktree"))?,
         ticket: session.ticket,
         ticket_id: optional_id(session.ticket_id, "ticket_id")?,
+        mission: session.mission.map(super::membership).transpose().map_err(|e| e.within("mission"))?,
         continues: optional_id(session.continues, "continues")?,
         chain: id(&session.chain_id, "chain_id")?,
         spawned_by: optional_id(session.spawned_by, "spawned_by")?,
@@ -219,6 +220,7 @@ pub fn session_filter(filter: pb::SessionFilter) -> Result<SessionFilter> {
         provider: filter.provider,
         model: filter.model,
         ticket: filter.ticket,
+        mission: optional_id(filter.mission, "mission")?,
         statuses: filter
             .statuses
             .into_iter()

@@ -2,6 +2,7 @@
 
 mod conversation;
 mod history;
+mod mission;
 mod requests;
 mod ticket;
 mod tree;
@@ -251,6 +252,7 @@ impl Dice {
             worktree: self.maybe(Self::worktree),
             ticket: self.maybe(Self::text),
             ticket_id: self.maybe(Self::ticket_id),
+            mission: self.maybe(Self::membership),
             continues: self.maybe(Self::session_id),
             chain: self.session_id(),
             spawned_by: self.maybe(Self::session_id),
@@ -354,6 +356,7 @@ impl Dice {
             provider: self.maybe(Self::text),
             model: self.maybe(Self::text),
             ticket: self.maybe(Self::text),
+            mission: self.maybe(Self::mission_id),
             statuses: self.some(|dice| dice.of(Status::ALL)),
             attention: self.some(|dice| dice.of(Attention::ALL)),
             outcomes: self.some(|dice| dice.of(Outcome::ALL)),

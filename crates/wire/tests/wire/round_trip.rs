@@ -116,6 +116,34 @@ proptest! {
     }
 
     #[test]
+    fn missions(mut dice in dice()) {
+        let mission = dice.mission();
+        prop_assert_eq!(from_proto::mission(bytes(&to_proto::mission(&mission))), Ok(mission));
+        let whole = dice.whole_mission();
+        prop_assert_eq!(from_proto::whole_mission(bytes(&to_proto::whole_mission(&whole))), Ok(whole));
+        let preview = dice.mission_preview();
+        prop_assert_eq!(from_proto::mission_preview(bytes(&to_proto::mission_preview(&preview))), Ok(preview));
+        let planned = dice.planned_mission();
+        prop_assert_eq!(from_proto::planned_mission(bytes(&to_proto::planned_mission(&planned))), Ok(planned));
+        let filter = dice.mission_filter();
+        let asked = bytes(&to_proto::list_missions(&filter, ostler_domain::query::Page::of(7, Some(3))));
+        prop_assert_eq!(from_proto::mission_filter(asked), Ok(filter));
+    }
+
+    #[test]
+    fn wishes_to_missions(mut dice in dice()) {
+        let create = dice.create_mission();
+        let asked = bytes(&to_proto::create_mission(create.clone(), request_id()));
+        prop_assert_eq!(from_proto::create_mission(asked), Ok(create));
+        let resume = dice.resume_mission();
+        let asked = bytes(&to_proto::resume_mission(resume.clone(), request_id()));
+        prop_assert_eq!(from_proto::resume_mission(asked), Ok(resume));
+        let retry = dice.retry_mission();
+        let asked = bytes(&to_proto::retry_mission(retry.clone(), request_id()));
+        prop_assert_eq!(from_proto::retry_mission(asked), Ok(retry));
+    }
+
+    #[test]
     fn tickets(mut dice in dice()) {
         let whole = dice.whole_ticket();
         prop_assert_eq!(from_proto::whole_ticket(bytes(&to_proto::whole_ticket(&whole))), Ok(whole));

@@ -36,7 +36,7 @@ pub(crate) struct CostArgs {
     /// Only of these sessions: names, ids, parts of ids
     #[arg(value_name = "WHO")]
     who: Vec<String>,
-    /// What gets a line of its own: day, model, provider, campaign, agent, session, ticket, chain
+    /// What gets a line of its own: day, model, provider, campaign, agent, session, ticket, chain, mission
     #[arg(
         long,
         value_name = "WORD",
@@ -61,6 +61,7 @@ enum By {
     Day,
     Ticket,
     Chain,
+    Mission,
 }
 
 impl By {
@@ -74,6 +75,7 @@ impl By {
             By::Day => "day",
             By::Ticket => "ticket",
             By::Chain => "chain",
+            By::Mission => "mission",
         }
     }
 
@@ -87,6 +89,7 @@ impl By {
             By::Day => "DAY (UTC)",
             By::Ticket => "TICKET",
             By::Chain => "CHAIN",
+            By::Mission => "MISSION",
         }
     }
 
@@ -100,6 +103,7 @@ impl By {
             By::Day => UsageBy::Day,
             By::Ticket => UsageBy::Ticket,
             By::Chain => UsageBy::Chain,
+            By::Mission => UsageBy::Mission,
         }
     }
 }

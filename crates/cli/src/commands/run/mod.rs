@@ -136,6 +136,7 @@ fn priority(text: &str) -> Result<Priority, String> {
 pub(crate) async fn run(app: &App, args: RunArgs) -> Result<u8, Failure> {
     let began = Instant::now();
     let prompt = prompt::read(app, args.prompt.as_deref(), args.file.as_deref(), args.timeout)?;
+    prompt::refuse_plan(args.file.as_deref(), prompt.as_deref())?;
     if prompt.is_none() && !args.detach && !args.keep {
         return Err(Refusal::invalid("nothing was said to the agent")
             .hint("ostler run \"…\"", "says it")

@@ -1,0 +1,225 @@
+//! Missions for programs. Fields are only ever added.
+
+use ostler_client::{
+    Mission,
+    reply::{AssignmentRow, MissionEta, MissionPreview, MissionPrice, PlannedMission, WholeMission},
+};
+use ostler_domain::{Usage, mission::Counts, price::Dollars};
+use serde::Serialize;
+
+use crate::words::rfc3339;
+
+#[derive(Serialize)]
+pub(super) struct MissionForm<'a> {
+    id: String,
+    name: &'a str,
+    campaign: &'a str,
+    objective: &'a str,
+    strategy: &'static str,
+    status: &'static str,
+    created: String,
+    started: Option<String>,
+    ended: Option<String>,
+    updated: String,
+    assignments_total: u32,
+    assignments_completed: u32,
+    assignments_failed: u32,
+    assignments_skipped: u32,
+    assignments_cancelled: u32,
+    usage: Usage,
+    cost_usd: f64,
+}
+
+impl<'a> MissionForm<'a> {
+    pub(super) fn new(mission: &'a Mission, campaign: &'a str) -> Self {
+        let Counts { total, completed, failed, skipped, cancelled } = mission.counts;
+        Self {
+            id: mission.id.to_string(),
+            name: mission.name.as_str(),
+            campaign,
+            objective: &mission.objective,
+            strategy: mission.strategy.as_str(),
+            status: mission.status.as_str(),
+            created: rfc3339(mission.created_at),
+            started: mission.started_at.map(rfc3339),
+            ended: mission.ended_at.map(rfc3339),
+            updated: rfc3339(mission.updated_at),
+            assignments_total: total,
+            assignments_completed: completed,
+            assignments_failed: failed,
+            assignments_skipped: skipped,
+            assignments_cancelled: cancelled,
+            usage: mission.spent.usage,
+            cost_usd: dollars(mission.spent.cost),
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "sums of money are far below 2^53 millionths")]
+fn dollars(amount: Dollars) -> f64 {
+    amount.0 as f64 / 1e6
+}
+
+#[derive(Serialize)]
+pub(in crate::commands) struct WholeForm<'a> {
+    #[serde(flatten)]
+    mission: MissionForm<'a>,
+    wait: Option<&'a str>,
+    eta: EtaForm<'a>,
+    assignments: Vec<AssignmentForm<'a>>,
+}
+
+impl<'a> WholeForm<'a> {
+    pub(in crate::commands) fn new(whole: &'a WholeMission, campaign: &'a str) -> Self {
+        Self {
+            mission: MissionForm::new(&whole.mission, campaign),
+            wait: said(&whole.wait),
+            eta: EtaForm::new(&whole.eta),
+            assignments: whole.assignments.iter().map(AssignmentForm::new).collect(),
+        }
+    }
+}
+
+fn said(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+#[derive(Serialize)]
+pub(super) struct AssignmentForm<'a> {
+    id: String,
+    name: &'a str,
+    role: &'a str,
+    instance: u32,
+    status: &'static str,
+    stage: Option<u32>,
+    needs: &'a [String],
+    attempt: u32,
+    session: Option<String>,
+    started: Option<String>,
+    ended: Option<String>,
+    usage: Usage,
+    cost_usd: f64,
+    why: Option<&'a str>,
+    wait: Option<&'a str>,
+    removed: bool,
+}
+
+impl<'a> AssignmentForm<'a> {
+    fn new(row: &'a AssignmentRow) -> Self {
+        Self {
+            id: row.id.to_string(),
+            name: &row.name,
+            role: &row.role,
+            instance: row.instance,
+            status: row.status.as_str(),
+            stage: row.stage,
+            needs: &row.needs,
+            attempt: row.attempt,
+            session: row.session.map(|id| id.to_string()),
+            started: row.started.map(rfc3339),
+            ended: row.ended.map(rfc3339),
+            usage: row.spent.usage,
+            cost_usd: dollars(row.spent.cost),
+            why: said(&row.why),
+            wait: said(&row.wait),
+            removed: row.is_removed,
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct EtaForm<'a> {
+    words: &'a str,
+    likely_s: Option<f64>,
+    low_s: Option<f64>,
+    high_s: Option<f64>,
+    past_intervals: u32,
+    past_intervals_held: u32,
+}
+
+impl<'a> EtaForm<'a> {
+    fn new(eta: &'a MissionEta) -> Self {
+        Self {
+            words: &eta.words,
+            likely_s: eta.interval.map(|interval| interval.likely().as_secs_f64()),
+            low_s: eta.interval.map(|interval| interval.low().as_secs_f64()),
+            high_s: eta.interval.map(|interval| interval.high().as_secs_f64()),
+            past_intervals: eta.rate.of,
+            past_intervals_held: eta.rate.held,
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct PriceForm<'a> {
+    words: &'a str,
+    /// Null where nothing is known.
+    likely_usd: Option<f64>,
+    high_usd: Option<f64>,
+    known: u32,
+    unknown: u32,
+}
+
+impl<'a> PriceForm<'a> {
+    fn new(price: &'a MissionPrice) -> Self {
+        let known = price.known > 0;
+        Self {
+            words: &price.words,
+            likely_usd: known.then(|| dollars(price.likely)),
+            high_usd: known.then(|| dollars(price.high)),
+            known: price.known,
+            unknown: price.unknown,
+        }
+    }
+}
+
+/// What would run.
+#[derive(Serialize)]
+pub(super) struct PreviewForm<'a> {
+    mission: MissionForm<'a>,
+    runs: &'a [String],
+    goes_on: &'a [String],
+    price: PriceForm<'a>,
+}
+
+impl<'a> PreviewForm<'a> {
+    pub(super) fn new(preview: &'a MissionPreview, campaign: &'a str) -> Self {
+        Self {
+            mission: MissionForm::new(&preview.mission, campaign),
+            runs: &preview.runs,
+            goes_on: &preview.goes_on,
+            price: PriceForm::new(&preview.price),
+        }
+    }
+}
+
+/// What a plan would come to.
+#[derive(Serialize)]
+pub(super) struct PlanForm<'a> {
+    name: String,
+    objective: &'a str,
+    strategy: &'static str,
+    waves: &'a [Vec<String>],
+    price: PriceForm<'a>,
+    eta: EtaForm<'a>,
+    /// With its parameters filled in, as TOML.
+    plan: String,
+}
+
+impl<'a> PlanForm<'a> {
+    /// None where the plan has faults.
+    pub(super) fn new(planned: &'a PlannedMission) -> Option<Self> {
+        match planned {
+            PlannedMission::Faulty(_) => None,
+            PlannedMission::Sound { plan, waves, price, eta } => Some(Self {
+                name: plan.named().to_string(),
+                objective: &plan.objective,
+                strategy: plan.strategy.as_str(),
+                waves,
+                price: PriceForm::new(price),
+                eta: EtaForm::new(eta),
+                plan: plan.to_toml(),
+            }),
+        }
+    }
+}
