@@ -185,6 +185,7 @@ struct MembershipForm {
     attempt: u32,
 }
 
+/// An event: one line of `events -o jsonl`.
 #[derive(Serialize)]
 pub(crate) struct EventForm<'a> {
     seq: u64,
