@@ -67,6 +67,7 @@ pub(crate) struct SessionForm {
     updated: String,
     session_seq: u64,
     imported: Option<Origin>,
+    auth_profile: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -140,6 +141,7 @@ impl SessionForm {
             updated: rfc3339(session.updated_at),
             session_seq: session.session_seq,
             imported: session.imported.clone(),
+            auth_profile: session.auth_profile.as_ref().map(ToString::to_string),
         }
     }
 }

@@ -13,7 +13,7 @@ use std::{
 };
 
 use ostler_domain::{
-    Policy, Reason, Refusal, Time,
+    Name, Policy, Reason, Refusal, Time,
     provider::{CallerKeys, Settings},
 };
 use ostler_providers::{FoundProgram, Lent, LoginSpec, Provider};
@@ -44,17 +44,21 @@ pub struct LoginPlan {
 
 impl Engine {
     /// Makes the home of a provider's login, and says what to run in it.
-    pub async fn prepare_login(&self, name: &str) -> Result<LoginPlan, Refusal> {
+    pub async fn prepare_login(&self, name: &str, profile: Option<&Name>) -> Result<LoginPlan, Refusal> {
         let provider = self.shared.provider(name)?;
         let Some(spec) = provider.login() else {
             return Err(Refusal::invalid(format!("{name} has no login that Ostler could keep"))
                 .hint(format!("ostler config set providers.{name}.api_key_env VARIABLE"), "names its key"));
         };
-        let settings = self.shared.options.providers.of(name)?;
+        let settings = self.shared.options.providers.of_account(name, profile)?;
+        if let Some(profile) = profile.filter(|_| settings.login_of.is_none()) {
+            return Err(Refusal::invalid(format!("the profile {profile} of {name} has a key, and no login"))
+                .hint(format!("ostler config get providers.{name}.profiles.{profile}"), "says what it has"));
+        }
         let home_dir = self.shared.options.home_dir.as_deref();
         let program = self.shared.programs.find(provider.as_ref(), &settings, home_dir).await?;
         let program = program.ok_or_else(|| Refusal::internal("a login without a program"))?;
-        let home = self.shared.login_home(name);
+        let home = self.shared.login_home(name, &settings);
         let unusable =
             |error: io::Error| Refusal::internal(format!("{} cannot be made: {error}", home.display()));
         DirBuilder::new().recursive(true).mode(0o700).create(home.join(spec.state.1)).map_err(unusable)?;
@@ -69,38 +73,44 @@ impl Engine {
 }
 
 impl Shared {
-    fn login_home(&self, provider: &str) -> PathBuf {
-        self.options.state_dir.join("credentials").join(provider)
+    fn login_home(&self, provider: &str, settings: &Settings) -> PathBuf {
+        let of_account = settings.login_of.as_ref().map(|account| format!("{provider}@{account}"));
+        self.options.state_dir.join("credentials").join(of_account.as_deref().unwrap_or(provider))
     }
 
     /// What is there of a provider's login now.
-    pub(crate) fn login(&self, provider: &dyn Provider) -> Option<Lent> {
+    pub(crate) fn login(&self, provider: &dyn Provider, settings: &Settings) -> Option<Lent> {
         let spec = provider.login()?;
-        spec.lent(&read(&self.login_home(provider.name()).join(spec.path())).ok()?)
+        spec.lent(&read(&self.login_home(provider.name(), settings).join(spec.path())).ok()?)
     }
 
     /// What a session that begins now is lent, renewed if it is about to end. One that cannot be renewed is lent as it is:
     /// the model's server has the last word.
-    pub(crate) async fn lend(&self, provider: &dyn Provider, program: &FoundProgram) -> Option<Lent> {
+    pub(crate) async fn lend(
+        &self,
+        provider: &dyn Provider,
+        settings: &Settings,
+        program: &FoundProgram,
+    ) -> Option<Lent> {
         let _one_at_a_time = self.renewing.lock().await;
-        let login = self.login(provider)?;
+        let login = self.login(provider, settings)?;
         let spec = provider.login()?;
         let now = self.clock.now().wall;
         if !ends_soon(&login, now) {
             return Some(login);
         }
-        let home = self.login_home(provider.name());
+        let home = self.login_home(provider.name(), settings);
         match timeout(RENEW_WITHIN, renew(spec, &home, program)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(provider = provider.name(), %error, "the login is not renewed"),
             Err(_) => tracing::warn!(provider = provider.name(), "the login is not renewed in time"),
         }
-        Some(self.login(provider).unwrap_or(login))
+        Some(self.login(provider, settings).unwrap_or(login))
     }
 
     /// Whether a session that is asked for with these keys calls its model through its gateway.
     pub(crate) fn has_model(&self, provider: &dyn Provider, settings: &Settings, keys: &CallerKeys) -> bool {
-        upstream::has_model(provider, settings, keys, self.login(provider).is_some())
+        upstream::has_model(provider, settings, keys, self.login(provider, settings).is_some())
     }
 
     /// Refuses a session whose program would find neither a key nor a login.
@@ -119,10 +129,17 @@ impl Shared {
                 || policy.env.iter().any(|name| name == variable)
         };
         let has_way = has_model || spec.variables.iter().any(is_told);
-        if has_way || self.options.unconfined || self.login(provider).is_some() {
+        if has_way || self.options.unconfined || self.login(provider, settings).is_some() {
             return Ok(());
         }
         let name = provider.name();
+        if let Some(account) = &settings.login_of {
+            return Err(Refusal::new(
+                Reason::ProviderAuth,
+                format!("the profile {account} of {name} is not logged in"),
+            )
+            .hint(format!("ostler provider login {name} --profile {account}"), "logs it in"));
+        }
         let usual = provider.key_variable().unwrap_or("a variable");
         Err(Refusal::new(Reason::ProviderAuth, format!("{name} is not logged in"))
             .because(format!("there is no login of it here, and {usual} is not set"))

@@ -67,6 +67,8 @@ pub struct CreateSession {
     pub agent: Option<String>,
     /// Which of the agent's conversations; without one, its `main`.
     pub key: Option<Key>,
+    /// Which of the provider's accounts pays for it.
+    pub auth_profile: Option<Name>,
 }
 
 impl CreateSession {
@@ -93,6 +95,7 @@ impl CreateSession {
             priority: Priority::default(),
             agent: None,
             key: None,
+            auth_profile: None,
         }
     }
 }

@@ -117,8 +117,14 @@ struct LsArgs {
     /// Active from then on: 2h (ago), today, 2026-01-31
     #[arg(long, value_parser = parse::moment, value_name = "WHEN")]
     since: Option<Time>,
+    /// Not active from then on
+    #[arg(long, value_parser = parse::moment, value_name = "WHEN")]
+    until: Option<Time>,
     #[command(flatten)]
     list: ListArgs,
+    /// Go on where the last page ended (`next_cursor`)
+    #[arg(long, help_heading = "List")]
+    cursor: Option<u64>,
 }
 
 pub(crate) async fn run(app: &App, args: ConversationArgs) -> Result<u8, Failure> {
@@ -225,10 +231,12 @@ async fn list(app: &App, client: &Client, args: LsArgs) -> Result<u8, Failure> {
         name: None,
         closed_too: args.all,
         since: args.since,
+        until: args.until,
     };
+    let cursor = args.cursor;
     let most = args.list.most(Some(50));
     let names = campaign_names(client).await?;
-    listing::run(app, Some(client), &args.list, &Conversations { client, filter, names, most }).await
+    listing::run(app, Some(client), &args.list, &Conversations { client, filter, names, most, cursor }).await
 }
 
 struct Conversations<'a> {
@@ -236,6 +244,7 @@ struct Conversations<'a> {
     filter: ConversationFilter,
     names: CampaignNames,
     most: Option<u32>,
+    cursor: Option<u64>,
 }
 
 impl List for Conversations<'_> {
@@ -244,7 +253,7 @@ impl List for Conversations<'_> {
 
     async fn find(&self) -> Result<Found<Conversation>, Failure> {
         let ask = async |page| self.client.conversations(&self.filter, page).await;
-        Found::paged(self.most, None, ask).await
+        Found::paged(self.most, self.cursor, ask).await
     }
 
     fn id(&self, conversation: &Conversation) -> String {
@@ -264,7 +273,8 @@ impl List for Conversations<'_> {
             return Ok(Screen { remarks: screen::conversation::empty(), ..Screen::default() });
         }
         let table = screen::conversation::table(&found.rows, &self.names, words::now());
-        let more = found.next_cursor.map(|_| Line::new().faint("there are more: --limit 0"));
+        let more =
+            found.next_cursor.map(|next| Line::new().faint(format!("older: the same with --cursor {next}")));
         Ok(Screen { table: Some(table), remarks: more.into_iter().collect(), ..Screen::default() })
     }
 }

@@ -78,6 +78,7 @@ pub(crate) fn session(n: u32, name: &str) -> Session {
         session_seq: 12,
         priority: Default::default(),
         imported: None,
+        auth_profile: None,
     }
 }
 

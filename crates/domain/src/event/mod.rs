@@ -6,9 +6,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    SessionId, Time,
+    SessionId, TicketId, Time,
     agent::Agent,
     ask::{AskSettled, Asked, OutputAdded},
+    budget::Lent,
     call::{DoneReported, StepEnded, StepStarted},
     campaign::Campaign,
     denied::Denied,
@@ -291,6 +292,25 @@ events! {
     DeletionMarked(DeletionMarked) = 132, "DELETION_MARKED";
     SessionDeleted(SessionDeleted) = 133, "SESSION_DELETED";
     RetentionHeld(RetentionHeld) = 134, "RETENTION_HELD";
+
+    // What a session's helpers took of its budget.
+    HelpersCharged(Lent) = 155, "HELPERS_CHARGED";
+}
+
+impl Event {
+    /// The ticket that it is about, where it is about one and belongs to no session.
+    pub fn ticket(&self) -> Option<TicketId> {
+        match self {
+            Event::TicketAdded(added) => Some(added.id),
+            Event::TicketChanged(changed) => Some(changed.id),
+            Event::TicketMoved(moved) => Some(moved.id),
+            Event::TicketLinked(linked) => Some(linked.id),
+            Event::TicketOutputAdded(output) => Some(output.id),
+            Event::TicketCheckpointMade(made) => Some(made.id),
+            Event::TicketStep(step) => Some(step.id),
+            _ => None,
+        }
+    }
 }
 
 impl std::fmt::Display for Kind {

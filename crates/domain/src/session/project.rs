@@ -215,6 +215,9 @@ pub struct View {
     /// It ran outside of Ostler and is only read; none for one that Ostler runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<history::Origin>,
+    /// Which of its provider's accounts pays for it; none for the one that the provider's own section says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth_profile: Option<Name>,
 }
 
 /// How much of the last completion a row keeps; the event has it whole.
@@ -400,6 +403,7 @@ impl State {
             session_seq: self.session_seq,
             priority: created.config.priority,
             imported: created.imported.clone(),
+            auth_profile: created.config.auth_profile.clone(),
         }
     }
 }

@@ -16,7 +16,7 @@ use ostler_domain::{
 };
 use ostler_store::RequestReply;
 
-use crate::{Change, Engine, agent::no_auth_profiles, clock::entropy};
+use crate::{Change, Engine, clock::entropy};
 
 /// What is to be opened, unless it is open.
 #[derive(Debug, Clone)]
@@ -197,13 +197,13 @@ impl Engine {
     }
 
     fn check_overrides(&self, conversation: &Conversation) -> Result<(), Refusal> {
-        if conversation.notes.entry.auth_profile_override.is_some() {
-            return Err(no_auth_profiles());
+        let entry = &conversation.notes.entry;
+        if let Some(provider) = &entry.provider_override {
+            self.shared.provider(provider)?;
         }
-        match &conversation.notes.entry.provider_override {
-            Some(provider) => self.shared.provider(provider).map(drop),
-            None => Ok(()),
-        }
+        let account = entry.auth_profile_override.as_deref().map(str::parse::<Name>).transpose();
+        let account = account.map_err(|_| Refusal::invalid("that is no name of a profile"))?;
+        self.check_account(entry.provider_override.as_deref(), account.as_ref())
     }
 
     /// Makes events of no session durable, with the answer to whoever asked for them.

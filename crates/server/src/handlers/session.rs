@@ -1,6 +1,6 @@
 //! SessionService.
 
-use ostler_domain::{Receipt, handoff::Wish, query::Page, session::WatchdogLimits};
+use ostler_domain::{Receipt, chain::Chain, handoff::Wish, query::Page, session::WatchdogLimits};
 use ostler_engine::{Addressee, Answer, MessagePlace, MessageRow, NewSession, Raised, Sent, Words};
 use ostler_wire::{
     from_proto,
@@ -65,8 +65,13 @@ impl SessionService for Served {
         &self,
         request: Request<pb::GetChainRequest>,
     ) -> Result<Response<pb::GetChainResponse>, Status> {
-        let chain = self.engine.chain(&request.get_ref().who).await.map_err(refused)?;
-        Ok(Response::new(pb::GetChainResponse { sessions: chain.iter().map(to_proto::view).collect() }))
+        let pb::GetChainRequest { who, with_helpers } = request.get_ref();
+        if *with_helpers {
+            let chain = self.engine.whole_chain(who).await.map_err(refused)?;
+            return Ok(Response::new(to_proto::chain(&chain)));
+        }
+        let sessions = self.engine.chain(who).await.map_err(refused)?;
+        Ok(Response::new(to_proto::chain(&Chain { sessions, ..Chain::default() })))
     }
 
     async fn list_lost_sessions(
@@ -365,6 +370,7 @@ fn new_session(wanted: wish::CreateSession) -> NewSession {
         priority: wanted.priority,
         agent: wanted.agent,
         key: wanted.key,
+        auth_profile: wanted.auth_profile,
         ..NewSession::default()
     }
 }

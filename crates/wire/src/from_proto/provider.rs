@@ -1,7 +1,11 @@
 //! Providers.
 
-use ostler_domain::provider::{Models, Status};
+use ostler_domain::{
+    Name,
+    provider::{Account, Models, Status},
+};
 
+use super::{Result, optional_id};
 use crate::{pb, reply::LoginPlan};
 
 pub fn provider_status(status: pb::ProviderStatus) -> Status {
@@ -17,8 +21,33 @@ pub fn provider_status(status: pb::ProviderStatus) -> Status {
         is_logged_in,
         model,
         capabilities,
+        profiles,
     } = status;
-    Status { name, program, version, problem, lacks, cure, base_url, key, is_logged_in, model, capabilities }
+    let profiles = profiles.into_iter().map(account).collect();
+    Status {
+        name,
+        program,
+        version,
+        problem,
+        lacks,
+        cure,
+        base_url,
+        key,
+        is_logged_in,
+        model,
+        capabilities,
+        profiles,
+    }
+}
+
+fn account(account: pb::ProviderProfile) -> Account {
+    let pb::ProviderProfile { name, base_url, key, is_logged_in } = account;
+    Account { name, base_url, key, is_logged_in }
+}
+
+/// The account that is to have a login.
+pub fn login_of(profile: Option<String>) -> Result<Option<Name>> {
+    optional_id(profile, "profile")
 }
 
 pub fn login_plan(plan: pb::PrepareLoginResponse) -> LoginPlan {

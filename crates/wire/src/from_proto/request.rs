@@ -57,6 +57,7 @@ pub fn create_session(request: pb::CreateSessionRequest) -> Result<CreateSession
         timeout_counts_waiting: request.timeout_counts_waiting,
         agent: request.agent,
         key: optional_id(request.key, "key")?,
+        auth_profile: optional_id(request.auth_profile, "auth_profile")?,
     })
 }
 

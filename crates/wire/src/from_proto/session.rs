@@ -5,6 +5,7 @@ use std::time::Duration;
 use ostler_domain::{
     Budget, ConversationId, Hint, Message, Now, Usage,
     approval::Applied,
+    chain::{Chain, Sum},
     event::{By, ContextMeasured, Leftover, Process},
     price::{Cost, Dollars},
     query::{Scope, SessionFilter},
@@ -97,6 +98,7 @@ pub fn view(session: pb::Session) -> Result<View> {
             .map(super::history_origin)
             .transpose()
             .map_err(|e| e.within("imported"))?,
+        auth_profile: optional_id(session.auth_profile, "auth_profile")?,
     })
 }
 
@@ -307,5 +309,19 @@ fn answered(answered: pb::ApprovalAnswer) -> Result<Answered> {
         message: answered.message,
         at: required_time(answered.answered_time, "answered_time")?,
         rules: answered.rules.into_iter().map(applied).collect(),
+    })
+}
+
+pub fn chain(answer: pb::GetChainResponse) -> Result<Chain> {
+    Ok(Chain {
+        sessions: answer.sessions.into_iter().map(view).collect::<Result<_>>()?,
+        helpers: answer.helpers.into_iter().map(view).collect::<Result<_>>()?,
+        session_count: answer.session_count,
+        helper_count: answer.helper_count,
+        sum: Sum {
+            usage: answer.usage.map(usage).unwrap_or_default(),
+            cost: answer.cost.map(cost).unwrap_or_default(),
+            time: Duration::from_micros(answer.time_us),
+        },
     })
 }

@@ -1,6 +1,6 @@
 //! Providers.
 
-use ostler_domain::provider::{Models, Status};
+use ostler_domain::provider::{Account, Models, Status};
 
 use crate::{pb, reply::LoginPlan};
 
@@ -17,6 +17,7 @@ pub fn provider_status(status: Status) -> pb::ProviderStatus {
         is_logged_in,
         model,
         capabilities,
+        profiles,
     } = status;
     pb::ProviderStatus {
         name,
@@ -30,7 +31,13 @@ pub fn provider_status(status: Status) -> pb::ProviderStatus {
         is_logged_in,
         model,
         capabilities,
+        profiles: profiles.into_iter().map(account).collect(),
     }
+}
+
+fn account(account: Account) -> pb::ProviderProfile {
+    let Account { name, base_url, key, is_logged_in } = account;
+    pb::ProviderProfile { name, base_url, key, is_logged_in }
 }
 
 pub fn login_plan(plan: LoginPlan) -> pb::PrepareLoginResponse {

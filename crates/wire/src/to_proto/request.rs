@@ -48,6 +48,7 @@ pub fn create_session(request: CreateSession, id: RequestId) -> pb::CreateSessio
         timeout_counts_waiting: request.timeout_counts_waiting,
         agent: request.agent,
         key: request.key.map(String::from),
+        auth_profile: request.auth_profile.map(String::from),
     }
 }
 

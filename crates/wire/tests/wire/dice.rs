@@ -184,6 +184,12 @@ impl Dice {
             is_logged_in: self.yes(),
             model: self.maybe(Self::text),
             capabilities: vec![self.text(), self.text()],
+            profiles: vec![ostler_domain::provider::Account {
+                name: self.text(),
+                base_url: self.maybe(Self::text),
+                key: self.text(),
+                is_logged_in: self.yes(),
+            }],
         }
     }
 
@@ -269,6 +275,7 @@ impl Dice {
             context: self
                 .maybe(|dice| ContextMeasured { used: dice.number(), window: dice.maybe(Self::number) }),
             imported: self.maybe(Self::history_origin),
+            auth_profile: self.maybe(Self::name),
         }
     }
 

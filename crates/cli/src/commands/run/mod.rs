@@ -62,6 +62,9 @@ pub(crate) struct RunArgs {
     /// Which of the agent's conversations [default: main]
     #[arg(long, conflicts_with = "name")]
     key: Option<Key>,
+    /// Which of the provider's accounts pays: a profile of config.toml
+    #[arg(long, value_name = "PROFILE")]
+    auth_profile: Option<Name>,
     /// Name of the conversation [default: made from the prompt]
     #[arg(long)]
     name: Option<Name>,
@@ -202,6 +205,7 @@ fn request(app: &App, args: &RunArgs, campaign: &Campaign, prompt: Option<String
         name: args.name.clone(),
         agent: args.agent.clone(),
         key: args.key.clone(),
+        auth_profile: args.auth_profile.clone(),
         initial_message: prompt,
         budget: args.budget.map(|amount| Budget::new(amount, when_used_up)),
         when_used_up,

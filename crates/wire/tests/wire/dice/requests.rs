@@ -33,6 +33,7 @@ impl Dice {
             spawned_by: self.maybe(Self::session_id),
             agent: self.maybe(Self::text),
             key: self.maybe(Self::key),
+            auth_profile: self.maybe(Self::name),
             watchdogs: WatchdogLimits {
                 start_us: self.micros(),
                 first_output_us: self.micros(),
