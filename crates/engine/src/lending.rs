@@ -152,7 +152,8 @@ impl Shared {
         let mut at = id;
         loop {
             let Some(view) = self.store.session(at).await? else { return Ok((at, None)) };
-            match (view.outcome, view.spawned_by) {
+            let above = view.continues.or(view.spawned_by).filter(|_| view.budget.is_some());
+            match (view.outcome, above) {
                 (Some(_), Some(above)) => at = above,
                 (Some(_), None) => return Ok((at, None)),
                 (None, _) => {

@@ -179,17 +179,24 @@ impl Family {
     }
 
     /// How much another session below this one may be given: what it has left, and, where it has ended and so holds nothing
-    /// any more, no more than whoever asked for it has left.
+    /// any more, no more than whoever it had its budget from has left.
     pub fn room(&self, id: SessionId) -> Result<Amount, Refusal> {
         let mut room = Amount::default();
-        let mut at = self.places.get(&id);
+        let mut at = self.places.get(&id).copied();
         while let Some(place) = at {
-            let member = &self.members[*place];
-            room = room.least(self.left(*place)?);
-            let asker = member.spawned_by.and_then(|asker| self.places.get(&asker));
-            at = asker.filter(|asker| member.has_ended && **asker < *place);
+            room = room.least(self.left(place)?);
+            at = self.above(place).filter(|_| self.members[place].has_ended);
         }
         Ok(room)
+    }
+
+    /// From whom a member has its budget; none for one that a person gave more than was left.
+    fn above(&self, place: usize) -> Option<usize> {
+        let member = &self.members[place];
+        let above = *self.places.get(&member.continues.or(member.spawned_by)?)?;
+        let rest = self.members[above].budget.left(&self.members[above].used);
+        let was_raised = member.continues.is_some() && member.budget.least(rest) != member.budget;
+        (above < place && !was_raised).then_some(above)
     }
 
     fn left(&self, place: usize) -> Result<Amount, Refusal> {
@@ -306,6 +313,23 @@ mod tests {
         let refusal = Family::of(members).room(id(0)).unwrap_err();
         assert_eq!(refusal.reason, Reason::OverBudget);
         assert!(refusal.why.unwrap().contains("100 of 100 tokens used, of which its helpers hold 90 tokens"));
+    }
+
+    #[test]
+    fn what_a_helper_of_the_one_before_was_given_again_is_not_left_to_whoever_goes_on() {
+        // The lead went on with all of it and gave 250 of that to a helper; then one of the first lead's was gone on with.
+        let members = vec![
+            member(0, None, 1_000, 0, true),
+            member(1, Some(0), 250, 0, true),
+            Member { continues: Some(id(0)), ..member(2, None, 1_000, 0, true) },
+            member(3, Some(2), 250, 0, false),
+            Member { continues: Some(id(1)), ..member(4, Some(0), 250, 0, false) },
+        ];
+        assert_eq!(Family::of(members.clone()).room(id(2)).unwrap(), tokens(500));
+        // More than was left is a person's word, and nobody's rest.
+        let mut raised = members;
+        raised[2].budget = tokens(2_000);
+        assert_eq!(Family::of(raised).room(id(2)).unwrap(), tokens(1_750));
     }
 
     #[test]

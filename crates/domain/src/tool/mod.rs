@@ -65,7 +65,7 @@ pub const ALL: &[Tool] = &[
         parameters: || {
             let fields = json!({
                 "worker": saying("short name"), "task": text(), "provider": text(), "model": text(),
-                "budget": saying("part of yours: 2usd or 500k"),
+                "budget": saying("of yours: 2usd,500k"),
             });
             object(&["worker", "task"], fields)
         },
