@@ -353,16 +353,6 @@ impl State {
         Used::of(&self.usage, &self.cost, prices)
     }
 
-    /// What was used of its budget: by itself, and by its helpers, with what they still hold.
-    pub fn charged(&self, prices: &PriceBook) -> Used {
-        self.used(prices).and(&self.helpers.charged())
-    }
-
-    /// What its helpers took of its budget.
-    pub fn helpers(&self) -> &Lent {
-        &self.helpers
-    }
-
     /// How much of its time is left; none where it may take as long as it likes.
     pub fn time_left(&self, now: &Now) -> Option<Duration> {
         let paused = self.timeout_left_us.map(Duration::from_micros);

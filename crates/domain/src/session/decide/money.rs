@@ -180,6 +180,16 @@ pub(super) fn over_budget(state: &State, prices: &PriceBook) -> Option<Refusal> 
 }
 
 impl State {
+    /// What was used of its budget: by itself, and by its helpers, with what they still hold.
+    pub fn charged(&self, prices: &PriceBook) -> Used {
+        self.used(prices).and(&self.helpers.charged())
+    }
+
+    /// What its helpers took of its budget.
+    pub fn helpers(&self) -> &Lent {
+        &self.helpers
+    }
+
     /// What the session that goes on with this one may use: what this one left of its budget, or of the one that it was
     /// given instead. A new process is no new budget.
     pub fn budget_left(
