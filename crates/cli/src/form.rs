@@ -71,6 +71,7 @@ pub(crate) struct SessionForm {
     session_seq: u64,
     imported: Option<Origin>,
     compactions: u32,
+    auth_profile: Option<String>,
 }
 
 /// A git work tree of a session's own.
@@ -173,6 +174,7 @@ impl SessionForm {
             session_seq: session.session_seq,
             imported: session.imported.clone(),
             compactions: session.compactions,
+            auth_profile: session.auth_profile.as_ref().map(ToString::to_string),
         }
     }
 }

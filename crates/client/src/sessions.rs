@@ -3,6 +3,7 @@
 use ostler_domain::{
     Name,
     budget::Amount,
+    chain::Chain,
     handoff::Wish,
     query::{Listed, Page, SessionFilter},
     reboot::LostSession,
@@ -60,9 +61,16 @@ impl Client {
 
     /// Returns the lives joined with a session by restarts and hand-offs, the oldest first.
     pub async fn chain(&self, who: &str) -> Result<Vec<Session>, Error> {
-        let request = pb::GetChainRequest { who: who.to_owned() };
+        let request = pb::GetChainRequest { who: who.to_owned(), with_helpers: false };
         let answer = self.ask(async |channel| service(channel).get_chain(request.clone()).await).await?;
-        Ok(from_proto::listed(answer.sessions, "", from_proto::view)?.rows)
+        Ok(from_proto::chain(answer)?.sessions)
+    }
+
+    /// The same with everybody who helped, at whatever depth, and what all of them took together.
+    pub async fn whole_chain(&self, who: &str) -> Result<Chain, Error> {
+        let request = pb::GetChainRequest { who: who.to_owned(), with_helpers: true };
+        let answer = self.ask(async |channel| service(channel).get_chain(request.clone()).await).await?;
+        Ok(from_proto::chain(answer)?)
     }
 
     /// Lists the sessions that were lost with the machine, while nobody has said what becomes of them, the oldest first.

@@ -2,6 +2,7 @@
 
 mod amount;
 mod division;
+mod family;
 mod period;
 mod today;
 
@@ -16,6 +17,7 @@ use crate::{
 
 pub use amount::Amount;
 pub use division::{Claim, Held, divide};
+pub use family::{Family, Lent, Member};
 pub use period::{CampaignBudget, Period};
 pub use today::{DayBudgets, Today};
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     MessageId, Name, Reason, Refusal, SessionId,
     ask::{Ask, Found, OutputKind, Spawn},
+    budget::Amount,
     handoff::Wish,
     limits::{CALL_TEXT_BYTES, NAME_BYTES},
     session::View,
@@ -190,6 +191,9 @@ pub enum Reply {
     Spawned {
         session: SessionId,
         name: Name,
+        /// What it may use of the asker's budget; none where that has none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        budget: Option<Amount>,
     },
     /// The message that was accepted.
     Sent {

@@ -13,6 +13,7 @@ pub mod attack;
 pub mod budget;
 pub mod call;
 pub mod campaign;
+pub mod chain;
 pub mod command;
 pub mod config;
 pub mod confinement;

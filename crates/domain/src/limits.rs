@@ -208,6 +208,9 @@ pub const SNAPSHOT_EVENTS: u64 = 1_000;
 pub const REQUEST_MEMORY: Duration = Duration::from_secs(24 * 3600);
 /// Rows a filtered list may look at before it answers with a partial page and a cursor.
 pub const SCAN_ROWS: usize = 50_000;
+/// Sessions that one budget is divided among, with all that ever were: beyond that no more helpers are asked for. Their
+/// rows are read each time that one is.
+pub const FAMILY_SESSIONS: u32 = 10_000;
 /// Bodies that one page of events carries before it ends early, with a cursor.
 pub const EVENT_PAGE_BYTES: usize = 8 * 1024 * 1024;
 /// How far apart the order of the record and the order of its times may be: a clock that was set back. Lists

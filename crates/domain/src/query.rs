@@ -49,6 +49,25 @@ pub struct SessionFilter {
 pub const TRIAL_TICKET: &str = "ostler:trial";
 
 impl SessionFilter {
+    /// Whether a ticket fits too: one of the campaign, or the one that is named. None does where something is asked for that
+    /// only sessions have.
+    pub fn fits_ticket(&self, ticket: &ticket::Ticket) -> bool {
+        let Some((campaign, named)) = self.of_tickets() else { return false };
+        campaign.is_none_or(|campaign| ticket.campaign == campaign)
+            && named.is_none_or(|named| {
+                let external = ticket.links.external.as_ref().map(ToString::to_string);
+                named == ticket.id.to_string() || external.as_deref() == Some(named)
+            })
+    }
+
+    /// Whether tickets may fit, of which campaign, and which one.
+    pub fn of_tickets(&self) -> Option<(Option<CampaignId>, Option<&str>)> {
+        let Self { scope, campaign, ticket, .. } = self;
+        let of_both =
+            SessionFilter { scope: *scope, campaign: *campaign, ticket: ticket.clone(), ..Self::default() };
+        (*self == of_both).then_some((*campaign, ticket.as_deref()))
+    }
+
     /// Whether ended trials of providers are asked for: whoever names something in particular wants to see it.
     pub fn asks_for_trials(&self) -> bool {
         let Self { conversation, chain, continues, name, agent, ticket, mission, .. } = self;
@@ -73,6 +92,8 @@ pub struct ConversationFilter {
     pub closed_too: bool,
     /// Something was said to it, or a session of it began, at or after this.
     pub since: Option<Time>,
+    /// Nothing was, at or after this.
+    pub until: Option<Time>,
 }
 
 /// Which tickets a list is about.
@@ -88,6 +109,10 @@ pub struct TicketFilter {
     pub conversation: Option<ConversationId>,
     /// Archived ones too, where no status is asked for.
     pub archived_too: bool,
+    /// Added at or after.
+    pub since: Option<Time>,
+    /// Added before.
+    pub until: Option<Time>,
 }
 
 /// How far back a list of sessions looks.

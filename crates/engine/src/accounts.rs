@@ -19,7 +19,7 @@ use ostler_domain::{
     campaign::Campaign,
     event::BudgetReached,
     gateway::Allowance,
-    price::{Cost, Dollars},
+    price::Cost,
     query::EventFilter,
     session::{Billing, CampaignUse},
 };
@@ -180,17 +180,10 @@ async fn spending(sessions: Vec<Handle>) -> Vec<(Handle, Claim)> {
 /// How far each session may go, without those that cannot be told.
 fn shares(usage: &CampaignUse, sessions: &[(Handle, Claim)]) -> Vec<(Handle, Option<Amount>)> {
     let claims: Vec<Claim> = sessions.iter().map(|(_, claim)| claim.clone()).collect();
-    let left = usage.budget.map(|budget| left_of(budget.amount(), &usage.used));
+    let left = usage.budget.map(|budget| budget.amount().left(&usage.used));
     let ends = divide(left.unwrap_or_default(), &claims);
     let told = sessions.iter().zip(ends).filter_map(|((session, _), end)| Some((session.clone(), end?)));
     told.map(|(session, end)| (session, left.map(|_| end))).collect()
-}
-
-fn left_of(amount: Amount, used: &Used) -> Amount {
-    Amount {
-        tokens: amount.tokens.map(|most| most.saturating_sub(used.tokens)),
-        dollars: amount.dollars.map(|most| Dollars(most.0.saturating_sub(used.dollars.0))),
-    }
 }
 
 /// Tells the sessions their shares. Says whether all heed them, and had used no more than that before.

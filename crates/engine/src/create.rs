@@ -31,6 +31,7 @@ use crate::{
     campaign::{check_same, tracked_hidden},
     clock::entropy,
     handoff::Handed,
+    lending::Lender,
     place::{Place, Placed, Whose},
     upstream,
     worktree::Wish,
@@ -132,7 +133,8 @@ impl Engine {
                 ostler_domain::text::one_line(key, 64)
             )));
         }
-        let settings = self.shared.options.providers.of(provider.name())?;
+        let account = wanted.auth_profile.clone();
+        let settings = self.shared.options.providers.of_account(provider.name(), account.as_ref())?;
         let home = self.shared.options.home_dir.as_deref();
         self.shared.programs.find(provider.as_ref(), &settings, home).await?;
         let said = upstream::check_key(provider.as_ref(), &settings, &change.keys).await?;
@@ -143,9 +145,13 @@ impl Engine {
         if has_model {
             self.check_model_is_reached(&campaign, provider.as_ref())?;
         }
-        let login = self.shared.login(provider.as_ref());
+        let login = self.shared.login(provider.as_ref(), &settings);
         let pays_by_call = has_model || login.is_some_and(|login| login.is_key);
         let billing = billing(provider.as_ref(), &settings, &wanted, pays_by_call);
+        if let Some(asker) = wanted.spawned_by.filter(|_| wanted.helper.is_some()) {
+            wanted.timeout = self.time_of_asker(asker).await?;
+            wanted.timeout_counts_waiting = true;
+        }
         let mut config = self.config(&wanted, &settings, &campaign, billing);
         self.check_price(&campaign, &config)?;
         self.shared.check_campaign_budget(&campaign, config.billing).await?;
@@ -174,13 +180,21 @@ impl Engine {
             Some(_) => prompt.chain(carried).collect(),
             None => carried.into_iter().chain(prompt).collect(),
         };
+        let from = Lender::of(&place, &wanted);
+        if let Some(from) = from {
+            self.lend(from, &mut config, &campaign).await?;
+        }
         let created = created(&campaign, config, self.shared.sandbox(), place);
-        match self.record_session(created, messages, node_events, told, change, done(id)).await {
+        let recorded = self.record_session(created, messages, node_events, told, change, done(id)).await;
+        if let Some(from) = from {
+            self.shared.charge(from).await;
+        }
+        match recorded {
             // Somebody asked for it twice at the same time, and this was the second.
             Err(CommitError::RequestDone { reply, .. }) => self.session_in(&reply).await,
             Err(error) => Err(error.into()),
             Ok(view) => {
-                self.shared.bring_keys(id, &wanted.provider, &change.keys)?;
+                self.shared.bring_keys(id, &wanted.provider, account.as_ref(), &change.keys)?;
                 self.shared.keys.keep_said(id, said);
                 self.shared.wake(id).await?;
                 Ok(view)

@@ -81,7 +81,8 @@ impl Engine {
         let campaign = self.campaign_to_go_on_in(before).await?;
         check_same(&campaign)?;
         let provider = self.shared.provider(&before.config.provider)?;
-        let settings = self.shared.options.providers.of(&before.config.provider)?;
+        let account = before.config.auth_profile.as_ref();
+        let settings = self.shared.options.providers.of_account(&before.config.provider, account)?;
         let home = self.shared.options.home_dir.as_deref();
         self.shared.programs.find(provider.as_ref(), &settings, home).await?;
         let said = upstream::check_key(provider.as_ref(), &settings, &change.keys).await?;
@@ -149,7 +150,7 @@ impl Engine {
             Err(CommitError::RequestDone { reply, .. }) => self.session(&reply).await,
             Err(error) => Err(error.into()),
             Ok(view) => {
-                self.shared.bring_keys(id, &view.provider, &change.keys)?;
+                self.shared.bring_keys(id, &view.provider, view.auth_profile.as_ref(), &change.keys)?;
                 self.shared.keys.keep_said(id, said);
                 self.shared.wake(id).await?;
                 Ok(view)

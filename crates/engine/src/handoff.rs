@@ -58,7 +58,7 @@ impl Engine {
             let done = |id: SessionId| change.done(&fingerprint, id.to_string());
             return self.hand_on(old, wish, &change, done).await;
         }
-        self.shared.bring_keys(view.id, &view.provider, &change.keys)?;
+        self.shared.bring_keys(view.id, &view.provider, view.auth_profile.as_ref(), &change.keys)?;
         let mut published = self.shared.store.published();
         if let Some(handle) = self.shared.wake(view.id).await? {
             handle.request(Request::Handoff(Box::new(wish)), change.by.clone(), None).await?;
@@ -165,7 +165,8 @@ impl Engine {
     ) -> Result<View, Refusal> {
         let before = old.created().clone();
         let to = wish.to.clone();
-        let pack = old.pack(wish, &self.telling(before.id).await?);
+        let made = self.made(&old.view()).await;
+        let pack = old.pack(wish, &self.telling(before.id).await?, made);
         let is_same =
             to.agent.is_none() && to.provider.as_ref().is_none_or(|to| *to == before.config.provider);
         let own_agent = before.agent.as_ref().map(|agent| agent.id.to_string());
@@ -193,6 +194,7 @@ impl Engine {
             approve: before.config.approve,
             ends_with_turn: before.config.ends_with_turn,
             environment: before.config.environment.clone(),
+            auth_profile: before.config.auth_profile.clone().filter(|_| is_same),
             provider_config: if is_same { before.config.provider_config.clone() } else { Default::default() },
             ticket: before.config.ticket.clone(),
             mission: before.config.mission,

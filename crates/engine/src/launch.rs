@@ -61,7 +61,8 @@ impl Shared {
         let config = &created.config;
         let stage = |stage: &str, message: String| NotStarted::at(stage, message);
         let refused = |refusal: Refusal| NotStarted::refused("provider", refusal);
-        let settings = self.options.providers.of(&config.provider).map_err(refused)?;
+        let account = config.auth_profile.as_ref();
+        let settings = self.options.providers.of_account(&config.provider, account).map_err(refused)?;
         let program = self.programs.find(provider, &settings, self.options.home_dir.as_deref());
         let program = program.await.map_err(refused)?;
         let (mut confined, mut gateway) = match created.sandbox {
@@ -73,7 +74,7 @@ impl Shared {
         };
         // Where there is no gateway, the agent's own settings and login are all that leads to its model.
         if let Some(gateway) = &mut gateway {
-            let is_logged_in = self.login(provider).is_some();
+            let is_logged_in = self.login(provider, &settings).is_some();
             let brought = |variable: &str| self.keys.of(created.id, variable);
             let said = self.keys.take_said(created.id);
             let order = upstream::order(provider, &settings, brought, said, is_logged_in).await?;
@@ -81,7 +82,7 @@ impl Shared {
         }
         let lent = match (&mut gateway, &program) {
             (Some(gateway), Some(program)) if gateway.model.is_none() => {
-                let lent = self.lend(provider, program).await?;
+                let lent = self.lend(provider, &settings, program).await?;
                 if let (Some(_), Some(spec)) = (&lent, provider.login()) {
                     gateway.allow.extend(spec.hosts.iter().map(|host| (*host).to_owned()));
                 }

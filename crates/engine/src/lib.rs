@@ -35,6 +35,7 @@ mod history;
 mod keeper;
 mod keys;
 mod launch;
+mod lending;
 mod link;
 mod logins;
 mod lost;

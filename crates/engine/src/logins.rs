@@ -13,7 +13,7 @@ use std::{
 };
 
 use ostler_domain::{
-    Policy, Reason, Refusal, Time,
+    Name, Policy, Reason, Refusal, Time,
     provider::{CallerKeys, Settings},
     redact::redacted,
     text::one_line,
@@ -39,7 +39,7 @@ const WHY_SHOWN: usize = 300;
 const FILE_BYTES: u64 = 1 << 20;
 
 /// Which providers' logins could not be renewed: when that was tried, and what came of it.
-pub(crate) type Failures = BTreeMap<String, (Instant, String)>;
+pub(crate) type Failures = BTreeMap<PathBuf, (Instant, String)>;
 
 /// How to have a program log in.
 #[derive(Debug, Clone)]
@@ -53,17 +53,21 @@ pub struct LoginPlan {
 
 impl Engine {
     /// Makes the home of a provider's login, and says what to run in it.
-    pub async fn prepare_login(&self, name: &str) -> Result<LoginPlan, Refusal> {
+    pub async fn prepare_login(&self, name: &str, profile: Option<&Name>) -> Result<LoginPlan, Refusal> {
         let provider = self.shared.provider(name)?;
         let Some(spec) = provider.login() else {
             return Err(Refusal::invalid(format!("{name} has no login that Ostler could keep"))
                 .hint(format!("ostler config set providers.{name}.api_key_env VARIABLE"), "names its key"));
         };
-        let settings = self.shared.options.providers.of(name)?;
+        let settings = self.shared.options.providers.of_account(name, profile)?;
+        if let Some(profile) = profile.filter(|_| settings.login_of.is_none()) {
+            return Err(Refusal::invalid(format!("the profile {profile} of {name} has a key, and no login"))
+                .hint(format!("ostler config get providers.{name}.profiles.{profile}"), "says what it has"));
+        }
         let home_dir = self.shared.options.home_dir.as_deref();
         let program = self.shared.programs.find(provider.as_ref(), &settings, home_dir).await?;
         let program = program.ok_or_else(|| Refusal::internal("a login without a program"))?;
-        let home = self.shared.login_home(name);
+        let home = self.shared.login_home(name, &settings);
         let unusable =
             |error: io::Error| Refusal::internal(format!("{} cannot be made: {error}", home.display()));
         DirBuilder::new().recursive(true).mode(0o700).create(home.join(spec.state.1)).map_err(unusable)?;
@@ -78,14 +82,15 @@ impl Engine {
 }
 
 impl Shared {
-    fn login_home(&self, provider: &str) -> PathBuf {
-        self.options.state_dir.join("credentials").join(provider)
+    fn login_home(&self, provider: &str, settings: &Settings) -> PathBuf {
+        let of_account = settings.login_of.as_ref().map(|account| format!("{provider}@{account}"));
+        self.options.state_dir.join("credentials").join(of_account.as_deref().unwrap_or(provider))
     }
 
     /// What is there of a provider's login now.
-    pub(crate) fn login(&self, provider: &dyn Provider) -> Option<Lent> {
+    pub(crate) fn login(&self, provider: &dyn Provider, settings: &Settings) -> Option<Lent> {
         let spec = provider.login()?;
-        spec.lent(&read(&self.login_home(provider.name()).join(spec.path())).ok()?)
+        spec.lent(&read(&self.login_home(provider.name(), settings).join(spec.path())).ok()?)
     }
 
     /// What a session that begins now is lent, renewed if it is about to end. One that cannot be renewed is lent as it is
@@ -93,33 +98,37 @@ impl Shared {
     pub(crate) async fn lend(
         &self,
         provider: &dyn Provider,
+        settings: &Settings,
         program: &FoundProgram,
     ) -> Result<Option<Lent>, NotStarted> {
         let mut failures = self.renewing.lock().await;
-        let (Some(login), Some(spec)) = (self.login(provider), provider.login()) else { return Ok(None) };
+        let (Some(login), Some(spec)) = (self.login(provider, settings), provider.login()) else {
+            return Ok(None);
+        };
         let now = self.clock.now().wall;
         if !ends_soon(&login, now) {
             return Ok(Some(login));
         }
         let name = provider.name();
-        let why = match failures.get(name) {
+        let home = self.login_home(name, settings);
+        let why = match failures.get(&home) {
             Some((tried, why)) if tried.elapsed() < TRIED_AGAIN_AFTER => why.clone(),
             _ => {
-                let said = match timeout(RENEW_WITHIN, renew(spec, &self.login_home(name), program)).await {
+                let said = match timeout(RENEW_WITHIN, renew(spec, &home, program)).await {
                     Ok(Ok(said)) => said,
                     Ok(Err(error)) => error.to_string(),
                     Err(_) => format!("its program was not done within {} s", RENEW_WITHIN.as_secs()),
                 };
                 // Whatever the program said: what counts is the login that is there now.
-                match self.login(provider) {
+                match self.login(provider, settings) {
                     Some(renewed) if !ends_soon(&renewed, now) => {
-                        failures.remove(name);
+                        failures.remove(&home);
                         return Ok(Some(renewed));
                     }
                     _ => {}
                 }
                 tracing::warn!(provider = name, why = said, "the login is not renewed");
-                failures.insert(name.to_owned(), (Instant::now(), said.clone()));
+                failures.insert(home, (Instant::now(), said.clone()));
                 said
             }
         };
@@ -135,16 +144,20 @@ impl Shared {
     }
 
     /// Whether a login has ended and could not be renewed when that was tried last.
-    pub(crate) fn is_logged_out(&self, provider: &dyn Provider) -> bool {
+    pub(crate) fn is_logged_out(&self, provider: &dyn Provider, settings: &Settings) -> bool {
         let now = self.clock.now().wall;
-        let has_ended = self.login(provider).is_some_and(|login| has_ended(&login, now));
+        let has_ended = self.login(provider, settings).is_some_and(|login| has_ended(&login, now));
         // Whoever renews one just now will know better.
-        has_ended && self.renewing.try_lock().is_ok_and(|failures| failures.contains_key(provider.name()))
+        has_ended
+            && self
+                .renewing
+                .try_lock()
+                .is_ok_and(|failures| failures.contains_key(&self.login_home(provider.name(), settings)))
     }
 
     /// Whether a session that is asked for with these keys calls its model through its gateway.
     pub(crate) fn has_model(&self, provider: &dyn Provider, settings: &Settings, keys: &CallerKeys) -> bool {
-        upstream::has_model(provider, settings, keys, self.login(provider).is_some())
+        upstream::has_model(provider, settings, keys, self.login(provider, settings).is_some())
     }
 
     /// Refuses a session whose program would find neither a key nor a login.
@@ -163,10 +176,17 @@ impl Shared {
                 || policy.env.iter().any(|name| name == variable)
         };
         let has_way = has_model || spec.variables.iter().any(is_told);
-        if has_way || self.options.unconfined || self.login(provider).is_some() {
+        if has_way || self.options.unconfined || self.login(provider, settings).is_some() {
             return Ok(());
         }
         let name = provider.name();
+        if let Some(account) = &settings.login_of {
+            return Err(Refusal::new(
+                Reason::ProviderAuth,
+                format!("the profile {account} of {name} is not logged in"),
+            )
+            .hint(format!("ostler provider login {name} --profile {account}"), "logs it in"));
+        }
         let usual = provider.key_variable().unwrap_or("a variable");
         Err(Refusal::new(Reason::ProviderAuth, format!("{name} is not logged in"))
             .because(format!("there is no login of it here, and {usual} is not set"))

@@ -103,7 +103,8 @@ impl Whose {
         wanted.budget = wanted.budget.or_else(|| Some(Budget::new(amount?, wanted.when_used_up)));
         wanted.system_prompt = profile.and_then(|profile| profile.system_prompt.clone());
         let chosen = self.entry.auth_profile_override.as_deref().and_then(|name| name.parse().ok());
-        wanted.auth_profile = chosen.or_else(|| profile.and_then(|profile| profile.auth_profile.clone()));
+        let usual = profile.filter(|_| is_own).and_then(|profile| profile.auth_profile.clone());
+        wanted.auth_profile = wanted.auth_profile.take().or(chosen).or(usual);
     }
 }
 

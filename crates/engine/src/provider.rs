@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ostler_domain::{
     Policy, Refusal, Secret,
     provider::{
-        ACP_PREFIX, CAPABILITIES, CallerKeys, ITS_LOGIN, KeySource, LACKS_MODEL, NOT_LOGGED_IN, Settings,
-        Status,
+        ACP_PREFIX, Account, CAPABILITIES, CallerKeys, ITS_LOGIN, KeySource, LACKS_MODEL, NOT_LOGGED_IN,
+        Settings, Status,
     },
 };
 use ostler_providers::{Capabilities, Provider, UsageSource, registry};
@@ -79,7 +79,8 @@ impl Engine {
             name: provider.name().to_owned(),
             base_url: settings.base_url.clone(),
             key: self.key(provider.as_ref(), settings, variables),
-            is_logged_in: self.shared.login(provider.as_ref()).is_some(),
+            is_logged_in: self.shared.login(provider.as_ref(), settings).is_some(),
+            profiles: self.accounts(provider.as_ref(), settings, variables),
             model: settings.model.clone(),
             capabilities: words(provider.capabilities()),
             usage_sources: self.usage_sources(provider.as_ref(), settings, variables),
@@ -113,6 +114,18 @@ impl Engine {
         status
     }
 
+    /// Its further accounts.
+    fn accounts(&self, provider: &dyn Provider, settings: &Settings, variables: &[String]) -> Vec<Account> {
+        let of = |name: &String| {
+            let account = name.parse().ok()?;
+            let own = settings.clone().of_profile(provider.name(), Some(&account)).ok()?;
+            let login = own.login_of.as_ref().and_then(|_| self.shared.login(provider, &own));
+            let key = self.key(provider, &own, variables);
+            Some(Account { name: name.clone(), base_url: own.base_url, key, is_logged_in: login.is_some() })
+        };
+        settings.profiles.keys().filter_map(of).collect()
+    }
+
     /// What keeps a session whose program is there from working, and the command that cures it.
     fn lacks(
         &self,
@@ -136,7 +149,7 @@ impl Engine {
         if self.shared.check_login(provider, settings, has_model, &told, &Policy::default()).is_err() {
             return Some(("a login or a key", format!("ostler provider login {name}")));
         }
-        if !has_model && self.shared.is_logged_out(provider) {
+        if !has_model && self.shared.is_logged_out(provider, settings) {
             return Some(("a login that has not ended", format!("ostler provider login {name}")));
         }
         match provider.key_variable() {
@@ -171,10 +184,10 @@ impl Engine {
         if settings.base_url.is_some() {
             return "none is sent".to_owned();
         }
-        if let Some(login) = self.shared.login(provider) {
+        if let Some(login) = self.shared.login(provider, settings) {
             let now = self.shared.clock.now().wall.micros() / 1_000_000;
             return match login.expires.map(|expires| expires - now) {
-                Some(_) if self.shared.is_logged_out(provider) => {
+                Some(_) if self.shared.is_logged_out(provider, settings) => {
                     format!("{ITS_LOGIN}, which has ended and could not be renewed")
                 }
                 Some(left) if left <= 0 => format!("{ITS_LOGIN}, which is renewed with the next session"),
@@ -183,7 +196,8 @@ impl Engine {
         }
         let is_set =
             |name: &&str| variables.iter().any(|set| set == name) || std::env::var_os(name).is_some();
-        match (provider.key_variable().filter(is_set), provider.login(), provider.program()) {
+        let usual = settings.key_variable(provider.key_variable());
+        match (usual.filter(is_set), provider.login(), provider.program()) {
             (Some(variable), ..) => KeySource::Variable(variable.to_owned()).to_string(),
             (None, Some(_), _) => NOT_LOGGED_IN.to_owned(),
             (None, None, _) if provider.key_variable().is_some() => "none".to_owned(),

@@ -81,7 +81,7 @@ impl Engine {
     ) -> Result<View, Refusal> {
         let view = self.session(who).await?;
         if view.outcome.is_none() {
-            self.shared.bring_keys(view.id, &view.provider, &change.keys)?;
+            self.shared.bring_keys(view.id, &view.provider, view.auth_profile.as_ref(), &change.keys)?;
         }
         // A price that was set, or a budget of the campaign's, may have ended what held it.
         self.shared.accounts.settled(view.campaign).await;

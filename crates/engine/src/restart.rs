@@ -3,9 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use ostler_domain::{
-    Budget, Reason, Refusal, SessionId,
+    Budget, Name, Reason, Refusal, SessionId,
+    chain::Chain,
     conversation::Conversation,
     event::By,
+    limits::{FAMILY_SESSIONS, PAGE_MOST},
     message::Said,
     mission::Membership,
     provider::CallerKeys,
@@ -21,6 +23,7 @@ use crate::{
     conversation::closed_refusal,
     create::{created, new_message},
     halt::HaltRefusal,
+    lending::Lender,
     place::Place,
     requests::Raised,
     shared::Shared,
@@ -70,7 +73,7 @@ impl Engine {
         }
         self.shared.check_key_of(&view, &change.keys).await?;
         // The end of the old session hands them to the new one.
-        self.shared.bring_keys(view.id, &view.provider, &change.keys)?;
+        self.shared.bring_keys(view.id, &view.provider, view.auth_profile.as_ref(), &change.keys)?;
         let mut published = self.shared.store.published();
         if let Some(handle) = self.shared.wake(view.id).await? {
             if let Some(model) = model {
@@ -108,15 +111,21 @@ impl Engine {
     pub async fn chain(&self, who: &str) -> Result<Vec<View>, Refusal> {
         let view = self.session(who).await?;
         let filter = SessionFilter { chain: Some(view.chain), ..SessionFilter::default() };
-        let mut listed = self
-            .shared
-            .store
-            .list_sessions(&filter, Page::of(ostler_domain::limits::PAGE_MOST, None))
-            .await?
-            .rows;
+        let mut listed = self.shared.store.list_sessions(&filter, Page::of(PAGE_MOST, None)).await?.rows;
         listed.reverse();
         listed.iter_mut().for_each(|view| self.overlay(view));
         Ok(listed)
+    }
+
+    /// The same with everybody who helped, and what all of them took.
+    pub async fn whole_chain(&self, who: &str) -> Result<Chain, Refusal> {
+        let view = self.session(who).await?;
+        let mut all = self.shared.store.chain_family(view.chain, FAMILY_SESSIONS).await?;
+        all.sessions.iter_mut().for_each(|view| self.overlay(view));
+        let (now, most) = (self.shared.clock.now().wall, PAGE_MOST as usize);
+        let beyond = all.count.saturating_sub(all.sessions.len() as u64);
+        let chain = Chain::of(view.chain, all.sessions, now, most);
+        Ok(Chain { helper_count: chain.helper_count + beyond, ..chain })
     }
 }
 
@@ -151,7 +160,9 @@ pub(crate) async fn after(
     // A person's word ends a quarantine: the count begins anew.
     let Other { id, mission, message, model, raised } = other;
     let budget = state.budget_left(raised.of(state.budget().copied()), &engine.shared.context().prices)?;
-    let next = Next { id, mission, short_lives: 0, message, model, budget, by_person: true };
+    // What a person allows is theirs to allow; else it is what is left of what was given.
+    let is_rest = raised.of(None).is_none();
+    let next = Next { id, mission, short_lives: 0, message, model, budget, is_rest, by_person: true };
     record(engine, &state, next, change, done).await
 }
 
@@ -179,7 +190,8 @@ pub(crate) async fn go_on(shared: &Arc<Shared>, id: SessionId) -> Result<(), Ref
     let change = Change { by: By::ostler(), pid: None, request: None, keys: CallerKeys::default() };
     let budget = loaded.state.budget_left(None, &shared.context().prices)?;
     let mission = loaded.state.created().config.mission;
-    let next = Next { id: None, mission, short_lives, message: None, model: None, budget, by_person };
+    let next =
+        Next { id: None, mission, short_lives, message: None, model: None, budget, is_rest: true, by_person };
     record(&engine, &loaded.state, next, &change, |_| None).await?;
     Ok(())
 }
@@ -204,6 +216,8 @@ struct Next {
     message: Option<Said>,
     model: Option<String>,
     budget: Option<Budget>,
+    /// It is what others left of it.
+    is_rest: bool,
     /// Somebody asked for it, and so for another try of a turn that failed.
     by_person: bool,
 }
@@ -264,8 +278,15 @@ async fn record(
     };
     let system_prompt =
         profile.as_ref().map_or(before.config.system_prompt.clone(), |own| own.system_prompt.clone());
-    let chosen = entry.auth_profile_override.as_deref().and_then(|name| name.parse().ok());
-    let auth_profile = chosen.or(profile.map_or(before.config.auth_profile.clone(), |own| own.auth_profile));
+    // What another program's store calls an account is none of ours.
+    let accounts = &engine.shared.options.providers;
+    let is_ours =
+        |name: &Name| before.imported.is_none() || accounts.of_account(&provider, Some(name)).is_ok();
+    let chosen = entry.auth_profile_override.as_deref().and_then(|name| name.parse().ok()).filter(is_ours);
+    let own = profile.map_or(before.config.auth_profile.clone(), |own| own.auth_profile);
+    // An account is one of its provider's.
+    let auth_profile: Option<Name> = chosen.or(own.filter(|_| is_same));
+    engine.shared.options.providers.of_account(&provider, auth_profile.as_ref())?;
     let approval_us = engine.shared.options.approval_us();
     // Where the campaign is now: it may have been moved since.
     let (working_dir, worktree) = engine.shared.place_to_go_on(&campaign, before.config.worktree.as_ref());
@@ -289,14 +310,23 @@ async fn record(
         mission: next.mission,
         ..before.config.clone()
     };
-    let config = engine.shared.as_noted(entry, config);
+    let mut config = engine.shared.as_noted(entry, config);
+    let from = (next.is_rest && config.budget.is_some()).then_some(Lender::Before(before.id));
+    if let Some(from) = from {
+        engine.lend(from, &mut config, &campaign).await?;
+    }
     let created = created(&campaign, config, engine.shared.sandbox(), place);
     let preview = State::new(created.clone(), now).view();
     let node_events = moved.flatten().into_iter().collect();
-    match engine.record_session(created, messages, node_events, Vec::new(), change, done(&preview)).await {
+    let recorded =
+        engine.record_session(created, messages, node_events, Vec::new(), change, done(&preview)).await;
+    if let Some(asker) = before.spawned_by {
+        engine.shared.charge(Lender::Asker(asker)).await;
+    }
+    match recorded {
         Ok(view) => {
             engine.shared.keys.hand_on(before.id, id);
-            engine.shared.bring_keys(id, &provider, &change.keys)?;
+            engine.shared.bring_keys(id, &provider, view.auth_profile.as_ref(), &change.keys)?;
             engine.shared.wake(id).await?;
             Ok(view)
         }
@@ -340,7 +370,8 @@ pub(crate) async fn anew(
     engine.shared.check_campaign_budget(&campaign, before.config.billing).await?;
     engine.shared.check_confinable().await?;
     let id = SessionId::new(engine.shared.clock.now().wall, entropy());
-    let place = Place::first(id, fresh.id, fresh.name.clone(), Begin::Fresh);
+    let first = Place::first(id, fresh.id, fresh.name.clone(), Begin::Fresh);
+    let place = Place { spawned_by: fresh.spawned_by, ..first };
     let entry = &fresh.notes.entry;
     let (working_dir, worktree) = engine.shared.place_to_go_on(&campaign, before.config.worktree.as_ref());
     let config = Config {
@@ -355,14 +386,23 @@ pub(crate) async fn anew(
         mission: None,
         ..before.config.clone()
     };
-    let config = engine.shared.as_noted(entry, config);
+    let mut config = engine.shared.as_noted(entry, config);
     let provider = config.provider.clone();
+    let from = place.spawned_by.map(Lender::Asker);
+    if let Some(from) = from {
+        engine.lend(from, &mut config, &campaign).await?;
+    }
     let created = created(&campaign, config, engine.shared.sandbox(), place);
     let preview = State::new(created.clone(), engine.shared.clock.now().wall).view();
     let messages = vec![message];
-    match engine.record_session(created, messages, Vec::new(), Vec::new(), change, done(&preview)).await {
+    let recorded =
+        engine.record_session(created, messages, Vec::new(), Vec::new(), change, done(&preview)).await;
+    if let Some(from) = from {
+        engine.shared.charge(from).await;
+    }
+    match recorded {
         Ok(view) => {
-            engine.shared.bring_keys(id, &provider, &change.keys)?;
+            engine.shared.bring_keys(id, &provider, view.auth_profile.as_ref(), &change.keys)?;
             engine.shared.wake(id).await?;
             Ok(view)
         }

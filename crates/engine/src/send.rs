@@ -198,7 +198,7 @@ impl Engine {
             }
             None => return self.begin(conversation, said, &answer).await,
         };
-        self.shared.bring_keys(view.id, &view.provider, &change.keys)?;
+        self.shared.bring_keys(view.id, &view.provider, view.auth_profile.as_ref(), &change.keys)?;
         let done = answer.done(id, view.id, false, mode);
         let handle = self.shared.wake(view.id).await?.ok_or_else(|| just_ended(&view))?;
         let request = Request::Prompt { said: Box::new(said), queue, dropped };

@@ -68,18 +68,21 @@ impl Engine {
                 .clone()
                 .or_else(|| asker.config.model.clone().filter(|_| spawn.provider.is_none())),
             prompt: Some(spawn.task.clone()),
-            budget: self.budget_for_helper(asker, &spawn).await?,
+            // What it gets of that is decided where it is created: nothing is given twice.
+            budget: spawn.budget.map(|amount| Budget::new(amount, WhenUsedUp::Stop)),
             when_used_up: WhenUsedUp::Stop,
             approve: asker.config.approve,
             ends_with_turn: true,
             priority: asker.config.priority,
             ticket: asker.config.ticket.clone(),
             spawned_by: Some(asker.id),
+            auth_profile: asker.config.auth_profile.clone().filter(|_| spawn.provider.is_none()),
             helper: Some(self.helper_key(asker, &spawn)),
             ..NewSession::default()
         };
         let view = self.create_session(wanted, change).await?;
-        Ok(Reply::Spawned { session: view.id, name: view.name })
+        let budget = view.budget.map(|budget| budget.amount());
+        Ok(Reply::Spawned { session: view.id, name: view.name, budget })
     }
 
     /// `agent:<agent>:subagent:<worker>:<task>`.
@@ -87,24 +90,6 @@ impl Engine {
         let agent = asker.agent.as_ref().map_or(&asker.name, |agent| &agent.name);
         let task = Name::slug(&spawn.task).map_or_else(|| "task".to_owned(), |slug| slug.to_string());
         Key::subagent(agent, &spawn.worker, &task)
-    }
-
-    /// A helper may use what it is given, and never more than whoever it helps has left.
-    async fn budget_for_helper(&self, asker: &Created, spawn: &Spawn) -> Result<Option<Budget>, Refusal> {
-        let loaded = self.shared.store.load_session(asker.id).await?;
-        let left = match &loaded {
-            Some(loaded) => loaded.state.budget_left(None, &self.shared.context().prices)?,
-            None => None,
-        };
-        let given = spawn.budget.map(|amount| Budget::new(amount, WhenUsedUp::Stop));
-        Ok(match (given, left) {
-            (Some(given), Some(left)) => Some(Budget {
-                tokens: least(given.tokens, left.tokens),
-                dollars: least(given.dollars, left.dollars),
-                when_used_up: WhenUsedUp::Stop,
-            }),
-            (given, left) => given.or(left.map(|left| Budget { when_used_up: WhenUsedUp::Stop, ..left })),
-        })
     }
 
     /// How many stand above it: whom it helps, whom that one helps, and so on.
@@ -240,13 +225,6 @@ impl Engine {
             text: snippet,
         });
         Ok(Reply::Found(found.collect()))
-    }
-}
-
-fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
     }
 }
 

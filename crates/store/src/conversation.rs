@@ -164,9 +164,11 @@ fn list(
     if !filter.closed_too {
         condition.push_str(" AND closed IS NULL");
     }
-    if let Some(since) = filter.since {
-        condition.push_str(" AND active >= ?");
-        params.push(Box::new(since.micros()));
+    for (comparison, time) in [("active >= ?", filter.since), ("active < ?", filter.until)] {
+        if let Some(time) = time {
+            condition.push_str(&format!(" AND {comparison}"));
+            params.push(Box::new(time.micros()));
+        }
     }
     params.push(Box::new(signed(limit as u64 + 1)));
     let sql = format!("SELECT seq, {COLUMNS} FROM conversation WHERE {condition} ORDER BY seq DESC LIMIT ?");

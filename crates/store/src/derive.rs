@@ -138,6 +138,7 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::BudgetWarned
         | Kind::BudgetExceeded
         | Kind::BudgetChanged
+        | Kind::HelpersCharged
         | Kind::TapeDamaged
         | Kind::Tamper
         | Kind::Network

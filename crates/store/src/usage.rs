@@ -85,7 +85,8 @@ fn key(by: UsageBy) -> &'static str {
         UsageBy::Provider => "u.provider",
         UsageBy::Model => MODEL,
         UsageBy::Day => "strftime('%Y-%m-%d', u.time / 1000000, 'unixepoch')",
-        UsageBy::Chain => "s.chain",
+        // What helpers used is the chain's that they helped.
+        UsageBy::Chain => session::ROOT_CHAIN,
         UsageBy::Ticket => "coalesce(s.ticket, '')",
         UsageBy::Mission => "coalesce(s.mission, '')",
     }
@@ -120,7 +121,10 @@ fn sum(connection: &Connection, filter: &UsageFilter, by: UsageBy) -> Result<Vec
         add("s.ticket = ?".to_owned(), Box::new(ticket.clone()));
     }
     if let Some(chain) = filter.chain {
-        add("s.chain = ?".to_owned(), Box::new(chain.to_string()));
+        add(
+            format!("s.id IN ({} SELECT id FROM family)", session::below("chain = ?")),
+            Box::new(chain.to_string()),
+        );
     }
     if let Some(since) = filter.since {
         add("u.time >= ?".to_owned(), Box::new(since.micros()));
@@ -134,10 +138,11 @@ fn sum(connection: &Connection, filter: &UsageFilter, by: UsageBy) -> Result<Vec
         params.extend(fitting.params);
     }
     let key = key(by);
+    let of_chain = format!("coalesce((SELECT f.name FROM session f WHERE f.id = {key}), '')");
     let name = match by {
         UsageBy::Campaign => "coalesce((SELECT c.name FROM campaign c WHERE c.id = u.campaign), '')",
         UsageBy::Session => "s.name",
-        UsageBy::Chain => "coalesce((SELECT f.name FROM session f WHERE f.id = s.chain), '')",
+        UsageBy::Chain => of_chain.as_str(),
         UsageBy::Ticket => "coalesce((SELECT t.external FROM ticket t WHERE t.id = s.ticket), '')",
         UsageBy::Mission => "coalesce((SELECT m.name FROM mission m WHERE m.id = s.mission), '')",
         UsageBy::Total | UsageBy::Provider | UsageBy::Model | UsageBy::Day => "''",

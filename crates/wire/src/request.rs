@@ -70,6 +70,8 @@ pub struct CreateSession {
     pub key: Option<Key>,
     /// A git work tree of its own; without one, it works where the session before it did, or in the campaign.
     pub worktree: Option<Wanted>,
+    /// Which of the provider's accounts pays for it.
+    pub auth_profile: Option<Name>,
 }
 
 impl CreateSession {
@@ -97,6 +99,7 @@ impl CreateSession {
             agent: None,
             key: None,
             worktree: None,
+            auth_profile: None,
         }
     }
 }

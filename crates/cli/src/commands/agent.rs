@@ -55,7 +55,7 @@ enum Verb {
         /// Name, CAMPAIGN/NAME, CAMPAIGN/ROLE/NAME or id
         #[arg(value_name = "AGENT")]
         who: String,
-        /// role, provider, model, system_prompt (@FILE reads one), budget
+        /// role, provider, model, auth_profile, system_prompt (@FILE reads one), budget
         #[arg(value_name = "SETTING", required = true, allow_hyphen_values = true)]
         settings: Vec<String>,
     },
@@ -84,8 +84,8 @@ struct AddArgs {
     /// Model of its sessions
     #[arg(short, long)]
     model: Option<String>,
-    /// Which of the provider's keys it uses
-    #[arg(long, value_name = "NAME", hide = true)]
+    /// Which of the provider's accounts pays: a profile of config.toml
+    #[arg(long, value_name = "PROFILE")]
     auth_profile: Option<Name>,
     /// What it is told of itself before anything else; @FILE reads it
     #[arg(long, value_name = "TEXT")]

@@ -52,7 +52,7 @@ pub(crate) struct SpawnArgs {
     /// Its model
     #[arg(short, long)]
     model: Option<String>,
-    /// What it may use, at most what this session has left
+    /// What it may use of this session's budget [default: an equal part for each helper there may be]
     #[arg(long, value_parser = crate::parse::budget, value_name = "AMOUNT")]
     budget: Option<Amount>,
 }
@@ -160,8 +160,9 @@ fn answered(app: &App, reply: Option<Reply>) -> Result<u8, Failure> {
         Some(Reply::Session(session)) => return show(app, &session),
         Some(Reply::Ticket(whole)) => return ticket::tell(app, &whole),
         Some(reply) if ui.is_json() => ui.json(&reply)?,
-        Some(Reply::Spawned { session, name }) => {
-            ui.data(&Line::of(name.as_str()).faint(format!("  {}", session.short())))?;
+        Some(Reply::Spawned { session, name, budget }) => {
+            let within = budget.map(|budget| format!("  {budget}")).unwrap_or_default();
+            ui.data(&Line::of(name.as_str()).faint(format!("  {}{within}", session.short())))?;
         }
         Some(Reply::Sent { message }) => ui.data(&Line::of(message.to_string()))?,
         Some(Reply::Found(found)) if found.is_empty() => ui.remark(&Line::of("Nothing found.")),

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, hash_map::Entry};
 
 use clap::Args;
-use ostler_client::{Client, query::EventFilter, reply::Hit};
+use ostler_client::{Client, Received, query::EventFilter, reply::Hit};
 use ostler_domain::{
-    Kind, SessionId,
+    Kind, SessionId, TicketId,
     query::{Page, Scope, SessionFilter},
 };
 use serde::Serialize;
@@ -18,7 +18,10 @@ use crate::{
     listing::{self, Found, List, ListArgs, Screen},
     output::Line,
     parse,
-    screen::search::{self, Past},
+    screen::{
+        self,
+        search::{self, Past},
+    },
     words,
 };
 
@@ -59,6 +62,9 @@ impl SearchArgs {
 struct HitForm<'a> {
     #[serde(flatten)]
     event: EventForm<'a>,
+    /// The ticket that it is about, where it is no session's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ticket: Option<String>,
     snippet: &'a str,
 }
 
@@ -98,11 +104,13 @@ impl List for Hits<'_> {
 
     /// Whose they are.
     fn name(&self, hit: &Hit) -> String {
-        hit.event.session().map_or_else(|| "–".to_owned(), |id| id.to_string())
+        let ticket = || Some(ticket_of(hit)?.to_string());
+        hit.event.session().map(|id| id.to_string()).or_else(ticket).unwrap_or_else(|| "–".to_owned())
     }
 
     fn form(&self, hit: &Hit) -> impl Serialize {
-        HitForm { event: EventForm::new(&hit.event), snippet: &hit.snippet }
+        let ticket = ticket_of(hit).map(|id| id.to_string());
+        HitForm { event: EventForm::new(&hit.event), ticket, snippet: &hit.snippet }
     }
 
     async fn screen(&self, found: &Found<Hit>) -> Result<Screen, Failure> {
@@ -120,10 +128,14 @@ impl List for Hits<'_> {
         let hits: Vec<_> = found
             .rows
             .iter()
-            .map(|hit| search::Found {
-                event: &hit.event,
-                name: hit.event.session().and_then(|id| names.get(&id)).map_or("–", String::as_str),
-                snippet: &hit.snippet,
+            .map(|hit| {
+                let whose = Whose::of(hit);
+                search::Found {
+                    event: &hit.event,
+                    id: whose.map_or_else(|| "–".to_owned(), Whose::short),
+                    name: whose.and_then(|whose| names.get(&whose)).map_or("–", String::as_str),
+                    snippet: &hit.snippet,
+                }
             })
             .collect();
         let older = |next| Line::new().faint(format!("older: the same with --cursor {next}"));
@@ -136,13 +148,45 @@ impl List for Hits<'_> {
 }
 
 impl Hits<'_> {
-    async fn names(&self, hits: &[Hit]) -> Result<HashMap<SessionId, String>, Failure> {
-        let mut names: HashMap<SessionId, String> = HashMap::new();
-        for id in hits.iter().filter_map(|hit| hit.event.session()) {
-            if let Entry::Vacant(unknown) = names.entry(id) {
-                unknown.insert(self.client.session(&id.to_string()).await?.name.to_string());
+    async fn names(&self, hits: &[Hit]) -> Result<HashMap<Whose, String>, Failure> {
+        let mut names: HashMap<Whose, String> = HashMap::new();
+        for whose in hits.iter().filter_map(Whose::of) {
+            if let Entry::Vacant(unknown) = names.entry(whose) {
+                unknown.insert(match whose {
+                    Whose::Session(id) => self.client.session(&id.to_string()).await?.name.to_string(),
+                    Whose::Ticket(id) => {
+                        screen::ticket::name(&self.client.ticket(&id.to_string()).await?.ticket)
+                    }
+                });
             }
         }
         Ok(names)
+    }
+}
+
+/// Whose a hit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Whose {
+    Session(SessionId),
+    Ticket(TicketId),
+}
+
+impl Whose {
+    fn of(hit: &Hit) -> Option<Whose> {
+        hit.event.session().map(Whose::Session).or_else(|| ticket_of(hit).map(Whose::Ticket))
+    }
+
+    fn short(self) -> String {
+        match self {
+            Whose::Session(id) => id.short(),
+            Whose::Ticket(id) => id.short(),
+        }
+    }
+}
+
+fn ticket_of(hit: &Hit) -> Option<TicketId> {
+    match &hit.event {
+        Received::Known(recorded) => recorded.event.ticket(),
+        Received::Unknown(_) => None,
     }
 }

@@ -8,9 +8,11 @@ use crate::{
     words,
 };
 
-/// An event that has the words, and whose it is.
+/// An event that has the words, and whose it is: a session's, or a ticket's.
 pub(crate) struct Found<'a> {
     pub(crate) event: &'a Received,
+    /// The short id of whose it is.
+    pub(crate) id: String,
     pub(crate) name: &'a str,
     pub(crate) snippet: &'a str,
 }
@@ -27,10 +29,9 @@ pub(crate) fn table(found: &[Found<'_>], now: Time) -> Table {
     ];
     let mut table = Table::new(columns);
     for hit in found {
-        let id = hit.event.session().map_or_else(|| "–".to_owned(), |id| id.short());
         table.row(vec![
             Line::new().faint(format!("{} ago", words::span(now.since(hit.event.time())))),
-            Line::toned(Tone::Accent, id),
+            Line::toned(Tone::Accent, &hit.id),
             Line::new().strong(hit.name),
             Line::of(what(hit.event)),
             Line::of(hit.snippet),
@@ -87,9 +88,12 @@ mod tests {
             Recorded { seq: 4_711, session: Some(session), session_seq: Some(3), time: ago(7_300), event };
         let event = Received::Known(Box::new(recorded));
         let snippet = "…the rate limit is five a minute for each address, and the tests say so since Tuesday";
+        let of =
+            |id: &str, name: &'static str, snippet| Found { event: &event, id: id.to_owned(), name, snippet };
         let hits = [
-            Found { event: &event, name: "api-auth", snippet },
-            Found { event: &event, name: "dash-tests", snippet: "rate limit" },
+            of(&session.short(), "api-auth", snippet),
+            of(&session.short(), "dash-tests", "rate limit"),
+            of("tkt_9F3K", "gh:shop#412", "a rate limit for each address"),
         ];
         assert_snapshot!(testing::in_all_looks(|look| table(&hits, NOW).lines(look)));
         assert_snapshot!(testing::in_all_looks(|_| [Past::Imported, Past::OwnAlone, Past::Nothing]

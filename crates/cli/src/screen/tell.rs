@@ -6,6 +6,7 @@ use ostler_domain::{
     denied::Denied,
     event::{Answer, BudgetReached, MovedTo, Raw, StopReason},
     gateway::Network,
+    price::Dollars,
     session::{Ended, Hold, Restart, Sandbox},
     text::one_line,
 };
@@ -383,6 +384,11 @@ pub(super) fn tell(event: &Event) -> Told {
                 changed.budget.map_or_else(|| "none".to_owned(), |budget| budget.amount().to_string());
             Told::new("budget", format!("{budget}, set by {}", changed.by.0))
         }
+        Event::HelpersCharged(lent) => {
+            let used = format!("its helpers have used {}", charge_words(lent.tokens, lent.dollars));
+            let held = charge_words(lent.held_tokens, lent.held_dollars);
+            Told::new("budget", format!("{used}, and hold {held} of what is left")).faint()
+        }
 
         Event::MessageAccepted(accepted) => {
             let moved =
@@ -506,6 +512,11 @@ fn end(ended: &Ended) -> Told {
         None => String::new(),
     };
     Told::new(ended.outcome.as_str(), format!("{}{follows}", ended.obituary.sentence))
+}
+
+/// `12k tokens ($0.30)`.
+fn charge_words(tokens: u64, dollars: Dollars) -> String {
+    format!("{} tokens ({dollars})", words::count(tokens))
 }
 
 fn budget_words(what: &str, reached: &BudgetReached) -> Told {

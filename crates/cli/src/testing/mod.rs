@@ -81,6 +81,7 @@ pub(crate) fn session(n: u32, name: &str) -> Session {
         priority: Default::default(),
         imported: None,
         compactions: 0,
+        auth_profile: None,
     }
 }
 

@@ -1,9 +1,10 @@
 //! The settings by name: what each takes, what holds where nobody sets it, and what was probably meant by a name that is none.
 
 use crate::{
+    Name,
     node::Node,
     policy::PRESETS,
-    provider::{ACP_PREFIX, BUILT_IN, Settings},
+    provider::{ACP_PREFIX, BUILT_IN, Profile, Settings},
     text::{nearest, one_line},
 };
 
@@ -185,7 +186,9 @@ pub fn is_section(words: &[String]) -> bool {
     let parts: Vec<&str> = words.iter().map(String::as_str).collect();
     match parts.as_slice() {
         [PROVIDERS | NODES] | [NODES, _] => true,
-        [PROVIDERS, name] | [PROVIDERS, name, "env"] => check_provider(name).is_ok(),
+        [PROVIDERS, name] | [PROVIDERS, name, "env" | "profiles"] | [PROVIDERS, name, "profiles", _] => {
+            check_provider(name).is_ok()
+        }
         several => {
             let typed = several.join(".");
             let presets = PRESETS_AT.join(".");
@@ -218,6 +221,9 @@ fn in_section(name: &str, section: &str) -> bool {
     name.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'))
 }
 
+/// What of a provider's section is one itself.
+const SECTIONS: [&str; 2] = ["env", "profiles"];
+
 fn of_provider(name: &str, rest: &[&str]) -> Result<Kind, UnknownKey> {
     check_provider(name)?;
     match rest {
@@ -225,14 +231,27 @@ fn of_provider(name: &str, rest: &[&str]) -> Result<Kind, UnknownKey> {
         ["sessions"] => Ok(Kind::Number),
         ["tools"] => Ok(Kind::Switch),
         ["env", variable] if !variable.is_empty() => Ok(Kind::Text),
-        [field] if *field != "env" && Settings::KEYS.contains(field) => Ok(Kind::Text),
+        ["profiles", profile, "login"] if profile.parse::<Name>().is_ok() => Ok(Kind::Switch),
+        ["profiles", profile, field] if profile.parse::<Name>().is_ok() && Profile::KEYS.contains(field) => {
+            Ok(Kind::Text)
+        }
+        ["profiles", profile, field] => Err(UnknownKey {
+            why: format!("the settings of a profile are {}", Profile::KEYS.join(", ")),
+            nearest: nearest(field, Profile::KEYS)
+                .map(|meant| format!("{PROVIDERS}.{name}.profiles.{profile}.{meant}")),
+        }),
+        [field] if !SECTIONS.contains(field) && Settings::KEYS.contains(field) => Ok(Kind::Text),
         _ => {
             let field = rest.first().copied().unwrap_or_default();
             let meant = nearest(field, Settings::KEYS).filter(|meant| *meant != field);
             Err(UnknownKey {
                 why: format!(
-                    "the settings of a provider are {}, and env.VARIABLE",
-                    Settings::KEYS.into_iter().filter(|key| *key != "env").collect::<Vec<_>>().join(", ")
+                    "the settings of a provider are {}, env.VARIABLE and profiles.PROFILE.KEY",
+                    Settings::KEYS
+                        .into_iter()
+                        .filter(|key| !SECTIONS.contains(key))
+                        .collect::<Vec<_>>()
+                        .join(", ")
                 ),
                 nearest: meant.map(|meant| format!("{PROVIDERS}.{name}.{meant}")),
             })
@@ -291,8 +310,16 @@ mod tests {
             assert_eq!(found(&format!("nodes.build2.{field}")), Ok(Kind::Text), "{field}");
         }
         for field in fields("providers.codex") {
-            let key = if field == "env" { "env.A".to_owned() } else { field };
+            let key = match field.as_str() {
+                "env" => "env.A".to_owned(),
+                "profiles" => "profiles.work.login".to_owned(),
+                _ => field,
+            };
             assert!(found(&format!("providers.codex.{key}")).is_ok(), "{key}");
+        }
+        for field in fields("providers.codex.profiles.work") {
+            assert!(found(&format!("providers.codex.profiles.work.{field}")).is_ok(), "{field}");
+            assert!(Profile::KEYS.contains(&field.as_str()), "{field}");
         }
         assert!(Node::KEYS.iter().all(|key| found(&format!("nodes.far.{key}")).is_ok()));
     }

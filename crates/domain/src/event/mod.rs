@@ -6,9 +6,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    SessionId, Time,
+    SessionId, TicketId, Time,
     agent::Agent,
     ask::{AskSettled, Asked, OutputAdded},
+    budget::Lent,
     call::{DoneReported, StepEnded, StepStarted},
     campaign::Campaign,
     denied::Denied,
@@ -331,6 +332,25 @@ events! {
     CollisionForecast(CollisionForecast) = 201, "COLLISION_FORECAST";
     MergeStarted(MergeStarted) = 202, "MERGE_STARTED";
     MergeEnded(MergeEnded) = 203, "MERGE_ENDED";
+
+    // What a session's helpers took of its budget.
+    HelpersCharged(Lent) = 155, "HELPERS_CHARGED";
+}
+
+impl Event {
+    /// The ticket that it is about, where it is about one and belongs to no session.
+    pub fn ticket(&self) -> Option<TicketId> {
+        match self {
+            Event::TicketAdded(added) => Some(added.id),
+            Event::TicketChanged(changed) => Some(changed.id),
+            Event::TicketMoved(moved) => Some(moved.id),
+            Event::TicketLinked(linked) => Some(linked.id),
+            Event::TicketOutputAdded(output) => Some(output.id),
+            Event::TicketCheckpointMade(made) => Some(made.id),
+            Event::TicketStep(step) => Some(step.id),
+            _ => None,
+        }
+    }
 }
 
 impl std::fmt::Display for Kind {

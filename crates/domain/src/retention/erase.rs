@@ -192,6 +192,7 @@ pub fn erased(event: Event) -> Event {
         | Event::BudgetWarned(_)
         | Event::BudgetExceeded(_)
         | Event::BudgetChanged(_)
+        | Event::HelpersCharged(_)
         | Event::MessageSent(_)
         | Event::MessageDelivered(_)
         | Event::MessageSeen(_)

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     Time, Usage,
+    budget::Lent,
     event::{Answer, Event, StopReason, UsageSource},
     message::Summary,
     price::Cost,
@@ -58,6 +59,7 @@ impl State {
             budget,
             budget_warned: false,
             over_budget: None,
+            helpers: Lent::default(),
             usage: Usage::default(),
             cost: Cost::default(),
             ledger: Ledger::default(),
@@ -354,6 +356,7 @@ impl State {
                 self.approvals.retain(|open| open.id != answered.id);
                 self.denied += u32::from(answered.answer == Answer::Denied);
             }
+            Event::HelpersCharged(lent) => self.helpers = lent.clone(),
             Event::BudgetExceeded(reached) => self.over_budget = Some(reached.sentence()),
             Event::InterruptRequested(_)
             | Event::LeftoversEnded(_)

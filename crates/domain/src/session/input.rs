@@ -8,7 +8,7 @@ use super::{Intake, OutOfMemory, Outcome, Refused, Watchdog};
 use crate::{
     ApprovalId, ConversationId, Hint, Message, MessageId, Now, Policy, Time, Usage,
     ask::Ask,
-    budget::{Budget, CampaignBudget, Used},
+    budget::{Budget, CampaignBudget, Lent, Used},
     call::{Call, CallFault, Reply},
     denied::Denied,
     event::{
@@ -96,6 +96,8 @@ pub enum Input {
     Campaign(CampaignUse),
     /// The moment has come at which a rate limit ends.
     LimitEnded,
+    /// What its helpers took of its budget.
+    Helpers(Lent),
     /// Nothing more may have come for as long as what waits was held back.
     Quiet,
 }

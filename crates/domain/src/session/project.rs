@@ -226,6 +226,9 @@ pub struct View {
     /// How often its agent has compacted its context.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub compactions: u32,
+    /// Which of its provider's accounts pays for it; none for the one that the provider's own section says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth_profile: Option<Name>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it like this")]
@@ -419,6 +422,7 @@ impl State {
             priority: created.config.priority,
             imported: created.imported.clone(),
             compactions: self.compactions,
+            auth_profile: created.config.auth_profile.clone(),
         }
     }
 }

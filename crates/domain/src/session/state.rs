@@ -9,9 +9,9 @@ use super::{
     StopRequested, Waiting, project::Doing,
 };
 use crate::{
-    Budget, Time, Usage,
+    Budget, Now, Time, Usage,
     ask::Asked,
-    budget::Used,
+    budget::{Lent, Used},
     event::{ContextMeasured, Process, StopReason},
     gateway::Allowance,
     handoff::{HandoffRequested, Pack},
@@ -221,6 +221,9 @@ pub struct State {
     pub(super) budget_warned: bool,
     /// Which budget was used up, in words.
     pub(super) over_budget: Option<String>,
+    /// What its helpers took of its budget.
+    #[serde(default)]
+    pub(super) helpers: Lent,
     pub(super) usage: Usage,
     pub(super) cost: Cost,
     pub(super) ledger: Ledger,
@@ -353,14 +356,23 @@ impl State {
         Used::of(&self.usage, &self.cost, prices)
     }
 
-    /// How far calls may go by the session's own budget, with the prices that were missing before.
+    /// How much of its time is left; none where it may take as long as it likes.
+    pub fn time_left(&self, now: &Now) -> Option<Duration> {
+        let paused = self.timeout_left_us.map(Duration::from_micros);
+        self.deadline.as_ref().map(|deadline| deadline.remaining(now)).or(paused)
+    }
+
+    /// How far calls may go by the session's own budget, without what its helpers took of it, and with the prices that were
+    /// missing before.
     pub fn allowance(&self, prices: &PriceBook) -> Allowance {
         let known = self
             .cost
             .unpriced
             .keys()
             .filter_map(|model| prices.quote(model).map(|quote| (model.clone(), quote.price)));
-        let own = self.budget.map(|budget| budget.allowance()).unwrap_or_default();
+        let lent = self.helpers.charged();
+        let own = self.budget.map(|budget| Budget::new(budget.amount().left(&lent), budget.when_used_up));
+        let own = own.map(|budget| budget.allowance()).unwrap_or_default();
         Allowance { prices: known.collect(), ..own }
     }
 

@@ -2,7 +2,7 @@
 
 use ostler_domain::{
     ApprovalId, Budget, CampaignId, ConversationId, Message, MessageId, Mode, Now, SessionId, Time, Usage,
-    budget::{CampaignBudget, Used, WhenUsedUp},
+    budget::{CampaignBudget, Lent, Used, WhenUsedUp},
     call::{Call, CallFault, Reply, StepMark},
     conversation::QueueDrop,
     denied::{Denied, DeniedKind},
@@ -300,6 +300,10 @@ pub(crate) fn any_input() -> impl Strategy<Value = Input> {
                 budget: CampaignBudget::parse(if micros % 3 == 0 { "1000" } else { "0.001usd/day" }),
                 used: Used { tokens, dollars: Dollars(micros), unpriced },
             })
+        }),
+        2 => (0u64..700, 0u64..700, 0u64..700).prop_map(|(tokens, held_tokens, micros)| {
+            let (dollars, held_dollars) = (Dollars(micros), Dollars(micros / 2));
+            Input::Helpers(Lent { tokens, dollars, held_tokens, held_dollars, unpriced: None })
         }),
     ]
 }

@@ -75,7 +75,7 @@ fn an_ask_is_answered_when_it_is_done_and_repeated_until_then() {
     assert_eq!(asks(&effects_to_repeat(stage.state())), [7], "a daemon that dies meanwhile does not lose it");
     assert!(asks(&stage.feed(send(7))).is_empty(), "the same call is one ask");
     let session = SessionId::new(Time::from_micros(1), 1);
-    let reply = Reply::Spawned { session, name: "x".parse().unwrap() };
+    let reply = Reply::Spawned { session, name: "x".parse().unwrap(), budget: None };
     let effects = stage.feed(Input::Served { at: 7, reply: reply.clone() });
     assert_eq!(answers(&effects), [(7, reply.clone())]);
     assert!(asks(&effects_to_repeat(stage.state())).is_empty());

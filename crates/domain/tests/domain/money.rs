@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ostler_domain::{
     Budget, Event, Kind, Reason, Usage,
     admission::Standing,
-    budget::{CampaignBudget, Used, WhenUsedUp},
+    budget::{CampaignBudget, Lent, Used, WhenUsedUp},
     event::{AgentRetrying, By, StopReason, UsageRecorded},
     price::{Dollars, Price, PriceBook},
     session::{
@@ -145,6 +145,48 @@ fn the_next_session_has_what_this_one_left() {
     assert_eq!(left(&purse, Some(200)), Ok(Some(Dollars(90 * CENT))));
     let free = Purse::of(created(RestartPolicy::Never, Approve::Ask, false, None));
     assert_eq!(free.state.budget_left(None, &prices), Ok(None), "no budget, no end");
+}
+
+fn lent(spent: u64, held: u64) -> Input {
+    let (dollars, held_dollars) = (Dollars(spent * CENT), Dollars(held * CENT));
+    Input::Helpers(Lent { dollars, held_dollars, ..Lent::default() })
+}
+
+#[test]
+fn what_helpers_hold_is_not_the_asker_s_and_what_they_leave_is_again() {
+    let mut purse = Purse::with(100, WhenUsedUp::Stop);
+    purse.call("claude-sonnet-5", 30);
+    purse.input(lent(0, 40)).unwrap();
+    let allowed = purse.effects.iter().find_map(|effect| match effect {
+        Effect::Allow(allowance) => allowance.dollars,
+        _ => None,
+    });
+    assert_eq!(allowed, Some(Dollars(60 * CENT)), "its gateway lets no more pass than it has not given away");
+    let left = purse.state.budget_left(None, &purse.prices).unwrap().unwrap();
+    assert_eq!(left.dollars, Some(Dollars(30 * CENT)));
+    // Even where nobody is there it waits: they may give something back.
+    purse.call("claude-sonnet-5", 35);
+    assert_eq!(purse.attention(), Some(Attention::BudgetHold));
+    let said = purse.state.view().evidence;
+    assert!(said.contains("$1.05 of $1.00 used, of which its helpers hold $0.40"), "{said}");
+    assert_eq!(purse.request(Request::Resume { budget: None, tape_bytes: None }), Err(Reason::OverBudget));
+    purse.input(lent(10, 0)).unwrap();
+    assert_eq!(purse.attention(), Some(Attention::Working), "it goes on by itself");
+    purse.input(lent(10, 30)).unwrap();
+    assert_eq!(purse.attention(), Some(Attention::BudgetHold));
+    purse.input(lent(40, 0)).unwrap();
+    assert_eq!(purse.state.phase(), Phase::Stopping, "they have used all of it");
+    assert_eq!(purse.count(Kind::HelpersCharged), 4);
+}
+
+#[test]
+fn helpers_of_a_session_without_a_budget_are_only_counted() {
+    let mut free = Purse::of(created(RestartPolicy::Never, Approve::Ask, false, None));
+    free.work();
+    free.input(lent(500, 500)).unwrap();
+    free.input(lent(500, 500)).unwrap();
+    assert_eq!((free.count(Kind::HelpersCharged), free.effects.as_slice()), (1, &[][..]));
+    assert_eq!(free.attention(), Some(Attention::Working));
 }
 
 #[test]

@@ -111,7 +111,8 @@ fn input_of_every_sort_exists() {
         | Input::Refused(_)
         | Input::LimitEnded
         | Input::Quiet
-        | Input::Campaign(_) => true,
+        | Input::Campaign(_)
+        | Input::Helpers(_) => true,
     };
     assert!(covers(&Input::TimedOut));
 }

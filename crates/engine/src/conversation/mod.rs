@@ -17,7 +17,7 @@ use ostler_domain::{
 };
 use ostler_store::RequestReply;
 
-use crate::{Change, Engine, agent::no_auth_profiles, clock::entropy};
+use crate::{Change, Engine, clock::entropy};
 
 /// What is to be opened, unless it is open.
 #[derive(Debug, Clone)]
@@ -202,15 +202,18 @@ impl Engine {
     /// What somebody sets must mean something here; what another program's store says of its own is kept as it is.
     fn check_overrides(&self, before: &Entry, after: &Entry) -> Result<(), Refusal> {
         let is_set = |was: &Option<String>, is: &Option<String>| is.is_some() && was != is;
-        if is_set(&before.auth_profile_override, &after.auth_profile_override) {
-            return Err(no_auth_profiles());
-        }
         match &after.provider_override {
             Some(provider) if is_set(&before.provider_override, &after.provider_override) => {
-                self.shared.provider(provider).map(drop)
+                self.shared.provider(provider)?;
             }
-            _ => Ok(()),
+            _ => {}
         }
+        if !is_set(&before.auth_profile_override, &after.auth_profile_override) {
+            return Ok(());
+        }
+        let account = after.auth_profile_override.as_deref().map(str::parse::<Name>).transpose();
+        let account = account.map_err(|_| Refusal::invalid("that is no name of a profile"))?;
+        self.check_account(after.provider_override.as_deref(), account.as_ref())
     }
 
     /// Makes events of no session durable, with the answer to whoever asked for them.

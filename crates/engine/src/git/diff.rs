@@ -2,6 +2,8 @@
 
 use ostler_domain::{
     CampaignId, Reason, Refusal,
+    event::SeenCommit,
+    handoff::Made,
     limits::{DIFF_BYTES, DIFF_FILES, GIT_TIME},
     session::View,
     snapshot::{Difference, FileChange, Point, Snapshot, Span, Tree, files},
@@ -38,6 +40,40 @@ impl Engine {
             difference.patch = said.bytes;
         }
         Ok(difference)
+    }
+}
+
+/// How much of a commit's name is told with its subject.
+const HASH_SHOWN: usize = 12;
+
+impl Engine {
+    /// What a session made of its tree. What of it cannot be told is left out: its work goes on without that.
+    pub(crate) async fn made(&self, view: &View) -> Made {
+        let work = match self.settled_work(view).await {
+            Ok(work) => work,
+            Err(refusal) => {
+                tracing::warn!(session = %view.id, %refusal, "what it made of its tree is not known");
+                return Made::default();
+            }
+        };
+        let told = |commit: &SeenCommit| {
+            let hash: String = commit.hash.chars().take(HASH_SHOWN).collect();
+            format!("{hash} {}", commit.subject)
+        };
+        let commits = work.commits.iter().rev().map(told).collect();
+        let taken = |snapshot: &Snapshot| snapshot.commit.clone();
+        let ends = work.snapshots.iter().find_map(taken).zip(work.snapshots.iter().rev().find_map(taken));
+        let files = match ends.filter(|(first, last)| first != last) {
+            None => Ok(Vec::new()),
+            Some((first, last)) => {
+                self.shared.changed_files(view.campaign, &first, &last).await.map(|it| it.0)
+            }
+        };
+        let files = files.unwrap_or_else(|refusal| {
+            tracing::warn!(session = %view.id, %refusal, "the files that it changed are not known");
+            Vec::new()
+        });
+        Made { files: files.into_iter().map(|file| file.path).collect(), commits }
     }
 }
 

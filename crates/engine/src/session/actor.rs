@@ -4,7 +4,7 @@ use std::{collections::VecDeque, path::PathBuf, sync::Arc, time::Duration};
 
 use ostler_domain::{
     CampaignId, Refusal, SessionId,
-    budget::Claim,
+    budget::{Amount, Claim},
     event::By,
     gateway::{Allowance, Spent},
     limits::{ACTOR_INBOX, TAPE_BATCH_BYTES},
@@ -31,6 +31,7 @@ use crate::{
     deltas::Delta,
     keeper::NotStarted,
     launch::terms,
+    lending::Lender,
     shared::Shared,
     tidy::{self, Closed},
 };
@@ -78,6 +79,14 @@ pub(crate) enum Command {
     },
     /// What the campaign has used of its budget.
     Campaign(CampaignUse),
+    /// So much of its budget is about to be another session's.
+    Lend {
+        amount: Amount,
+        /// Told when it is heeded, as with a share.
+        heeded: oneshot::Sender<Option<Spent>>,
+    },
+    /// What its helpers took of its budget may have changed.
+    Helpers,
     /// The daemon goes away on purpose.
     Leave(oneshot::Sender<()>),
 }
@@ -121,6 +130,8 @@ pub(crate) struct Actor {
     pub(super) keeping: Keeping,
     /// How far calls may go by the campaign's budget; none where it has none.
     pub(super) share: Option<Allowance>,
+    /// What of its own budget is about to be another session's.
+    pub(super) lending: Amount,
     pub(super) lease: Lease,
     /// Everything that was on the tape when this daemon found the session has been read.
     pub(super) is_caught_up: bool,
@@ -165,6 +176,7 @@ impl Actor {
             intake,
             keeping: Keeping::default(),
             share: None,
+            lending: Amount::default(),
             lease: Lease::of_epoch(shared.epoch.current()),
             is_caught_up: false,
             outbox: loaded.outbox.into(),
@@ -229,6 +241,9 @@ impl Actor {
             self.shared.keys.forget(self.id);
         }
         self.shared.accounts.changed(self.handle.campaign);
+        if let Some(asker) = self.state.created().spawned_by {
+            self.shared.charge(Lender::Asker(asker)).await;
+        }
         self.shared.watcher.forget(self.id).await;
         // Nobody listens there any more.
         let _ = std::fs::remove_file(self.dir.join("ctl"));
@@ -260,6 +275,8 @@ impl Actor {
             Command::Share { share, only_less, heeded } => self.take_share(share, only_less, heeded).await,
             Command::Served { at, ask, reply } => self.served(at, &ask, reply).await,
             Command::Campaign(usage) => self.campaign_used(usage).await,
+            Command::Lend { amount, heeded } => self.lend(amount, heeded).await,
+            Command::Helpers => self.charge_helpers().await,
             Command::Leave(left) => {
                 for (answer, commit) in self.commits.settle().await {
                     self.settled(answer, commit).await;
@@ -335,7 +352,10 @@ impl Actor {
     fn open_dialogue(&mut self, draft: &mut Draft) {
         let created = self.state.created();
         // Settings that cannot be read end the start where they are needed.
-        let settings = self.shared.options.providers.of(&created.config.provider).unwrap_or_default();
+        let config = &created.config;
+        let settings =
+            self.shared.options.providers.of_account(&config.provider, config.auth_profile.as_ref());
+        let settings = settings.unwrap_or_default();
         for say in self.provider.opening(&terms(created, &settings)) {
             self.say(say, draft);
         }

@@ -87,6 +87,7 @@ impl Actor {
     /// The first look at a session: new ones are started, others are found again.
     pub(super) async fn begin(&mut self) {
         self.join_campaign().await;
+        self.charge_helpers().await;
         match self.state.phase() {
             Phase::Created => {
                 let halt = self.shared.halt.borrow().clone();
@@ -412,7 +413,8 @@ impl Actor {
 
     async fn exited(&mut self, mut exit: ExitFacts) {
         if self.state.is_refused() {
-            exit.cures = self.shared.cures_of_a_refused_key(&self.state.created().config.provider);
+            let config = &self.state.created().config;
+            exit.cures = self.shared.cures_of_a_refused_key(&config.provider, config.auth_profile.as_ref());
         }
         if exit.is_out_of_memory() {
             exit.cures.extend(cure_of_a_memory_limit(&self.shared, self.handle.campaign, &exit).await);

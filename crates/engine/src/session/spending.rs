@@ -1,7 +1,7 @@
 //! The actor's part in what its agent may use: its own budget, and its share of the campaign's.
 
 use ostler_domain::{
-    budget::{Amount, Claim, Held},
+    budget::{Amount, Claim, Held, Used},
     gateway::{Allowance, Spent},
     price::Dollars,
     session::{CampaignUse, Input, Phase},
@@ -151,9 +151,45 @@ impl Actor {
         self.decided(Input::Campaign(usage), &context).await;
     }
 
+    /// Holds back what is about to be another session's, and answers when the gateway heeds that.
+    pub(super) async fn lend(&mut self, amount: Amount, heeded: oneshot::Sender<Option<Spent>>) {
+        self.settle().await;
+        self.lending = amount;
+        if self.state.process().is_none() {
+            let _ = heeded.send(None);
+        } else if self.keeping.is_linked() {
+            self.send_allowance().await;
+            self.lease.waiting.push(heeded);
+            self.look_whether_heeded();
+        }
+    }
+
+    /// What was lent is in the record by now, or came to nothing.
+    pub(super) async fn charge_helpers(&mut self) {
+        let was_lending = std::mem::take(&mut self.lending) != Amount::default();
+        match self.shared.lent_by(self.id).await {
+            Ok(lent) => {
+                let context = self.shared.context();
+                self.decided(Input::Helpers(lent), &context).await;
+            }
+            Err(refusal) => tracing::warn!(session = %self.id, %refusal, "its helpers' use is not known"),
+        }
+        if was_lending {
+            self.settle().await;
+            self.send_allowance().await;
+        }
+    }
+
     /// How far calls may go: by the session's own budget and by its share of the campaign's.
     pub(super) fn allowance(&self) -> Allowance {
         let own = self.state.allowance(&self.shared.prices.current());
+        let lending = Used {
+            tokens: self.lending.tokens.unwrap_or(0),
+            dollars: self.lending.dollars.unwrap_or_default(),
+            unpriced: None,
+        };
+        let left = Amount { tokens: own.tokens, dollars: own.dollars }.left(&lending);
+        let own = Allowance { tokens: left.tokens, dollars: left.dollars, ..own };
         own.least(&self.share.clone().unwrap_or_default())
     }
 

@@ -4,8 +4,9 @@ use ostler_domain::{
     Event, Reason, Refusal, SessionId, TicketId, Time,
     campaign::Campaign,
     event::{By, TicketAdded, TicketMoved},
+    limits::PAGE_MOST,
     query::{Page, Scope, SessionFilter, TRIAL_TICKET},
-    session::{Restart, State},
+    session::{Restart, State, View},
     text::one_line,
     ticket::{About, AfterSession, ExternalRef, Links, Status, Ticket, Verb, waits_for},
 };
@@ -151,6 +152,10 @@ impl Shared {
     pub(crate) async fn ticket_after(&self, state: &State, at: Time) -> Option<(Time, Event)> {
         let created = state.created();
         let id = created.config.ticket_id?;
+        // A helper does a part of the work: whoever asked for it says what becomes of all of it.
+        if created.spawned_by.is_some() {
+            return None;
+        }
         let looked = async {
             let ticket = self.store.ticket(id).await?;
             let filter = SessionFilter {
@@ -158,8 +163,9 @@ impl Shared {
                 ticket: Some(id.to_string()),
                 ..SessionFilter::default()
             };
-            let others = self.store.list_sessions(&filter, Page::of(2, None)).await?.rows;
-            Ok::<_, ostler_store::ReadError>((ticket, others.iter().any(|other| other.id != created.id)))
+            let others = self.store.list_sessions(&filter, Page::of(PAGE_MOST, None)).await?.rows;
+            let is_another = |other: &View| other.id != created.id && other.spawned_by.is_none();
+            Ok::<_, ostler_store::ReadError>((ticket, others.iter().any(is_another)))
         };
         let (ticket, has_others) = match looked.await {
             Ok((ticket, has_others)) => (ticket?, has_others),

@@ -1,6 +1,6 @@
 //! Agents and their conversations: one open for each key, one session at a time, and fresh ones in their place.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use ostler_client::{Client, CreateSession, SendMessage, Taken};
 use ostler_domain::{
@@ -91,11 +91,20 @@ async fn an_agent_is_told_who_it_is_when_it_begins() {
 async fn two_hundred_who_open_one_conversation_get_the_same() {
     let home = TestHome::started(OSTLER).await;
     let client = with_agent(&home).await;
-    let asked = (0..200).map(|n| {
-        let client = client.clone();
+    // A connection each, as two hundred processes have, and all of them at once.
+    let mut clients = Vec::new();
+    for _ in 0..200 {
+        clients.push(home.client().await);
+    }
+    let all_are_there = Arc::new(tokio::sync::Barrier::new(clients.len()));
+    let asked = clients.into_iter().enumerate().map(|(n, client)| {
         // The same key, as everybody writes it.
         let text = if n % 2 == 0 { "agent:api:slack:dm:U1" } else { "Agent:API:Slack:DM:u1" };
-        tokio::spawn(async move { client.open_conversation("api", &key(text)).await.unwrap() })
+        let all_are_there = all_are_there.clone();
+        tokio::spawn(async move {
+            all_are_there.wait().await;
+            client.open_conversation("api", &key(text)).await.unwrap()
+        })
     });
     let asked: Vec<_> = asked.collect();
     let mut ids = HashSet::new();

@@ -4,7 +4,8 @@ use std::{fs, path::Path, process::Command};
 
 use ostler_client::{Client, CreateSession, SendMessage};
 use ostler_domain::{
-    Reason,
+    Event, Reason,
+    handoff::Wish,
     query::{Page, SessionFilter},
     session::{Attention, Status, View},
     snapshot::{Cause, FileStatus, Tree},
@@ -73,6 +74,28 @@ async fn turn(home: &TestHome, client: &Client, who: Option<&View>, steps: Vec<V
 
 async fn work(client: &Client, view: &View) -> Tree {
     client.tree(&view.id.to_string()).await.unwrap()
+}
+
+#[tokio::test]
+async fn whoever_gets_work_handed_is_told_of_commits_and_of_what_a_shell_wrote() {
+    let (home, client) = in_repository().await;
+    let steps = vec![
+        write("a.txt", "three\n"),
+        run(&["git", "add", "a.txt"]),
+        run(&["git", "commit", "-qm", "count to three"]),
+        run(&["sh", "-c", "mkdir -p dist && echo built > dist/app.js"]),
+    ];
+    let first = turn(&home, &client, None, steps).await;
+    let child = client.hand_off(&first.id.to_string(), "", Wish::default()).await.unwrap();
+    let packed = home.events(&client, child.id).await.into_iter().find_map(|recorded| match recorded.event {
+        Event::HandoffPacked(pack) => Some(*pack),
+        _ => None,
+    });
+    let pack = packed.unwrap();
+    let [commit] = pack.known.commits.as_slice() else { panic!("{:?}", pack.known.commits) };
+    assert!(commit.ends_with(" count to three"), "{commit}");
+    assert_eq!(pack.known.files, ["dist/app.js", "a.txt"]);
+    assert!(pack.prompt().contains("## Commits\n- "), "{}", pack.prompt());
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use ostler_client::CreateSession;
 use ostler_domain::{
-    Event, Reason, Recorded,
+    Budget, Event, Reason, Recorded,
     ask::OutputKind,
     query::{Page, SessionFilter},
     session::{Attention, Outcome, View},
@@ -116,6 +116,120 @@ async fn nobody_speaks_to_strangers_or_learns_whether_there_are_any() {
     home.reaches(&other.id.to_string(), "the message", |view| view.turns == 2).await;
 }
 
+fn uses(output: u64) -> serde_json::Value {
+    json!({"usage": {"output": output}})
+}
+
+/// A lead with a budget of so many tokens, who runs a script; the prompts of helpers are in files.
+async fn lead(home: &TestHome, tokens: u64, script: &str) -> View {
+    let mut wanted = named("lead", vec![shell(script), scenario::say("led")]);
+    wanted.budget = Some(Budget { tokens: Some(tokens), ..Budget::default() });
+    home.client().await.create_session(wanted).await.unwrap()
+}
+
+async fn helper(home: &TestHome, of: &View, worker: &str) -> View {
+    let client = home.client().await;
+    let filter = SessionFilter { spawned_by: Some(of.id), ..SessionFilter::default() };
+    let key = format!(":subagent:{worker}:");
+    for helper in client.sessions(&filter, Page::of(50, None)).await.unwrap().rows {
+        if client.conversation(&helper.conversation.to_string()).await.unwrap().key.as_str().contains(&key) {
+            return helper;
+        }
+    }
+    panic!("there is no helper {worker}");
+}
+
+#[tokio::test]
+async fn helpers_divide_one_budget_however_many_there_are() {
+    let home = TestHome::started(OSTLER).await;
+    let task = scenario::of(vec![shell("until [ -e end ]; do sleep 0.05; done"), uses(50)]);
+    std::fs::write(home.campaign_dir().join("task"), task).unwrap();
+    let wants = "spawn() { ostler spawn $1 \"$(cat task)\" $2 $3 2>&1; }; spawn a; spawn b; spawn c --budget 10k; \
+                 touch given; spawn d; true";
+    let lead = lead(&home, 900, wants).await;
+    // What the third one wanted was more than there was: all of it is given, and the lead waits.
+    let held = |view: &View| view.attention == Some(Attention::BudgetHold);
+    let view = home.reaches(&lead.id.to_string(), "all to be given", held).await;
+    assert!(view.evidence.contains("of which its helpers hold 900 tokens"), "{}", view.evidence);
+    let mut given = Vec::new();
+    for worker in ["a", "b", "c"] {
+        given.push(helper(&home, &lead, worker).await.budget.unwrap().tokens.unwrap());
+    }
+    assert_eq!(given, [100, 100, 700], "equal parts for nine, and the rest");
+    // What they left of it is the lead's again: it goes on by itself, and can ask for another.
+    std::fs::write(home.campaign_dir().join("end"), "").unwrap();
+    let view = home.reaches(&lead.id.to_string(), "its turn to end", is_idle).await;
+    assert_eq!(view.last_completion.as_deref(), Some("led"));
+    let client = home.client().await;
+    let fourth = home.ended(&helper(&home, &lead, "d").await.id.to_string()).await;
+    assert!(fourth.budget.unwrap().tokens.unwrap() < 900, "{:?}", fourth.budget);
+    let charged = |events: Vec<Recorded>| {
+        events.into_iter().rev().find_map(|recorded| match recorded.event {
+            Event::HelpersCharged(lent) => Some((lent.tokens, lent.held_tokens)),
+            _ => None,
+        })
+    };
+    tokio::time::timeout(wait::PATIENCE, async {
+        while charged(home.events(&client, lead.id).await) != Some((200, 0)) {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    })
+    .await
+    .expect("what four helpers used is the lead's to account for");
+}
+
+#[tokio::test]
+async fn what_helpers_use_is_charged_to_whoever_asked_for_them_at_any_depth() {
+    let home = TestHome::started(OSTLER).await;
+    let grandchild = scenario::of(vec![uses(300)]);
+    let child =
+        scenario::of(vec![shell("ostler spawn deep \"$(cat grandchild)\" --budget 300; sleep 1"), uses(100)]);
+    std::fs::write(home.campaign_dir().join("grandchild"), grandchild).unwrap();
+    std::fs::write(home.campaign_dir().join("child"), child).unwrap();
+    let script = "ostler spawn one \"$(cat child)\" --budget 600 2>&1; until [ -e go ]; do sleep 0.05; done; \
+                  ostler spawn two \"$(cat grandchild)\" --budget 1k 2>&1; true";
+    let lead = lead(&home, 1_000, script).await;
+    home.reaches(&lead.id.to_string(), "work", |view| view.attention == Some(Attention::Working)).await;
+    let client = home.client().await;
+    let one = async {
+        loop {
+            let filter = SessionFilter { spawned_by: Some(lead.id), ..SessionFilter::default() };
+            if let Some(one) = client.sessions(&filter, Page::of(1, None)).await.unwrap().rows.pop() {
+                return one;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    let one = tokio::time::timeout(wait::PATIENCE, one).await.expect("nobody was asked for");
+    home.ended(&one.id.to_string()).await;
+    home.ended(&helper(&home, &one, "deep").await.id.to_string()).await;
+    let charged = async {
+        while !home.events(&client, lead.id).await.iter().any(|recorded| {
+            matches!(&recorded.event, Event::HelpersCharged(lent) if (lent.tokens, lent.held_tokens) == (400, 0))
+        }) {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(wait::PATIENCE, charged).await.expect("both are charged");
+    std::fs::write(home.campaign_dir().join("go"), "").unwrap();
+    home.reaches(&lead.id.to_string(), "its turn to end", is_idle).await;
+    let two = helper(&home, &lead, "two").await;
+    assert_eq!(two.budget.unwrap().tokens, Some(600), "what is left of 1000");
+}
+
+#[tokio::test]
+async fn a_helper_has_no_more_time_than_whoever_asked_for_it() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    std::fs::write(home.campaign_dir().join("task"), scenario::of(vec![shell("sleep 600")])).unwrap();
+    let mut wanted = named("lead", vec![shell("ostler spawn slow \"$(cat task)\"; sleep 600")]);
+    wanted.timeout = Some(std::time::Duration::from_secs(4));
+    let lead = client.create_session(wanted).await.unwrap();
+    assert_eq!(home.ended(&lead.id.to_string()).await.outcome, Some(Outcome::Timeout));
+    let slow = helper(&home, &lead, "slow").await;
+    assert_eq!(home.ended(&slow.id.to_string()).await.outcome, Some(Outcome::Timeout));
+}
+
 #[tokio::test]
 async fn helpers_are_few_and_have_few_helpers_of_their_own() {
     let home = TestHome::started(OSTLER).await;
@@ -130,4 +244,33 @@ async fn helpers_are_few_and_have_few_helpers_of_their_own() {
     assert!(said.contains("helpers are at work already"), "{said}");
     let refused = client.set_campaign("shop", vec!["peers+=two words".to_owned()]).await.unwrap_err();
     assert_eq!(refused.to_refusal().reason, Reason::InvalidArgument);
+}
+
+#[tokio::test]
+async fn helpers_have_helpers_three_deep_and_no_deeper() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let asks = |worker: &str, task: &str| {
+        scenario::of(vec![shell(&format!(
+            "ostler spawn {worker} \"$(cat {task})\" > said-{worker} 2>&1; true"
+        ))])
+    };
+    for (task, prompt) in [
+        ("t0", "hello".to_owned()),
+        ("t1", asks("d", "t0")),
+        ("t2", asks("c", "t1")),
+        ("t3", asks("b", "t2")),
+    ] {
+        std::fs::write(home.campaign_dir().join(task), prompt).unwrap();
+    }
+    let script = "ostler spawn a \"$(cat t3)\"";
+    client.create_session(named("lead", vec![shell(script)])).await.unwrap();
+    let said = home.campaign_dir().join("said-d");
+    wait::until("the fourth to be asked for", wait::PATIENCE, || {
+        std::fs::read_to_string(&said).is_ok_and(|said| said.contains("helpers have helpers to a depth of 3"))
+    });
+    for worker in ["b", "c"] {
+        let said = std::fs::read_to_string(home.campaign_dir().join(format!("said-{worker}"))).unwrap();
+        assert!(!said.contains("error"), "{worker}: {said}");
+    }
 }

@@ -173,3 +173,47 @@ fn another_tracker_s_work_comes_once() {
     let (code, _) = refused(&home, &["ticket", "import", todo.to_str().unwrap(), "--format", "github"]);
     assert_eq!(code, Some(2));
 }
+
+#[test]
+fn a_helper_s_word_says_nothing_of_the_whole_work() {
+    let home = with_campaign();
+    let dir = home.campaign_dir();
+    fs::write(dir.join("helper"), scenario::of(vec![shell("ostler done -m mine; true")])).unwrap();
+    fs::write(
+        dir.join("slow"),
+        scenario::of(vec![shell("until [ -e end ]; do sleep 0.05; done; ostler done")]),
+    )
+    .unwrap();
+    // Its helper says that it is done; the lead does not.
+    let prompt = scenario::of(vec![shell(
+        "ostler spawn quick \"$(cat helper)\"; until [ -e go ]; do sleep 0.05; done",
+    )]);
+    let ticket = ok(&home, &["ticket", "add", &prompt, "-q"]);
+    let lead = ok(&home, &["ticket", "start", &ticket, "-p", "script", "-q"]);
+    let helpers =
+        |lead: &str| json_of(&home, &["chain", "show", lead])["helpers"].as_array().unwrap().clone();
+    ostler_testkit::wait::until("the helper to end", ostler_testkit::wait::PATIENCE, || {
+        helpers(&lead).first().is_some_and(|helper| helper["outcome"] == "done")
+    });
+    assert_eq!(status(&home, &ticket), "running", "the lead works on it");
+    fs::write(dir.join("go"), "").unwrap();
+    ok(&home, &["wait", &lead]);
+    assert_eq!(status(&home, &ticket), "queued", "nobody whose work it is has said that it is done");
+
+    // The lead says so while a helper still works: that is what counts, whatever becomes of the helper.
+    let prompt = scenario::of(vec![shell("ostler spawn slow \"$(cat slow)\" && ostler done")]);
+    let ticket = ok(&home, &["ticket", "add", &prompt, "--ref", "gh:shop#7", "-q"]);
+    let lead = ok(&home, &["ticket", "start", &ticket, "-p", "script", "-q"]);
+    ok(&home, &["wait", &lead]);
+    assert_eq!(status(&home, &ticket), "done");
+    fs::write(dir.join("end"), "").unwrap();
+    let helper = helpers(&lead)[0]["id"].as_str().unwrap().to_owned();
+    ok(&home, &["wait", &helper]);
+    assert_eq!(status(&home, &ticket), "done");
+
+    // The chain of a ticket, with all who helped, and its cost in one row.
+    let chain = json_of(&home, &["chain", "show", "gh:shop#7"]);
+    assert_eq!((&chain["session_count"], &chain["helper_count"]), (&json!(1), &json!(1)), "{chain}");
+    let (code, words) = refused(&home, &["chain", "show", "gh:shop#99"]);
+    assert!(code == Some(4) || code == Some(3), "{code:?} {words}");
+}

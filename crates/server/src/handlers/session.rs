@@ -1,6 +1,8 @@
 //! SessionService.
 
-use ostler_domain::{Receipt, budget::Amount, handoff::Wish, query::Page, session::WatchdogLimits};
+use ostler_domain::{
+    Receipt, budget::Amount, chain::Chain, handoff::Wish, query::Page, session::WatchdogLimits,
+};
 use ostler_engine::{Addressee, Answer, MessagePlace, MessageRow, NewFork, NewSession, Raised, Sent, Words};
 use ostler_wire::{
     from_proto,
@@ -65,8 +67,13 @@ impl SessionService for Served {
         &self,
         request: Request<pb::GetChainRequest>,
     ) -> Result<Response<pb::GetChainResponse>, Status> {
-        let chain = self.engine.chain(&request.get_ref().who).await.map_err(refused)?;
-        Ok(Response::new(pb::GetChainResponse { sessions: chain.iter().map(to_proto::view).collect() }))
+        let pb::GetChainRequest { who, with_helpers } = request.get_ref();
+        if *with_helpers {
+            let chain = self.engine.whole_chain(who).await.map_err(refused)?;
+            return Ok(Response::new(to_proto::chain(&chain)));
+        }
+        let sessions = self.engine.chain(who).await.map_err(refused)?;
+        Ok(Response::new(to_proto::chain(&Chain { sessions, ..Chain::default() })))
     }
 
     async fn list_lost_sessions(
@@ -381,6 +388,7 @@ fn new_session(wanted: wish::CreateSession) -> NewSession {
         agent: wanted.agent,
         key: wanted.key,
         worktree: wanted.worktree,
+        auth_profile: wanted.auth_profile,
         ..NewSession::default()
     }
 }

@@ -208,7 +208,10 @@ CREATE TABLE session(
     outcome TEXT,
     ended INTEGER,
     -- When a session that goes on with this one is due; empty once there is one.
-    restart_due INTEGER
+    restart_due INTEGER,
+    -- How many binary digits what is paid for it has, in millionths of a dollar: it changes a few times in a life, where
+    -- the cost itself changes with every call.
+    cost_class INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX session_tail ON session(tail);
 CREATE INDEX session_campaign ON session(campaign);
@@ -231,6 +234,8 @@ CREATE INDEX session_not_ended ON session(num) WHERE ended IS NULL;
 CREATE INDEX session_ended_status ON session(status) WHERE ended IS NOT NULL;
 CREATE INDEX session_outcome ON session(outcome) WHERE outcome IS NOT NULL;
 CREATE INDEX session_failed ON session(ended) WHERE status = 'FAILED';
+CREATE INDEX session_model ON session(model) WHERE model IS NOT NULL;
+CREATE INDEX session_cost_class ON session(cost_class) WHERE cost_class > 0;
 CREATE INDEX session_restart_due ON session(num) WHERE restart_due IS NOT NULL;
 
 -- The whole row as shown, apart from the narrow one: it changes with every commit and is never filtered on.

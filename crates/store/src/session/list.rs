@@ -9,7 +9,7 @@ use ostler_domain::{
 };
 use rusqlite::{Connection, ToSql, params_from_iter};
 
-use super::views_of;
+use super::{COST_CLASSES, cost_class, views_of};
 use crate::{
     convert::{signed, unsigned},
     error::ReadError,
@@ -147,6 +147,20 @@ fn drivers(filter: &SessionFilter) -> Vec<Driver> {
             drivers.push(Driver::not_ended());
         }
         return drivers;
+    }
+    if let Some(least) = filter.min_cost.map(cost_class).filter(|least| *least > 0) {
+        // Each class is in the order of its sessions; all of those that may cost so much are gone through together.
+        let of_class = |class: u32| Driver {
+            index: Some("session_cost_class"),
+            condition: Condition {
+                sql: "cost_class > 0 AND cost_class = ?".to_owned(),
+                params: vec![Box::new(class)],
+            },
+        };
+        return (least..=COST_CLASSES).map(of_class).collect();
+    }
+    if let Some(model) = &filter.model {
+        return vec![Driver::equal("session_model", "model", model.clone())];
     }
     match &filter.provider {
         Some(provider) => vec![Driver::equal("session_provider", "provider", provider.clone())],

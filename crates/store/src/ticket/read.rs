@@ -186,6 +186,12 @@ fn list_sql(filter: &TicketFilter, page: Page) -> (String, Vec<Box<dyn ToSql>>) 
     } else if !filter.archived_too {
         condition.push_str(" AND status <> 'archived'");
     }
+    for (comparison, time) in [("added >= ?", filter.since), ("added < ?", filter.until)] {
+        if let Some(time) = time {
+            condition.push_str(&format!(" AND {comparison}"));
+            params.push(Box::new(time.micros()));
+        }
+    }
     if let Some(agent) = &filter.agent {
         condition.push_str(
             " AND (EXISTS (SELECT 1 FROM session s WHERE s.ticket = ticket.id AND s.agent = ?)

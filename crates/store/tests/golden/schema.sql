@@ -278,7 +278,10 @@ CREATE TABLE session(
     outcome TEXT,
     ended INTEGER,
     -- When a session that goes on with this one is due; empty once there is one.
-    restart_due INTEGER
+    restart_due INTEGER,
+    -- How many binary digits what is paid for it has, in millionths of a dollar: it changes a few times in a life, where
+    -- the cost itself changes with every call.
+    cost_class INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE session_view(
     num INTEGER PRIMARY KEY,
@@ -421,10 +424,12 @@ CREATE INDEX session_campaign ON session(campaign);
 CREATE INDEX session_chain ON session(chain);
 CREATE INDEX session_continues ON session(continues) WHERE continues IS NOT NULL;
 CREATE INDEX session_conversation ON session(conversation);
+CREATE INDEX session_cost_class ON session(cost_class) WHERE cost_class > 0;
 CREATE INDEX session_ended_status ON session(status) WHERE ended IS NOT NULL;
 CREATE INDEX session_failed ON session(ended) WHERE status = 'FAILED';
 CREATE UNIQUE INDEX session_live ON session(conversation) WHERE ended IS NULL;
 CREATE INDEX session_mission ON session(mission) WHERE mission IS NOT NULL;
+CREATE INDEX session_model ON session(model) WHERE model IS NOT NULL;
 CREATE INDEX session_name ON session(name);
 CREATE INDEX session_not_ended ON session(num) WHERE ended IS NULL;
 CREATE INDEX session_outcome ON session(outcome) WHERE outcome IS NOT NULL;

@@ -210,7 +210,8 @@ fn a_deleted_session_has_lost_its_words_and_nothing_else() {
     assert_eq!(cost(&store), spent);
     assert!(!found("cellar").contains(&one.id()) && found("cellar").contains(&other.id()));
     assert!(!found("login").contains(&one.id()));
-    let of_it = block_on(store.search("cellar", Some(vec![one.id()]), Page::of(0, None))).unwrap();
+    let among = ostler_store::Among { sessions: vec![one.id()], tickets: false };
+    let of_it = block_on(store.search("cellar", Some(among), Page::of(0, None))).unwrap();
     assert!(of_it.rows.is_empty(), "{of_it:?}");
     let index = rusqlite::Connection::open(place.paths().search).unwrap();
     index.execute("INSERT INTO search_text(search_text) VALUES ('integrity-check')", []).unwrap();

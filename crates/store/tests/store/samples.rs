@@ -8,7 +8,7 @@ use ostler_domain::{
     agent::{Agent, Profile},
     approval::Applied,
     ask::{Ask, AskSettled, Asked, OutputAdded, Spawn},
-    budget::{Amount, Period, WhenUsedUp},
+    budget::{Amount, Lent, Period, WhenUsedUp},
     call::{DoneReported, StepEnded, StepMark, StepStarted},
     campaign::{Campaign, Root},
     conversation::{CloseReason, Key, Notes, TurnRef},
@@ -488,6 +488,13 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
                 when_used_up: WhenUsedUp::Hold,
             }),
             by: by(),
+        }),
+        Kind::HelpersCharged => Event::HelpersCharged(Lent {
+            tokens: n * 10,
+            dollars: Dollars(n * 1_000),
+            held_tokens: n * 3,
+            held_dollars: Dollars(n * 300),
+            unpriced: (n % 2 == 1).then(|| "model-9".to_owned()),
         }),
         Kind::MessageAccepted => Event::MessageAccepted(MessageAccepted {
             message: Message {

@@ -1,10 +1,12 @@
 //! Providers.
 
 use ostler_domain::{
+    Name,
     policy::NetMode,
-    provider::{Models, Status},
+    provider::{Account, Models, Status},
 };
 
+use super::{Result, optional_id};
 use crate::{pb, reply::LoginPlan};
 
 pub fn provider_status(status: pb::ProviderStatus) -> Status {
@@ -22,7 +24,9 @@ pub fn provider_status(status: pb::ProviderStatus) -> Status {
         capabilities,
         usage_sources,
         net_mode,
+        profiles,
     } = status;
+    let profiles = profiles.into_iter().map(account).collect();
     Status {
         name,
         program,
@@ -37,7 +41,18 @@ pub fn provider_status(status: pb::ProviderStatus) -> Status {
         capabilities,
         usage_sources,
         net_mode: net_mode.as_deref().and_then(NetMode::parse),
+        profiles,
     }
+}
+
+fn account(account: pb::ProviderProfile) -> Account {
+    let pb::ProviderProfile { name, base_url, key, is_logged_in } = account;
+    Account { name, base_url, key, is_logged_in }
+}
+
+/// The account that is to have a login.
+pub fn login_of(profile: Option<String>) -> Result<Option<Name>> {
+    optional_id(profile, "profile")
 }
 
 pub fn login_plan(plan: pb::PrepareLoginResponse) -> LoginPlan {

@@ -59,6 +59,7 @@ pub fn create_session(request: pb::CreateSessionRequest) -> Result<CreateSession
         agent: request.agent,
         key: optional_id(request.key, "key")?,
         worktree: request.worktree.map(|pb::WantedWorktree { branch }| Wanted { branch }),
+        auth_profile: optional_id(request.auth_profile, "auth_profile")?,
     })
 }
 

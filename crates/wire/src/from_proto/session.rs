@@ -5,6 +5,7 @@ use std::time::Duration;
 use ostler_domain::{
     Budget, ConversationId, Hint, Message, Now, Usage,
     approval::Applied,
+    chain::{Chain, Sum},
     event::{By, ContextMeasured, Leftover, Process},
     price::{Cost, Dollars},
     query::{Scope, SessionFilter},
@@ -101,6 +102,7 @@ pub fn view(session: pb::Session) -> Result<View> {
             .transpose()
             .map_err(|e| e.within("imported"))?,
         compactions: session.compactions,
+        auth_profile: optional_id(session.auth_profile, "auth_profile")?,
     })
 }
 
@@ -332,5 +334,19 @@ pub(super) fn worktree(tree: pb::SessionWorktree) -> Result<Worktree> {
         base: text(tree.base, "base")?,
         from: tree.from,
         told: tree.told,
+    })
+}
+
+pub fn chain(answer: pb::GetChainResponse) -> Result<Chain> {
+    Ok(Chain {
+        sessions: answer.sessions.into_iter().map(view).collect::<Result<_>>()?,
+        helpers: answer.helpers.into_iter().map(view).collect::<Result<_>>()?,
+        session_count: answer.session_count,
+        helper_count: answer.helper_count,
+        sum: Sum {
+            usage: answer.usage.map(usage).unwrap_or_default(),
+            cost: answer.cost.map(cost).unwrap_or_default(),
+            time: Duration::from_micros(answer.time_us),
+        },
     })
 }

@@ -123,6 +123,8 @@ pub fn ticket_filter(asked: pb::ListTicketsRequest) -> Result<TicketFilter> {
         external: asked.external_ref,
         conversation: optional_id(asked.conversation, "conversation")?,
         archived_too: asked.archived_too,
+        since: optional_time(asked.since, "since")?,
+        until: optional_time(asked.until, "until")?,
     })
 }
 

@@ -1,6 +1,6 @@
 //! Providers.
 
-use ostler_domain::provider::{Models, Status};
+use ostler_domain::provider::{Account, Models, Status};
 
 use crate::{pb, reply::LoginPlan};
 
@@ -19,6 +19,7 @@ pub fn provider_status(status: Status) -> pb::ProviderStatus {
         capabilities,
         usage_sources,
         net_mode,
+        profiles,
     } = status;
     pb::ProviderStatus {
         name,
@@ -34,7 +35,13 @@ pub fn provider_status(status: Status) -> pb::ProviderStatus {
         capabilities,
         usage_sources,
         net_mode: net_mode.map(|mode| mode.as_str().to_owned()),
+        profiles: profiles.into_iter().map(account).collect(),
     }
+}
+
+fn account(account: Account) -> pb::ProviderProfile {
+    let Account { name, base_url, key, is_logged_in } = account;
+    pb::ProviderProfile { name, base_url, key, is_logged_in }
 }
 
 pub fn login_plan(plan: LoginPlan) -> pb::PrepareLoginResponse {

@@ -51,6 +51,7 @@ pub fn create_session(request: CreateSession, id: RequestId) -> pb::CreateSessio
         agent: request.agent,
         key: request.key.map(String::from),
         worktree: request.worktree.map(|Wanted { branch }| pb::WantedWorktree { branch }),
+        auth_profile: request.auth_profile.map(String::from),
     }
 }
 

@@ -3,6 +3,7 @@
 use ostler_domain::{
     Budget, Hint, Usage,
     approval::Applied,
+    chain::Chain,
     event::{Leftover, Process},
     price::{Cost, Dollars},
     query::{Scope, SessionFilter},
@@ -81,6 +82,7 @@ pub fn view(view: &View) -> pb::Session {
         priority: to::priority(view.priority).into(),
         imported: view.imported.as_ref().map(super::history_origin),
         compactions: view.compactions,
+        auth_profile: view.auth_profile.clone().map(String::from),
     }
 }
 
@@ -286,5 +288,18 @@ pub(super) fn worktree(tree: &Worktree) -> pb::SessionWorktree {
         base: tree.base.clone(),
         from: tree.from.clone(),
         told: tree.told.clone(),
+    }
+}
+
+pub fn chain(chain: &Chain) -> pb::GetChainResponse {
+    let Chain { sessions, helpers, session_count, helper_count, sum } = chain;
+    pb::GetChainResponse {
+        sessions: sessions.iter().map(view).collect(),
+        helpers: helpers.iter().map(view).collect(),
+        usage: Some(usage(sum.usage)),
+        cost: Some(cost(&sum.cost)),
+        time_us: u64::try_from(sum.time.as_micros()).unwrap_or(u64::MAX),
+        session_count: *session_count,
+        helper_count: *helper_count,
     }
 }

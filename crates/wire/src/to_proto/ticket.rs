@@ -149,5 +149,7 @@ pub fn list_tickets(filter: &TicketFilter, page: Page) -> pb::ListTicketsRequest
         archived_too: filter.archived_too,
         limit: page.limit,
         cursor: cursor(page.cursor),
+        since: filter.since.map(time),
+        until: filter.until.map(time),
     }
 }

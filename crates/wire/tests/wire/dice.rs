@@ -187,6 +187,12 @@ impl Dice {
             capabilities: vec![self.text(), self.text()],
             usage_sources: vec![self.text()],
             net_mode: self.maybe(|dice| dice.of(ostler_domain::policy::NetMode::ALL)),
+            profiles: vec![ostler_domain::provider::Account {
+                name: self.text(),
+                base_url: self.maybe(Self::text),
+                key: self.text(),
+                is_logged_in: self.yes(),
+            }],
         }
     }
 
@@ -281,6 +287,7 @@ impl Dice {
                 .maybe(|dice| ContextMeasured { used: dice.number(), window: dice.maybe(Self::number) }),
             imported: self.maybe(Self::history_origin),
             compactions: self.small(),
+            auth_profile: self.maybe(Self::name),
         }
     }
 

@@ -163,6 +163,8 @@ proptest! {
         prop_assert_eq!(from_proto::difference(bytes(&to_proto::difference(difference.clone()))), Ok(difference));
         let rewinding = dice.rewinding();
         prop_assert_eq!(from_proto::rewinding(bytes(&to_proto::rewinding(&rewinding))), Ok(rewinding));
+        let chain = dice.chain();
+        prop_assert_eq!(from_proto::chain(bytes(&to_proto::chain(&chain))), Ok(chain));
         let blamed = dice.blamed();
         prop_assert_eq!(from_proto::blamed(bytes(&to_proto::blamed(&blamed))), Ok(blamed));
         let removed = dice.removed_worktree();

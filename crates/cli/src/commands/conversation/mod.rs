@@ -121,8 +121,14 @@ struct LsArgs {
     /// Active from then on: 2h (ago), today, 2026-01-31
     #[arg(long, value_parser = parse::moment, value_name = "WHEN")]
     since: Option<Time>,
+    /// Not active from then on
+    #[arg(long, value_parser = parse::moment, value_name = "WHEN")]
+    until: Option<Time>,
     #[command(flatten)]
     list: ListArgs,
+    /// Go on where the last page ended (`next_cursor`)
+    #[arg(long, help_heading = "List")]
+    cursor: Option<u64>,
 }
 
 pub(crate) async fn run(app: &App, args: ConversationArgs) -> Result<u8, Failure> {
@@ -245,10 +251,12 @@ pub(super) async fn lines(
 
 async fn list(app: &App, client: &Client, args: LsArgs) -> Result<u8, Failure> {
     let named = filter(app, client, args.campaign.as_deref(), args.agent.as_deref()).await?;
-    let filter = ConversationFilter { key: args.key, closed_too: args.all, since: args.since, ..named };
+    let (key, since, until) = (args.key, args.since, args.until);
+    let filter = ConversationFilter { key, closed_too: args.all, since, until, ..named };
+    let cursor = args.cursor;
     let most = args.list.most(Some(50));
     let names = campaign_names(client).await?;
-    listing::run(app, Some(client), &args.list, &Conversations { client, filter, names, most }).await
+    listing::run(app, Some(client), &args.list, &Conversations { client, filter, names, most, cursor }).await
 }
 
 struct Conversations<'a> {
@@ -256,6 +264,7 @@ struct Conversations<'a> {
     filter: ConversationFilter,
     names: CampaignNames,
     most: Option<u32>,
+    cursor: Option<u64>,
 }
 
 impl List for Conversations<'_> {
@@ -264,7 +273,7 @@ impl List for Conversations<'_> {
 
     async fn find(&self) -> Result<Found<Conversation>, Failure> {
         let ask = async |page| self.client.conversations(&self.filter, page).await;
-        Found::paged(self.most, None, ask).await
+        Found::paged(self.most, self.cursor, ask).await
     }
 
     fn id(&self, conversation: &Conversation) -> String {
@@ -284,7 +293,8 @@ impl List for Conversations<'_> {
             return Ok(Screen { remarks: screen::conversation::empty(), ..Screen::default() });
         }
         let table = screen::conversation::table(&found.rows, &self.names, words::now());
-        let more = found.next_cursor.map(|_| Line::new().faint("there are more: --limit 0"));
+        let more =
+            found.next_cursor.map(|next| Line::new().faint(format!("older: the same with --cursor {next}")));
         Ok(Screen { table: Some(table), remarks: more.into_iter().collect(), ..Screen::default() })
     }
 }

@@ -11,7 +11,7 @@ use std::{
 use clap::Args;
 use ostler_client::{CallerKeys, Client};
 use ostler_domain::{
-    Reason, Refusal,
+    Name, Reason, Refusal,
     provider::{ITS_LOGIN, Status},
 };
 
@@ -29,10 +29,13 @@ pub(super) struct LoginArgs {
     /// Take over the login of this directory or file, such as ~/.claude, instead: only that one file is copied
     #[arg(long, value_name = "PATH")]
     from: Option<PathBuf>,
+    /// The account that is to have it: a profile of config.toml with login = true
+    #[arg(long)]
+    profile: Option<Name>,
 }
 
 pub(super) async fn run(app: &App, client: &Client, args: LoginArgs) -> Result<u8, Failure> {
-    let plan = client.prepare_login(&args.name).await?;
+    let plan = client.prepare_login(&args.name, args.profile.as_ref()).await?;
     let file = Path::new(&plan.file);
     let before = fs::read(file).ok();
     match &args.from {
@@ -58,15 +61,29 @@ pub(super) async fn run(app: &App, client: &Client, args: LoginArgs) -> Result<u
         }
     }
     let known = client.providers().await?.into_iter().find(|status| status.name == args.name);
+    let is_logged_in = |status: &Status| match &args.profile {
+        None => status.is_logged_in,
+        Some(profile) => {
+            status.profiles.iter().any(|account| account.name == profile.as_str() && account.is_logged_in)
+        }
+    };
     match known {
-        Some(status) if status.is_logged_in => {
+        Some(status) if is_logged_in(&status) => {
             if app.ui.is_json() {
                 app.ui.json(&status)?;
             } else if !app.ui.is_quiet() {
                 let test = format!("ostler provider test {}", args.name);
-                let line = Line::toned(Tone::Good, "✓").plain(format!(" {} is logged in", args.name));
-                app.ui.data(&line.faint(format!("   {}", use_of(&status))))?;
-                app.ui.remark(&Line::of("  ").with(Tone::Accent, test));
+                let (who, used, next) = match &args.profile {
+                    None => (args.name.clone(), use_of(&status), test),
+                    Some(profile) => (
+                        format!("{} of {}", profile, args.name),
+                        "sessions of that profile use it".to_owned(),
+                        format!("ostler run -p {} --auth-profile {profile} \"…\"", args.name),
+                    ),
+                };
+                let line = Line::toned(Tone::Good, "✓").plain(format!(" {who} is logged in"));
+                app.ui.data(&line.faint(format!("   {used}")))?;
+                app.ui.remark(&Line::of("  ").with(Tone::Accent, next));
             }
             Ok(exit_code::OK)
         }

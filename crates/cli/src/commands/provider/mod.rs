@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use ostler_client::Client;
 use ostler_domain::{
     Reason, Refusal,
-    provider::{Models, Status},
+    provider::{ITS_LOGIN, Models, Status},
 };
 use serde::Serialize;
 
@@ -205,6 +205,13 @@ fn show(app: &App, status: Status, models: Models) -> Result<u8, Failure> {
     ui.data(&Line::new().strong(&status.name))?;
     for (name, fact) in facts {
         ui.data(&Line::of(format!("  {name:<10}")).plain(fact))?;
+    }
+    for account in &status.profiles {
+        let key = if account.is_logged_in { ITS_LOGIN } else { account.key.as_str() };
+        let at = account.base_url.as_ref().map(|url| format!(" at {url}")).unwrap_or_default();
+        ui.data(
+            &Line::of(format!("  {:<10}", "profile")).plain(&account.name).faint(format!("  {key}{at}")),
+        )?;
     }
     if let (None, Some(lacks)) = (&status.problem, &status.lacks) {
         ui.data(&Line::of("  lacks     ").with(Tone::Warn, lacks))?;

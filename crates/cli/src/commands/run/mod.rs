@@ -70,6 +70,9 @@ pub(crate) struct RunArgs {
     /// Work in a git work tree of its own, on branch agent/NAME or on this one; kept while anything is uncommitted or unmerged
     #[arg(long, value_name = "BRANCH", num_args = 0..=1, require_equals = true)]
     worktree: Option<Option<String>>,
+    /// Which of the provider's accounts pays: a profile of config.toml
+    #[arg(long, value_name = "PROFILE")]
+    auth_profile: Option<Name>,
     /// Name of the conversation [default: made from the prompt]
     #[arg(long)]
     name: Option<Name>,
@@ -209,6 +212,7 @@ fn request(app: &App, args: &RunArgs, campaign: &Campaign, prompt: Option<String
         agent: args.agent.clone(),
         key: args.key.clone(),
         worktree: args.worktree.clone().map(|branch| Wanted { branch }),
+        auth_profile: args.auth_profile.clone(),
         initial_message: prompt,
         budget: args.budget.map(|amount| Budget::new(amount, when_used_up)),
         when_used_up,

@@ -7,7 +7,7 @@ mod start;
 use clap::{Args, Subcommand};
 use ostler_client::{AddTicket, Client, LinkTicket, MakeCheckpoint, Ticket};
 use ostler_domain::{
-    Refusal,
+    Refusal, Time,
     call::StepMark,
     query::{Page, Scope, SessionFilter, TicketFilter},
     ticket::{OutputKind, Status, Verb as Move, Whole},
@@ -22,6 +22,7 @@ use crate::{
     input,
     listing::{self, Found, List, ListArgs, Screen},
     output::{Line, Tone},
+    parse,
     screen::{self, sessions::CampaignNames},
     words,
 };
@@ -174,8 +175,17 @@ struct LsArgs {
     /// Archived ones too
     #[arg(short, long)]
     all: bool,
+    /// Added from then on: 2h (ago), today, 2026-01-31
+    #[arg(long, value_parser = parse::moment, value_name = "WHEN")]
+    since: Option<Time>,
+    /// Added before then
+    #[arg(long, value_parser = parse::moment, value_name = "WHEN")]
+    until: Option<Time>,
     #[command(flatten)]
     list: ListArgs,
+    /// Go on where the last page ended (`next_cursor`)
+    #[arg(long, help_heading = "List")]
+    cursor: Option<u64>,
 }
 
 #[derive(Debug, Args)]
@@ -244,8 +254,11 @@ pub(crate) async fn run(app: &App, args: TicketArgs) -> Result<u8, Failure> {
                 external: args.external,
                 conversation: None,
                 archived_too: args.all,
+                since: args.since,
+                until: args.until,
             };
-            let tickets = Tickets { client: &client, filter, most: args.list.most(Some(USUALLY)) };
+            let most = args.list.most(Some(USUALLY));
+            let tickets = Tickets { client: &client, filter, most, cursor: args.cursor };
             return listing::run(app, Some(&client), &args.list, &tickets).await;
         }
         Verb::Show { who, value } => {
@@ -427,6 +440,7 @@ struct Tickets<'a> {
     client: &'a Client,
     filter: TicketFilter,
     most: Option<u32>,
+    cursor: Option<u64>,
 }
 
 impl List for Tickets<'_> {
@@ -435,8 +449,8 @@ impl List for Tickets<'_> {
 
     async fn find(&self) -> Result<Found<(Ticket, String)>, Failure> {
         let names: CampaignNames = campaign_names(self.client).await?;
-        let found =
-            Found::paged(self.most, None, async |page| self.client.tickets(&self.filter, page).await).await?;
+        let ask = async |page| self.client.tickets(&self.filter, page).await;
+        let found = Found::paged(self.most, self.cursor, ask).await?;
         let named = |ticket: Ticket| {
             let name = names.of(&ticket.campaign);
             (ticket, name)
@@ -461,6 +475,11 @@ impl List for Tickets<'_> {
             let is_filtered = self.filter != TicketFilter::default();
             return Ok(Screen { remarks: screen::ticket::empty(is_filtered), ..Screen::default() });
         }
-        Ok(Screen { table: Some(screen::ticket::table(&found.rows, words::now())), ..Screen::default() })
+        let older = |next| Line::new().faint(format!("older: the same with --cursor {next}"));
+        Ok(Screen {
+            table: Some(screen::ticket::table(&found.rows, words::now())),
+            remarks: found.next_cursor.map(older).into_iter().collect(),
+            ..Screen::default()
+        })
     }
 }

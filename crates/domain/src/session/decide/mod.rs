@@ -94,6 +94,7 @@ pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision
         }
         Input::ApprovalsDue => approval::time_out(&mut draft),
         Input::Campaign(campaign) => money::campaign(&mut draft, &campaign),
+        Input::Helpers(lent) => money::helpers(&mut draft, lent),
     }
     Ok(draft.decision)
 }

@@ -37,6 +37,7 @@ impl Dice {
             agent: self.maybe(Self::text),
             key: self.maybe(Self::key),
             worktree: self.maybe(|dice| Wanted { branch: dice.maybe(Self::text) }),
+            auth_profile: self.maybe(Self::name),
             watchdogs: WatchdogLimits {
                 start_us: self.micros(),
                 first_output_us: self.micros(),

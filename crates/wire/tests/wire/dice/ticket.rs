@@ -124,6 +124,8 @@ impl Dice {
             external: self.maybe(Self::text),
             conversation: self.maybe(Self::conversation_id),
             archived_too: self.yes(),
+            since: self.maybe(Self::time),
+            until: self.maybe(Self::time),
         }
     }
 }

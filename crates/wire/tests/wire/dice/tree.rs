@@ -1,6 +1,9 @@
 //! Dice for what becomes of files.
 
+use std::time::Duration;
+
 use ostler_domain::{
+    chain::{Chain, Sum},
     event::SeenCommit,
     price::Dollars,
     snapshot::{Blamed, Cause, Changed, Difference, FileChange, FileStatus, Rewinding, Snapshot, Tree},
@@ -107,6 +110,18 @@ impl Dice {
             snapshot: self.snapshot(),
             prompt: self.maybe(Self::text),
             cost: self.maybe(|dice| Dollars(dice.number())),
+        }
+    }
+}
+
+impl Dice {
+    pub(crate) fn chain(&mut self) -> Chain {
+        Chain {
+            sessions: vec![self.view()],
+            helpers: vec![self.view(), self.view()],
+            session_count: self.number(),
+            helper_count: self.number(),
+            sum: Sum { usage: self.usage(), cost: self.cost(), time: Duration::from_micros(self.micros()) },
         }
     }
 }
