@@ -106,7 +106,8 @@ impl Client {
         };
         let answer =
             self.ask(async |channel| Service::new(channel).mirror_delivery(request.clone()).await).await?;
-        let id = answer.conversation_id.parse().map_err(|error| InvalidField::new("conversation_id", error))?;
+        let id =
+            answer.conversation_id.parse().map_err(|error| InvalidField::new("conversation_id", error))?;
         Ok((id, answer.name))
     }
 

@@ -144,7 +144,8 @@ mod tests {
         ] {
             assert_eq!(Image::from_base64(mime, text), None, "{mime} {text}");
         }
-        for url in ["https://x.example/a.png", "data:image/png,x", "data:;base64,aGVsbG8=", "data:image/png"] {
+        for url in ["https://x.example/a.png", "data:image/png,x", "data:;base64,aGVsbG8=", "data:image/png"]
+        {
             assert_eq!(Image::from_data_url(url), None, "{url}");
         }
         assert!(!is_harmless("image/svg+xml") && is_harmless("image/webp"));

@@ -44,9 +44,9 @@ fn image(block: &Value) -> Option<Image> {
             Image::from_base64(block["mimeType"].as_str()?, block["data"].as_str()?)
         }
         "image" | "input_image" | "inputImage" | "image_url" => {
-            let url = ["image_url", "imageUrl", "url"].iter().find_map(|name| {
-                text(block, name).or_else(|| text(&block[*name], "url"))
-            })?;
+            let url = ["image_url", "imageUrl", "url"]
+                .iter()
+                .find_map(|name| text(block, name).or_else(|| text(&block[*name], "url")))?;
             Image::from_data_url(&url)
         }
         // ACP has a block within what a tool gave.
@@ -103,6 +103,9 @@ mod tests {
             7,
         ]);
         let (words, images) = parts(&content);
-        assert_eq!((words.as_str(), images.len()), ("[image]\n[image]\n[input_image]\n[document]\n[block]", 0));
+        assert_eq!(
+            (words.as_str(), images.len()),
+            ("[image]\n[image]\n[input_image]\n[document]\n[block]", 0)
+        );
     }
 }

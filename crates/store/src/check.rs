@@ -160,9 +160,13 @@ fn blobs(reader: &Reader, depth: CheckDepth, report: &mut CheckReport) -> Result
         report.blobs += 1;
         match reader.blobs.bytes(&hash) {
             Ok(bytes) if blob::hash(&bytes).as_slice() == hash => {}
-            Ok(_) => report.find("blobs", format!("the {what} of event {seq} was changed: {}", path.display())),
-            Err(error) => report
-                .find("blobs", format!("the {what} of event {seq} is not there: {}: {error}", path.display())),
+            Ok(_) => {
+                report.find("blobs", format!("the {what} of event {seq} was changed: {}", path.display()))
+            }
+            Err(error) => report.find(
+                "blobs",
+                format!("the {what} of event {seq} is not there: {}: {error}", path.display()),
+            ),
         }
     }
     Ok(())

@@ -5,8 +5,8 @@ use ostler_domain::{Event, Kind, Recorded};
 use rusqlite::Connection;
 
 use crate::{
-    agent, approval, campaign, conversation, drain, halt, history, image, lost, message, mirrored, retention, snapshot,
-    ticket, usage,
+    agent, approval, campaign, conversation, drain, halt, history, image, lost, message, mirrored, retention,
+    snapshot, ticket, usage,
 };
 
 /// What a session's events take from its first one.

@@ -92,6 +92,8 @@ mod tests {
             Found { event: &event, name: "dash-tests", snippet: "rate limit" },
         ];
         assert_snapshot!(testing::in_all_looks(|look| table(&hits, NOW).lines(look)));
-        assert_snapshot!(testing::in_all_looks(|_| [Past::Imported, Past::OwnAlone, Past::Nothing].map(nothing).concat()));
+        assert_snapshot!(testing::in_all_looks(|_| [Past::Imported, Past::OwnAlone, Past::Nothing]
+            .map(nothing)
+            .concat()));
     }
 }

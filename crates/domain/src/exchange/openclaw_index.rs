@@ -128,8 +128,7 @@ fn made<'a>(rows: impl Iterator<Item = &'a OwnRow<'a>>) -> impl Iterator<Item = 
 }
 
 fn pretty(rows: impl Iterator<Item = (String, String)>) -> Vec<u8> {
-    let rows: Vec<String> =
-        rows.map(|(key, text)| format!("  {}: {text}", Value::String(key))).collect();
+    let rows: Vec<String> = rows.map(|(key, text)| format!("  {}: {text}", Value::String(key))).collect();
     match rows.is_empty() {
         true => b"{}\n".to_vec(),
         false => format!("{{\n{}\n}}\n", rows.join(",\n")).into_bytes(),
@@ -169,7 +168,8 @@ mod tests {
         OwnRow { conversation, key: conversation.key.as_str().to_owned(), row, is_as_it_came }
     }
 
-    const CAME: &[u8] = br#"{"agent:main:b":{"sessionId":"b","n":1.50,"x":{}},  "agent:main:a": {"sessionId": "a"},
+    const CAME: &[u8] =
+        br#"{"agent:main:b":{"sessionId":"b","n":1.50,"x":{}},  "agent:main:a": {"sessionId": "a"},
  "odd": 5}"#;
 
     #[test]
@@ -188,7 +188,10 @@ mod tests {
         );
         // One was deleted here.
         let text = String::from_utf8(written(Some(CAME), &[own(&b, true)]).text).unwrap();
-        assert!(text.contains("agent:main:b") && !text.contains("agent:main:a") && text.contains("odd"), "{text}");
+        assert!(
+            text.contains("agent:main:b") && !text.contains("agent:main:a") && text.contains("odd"),
+            "{text}"
+        );
         // And one has come to it.
         let text = written(Some(CAME), &[own(&a, true), own(&b, true), own(&orphan, false)]).text;
         assert_eq!(Index::read(&text).unwrap().0.len(), 4);

@@ -6,8 +6,8 @@ use super::{Call, Told, What, bits};
 use crate::{
     ConversationId, Event, Message, MessageId, Mode, Time,
     event::{
-        By, ImageRecorded, MessageAccepted, MessageMark, ProviderBound, Raw, StopReason, Text, ToolCall, ToolResult,
-        TurnEnded, TurnStarted, UsageRecorded, UsageSource,
+        By, ImageRecorded, MessageAccepted, MessageMark, ProviderBound, Raw, StopReason, Text, ToolCall,
+        ToolResult, TurnEnded, TurnStarted, UsageRecorded, UsageSource,
     },
     image::Image,
     limits::MESSAGE_BYTES,

@@ -12,8 +12,8 @@ use super::{
 use crate::{
     ConversationId, Event, Kind, MessageId, Recorded, SessionId, Time, Usage,
     event::{
-        DeliveryMirrored, ImageRecorded, MessageAccepted, MessageCancelled, MessageDropped, MessageMoved, MessageUnknown, MovedTo, ToolCall,
-        ToolResult, TurnEnded, UsageRecorded,
+        DeliveryMirrored, ImageRecorded, MessageAccepted, MessageCancelled, MessageDropped, MessageMoved,
+        MessageUnknown, MovedTo, ToolCall, ToolResult, TurnEnded, UsageRecorded,
     },
     price::Dollars,
     session::{Begin, Created},

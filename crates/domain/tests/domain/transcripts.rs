@@ -8,8 +8,9 @@ use ostler_domain::{
     conversation::Key,
     event::{
         Answer, ApprovalAnswered, ApprovalRequested, AskKind, By, ContextCompacted, ContextReset,
-        DeliveryMirrored, ImageRecorded, MessageAccepted, MessageCancelled, MessageEdited, MessageMark, ModelChanged, ProviderBound, Started,
-        StopReason, Text, ToolCall, ToolResult, TurnEnded, TurnStarted, UsageRecorded,
+        DeliveryMirrored, ImageRecorded, MessageAccepted, MessageCancelled, MessageEdited, MessageMark,
+        ModelChanged, ProviderBound, Started, StopReason, Text, ToolCall, ToolResult, TurnEnded, TurnStarted,
+        UsageRecorded,
     },
     image::Image,
     price::Dollars,
@@ -341,11 +342,19 @@ fn pictures_stand_in_what_they_are_of_and_are_named_by_their_bytes() {
     assert_eq!(roles, ["user", "result", "assistant"]);
     let text = jsonl(&lines);
     let sha256 = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
-    assert!(text.contains(&format!(r#"{{"type":"image","mimeType":"image/png","sha256":"{sha256}","bytes":5}}"#)), "{text}");
+    assert!(
+        text.contains(&format!(r#"{{"type":"image","mimeType":"image/png","sha256":"{sha256}","bytes":5}}"#)),
+        "{text}"
+    );
     let markdown: String = lines.iter().flat_map(shown).map(|shown| transcript::markdown(&shown)).collect();
-    assert!(markdown.contains("*picture: image/png, 5 bytes · ostler transcript image 2cf24dba5fb0a30e"), "{markdown}");
+    assert!(
+        markdown.contains("*picture: image/png, 5 bytes · ostler transcript image 2cf24dba5fb0a30e"),
+        "{markdown}"
+    );
     // With their bytes, a page has those in it that are pictures and nothing else.
-    let page = |lines: &[Line]| lines.iter().flat_map(shown).map(|shown| transcript::page_entry(&shown)).collect::<String>();
+    let page = |lines: &[Line]| {
+        lines.iter().flat_map(shown).map(|shown| transcript::page_entry(&shown)).collect::<String>()
+    };
     assert!(!page(&lines).contains("<img"));
     for picture in lines.iter_mut().flat_map(Line::pictures) {
         picture.data = Some("aGVsbG8=".to_owned());

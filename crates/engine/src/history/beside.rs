@@ -126,7 +126,9 @@ impl Run<'_> {
         let kept = self.keep_files(looked.files, &owners, read).await;
         let why = match kept {
             Err(error) => Some(error.to_string()),
-            Ok(()) if looked.is_too_much => Some("there is more beside its dialogues than is kept".to_owned()),
+            Ok(()) if looked.is_too_much => {
+                Some("there is more beside its dialogues than is kept".to_owned())
+            }
             Ok(()) => None,
         };
         match why {
@@ -168,10 +170,13 @@ impl Run<'_> {
             Some(own) => own,
             None => openclaw::other_key(dir, &name),
         };
-        let title = ["label", "displayName", "subject"].iter().find_map(|name| row.entry.get(*name)?.as_str());
+        let title =
+            ["label", "displayName", "subject"].iter().find_map(|name| row.entry.get(*name)?.as_str());
         let last = row.key.rsplit(':').next();
-        let name = self.free_name(&[title, last, Some("openclaw")], row.session_id().unwrap_or(&row.key)).await?;
-        let opened = ConversationOpened { notes: row.notes(), ..ConversationOpened::new(id, campaign.id, key, name) };
+        let name =
+            self.free_name(&[title, last, Some("openclaw")], row.session_id().unwrap_or(&row.key)).await?;
+        let opened =
+            ConversationOpened { notes: row.notes(), ..ConversationOpened::new(id, campaign.id, key, name) };
         let now = engine.shared.clock.now().wall;
         engine.record_node(now, Event::ConversationOpened(Box::new(opened))).await?;
         let mut news = news(dir, row.session_id().unwrap_or_default());
@@ -291,12 +296,14 @@ fn dialogue(name: &Path) -> Option<String> {
     Some(text.strip_suffix(".jsonl")?.to_owned())
 }
 
-/// The directories of transcripts: one for each agent, or the one that was named exactly.
+/// The directories of transcripts: one for each agent, or the one that was named exactly. Nothing else of an installation is
+/// anybody's past: its settings and keys are not looked at.
 pub(super) fn session_dirs(dir: &Path) -> Vec<PathBuf> {
     let agents = dir.join("agents");
     let is_dir = |path: &Path| fs::symlink_metadata(path).is_ok_and(|about| about.is_dir());
     if !is_dir(&agents) {
-        return vec![dir.to_owned()];
+        let is_one = dir.join(INDEX).is_file();
+        return is_one.then(|| dir.to_owned()).into_iter().collect();
     }
     let entries = fs::read_dir(agents).into_iter().flatten().flatten();
     let mut dirs: Vec<PathBuf> =
@@ -413,6 +420,11 @@ mod tests {
         }
         std::os::unix::fs::symlink("/etc/passwd", store.join("link.json")).unwrap();
         assert_eq!(session_dirs(dir.path()), [store.clone()]);
+        assert_eq!(session_dirs(&store), [store.clone()], "named exactly");
+        let bare = dir.path().join("bare");
+        fs::create_dir(&bare).unwrap();
+        fs::write(bare.join("openclaw.json"), "{\"token\":\"secret\"}").unwrap();
+        assert!(session_dirs(&bare).is_empty(), "an installation without a store of files");
         let looked = look(&store);
         let names: Vec<&str> = looked.files.iter().map(|file| file.name.to_str().unwrap()).collect();
         assert_eq!(

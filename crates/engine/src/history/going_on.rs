@@ -43,7 +43,8 @@ impl Engine {
         let (file, read, id) = (known.file, known.mark.to, dialogue.to_owned());
         let cwd = view.working_dir.clone();
         let looked = tokio::task::spawn_blocking(move || {
-            let wanted = Wanted { file: Path::new(&file), program: source.as_str(), dialogue: &id, cwd: &cwd };
+            let wanted =
+                Wanted { file: Path::new(&file), program: source.as_str(), dialogue: &id, cwd: &cwd };
             let holder = holder(Path::new("/proc"), &wanted);
             let grown = fs::metadata(&file).ok().filter(|about| about.len() > read);
             (holder, grown.and_then(|about| about.modified().ok()), file)
@@ -209,7 +210,9 @@ fn is_program(command: &[u8], program: &str) -> bool {
     let first = words.next().map(|word| name(&word)).unwrap_or_default();
     let is_interpreter = matches!(first.as_str(), "node" | "bun" | "deno");
     let script = words.find(|word| !word.starts_with('-')).map(|word| name(&word));
-    let is_its = |name: &str| name == program || name.strip_prefix(program).is_some_and(|rest| rest.starts_with(['.', '-']));
+    let is_its = |name: &str| {
+        name == program || name.strip_prefix(program).is_some_and(|rest| rest.starts_with(['.', '-']))
+    };
     is_its(&first) || (is_interpreter && script.is_some_and(|script| is_its(&script)))
 }
 

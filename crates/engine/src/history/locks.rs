@@ -83,7 +83,11 @@ mod tests {
         assert_eq!(held(r#"{"pid":77,"starttime":900}"#).unwrap(), "process 77 writes to it: a.jsonl.lock");
         assert_eq!(held(r#"{"pid":77,"starttime":901}"#), None, "another process has its number");
         assert_eq!(held(r#"{"pid":78,"starttime":900}"#), None, "it is dead");
-        assert_eq!(held(r#"{"pid":77,"createdAt":"2020-01-01T00:00:00.000Z"}"#), None, "nobody holds one so long");
+        assert_eq!(
+            held(r#"{"pid":77,"createdAt":"2020-01-01T00:00:00.000Z"}"#),
+            None,
+            "nobody holds one so long"
+        );
         assert!(held("").is_some(), "half a lock that was just made");
     }
 }

@@ -22,7 +22,9 @@ use std::{
 
 use ostler_domain::{
     Reason, Refusal, SessionId, Time,
-    history::{FileNews, Found, Import, News, Source, Standing, Store, Totals, Verdict, is_at_work, standing},
+    history::{
+        FileNews, Found, Import, News, Source, Standing, Store, Totals, Verdict, is_at_work, standing,
+    },
     text::one_line,
 };
 use ostler_store::{CommitError, Committed, KnownHistory};
@@ -82,7 +84,9 @@ impl Engine {
             Ok(watching) => watching,
             Err(_) => {
                 return Err(Refusal::new(Reason::WrongState, "stores are followed already")
-                    .because("one does it at a time: this daemon with import.watch, or an import in a terminal")
+                    .because(
+                        "one does it at a time: this daemon with import.watch, or an import in a terminal",
+                    )
                     .hint("ostler ls", "shows the agents outside that are at work")
                     .hint("ostler import all", "takes in once what is there"));
             }

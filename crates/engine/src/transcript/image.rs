@@ -12,8 +12,8 @@ impl Engine {
     /// The bytes of a picture, by its SHA-256 or the beginning of that.
     pub async fn image(&self, sha256: &str) -> Result<Vec<u8>, Refusal> {
         let sha256 = sha256.to_ascii_lowercase();
-        let is_name = (FEWEST_DIGITS..=64).contains(&sha256.len())
-            && sha256.chars().all(|c| c.is_ascii_hexdigit());
+        let is_name =
+            (FEWEST_DIGITS..=64).contains(&sha256.len()) && sha256.chars().all(|c| c.is_ascii_hexdigit());
         if !is_name {
             return Err(Refusal::invalid("a picture is named by the digits of its SHA-256, at least eight")
                 .hint("ostler transcript show WHO", "names those of a conversation"));

@@ -93,7 +93,9 @@ impl Engine {
         let conversation = self.conversation(who).await?;
         let dir = self.shared.options.state_dir.join("conversations").join(conversation.id.to_string());
         let mut transcript = None;
-        for (n, session) in self.transcript_until(conversation.id, u64::MAX).await?.sessions.iter().enumerate() {
+        for (n, session) in
+            self.transcript_until(conversation.id, u64::MAX).await?.sessions.iter().enumerate()
+        {
             let origin = self.shared.store.session(*session).await?.and_then(|view| view.imported);
             match origin {
                 Some(origin) if n == 0 => transcript = Some(origin.file),

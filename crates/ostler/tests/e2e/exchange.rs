@@ -220,8 +220,14 @@ async fn a_store_of_openclaw_comes_in_and_goes_out_the_same() {
         let id = "aaaaaaaa-0000-4000-8000-000000000001";
         for (name, text) in [
             (format!("{id}.jsonl.reset.2026-11-15T18-19-54.412Z"), "{\"type\":\"session\"}\n"),
-            (format!("{id}.checkpoint.11111111-0000-4000-8000-000000000001.jsonl"), "{\"type\":\"session\"}\nhalf"),
-            ("dddddddd-0000-4000-8000-000000000009.jsonl.deleted.2026-11-15T18-19-54.412Z".to_owned(), "old\n"),
+            (
+                format!("{id}.checkpoint.11111111-0000-4000-8000-000000000001.jsonl"),
+                "{\"type\":\"session\"}\nhalf",
+            ),
+            (
+                "dddddddd-0000-4000-8000-000000000009.jsonl.deleted.2026-11-15T18-19-54.412Z".to_owned(),
+                "old\n",
+            ),
             ("sessions.json.bak.1793527206000".to_owned(), "{}"),
             ("skills-prompts/sha256/ab/abcd.txt".to_owned(), "a skill"),
         ] {
@@ -238,7 +244,8 @@ async fn a_store_of_openclaw_comes_in_and_goes_out_the_same() {
         fs::write(sessions.join("eeeeeeee-0000-4000-8000-000000000001.jsonl"), "").unwrap();
         fs::write(sessions.join("eeeeeeee-0000-4000-8000-000000000002.jsonl"), "{\"type\":\"se").unwrap();
         let header = r#"{"type":"session","version":3,"id":"eeeeeeee-0000-4000-8000-000000000003","timestamp":"2026-11-15T10:00:00.000Z","cwd":"/x"}"#;
-        fs::write(sessions.join("eeeeeeee-0000-4000-8000-000000000003.jsonl"), format!("{header}\n")).unwrap();
+        fs::write(sessions.join("eeeeeeee-0000-4000-8000-000000000003.jsonl"), format!("{header}\n"))
+            .unwrap();
         let index = sessions.join("sessions.json");
         let text = fs::read_to_string(&index).unwrap();
         // A row that is none, one that nobody here could have for a key, and two that are one in another case.
@@ -308,7 +315,8 @@ async fn rows_alone_are_conversations_and_follow_the_index() {
     assert_eq!(level(&main).await.as_deref(), Some("medium"), "it follows");
     assert_eq!(level(&slack).await.as_deref(), Some("high"), "somebody has set it here");
     // Its transcript comes later, and is the same conversation's.
-    let header = r#"{"type":"session","version":3,"id":"a","timestamp":"2026-11-15T10:00:00.000Z","cwd":"/x"}"#;
+    let header =
+        r#"{"type":"session","version":3,"id":"a","timestamp":"2026-11-15T10:00:00.000Z","cwd":"/x"}"#;
     let line = r#"{"type":"message","id":"1","parentId":null,"timestamp":"2026-11-15T10:00:01.000Z","message":{"role":"user","content":"hello"}}"#;
     fs::write(sessions.join("a.jsonl"), format!("{header}\n{line}\n")).unwrap();
     import_openclaw(&client, &from, false).await;
@@ -338,7 +346,10 @@ async fn a_store_that_somebody_writes_to_is_left_alone() {
     assert!(totals.new >= 3, "{totals:?}");
     let to = home.path().join("claw");
     out(&home, &["export", "--all", "--format", "openclaw", "--dir", to.to_str().unwrap()]);
-    assert!(tree(&to).keys().all(|name| !name.to_string_lossy().ends_with(".lock")), "locks are nobody's past");
+    assert!(
+        tree(&to).keys().all(|name| !name.to_string_lossy().ends_with(".lock")),
+        "locks are nobody's past"
+    );
 }
 
 /// Waits until the mirror's row of a key is as it should be.

@@ -350,7 +350,8 @@ async fn the_daemon_follows_agents_outside_by_itself() {
     let home = TestHome::new(OSTLER);
     home.configure("[import]\nwatch = true\n");
     let dir = claude_store(&home);
-    let began = home.command(&["daemon", "start"]).env("CLAUDE_CONFIG_DIR", &dir).env("HOME", home.path()).output();
+    let began =
+        home.command(&["daemon", "start"]).env("CLAUDE_CONFIG_DIR", &dir).env("HOME", home.path()).output();
     assert!(began.unwrap().status.success());
     let view = home.reaches(DIALOGUE, "the row of an agent outside", |view| view.outcome.is_none()).await;
     append(&dialogue(&dir), &[said(1, "go on")]);
@@ -369,8 +370,10 @@ async fn pictures_come_in_and_go_out() {
     let home = TestHome::started(OSTLER).await;
     let client = home.client().await;
     let dir = claude_store(&home);
-    let data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
-    let picture = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}});
+    let data =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let picture =
+        json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}});
     let blocks = |at: u32, content: Value| {
         let mut line = said(at, "");
         line["message"]["content"] = content;
@@ -378,7 +381,8 @@ async fn pictures_come_in_and_go_out() {
     };
     let prompt = blocks(1, json!([{"type": "text", "text": "what is this"}, picture.clone()]));
     let mut asked = answered(2, "msg_look", "");
-    asked["message"]["content"] = json!([{"type": "tool_use", "id": "toolu_9", "name": "Read", "input": {"file_path": "/a.png"}}]);
+    asked["message"]["content"] =
+        json!([{"type": "tool_use", "id": "toolu_9", "name": "Read", "input": {"file_path": "/a.png"}}]);
     asked["message"]["stop_reason"] = json!("tool_use");
     let result = blocks(3, json!([{"type": "tool_result", "tool_use_id": "toolu_9", "content": [picture]}]));
     append(&dialogue(&dir), &[prompt, asked, result, answered(4, "msg_seen", "a pixel")]);
@@ -418,11 +422,12 @@ async fn pictures_come_in_and_go_out() {
     assert_eq!(home.run(&["transcript", "image", "0000000000000000"]).status.code(), Some(2));
     out(&["db", "check", "--full"]);
     // What is gone from the disk is a finding.
-    let blob = home.path().join("home/state/blobs").join(&told.image.sha256[..2]).join(&told.image.sha256[2..]);
+    let blob =
+        home.path().join("home/state/blobs").join(&told.image.sha256[..2]).join(&told.image.sha256[2..]);
     fs::remove_file(blob).unwrap();
     let check = home.run(&["db", "check", "--full"]);
     assert!(!check.status.success());
-    assert!(String::from_utf8_lossy(&check.stdout).contains("picture"), "{check:?}");
+    assert!(format!("{check:?}").contains("picture"), "{check:?}");
 }
 
 /// Killed at any moment, an import is gone on with, and nothing is there twice.

@@ -149,7 +149,10 @@ async fn what_was_delivered_elsewhere_is_in_the_transcript() {
         .filter(|line| line["message"]["role"] == "assistant")
         .map(|line| line["message"]["content"].as_array().unwrap().last().unwrap()["text"].as_str().unwrap())
         .collect();
-    assert_eq!(said[said.len() - 4..], ["https://example.org/a.png", "while nobody does", "again", "behind all"]);
+    assert_eq!(
+        said[said.len() - 4..],
+        ["https://example.org/a.png", "while nobody does", "again", "behind all"]
+    );
     let mirrored: Vec<_> = all.iter().filter(|line| line["message"]["model"] == "delivery-mirror").collect();
     assert_eq!((mirrored.len(), &mirrored[0]["ostler"]["to"]), (3, &json!("user:U1")));
     assert!(mirrored.iter().all(|line| line["message"]["usage"]["totalTokens"] == 0));

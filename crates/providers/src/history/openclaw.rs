@@ -160,9 +160,10 @@ fn block(block: &Value) -> Option<What> {
                 subagent: None,
             }))
         }
-        Some("image") => parts(&Value::Array(vec![block.clone()])).1.pop().map(|image| {
-            What::Image(ImageRecorded { image, tool_id: None, message: None, subagent: None })
-        }),
+        Some("image") => parts(&Value::Array(vec![block.clone()]))
+            .1
+            .pop()
+            .map(|image| What::Image(ImageRecorded { image, tool_id: None, message: None, subagent: None })),
         _ => None,
     }
 }

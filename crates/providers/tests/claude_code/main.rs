@@ -142,8 +142,10 @@ fn what_reading_a_picture_gives_is_the_picture() {
     let body = LineBody::Whole(line.to_string().into_bytes().into());
     let line = Line { stream: Stream::Out, start: 0, end: 1, time_us: 0, body, input: None };
     dialogue(None).on_line(&line, &mut heard);
-    let reports: Vec<&Report> =
-        heard.iter().filter_map(|heard| if let Heard::Report(report) = heard { Some(report) } else { None }).collect();
+    let reports: Vec<&Report> = heard
+        .iter()
+        .filter_map(|heard| if let Heard::Report(report) = heard { Some(report) } else { None })
+        .collect();
     let [.., Report::Image(shown), Report::ToolResult(result)] = reports[..] else { panic!("{heard:?}") };
     assert_eq!((shown.tool_id.as_deref(), shown.image.data()), (Some("toolu_1"), Some(&b"hello"[..])));
     assert_eq!((result.tool_id.as_str(), result.output.as_str()), ("toolu_1", ""));

@@ -96,7 +96,9 @@ fn word(report: &Report) -> String {
                 short(&result.output)
             )
         }
-        Report::Image(shown) => format!("picture {:?} [{}]", shown.image, shown.tool_id.as_deref().unwrap_or("-")),
+        Report::Image(shown) => {
+            format!("picture {:?} [{}]", shown.image, shown.tool_id.as_deref().unwrap_or("-"))
+        }
         Report::Status(text) => format!("status  {}", short(text)),
         Report::Error(text) => format!("error   {}", short(text)),
         Report::Retrying(retrying) => format!(

@@ -174,8 +174,12 @@ fn a_picture_is_told_once_however_often_it_is_said() {
     scene.ready();
     scene.prompt();
     let picture = json!([{"type": "content", "content": {"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}}]);
-    scene.said(&update(&json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "shot", "rawInput": {"a": 1}})));
-    scene.said(&update(&json!({"sessionUpdate": "tool_call_update", "toolCallId": "1", "content": picture.clone()})));
+    scene.said(&update(
+        &json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "shot", "rawInput": {"a": 1}}),
+    ));
+    scene.said(&update(
+        &json!({"sessionUpdate": "tool_call_update", "toolCallId": "1", "content": picture.clone()}),
+    ));
     scene.said(&update(&json!({"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "completed",
         "content": picture, "rawOutput": {"content": [{"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}]}})));
     scene.said(&update(&json!({"sessionUpdate": "agent_message_chunk",

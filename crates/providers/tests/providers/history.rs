@@ -265,29 +265,42 @@ fn pictures_are_told_with_what_they_are_of() {
         (
             Source::Claude,
             vec![
-                format!(r#"{{"type":"user","sessionId":"s","message":{{"role":"user","content":[{{"type":"text","text":"look"}},{{"type":"image","source":{{"type":"base64","media_type":"image/png","data":"{data}"}}}}]}}}}"#),
-                format!(r#"{{"type":"user","sessionId":"s","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t1","content":[{{"type":"image","source":{{"type":"base64","media_type":"image/png","data":"{data}"}}}}]}}]}}}}"#),
+                format!(
+                    r#"{{"type":"user","sessionId":"s","message":{{"role":"user","content":[{{"type":"text","text":"look"}},{{"type":"image","source":{{"type":"base64","media_type":"image/png","data":"{data}"}}}}]}}}}"#
+                ),
+                format!(
+                    r#"{{"type":"user","sessionId":"s","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t1","content":[{{"type":"image","source":{{"type":"base64","media_type":"image/png","data":"{data}"}}}}]}}]}}}}"#
+                ),
             ],
         ),
         (
             Source::Codex,
             vec![
-                format!(r#"{{"type":"event_msg","payload":{{"type":"user_message","message":"look","images":["data:image/png;base64,{data}"]}}}}"#),
-                format!(r#"{{"type":"response_item","payload":{{"type":"function_call_output","call_id":"t1","output":[{{"type":"input_image","image_url":"data:image/png;base64,{data}"}}]}}}}"#),
+                format!(
+                    r#"{{"type":"event_msg","payload":{{"type":"user_message","message":"look","images":["data:image/png;base64,{data}"]}}}}"#
+                ),
+                format!(
+                    r#"{{"type":"response_item","payload":{{"type":"function_call_output","call_id":"t1","output":[{{"type":"input_image","image_url":"data:image/png;base64,{data}"}}]}}}}"#
+                ),
             ],
         ),
         (
             Source::OpenClaw,
             vec![
-                format!(r#"{{"type":"message","id":"1","message":{{"role":"user","content":[{{"type":"text","text":"look"}},{{"type":"image","data":"{data}","mimeType":"image/png"}}]}}}}"#),
-                format!(r#"{{"type":"message","id":"2","message":{{"role":"toolResult","toolCallId":"t1","content":[{{"type":"image","data":"{data}","mimeType":"image/png"}}]}}}}"#),
+                format!(
+                    r#"{{"type":"message","id":"1","message":{{"role":"user","content":[{{"type":"text","text":"look"}},{{"type":"image","data":"{data}","mimeType":"image/png"}}]}}}}"#
+                ),
+                format!(
+                    r#"{{"type":"message","id":"2","message":{{"role":"toolResult","toolCallId":"t1","content":[{{"type":"image","data":"{data}","mimeType":"image/png"}}]}}}}"#
+                ),
             ],
         ),
     ];
     for (source, lines) in lines {
         let (told, _) = read(source, format!("{}\n", lines.join("\n")).as_bytes(), usize::MAX);
         let whats: Vec<&What> = told.iter().map(|told| &told.what).collect();
-        let [What::Prompt { text, images, .. }, What::Image(shown), What::ToolResult(result)] = whats[..] else {
+        let [What::Prompt { text, images, .. }, What::Image(shown), What::ToolResult(result)] = whats[..]
+        else {
             panic!("{source:?}: {whats:?}")
         };
         assert_eq!((text.as_str(), images.len(), result.output.as_str()), ("look", 1, ""), "{source:?}");
@@ -295,7 +308,11 @@ fn pictures_are_told_with_what_they_are_of() {
         assert_eq!((images[0].data(), &images[0]), (Some(&b"hello"[..]), &shown.image), "{source:?}");
     }
     // A picture alone has a word, so that there is something to be listed.
-    let alone = format!(r#"{{"type":"message","id":"1","message":{{"role":"user","content":[{{"type":"image","data":"{data}","mimeType":"image/png"}}]}}}}"#);
+    let alone = format!(
+        r#"{{"type":"message","id":"1","message":{{"role":"user","content":[{{"type":"image","data":"{data}","mimeType":"image/png"}}]}}}}"#
+    );
     let (told, _) = read(Source::OpenClaw, format!("{alone}\n").as_bytes(), usize::MAX);
-    assert!(matches!(&told[0].what, What::Prompt { text, images, .. } if text == "[image]" && images.len() == 1));
+    assert!(
+        matches!(&told[0].what, What::Prompt { text, images, .. } if text == "[image]" && images.len() == 1)
+    );
 }

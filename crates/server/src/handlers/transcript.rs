@@ -118,7 +118,10 @@ impl TranscriptService for Served {
 }
 
 /// Sends a file that came in: its name first, and its bytes in pieces. Says whether anybody still listens.
-async fn send_imported(file: ImportedFile, news: &News<pb::GetImportedFilesResponse>) -> Result<bool, Refusal> {
+async fn send_imported(
+    file: ImportedFile,
+    news: &News<pb::GetImportedFilesResponse>,
+) -> Result<bool, Refusal> {
     let (mut name, is_transcript) = (Some(file.name.clone()), file.is_transcript);
     let mut reading = file;
     loop {

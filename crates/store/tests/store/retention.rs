@@ -168,7 +168,10 @@ fn a_picture_that_is_damaged_or_gone_is_a_finding() {
     let [blob] = blobs(&place).try_into().unwrap();
     fs::write(&blob, "another").unwrap();
     let found = block_on(store.check(CheckDepth::Full)).unwrap().findings;
-    assert!(found.len() == 1 && found[0].text.contains("the picture of event") && found[0].part == "blobs", "{found:?}");
+    assert!(
+        found.len() == 1 && found[0].text.contains("the picture of event") && found[0].part == "blobs",
+        "{found:?}"
+    );
     fs::remove_file(&blob).unwrap();
     let found = block_on(store.check(CheckDepth::Quick)).unwrap().findings;
     assert!(found.len() == 1 && found[0].text.contains("is not there"), "{found:?}");

@@ -170,11 +170,8 @@ fn a_branch_finds_also_whoever_made_commits_on_it() {
     store.commit_blocking(node_commit(seen.to_vec())).unwrap();
     let filter = SessionFilter { branch: Some("agent/login".to_owned()), ..SessionFilter::default() };
     let began = |view: &&View| view.branch.as_deref() == Some("agent/login");
-    let expected: Vec<SessionId> = views
-        .iter()
-        .filter(|view| began(view) || view.id == session_id(3))
-        .map(|view| view.id)
-        .collect();
+    let expected: Vec<SessionId> =
+        views.iter().filter(|view| began(view) || view.id == session_id(3)).map(|view| view.id).collect();
     for limit in [1, 3, 40] {
         let found: Vec<SessionId> = all_pages(&store, &filter, limit).iter().map(|view| view.id).collect();
         assert_eq!(found, expected, "pages of {limit}");
