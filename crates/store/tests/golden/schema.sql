@@ -93,6 +93,11 @@ CREATE TABLE history_call(
     call TEXT NOT NULL,
     PRIMARY KEY (provider, call)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE image(
+    seq INTEGER PRIMARY KEY,
+    session INTEGER NOT NULL,
+    blob BLOB NOT NULL
+) STRICT;
 CREATE TABLE log_event(
     seq INTEGER PRIMARY KEY,
     session INTEGER,
@@ -134,6 +139,11 @@ CREATE TABLE message(
     seen INTEGER,
     answered INTEGER,
     ended INTEGER
+) STRICT;
+CREATE TABLE mirrored(
+    seq INTEGER PRIMARY KEY,
+    conversation TEXT NOT NULL,
+    session TEXT NOT NULL
 ) STRICT;
 CREATE TABLE node_garbage(
     blob BLOB PRIMARY KEY,
@@ -333,14 +343,19 @@ CREATE INDEX conversation_name ON conversation(name);
 CREATE UNIQUE INDEX conversation_open ON conversation(campaign, agent, folded) WHERE closed IS NULL;
 CREATE INDEX conversation_spawned_by ON conversation(spawned_by) WHERE spawned_by IS NOT NULL;
 CREATE INDEX conversation_tail ON conversation(tail);
+CREATE INDEX image_blob ON image(blob);
+CREATE INDEX image_session ON image(session);
 CREATE INDEX log_event_blob ON log_event(blob) WHERE blob IS NOT NULL;
 CREATE UNIQUE INDEX log_event_session ON log_event(session, session_seq) WHERE session IS NOT NULL;
 CREATE INDEX message_conversation ON message(conversation);
 CREATE INDEX message_key ON message(key) WHERE key IS NOT NULL;
 CREATE INDEX message_made_room ON message(made_room_for) WHERE made_room_for IS NOT NULL;
 CREATE INDEX message_session ON message(session);
+CREATE INDEX mirrored_conversation ON mirrored(conversation);
+CREATE INDEX mirrored_session ON mirrored(session);
 CREATE INDEX node_request_time ON node_request(time);
 CREATE INDEX retention_due ON retention(due) WHERE due IS NOT NULL AND deleted IS NULL;
+CREATE INDEX seen_commit_branch ON seen_commit(branch) WHERE branch IS NOT NULL;
 CREATE INDEX seen_commit_session ON seen_commit(session);
 CREATE INDEX session_agent ON session(agent);
 CREATE INDEX session_branch ON session(branch) WHERE branch IS NOT NULL;
