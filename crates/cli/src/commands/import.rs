@@ -166,6 +166,10 @@ impl<'a> Telling<'a> {
     }
 
     fn tell(&mut self, news: &News) -> Result<(), Failure> {
+        // A store that was asked for and not read.
+        if matches!(news, News::Found(found) if found.why_not.is_some()) {
+            self.failed += 1;
+        }
         if self.app.ui.is_json() {
             return self.tell_program(news);
         }

@@ -63,8 +63,7 @@ pub(crate) fn nothing(past: Past) -> Vec<Line> {
     };
     let run = || hint("ostler run \"…\"", "start one here");
     let word = || hint("ostler search 'word*'", "finds words that begin so");
-    let import =
-        || hint("ostler import all", "bring in Claude Code's, Codex's and OpenClaw's history, and search it");
+    let import = || hint("ostler import all", "bring in Claude Code's, Codex's and OpenClaw's history");
     match past {
         Past::Nothing => vec![Line::of("Nothing found in 0 sessions."), run(), import()],
         Past::OwnAlone => vec![Line::of("Nothing found."), word(), import()],

@@ -295,7 +295,8 @@ mod tests {
 
     #[test]
     fn every_setting_of_the_file_has_a_name() {
-        let sections = ["watchdog", "limits", "approvals", "sandbox", "webhook", "log", "otel", "retention"];
+        let sections =
+            ["watchdog", "limits", "approvals", "sandbox", "webhook", "log", "otel", "retention", "import"];
         for section in sections {
             for field in fields(section) {
                 assert!(found(&format!("{section}.{field}")).is_ok(), "{section}.{field} is not in KEYS");

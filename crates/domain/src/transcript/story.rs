@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Block, Line, Message, Picture, StopReason, TokenUse};
 use crate::{
     price::Dollars,
-    text::{one_line, visible},
+    text::{head, one_line, visible},
 };
 
 /// How much of a call stands in its line.
@@ -215,12 +215,17 @@ fn pictures(content: &[Block]) -> impl Iterator<Item = Shown> {
     })
 }
 
+/// Digits of a picture's name that tell it from all others.
+const SHORT_NAME: usize = 16;
+
 /// A picture in words: what it is, and how to have it.
 pub fn picture_line(picture: &Picture) -> String {
     let size = picture.bytes.map(|bytes| format!(", {} bytes", grouped(bytes))).unwrap_or_default();
     let kind = one_line(&picture.mime_type, 80);
     match &picture.sha256 {
-        Some(sha256) => format!("{kind}{size} · ostler transcript image {}", one_line(sha256, 16)),
+        Some(sha256) => {
+            format!("{kind}{size} · ostler transcript image {}", head(&one_line(sha256, 64), SHORT_NAME))
+        }
         None => format!("{kind}{size}"),
     }
 }

@@ -296,12 +296,14 @@ fn dialogue(name: &Path) -> Option<String> {
     Some(text.strip_suffix(".jsonl")?.to_owned())
 }
 
-/// The directories of transcripts: one for each agent, or the one that was named exactly.
+/// The directories of transcripts: one for each agent, or the one that was named exactly. Nothing else of an installation is
+/// anybody's past: its settings and keys are not looked at.
 pub(super) fn session_dirs(dir: &Path) -> Vec<PathBuf> {
     let agents = dir.join("agents");
     let is_dir = |path: &Path| fs::symlink_metadata(path).is_ok_and(|about| about.is_dir());
     if !is_dir(&agents) {
-        return vec![dir.to_owned()];
+        let is_one = dir.join(INDEX).is_file();
+        return is_one.then(|| dir.to_owned()).into_iter().collect();
     }
     let entries = fs::read_dir(agents).into_iter().flatten().flatten();
     let mut dirs: Vec<PathBuf> =
@@ -418,6 +420,11 @@ mod tests {
         }
         std::os::unix::fs::symlink("/etc/passwd", store.join("link.json")).unwrap();
         assert_eq!(session_dirs(dir.path()), [store.clone()]);
+        assert_eq!(session_dirs(&store), [store.clone()], "named exactly");
+        let bare = dir.path().join("bare");
+        fs::create_dir(&bare).unwrap();
+        fs::write(bare.join("openclaw.json"), "{\"token\":\"secret\"}").unwrap();
+        assert!(session_dirs(&bare).is_empty(), "an installation without a store of files");
         let looked = look(&store);
         let names: Vec<&str> = looked.files.iter().map(|file| file.name.to_str().unwrap()).collect();
         assert_eq!(

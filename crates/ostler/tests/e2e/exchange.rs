@@ -387,6 +387,8 @@ async fn a_mirror_follows_the_log_and_leaves_what_is_others() {
 
     // A lock is waited for.
     let lock = store.with_extension("json.lock");
+    // The daemon's own goes a moment after the file is there.
+    wait::until("the daemon to let go of its lock", wait::PATIENCE, || !lock.exists());
     fs::write(&lock, "{}").unwrap();
     out(&home, &["conversation", "label", &view.conversation.to_string(), "Login"]);
     std::thread::sleep(std::time::Duration::from_secs(1));
