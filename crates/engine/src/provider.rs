@@ -5,7 +5,8 @@ use std::sync::Arc;
 use ostler_domain::{
     Policy, Refusal, Secret,
     provider::{
-        ACP_PREFIX, CAPABILITIES, CallerKeys, ITS_LOGIN, KeySource, LACKS_MODEL, NOT_LOGGED_IN, Settings, Status,
+        ACP_PREFIX, CAPABILITIES, CallerKeys, ITS_LOGIN, KeySource, LACKS_MODEL, NOT_LOGGED_IN, Settings,
+        Status,
     },
 };
 use ostler_providers::{Capabilities, Provider, UsageSource, registry};

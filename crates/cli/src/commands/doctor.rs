@@ -446,13 +446,21 @@ mod tests {
             ..of("claude-code")
         };
         let keyless = Status { lacks: closed.lacks.clone(), cure: closed.cure.clone(), ..of("openai-api") };
-        assert_eq!(provider(&keyless, None, 0, None).verdict, Verdict::Absent, "nobody has to have a key of it");
+        assert_eq!(
+            provider(&keyless, None, 0, None).verdict,
+            Verdict::Absent,
+            "nobody has to have a key of it"
+        );
         assert_eq!(provider(&keyless, Some("openai-api"), 0, None).verdict, Verdict::Fail);
         let ready = Status { version: Some("1.0".to_owned()), ..of("acp:opencode") };
         let seen = |all: &[&Status], usual| {
             let all: Vec<Status> = all.iter().map(|status| (*status).clone()).collect();
             let found = providers(&all, usual, &BTreeMap::new(), &BTreeMap::new());
-            found.into_iter().skip(1).map(|one| (one.verdict, one.about.into_owned(), one.fix)).collect::<Vec<_>>()
+            found
+                .into_iter()
+                .skip(1)
+                .map(|one| (one.verdict, one.about.into_owned(), one.fix))
+                .collect::<Vec<_>>()
         };
         let login = Some("ostler provider login claude-code".to_owned());
         let none = seen(&[&script, &closed, &absent], None);
@@ -469,9 +477,15 @@ mod tests {
         );
         assert_eq!(seen(&[&absent, &ready], Some("codex"))[0].0, Verdict::Fail);
         let needed = provider(&absent, None, 2, None);
-        assert_eq!((needed.verdict, needed.text.as_str()), (Verdict::Fail, "there is no codex here; 2 agents use it"));
+        assert_eq!(
+            (needed.verdict, needed.text.as_str()),
+            (Verdict::Fail, "there is no codex here; 2 agents use it")
+        );
         let silent = provider(&ready, None, 0, Some(&Answer::None("it did not answer".to_owned())));
-        assert_eq!((silent.verdict, silent.cure()), (Verdict::Warn, "ostler provider test acp:opencode --ask"));
+        assert_eq!(
+            (silent.verdict, silent.cure()),
+            (Verdict::Warn, "ostler provider test acp:opencode --ask")
+        );
     }
 
     fn machine() -> NodeStatus {

@@ -212,8 +212,7 @@ mod tests {
         assert!(idle.is_ok(), "it answered");
         let reader = come_of(vec![began(), result("t7", true), said(), ended(StopReason::Completed)]);
         assert_eq!(reader.approval, Works::NotTried, "reading needs no leave");
-        let bold =
-            come_of(vec![began(), call(), result("t1", true), said(), ended(StopReason::Completed)]);
+        let bold = come_of(vec![began(), call(), result("t1", true), said(), ended(StopReason::Completed)]);
         assert_eq!((bold.tool_call, bold.approval), (Works::Yes, Works::No));
         assert!(!bold.is_ok());
         let failed = come_of(vec![began(), said(), ended(StopReason::Error)]);

@@ -152,8 +152,6 @@ async fn logged_in(program: &Path, env: &[(&str, &str)]) -> (TestHome, Client) {
     assert!(started.status.success(), "{started:?}");
     home.begin().await;
     let client = home.client().await;
-    // The campaign's network leads nowhere: nobody is called.
-    client.set_campaign("shop", vec!["net.mode=none".to_owned()]).await.unwrap();
     (home, client)
 }
 
@@ -161,18 +159,23 @@ fn kept(home: &TestHome) -> PathBuf {
     home.home.state().join("credentials/codex/.codex/auth.json")
 }
 
-/// Stands for Codex: renews as it is told to, counts how often, and as an agent says nothing.
-fn counting_program(home: &Path, renewal: &str) -> (PathBuf, PathBuf) {
-    let (program, count) = (home.join("codex"), home.join("renewals"));
-    let script = format!(
-        "#!/bin/sh\n[ \"$1\" = --version ] && echo codex-cli 99.0.0 && exit\n\
-         [ -n \"$OSTLER_SESSION_ID\" ] && exec cat > /dev/null\n\
-         echo once >> {}\nsleep 0.5\n{renewal}\n",
-        count.display()
-    );
+/// Stands for Codex: as an agent it says nothing and calls nobody, and otherwise does this.
+fn stand_in(dir: &Path, otherwise: &str) -> PathBuf {
+    let program = dir.join("codex");
+    let script = format!("#!/bin/sh\n[ -n \"$OSTLER_SESSION_ID\" ] && exec cat > /dev/null\n{otherwise}\n");
     fs::write(&program, script).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    (program, count)
+    program
+}
+
+/// One that renews as it is told to, and counts how often.
+fn counting_program(dir: &Path, renewal: &str) -> (PathBuf, PathBuf) {
+    let count = dir.join("renewals");
+    let counted = format!(
+        "[ \"$1\" = --version ] && echo codex-cli 99.0.0 && exit\necho once >> {}\nsleep 0.5\n{renewal}",
+        count.display()
+    );
+    (stand_in(dir, &counted), count)
 }
 
 /// All at once.
@@ -209,7 +212,10 @@ async fn twenty_that_begin_at_once_are_lent_one_renewed_login() {
     let new = token(LONG_AFTER, "renews-2");
     for session in &sessions {
         let lent = lent(&home, session).unwrap();
-        assert_eq!((&lent["tokens"]["access_token"], &lent["tokens"]["refresh_token"]), (&new.clone().into(), &"".into()));
+        assert_eq!(
+            (&lent["tokens"]["access_token"], &lent["tokens"]["refresh_token"]),
+            (&new.clone().into(), &"".into())
+        );
     }
     // What renews it next is where it is kept, and nowhere else: nobody is logged out.
     assert_eq!(files_with(home.home.state(), "renews-2\""), [kept(&home)]);
@@ -224,7 +230,8 @@ async fn twenty_that_begin_at_once_are_lent_one_renewed_login() {
 #[tokio::test]
 async fn a_login_that_has_ended_and_is_not_renewed_is_told_with_its_cure() {
     let dir = tempfile::tempdir().unwrap();
-    let renewal = "echo '{\"id\":\"refresh\",\"error\":{\"message\":\"refresh token was used already\"}}'; exit 0";
+    let renewal =
+        "echo '{\"id\":\"refresh\",\"error\":{\"message\":\"refresh token was used already\"}}'; exit 0";
     let (program, count) = counting_program(dir.path(), renewal);
     let (home, client) = logged_in(&program, &[]).await;
     let began = std::time::Instant::now();
@@ -233,7 +240,10 @@ async fn a_login_that_has_ended_and_is_not_renewed_is_told_with_its_cure() {
         assert_eq!(view.outcome, Some(Outcome::FailedStart), "{view:#?}");
         let obituary = view.obituary.unwrap();
         let why = "the login of codex has ended, and could not be renewed";
-        assert!(obituary.sentence.contains(why) && obituary.sentence.contains("used already"), "{obituary:?}");
+        assert!(
+            obituary.sentence.contains(why) && obituary.sentence.contains("used already"),
+            "{obituary:?}"
+        );
         let cures: Vec<_> = obituary.cures.iter().map(|hint| hint.command.as_str()).collect();
         assert_eq!(cures, ["ostler provider login codex"]);
     }
@@ -266,13 +276,18 @@ async fn the_real_codex_renews_its_login_for_all() {
         ("NO_PROXY", "127.0.0.1".to_owned()),
     ];
     let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let dir = tempfile::tempdir().unwrap();
+    let program = stand_in(dir.path(), &format!("exec {} \"$@\"", program.display()));
     let (home, client) = logged_in(&program, &env).await;
     let sessions = begin(&client, 4).await;
     wait::until("all to be lent a login", wait::PATIENCE * 2, || {
         sessions.iter().all(|session| lent(&home, session).is_some())
     });
     let asked = server.asked();
-    assert!(!asked.is_empty() && asked.iter().all(|(_, granted)| *granted), "nobody used one twice: {asked:#?}");
+    assert!(
+        !asked.is_empty() && asked.iter().all(|(_, granted)| *granted),
+        "nobody used one twice: {asked:#?}"
+    );
     // It may renew one twice in one go, because it has ended and because it is told to.
     assert!(asked.len() <= 2, "one of them renewed it: {asked:#?}");
     let login: serde_json::Value = serde_json::from_str(&fs::read_to_string(kept(&home)).unwrap()).unwrap();

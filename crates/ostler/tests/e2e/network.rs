@@ -6,10 +6,9 @@ use ostler_domain::{
     session::Outcome,
 };
 use ostler_testkit::{
-    skip,
     TestHome,
     process::{Proc, command_line},
-    scenario, wait,
+    scenario, skip, wait,
 };
 use serde_json::json;
 

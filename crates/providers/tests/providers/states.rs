@@ -16,7 +16,8 @@ type Tape = (String, Vec<Line<'static>>);
 
 /// Tapes of a provider. One that is added has to have some.
 fn tapes(provider: &str) -> Vec<Tape> {
-    let of = |folder, prefix, name| all(folder, prefix, name).into_iter().map(|one| one.into_tape()).collect();
+    let of =
+        |folder, prefix, name| all(folder, prefix, name).into_iter().map(|one| one.into_tape()).collect();
     match provider {
         "claude-code" => {
             claude::Recording::all().into_iter().map(|one| (one.name.clone(), one.lines())).collect()

@@ -155,7 +155,11 @@ fn token_words(status: &Status) -> String {
         other => other.to_owned(),
     };
     let sources: Vec<String> = status.usage_sources.iter().map(source).collect();
-    if sources.is_empty() { "nobody tells".to_owned() } else { format!("known from {}", sources.join(" and ")) }
+    if sources.is_empty() {
+        "nobody tells".to_owned()
+    } else {
+        format!("known from {}", sources.join(" and "))
+    }
 }
 
 /// In the place of a program that cannot be started. One that is there says what is wrong with it in a few words.

@@ -67,12 +67,7 @@ struct TestForm {
     asked: Option<Asked>,
 }
 
-pub(super) async fn run(
-    app: &App,
-    client: &Client,
-    status: Status,
-    args: &TestArgs,
-) -> Result<u8, Failure> {
+pub(super) async fn run(app: &App, client: &Client, status: Status, args: &TestArgs) -> Result<u8, Failure> {
     if let Some(problem) = status.problem {
         let refusal = Refusal::new(Reason::ProviderMissing, problem);
         let cure = status.cure.unwrap_or_else(|| format!("ostler provider show {}", status.name));

@@ -59,8 +59,7 @@ pub(crate) async fn run(
         wanted.initial_message = Some(prompt(provider));
         wanted.approve = Approve::Ask;
         wanted.timeout = Some(ready_within + ANSWERS_WITHIN);
-        wanted.budget =
-            Some(Budget { tokens: Some(TOKENS), dollars: None, when_used_up: WhenUsedUp::Stop });
+        wanted.budget = Some(Budget { tokens: Some(TOKENS), dollars: None, when_used_up: WhenUsedUp::Stop });
     }
     let mut view = client.create_session(wanted).await?;
     let id = view.id.to_string();

@@ -49,7 +49,8 @@ pub(super) async fn the_program_alone_would_run_it(
     // Whatever else it would ask of the world.
     command.env("HTTPS_PROXY", "http://127.0.0.1:9").env("NO_PROXY", "127.0.0.1,localhost");
     let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let said =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(!left_behind(&campaign).is_empty(), "{said}");
 }
 
@@ -140,7 +141,8 @@ pub(super) fn plant(campaign: &Path) {
     write(".gemini/settings.json", settings.to_string());
 
     // OpenClaw
-    let config = json!({"mcp": {"servers": {"planted": server("openclaw-server")}}, "plugins": {"enabled": true}});
+    let config =
+        json!({"mcp": {"servers": {"planted": server("openclaw-server")}}, "plugins": {"enabled": true}});
     write("openclaw.json", config.to_string());
     write(".openclaw/openclaw.json", config.to_string());
     let manifest = json!({"id": "planted", "name": "planted", "configSchema": {"type": "object"}});

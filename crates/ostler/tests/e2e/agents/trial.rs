@@ -15,7 +15,8 @@ pub(super) async fn says_what_works(mut agent: Agent) {
         {"shell": COMMAND, "usage": {"input": 1000, "cached": 400, "output": 50}},
         {"text": "ready", "usage": {"input": 1200, "cached": 1000, "output": 20}},
     ]));
-    let output = stage.home.run(&["provider", "test", stage.agent.provider, "-C", "shop", "--ask", "-o", "json"]);
+    let output =
+        stage.home.run(&["provider", "test", stage.agent.provider, "-C", "shop", "--ask", "-o", "json"]);
     assert!(output.status.success(), "{output:?}");
     let tried: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&tried["ok"], &tried["net_mode"]), (&json!(true), &json!("provider")), "{tried}");
