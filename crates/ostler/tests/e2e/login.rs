@@ -152,8 +152,6 @@ async fn logged_in(program: &Path, env: &[(&str, &str)]) -> (TestHome, Client) {
     assert!(started.status.success(), "{started:?}");
     home.begin().await;
     let client = home.client().await;
-    // The campaign's network leads nowhere: nobody is called.
-    client.set_campaign("shop", vec!["net.mode=none".to_owned()]).await.unwrap();
     (home, client)
 }
 
@@ -161,18 +159,23 @@ fn kept(home: &TestHome) -> PathBuf {
     home.home.state().join("credentials/codex/.codex/auth.json")
 }
 
-/// Stands for Codex: renews as it is told to, counts how often, and as an agent says nothing.
-fn counting_program(home: &Path, renewal: &str) -> (PathBuf, PathBuf) {
-    let (program, count) = (home.join("codex"), home.join("renewals"));
-    let script = format!(
-        "#!/bin/sh\n[ \"$1\" = --version ] && echo codex-cli 99.0.0 && exit\n\
-         [ -n \"$OSTLER_SESSION_ID\" ] && exec cat > /dev/null\n\
-         echo once >> {}\nsleep 0.5\n{renewal}\n",
-        count.display()
-    );
+/// Stands for Codex: as an agent it says nothing and calls nobody, and otherwise does this.
+fn stand_in(dir: &Path, otherwise: &str) -> PathBuf {
+    let program = dir.join("codex");
+    let script = format!("#!/bin/sh\n[ -n \"$OSTLER_SESSION_ID\" ] && exec cat > /dev/null\n{otherwise}\n");
     fs::write(&program, script).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    (program, count)
+    program
+}
+
+/// One that renews as it is told to, and counts how often.
+fn counting_program(dir: &Path, renewal: &str) -> (PathBuf, PathBuf) {
+    let count = dir.join("renewals");
+    let counted = format!(
+        "[ \"$1\" = --version ] && echo codex-cli 99.0.0 && exit\necho once >> {}\nsleep 0.5\n{renewal}",
+        count.display()
+    );
+    (stand_in(dir, &counted), count)
 }
 
 /// All at once.
@@ -273,6 +276,8 @@ async fn the_real_codex_renews_its_login_for_all() {
         ("NO_PROXY", "127.0.0.1".to_owned()),
     ];
     let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let dir = tempfile::tempdir().unwrap();
+    let program = stand_in(dir.path(), &format!("exec {} \"$@\"", program.display()));
     let (home, client) = logged_in(&program, &env).await;
     let sessions = begin(&client, 4).await;
     wait::until("all to be lent a login", wait::PATIENCE * 2, || {

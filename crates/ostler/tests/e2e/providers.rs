@@ -244,6 +244,48 @@ fn trials_of_providers_fill_no_list() {
 }
 
 #[test]
+fn what_works_is_told_and_an_agent_that_costs_nothing_is_asked() {
+    let home = home(NOTHING);
+    let can = json!({"resume": false, "fork": false, "steer": false, "interrupt": true, "approvals": true,
+        "partial_output": true, "model_change": false});
+    let said = answer(&home, &["provider", "test", "script", "-o", "json"]);
+    assert_eq!((&said["can"], &said["net_mode"], said.get("asked")), (&can, &json!("none"), None), "{said}");
+    let said = answer(&home, &["provider", "test", "script", "--ask", "-o", "json"]);
+    let asked = &said["asked"];
+    assert_eq!((&asked["answer"], &asked["tool_call"]), (&json!("ready"), &json!("yes")), "{said}");
+    assert_eq!((&said["ok"], &asked["approval"]), (&json!(true), &json!("yes")), "{said}");
+    let output = run(&home, &["provider", "test", "script", "--ask"]);
+    let out = String::from_utf8_lossy(&output.stdout);
+    for line in [
+        "✓ script  ready in its sandbox after ",
+        "approvals yes",
+        "yes: it asked for leave",
+        "key      none is needed",
+    ] {
+        assert!(out.contains(line), "{line}: {out}");
+    }
+    assert_eq!(
+        answer(&home, &["provider", "show", "script", "-o", "json"])["usage_sources"],
+        json!(["report"])
+    );
+
+    // Whoever looks at the machine is told the same, and who needs what does not work.
+    assert!(run(&home, &["agent", "add", "tester", "-C", "shop", "-p", "codex"]).status.success());
+    let output = run(&home, &["doctor"]);
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{out}");
+    for part in ["built in, needs no key, answered in ", "1 agent uses it", "table of 20", "store ", "tools"]
+    {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    let quick = run(&home, &["doctor", "--quick"]);
+    assert!(
+        quick.status.success() && !String::from_utf8_lossy(&quick.stdout).contains("answered"),
+        "{quick:?}"
+    );
+}
+
+#[test]
 fn what_policy_says_of_paths_is_what_the_sandbox_does() {
     let home = home(NOTHING);
     let root = home.campaign_dir();

@@ -190,6 +190,7 @@ impl AcpDialogue {
         {
             match (message["method"].as_str(), message.get("id")) {
                 (Some(method), Some(id)) => self.requested(method, id, &message["params"], tag, heard),
+                (Some("session/cancel"), None) => self.turn.iter_mut().for_each(Turn::cancel),
                 (None, Some(id)) => {
                     let ask = id.to_string();
                     // An interrupt answers what the agent had asked; nobody else's word counts any more.
@@ -376,13 +377,14 @@ impl AcpDialogue {
         }
         let reason = result["stopReason"].as_str().unwrap_or_default();
         let turn = self.turn.take().unwrap_or_default();
-        turn.end(result, if reason == "cancelled" { "interrupted" } else { "the turn ended" }, heard);
+        let is_cut_short = turn.is_cut_short(reason);
+        turn.end(result, if is_cut_short { "interrupted" } else { "the turn ended" }, heard);
         let stop_reason = match (error, reason) {
             (Some(error), _) => {
                 heard.push(Heard::Report(failure(error)));
                 StopReason::Error
             }
-            (None, "cancelled") => StopReason::Interrupted,
+            (None, _) if is_cut_short => StopReason::Interrupted,
             (None, "max_tokens" | "max_turn_requests" | "refusal") => {
                 let what = match reason {
                     "max_tokens" => "the model's answer was longer than its limit",

@@ -83,6 +83,8 @@ fn opencode(launch: &Launch) -> Result<Usual, LaunchError> {
     let off = ["AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS", "PROJECT_CONFIG"];
     let off = off.map(|what| (format!("OPENCODE_DISABLE_{what}"), "1".to_owned()));
     let mut env = off.to_vec();
+    // The plug-ins of a project lie beside its configuration, and are not switched off with it.
+    env.push(("OPENCODE_PURE".to_owned(), "1".to_owned()));
     if !launch.settings.env.contains_key(OPENCODE_CONFIG) {
         env.push((OPENCODE_CONFIG.to_owned(), opencode_config(launch)?.to_string()));
     }

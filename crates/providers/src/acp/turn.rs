@@ -32,6 +32,9 @@ pub(super) struct Turn {
     /// A call of this turn was read off the wire.
     #[serde(default)]
     is_on_the_wire: bool,
+    /// The agent was told to end it.
+    #[serde(default)]
+    is_cancelled: bool,
 }
 
 /// A text that comes in pieces.
@@ -42,6 +45,10 @@ struct Streaming {
 }
 
 impl Streaming {
+    fn is_empty(&self) -> bool {
+        self.messages.iter().all(|(_, text)| text.trim().is_empty())
+    }
+
     fn push(&mut self, message: Option<&str>, text: &str) {
         let size: usize = self.messages.iter().map(|(_, text)| text.len()).sum();
         let text = head(text, limits::LINE_BYTES.saturating_sub(size));
@@ -170,6 +177,17 @@ impl Turn {
     }
 
     /// The turn is over: what was said last is its answer, and no call stays without a result.
+    /// The agent is told to end it.
+    pub(super) fn cancel(&mut self) {
+        self.is_cancelled = true;
+    }
+
+    /// Whether it comes to nothing because the agent was told so. opencode 1.18.33 calls such a turn one that it ended by
+    /// itself, but with no answer.
+    pub(super) fn is_cut_short(&self, reason: &str) -> bool {
+        reason == "cancelled" || (self.is_cancelled && reason == "end_turn" && self.text.is_empty())
+    }
+
     pub(super) fn end(mut self, result: &Value, why: &str, heard: &mut Vec<Heard>) {
         self.flush_thought(heard);
         for (id, tool) in std::mem::take(&mut self.tools) {

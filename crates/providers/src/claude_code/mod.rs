@@ -213,12 +213,9 @@ fn arguments(launch: &Launch) -> Vec<String> {
     if terms.no_tools {
         add("--tools", "");
     }
-    if asks(launch) {
-        add("--permission-mode", "default");
-        add("--permission-prompt-tool", "stdio");
-    } else {
-        add("--permission-mode", "bypassPermissions");
-    }
+    add("--permission-mode", if asks(launch) { "default" } else { "bypassPermissions" });
+    // Also who needs no leave may have a question: without somebody to put it to, its model has no tool to ask one.
+    add("--permission-prompt-tool", "stdio");
     if let Some(instructions) = &terms.instructions {
         add("--append-system-prompt", instructions);
     }

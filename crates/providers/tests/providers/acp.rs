@@ -187,3 +187,27 @@ fn a_picture_is_told_once_however_often_it_is_said() {
     let result = place(&|report| matches!(report, Report::ToolResult(result) if result.output.is_empty()));
     assert!(image < result, "before the result that it is in");
 }
+
+#[test]
+fn a_turn_that_was_told_to_end_and_answers_nothing_was_interrupted_whatever_it_is_called() {
+    let ended = |says_something: bool, is_cancelled: bool| {
+        let mut scene = Scene::open(Begin::Fresh);
+        scene.ready();
+        let prompt = scene.prompt();
+        if is_cancelled {
+            scene.ask(&AgentRequest::Interrupt).unwrap();
+        }
+        if says_something {
+            let content = json!({"type": "text", "text": "the answer"});
+            scene.said(&update(&json!({"sessionUpdate": "agent_message_chunk", "content": content})));
+        }
+        scene.said(&json!({"id": prompt["id"], "result": {"stopReason": "end_turn"}}));
+        match scene.reports().last() {
+            Some(Report::TurnEnded { stop_reason }) => *stop_reason,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(ended(false, true), StopReason::Interrupted, "opencode 1.18.33");
+    assert_eq!(ended(true, true), StopReason::Completed, "it was done before it heard of it");
+    assert_eq!(ended(false, false), StopReason::Completed);
+}

@@ -58,7 +58,7 @@ impl Step {
         // Claude Code puts words of its own around a prompt, in the same message.
         let scripted = |item: &Value| item["role"] == "user" && text_of(&item["content"]).contains("@@fake");
         let last = items.iter().rposition(scripted).filter(|_| matches!(wire, Wire::Messages | Wire::Gemini));
-        let last = last.or_else(|| items.iter().rposition(is_prompt));
+        let last = last.or_else(|| items.iter().rposition(|item| is_prompt(item, wire)));
         let prompt = last.map(|at| text_of(&items[at]["content"])).unwrap_or_default();
         let after = &items[last.map_or(0, |at| at + 1)..];
         let rounds = rounds(after, wire);
@@ -132,9 +132,18 @@ fn script(prompt: &str) -> Vec<Value> {
     found
 }
 
-/// A prompt of a person: some agents add items of their own in the user's role, which begin with `<`.
-fn is_prompt(item: &Value) -> bool {
-    item["role"] == "user" && !text_of(&item["content"]).trim_start().starts_with('<')
+/// A prompt of a person: some agents add items of their own in the user's role, which begin with `<`. Claude Code and Gemini
+/// put such words, and what tools gave, into parts of one message.
+fn is_prompt(item: &Value, wire: Wire) -> bool {
+    let is_own = |text: &str| text.trim_start().starts_with('<');
+    let is_said = |text: &str| !text.trim().is_empty() && !is_own(text);
+    item["role"] == "user"
+        && match (&item["content"], wire) {
+            (Value::Array(parts), Wire::Messages | Wire::Gemini) => {
+                parts.iter().filter_map(|part| part["text"].as_str()).any(is_said)
+            }
+            (content, _) => !is_own(&text_of(content)),
+        }
 }
 
 fn text_of(content: &Value) -> String {

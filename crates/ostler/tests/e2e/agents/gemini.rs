@@ -2,7 +2,7 @@
 
 use ostler_testkit::programs;
 
-use super::{census, hygiene, limits, stage::Agent, suite, tools};
+use super::{census, hygiene, limits, stage::Agent, suite};
 
 fn agent(who: &str) -> Option<Agent> {
     let program = programs::find("gemini", who)?;
@@ -138,9 +138,9 @@ async fn alone_it_would_run_what_the_project_says() {
 }
 
 #[tokio::test]
-async fn the_agent_dies_in_a_turn_and_goes_on() {
-    if let Some(agent) = agent("the_agent_dies_in_a_turn_and_goes_on") {
-        suite::agent_dies_in_a_turn(agent).await;
+async fn the_agent_dies_in_a_turn_and_its_next_one_is_told() {
+    if let Some(agent) = agent("the_agent_dies_in_a_turn_and_its_next_one_is_told") {
+        suite::agent_dies_in_a_turn_and_forgets(agent).await;
     }
 }
 
@@ -148,12 +148,5 @@ async fn the_agent_dies_in_a_turn_and_goes_on() {
 async fn a_person_is_asked_where_only_a_title_is_shown() {
     if let Some(agent) = agent("a_person_is_asked_where_only_a_title_is_shown") {
         suite::rules_do_not_guess(agent).await;
-    }
-}
-
-#[tokio::test]
-async fn its_model_has_ostlers_tools() {
-    if let Some(agent) = agent("its_model_has_ostlers_tools") {
-        tools::use_them(agent).await;
     }
 }

@@ -176,31 +176,10 @@ async fn a_trial_says_what_works() {
     }
 }
 
+/// Without `OPENCODE_PURE` its 1.18.33 was seen to load both of the planted plug-ins, in spite of everything else.
 #[tokio::test]
 async fn nothing_of_the_project_is_run() {
     if let Some(agent) = agent("nothing_of_the_project_is_run") {
         hygiene::nothing_of_the_project_is_run(agent).await;
-    }
-}
-
-#[tokio::test]
-async fn alone_it_would_run_what_the_project_says() {
-    let who = "alone_it_would_run_what_the_project_says";
-    if let (Some(agent), Some(program)) = (agent(who), programs::find("opencode", who)) {
-        hygiene::the_program_alone_would_run_it(agent, |native| {
-            let provider = json!({"npm": "@ai-sdk/openai-compatible",
-                "options": {"baseURL": native.model, "apiKey": native.key()},
-                "models": {"fake-model": {"tool_call": true}}});
-            let config = json!({"model": "fake/fake-model", "small_model": "fake/fake-model",
-                "autoupdate": false, "share": "disabled", "provider": {"fake": provider}});
-            let mut command = native.command(&program);
-            command.args(["run", &native.prompt]);
-            command.env("OPENCODE_CONFIG_CONTENT", config.to_string());
-            for what in ["AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS"] {
-                command.env(format!("OPENCODE_DISABLE_{what}"), "1");
-            }
-            command
-        })
-        .await;
     }
 }

@@ -5,7 +5,7 @@ use std::{process::Stdio, time::Duration};
 use ostler_domain::{
     Event,
     event::{Answer, By, StopReason, UsageSource},
-    session::{Approve, Attention, Outcome},
+    session::{Approve, Attention, Outcome, RestartPolicy},
 };
 use ostler_testkit::{numbers, wait};
 use serde_json::json;
@@ -246,6 +246,33 @@ pub(super) async fn agent_dies_in_a_turn(agent: Agent) {
         {"text": "never said"},
     ]));
     agent_dies_while_waited_for(stage, prompt, false).await;
+}
+
+/// The same for one that writes down only whole turns: a new one has lost its memory, which is recorded, and is told by us
+/// what had been said and that it was interrupted.
+pub(super) async fn agent_dies_in_a_turn_and_forgets(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let steps =
+        json!([{"text": "The word is heron.", "shell": "touch begun; sleep 6543"}, {"text": "never said"}]);
+    let session =
+        stage.begin_with(Approve::All, &steps, |wanted| wanted.restart = RestartPolicy::OnFailure).await;
+    wait::until("the command to run", Duration::from_secs(120), || stage.file("begun").is_some());
+    let before = stage.model.seen().len();
+    stage.process(session).expect("the agent's process").kill();
+    assert_eq!(stage.ended(session).await.outcome, Some(Outcome::Crashed));
+    let told = |body: &str| body.contains("You were interrupted in the middle of your work");
+    wait::until("the next one to be told", Duration::from_secs(120), || {
+        stage.model.seen()[before..].iter().any(|seen| told(&seen.body.to_string()))
+    });
+    let chain = stage.client().await.chain(&session.to_string()).await.unwrap();
+    assert_eq!((chain.len(), chain[1].continues), (2, Some(session)), "{chain:#?}");
+    let is_reset = |event: &Event| matches!(event, Event::ContextReset(_));
+    stage.sees(chain[1].id, "that it lost its memory", is_reset).await;
+    let asked =
+        stage.model.seen().iter().rev().find(|seen| told(&seen.body.to_string())).unwrap().body.to_string();
+    assert!(asked.contains("The word is heron."), "it is told what was said: {asked}");
+    stage.client().await.stop_session(&chain[1].id.to_string(), true).await.unwrap();
+    stage.ended(chain[1].id).await;
 }
 
 /// The agent is killed when its turn has ended and a command of it runs on: that is work that was interrupted, too.

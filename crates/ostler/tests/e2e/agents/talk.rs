@@ -11,7 +11,7 @@ use ostler_domain::{
 use ostler_testkit::wait;
 use serde_json::json;
 
-use super::stage::{Agent, Stage, completions, said, script};
+use super::stage::{Agent, Stage, said, script};
 
 /// What is said into an open turn is read in it, and begins none of its own.
 pub(super) async fn steer(agent: Agent) {
@@ -24,15 +24,14 @@ pub(super) async fn steer_on(stage: &Stage) -> SessionId {
     let until_go = "touch begun; while [ ! -e go ]; do sleep 0.05; done";
     let steps = json!([
         {"text": "Wait.", "shell": until_go, "usage": {"input": 100, "output": 5}},
-        {"text": "Nobody said anything."},
+        {"text": "Done."},
     ]);
     let session = stage.begin(Approve::All, &steps).await;
     wait::until("the command to run", Duration::from_secs(120), || stage.file("begun").is_some());
     stage.sees(session, "the call", |event| matches!(event, Event::AgentToolCall(_))).await;
-    let words = script(&json!([{"text": "I mind the heron.", "usage": {"input": 200, "output": 6}}]));
     let message = SendMessage {
         who: session.to_string(),
-        text: format!("Mind the heron. {words}"),
+        text: "Mind the heron.".to_owned(),
         mode: Some(Mode::Steer),
         ..SendMessage::default()
     };
@@ -51,7 +50,6 @@ pub(super) async fn steer_on(stage: &Stage) -> SessionId {
     let events = stage.events(session).await;
     let began = events.iter().filter(|recorded| matches!(recorded.event, Event::TurnStarted(_))).count();
     assert_eq!(began, 1, "it begins no turn of its own");
-    assert_eq!(completions(&events).last().map(String::as_str), Some("I mind the heron."));
     let heard = stage.model.seen().last().unwrap().body.to_string();
     assert!(heard.contains("Mind the heron."), "its model reads it in the same turn: {heard}");
     assert_eq!(receipts(&events, id), ["accepted", "sent", "delivered", "seen", "answered"]);
