@@ -360,7 +360,7 @@ mod tests {
                 walk.push((own, sub));
             }
         }
-        // Each with a line that it parses; what they do is tried by `lists::hidden_commands_do_what_they_stand_for`.
+        // Each with a line that it parses; what they do is tried by `screens::aliases_with_a_flag_in_them_do_what_they_stand_for`.
         let known = [
             ("ostler find", "ostler find --agent api --since 24h"),
             ("ostler watch", "ostler watch"),
