@@ -327,7 +327,7 @@ mod tests {
     }
 
     /// What a command wants to be told, so that it parses: the first of these that does.
-    const OPERANDS: [&str; 8] = ["", "x", "x y", "x y z", "k=v", "claude", "x k=v", "req_x"];
+    const OPERANDS: [&str; 9] = ["", "x", "x y", "x y z", "k=v", "claude", "x k=v", "ls", "show x"];
 
     #[test]
     fn aliases_mean_what_they_stand_for() {
