@@ -187,7 +187,8 @@ fn without_a_terminal_the_usual_answers_are_taken_and_said() {
     assert_eq!(init.status.code(), Some(0), "{err}");
     for said in [
         "campaign  shop (",
-        "tools     rust found in your home: readable inside",
+        "tools     rust",
+        " found in your home: readable inside",
         "network   model providers only",
         "history   1 session of claude-code in ~/.claude",
         "1 session imported in ",
