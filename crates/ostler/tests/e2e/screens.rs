@@ -215,7 +215,7 @@ fn who_attaches_to_one_that_has_ended_has_a_new_one() {
     on.until_shown("a message, Enter sends it");
     on.type_in("\u{4}");
     assert_eq!(on.child.wait().unwrap().code(), Some(0));
-    assert_eq!(session(&home, "fresh")["status"], "RUNNING");
+    wait::until("its first session", wait::PATIENCE, || session(&home, "fresh")["status"] == "RUNNING");
 }
 
 #[test]
