@@ -314,8 +314,11 @@ mod tests {
                 for flag in sub.get_arguments() {
                     let long = flag.get_long().unwrap_or_default();
                     let aliases = flag.get_all_aliases().unwrap_or_default().into_iter();
+                    let value = if flag.get_action().takes_values() { " x" } else { "" };
                     found.extend(
-                        aliases.map(|alias| (format!("{own} --{alias} x"), format!("{own} --{long} x"))),
+                        aliases.map(|alias| {
+                            (format!("{own} --{alias}{value}"), format!("{own} --{long}{value}"))
+                        }),
                     );
                 }
                 walk(sub, &own, found);
