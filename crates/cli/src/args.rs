@@ -316,8 +316,11 @@ mod tests {
                 for flag in sub.get_arguments() {
                     let long = flag.get_long().unwrap_or_default();
                     let aliases = flag.get_all_aliases().unwrap_or_default().into_iter();
+                    let value = if flag.get_action().takes_values() { " x" } else { "" };
                     found.extend(
-                        aliases.map(|alias| (format!("{own} --{alias} x"), format!("{own} --{long} x"))),
+                        aliases.map(|alias| {
+                            (format!("{own} --{alias}{value}"), format!("{own} --{long}{value}"))
+                        }),
                     );
                 }
                 walk(sub, &own, found);
@@ -329,7 +332,7 @@ mod tests {
     }
 
     /// What a command wants to be told, so that it parses: the first of these that does.
-    const OPERANDS: [&str; 8] = ["", "x", "x y", "x y z", "k=v", "claude", "x k=v", "req_x"];
+    const OPERANDS: [&str; 9] = ["", "x", "x y", "x y z", "k=v", "claude", "x k=v", "ls", "show x"];
 
     #[test]
     fn aliases_mean_what_they_stand_for() {
@@ -362,7 +365,7 @@ mod tests {
                 walk.push((own, sub));
             }
         }
-        // Each with a line that it parses; what they do is tried by `lists::hidden_commands_do_what_they_stand_for`.
+        // Each with a line that it parses; what they do is tried by `screens::aliases_with_a_flag_in_them_do_what_they_stand_for`.
         let known = [
             ("ostler find", "ostler find --agent api --since 24h"),
             ("ostler watch", "ostler watch"),

@@ -36,15 +36,16 @@ pub(crate) fn table(head: &'static str, rows: &[Sum], total: &Sum) -> Table {
     let number = |head| Column::new(head).right();
     let mut table = Table::new([
         Column::new(head),
-        number("SESSIONS").goes(3),
+        number("SESSIONS").goes(4),
         number("CALLS").extra(),
         number("INPUT"),
-        number("CACHE READ").goes(4),
-        number("CACHE WRITE").goes(2),
+        number("CACHE READ").goes(5),
+        number("CACHE WRITE").goes(3),
         number("OUTPUT"),
-        number("REASONING").goes(1),
+        number("REASONING").goes(2),
         number("COST"),
-        Column::new("").goes(5),
+        // What is said below as well gives way first.
+        Column::new("").goes(1),
     ]);
     let mut row = |name: Line, sum: &Sum, cure: Line| {
         let count = |n| if n == 0 { Line::new().faint("–") } else { Line::of(words::count(n)) };
@@ -75,7 +76,7 @@ pub(crate) fn table(head: &'static str, rows: &[Sum], total: &Sum) -> Table {
 /// What would give a row its price, where one model lacks it.
 fn cure(sum: &Sum) -> Line {
     match sum.unpriced_models.as_slice() {
-        [model] => Line::toned(Tone::Accent, format!("ostler price set {} …", shell_word(model))),
+        [model] => Line::toned(Tone::Accent, format!("ostler price set {}", shell_word(model))),
         _ => Line::new(),
     }
 }

@@ -254,13 +254,14 @@ fn links(session: &Session, around: &Around<'_>) -> Line {
     ])
 }
 
-/// `conversation main (open)`
+/// `conversation main (open)`; one that nobody gave a key, by its id.
 fn conversation(session: &Session, around: &Around<'_>) -> String {
-    let Some(known) = around.conversation else {
-        return format!("conversation {}", session.conversation.short());
-    };
+    let short = session.conversation.short();
+    let Some(known) = around.conversation else { return format!("conversation {short}") };
     let state = known.closed.map_or("open", |closed| closed.why.as_str());
-    format!("conversation {} ({state})", known.key)
+    let is_named = !known.key.as_str().starts_with("adhoc:");
+    let key = if is_named { known.key.as_str() } else { &short };
+    format!("conversation {} ({state})", one_line(key, 80))
 }
 
 fn next<'a>(session: &'a Session, around: &Around<'_>) -> Vec<(String, &'a str)> {

@@ -55,10 +55,29 @@ fn shown(text: &str) -> Vec<Shown> {
         }
     }
     found.retain_mut(|shown| {
-        shown.line = shown.line.trim().trim_start_matches("sudo ").to_owned();
-        shown.line.starts_with("ostler ")
+        shown.line = command_of(&shown.line, shown.is_prose);
+        shown.line.starts_with("ostler ") && !is_no_command(&shown.line)
     });
     found
+}
+
+/// The command alone: without what is done with its output, and in prose without the signs for what may be left out or
+/// chosen.
+fn command_of(line: &str, is_prose: bool) -> String {
+    let line = line.trim().trim_start_matches("sudo ");
+    let line = if is_prose { line } else { line.split("  ").next().unwrap_or(line) };
+    let line = [" > ", " >> ", " | "].iter().fold(line, |line, sign| line.split(sign).next().unwrap_or(line));
+    if !is_prose {
+        return line.trim().to_owned();
+    }
+    let words = line.replace(['[', ']', '\\'], "");
+    words.split(' ').map(|word| word.split('|').next().unwrap_or(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// What people do not type: `ostler 0.1.0 (…)` is said, and `ostler internal …` is started by Ostler itself.
+fn is_no_command(line: &str) -> bool {
+    let rest = line.trim_start_matches("ostler ");
+    rest.starts_with("internal") || rest.starts_with(|letter: char| letter.is_ascii_digit() || letter == '…')
 }
 
 /// Words as a shell takes them apart; `$(…)` and the like are not looked into.
@@ -91,13 +110,15 @@ fn commands_on_the_pages_exist() {
         for Shown { line, is_prose } in shown(&text) {
             match parse(&words(&line), "0.0.0") {
                 Ok(_) => {}
-                // A sentence may speak of `ostler show` without saying of what.
+                // A sentence may speak of `ostler show` without saying of what, and of `--budget AMOUNT`.
                 Err(error)
                     if is_prose
                         && matches!(
                             error.kind(),
                             ErrorKind::MissingRequiredArgument
                                 | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+                                | ErrorKind::InvalidValue
+                                | ErrorKind::ValueValidation
                         ) => {}
                 Err(error) => wrong.push(format!(
                     "{page}: {line}\n    {}",
@@ -121,5 +142,8 @@ fn lines_are_found_and_taken_apart() {
             ("ostler run -d \"it's on\"".to_owned(), false)
         ]
     );
+    assert_eq!(command_of("ostler ticket done|fail X [-m WHY]", true), "ostler ticket done X -m WHY");
+    assert_eq!(command_of("ostler ls     what runs", false), "ostler ls");
+    assert_eq!(command_of("ostler sql -f a.sql > b.csv", false), "ostler sql -f a.sql");
     assert_eq!(words("ostler run '{\"a\":1}' \"\""), ["ostler", "run", "{\"a\":1}", ""]);
 }

@@ -129,10 +129,9 @@ fn a_developer_with_agents_in_other_terminals() {
     run.until_shown("sandbox on · no network");
     run.until_shown("[a] once");
     wait::until("keys to come one by one", wait::PATIENCE, || run.is_raw());
-    std::thread::sleep(std::time::Duration::from_millis(700));
-    run.type_in("a");
+    run.type_in("a\r");
     run.until_shown("done in ");
-    run.until_shown("tokens (by its report)");
+    run.until_shown("(by its report)");
     assert_eq!(run.child.wait().unwrap().code(), Some(0), "{}", run.shown);
     let log = git(&["log", "--format=%an <%ae>"]);
     assert_eq!(text(&log.stdout), "Ann <ann@example.org>\n", "{}", text(&log.stderr));
@@ -188,7 +187,8 @@ fn without_a_terminal_the_usual_answers_are_taken_and_said() {
     assert_eq!(init.status.code(), Some(0), "{err}");
     for said in [
         "campaign  shop (",
-        "tools     rust found in your home: readable inside",
+        "tools     rust",
+        " found in your home: readable inside",
         "network   model providers only",
         "history   1 session of claude-code in ~/.claude",
         "1 session imported in ",
@@ -238,6 +238,8 @@ async fn whoever_looks_after_a_server() {
         view.attention == Some(Attention::Idle) && view.turns == 1
     })
     .await;
+    let shown = said(&["show", "site/reviewer"]);
+    assert!(shown.contains("conversation main (open)"), "{shown}");
     said(&["run", "-d", "-C", "site", "-p", "script", "--name", "works", &sleeps]);
     home.reaches("works", "its work", |view| view.status == Status::Working).await;
     said(&["run", "-d", "-C", "site", "-p", "script", "--name", "waits", &talks]);

@@ -62,7 +62,7 @@ struct HoldArgs {
     /// Session: name, id, part of an id, or - for the last of this terminal
     who: String,
     /// Why, for whoever asks later
-    #[arg(short, long, default_value = "", hide_default_value = true)]
+    #[arg(short, long, value_name = "WHY", default_value = "", hide_default_value = true)]
     message: String,
     /// Let rules at it again
     #[arg(long, conflicts_with = "message")]
