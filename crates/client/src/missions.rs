@@ -111,8 +111,9 @@ impl Client {
     /// A mission's events after a place in the log, oldest first.
     pub async fn mission_events(&self, who: &str, after: u64, limit: u32) -> Result<EventPage, Error> {
         let request = pb::ListMissionEventsRequest { who: who.to_owned(), after, limit };
-        let answer =
-            self.ask(async |channel| Service::new(channel).list_mission_events(request.clone()).await).await?;
+        let answer = self
+            .ask(async |channel| Service::new(channel).list_mission_events(request.clone()).await)
+            .await?;
         Ok(from_proto::mission_events(answer)?)
     }
 
@@ -134,8 +135,11 @@ impl Client {
             Received::Unknown(_) => None,
         });
         let state = State::replay(known).ok_or_else(|| {
-            Refusal::new(Reason::Internal, format!("the events of the mission \"{who}\" are not known to this version"))
-                .hint("ostler version", "says which this is")
+            Refusal::new(
+                Reason::Internal,
+                format!("the events of the mission \"{who}\" are not known to this version"),
+            )
+            .hint("ostler version", "says which this is")
         });
         Ok((state.map_err(Error::Refused)?, last))
     }

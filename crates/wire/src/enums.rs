@@ -1,7 +1,9 @@
 //! Enums in both directions. Each match is exhaustive on both sides: a new word does not compile until it has its
 //! counterpart.
 
-use ostler_domain::{Mode, Receipt, admission, budget, call, conversation, event, history, mission, session, ticket};
+use ostler_domain::{
+    Mode, Receipt, admission, budget, call, conversation, event, history, mission, session, ticket,
+};
 
 use crate::{
     InvalidField, pb,

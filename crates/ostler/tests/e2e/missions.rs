@@ -75,11 +75,15 @@ fn until(home: &TestHome, who: &str, wanted: &str) -> Value {
 #[test]
 fn every_strategy_runs_to_its_end() {
     let home = with_campaign();
-    for (strategy, stages) in
-        [("parallel", ["", "", ""]), ("sequential", ["", "", ""]), ("pipeline", ["stage = 1", "stage = 2", "stage = 2"])]
-    {
+    for (strategy, stages) in [
+        ("parallel", ["", "", ""]),
+        ("sequential", ["", "", ""]),
+        ("pipeline", ["stage = 1", "stage = 2", "stage = 2"]),
+    ] {
         let agents = ["a", "b", "c"].iter().zip(stages).map(|(name, more)| agent(name, more, said(name)));
-        let head = format!("objective = \"Three things, {strategy}\"\nstrategy = \"{strategy}\"\nname = \"{strategy}\"");
+        let head = format!(
+            "objective = \"Three things, {strategy}\"\nstrategy = \"{strategy}\"\nname = \"{strategy}\""
+        );
         plan(&home, "plan.toml", &head, &agents.collect::<Vec<_>>());
         let out = ok(&home, &["mission", "start", "plan.toml"]);
         assert!(out.contains("3 of 3 completed"), "{strategy}: {out}");
@@ -104,7 +108,11 @@ fn an_adaptive_mission_grows_and_shrinks_while_it_runs() {
     let home = with_campaign();
     let slow = vec![json!({"sleep_ms": 4000}), scenario::say("slow")];
     let head = "objective = \"Grow\"\nstrategy = \"adaptive\"\nname = \"grow\"";
-    let agents = [agent("a", "", slow), agent("b", "needs = [\"a\"]", said("b")), agent("c", "needs = [\"a\"]", said("c"))];
+    let agents = [
+        agent("a", "", slow),
+        agent("b", "needs = [\"a\"]", said("b")),
+        agent("c", "needs = [\"a\"]", said("c")),
+    ];
     plan(&home, "plan.toml", head, &agents);
     ok(&home, &["mission", "start", "plan.toml", "-d"]);
     plan(&home, "more.toml", "", &[agent("d", "needs = [\"b\"]", said("d"))]);
@@ -114,7 +122,10 @@ fn an_adaptive_mission_grows_and_shrinks_while_it_runs() {
     assert!(code == Some(2) && words.contains("no assignment \"nobody\""), "{code:?} {words}");
     let whole = until(&home, "grow", "completed");
     assert_eq!(assignment(&whole, "d")["status"], "completed");
-    assert_eq!((&assignment(&whole, "c")["status"], &assignment(&whole, "c")["removed"]), (&json!("cancelled"), &json!(true)));
+    assert_eq!(
+        (&assignment(&whole, "c")["status"], &assignment(&whole, "c")["removed"]),
+        (&json!("cancelled"), &json!(true))
+    );
 }
 
 #[test]
@@ -152,7 +163,10 @@ fn a_failed_need_skips_and_a_retry_does_only_what_was_not_done() {
     let ran = fs::read_to_string(home.campaign_dir().join("ran")).unwrap();
     assert_eq!(ran.lines().filter(|line| *line == "fine").count(), 1, "{ran}");
     let report = ok(&home, &["mission", "report", "once"]);
-    assert!(report.starts_with("# Mission once: completed") && report.contains("3 of 3 completed"), "{report}");
+    assert!(
+        report.starts_with("# Mission once: completed") && report.contains("3 of 3 completed"),
+        "{report}"
+    );
 }
 
 #[test]
@@ -162,11 +176,17 @@ fn a_pause_outlives_the_daemon_and_what_was_begun_goes_on() {
     let counted = vec![scenario::count("n", 30, 100), scenario::say("a")];
     plan(&home, "plan.toml", head, &[agent("a", "", counted), agent("b", "", said("b"))]);
     ok(&home, &["mission", "start", "plan.toml", "-d"]);
-    wait::until("a runs", SOON, || assignment(&json_of(&home, &["mission", "show", "rest"]), "a")["status"] == "running");
+    wait::until("a runs", SOON, || {
+        assignment(&json_of(&home, &["mission", "show", "rest"]), "a")["status"] == "running"
+    });
     ok(&home, &["mission", "pause", "rest", "-m", "lunch"]);
     ok(&home, &["daemon", "restart"]);
     let whole = json_of(&home, &["mission", "show", "rest"]);
-    assert_eq!((&whole["status"], &assignment(&whole, "a")["status"]), (&json!("paused"), &json!("paused")), "{whole}");
+    assert_eq!(
+        (&whole["status"], &assignment(&whole, "a")["status"]),
+        (&json!("paused"), &json!("paused")),
+        "{whole}"
+    );
     assert!(whole["wait"].as_str().unwrap().contains("lunch"), "{whole}");
     let screen = ok(&home, &["mission", "show", "rest"]);
     assert!(screen.contains("paused") && screen.contains("lunch"), "{screen}");
@@ -208,14 +228,19 @@ fn a_cancelled_mission_ends_what_runs_and_says_why() {
     plan(&home, "plan.toml", head, &[agent("a", "", vec![json!({"hang": true})]), agent("b", "", said("b"))]);
     let id = ok(&home, &["mission", "start", "plan.toml", "-d", "-q"]);
     assert!(id.starts_with("msn_"), "{id}");
-    wait::until("a runs", SOON, || assignment(&json_of(&home, &["mission", "show", &id]), "a")["status"] == "running");
+    wait::until("a runs", SOON, || {
+        assignment(&json_of(&home, &["mission", "show", &id]), "a")["status"] == "running"
+    });
     ok(&home, &["mission", "cancel", "stop", "-m", "the wrong plan"]);
     let whole = until(&home, "stop", "cancelled");
     let of = |name: &str| assignment(&whole, name)["status"].as_str().unwrap().to_owned();
     assert_eq!([of("a"), of("b")], ["cancelled", "cancelled"]);
     assert!(ok(&home, &["mission", "report", "stop"]).contains("the wrong plan"));
     let live = json_of(&home, &["ls", "--mission", "stop"]);
-    assert!(live["sessions"].as_array().unwrap().iter().all(|session| session["status"] != "WORKING"), "{live}");
+    assert!(
+        live["sessions"].as_array().unwrap().iter().all(|session| session["status"] != "WORKING"),
+        "{live}"
+    );
     let log = ok(&home, &["mission", "logs", "stop"]);
     assert!(log.contains("stop") && log.contains("the wrong plan") && log.contains("a attempt 1"), "{log}");
 }
@@ -245,7 +270,10 @@ fn programs_are_told_everything_and_sessions_know_their_mission() {
     let home = with_campaign();
     let planned = json_of(&home, &["mission", "plan", "research-and-summarise", "-p", "question=Why?"]);
     assert!(planned["waves"].as_array().unwrap().len() > 1, "{planned}");
-    assert!(planned["price"]["unknown"].as_u64().unwrap() > 0 && planned["price"]["likely_usd"].is_null(), "{planned}");
+    assert!(
+        planned["price"]["unknown"].as_u64().unwrap() > 0 && planned["price"]["likely_usd"].is_null(),
+        "{planned}"
+    );
 
     let head = "objective = \"Two\"\nstrategy = \"parallel\"\nname = \"two\"\nbudget = \"1M\"";
     plan(&home, "plan.toml", head, &[agent("a", "", said("a")), agent("b", "", said("b"))]);
@@ -253,7 +281,10 @@ fn programs_are_told_everything_and_sessions_know_their_mission() {
     let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines[0]["kind"], "MISSION_CREATED");
     let last = lines.last().unwrap();
-    assert_eq!((&last["kind"], &last["exit"], &last["status"]), (&json!("result"), &json!(0), &json!("completed")));
+    assert_eq!(
+        (&last["kind"], &last["exit"], &last["status"]),
+        (&json!("result"), &json!(0), &json!("completed"))
+    );
 
     let listed = json_of(&home, &["mission", "ls", "-a"]);
     assert_eq!(listed["missions"][0]["name"], "two");

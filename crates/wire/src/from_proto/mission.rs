@@ -93,11 +93,9 @@ pub fn whole_mission(answer: pb::GetMissionResponse) -> Result<WholeMission> {
 
 pub fn mission_eta(eta: pb::MissionEta) -> Result<MissionEta> {
     let interval = match (eta.low, eta.likely, eta.high) {
-        (Some(low), Some(likely), Some(high)) => Some(Interval::new(
-            duration(low, "low")?,
-            duration(likely, "likely")?,
-            duration(high, "high")?,
-        )),
+        (Some(low), Some(likely), Some(high)) => {
+            Some(Interval::new(duration(low, "low")?, duration(likely, "likely")?, duration(high, "high")?))
+        }
         _ => None,
     };
     Ok(MissionEta { words: eta.words, interval, rate: HitRate { held: eta.held, of: eta.past } })

@@ -8,11 +8,7 @@ use ostler_client::{
     query::EventFilter,
     reply::{MissionEta, WholeMission},
 };
-use ostler_domain::{
-    MissionId, Reason, Recorded, Refusal, SessionId,
-    limits::PAGE_MOST,
-    mission::State,
-};
+use ostler_domain::{MissionId, Reason, Recorded, Refusal, SessionId, limits::PAGE_MOST, mission::State};
 use serde::Serialize;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
@@ -252,8 +248,7 @@ impl<'a> Story<'a> {
         let Some(state) = &self.state else { return Ok(()) };
         // Windows are drawn larger and smaller meanwhile.
         let terminals = Terminals::find();
-        let seen =
-            Seen { state, sessions: &self.sessions, eta: Some(&self.eta), now: words::now() };
+        let seen = Seen { state, sessions: &self.sessions, eta: Some(&self.eta), now: words::now() };
         let mut lines = seen.lines(&terminals.out);
         let room = terminals.rows.map_or(usize::MAX, |rows| rows.saturating_sub(2).max(1));
         lines.truncate(room);

@@ -66,7 +66,8 @@ impl List for Missions<'_> {
     async fn find(&self) -> Result<Found<(Mission, String)>, Failure> {
         let names = campaign_names(self.client).await?;
         let found =
-            Found::paged(self.most, None, async |page| self.client.missions(&self.filter, page).await).await?;
+            Found::paged(self.most, None, async |page| self.client.missions(&self.filter, page).await)
+                .await?;
         let named = |mission: Mission| {
             let name = names.of(&mission.campaign);
             (mission, name)

@@ -103,9 +103,10 @@ mod tests {
         let mut rest = page;
         while let Some((_, after)) = rest.split_once("\n```toml\n") {
             // A plan may have a fence within a text, which its last lines come after.
-            let end = after.match_indices("\n```\n").map(|(at, _)| at).find(|at| {
-                read(&after[..*at], &Terms::default()).is_ok()
-            });
+            let end = after
+                .match_indices("\n```\n")
+                .map(|(at, _)| at)
+                .find(|at| read(&after[..*at], &Terms::default()).is_ok());
             let end = end.unwrap_or_else(|| panic!("{:?}", read(after, &Terms::default())));
             plans.push(&after[..end]);
             rest = &after[end..];

@@ -30,8 +30,7 @@ pub(super) async fn run(app: &App, args: ResumeArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
     let who = args.who.who;
     if args.consent.given(app, &client, &who, MissionAction::Resume, &args.which).await? {
-        let wanted =
-            ResumeMission { who, budget: args.budget, more_time: args.time, which: args.which };
+        let wanted = ResumeMission { who, budget: args.budget, more_time: args.time, which: args.which };
         let mission = client.resume_mission(wanted).await?;
         told(app, &client, &mission, "goes on").await?;
     }

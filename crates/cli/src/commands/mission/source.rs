@@ -56,10 +56,8 @@ impl SourceArgs {
     /// Nothing has this name.
     pub(super) fn unknown(&self) -> Failure {
         let said = one_line(&self.from, 80);
-        let refusal = Refusal::new(
-            Reason::InvalidArgument,
-            format!("\"{said}\" is neither a file nor a template"),
-        );
+        let refusal =
+            Refusal::new(Reason::InvalidArgument, format!("\"{said}\" is neither a file nor a template"));
         let refusal = match nearest(&self.from, templates().iter().map(|template| template.name)) {
             Some(meant) => refusal.hint(format!("ostler mission start {meant}"), "may be what you meant"),
             None => refusal,

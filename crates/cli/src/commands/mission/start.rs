@@ -109,7 +109,9 @@ fn said(mut plan: Plan, args: &StartArgs, has_person: bool) -> Plan {
 async fn begin(client: &Client, args: &StartArgs) -> Result<Mission, Failure> {
     let mission = match client.mission(&args.source.from).await.map_err(Failure::from) {
         Ok(whole) => whole.mission,
-        Err(failure) if failure.reason() == Some(Reason::MissionUnknown) => return Err(args.source.unknown()),
+        Err(failure) if failure.reason() == Some(Reason::MissionUnknown) => {
+            return Err(args.source.unknown());
+        }
         Err(failure) => return Err(failure),
     };
     let name = &mission.name;

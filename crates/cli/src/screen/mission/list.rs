@@ -112,7 +112,8 @@ mod tests {
         ];
         for width in [80, 120] {
             let look = Look::plain(Some(width));
-            let lines: Vec<String> = table(&all, NOW).lines(&look).iter().map(|line| line.show(&look)).collect();
+            let lines: Vec<String> =
+                table(&all, NOW).lines(&look).iter().map(|line| line.show(&look)).collect();
             assert!(lines.iter().all(|line| line.chars().count() <= width), "{lines:#?}");
             assert_snapshot!(format!("list_{width}"), lines.join("\n"));
         }
@@ -121,7 +122,8 @@ mod tests {
     #[test]
     fn an_empty_list_says_what_to_do() {
         let look = Look::plain(None);
-        let said = |filtered| empty(filtered).iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n");
+        let said =
+            |filtered| empty(filtered).iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n");
         assert_snapshot!("empty", format!("{}\n\n{}", said(false), said(true)));
     }
 }

@@ -41,7 +41,9 @@ impl Seen<'_> {
     /// All of it, as `mission show` has it.
     pub(crate) fn lines(&self, look: &Look) -> Vec<Line> {
         let mut lines = self.head().folded(look.width, 2);
-        lines.extend(Line::of(format!("“{}”", one_line(&self.state.plan().objective, 400))).folded(look.width, 1));
+        lines.extend(
+            Line::of(format!("“{}”", one_line(&self.state.plan().objective, 400))).folded(look.width, 1),
+        );
         lines.extend(self.why().into_iter().flat_map(|line| line.folded(look.width, 2)));
         lines.extend(self.graph(look.width));
         lines.extend(self.roles(look.width));
@@ -137,7 +139,8 @@ impl Seen<'_> {
         let has_left_out = progress.all.left_out > 0;
         let row = |role: &str, count: RoleCount| {
             let RoleCount { total, pending, running, completed, failed, left_out } = count;
-            let mut text = format!("{role:<name$} {total:>6} {pending:>7} {running:>7} {completed:>9} {failed:>6}");
+            let mut text =
+                format!("{role:<name$} {total:>6} {pending:>7} {running:>7} {completed:>9} {failed:>6}");
             if has_left_out {
                 text.push_str(&format!(" {left_out:>8}"));
             }

@@ -30,11 +30,7 @@ impl Dice {
     }
 
     pub(crate) fn membership(&mut self) -> Membership {
-        Membership {
-            mission: self.mission_id(),
-            assignment: self.assignment_id(),
-            attempt: self.small(),
-        }
+        Membership { mission: self.mission_id(), assignment: self.assignment_id(), attempt: self.small() }
     }
 
     fn spent(&mut self) -> Spent {
@@ -137,7 +133,11 @@ impl Dice {
             agents: vec![Member::new("a".parse().unwrap(), self.text())],
             ..Plan::default()
         };
-        let plan = if plan.strategy == Strategy::Pipeline { Plan { strategy: Strategy::Adaptive, ..plan } } else { plan };
+        let plan = if plan.strategy == Strategy::Pipeline {
+            Plan { strategy: Strategy::Adaptive, ..plan }
+        } else {
+            plan
+        };
         PlannedMission::Sound {
             plan: Box::new(plan),
             waves: self.some(|dice| dice.some(Self::text)),

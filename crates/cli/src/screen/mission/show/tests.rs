@@ -67,10 +67,12 @@ impl Stage {
             paused_by_hand: Default::default(),
         };
         let (id, campaign) = (MissionId::new(ago(1_100), 7), CampaignId::new(ago(1_100), 1));
-        let created = mission::create(plan.clone(), id, campaign, plan.named(), By("ann".to_owned()), &context);
+        let created =
+            mission::create(plan.clone(), id, campaign, plan.named(), By("ann".to_owned()), &context);
         let state = State::replay([(ago(1_100), &created.unwrap())]).unwrap();
         let mut stage = Self { state, sessions: Vec::new() };
-        let started = MissionStarted { mission: id, by: By("ann".to_owned()), deadline: None, forecast: None };
+        let started =
+            MissionStarted { mission: id, by: By("ann".to_owned()), deadline: None, forecast: None };
         stage.state.apply(ago(1_090), &Event::MissionStarted(started));
         stage
     }
@@ -81,8 +83,14 @@ impl Stage {
         let ready = AssignmentsReady { mission, assignments: vec![id] };
         self.state.apply(ago(seconds_ago), &Event::AssignmentsReady(ready));
         let key = Key::of(mission, &self.state.slots()[place].assignment, self.state.work(place));
-        let started =
-            AssignmentStarted { mission, assignment: id, attempt: 1, session: member.id, continues: None, key };
+        let started = AssignmentStarted {
+            mission,
+            assignment: id,
+            attempt: 1,
+            session: member.id,
+            continues: None,
+            key,
+        };
         self.state.apply(ago(seconds_ago), &Event::AssignmentStarted(started));
         self.sessions.push(member);
     }
@@ -104,7 +112,8 @@ impl Stage {
             product: Default::default(),
             spent: Spent { usage: Default::default(), cost },
         };
-        if let Some(member) = slot.session().and_then(|id| self.sessions.iter_mut().find(|one| one.id == id)) {
+        if let Some(member) = slot.session().and_then(|id| self.sessions.iter_mut().find(|one| one.id == id))
+        {
             member.cost.paid = cost;
         }
         self.state.apply(ago(seconds_ago), &Event::AssignmentEnded(Box::new(ended)));
