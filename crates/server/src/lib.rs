@@ -18,11 +18,11 @@ use ostler_wire::{
         admin_service_server::AdminServiceServer, agent_service_server::AgentServiceServer,
         campaign_service_server::CampaignServiceServer, command_service_server::CommandServiceServer,
         conversation_service_server::ConversationServiceServer, event_service_server::EventServiceServer,
-        history_service_server::HistoryServiceServer, provider_service_server::ProviderServiceServer,
-        mission_service_server::MissionServiceServer, retention_service_server::RetentionServiceServer, session_service_server::SessionServiceServer,
-        sql_service_server::SqlServiceServer, tape_service_server::TapeServiceServer,
-        ticket_service_server::TicketServiceServer, transcript_service_server::TranscriptServiceServer,
-        tree_service_server::TreeServiceServer,
+        history_service_server::HistoryServiceServer, mission_service_server::MissionServiceServer,
+        provider_service_server::ProviderServiceServer, retention_service_server::RetentionServiceServer,
+        session_service_server::SessionServiceServer, sql_service_server::SqlServiceServer,
+        tape_service_server::TapeServiceServer, ticket_service_server::TicketServiceServer,
+        transcript_service_server::TranscriptServiceServer, tree_service_server::TreeServiceServer,
     },
 };
 use tokio::sync::watch;
