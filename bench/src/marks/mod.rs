@@ -5,6 +5,7 @@ mod p10;
 mod p11;
 mod p12;
 mod p13;
+mod p14;
 mod p2;
 mod p3;
 mod p5;
@@ -77,6 +78,7 @@ const MARKS: &[Mark] = &[
     Mark { name: "P11", about: "questions to a long history", measure: p11::measure },
     Mark { name: "P12", about: "memory", measure: p12::measure },
     Mark { name: "P13", about: "many idle sandboxed sessions", measure: p13::measure },
+    Mark { name: "P14", about: "the memory of work", measure: p14::measure },
 ];
 
 pub(crate) fn run(args: &Args) -> Outcome<()> {
