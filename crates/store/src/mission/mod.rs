@@ -84,7 +84,7 @@ fn add_assignments(
     assignments: &[Assignment],
 ) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached(
-        "INSERT INTO assignment(id, mission, role, type, model) VALUES (?1, ?2, ?3, ?4, ?5)",
+        "INSERT OR IGNORE INTO assignment(id, mission, role, type, model) VALUES (?1, ?2, ?3, ?4, ?5)",
     )?;
     for assignment in assignments {
         let member = (assignment.member as usize).checked_sub(first).and_then(|place| plan.agents.get(place));
