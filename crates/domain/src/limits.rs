@@ -208,6 +208,8 @@ pub const SNAPSHOT_EVENTS: u64 = 1_000;
 pub const REQUEST_MEMORY: Duration = Duration::from_secs(24 * 3600);
 /// Rows a filtered list may look at before it answers with a partial page and a cursor.
 pub const SCAN_ROWS: usize = 50_000;
+/// Accounts that one provider may have: each is looked at whenever providers are listed.
+pub const PROVIDER_PROFILES: usize = 64;
 /// Sessions that one budget is divided among, with all that ever were: beyond that no more helpers are asked for. Their
 /// rows are read each time that one is.
 pub const FAMILY_SESSIONS: u32 = 10_000;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Name, Reason, Refusal, Secret, environment, gateway::Upstream, policy::NetMode, text::one_line};
 
-pub use profile::{PROFILES, Profile};
+pub use profile::Profile;
 
 /// The beginning of the name of a provider that is configuration alone: any agent that speaks ACP.
 pub const ACP_PREFIX: &str = "acp:";

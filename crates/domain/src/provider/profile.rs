@@ -6,10 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::{KeySource, Settings};
-use crate::{Name, Reason, Refusal};
-
-/// Accounts that one provider may have.
-pub const PROFILES: usize = 64;
+use crate::{Name, Reason, Refusal, limits::PROVIDER_PROFILES};
 
 /// An account: where its key is, or that it is a login of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -60,8 +57,8 @@ impl Profile {
 impl Settings {
     /// What makes one of the accounts unusable.
     pub(super) fn profile_fault(&self) -> Option<String> {
-        if self.profiles.len() > PROFILES {
-            return Some(format!("a provider has at most {PROFILES} profiles"));
+        if self.profiles.len() > PROVIDER_PROFILES {
+            return Some(format!("a provider has at most {PROVIDER_PROFILES} profiles"));
         }
         let mut faults = self.profiles.iter().filter_map(|(name, profile)| {
             let no_name = name.parse::<Name>().is_err().then(|| "that is no name of a profile".to_owned());

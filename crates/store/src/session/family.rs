@@ -5,7 +5,6 @@ use rusqlite::Connection;
 
 use super::views_of;
 use crate::{
-    convert::unsigned,
     error::ReadError,
     store::{Reader, Store},
 };
@@ -53,7 +52,7 @@ impl Store {
 fn find(reader: &Reader, seed: &str, value: &str, most: u32) -> Result<FamilyOf, ReadError> {
     let nums = numbers(&reader.connection, seed, value)?;
     let shown = &nums[..nums.len().min(most as usize)];
-    Ok(FamilyOf { sessions: views_of(reader, shown)?, count: unsigned(nums.len() as i64) })
+    Ok(FamilyOf { sessions: views_of(reader, shown)?, count: nums.len() as u64 })
 }
 
 fn numbers(connection: &Connection, seed: &str, value: &str) -> Result<Vec<i64>, ReadError> {
