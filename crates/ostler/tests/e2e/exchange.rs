@@ -255,7 +255,8 @@ async fn a_store_of_openclaw_comes_in_and_goes_out_the_same() {
     };
     let no_index = |sessions: &Path| fs::write(sessions.join("sessions.json"), "{\"agent:main:ma").unwrap();
     let as_recorded = |_: &Path| {};
-    let stores: [(&str, &dyn Fn(&Path)); 5] = [
+    type Changed<'a> = (&'a str, &'a dyn Fn(&Path));
+    let stores: [Changed<'_>; 5] = [
         ("store-2026.6.11", &as_recorded),
         ("store-handwritten", &as_recorded),
         ("store-handwritten", &put_aside),
