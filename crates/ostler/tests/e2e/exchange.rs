@@ -211,6 +211,9 @@ fn same_trees(from: &Path, to: &Path) {
     }
 }
 
+/// A recorded store, and what is done to it before it comes in.
+type Changed<'a> = (&'a str, &'a dyn Fn(&Path));
+
 /// Import and export give the same files again, to the byte: of the stores that were recorded, and of ones that are damaged.
 #[tokio::test]
 async fn a_store_of_openclaw_comes_in_and_goes_out_the_same() {
@@ -255,7 +258,7 @@ async fn a_store_of_openclaw_comes_in_and_goes_out_the_same() {
     };
     let no_index = |sessions: &Path| fs::write(sessions.join("sessions.json"), "{\"agent:main:ma").unwrap();
     let as_recorded = |_: &Path| {};
-    let stores: [(&str, &dyn Fn(&Path)); 5] = [
+    let stores: [Changed<'_>; 5] = [
         ("store-2026.6.11", &as_recorded),
         ("store-handwritten", &as_recorded),
         ("store-handwritten", &put_aside),
