@@ -370,7 +370,7 @@ pub struct ExitFacts {
     pub oom: bool,
     /// What was seen of its memory, where it was ended for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory: Option<OutOfMemory>,
+    pub memory: Option<Box<OutOfMemory>>,
     /// What of the tree was still running when the agent ended.
     #[serde(default)]
     pub leftovers: Vec<Leftover>,

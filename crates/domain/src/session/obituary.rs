@@ -111,7 +111,7 @@ pub(super) fn write(state: &State, exit: &ExitFacts, outcome: Outcome) -> Obitua
         rule: wished(state, exit).map(|stop| stop.rule),
         by: wished(state, exit).map(|stop| stop.by.0.clone()).or_else(|| exit.asked.clone()),
         oom: exit.oom,
-        memory: exit.memory.clone(),
+        memory: exit.memory.as_deref().cloned(),
         last: state.doing.as_ref().map(|doing| doing.text.clone()),
         leftovers: exit.leftovers.clone(),
         cures: match &exit.how {
@@ -130,7 +130,7 @@ fn said_why(state: &State, exit: &ExitFacts) -> bool {
 fn words(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
     if outcome == Outcome::Oom {
         let who = if exit.asked.is_some() { "Ostler" } else { "The kernel" };
-        let memory = exit.memory.clone().unwrap_or_default();
+        let memory = exit.memory.as_deref().cloned().unwrap_or_default();
         return format!("{who} ended the agent: {}.", memory.words());
     }
     let rung = exit.rung.as_deref().map(|rung| format!(" ({rung})")).unwrap_or_default();

@@ -451,7 +451,7 @@ fn facts(record: ExitRecord) -> ExitFacts {
     ExitFacts {
         how,
         oom: record.oom,
-        memory: record.memory,
+        memory: record.memory.map(Box::new),
         leftovers: record
             .leftovers
             .into_iter()
