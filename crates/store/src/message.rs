@@ -89,7 +89,7 @@ pub(crate) fn accept(
     Ok(())
 }
 
-/// A message that nobody was woken for. One for a session that is not there any more leads nowhere, and has no row.
+/// A message that nobody was woken for. One for a session that was not created before it leads nowhere, and has no row.
 pub(crate) fn unheard(
     connection: &Connection,
     seq: u64,
@@ -101,7 +101,9 @@ pub(crate) fn unheard(
         .prepare_cached(
             "INSERT INTO message(seq, id, conversation, session, receipt, mode, head, bytes, text_seq, said_by, rule, key,
                                  why, accepted, ended)
-             SELECT ?1, ?2, ?3, num, 'dropped', ?5, ?6, ?7, ?1, ?8, ?9, ?10, ?11, ?12, ?12 FROM session WHERE id = ?4",
+             SELECT ?1, ?2, ?3, num, 'dropped', ?5, ?6, ?7, ?1, ?8, ?9, ?10, ?11, ?12, ?12 FROM session WHERE id = ?4
+                AND (SELECT e.seq FROM log_event e WHERE e.session = session.num AND e.session_seq = 1) < ?1
+             ON CONFLICT(id) DO NOTHING",
         )?
         .execute(params![
             signed(seq),

@@ -6,14 +6,15 @@ mod memory;
 use ostler_domain::{
     Budget, Event, Hint, Kind, Reason, Refusal, Usage,
     admission::Standing,
+    ask::Ask,
     budget::WhenUsedUp,
-    call::{Call, Reply},
+    call::{Call, CallFault, Reply},
     event::{AskKind, By, ContextMeasured, Raw, StopReason},
     gateway::Allowance,
     session::{
-        AgentRequest, Approve, Attention, Begin, CallUsage, Decision, Effect, ExitFacts, How, Input, Link,
-        Outcome, Phase, Report, Request, Restart, RestartPolicy, State, Status, StopRule, Watchdog, create,
-        decide,
+        AgentRequest, Approve, Attention, Begin, CallUsage, Created, Decision, Effect, ExitFacts, How, Input,
+        Link, Outcome, Phase, Report, Request, Restart, RestartPolicy, State, Status, StopRule, Watchdog,
+        create, decide,
     },
 };
 
@@ -28,11 +29,11 @@ pub(crate) struct Life {
 
 impl Life {
     fn new(restart: RestartPolicy, approve: Approve, ends_with_turn: bool, budget: Option<Budget>) -> Self {
-        let events = create(
-            created(restart, approve, ends_with_turn, budget),
-            vec![(message(0), None)],
-            &By("ann".into()),
-        );
+        Self::of(created(restart, approve, ends_with_turn, budget))
+    }
+
+    fn of(created: Created) -> Self {
+        let events = create(created, vec![(message(0), None)], &By("ann".into()));
         let state = State::replay(events.iter().map(|event| (time(0), event))).unwrap();
         Self { state, kinds: events.iter().map(Event::kind).collect(), effects: vec![], step: 0 }
     }

@@ -338,8 +338,7 @@ async fn a_checkpoint_leads_back_to_its_files_and_its_turn() {
     home.ended(&who).await;
     fs::write(home.campaign_dir().join("a.txt"), "grey\n").unwrap();
     let next = client.restart_session(&who).await.unwrap();
-    let is_idle = |view: &View| view.attention == Some(Attention::Idle);
-    home.reaches(&next.id.to_string(), "it to rest", is_idle).await;
+    home.reaches(&next.id.to_string(), "it to rest", |view| view.status == Status::Running).await;
     client.rewind(&next.id.to_string(), "green", false).await.unwrap();
     assert_eq!(fs::read_to_string(home.campaign_dir().join("a.txt")).unwrap(), "green\n");
 }

@@ -357,7 +357,8 @@ async fn where_a_message_came_from_is_where_answers_go_and_a_group_wants_a_menti
     let row = client.message(&unheard.message.to_string()).await.unwrap();
     assert_eq!((row.message.text.as_str(), row.receipt), ("anybody?", Receipt::Dropped));
     assert!(row.why.unwrap().contains("@api"));
-    assert!(ostler(&home, &["message", "ls", "--all", &who]).0.contains("anybody?"));
+    let asleep = sent.session.id.to_string();
+    assert!(ostler(&home, &["message", "ls", "--all", &asleep]).0.contains("anybody?"));
     assert_eq!(client.session(&sent.session.id.to_string()).await.unwrap().outcome, Some(Outcome::Stopped));
     ostler(&home, &["db", "reindex"]);
     assert_eq!(client.message(&unheard.message.to_string()).await.unwrap().receipt, Receipt::Dropped);

@@ -66,6 +66,10 @@ fn others_are_answered_for_as_if_there_were_none() {
     let mut replies = Vec::new();
     for who in ["ses_01KA0000000000000000000000", "some-other-work", ""] {
         life.input(call(3, &format!(r#"{{"call":"show","who":"{who}"}}"#)));
+        // Who may read others is known where all sessions are.
+        let ask = Ask::Show { who: who.to_owned() };
+        assert_eq!(life.effects, [Effect::Ask { at: 3, ask: ask.clone() }]);
+        life.input(Input::Call { at: 3, call: Err(CallFault::Unknown(ask.words())) });
         replies.push(life.effects.clone());
         assert_eq!(life.kinds.last(), Some(&Kind::Denied));
     }
@@ -79,4 +83,18 @@ fn others_are_answered_for_as_if_there_were_none() {
         };
         assert_eq!((view.id, view.denied, view.process.is_none()), (own, 4, true));
     }
+}
+
+#[test]
+fn who_only_answers_has_nothing_to_report() {
+    let mut created = Life::plain().state.created().clone();
+    created.config.no_tools = true;
+    let mut life = Life::of(created);
+    life.working().input(call(1, r#"{"call":"done"}"#));
+    assert_eq!(life.kinds.last(), Some(&Kind::Denied));
+    let [Effect::Answer { reply: Reply::Refused(refusal), .. }] = life.effects.as_slice() else {
+        panic!("{:?}", life.effects)
+    };
+    assert_eq!(refusal.reason, Reason::PermissionDenied);
+    assert!(!life.state.has_said_done());
 }
