@@ -27,7 +27,8 @@ const TIMES: usize = 200;
 const HANDED_ON: usize = 15;
 /// Dialogues of the store that is imported, each with the size of a recorded one.
 const DIALOGUES: usize = 2_000;
-const RECORDED: &str = include_str!("../../../crates/providers/tests/recordings/history/claude/session.jsonl");
+const RECORDED: &str =
+    include_str!("../../../crates/providers/tests/recordings/history/claude/session.jsonl");
 /// Names in it that are another dialogue's in each copy.
 const OWN_ID: &str = "5e550000-0000-4000-8000-000000000001";
 const CALL_ID: &str = "msg_fake_";
@@ -96,7 +97,9 @@ impl Sides {
         self.parsed.push(parsed);
         say(&format!(
             "  round {round}: get-or-create {:.2} ms, there {:.2}, message {:.2}, handed on {handed_on:.2} (new {created:.2}), import {imported:.0}/s of {parsed:.0}/s",
-            self.opened[round - 1], self.found[round - 1], self.sent[round - 1]
+            self.opened[round - 1],
+            self.found[round - 1],
+            self.sent[round - 1]
         ));
         Ok(())
     }
@@ -123,7 +126,8 @@ impl Desk {
         };
         // One of its own for each run: what an earlier one made is there already.
         let name = format!("desk-{}-{round}", std::process::id()).parse()?;
-        let agent = client.add_agent(campaign.name.as_str(), &name, vec!["provider=script".to_owned()]).await?;
+        let agent =
+            client.add_agent(campaign.name.as_str(), &name, vec!["provider=script".to_owned()]).await?;
         Ok(Self { daemon, client, campaign: campaign.name.to_string(), agent: agent.id.to_string() })
     }
 
@@ -218,7 +222,8 @@ impl RawConversations {
     }
 
     fn look_up(&self, keys: &[Key]) -> Outcome<f64> {
-        let mut query = self.connection.prepare("SELECT id FROM conversation WHERE agent = ?1 AND key = ?2")?;
+        let mut query =
+            self.connection.prepare("SELECT id FROM conversation WHERE agent = ?1 AND key = ?2")?;
         median(keys, |key| query.query_row(params!["desk", key], |row| row.get::<_, i64>(0)))
     }
 }
