@@ -150,6 +150,7 @@ fn all_settings_are_described() {
         ("log.", "crates/domain/src/log.rs", "LogSettings"),
         ("otel.", "crates/domain/src/telemetry/mod.rs", "OtelSettings"),
         ("retention.", source, "RetentionSettings"),
+        ("import.", source, "ImportSettings"),
     ];
     for told in ["HookSettings", "WebhookSettings"] {
         has_all("docs/config.md", fields(source, told).iter().map(String::as_str));

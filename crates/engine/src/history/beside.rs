@@ -419,8 +419,8 @@ mod tests {
             fs::write(store.join(name), text).unwrap();
         }
         std::os::unix::fs::symlink("/etc/passwd", store.join("link.json")).unwrap();
-        assert_eq!(session_dirs(dir.path()), [store.clone()]);
-        assert_eq!(session_dirs(&store), [store.clone()], "named exactly");
+        assert_eq!(session_dirs(dir.path()), std::slice::from_ref(&store));
+        assert_eq!(session_dirs(&store), std::slice::from_ref(&store), "named exactly");
         let bare = dir.path().join("bare");
         fs::create_dir(&bare).unwrap();
         fs::write(bare.join("openclaw.json"), "{\"token\":\"secret\"}").unwrap();
