@@ -72,6 +72,10 @@ impl Shared {
             }
             Sandbox::Off => (None, None),
         };
+        if let Some(confined) = &mut confined {
+            let unseen = provider.unseen().iter().map(|name| (*name).to_owned());
+            confined.confinement.hidden.extend(unseen);
+        }
         // Where there is no gateway, the agent's own settings and login are all that leads to its model.
         if let Some(gateway) = &mut gateway {
             let is_logged_in = self.login(provider, &settings).is_some();

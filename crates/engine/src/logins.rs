@@ -253,11 +253,12 @@ async fn renew(spec: &LoginSpec, home: &Path, program: &FoundProgram) -> io::Res
 /// Tells it what it is told, and reads what it says until it is done. Gives the last of that, without what may be a secret.
 async fn told(child: &mut Child, spec: &LoginSpec) -> io::Result<String> {
     if let Some(stdin) = &mut child.stdin {
-        for line in spec.refresh.input {
-            stdin.write_all(line.as_bytes()).await?;
-            stdin.write_all(b"\n").await?;
+        let lines: String = spec.refresh.input.iter().map(|line| format!("{line}\n")).collect();
+        match stdin.write_all(lines.as_bytes()).await {
+            // One that ended without listening may have said why.
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
+            _ => {}
         }
-        stdin.flush().await?;
     }
     if spec.refresh.done.is_none() {
         drop(child.stdin.take());

@@ -98,6 +98,7 @@ pub(crate) fn error_words(said: &str) -> String {
         "contextwindow",
         "maximum context",
         "context limit",
+        "context overflow",
         "prompt is too long",
         "input is too long",
         "exceeds the maximum number of tokens",

@@ -114,6 +114,12 @@ pub trait Provider: Send + Sync {
         NetMode::Provider
     }
 
+    /// Names of a project's files that its agents are not shown, as a campaign's `hide` names them: they would run what is in
+    /// them, and cannot be told not to.
+    fn unseen(&self) -> &[&str] {
+        &[]
+    }
+
     /// How much memory its program takes once it runs, in bytes: what is set aside for one that starts.
     fn usual_memory(&self) -> u64 {
         ostler_domain::limits::AGENT_MEMORY_BYTES

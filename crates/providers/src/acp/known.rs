@@ -16,6 +16,8 @@ pub(super) struct Known {
     pub(super) key_variable: Option<&'static str>,
     /// Behind the base URL.
     pub(super) models_path: &'static str,
+    /// Names of a project's files that it would run, whatever it is told.
+    pub(super) unseen: &'static [&'static str],
 }
 
 const KNOWN: [Known; 3] = [
@@ -26,6 +28,8 @@ const KNOWN: [Known; 3] = [
         base_url: None,
         key_variable: None,
         models_path: "/models",
+        // Its 1.18.33 loads plug-ins from there in spite of OPENCODE_PURE and OPENCODE_DISABLE_PROJECT_CONFIG.
+        unseen: &[".opencode"],
     },
     Known {
         name: GEMINI,
@@ -34,6 +38,7 @@ const KNOWN: [Known; 3] = [
         base_url: Some("https://generativelanguage.googleapis.com"),
         key_variable: Some("GEMINI_API_KEY"),
         models_path: "/v1beta/models",
+        unseen: &[],
     },
     Known {
         name: GOOSE,
@@ -42,6 +47,7 @@ const KNOWN: [Known; 3] = [
         base_url: None,
         key_variable: None,
         models_path: "/models",
+        unseen: &[],
     },
 ];
 
@@ -83,7 +89,7 @@ fn opencode(launch: &Launch) -> Result<Usual, LaunchError> {
     let off = ["AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS", "PROJECT_CONFIG"];
     let off = off.map(|what| (format!("OPENCODE_DISABLE_{what}"), "1".to_owned()));
     let mut env = off.to_vec();
-    // The plug-ins of a project lie beside its configuration, and are not switched off with it.
+    // The plug-ins of a home and of a project lie beside their configuration, and are not switched off with it.
     env.push(("OPENCODE_PURE".to_owned(), "1".to_owned()));
     if !launch.settings.env.contains_key(OPENCODE_CONFIG) {
         env.push((OPENCODE_CONFIG.to_owned(), opencode_config(launch)?.to_string()));

@@ -80,6 +80,10 @@ impl Provider for Acp {
         known::find(self.own_name())?.key_variable
     }
 
+    fn unseen(&self) -> &[&str] {
+        known::find(self.own_name()).map_or(&[], |known| known.unseen)
+    }
+
     fn program(&self) -> Option<ProgramSpec> {
         let known = known::find(self.own_name());
         Some(ProgramSpec {

@@ -176,7 +176,7 @@ async fn a_trial_says_what_works() {
     }
 }
 
-/// Without `OPENCODE_PURE` its 1.18.33 was seen to load both of the planted plug-ins, in spite of everything else.
+/// Its 1.18.33 was seen to load both of the planted plug-ins where it could read `.opencode`, whatever it was told.
 #[tokio::test]
 async fn nothing_of_the_project_is_run() {
     if let Some(agent) = agent("nothing_of_the_project_is_run") {
