@@ -291,7 +291,7 @@ impl Engine {
                 Reason::RequestConflict,
                 format!("\"{}\" is the name of another message", one_line(key, 64)),
             )
-            .because(format!("message {}: {}", row.id.short(), one_line(&said, 60)))
+            .because(format!("message {}: {}", row.id.short(), one_line(said, 60)))
             .hint(format!("ostler message show {}", row.id.short()), "shows that one"));
         }
         let session = self.session(&row.session.to_string()).await?;
