@@ -177,7 +177,7 @@ impl SessionForm {
 
 /// An event: one line of `events -o jsonl`.
 /// A session's part in a mission.
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct MembershipForm {
     id: String,
     assignment: String,

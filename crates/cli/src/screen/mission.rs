@@ -65,7 +65,7 @@ pub(crate) fn tell_with(event: &Event, name: impl Fn(AssignmentId) -> String) ->
         }
         Event::AssignmentStarted(started) => {
             let (id, session) = (name(started.assignment), started.session.short());
-            Told::new("assigned", format!("{id} attempt {} · session {session}", started.attempt))
+            Told::new("begins", format!("{id} attempt {} · session {session}", started.attempt))
         }
         Event::AssignmentMoved(moved) => {
             Told::new("moved", format!("{} to session {}", name(moved.assignment), moved.session.short()))
@@ -85,7 +85,12 @@ pub(crate) fn tell_with(event: &Event, name: impl Fn(AssignmentId) -> String) ->
                 AssignmentStatus::Completed => Tone::Strong,
                 _ => Tone::Warn,
             };
-            Told::new("assigned", because(text, &ended.why)).tone(tone)
+            let verb = match ended.status {
+                AssignmentStatus::Failed => "failed",
+                AssignmentStatus::Completed => "done",
+                _ => "left",
+            };
+            Told::new(verb, because(text, &ended.why)).tone(tone)
         }
         Event::AssignmentsReopened(reopened) => {
             let (count, by) = (count(reopened.assignments.len()), &reopened.by.0);

@@ -4,7 +4,11 @@ use ostler_client::{
     Mission,
     reply::{AssignmentRow, MissionEta, MissionPreview, MissionPrice, PlannedMission, WholeMission},
 };
-use ostler_domain::{Usage, mission::Counts, price::Dollars};
+use ostler_domain::{
+    Usage,
+    mission::{Counts, Spent},
+    price::Dollars,
+};
 use serde::Serialize;
 
 use crate::words::rfc3339;
@@ -27,7 +31,8 @@ pub(super) struct MissionForm<'a> {
     assignments_skipped: u32,
     assignments_cancelled: u32,
     usage: Usage,
-    cost_usd: f64,
+    /// Null where tokens were used and none of them has a price.
+    cost_usd: Option<f64>,
 }
 
 impl<'a> MissionForm<'a> {
@@ -50,7 +55,7 @@ impl<'a> MissionForm<'a> {
             assignments_skipped: skipped,
             assignments_cancelled: cancelled,
             usage: mission.spent.usage,
-            cost_usd: dollars(mission.spent.cost),
+            cost_usd: spent(&mission.spent),
         }
     }
 }
@@ -58,6 +63,11 @@ impl<'a> MissionForm<'a> {
 #[expect(clippy::cast_precision_loss, reason = "sums of money are far below 2^53 millionths")]
 fn dollars(amount: Dollars) -> f64 {
     amount.0 as f64 / 1e6
+}
+
+fn spent(spent: &Spent) -> Option<f64> {
+    let is_unknown = spent.cost == Dollars(0) && spent.usage.total() > 0;
+    (!is_unknown).then(|| dollars(spent.cost))
 }
 
 #[derive(Serialize)]
@@ -98,7 +108,8 @@ pub(super) struct AssignmentForm<'a> {
     started: Option<String>,
     ended: Option<String>,
     usage: Usage,
-    cost_usd: f64,
+    /// Null where tokens were used and none of them has a price.
+    cost_usd: Option<f64>,
     why: Option<&'a str>,
     wait: Option<&'a str>,
     removed: bool,
@@ -119,7 +130,7 @@ impl<'a> AssignmentForm<'a> {
             started: row.started.map(rfc3339),
             ended: row.ended.map(rfc3339),
             usage: row.spent.usage,
-            cost_usd: dollars(row.spent.cost),
+            cost_usd: spent(&row.spent),
             why: said(&row.why),
             wait: said(&row.wait),
             removed: row.is_removed,

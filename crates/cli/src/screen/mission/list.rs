@@ -1,7 +1,7 @@
 //! The list of missions.
 
 use ostler_client::Mission;
-use ostler_domain::{Time, mission::Status, text::one_line};
+use ostler_domain::{Time, mission::Status, price::Dollars, text::one_line};
 
 use crate::{
     output::{Column, Line, Table, Tone},
@@ -34,11 +34,19 @@ pub(crate) fn table(missions: &[(Mission, String)], now: Time) -> Table {
             Line::toned(tone, mission.status.as_str()),
             Line::of(format!("{}/{}", counts.completed, counts.total - counts.cancelled.min(counts.total))),
             Line::of(words::age(now.since(mission.created_at))),
-            Line::of(mission.spent.cost.to_string()),
+            Line::of(cost(mission)),
             Line::new().faint(one_line(&mission.objective, 120)),
         ]);
     }
     table
+}
+
+/// What was paid; `?` where tokens were used and none of them has a price.
+fn cost(mission: &Mission) -> String {
+    match (mission.spent.cost, mission.spent.usage.total()) {
+        (Dollars(0), 1..) => "?".to_owned(),
+        (paid, _) => paid.to_string(),
+    }
 }
 
 /// The sign in front of a mission. The word beside it says the same.
@@ -74,7 +82,6 @@ mod tests {
     use ostler_domain::{
         CampaignId, MissionId,
         mission::{Counts, Spent, Strategy},
-        price::Dollars,
     };
 
     use super::*;

@@ -6,7 +6,7 @@ use ostler_client::{Session, reply::MissionEta};
 use ostler_domain::{
     Now, SessionId, Time,
     mission::{AssignmentStatus, Hold, Merging, RoleCount, State, Status, draw},
-    price::Dollars,
+    price::{Cost, Dollars},
     text::one_line,
     time::BootId,
 };
@@ -14,7 +14,7 @@ use ostler_domain::{
 use super::list::sign;
 use crate::{
     output::{Line, Look, Tone},
-    screen::row,
+    screen::{money, row},
     words,
 };
 
@@ -75,11 +75,17 @@ impl Seen<'_> {
     }
 
     fn money(&self) -> Line {
-        let paid = Dollars(self.sessions.iter().map(|session| session.cost.paid.0).sum());
+        let mut cost = Cost::default();
+        self.sessions.iter().for_each(|session| cost += &session.cost);
+        let paid = match money::short(&cost) {
+            nothing if nothing.is_empty() => Dollars(0).to_string(),
+            paid => paid,
+        };
         let budget = self.state.budget().unwrap_or_default();
         let dollars = match budget.dollars {
             Some(most) => format!("{paid} of {most}"),
-            None => paid.to_string(),
+            None if paid == "?" => "cost unknown".to_owned(),
+            None => paid,
         };
         let tokens: u64 = self.sessions.iter().map(|session| session.usage.total()).sum();
         let tokens = match (budget.tokens, tokens) {
