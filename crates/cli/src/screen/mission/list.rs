@@ -19,7 +19,7 @@ pub(crate) fn table(missions: &[(Mission, String)], now: Time) -> Table {
         Column::new("DONE").right(),
         Column::new("AGE").right().goes(4),
         Column::new("COST").right(),
-        Column::new("OBJECTIVE").gives_way_to(16).goes(1),
+        Column::new("OBJECTIVE").gives_way_to(16),
     ];
     let mut table = Table::new(columns);
     for (mission, campaign) in missions {

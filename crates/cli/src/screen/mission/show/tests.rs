@@ -22,6 +22,8 @@ objective = "Move the checkout into its own crate, tests green, reviewed"
 name = "checkout-v2"
 strategy = "pipeline"
 budget = "20usd"
+[defaults]
+worktree = true
 [merge]
 into = "main"
 [[agents]]
