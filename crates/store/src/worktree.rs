@@ -33,7 +33,7 @@ pub(crate) fn take(connection: &Connection, seq: u64, created: &Created) -> rusq
             "INSERT INTO worktree(path, seq, campaign, session, branch, base, came_from)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
              ON CONFLICT(path) DO UPDATE SET campaign = ?3, session = ?4, branch = ?5, base = ?6, came_from = ?7,
-                 made = iif(removed IS NULL, made, NULL), removed = NULL",
+                 removed = NULL",
         )?
         .execute(params![
             tree.path,

@@ -150,7 +150,8 @@ pub(super) fn work(session: &Session, work: &Tree) -> Option<Line> {
     let line = Line::joined([
         work.worktree.as_ref().map(worktree).unwrap_or_default(),
         Line::of(branch.map(|branch| format!("now on {}", one_line(branch, 80))).unwrap_or_default()),
-        Line::of(made(work)),
+        // Of its own tree there is more to say than what differs.
+        Line::of(if work.worktree.is_none() { made(work) } else { String::new() }),
         Line::new().faint(last),
         missing.map_or_else(Line::new, |why| {
             Line::toned(Tone::Warn, format!("no snapshot since: {}", one_line(why, 200)))

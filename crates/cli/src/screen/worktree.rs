@@ -160,5 +160,9 @@ mod tests {
         lines.extend([stays(&rows[1]), sum(&rows).unwrap()]);
         let lines: Vec<String> = lines.iter().map(|line| line.show(&look).trim_end().to_owned()).collect();
         insta::assert_snapshot!(lines.join("\n"));
+        let work = |kept: &Kept| super::super::tree::worktree(kept).show(&look);
+        assert_eq!(work(&rows[1]), "worktree agent/fix kept · 3 files uncommitted");
+        let merged = kept(Standing::Clean, Condition { commits: 2, ..found });
+        assert_eq!(work(&merged), "worktree agent/fix kept · 2 commits, merged");
     }
 }

@@ -195,10 +195,9 @@ async fn two_at_once_have_a_tree_each_and_reach_no_other() {
     let (home, client) = in_repository().await;
     let (root, shown) = (home.campaign_dir(), home.campaign_dir().display().to_string());
     let commit = |name: &str| format!("echo {name} > {name} && git add {name} && git commit -qm {name}");
-    let (one, two) = tokio::join!(
-        started(&home, &client, "one", &commit("one")),
-        started(&home, &client, "two", &commit("two"))
-    );
+    let (first, second) = (commit("one"), commit("two"));
+    let (one, two) =
+        tokio::join!(started(&home, &client, "one", &first), started(&home, &client, "two", &second));
     let other = two.1.display().to_string();
     let script = format!(
         "ls {other} 2>&1; echo x > {other}/two; echo x > {shown}/.git/worktrees/two/HEAD
@@ -368,7 +367,12 @@ async fn whoever_goes_on_works_in_the_same_tree_also_when_it_was_gone() {
     let last = client.restart_session(&again.id.to_string()).await.unwrap();
     let last = rests(&home, &client, &last.id.to_string(), 0).await;
     let last = says(&home, &client, &last, "git status --porcelain; git symbolic-ref --short HEAD").await;
-    assert_eq!(printed(&home, &client, &last).await, ["?? e.txt\nagent/fix\n"]);
+    // The tracked file that is hidden looks changed to git inside, as it does in a campaign.
+    assert_eq!(printed(&home, &client, &last).await, [" M .env\n?? e.txt\nagent/fix\n"]);
+    let (_, made, _) = run(&home, &["events", "--kind", "WORKTREE_MADE", "-o", "jsonl"]);
+    let made: Vec<Value> = made.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let again: Vec<_> = made.iter().map(|made| made["body"]["again"] == true).collect();
+    assert_eq!(again, [false, true, true, true]);
 }
 
 #[tokio::test]

@@ -320,6 +320,20 @@ CREATE TABLE usage(
     -- 1 where a subscription covers the call.
     plan INTEGER NOT NULL
 ) STRICT;
+CREATE TABLE worktree(
+    path TEXT PRIMARY KEY,
+    -- Of the first session that was to have it.
+    seq INTEGER NOT NULL,
+    campaign TEXT NOT NULL,
+    -- The last one that was to work in it.
+    session TEXT NOT NULL,
+    branch TEXT NOT NULL,
+    base TEXT NOT NULL,
+    came_from TEXT,
+    -- When it was last made; NULL where it was not yet.
+    made INTEGER,
+    removed INTEGER
+) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX agent_name ON agent(campaign, name) WHERE removed IS NULL;
 CREATE INDEX approval_open ON approval(seq) WHERE state = 'open';
 CREATE INDEX approval_tail ON approval(tail);
