@@ -12,7 +12,7 @@ pub(crate) fn table(missions: &[(Mission, String)], now: Time) -> Table {
     let columns = [
         Column::new(""),
         Column::new("ID"),
-        Column::new("NAME").gives_way_to(12),
+        Column::new("NAME"),
         Column::new("CAMPAIGN").goes(3),
         Column::new("STRATEGY").goes(2),
         Column::new("STATUS"),

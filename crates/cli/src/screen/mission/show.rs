@@ -54,7 +54,7 @@ impl Seen<'_> {
     pub(crate) fn head(&self) -> Line {
         let (state, progress) = (self.state, self.state.progress());
         let (tone, _) = sign(state.status());
-        let ran = words::span(state.ran(self.now));
+        let ran = words::age(state.ran(self.now));
         let mut parts = vec![
             Line::of(state.plan().strategy.as_str()),
             Line::of(format!("{} of {} completed", progress.all.completed, progress.all.total)),
@@ -90,8 +90,9 @@ impl Seen<'_> {
         let tokens: u64 = self.sessions.iter().map(|session| session.usage.total()).sum();
         let tokens = match (budget.tokens, tokens) {
             (Some(most), used) => Some(format!("{} of {} tokens", words::count(used), words::count(most))),
-            (None, 0) => None,
-            (None, used) => Some(format!("{} tokens", words::count(used))),
+            // What has no price is told in tokens.
+            (None, used) if !cost.unpriced.is_empty() => Some(format!("{} tokens", words::count(used))),
+            (None, _) => None,
         };
         Line::of([Some(dollars), tokens].into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
@@ -103,7 +104,9 @@ impl Seen<'_> {
             let ago = words::age(self.now.since(over.at));
             return Some(Line::of(one_line(&over.why, 400)).faint(format!(" · ended {ago} ago")));
         }
-        state.wait().map(|wait| Line::toned(Tone::Warn, format!("waits {}", wait.words(state, &now))))
+        let wait = state.wait()?.words(state, &now);
+        let waits = if wait.starts_with("paused") { "" } else { "waits " };
+        Some(Line::toned(Tone::Warn, format!("{waits}{wait}")))
     }
 
     /// The drawn graph, with signs in colour.
