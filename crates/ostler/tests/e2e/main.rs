@@ -1,6 +1,6 @@
 //! The daemon as its users meet it: the real binary, real keepers and agents, through the library and the CLI.
 
-#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test may panic, and says what it skips")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod again;
 mod agents;

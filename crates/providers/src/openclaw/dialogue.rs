@@ -487,6 +487,6 @@ fn failure(payload: &Value) -> Report {
     match payload["errorDetail"]["failoverReason"].as_str() {
         Some("auth" | "billing") => Report::AuthFailed(text),
         Some("rate_limit") => Report::RateLimited { what: text, until: None },
-        _ => Report::Error(text),
+        _ => Report::Error(foreign::error_words(&text)),
     }
 }
