@@ -68,6 +68,27 @@ fn quoted(words: &str) -> String {
     format!("'{}'", words.replace('\'', r"'\''"))
 }
 
+/// How long the live screen is given to draw everything. It is killed then: who ends in an orderly way wipes its screen.
+const DRAWN_WITHIN: &str = "6";
+
+/// The live screen of a home.
+pub(crate) fn screen(program: &Path, home: &Path) -> Outcome<Vec<Piece>> {
+    let place = tempfile::Builder::new().prefix("ostler-recording-").tempdir()?;
+    let [printed, times] = ["printed", "times"].map(|name| place.path().join(name));
+    let program = program.canonicalize()?;
+    let line = format!(
+        "stty cols {COLUMNS} rows {ROWS}; timeout -s KILL {DRAWN_WITHIN} {} top; exit 0",
+        quoted(&program.display().to_string())
+    );
+    let mut terminal = Command::new("script");
+    terminal.args(["--quiet", "--return", "--command", &line]);
+    terminal.arg("--log-out").arg(&printed).arg("--log-timing").arg(&times);
+    terminal.args(["--logging-format", "classic"]).env("OSTLER_HOME", home).env("TERM", "xterm-256color");
+    terminal.env_remove("NO_COLOR").stdin(Stdio::null()).stdout(Stdio::null());
+    terminal.status().map_err(|error| format!("script cannot be run (util-linux): {error}"))?;
+    pieces(&fs::read(&printed)?, &fs::read_to_string(&times)?)
+}
+
 /// Plays the lines in a home and a directory of their own.
 pub(crate) fn play(program: &Path, lines: &[Line]) -> Outcome<Vec<Piece>> {
     let place = tempfile::Builder::new().prefix("ostler-recording-").tempdir()?;

@@ -17,7 +17,7 @@ const COLORS: [&str; 16] = [
 ];
 
 /// Draws the frames one after the other, for ever.
-pub(crate) fn draw(frames: &[Frame], columns: u16, rows: u16) -> String {
+pub(crate) fn draw(frames: &[Frame], columns: u16, rows: u16, title: &str) -> String {
     let (width, height) =
         ((f64::from(columns) * WIDTH) as u32 + 2 * MARGIN, u32::from(rows) * HEIGHT + 2 * MARGIN);
     let mut drawn: HashMap<&Row, usize> = HashMap::new();
@@ -36,19 +36,23 @@ pub(crate) fn draw(frames: &[Frame], columns: u16, rows: u16) -> String {
             let _ = write!(group, "<use href=\"#r{number}\" y=\"{y}\"/>");
         }
         let ends = began + frame.lasts.as_secs_f64();
-        let _ = writeln!(
-            shown,
-            "<g visibility=\"hidden\">{}{group}</g>",
-            visible(began / total, ends / total, total)
-        );
+        let _ = match frames.len() {
+            // What does not move is simply there.
+            1 => writeln!(shown, "<g>{group}</g>"),
+            _ => writeln!(
+                shown,
+                "<g visibility=\"hidden\">{}{group}</g>",
+                visible(began / total, ends / total, total)
+            ),
+        };
         began = ends;
     }
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
          font-family=\"ui-monospace,SFMono-Regular,Menlo,Consolas,monospace\" font-size=\"14\" fill=\"{FOREGROUND}\">\n\
-         <title>A terminal: ostler demo, a list of sessions, an approval, and why a session ended</title>\n\
+         <title>{title}</title>\n\
          <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{BACKGROUND}\"/>\n<defs>\n{defs}</defs>\n\
-         <g transform=\"translate({MARGIN} {})\" xml:space=\"preserve\">\n{shown}</g>\n</svg>\n",
+         <g transform=\"translate({MARGIN} {})\">\n{shown}</g>\n</svg>\n",
         MARGIN + HEIGHT - 5
     )
 }
@@ -96,7 +100,8 @@ fn attributes(look: Look) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    // Browsers take blanks away, and would draw the rest of the text as wide as all of it; these they leave.
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace(' ', "\u{a0}")
 }
 
 #[cfg(test)]
@@ -109,8 +114,9 @@ mod tests {
     fn a_row_that_is_seen_twice_is_drawn_once() {
         let row = |text: &str| vec![(0, text.to_owned(), Look::default())];
         let frame = |rows: Vec<Row>| Frame { rows, lasts: Duration::from_secs(1) };
-        let drawn = draw(&[frame(vec![row("a<b")]), frame(vec![row("a<b"), row("c")])], 10, 2);
+        let drawn = draw(&[frame(vec![row("a<b")]), frame(vec![row("a<b"), row("c")])], 10, 2, "t");
         assert_eq!(drawn.matches("a&lt;b").count(), 1);
+        assert_eq!(escaped(" a  b "), "\u{a0}a\u{a0}\u{a0}b\u{a0}");
         assert_eq!(drawn.matches("href=\"#r0\"").count(), 2);
         assert!(drawn.contains("values=\"visible;hidden\" keyTimes=\"0.00000;0.50000\""), "{drawn}");
         assert!(drawn.contains("values=\"hidden;visible\" keyTimes=\"0.00000;0.50000\""), "{drawn}");

@@ -7,6 +7,7 @@ use crate::{
     cargo::{root, target_dir},
     peers,
     program::{Profile, build, command, succeed},
+    test::examples,
 };
 
 pub(crate) fn run(options: &[String]) -> Result<(), Failure> {
@@ -17,6 +18,11 @@ pub(crate) fn run(options: &[String]) -> Result<(), Failure> {
     let mut bench = command(programs.join("ostler-bench"));
     bench.arg("run").arg("--ostler").arg(programs.join("ostler")).arg("--dir").arg(&dir);
     bench.arg("--results").arg(root().join("bench/RESULTS.md")).env("TMPDIR", &dir);
+    let scripts = dir.join("browser");
+    match examples::scripts(&scripts, &["browser.mjs", "paint.mjs"]) {
+        Ok(()) => drop(bench.env("OSTLER_BENCH_BROWSER", &scripts)),
+        Err(why) => eprintln!("xtask: a browser is not measured: {why}"),
+    }
     // A benchmark finds its peers where everybody finds programs.
     bench.env("PATH", peers::path(options));
     succeed(bench.args(options))

@@ -16,6 +16,7 @@ mod dist;
 mod errors;
 mod fill;
 mod peers;
+mod pictures;
 mod program;
 mod recording;
 mod test;
@@ -79,6 +80,12 @@ const VERBS: &[Verb] = &[
         options: "",
         about: "plays docs/demo.txt in a terminal and draws docs/demo.svg",
         run: recording::run,
+    },
+    Verb {
+        name: "pictures",
+        options: "",
+        about: "takes docs/dashboard-*.png and docs/top.svg of the demo's mission, in a real browser and a terminal",
+        run: pictures::run,
     },
 ];
 

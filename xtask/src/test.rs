@@ -1,7 +1,7 @@
 //! `cargo xtask test`: the steps one after the other, each shown whole, and a table at the end. A step that fails
 //! does not keep the others from running.
 
-mod examples;
+pub(crate) mod examples;
 mod package;
 mod programs;
 mod steps;

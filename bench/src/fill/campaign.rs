@@ -12,14 +12,14 @@ use ostler_domain::{
 };
 use ostler_testkit::Seed;
 
-use super::words::word;
+use super::words::{entropy, word};
 
 /// The `n`th campaign, added a little before the history begins.
 pub(super) fn campaign(n: usize, beginning: Time, seed: &mut Seed) -> Campaign {
     let at = beginning.minus(Duration::from_secs(3_600 - n as u64));
     let name: Name =
         format!("{}-{n}", word(seed)).parse().unwrap_or_else(|_| unreachable!("a word is a name"));
-    let entropy = u128::from(seed.below(u64::MAX)) << 64 | u128::from(seed.below(u64::MAX));
+    let entropy = entropy(seed);
     Campaign {
         id: CampaignId::new(at, entropy),
         root: Root { path: format!("/home/ann/code/{name}"), device: 64_769, inode: 1_000_000 + n as u64 },

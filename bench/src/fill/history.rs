@@ -5,14 +5,15 @@ use std::{collections::VecDeque, time::Duration};
 
 use ostler_domain::{
     Budget, ConversationId, Event, Message, MessageId, Mode, Name, SessionId, Time,
+    agent::Agent,
     budget::WhenUsedUp,
     campaign::Campaign,
     conversation::Key,
     event::{By, ConversationOpened, DaemonStarted, HaltReleased, Halted, StopReason},
     policy::Policy,
     session::{
-        Approve, Billing, Config, Created, How, Outcome, Report, Request, Restart, RestartPolicy, Sandbox,
-        StopRule, WatchdogLimits,
+        AgentRef, Approve, Billing, Config, Created, How, Outcome, Report, Request, Restart, RestartPolicy,
+        Sandbox, WatchdogLimits,
     },
     time::BootId,
 };
@@ -21,8 +22,12 @@ use ostler_testkit::Seed;
 
 use super::{
     campaign::{campaign, widened},
+    ending::{OUTCOMES, end},
+    imported,
     life::Life,
-    words::{rank, text, unit},
+    mission,
+    team::{Tickets, Work, agents, reference},
+    words::{entropy, rank, text, unit},
 };
 
 /// 2023-12-01, in microseconds: the whole history lies in the past of any machine.
@@ -47,21 +52,6 @@ const PROVIDERS: &[(&str, &[&str])] = &[
 ];
 pub(super) const PEOPLE: &[&str] = &["ann", "bob", "chidi", "dana", "emre", "fay"];
 
-/// How many sessions end in which way, of a thousand.
-const OUTCOMES: &[(Outcome, u64)] = &[
-    (Outcome::Done, 520),
-    (Outcome::Stopped, 180),
-    (Outcome::Killed, 60),
-    (Outcome::Crashed, 90),
-    (Outcome::FailedStart, 40),
-    (Outcome::Timeout, 30),
-    (Outcome::Budget, 25),
-    (Outcome::Lost, 20),
-    (Outcome::Handoff, 20),
-    (Outcome::Oom, 10),
-    (Outcome::Reset, 5),
-];
-
 /// What is to be made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size {
@@ -74,8 +64,11 @@ pub(crate) struct Size {
 pub(crate) struct History {
     size: Size,
     pub(super) seed: Seed,
-    campaigns: Vec<Campaign>,
-    ready: VecDeque<Bulk>,
+    pub(super) campaigns: Vec<Campaign>,
+    /// The agents of each campaign.
+    teams: Vec<Vec<Agent>>,
+    tickets: Tickets,
+    pub(super) ready: VecDeque<Bulk>,
     made: Size,
     /// The mean of what a session does beyond the least, and the end of the distribution that has it.
     mean: f64,
@@ -90,10 +83,19 @@ struct Continued {
     conversation: ConversationId,
     campaign: usize,
     name: Name,
+    agent: Option<AgentRef>,
     config: Config,
+    work: Option<Work>,
     restart_count: u32,
     short_lives: u32,
     at: Time,
+}
+
+/// A session that is to be lived.
+pub(super) struct Begun {
+    pub(super) created: Created,
+    campaign: usize,
+    work: Option<Work>,
 }
 
 impl History {
@@ -101,15 +103,21 @@ impl History {
         let mut seed = Seed::of(seed);
         let campaigns: Vec<Campaign> =
             (0..CAMPAIGNS).map(|n| campaign(n, Time::from_micros(BEGINNING), &mut seed)).collect();
+        let teams: Vec<Vec<Agent>> = campaigns.iter().map(|campaign| agents(campaign, &mut seed)).collect();
         let first = campaigns.iter().map(|campaign| {
             Bulk::Node(campaign.added, Box::new(Event::CampaignAdded(Box::new(campaign.clone()))))
         });
+        let added =
+            |agent: &Agent| Bulk::Node(agent.added, Box::new(Event::AgentAdded(Box::new(agent.clone()))));
+        let ready: VecDeque<Bulk> = first.chain(teams.iter().flatten().map(added)).collect();
         let mean = (ratio(size.events, size.sessions) - LEAST_EVENTS).max(0.0);
         Self {
-            ready: first.collect(),
+            made: Size { sessions: 0, events: ready.len() as u64 },
+            ready,
             campaigns,
+            teams,
+            tickets: Tickets::default(),
             seed,
-            made: Size { sessions: 0, events: CAMPAIGNS as u64 },
             mean,
             longest: end_of_zipf_with_mean(mean),
             size,
@@ -128,17 +136,48 @@ impl History {
             self.push_node(regular, daemon_started(self.made.sessions / SESSIONS_PER_DAEMON + 1));
         }
         self.happen(regular);
+        if mission::is_due(self.made.sessions) {
+            self.make_mission(regular);
+        }
+        if imported::is_due(self.made.sessions) {
+            self.make_imported(regular);
+        }
         let continued = self.continued.take();
         let at = continued.as_ref().map_or(regular, |earlier| earlier.at.max(regular));
         let activities = self.activities();
         let outcome = self.outcome(continued.is_some());
-        let (created, campaign) = self.created(at, outcome, continued);
-        let policy = self.campaigns[campaign].policy.clone();
-        let life = self.live(created.clone(), policy, outcome, activities, at);
-        self.continued = follow(&life, &created, campaign);
+        let begun = self.begun(at, outcome, continued);
+        self.record(begun, outcome, activities, at, None);
+    }
+
+    pub(super) fn count(&mut self, life: &Life) {
         self.made.sessions += 1;
         self.made.events += life.events.len() as u64;
+    }
+
+    /// Has a session live from its beginning to its end, for somebody.
+    pub(super) fn record(
+        &mut self,
+        begun: Begun,
+        outcome: Outcome,
+        activities: u64,
+        at: Time,
+        by: Option<&By>,
+    ) {
+        let policy = self.campaigns[begun.campaign].policy.clone();
+        let by = by.cloned().unwrap_or_else(|| self.somebody());
+        let life = self.live(begun.created.clone(), policy, outcome, activities, (at, &by));
+        self.count(&life);
+        let (ended, now) = (life.state.ended().map(|ended| ended.outcome), life.now());
+        let id = begun.created.id;
+        let (continued, over) = follow(&life, begun);
+        self.continued = continued.or(self.continued.take());
         self.ready.push_back(Bulk::Session(life.events));
+        let moved =
+            over.zip(ended).and_then(|(work, ended)| self.tickets.end(&work, id, ended, &mut self.seed));
+        if let Some(moved) = moved {
+            self.push_node(now, moved);
+        }
     }
 
     /// What happens to the node now and then.
@@ -159,7 +198,7 @@ impl History {
         }
     }
 
-    fn push_node(&mut self, at: Time, event: Event) {
+    pub(super) fn push_node(&mut self, at: Time, event: Event) {
         self.made.events += 1;
         self.ready.push_back(Bulk::Node(at, Box::new(event)));
     }
@@ -167,7 +206,7 @@ impl History {
     /// How much the next session does: a few do a great deal. What was made so far is made up for.
     fn activities(&mut self) -> u64 {
         let left = Size {
-            sessions: self.size.sessions - self.made.sessions,
+            sessions: self.size.sessions.saturating_sub(self.made.sessions),
             events: self.size.events.saturating_sub(self.made.events),
         };
         let needed = (ratio(left.events, left.sessions) - LEAST_EVENTS).max(0.0);
@@ -195,7 +234,7 @@ impl History {
         Outcome::Done
     }
 
-    fn created(&mut self, at: Time, outcome: Outcome, continued: Option<Continued>) -> (Created, usize) {
+    fn begun(&mut self, at: Time, outcome: Outcome, continued: Option<Continued>) -> Begun {
         let id = SessionId::new(at, self.entropy());
         if let Some(earlier) = continued {
             let created = Created {
@@ -203,7 +242,7 @@ impl History {
                 campaign: self.campaigns[earlier.campaign].id,
                 conversation: earlier.conversation,
                 name: earlier.name,
-                agent: None,
+                agent: earlier.agent,
                 config: earlier.config,
                 sandbox: Sandbox::Off,
                 policy: Default::default(),
@@ -215,21 +254,38 @@ impl History {
                 begin: Default::default(),
                 imported: None,
             };
-            return (created, earlier.campaign);
+            return Begun { created, campaign: earlier.campaign, work: earlier.work };
         }
         let place = rank(&mut self.seed, CAMPAIGNS as f64);
+        let mut begun = self.begun_as(id, place, at, outcome);
+        begun.work = self.work_on(place, id, at);
+        begun.created.config.ticket = begun.work.as_ref().map(|work| work.external.clone());
+        begun.created.config.ticket_id = begun.work.as_ref().map(|work| work.id);
+        begun
+    }
+
+    /// A session that goes on with nothing, in this campaign and on no ticket.
+    pub(super) fn begun_as(&mut self, id: SessionId, place: usize, at: Time, outcome: Outcome) -> Begun {
         let campaign = self.campaigns[place].clone();
         let conversation = ConversationId::new(at, self.entropy());
         let name = self.name();
-        let opened = ConversationOpened::new(conversation, campaign.id, Key::adhoc(id), name.clone());
+        let agent = self.seed.chance(35).then(|| {
+            let team = &self.teams[place];
+            reference(&team[rank(&mut self.seed, team.len() as f64)])
+        });
+        // An agent has a conversation for each thing that it works on.
+        let key = if agent.is_some() { Key::handed(id) } else { Key::adhoc(id) };
+        let opened = ConversationOpened::new(conversation, campaign.id, key, name.clone());
+        let opened = ConversationOpened { agent: agent.as_ref().map(|agent| agent.id), ..opened };
         self.push_node(at, Event::ConversationOpened(Box::new(opened)));
+        let config = self.config(&campaign, outcome);
         let created = Created {
             id,
             campaign: campaign.id,
             conversation,
             name,
-            agent: None,
-            config: self.config(&campaign, outcome),
+            agent,
+            config,
             sandbox: Sandbox::Off,
             policy: Default::default(),
             continues: None,
@@ -240,7 +296,21 @@ impl History {
             begin: Default::default(),
             imported: None,
         };
-        (created, place)
+        Begun { created, campaign: place, work: None }
+    }
+
+    /// The ticket that a new session works on, if it does on one.
+    fn work_on(&mut self, place: usize, session: SessionId, at: Time) -> Option<Work> {
+        if !self.seed.chance(30) {
+            return None;
+        }
+        let by = self.somebody();
+        let campaign = &self.campaigns[place];
+        let (work, events) = self.tickets.begin(place, campaign, session, at, &mut self.seed, &by)?;
+        for event in events {
+            self.push_node(at, event);
+        }
+        Some(work)
     }
 
     fn name(&mut self) -> Name {
@@ -257,6 +327,7 @@ impl History {
             model: Some(models[rank(seed, models.len() as f64)].to_owned()),
             working_dir: campaign.root.path.clone(),
             branch: None,
+            worktree: None,
             budget: match outcome {
                 Outcome::Budget => {
                     Some(Budget { tokens: Some(20_000), dollars: None, when_used_up: WhenUsedUp::Stop })
@@ -278,13 +349,16 @@ impl History {
             provider_config: Default::default(),
             system_prompt: None,
             auth_profile: None,
-            ticket: seed.chance(30).then(|| format!("gh:{}", seed.below(20_000))),
+            ticket: None,
             ticket_id: None,
+            mission: None,
+            leases: Default::default(),
             watchdogs: WatchdogLimits::default(),
             resumes_after_limit: true,
             approval_us: ostler_domain::session::approval_limit(),
             priority: Default::default(),
             idle_stop_us: None,
+            no_tools: false,
         }
     }
 
@@ -294,12 +368,11 @@ impl History {
         policy: Policy,
         outcome: Outcome,
         activities: u64,
-        at: Time,
+        (at, by): (Time, &By),
     ) -> Life {
-        let by = self.somebody();
         let message = self.message(at);
         let entropy = self.entropy();
-        let mut life = Life::begin(created, Some(message), &by, at, entropy).under(policy);
+        let mut life = Life::begin(created, Some(message), by, at, entropy).under(policy);
         let pid = 1_000 + u32::try_from(self.seed.below(4_000_000)).unwrap_or(0);
         if outcome == Outcome::FailedStart {
             life.ask(Request::Start, &By::ostler());
@@ -310,8 +383,8 @@ impl History {
         }
         let provider_id = format!("{:016x}", self.seed.below(u64::MAX));
         life.start(pid, Some(provider_id));
-        self.work(&mut life, outcome, activities, &by);
-        end(&mut life, outcome, &by);
+        self.work(&mut life, outcome, activities, by);
+        end(&mut life, outcome, by);
         life
     }
 
@@ -354,7 +427,7 @@ impl History {
         }
     }
 
-    fn message(&mut self, at: Time) -> Message {
+    pub(super) fn message(&mut self, at: Time) -> Message {
         let bytes = self.length(30, 1_200);
         let entropy = self.entropy();
         Message { id: MessageId::new(at, entropy), text: text(&mut self.seed, bytes), mode: Mode::Followup }
@@ -366,7 +439,7 @@ impl History {
     }
 
     fn entropy(&mut self) -> u128 {
-        u128::from(self.seed.below(u64::MAX)) << 64 | u128::from(self.seed.below(u64::MAX))
+        entropy(&mut self.seed)
     }
 }
 
@@ -382,48 +455,26 @@ impl Iterator for History {
     }
 }
 
-fn end(life: &mut Life, outcome: Outcome, by: &By) {
-    life.pass(Duration::from_secs(2));
-    let asked = |life: &mut Life, rule, how| {
-        life.ask(Request::Stop(rule), by);
-        life.pass(Duration::from_millis(300));
-        life.exit(how, false);
+/// What the next session must go on with; else the ticket that nobody works on any more.
+fn follow(life: &Life, begun: Begun) -> (Option<Continued>, Option<Work>) {
+    let Begun { created, campaign, work } = begun;
+    let Some(Restart::At(deadline)) = life.state.ended().and_then(|ended| ended.restart.as_ref()) else {
+        return (None, work);
     };
-    match outcome {
-        Outcome::Done | Outcome::FailedStart | Outcome::Budget => life.exit(How::Exited { code: 0 }, false),
-        Outcome::Stopped => asked(life, StopRule::Stop, How::Exited { code: 0 }),
-        Outcome::Killed => asked(life, StopRule::Kill, How::Signaled { signal: 9 }),
-        Outcome::Crashed => life.exit(How::Exited { code: 101 }, false),
-        Outcome::Lost => {
-            let reason = "the machine restarted while it ran".to_owned();
-            life.exit(How::Lost { reason }, false);
-        }
-        Outcome::Oom => life.exit(How::Signaled { signal: 9 }, true),
-        Outcome::Timeout => {
-            life.hear(ostler_domain::session::Input::TimedOut);
-            life.exit(How::Signaled { signal: 15 }, false);
-        }
-        Outcome::Handoff => life.end_as(outcome, "Handed its work on."),
-        Outcome::Reset => life.end_as(outcome, "Reset by a person."),
-        Outcome::TurnFailed => life.end_as(outcome, "Its turn failed."),
-    }
-}
-
-/// What the next session must go on with.
-fn follow(life: &Life, created: &Created, campaign: usize) -> Option<Continued> {
-    let ended = life.state.ended()?;
-    let Some(Restart::At(deadline)) = &ended.restart else { return None };
-    Some(Continued {
+    let continued = Continued {
         id: created.id,
         chain: created.chain,
         conversation: created.conversation,
         campaign,
-        name: created.name.clone(),
-        config: created.config.clone(),
+        name: created.name,
+        agent: created.agent,
+        config: created.config,
+        work,
         restart_count: created.restart_count + 1,
         short_lives: life.state.short_lives(),
         at: deadline.wall(),
-    })
+    };
+    (Some(continued), None)
 }
 
 fn daemon_started(epoch: u64) -> Event {

@@ -65,6 +65,7 @@ impl Life {
             policy: self.policy.clone(),
             prices: Default::default(),
             on_reboot: Default::default(),
+            is_work_over: false,
         };
         let Ok(decision) = decide(&self.state, input, &context) else { return };
         for event in decision.events {
@@ -98,6 +99,7 @@ impl Life {
         self.hear(Input::Exited(ExitFacts {
             how,
             oom,
+            memory: None,
             leftovers: Vec::new(),
             asked: None,
             shut_down: false,
@@ -116,6 +118,7 @@ impl Life {
             rule: None,
             by: None,
             oom: false,
+            memory: None,
             last: None,
             leftovers: Vec::new(),
             cures: Vec::new(),
@@ -128,7 +131,8 @@ impl Life {
         }));
     }
 
-    fn record(&mut self, event: Event) {
+    /// Something happened that nothing was asked for.
+    pub(super) fn record(&mut self, event: Event) {
         self.state.apply(self.now.wall, &event);
         self.events.push((self.now.wall, event));
     }

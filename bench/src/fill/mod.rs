@@ -2,8 +2,12 @@
 
 mod campaign;
 mod doings;
+mod ending;
 mod history;
+mod imported;
 pub(crate) mod life;
+mod mission;
+mod team;
 pub(crate) mod words;
 
 use std::{
@@ -21,7 +25,7 @@ pub(crate) use history::{History, Size};
 use crate::{Outcome, report::say};
 
 /// What a history is made of: another word with every change of it, so that no benchmark measures an older one.
-pub(crate) const CONTENT: &str = "2";
+pub(crate) const CONTENT: &str = "4";
 /// Items made ahead of the writer.
 const AHEAD: usize = 4_096;
 
@@ -155,6 +159,13 @@ mod tests {
             "session WHERE outcome = 'lost'",
             "session WHERE outcome = 'budget'",
             "session WHERE continues IS NOT NULL",
+            "agent",
+            "conversation WHERE agent IS NOT NULL",
+            "ticket WHERE status = 'done'",
+            "ticket WHERE status = 'failed'",
+            "mission WHERE status = 'completed'",
+            "session WHERE mission IS NOT NULL",
+            "session WHERE imported = 1",
         ] {
             let sql = format!("SELECT count(*) FROM {what}");
             let count: i64 = connection.query_row(&sql, [], |row| row.get(0)).unwrap();

@@ -67,3 +67,8 @@ fn made_up(mut rank: usize) -> String {
     }
     word
 }
+
+/// What makes an id unlike all others.
+pub(super) fn entropy(seed: &mut Seed) -> u128 {
+    u128::from(seed.below(u64::MAX)) << 64 | u128::from(seed.below(u64::MAX))
+}

@@ -5,6 +5,9 @@ mod p10;
 mod p11;
 mod p12;
 mod p13;
+mod p14;
+mod p15;
+mod p16;
 mod p2;
 mod p3;
 mod p5;
@@ -46,6 +49,12 @@ pub(crate) struct Args {
     /// Sessions of the large store
     #[arg(long, default_value_t = 1_000_000)]
     sessions: u64,
+    /// Agents of the wide mission
+    #[arg(long, default_value_t = 200)]
+    agents: usize,
+    /// Assignments of the large mission
+    #[arg(long, default_value_t = 10_000)]
+    assignments: usize,
 }
 
 /// What the benchmarks share.
@@ -54,6 +63,8 @@ pub(crate) struct Bench {
     pub(crate) dir: PathBuf,
     pub(crate) rounds: usize,
     sessions: u64,
+    pub(crate) agents: usize,
+    pub(crate) assignments: usize,
     /// Measured once for all that are about it.
     pub(crate) full_load: std::cell::OnceCell<Vec<Load>>,
 }
@@ -77,6 +88,9 @@ const MARKS: &[Mark] = &[
     Mark { name: "P11", about: "questions to a long history", measure: p11::measure },
     Mark { name: "P12", about: "memory", measure: p12::measure },
     Mark { name: "P13", about: "many idle sandboxed sessions", measure: p13::measure },
+    Mark { name: "P14", about: "the memory of work", measure: p14::measure },
+    Mark { name: "P15", about: "missions", measure: p15::measure },
+    Mark { name: "P16", about: "whoever looks by a browser", measure: p16::measure },
 ];
 
 pub(crate) fn run(args: &Args) -> Outcome<()> {
@@ -91,6 +105,8 @@ pub(crate) fn run(args: &Args) -> Outcome<()> {
         dir: args.dir.canonicalize()?,
         rounds: args.rounds,
         sessions: args.sessions,
+        agents: args.agents,
+        assignments: args.assignments,
         full_load: Default::default(),
     };
     let is_asked = |mark: &&Mark| {

@@ -5,9 +5,10 @@ use std::time::Instant;
 use ostler_client::query::{Page, SessionFilter};
 use ostler_domain::{
     CampaignId, SessionId,
+    limits::PAGE_MOST,
     session::{Outcome as End, Status},
 };
-use ostler_store::{Options, Paths, Store, block_on};
+use ostler_store::{Among, Options, Paths, Store, block_on};
 use ostler_testkit::Seed;
 use rusqlite::{Connection, OpenFlags, ToSql};
 
@@ -38,7 +39,33 @@ struct Question {
     value: String,
 }
 
-fn questions(campaign: CampaignId) -> Vec<Question> {
+/// Values that the history has many sessions of.
+struct Common {
+    agent: String,
+    ticket: String,
+    model: String,
+}
+
+impl Common {
+    fn of(raw: &Connection) -> Outcome<Common> {
+        let most = |column: &str, among: &str| {
+            raw.query_row(
+                &format!(
+                    "SELECT {column} FROM session WHERE {among} AND imported = 0 GROUP BY {column} ORDER BY count(*) DESC LIMIT 1"
+                ),
+                [],
+                |row| row.get::<_, String>(0),
+            )
+        };
+        Ok(Common {
+            agent: most("agent", "role IS NOT NULL")?,
+            ticket: most("ticket", "ticket LIKE 'tkt_%'")?,
+            model: most("model", "model IS NOT NULL")?,
+        })
+    }
+}
+
+fn questions(campaign: CampaignId, common: &Common) -> Vec<Question> {
     let none = SessionFilter::default;
     vec![
         Question { what: "of all", filter: none(), sql: "WHERE ?2 = ''", value: String::new() },
@@ -53,6 +80,24 @@ fn questions(campaign: CampaignId) -> Vec<Question> {
             filter: SessionFilter { provider: Some("codex".to_owned()), ..none() },
             sql: "INDEXED BY session_provider WHERE provider = ?2",
             value: "codex".to_owned(),
+        },
+        Question {
+            what: "of an agent",
+            filter: SessionFilter { agent: Some(common.agent.clone()), ..none() },
+            sql: "INDEXED BY session_agent WHERE agent = ?2",
+            value: common.agent.clone(),
+        },
+        Question {
+            what: "of a ticket",
+            filter: SessionFilter { ticket: Some(common.ticket.clone()), ..none() },
+            sql: "INDEXED BY session_ticket WHERE ticket = ?2",
+            value: common.ticket.clone(),
+        },
+        Question {
+            what: "of a model",
+            filter: SessionFilter { model: Some(common.model.clone()), ..none() },
+            sql: "INDEXED BY session_model WHERE model = ?2",
+            value: common.model.clone(),
         },
         Question {
             what: "that crashed",
@@ -79,7 +124,7 @@ pub(super) fn measure(bench: &Bench) -> Outcome<Section> {
     let campaign = block_on(store.campaigns())?.first().ok_or("a history has campaigns")?.id;
     let mut seed = Seed::of(1);
     let mut rows = Vec::new();
-    for Question { what, filter, sql, value } in questions(campaign) {
+    for Question { what, filter, sql, value } in questions(campaign, &Common::of(&sides.raw)?) {
         let sql = format!(
             "SELECT v.view FROM (SELECT num FROM session {sql} AND num < ?1 ORDER BY num DESC LIMIT {ROWS}) s JOIN session_view v ON v.num = s.num"
         );
@@ -94,6 +139,7 @@ pub(super) fn measure(bench: &Bench) -> Outcome<Section> {
     }
     rows.push(ranges(bench, &store, &sides, count, &mut seed)?);
     rows.extend(searches(bench, &store)?);
+    rows.push(search_among(bench, &store, campaign)?);
     Ok(Section {
         name: "P11",
         rows,
@@ -149,6 +195,28 @@ fn searches(bench: &Bench, store: &Store) -> Outcome<Vec<Row>> {
         ));
     }
     Ok(rows)
+}
+
+/// A common word in what the newest sessions of a campaign said.
+fn search_among(bench: &Bench, store: &Store, campaign: CampaignId) -> Outcome<Row> {
+    let filter = SessionFilter { campaign: Some(campaign), ..SessionFilter::default() };
+    let listed = block_on(store.list_sessions(&filter, Page::of(PAGE_MOST, None)))?.rows;
+    let sessions: Vec<SessionId> = listed.into_iter().map(|view| view.id).collect();
+    let word = words::of_rank(90);
+    let mut p99 = Vec::new();
+    for _ in 0..bench.rounds {
+        let mut took = Vec::new();
+        for _ in 0..TIMES / 3 {
+            let among = Some(Among { sessions: sessions.clone(), tickets: false });
+            took.push(time(|| Ok(block_on(store.search(&word, among, Page::of(ROWS, None)))?.rows.len()))?.0);
+        }
+        p99.push(percentile(&mut took, 99.0));
+    }
+    let sample = Sample::new(Unit::Milliseconds, p99);
+    say(&format!("  search among {} sessions: {}", sessions.len(), sample.write()));
+    let what =
+        format!("newest {ROWS} texts with a common word in {} sessions of a campaign, p99", sessions.len());
+    Ok(Row::new(what, sample, Goal::AtMost(5.0)))
 }
 
 /// Percentiles of the rounds, both sides.

@@ -1,6 +1,6 @@
 //! Where and when it was measured.
 
-use std::{fs, path::Path, thread};
+use std::{fs, path::Path, process::Command, thread};
 
 /// Facts without which a number means nothing.
 pub(crate) struct Machine {
@@ -10,6 +10,7 @@ pub(crate) struct Machine {
     file_system: String,
     load: String,
     date: String,
+    commit: String,
 }
 
 impl Machine {
@@ -26,14 +27,28 @@ impl Machine {
             file_system: file_system(dir),
             load: word("/proc/loadavg").split(' ').take(3).collect::<Vec<_>>().join(" "),
             date: jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M UTC").to_string(),
+            commit: commit(Path::new(env!("CARGO_MANIFEST_DIR"))),
         }
     }
 
     pub(crate) fn write(&self) -> String {
-        let Self { cores, kernel, memory_gb, file_system, load, date } = self;
+        let Self { cores, kernel, memory_gb, file_system, load, date, commit } = self;
         format!(
-            "{date} · {cores} cores · {memory_gb} GB · Linux {kernel} · {file_system} · load average before {load}"
+            "{date} · {cores} cores · {memory_gb} GB · Linux {kernel} · {file_system} · load average before {load} · {commit}"
         )
+    }
+}
+
+/// Of which tree the program was made: its last commit, and whether anything was changed since.
+fn commit(tree: &Path) -> String {
+    let git = |words: &[&str]| {
+        let said = Command::new("git").arg("-C").arg(tree).args(words).output().ok()?;
+        said.status.success().then(|| String::from_utf8_lossy(&said.stdout).trim().to_owned())
+    };
+    match (git(&["rev-parse", "--short=10", "HEAD"]), git(&["status", "--porcelain"])) {
+        (Some(commit), Some(changed)) if changed.is_empty() => format!("commit {commit}"),
+        (Some(commit), _) => format!("commit {commit} and what was changed since"),
+        (None, _) => "commit unknown".to_owned(),
     }
 }
 
@@ -47,4 +62,28 @@ fn file_system(dir: &Path) -> String {
         dir.starts_with(place).then(|| (place.len(), kind.to_owned()))
     });
     fitting.max_by_key(|(length, _)| *length).map_or_else(|| "?".to_owned(), |(_, kind)| kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_says_of_which_tree_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(commit(dir.path()), "commit unknown");
+        let git = |words: &[&str]| {
+            let identity = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org"];
+            let said =
+                Command::new("git").arg("-C").arg(dir.path()).args(identity).args(words).output().unwrap();
+            assert!(said.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&said.stderr));
+            String::from_utf8(said.stdout).unwrap().trim().to_owned()
+        };
+        git(&["init", "-q"]);
+        git(&["commit", "-q", "--allow-empty", "-m", "first"]);
+        let head = git(&["rev-parse", "--short=10", "HEAD"]);
+        assert_eq!(commit(dir.path()), format!("commit {head}"));
+        fs::write(dir.path().join("new"), "").unwrap();
+        assert_eq!(commit(dir.path()), format!("commit {head} and what was changed since"));
+    }
 }

@@ -5,6 +5,7 @@
 pub(crate) enum Unit {
     PerSecond,
     Milliseconds,
+    Microseconds,
     Bytes,
     Megabytes,
     Percent,
@@ -18,6 +19,7 @@ impl Unit {
             Unit::Milliseconds if value < 0.1 => format!("{:.0} µs", value * 1_000.0),
             Unit::Milliseconds if value < 10.0 => format!("{value:.2} ms"),
             Unit::Milliseconds => format!("{value:.0} ms"),
+            Unit::Microseconds => format!("{value:.1} µs"),
             Unit::Bytes => format!("{} B", grouped(value)),
             Unit::Megabytes => format!("{value:.1} MB"),
             Unit::Percent => format!("{value:.1} %"),

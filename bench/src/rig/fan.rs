@@ -153,7 +153,8 @@ pub(crate) fn serve(root: &Path) -> Outcome<()> {
         let socket = ControlSocket::bind(&home.control_socket())?;
         let (stop, _stopped) = tokio::sync::watch::channel(None);
         let started = Time::from_micros(wall_us());
-        let served = Served { engine: engine.clone(), started, state_dir: home.state().to_owned(), stop };
+        let (state_dir, http) = (home.state().to_owned(), std::sync::Arc::new(ostler_server::NoDoor));
+        let served = Served { engine: engine.clone(), started, state_dir, stop, http };
         tokio::spawn(ostler_server::serve(served, socket, std::future::pending()));
         engine.adopt().await?;
         print("ready");

@@ -1,5 +1,6 @@
 //! What benchmarks are built from: homes with live sessions, keepers that are not there, daemons, the raw limit.
 
+pub(crate) mod browser;
 pub(crate) mod daemon;
 pub(crate) mod fan;
 pub(crate) mod feed;

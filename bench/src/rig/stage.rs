@@ -120,6 +120,7 @@ fn config(working_dir: &str) -> Config {
         model: None,
         working_dir: working_dir.to_owned(),
         branch: None,
+        worktree: None,
         budget: None,
         when_used_up: Default::default(),
         billing: Default::default(),
@@ -134,10 +135,13 @@ fn config(working_dir: &str) -> Config {
         auth_profile: None,
         ticket: None,
         ticket_id: None,
+        mission: None,
+        leases: Default::default(),
         watchdogs: WatchdogLimits::default(),
         resumes_after_limit: true,
         approval_us: ostler_domain::session::approval_limit(),
         priority: Default::default(),
         idle_stop_us: None,
+        no_tools: false,
     }
 }

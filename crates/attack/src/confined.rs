@@ -75,8 +75,13 @@ fn grant_toolchain(scene: &Scene, confinement: &mut Confinement, env: &mut Vec<(
 /// Runs an attempt in a sandbox. `terminal` is a terminal of the host's for those that want one.
 pub(crate) fn run(scene: &Scene, attempt: &Attempt, terminal: Option<OwnedFd>) -> io::Result<Ended> {
     let found = fs::metadata(&scene.root)?;
-    let root =
-        CampaignRoot { path: scene.root.clone(), device: found.dev(), inode: found.ino(), read_only: false };
+    let root = CampaignRoot {
+        path: scene.root.clone(),
+        device: found.dev(),
+        inode: found.ino(),
+        read_only: false,
+        leased: Vec::new(),
+    };
     let mut confinement = Confinement::new(root);
     confinement.program = Some(std::env::current_exe()?.canonicalize()?);
     confinement.hidden = vec!["*.tfstate".to_owned()];

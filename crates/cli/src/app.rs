@@ -67,6 +67,7 @@ impl App {
             Where::There(way) => {
                 let home = self.home()?;
                 let client = Client::connect_by(&way, &home).await?;
+                self.ui.detail(&Line::new().faint(format!("the daemon of {}", way.name)));
                 Ok(client.with_keys(keys::of_this_process(&home)))
             }
             Where::Everywhere => Err(Refusal::invalid("this is asked of one machine at a time")
@@ -84,6 +85,9 @@ impl App {
         let daemon = daemon_file(&home);
         self.remark_silence(&client, daemon.as_ref());
         if let Some(daemon) = &daemon {
+            let (version, pid) = (&daemon.version, daemon.pid);
+            let socket = words::path(&daemon.socket.to_string_lossy(), person_home().as_deref());
+            self.ui.detail(&Line::new().faint(format!("daemon {version}, pid {pid}, {socket}")));
             self.remark_other_version(daemon);
             self.remark_restart(&client, &home, daemon).await;
         }

@@ -1,5 +1,8 @@
 //! The command line as a tree: what may be typed, and what is said when it makes no sense.
 
+mod explain;
+mod groups;
+
 use std::ffi::OsString;
 
 use clap::{
@@ -8,14 +11,14 @@ use clap::{
         Styles,
         styling::{AnsiColor, Effects},
     },
-    error::{ContextKind, ContextValue, ErrorKind},
 };
-use ostler_domain::{Refusal, text::nearest};
+use ostler_client::SessionSocket;
 
+pub(crate) use self::explain::explain;
+use self::groups::{GROUPS, INSIDE, groups};
 use crate::{
-    commands, exit_code,
-    failure::Failure,
-    output::{Format, Terminals, Ui, UiOptions},
+    commands,
+    output::{Format, UiOptions},
 };
 
 const STYLES: Styles = Styles::styled()
@@ -30,7 +33,7 @@ const STYLES: Styles = Styles::styled()
 pub(crate) struct Cli {
     #[command(flatten)]
     options: Options,
-    /// None: the list of sessions.
+    /// None: the live screen, or the list of sessions.
     #[command(subcommand)]
     pub(crate) command: Option<commands::Command>,
 }
@@ -49,6 +52,9 @@ struct Options {
     /// Ask nothing; what would be asked is refused
     #[arg(long, global = true, display_order = 903)]
     no_input: bool,
+    /// Say more: which daemon was asked, how long it took, the name of what was refused; with run also what the agent prints on its standard error
+    #[arg(short, long, global = true, display_order = 905)]
+    verbose: bool,
     /// Another machine, by SSH: a name of `node ls`, or ssh://host; for ls also `all`
     #[arg(long, global = true, display_order = 904, value_name = "NODE")]
     node: Option<String>,
@@ -61,105 +67,23 @@ impl Cli {
 
     pub(crate) fn ui_options(&self) -> UiOptions {
         let format = if self.options.json { Some(Format::Json) } else { self.options.output };
-        UiOptions { format, quiet: self.options.quiet, no_input: self.options.no_input }
+        UiOptions {
+            format,
+            quiet: self.options.quiet,
+            no_input: self.options.no_input,
+            verbose: self.options.verbose,
+        }
     }
 }
-
-/// The groups of the help's first page. A test holds them against the tree.
-const GROUPS: &[(&str, &[&str])] = &[
-    (
-        "DAILY",
-        &[
-            "run", "ls", "show", "logs", "attach", "send", "stop", "allow", "deny", "approval", "message",
-            "search", "blame",
-        ],
-    ),
-    ("FIRST HOUR", &["init", "demo", "doctor"]),
-    ("EMERGENCY", &["halt"]),
-    (
-        "SESSION (each also after the word `session`)",
-        &[
-            "pause",
-            "resume",
-            "restart",
-            "interrupt",
-            "kill",
-            "model",
-            "fork",
-            "handoff",
-            "chain",
-            "seance",
-            "diff",
-            "rewind",
-            "tape",
-            "wait",
-            "session",
-        ],
-    ),
-    ("INSIDE A SESSION (said by an agent, of itself)", &["step", "note", "output", "spawn", "done", "mcp"]),
-    (
-        "CAMPAIGNS",
-        &[
-            "campaign",
-            "agent",
-            "conversation",
-            "ticket",
-            "transcript",
-            "retention",
-            "provider",
-            "policy",
-            "sandbox",
-        ],
-    ),
-    ("MONEY", &["cost", "price", "usage"]),
-    (
-        "MACHINE",
-        &[
-            "config",
-            "import",
-            "events",
-            "exec",
-            "export",
-            "daemon",
-            "service",
-            "node",
-            "db",
-            "sql",
-            "audit",
-            "du",
-            "metrics",
-            "api",
-            "completion",
-            "man",
-            "version",
-            "help",
-        ],
-    ),
-];
 
 /// The whole tree, for whoever is shown it.
 pub(crate) fn command(version: &'static str) -> clap::Command {
+    let is_inside = SessionSocket::of_this_process().is_some();
     let mut command = Cli::command().version(version);
     command.build();
-    let groups = groups(&command);
+    let groups = groups(&command, if is_inside { INSIDE } else { GROUPS });
     command
         .help_template(format!("{{about}}\n\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}\n"))
-}
-
-fn groups(command: &clap::Command) -> String {
-    let about = |name: &str| {
-        let found = command.find_subcommand(name);
-        found.and_then(|found| found.get_about()).map(ToString::to_string).unwrap_or_default()
-    };
-    let mut text = String::new();
-    for (title, names) in GROUPS {
-        text.push_str(&format!("{title}\n"));
-        for name in *names {
-            text.push_str(&format!("  {name:<10} {}\n", about(name)));
-        }
-        text.push('\n');
-    }
-    text
 }
 
 pub(crate) fn parse(args: &[OsString], version: &'static str) -> Result<Cli, clap::Error> {
@@ -172,99 +96,17 @@ pub(crate) fn parse(args: &[OsString], version: &'static str) -> Result<Cli, cla
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
-/// Shows help, or says in our own form what cannot be meant. Returns the exit code.
-pub(crate) fn explain(error: &clap::Error, args: &[OsString], terminals: Terminals) -> u8 {
-    let options = UiOptions { format: meant_format(args), ..UiOptions::default() };
-    let is_help = matches!(
-        error.kind(),
-        ErrorKind::DisplayHelp
-            | ErrorKind::DisplayVersion
-            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
-    );
-    if !is_help {
-        return Ui::new(terminals, options).finish(Err(Failure::from(refusal(error, args))));
-    }
-    let asked = error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
-    let ui = Ui::new(terminals, options);
-    let outcome = ui.help(&error.render(), asked);
-    ui.finish(outcome.map(|()| if asked { exit_code::OK } else { exit_code::USAGE }))
-}
-
-/// The form asked for on a command line that does not parse.
-fn meant_format(args: &[OsString]) -> Option<Format> {
-    let texts: Vec<_> = args.iter().filter_map(|arg| arg.to_str()).collect();
-    let is_json = texts.iter().enumerate().any(|(n, text)| match *text {
-        "--json" | "-ojson" | "-ojsonl" | "-o=json" | "-o=jsonl" | "--output=json" | "--output=jsonl" => true,
-        "-o" | "--output" => texts.get(n + 1).is_some_and(|form| form.starts_with("json")),
-        _ => false,
-    });
-    is_json.then_some(Format::Json)
-}
-
-fn refusal(error: &clap::Error, args: &[OsString]) -> Refusal {
-    let text = error.render().to_string();
-    let sentence = text.split("\n\n").next().unwrap_or_default();
-    let sentence = sentence.strip_prefix("error: ").unwrap_or(sentence);
-    let mut refusal = Refusal::invalid(ostler_domain::text::one_line(sentence, 400));
-    let tree = command("");
-    let meant = meant_command(&tree, args);
-    let path = meant.iter().map(|command| command.get_name()).collect::<Vec<_>>().join(" ");
-    let suggestions = |kind| match error.get(kind) {
-        Some(ContextValue::String(one)) => vec![one.clone()],
-        Some(ContextValue::Strings(many)) => many.clone(),
-        _ => Vec::new(),
-    };
-    // The nearest comes last from the parser, and aliases that help does not show among them.
-    let verbs = suggestions(ContextKind::SuggestedSubcommand).into_iter().rev();
-    let is_shown = |verb: &String| {
-        let parent = meant.last();
-        parent.is_some_and(|parent| {
-            parent.get_subcommands().any(|sub| sub.get_name() == verb && !sub.is_hide_set())
-        })
-    };
-    // `help WORD` is not looked up by the parser.
-    let after_help = || {
-        let mut words =
-            args.iter().skip(1).filter_map(|arg| arg.to_str()).filter(|word| !word.starts_with('-'));
-        let word = words.next().filter(|first| *first == "help").and_then(|_| words.next())?;
-        let known = tree.get_subcommands().filter(|sub| !sub.is_hide_set()).map(clap::Command::get_name);
-        nearest(word, known).map(str::to_owned)
-    };
-    if let Some(verb) = after_help() {
-        refusal = refusal.hint(format!("ostler help {verb}"), "may be what you meant");
-    }
-    for verb in verbs.filter(is_shown) {
-        refusal = refusal.hint(format!("{path} {verb}"), "is a command that exists");
-    }
-    for flag in suggestions(ContextKind::SuggestedArg) {
-        refusal = refusal.hint(flag, "is a flag that exists");
-    }
-    if meant.len() > 1 {
-        refusal.hint(format!("{path} --help"), "says what it takes")
-    } else {
-        refusal.hint("ostler help", "lists the commands")
-    }
-}
-
-/// The command that the arguments begin to name, from the root on.
-fn meant_command<'a>(tree: &'a clap::Command, args: &[OsString]) -> Vec<&'a clap::Command> {
-    let mut path = vec![tree];
-    for word in args.iter().skip(1).filter_map(|arg| arg.to_str()).filter(|word| !word.starts_with('-')) {
-        match path.last().and_then(|last| last.find_subcommand(word)) {
-            Some(sub) => path.push(sub),
-            None => break,
-        }
-    }
-    path
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
+    use clap::parser::ValueSource;
     use insta::assert_snapshot;
 
-    use super::*;
+    use super::{
+        explain::{meant_format, refusal},
+        *,
+    };
 
     fn parsed(line: &str) -> Result<Cli, clap::Error> {
         let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
@@ -290,46 +132,147 @@ mod tests {
     /// Every command, with every flag of it at least once.
     #[test]
     fn every_command_parses() {
+        let (mut typed, mut faults) = (BTreeSet::new(), Vec::new());
+        let tree = command("0.0.0");
         for line in include_str!("testing/command_lines.txt").lines().filter(|line| !line.is_empty()) {
-            assert!(parsed(line).is_ok(), "{line}: {}", parsed(line).unwrap_err());
+            // As `parse` does it: of the whole tree only what the line needs is made.
+            let matches = Cli::command().version("0.0.0").try_get_matches_from(line.split_whitespace());
+            match matches.and_then(|matches| Cli::from_arg_matches(&matches).map(|_| matches)) {
+                Ok(matches) => typed.extend(named_by(&tree, &matches)),
+                Err(error) => faults.push(format!("{line}: {error}")),
+            }
         }
+        let untyped = all_of(&tree, "ostler").into_iter().filter(|one| !typed.contains(one));
+        faults.extend(untyped.map(|one| format!("no line has: {one}")));
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
     }
+
+    /// A verb of sessions is the same with the word before it.
+    fn of_path(path: &str) -> String {
+        path.replace("ostler session ", "ostler ")
+    }
+
+    /// Every command of the tree that does something, and each of its flags behind it.
+    fn all_of(command: &clap::Command, path: &str) -> BTreeSet<String> {
+        let mut all = BTreeSet::new();
+        if !command.is_subcommand_required_set() {
+            all.insert(of_path(path));
+        }
+        let is_own = |flag: &&clap::Arg| !flag.is_global_set() && flag.get_long().is_some();
+        for flag in command.get_arguments().filter(is_own) {
+            let built_in = ["help", "version"].contains(&flag.get_id().as_str());
+            if !built_in {
+                all.insert(format!("{} --{}", of_path(path), flag.get_long().unwrap_or_default()));
+            }
+        }
+        for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+            all.extend(all_of(sub, &format!("{path} {}", sub.get_name())));
+        }
+        all
+    }
+
+    /// The command that a line names, with the flags that it has.
+    fn named_by(tree: &clap::Command, matches: &clap::ArgMatches) -> Vec<String> {
+        let (mut command, mut matches, mut path) = (tree, matches, String::from("ostler"));
+        let mut named = Vec::new();
+        loop {
+            for flag in command.get_arguments().filter(|flag| !flag.is_global_set()) {
+                let id = flag.get_id().as_str();
+                let is_known = matches.try_contains_id(id).is_ok();
+                let is_typed = is_known && matches.value_source(id) == Some(ValueSource::CommandLine);
+                if let Some(long) = flag.get_long().filter(|_| is_typed) {
+                    named.push(format!("{} --{long}", of_path(&path)));
+                }
+            }
+            let Some((name, inner)) = matches.subcommand() else { break };
+            path = format!("{path} {name}");
+            (command, matches) = (command.find_subcommand(name).unwrap(), inner);
+        }
+        named.push(of_path(&path));
+        named
+    }
+
+    /// Every other name that the tree has for a command or a flag, however deep, with the name that it stands for.
+    fn aliases() -> Vec<(String, String)> {
+        fn walk(command: &clap::Command, path: &str, found: &mut Vec<(String, String)>) {
+            for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+                let own = format!("{path} {}", sub.get_name());
+                found.extend(sub.get_all_aliases().map(|alias| (format!("{path} {alias}"), own.clone())));
+                for flag in sub.get_arguments() {
+                    let long = flag.get_long().unwrap_or_default();
+                    let aliases = flag.get_all_aliases().unwrap_or_default().into_iter();
+                    let value = if flag.get_action().takes_values() { VALUE } else { "" };
+                    found.extend(
+                        aliases.map(|alias| {
+                            (format!("{own} --{alias}{value}"), format!("{own} --{long}{value}"))
+                        }),
+                    );
+                }
+                walk(sub, &own, found);
+            }
+        }
+        let mut found = Vec::new();
+        walk(&command("0.0.0"), "ostler", &mut found);
+        found
+    }
+
+    /// Stands for what a flag wants to be told.
+    const VALUE: &str = " VALUE";
+    const VALUES: [&str; 2] = [" x", " 30m"];
+
+    /// What a command wants to be told, so that it parses: the first of these that does.
+    const OPERANDS: [&str; 10] =
+        ["", "x", "x y", "x y z", "k=v", "claude", "x k=v", "ls", "show x", "desktop"];
 
     #[test]
     fn aliases_mean_what_they_stand_for() {
-        for (alias, name) in [
-            ("ostler ps", "ostler ls"),
-            ("ostler list", "ostler ls"),
-            ("ostler get x", "ostler show x"),
-            ("ostler session list", "ostler session ls"),
-            ("ostler session create x", "ostler session run x"),
-            ("ostler session get x", "ostler session show x"),
-            ("ostler approvals", "ostler approval"),
-            ("ostler approvals -i", "ostler approval -i"),
-            ("ostler queue", "ostler message"),
-            ("ostler queue api", "ostler message api"),
-            ("ostler message list", "ostler message ls"),
-            ("ostler message get x", "ostler message show x"),
-            ("ostler provider list", "ostler provider ls"),
-            ("ostler provider get x", "ostler provider show x"),
-            ("ostler price list", "ostler price ls"),
-            ("ostler", "ostler"),
-            ("ostler approval list", "ostler approval ls"),
-            ("ostler approval get x", "ostler approval show x"),
-            ("ostler campaign list", "ostler campaign ls"),
-            ("ostler campaign create x", "ostler campaign add x"),
-            ("ostler campaign get x", "ostler campaign show x"),
-            ("ostler campaign delete x", "ostler campaign rm x"),
-            ("ostler campaign remove x", "ostler campaign rm x"),
-        ] {
+        let all = aliases();
+        assert!(all.len() > 30, "{all:?}");
+        for (alias, name) in all {
+            let line = |words: &str, (operands, value): (&str, &str)| {
+                format!("{} {operands}", words.replace(VALUE, value)).trim_end().to_owned()
+            };
+            let told = OPERANDS.iter().flat_map(|operands| VALUES.map(|value| (*operands, value)));
+            let told = told.into_iter().find(|told| parsed(&line(&name, *told)).is_ok());
+            let told = told.unwrap_or_else(|| panic!("{name} parses with none of {OPERANDS:?}"));
             assert_eq!(
-                format!("{:?}", parsed(alias).unwrap()),
-                format!("{:?}", parsed(name).unwrap()),
+                format!("{:?}", parsed(&line(&alias, told)).unwrap_or_else(|e| panic!("{alias}: {e}"))),
+                format!("{:?}", parsed(&line(&name, told)).unwrap()),
                 "{alias}"
             );
         }
-        // These two stand for a flag as well; their commands set it.
-        assert!(parsed("ostler watch").is_ok() && parsed("ostler find").is_ok());
+    }
+
+    /// Names of issues and of other tools: hidden commands that stand for a command with a flag, or for a deeper one.
+    #[test]
+    fn hidden_commands_stand_for_others() {
+        let tree = command("0.0.0");
+        let mut hidden = BTreeSet::new();
+        let mut walk = vec![(String::from("ostler"), &tree)];
+        while let Some((path, command)) = walk.pop() {
+            for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+                let own = format!("{path} {}", sub.get_name());
+                if sub.is_hide_set() {
+                    hidden.insert(own.clone());
+                }
+                walk.push((own, sub));
+            }
+        }
+        // Each with a line that it parses; what they do is tried by `screens::aliases_with_a_flag_in_them_do_what_they_stand_for`.
+        let known = [
+            ("ostler find", "ostler find --agent api --since 24h"),
+            ("ostler watch", "ostler watch"),
+            ("ostler mission watch", "ostler mission watch checkout-v2"),
+            ("ostler session find", "ostler sessions find --agent api --since 24h"),
+            ("ostler session chain", "ostler sessions chain bead:gt-xyz"),
+        ];
+        assert_eq!(hidden, known.iter().map(|(name, _)| (*name).to_owned()).collect::<BTreeSet<_>>());
+        for (_, line) in known.into_iter().chain([
+            ("", "ostler sessions list --agent api --rig shop --since 1h"),
+            ("", "ostler sessions show k7q4x"),
+        ]) {
+            assert!(parsed(line).is_ok(), "{line}: {}", parsed(line).unwrap_err());
+        }
     }
 
     #[test]
@@ -341,6 +284,49 @@ mod tests {
         }
     }
 
+    /// What the help says of a group is true of each in it, and all of which it is true are in it, or are daily.
+    #[test]
+    fn what_is_said_to_work_after_the_word_session_does() {
+        let tree = command("0.0.0");
+        let session = tree.find_subcommand("session").unwrap();
+        let of = |part: &str| -> BTreeSet<&str> {
+            let group = GROUPS.iter().find(|(title, _)| title.starts_with(part)).unwrap();
+            group.1.iter().copied().collect()
+        };
+        let verbs: BTreeSet<_> = session
+            .get_subcommands()
+            .filter(|verb| !verb.is_hide_set() && verb.get_name() != "help")
+            .map(clap::Command::get_name)
+            .collect();
+        let shown = of("SESSION (each also");
+        assert_eq!(shown.difference(&verbs).collect::<Vec<_>>(), Vec::<&&str>::new());
+        let told: BTreeSet<_> = shown.union(&of("DAILY")).copied().collect();
+        assert_eq!(verbs.difference(&told).collect::<Vec<_>>(), Vec::<&&str>::new());
+    }
+
+    /// `Directories: add, ls` names verbs that exist, and all of them that are shown; `…` stands for the rest.
+    #[test]
+    fn a_nouns_line_names_its_verbs() {
+        let tree = command("0.0.0");
+        for noun in tree.get_subcommands().filter(|noun| !noun.is_hide_set()) {
+            let shown = |verb: &&clap::Command| !verb.is_hide_set() && verb.get_name() != "help";
+            let verbs: BTreeSet<_> =
+                noun.get_subcommands().filter(shown).map(clap::Command::get_name).collect();
+            let about = noun.get_about().unwrap().to_string();
+            let Some((_, list)) = about.split_once(": ") else { continue };
+            let list = list.split(';').next().unwrap_or_default();
+            let named: Vec<_> = list.split(", ").map(str::trim).collect();
+            let is_list_of_verbs = named.iter().any(|name| verbs.contains(name));
+            if verbs.is_empty() || !is_list_of_verbs {
+                continue;
+            }
+            let is_whole = !named.contains(&"…");
+            let named: BTreeSet<_> = named.into_iter().filter(|name| *name != "…").collect();
+            assert!(named.is_subset(&verbs), "{}: {named:?} {verbs:?}", noun.get_name());
+            assert!(!is_whole || named == verbs, "{}: {named:?} {verbs:?}", noun.get_name());
+        }
+    }
+
     #[test]
     fn help_lists_exactly_what_exists() {
         let tree = command("0.0.0");
@@ -348,6 +334,29 @@ mod tests {
         let exist: BTreeSet<_> =
             tree.get_subcommands().filter(|sub| !sub.is_hide_set()).map(clap::Command::get_name).collect();
         assert_eq!(shown, exist);
+    }
+
+    #[test]
+    fn a_flag_behind_settings_is_a_flag() {
+        for line in include_str!("testing/command_lines.txt").lines().filter(|line| line.contains(" set ")) {
+            let parsed = format!("{:?}", parsed(line).unwrap().command);
+            assert!(!parsed.contains("\"-q\"") && !parsed.contains("\"--json\""), "{line}: {parsed}");
+        }
+    }
+
+    #[test]
+    fn help_inside_a_session_lists_what_may_be_done_there() {
+        let tree = command("0.0.0");
+        let shown = groups(&tree, INSIDE);
+        for (_, names) in INSIDE {
+            for name in *names {
+                assert!(tree.find_subcommand(name).is_some(), "{name}");
+            }
+        }
+        assert!(
+            shown.contains("\n  handoff") && !shown.contains("\n  run") && !shown.contains("\n  stop"),
+            "{shown}"
+        );
     }
 
     #[test]
@@ -387,6 +396,7 @@ mod tests {
         assert_snapshot!(
             [
                 "ostler lss",
+                "ostler rnu x",
                 "ostler xyzzy",
                 "ostler run --budgt 5k x",
                 "ostler run --budget 2eur x",

@@ -1,28 +1,31 @@
 //! Shell completion: the shell asks this program, and the program asks the daemon for names and ids.
 
-use std::{collections::BTreeMap, ffi::OsStr, io, time::Duration};
+mod asked;
+
+use std::io;
 
 use clap::Arg;
 use clap_complete::{
     CompleteEnv,
-    engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate},
+    engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter},
     env::Shells,
 };
-use ostler_client::{Approval, Client, Delivery, Session};
 use ostler_domain::{
-    Receipt,
+    Kind, agent,
     config::{KEYS, Key},
-    limits::PAGE_DEFAULT,
-    policy, provider,
-    query::{Page, Scope, SessionFilter},
+    conversation,
+    mission::plan::{Template, templates},
+    notice::Occasion,
+    policy,
     session::{Attention, Outcome, Status},
-    text::one_line,
 };
 
-use crate::{args, commands, failure::Failure, listing::Found, screen, words};
+use self::asked::{
+    agents, approvals, campaigns, conversations, messages, missions, nodes, providers, sessions, shares,
+    tickets, tokens,
+};
+use crate::{args, commands};
 
-/// Whoever pressed the key waits: what takes longer is not offered.
-const ANSWER_WITHIN: Duration = Duration::from_millis(150);
 /// Set by the script that [`registration`] prints, when the shell wants to know how a line may go on.
 const VARIABLE: &str = "COMPLETE";
 
@@ -45,33 +48,98 @@ pub(crate) fn registration(shell: &str) -> io::Result<Vec<u8>> {
     Ok(script)
 }
 
-/// Values of arguments are known by what the help calls them.
+/// Words that a value may be, by the name of its argument.
+const WORDS: &[(&str, &[&str])] = &[
+    ("priority", &["low", "normal", "high"]),
+    ("restart", &["never", "on-failure", "always"]),
+    ("mark", &["start", "end", "fail"]),
+    ("access", &["observe", "interact", "manage"]),
+    ("level", &["error", "warn", "info", "debug", "trace"]),
+];
+
+/// Where the dashboard can be opened.
+const PAGES: [&str; 8] =
+    ["/", "/sessions", "/missions", "/search", "/cost", "/tickets", "/campaigns", "/machine"];
+
+/// Values of arguments are known by what the help calls them, else by what they are called themselves.
 fn offering(command: clap::Command) -> clap::Command {
     let name = command.get_display_name().unwrap_or_default().to_owned();
-    let offer = |arg: Arg| match arg.get_value_names() {
-        Some([name]) if name == "WHO" => arg.add(ArgValueCompleter::new(sessions)),
-        Some([name]) if name == "CAMPAIGN" => arg.add(ArgValueCandidates::new(campaigns)),
-        Some([name]) if name == "ID" => arg.add(ArgValueCandidates::new(approvals)),
-        Some([name]) if name == "MESSAGE" => arg.add(ArgValueCandidates::new(messages)),
-        _ => match arg.get_id().as_str() {
-            "provider" => arg.add(ArgValueCandidates::new(providers)),
-            "status" => arg.add(ArgValueCandidates::new(|| of_words(Status::ALL, |status| status.as_str()))),
-            "attention" => {
-                arg.add(ArgValueCandidates::new(|| of_words(Attention::ALL, |word| word.as_str())))
-            }
-            "outcome" => arg.add(ArgValueCandidates::new(|| of_words(Outcome::ALL, |word| word.as_str()))),
-            "settings" if name == "ostler-campaign-set" => {
-                arg.add(ArgValueCandidates::new(|| of_words(&campaign_keys(), |key| key)))
-            }
-            "key" | "settings" => arg.add(ArgValueCandidates::new(settings)),
-            "columns" => match columns(&name) {
-                Some(columns) => arg.add(ArgValueCandidates::new(move || of_words(&columns, String::as_str))),
-                None => arg,
-            },
-            _ => arg,
-        },
+    command.mut_args(|arg| offer(arg, &name)).mut_subcommands(offering)
+}
+
+fn offer(arg: Arg, command: &str) -> Arg {
+    let called = match arg.get_value_names() {
+        Some([name]) => name.to_string(),
+        _ => String::new(),
     };
-    command.mut_args(offer).mut_subcommands(offering)
+    let id = arg.get_id().to_string();
+    let noun = command.strip_prefix("ostler-").and_then(|rest| rest.split('-').next()).unwrap_or_default();
+    let is_new = command.ends_with("-add");
+    match (called.as_str(), id.as_str()) {
+        ("WHO", _) => arg.add(ArgValueCompleter::new(sessions)),
+        ("WHOM", _) => arg.add(ArgValueCandidates::new(|| agents().into_iter().chain(providers()).collect())),
+        ("CAMPAIGN", _) => arg.add(ArgValueCandidates::new(campaigns)),
+        ("ID", _) => arg.add(ArgValueCandidates::new(approvals)),
+        ("MISSION", _) => arg.add(ArgValueCandidates::new(missions)),
+        ("MESSAGE", _) => arg.add(ArgValueCandidates::new(messages)),
+        ("AGENT", _) | (_, "agent") => arg.add(ArgValueCandidates::new(agents)),
+        ("CONVERSATION", _) => arg.add(ArgValueCandidates::new(conversations)),
+        ("TICKET", _) => arg.add(ArgValueCandidates::new(tickets)),
+        ("NODE", _) => arg.add(ArgValueCandidates::new(nodes)),
+        ("TOKEN", _) => arg.add(ArgValueCandidates::new(tokens)),
+        ("SHARE", _) => arg.add(ArgValueCandidates::new(shares)),
+        ("OCCASION", _) => {
+            arg.add(ArgValueCandidates::new(|| of_words(Occasion::ALL, |occasion| occasion.as_str())))
+        }
+        ("PAGE", _) => arg.add(ArgValueCandidates::new(|| of_words(&PAGES, |page| page))),
+        ("NAME", "name") if noun == "node" && !is_new => arg.add(ArgValueCandidates::new(nodes)),
+        ("NAME", "name") if noun == "provider" && !is_new => arg.add(ArgValueCandidates::new(providers)),
+        (_, "provider") => arg.add(ArgValueCandidates::new(providers)),
+        ("FILE" | "DIR" | "PATH" | "DEST" | "PROGRAM", _) => {
+            arg.add(ArgValueCompleter::new(PathCompleter::any()))
+        }
+        ("FILE|TEMPLATE", _) => {
+            let files = ArgValueCompleter::new(PathCompleter::any());
+            arg.add(ArgValueCandidates::new(mission_templates)).add(files)
+        }
+        ("TEMPLATE", _) => arg.add(ArgValueCandidates::new(mission_templates)),
+        ("STATUS", "status") if noun != "ticket" && noun != "mission" => {
+            arg.add(ArgValueCandidates::new(|| of_words(Status::ALL, |status| status.as_str())))
+        }
+        (_, "attention") => {
+            arg.add(ArgValueCandidates::new(|| of_words(Attention::ALL, |word| word.as_str())))
+        }
+        (_, "outcome") => arg.add(ArgValueCandidates::new(|| of_words(Outcome::ALL, |word| word.as_str()))),
+        ("KIND", "kind") if ["events", "watch", "logs", "search", "session"].contains(&noun) => {
+            arg.add(ArgValueCandidates::new(|| of_words(Kind::ALL, |kind| kind.name())))
+        }
+        ("SETTING", _) if noun == "campaign" => {
+            arg.add(ArgValueCandidates::new(|| of_words(&assigned(policy::keys()), String::as_str)))
+        }
+        ("SETTING", _) if noun == "agent" => {
+            let keys = agent::KEYS.iter().copied();
+            arg.add(ArgValueCandidates::new(move || of_words(&assigned(keys.clone()), String::as_str)))
+        }
+        ("SETTING", _) if noun == "conversation" => {
+            let keys = || conversation::keys().into_iter().chain(["label"]);
+            arg.add(ArgValueCandidates::new(move || of_words(&assigned(keys()), String::as_str)))
+        }
+        ("KEY" | "SETTING", _) if noun == "config" => arg.add(ArgValueCandidates::new(settings)),
+        (_, "columns") => match commands::columns(command) {
+            Some(columns) => arg.add(ArgValueCandidates::new(move || of_words(&columns, String::as_str))),
+            None => arg,
+        },
+        _ => match WORDS.iter().find(|(name, _)| *name == id) {
+            Some((_, words)) => arg.add(ArgValueCandidates::new(|| of_words(words, |word| word))),
+            None => arg,
+        },
+    }
+}
+
+fn mission_templates() -> Vec<CompletionCandidate> {
+    let candidate =
+        |template: &Template| CompletionCandidate::new(template.name).help(Some(template.about().into()));
+    templates().iter().map(candidate).collect()
 }
 
 fn of_words<T>(all: &[T], word: impl Fn(&T) -> &str) -> Vec<CompletionCandidate> {
@@ -79,8 +147,8 @@ fn of_words<T>(all: &[T], word: impl Fn(&T) -> &str) -> Vec<CompletionCandidate>
 }
 
 /// As they are typed: what follows is the value.
-fn campaign_keys() -> Vec<String> {
-    policy::keys().map(|key| format!("{key}=")).collect()
+fn assigned<'a>(keys: impl Iterator<Item = &'a str>) -> Vec<String> {
+    keys.map(|key| format!("{key}=")).collect()
 }
 
 fn settings() -> Vec<CompletionCandidate> {
@@ -92,129 +160,17 @@ fn settings() -> Vec<CompletionCandidate> {
     KEYS.iter().map(candidate).collect()
 }
 
-/// The columns of a list, by the command that shows it.
-fn columns(command: &str) -> Option<Vec<String>> {
-    let table = match command {
-        "ostler-ls" => screen::sessions::table(&[], words::now()),
-        "ostler-campaign-ls" => screen::campaign::table(&[], None, words::now()),
-        "ostler-message-ls" => screen::message::table(&[], words::now()),
-        "ostler-approval-ls" => screen::approval::table(&[], words::now()),
-        "ostler-search" => screen::search::table(&[], words::now()),
-        _ => return None,
-    };
-    Some(table.names())
-}
-
-/// Names first, as they are what people type; with their campaign where that is typed already, and an id where a name is
-/// not alone.
-fn sessions(typed: &OsStr) -> Vec<CompletionCandidate> {
-    let typed = typed.to_string_lossy().into_owned();
-    let campaign = typed.split_once('/').map(|(campaign, _)| campaign.to_owned());
-    let begun = typed.rsplit('/').next().unwrap_or_default();
-    let asked = ask(async |client| {
-        let campaigns = client.campaigns(Page::of(PAGE_DEFAULT, None)).await?.rows;
-        let named = campaigns.iter().find(|known| campaign.as_deref() == Some(known.name.as_str()));
-        let filter = SessionFilter {
-            scope: Scope::All,
-            campaign: named.map(|campaign| campaign.id),
-            ..SessionFilter::default()
-        };
-        let named = SessionFilter { name_begins: Some(begun.to_owned()), ..filter.clone() };
-        let ask = async |page| client.sessions(&named, page).await;
-        let mut rows = Found::paged(Some(PAGE_DEFAULT), None, ask).await?.rows;
-        if rows.is_empty() {
-            // What is typed may be the beginning of an id.
-            rows = client.sessions(&filter, Page::of(PAGE_DEFAULT, None)).await?.rows;
-        }
-        Ok(rows)
-    });
-    beginning_with(&typed, candidates(&asked, campaign.as_deref()))
-}
-
-fn beginning_with(typed: &str, all: Vec<CompletionCandidate>) -> Vec<CompletionCandidate> {
-    all.into_iter().filter(|one| one.get_value().to_string_lossy().starts_with(typed)).collect()
-}
-
-fn candidates(sessions: &[Session], campaign: Option<&str>) -> Vec<CompletionCandidate> {
-    let mut alike: BTreeMap<&str, usize> = BTreeMap::new();
-    for session in sessions {
-        *alike.entry(session.name.as_str()).or_default() += 1;
-    }
-    let candidate = |session: &Session| {
-        let name = session.name.as_str();
-        let typed = match campaign {
-            Some(campaign) => format!("{campaign}/{name}"),
-            None if alike[name] == 1 => name.to_owned(),
-            None => session.id.short(),
-        };
-        let told = match session.outcome {
-            Some(outcome) => outcome.as_str(),
-            None => session.status.as_str(),
-        };
-        let age = words::span(words::now().since(session.created_at));
-        CompletionCandidate::new(typed).help(Some(format!("{told}, {} ago", age).into()))
-    };
-    sessions.iter().map(candidate).collect()
-}
-
-fn campaigns() -> Vec<CompletionCandidate> {
-    let asked = ask(async |client| Ok(client.campaigns(Page::of(PAGE_DEFAULT, None)).await?.rows));
-    asked
-        .into_iter()
-        .map(|campaign| {
-            CompletionCandidate::new(campaign.name.as_str()).help(Some(campaign.root.path.into()))
-        })
-        .collect()
-}
-
-fn approvals() -> Vec<CompletionCandidate> {
-    let asked = ask(async |client| Ok(client.approvals(true, Page::of(PAGE_DEFAULT, None)).await?.rows));
-    let candidate = |approval: Approval| {
-        CompletionCandidate::new(approval.id.short()).help(Some(one_line(&approval.asks, 60).into()))
-    };
-    asked.into_iter().map(candidate).collect()
-}
-
-/// Those that wait, of all that live.
-fn messages() -> Vec<CompletionCandidate> {
-    let asked = ask(async |client| {
-        let filter = SessionFilter { scope: Scope::NotEnded, ..SessionFilter::default() };
-        let live = client.sessions(&filter, Page::of(PAGE_DEFAULT, None)).await?.rows;
-        let mut messages = Vec::new();
-        for session in live.into_iter().filter(|session| session.messages_waiting > 0) {
-            messages.extend(client.messages(&session.id.to_string(), Page::of(0, None)).await?.rows);
-        }
-        Ok(messages)
-    });
-    let waits = asked.into_iter().filter(|delivery| delivery.receipt == Receipt::Accepted);
-    let candidate = |delivery: Delivery| {
-        let text = one_line(&delivery.message.text, 60);
-        CompletionCandidate::new(delivery.message.id.short()).help(Some(text.into()))
-    };
-    waits.map(candidate).collect()
-}
-
-fn providers() -> Vec<CompletionCandidate> {
-    let asked = ask(async |client| Ok(client.providers().await?));
-    let candidate = |status: provider::Status| {
-        let told = status.problem.or(status.version).unwrap_or_default();
-        CompletionCandidate::new(status.name).help(Some(one_line(&told, 60).into()))
-    };
-    asked.into_iter().map(candidate).collect()
-}
-
-/// Asks a daemon that runs, and takes no answer for nothing: a key must never start one, wait for one, or complain.
-fn ask<T>(question: impl AsyncFnOnce(Client) -> Result<Vec<T>, Failure>) -> Vec<T> {
-    let answered = commands::with_runtime(async {
-        let asked = async { question(Client::connect(&ostler_client::home()?).await?).await };
-        tokio::time::timeout(ANSWER_WITHIN, asked).await.unwrap_or_else(|_| Ok(Vec::new()))
-    });
-    answered.unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::ffi::OsStr;
+
+    use ostler_client::{Agent, Session};
+
+    use super::{
+        asked::{beginning_with, candidates, with_agents},
+        *,
+    };
+    use crate::words;
 
     #[test]
     fn every_shell_has_a_script() {
@@ -222,6 +178,136 @@ mod tests {
             let script = String::from_utf8(registration(shell).unwrap()).unwrap();
             assert!(script.contains("ostler") && script.contains(VARIABLE), "{shell}: {script}");
         }
+    }
+
+    #[test]
+    fn an_agent_is_offered_once_though_a_session_has_its_name() {
+        let agent = |name: &str| Agent {
+            id: ostler_domain::AgentId::new(words::now(), 1),
+            campaign: ostler_domain::CampaignId::new(words::now(), 1),
+            name: name.parse().unwrap(),
+            added: words::now(),
+            profile: agent::Profile::default(),
+        };
+        let all = with_agents(vec![CompletionCandidate::new("api")], &[agent("api"), agent("apron")], None);
+        let all: Vec<_> = all.iter().map(|one| one.get_value().to_string_lossy().into_owned()).collect();
+        assert_eq!(all, ["api", "apron"]);
+        let of_shop = with_agents(Vec::new(), &[agent("api")], Some("shop"));
+        assert_eq!(of_shop[0].get_value(), OsStr::new("shop/api"));
+    }
+
+    #[test]
+    fn a_name_that_several_sessions_of_one_conversation_had_is_offered_once() {
+        let one = crate::testing::session(1, "one");
+        let again = Session { id: ostler_domain::SessionId::new(crate::testing::NOW, 99), ..one.clone() };
+        let other = ostler_domain::ConversationId::new(crate::testing::NOW, 98);
+        let elsewhere = Session { conversation: other, ..again.clone() };
+        let values = |sessions: &[Session]| {
+            let all = candidates(sessions, None);
+            all.iter().map(|one| one.get_value().to_string_lossy().into_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(values(&[again, one.clone()]), ["one"]);
+        assert!(!values(&[elsewhere, one]).contains(&"one".to_owned()), "it would mean two");
+    }
+
+    /// What nobody can list: texts, numbers, times, and names that are yet to be given.
+    const FREE_TEXT: &[&str] = &[
+        "ADDRESS",
+        "AMOUNT",
+        "ANSWER",
+        "ARGS",
+        "BRANCH",
+        "BUCKET=DOLLARS",
+        "CHANNEL",
+        "CMD",
+        "COMMAND",
+        "CURSOR",
+        "FILE:LINE",
+        "FORM",
+        "HOST",
+        "INTENT",
+        "KEY",
+        "KEY=VALUE",
+        "KIND",
+        "LABEL",
+        "MODEL",
+        "N",
+        "NAME",
+        "NAME=VALUE",
+        "NOTE",
+        "OFFSET",
+        "PROFILE",
+        "PROMPT",
+        "QUERY",
+        "QUESTION",
+        "REASON",
+        "REF",
+        "ROLE",
+        "SEQ",
+        "SHA256",
+        "SETTING",
+        "SIZE",
+        "SPAN",
+        "SURFACE",
+        "TASK",
+        "TEXT",
+        "TURN",
+        "TURN[..TURN]",
+        "TYPE",
+        "URL",
+        "VALUE",
+        "VARIABLE",
+        "WHAT",
+        "WHEN",
+        "WHY",
+        "WORD",
+        "WORDS",
+        "WORKER",
+    ];
+
+    #[test]
+    fn every_value_is_offered_or_free_text() {
+        let tree = offering(args::command("0.0.0"));
+        let mut missing = std::collections::BTreeSet::new();
+        let mut walk = vec![(String::from("ostler"), &tree)];
+        while let Some((path, command)) = walk.pop() {
+            for arg in command.get_arguments().filter(|arg| arg.get_action().takes_values()) {
+                let is_offered = arg.get::<ArgValueCandidates>().is_some()
+                    || arg.get::<ArgValueCompleter>().is_some()
+                    || !arg.get_possible_values().is_empty()
+                    || matches!(
+                        arg.get_value_hint(),
+                        clap::ValueHint::AnyPath | clap::ValueHint::FilePath | clap::ValueHint::DirPath
+                    );
+                let name = arg.get_value_names().map(|names| names.join(" ")).unwrap_or_default();
+                if is_offered {
+                    continue;
+                }
+                if !FREE_TEXT.contains(&name.as_str()) {
+                    missing.insert(format!("{name} ({path} {})", arg.get_id()));
+                }
+            }
+            let subs = command.get_subcommands().filter(|sub| sub.get_name() != "help");
+            walk.extend(subs.map(|sub| (format!("{path} {}", sub.get_name()), sub)));
+        }
+        assert!(missing.is_empty(), "neither offered nor free text: {missing:#?}");
+    }
+
+    #[test]
+    fn every_list_offers_its_columns() {
+        let tree = offering(args::command("0.0.0"));
+        let mut walk = vec![&tree];
+        let mut lists = 0;
+        while let Some(command) = walk.pop() {
+            if let Some(arg) = command.get_arguments().find(|arg| arg.get_id() == "columns") {
+                let name = command.get_display_name().unwrap_or_default();
+                let offered = arg.get::<ArgValueCandidates>().map(ArgValueCandidates::candidates);
+                assert!(offered.is_some_and(|all| all.len() > 1), "{name}");
+                lists += 1;
+            }
+            walk.extend(command.get_subcommands().filter(|sub| sub.get_name() != "help"));
+        }
+        assert!(lists > 15, "{lists}");
     }
 
     #[test]
@@ -239,6 +325,7 @@ mod tests {
         assert!(offers(&["allow"], "ID") && offers(&["deny"], "ID") && offers(&["approval", "show"], "ID"));
         assert!(offers(&["message", "show"], "MESSAGE") && offers(&["message", "ls"], "WHO"));
         assert!(offers(&["cost"], "WHO") && offers(&["usage", "audit"], "WHO") && offers(&["wait"], "WHO"));
+        assert!(offers(&["handoff"], "WHOM") && offers(&["conversation", "set"], "SETTING"));
         let run = tree.find_subcommand("run").unwrap();
         let provider = run.get_arguments().find(|arg| arg.get_id() == "provider").unwrap();
         assert!(provider.get::<ArgValueCandidates>().is_some());

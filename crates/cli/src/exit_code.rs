@@ -35,6 +35,8 @@ pub const SESSION_LIMITED: u8 = 14;
 pub const SESSION_STOPPED: u8 = 15;
 /// The check of the work failed.
 pub const CHECK_FAILED: u8 = 16;
+/// Of the mission some assignments were completed, and some were not.
+pub const MISSION_PARTIAL: u8 = 17;
 
 /// Interrupted (SIGINT).
 pub const INTERRUPTED: u8 = 130;

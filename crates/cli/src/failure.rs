@@ -6,10 +6,11 @@ use std::io;
 use ostler_client::HomeError;
 use ostler_domain::{
     Reason, Refusal,
+    mission::{self, StopRule},
     session::Outcome,
     text::{one_line, shell_word, visible},
 };
-use serde::Serialize;
+use ostler_form::ErrorForm;
 
 use crate::{
     exit_code,
@@ -110,6 +111,8 @@ pub(crate) const fn of_reason(reason: Reason) -> u8 {
         | Reason::AgentUnknown
         | Reason::ConversationUnknown
         | Reason::TicketUnknown
+        | Reason::MissionUnknown
+        | Reason::NodeUnknown
         | Reason::SnapshotUnknown
         | Reason::SessionUnknown
         | Reason::MessageUnknown
@@ -127,6 +130,7 @@ pub(crate) const fn of_reason(reason: Reason) -> u8 {
         | Reason::TicketExists
         | Reason::ApprovalAnswered
         | Reason::NameTaken
+        | Reason::WorktreeRefused
         | Reason::WrongState
         | Reason::Halted
         | Reason::Quarantined
@@ -160,6 +164,18 @@ pub(crate) const fn of_outcome(outcome: Outcome) -> u8 {
         Outcome::Budget => exit_code::SESSION_BUDGET,
         Outcome::Timeout => exit_code::SESSION_TIMEOUT,
         Outcome::Stopped | Outcome::Killed | Outcome::Reset => exit_code::SESSION_STOPPED,
+    }
+}
+
+/// The exit code of a mission's end, for who waited for it: how it ended, and which rule ended it.
+pub(crate) const fn of_mission(status: mission::Status, rule: Option<StopRule>) -> u8 {
+    match (status, rule) {
+        (mission::Status::Completed, _) => exit_code::OK,
+        (_, Some(StopRule::Budget)) => exit_code::SESSION_BUDGET,
+        (_, Some(StopRule::Time)) => exit_code::SESSION_TIMEOUT,
+        (mission::Status::Cancelled, _) => exit_code::SESSION_STOPPED,
+        (mission::Status::Partial, _) => exit_code::MISSION_PARTIAL,
+        _ => exit_code::SESSION_FAILED,
     }
 }
 
@@ -197,43 +213,9 @@ pub(crate) fn lines(refusal: &Refusal, code: u8) -> Vec<Line> {
     lines
 }
 
-#[derive(Serialize)]
-struct ErrorForm<'a> {
-    error: ErrorBody<'a>,
-}
-
-#[derive(Serialize)]
-struct ErrorBody<'a> {
-    reason: &'static str,
-    message: &'a str,
-    why: Option<&'a str>,
-    hint: Vec<HintForm<'a>>,
-    /// Known to who made the request; this program's requests are made anew each time.
-    request_id: Option<&'a str>,
-    exit: u8,
-}
-
-#[derive(Serialize)]
-struct HintForm<'a> {
-    command: &'a str,
-    effect: &'a str,
-}
-
 /// The error as programs read it.
 pub(crate) fn json(refusal: &Refusal, code: u8) -> String {
-    let hint =
-        refusal.hints.iter().map(|hint| HintForm { command: &hint.command, effect: &hint.effect }).collect();
-    let form = ErrorForm {
-        error: ErrorBody {
-            reason: refusal.reason.as_str(),
-            message: &refusal.message,
-            why: refusal.why.as_deref(),
-            hint,
-            request_id: None,
-            exit: code,
-        },
-    };
-    crate::output::to_json(&form)
+    crate::output::to_json(&ErrorForm::new(refusal, Some(code)))
 }
 
 #[cfg(test)]
@@ -314,6 +296,12 @@ mod tests {
             .map(|outcome| format!("{:2} {}", of_outcome(*outcome), outcome.as_str()))
             .collect();
         assert_snapshot!(table.join("\n"));
+        let rules = [None, Some(StopRule::Cancel), Some(StopRule::Budget), Some(StopRule::Time)];
+        let of = |status| rules.map(|rule| of_mission(status, rule));
+        assert_eq!(of(mission::Status::Completed), [0, 0, 0, 0]);
+        assert_eq!(of(mission::Status::Partial), [17, 17, 11, 12]);
+        assert_eq!(of(mission::Status::Failed), [10, 10, 11, 12]);
+        assert_eq!(of(mission::Status::Cancelled), [15, 15, 11, 12]);
     }
 
     #[test]

@@ -20,15 +20,15 @@ const FAILURES_ARE_NEWS: Duration = Duration::from_secs(24 * 3_600);
 #[command(next_help_heading = "Filters")]
 pub(crate) struct Filters {
     /// In this campaign: name, id or a path in it
-    #[arg(short = 'C', long, value_name = "CAMPAIGN")]
+    #[arg(short = 'C', long, value_name = "CAMPAIGN", alias = "rig")]
     pub(crate) campaign: Option<String>,
-    /// Of this agent; of this name, where none is registered
-    #[arg(long, value_name = "NAME")]
+    /// Of this agent: its name, address or id; of this name, where none is registered
+    #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
     /// Of agents with this role
     #[arg(long)]
     pub(crate) role: Option<String>,
-    /// Created while this branch was checked out
+    /// Created while this branch was checked out, or seen to make commits on it
     #[arg(long)]
     pub(crate) branch: Option<String>,
     /// Of this provider
@@ -52,6 +52,9 @@ pub(crate) struct Filters {
     /// Of this ticket
     #[arg(long)]
     pub(crate) ticket: Option<String>,
+    /// Of members of this mission: name, id, part of an id
+    #[arg(long, value_name = "MISSION")]
+    pub(crate) mission: Option<String>,
     /// From then on: 2h (ago), today, 2026-01-31. Sessions: created, or with --attention or --needs-me so since then;
     /// events and calls: recorded
     #[arg(long, value_parser = parse::moment, value_name = "WHEN")]
@@ -69,7 +72,7 @@ pub(crate) struct Filters {
 
 impl Filters {
     /// All of them, as the command line knows them.
-    pub(crate) const IDS: [&'static str; 15] = [
+    pub(crate) const IDS: [&'static str; 16] = [
         "campaign",
         "agent",
         "role",
@@ -81,6 +84,7 @@ impl Filters {
         "outcome",
         "chain",
         "ticket",
+        "mission",
         "since",
         "until",
         "min_cost",
@@ -112,12 +116,13 @@ impl Filters {
             outcome,
             chain,
             ticket,
+            mission,
             since,
             until,
             min_cost,
             needs_me,
         } = self;
-        let words = [campaign, agent, role, branch, provider, model, chain, ticket];
+        let words = [campaign, agent, role, branch, provider, model, chain, ticket, mission];
         words.iter().any(|word| word.is_some())
             || !(status.is_empty() && attention.is_empty() && outcome.is_empty())
             || since.is_some()
@@ -132,6 +137,40 @@ impl Filters {
         self.status.iter().any(ended) || !self.outcome.is_empty() || self.chain.is_some()
     }
 
+    /// How far back a list looks.
+    pub(crate) fn scope(&self, all: bool) -> Scope {
+        scope(all || self.asks_for_the_ended())
+    }
+
+    /// Says whether a session fits as it was when its daemon last answered. What only that one knows fits none.
+    pub(crate) fn fits(&self, session: &Session, campaign: &str) -> bool {
+        let Self { role, branch, chain, mission, status, outcome, min_cost, .. } = self;
+        let is = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|word| word == found);
+        let agent = session.agent.as_ref();
+        let name = agent.map_or(session.name.as_str(), |agent| agent.name.as_str());
+        let role_fits =
+            role.as_deref().is_none_or(|role| agent.is_some_and(|agent| agent.role.as_str() == role));
+        let about =
+            |about: Attention| self.attention.contains(&about) || (self.needs_me && about.needs_you());
+        let is_asked_elsewhere =
+            branch.is_some() || chain.is_some() || mission.is_some() || min_cost.is_some();
+        !is_asked_elsewhere
+            && (is(&self.campaign, campaign) || is(&self.campaign, &session.campaign.to_string()))
+            && is(&self.agent, name)
+            && role_fits
+            && is(&self.provider, &session.provider)
+            && is(&self.model, session.model.as_deref().unwrap_or_default())
+            && is(&self.ticket, session.ticket.as_deref().unwrap_or_default())
+            && (status.is_empty() || status.contains(&session.status))
+            && (outcome.is_empty() || session.outcome.is_some_and(|how| outcome.contains(&how)))
+            && (!self.is_about_attention() || session.attention.is_some_and(about))
+            && self.until.is_none_or(|until| session.created_at < until)
+            && match self.is_about_attention() {
+                true => self.has_lasted(session),
+                false => self.since.is_none_or(|since| session.created_at >= since),
+            }
+    }
+
     /// The question to the daemon.
     pub(crate) async fn resolve(
         &self,
@@ -143,8 +182,22 @@ impl Filters {
             Some(who) => Some(client.campaign(&app.campaign_operand(who)?).await?.id),
             None => None,
         };
+        // A bare name may be that of agents of several campaigns; an address or an id is one agent's.
+        let agent = match self.agent.as_deref() {
+            Some(who) if who.contains('/') || who.starts_with("agt_") => Some(client.agent(who).await?),
+            _ => None,
+        };
+        if let (Some(agent), Some(campaign)) = (&agent, campaign)
+            && agent.campaign != campaign
+        {
+            return Err(Failure::usage(format!("{} is an agent of another campaign", agent.name)));
+        }
         let chain = match &self.chain {
             Some(who) => Some(client.session(&app.who(client, who).await?).await?.chain),
+            None => None,
+        };
+        let mission = match &self.mission {
+            Some(who) => Some(client.mission(who).await?.mission.id),
             None => None,
         };
         let mut attention = self.attention.clone();
@@ -152,15 +205,16 @@ impl Filters {
             attention.extend(Attention::ALL.iter().copied().filter(|attention| attention.needs_you()));
         }
         Ok(SessionFilter {
-            scope: scope(all || self.asks_for_the_ended()),
-            campaign,
+            scope: self.scope(all),
+            campaign: agent.as_ref().map(|agent| agent.campaign).or(campaign),
             chain,
-            agent: self.agent.clone(),
+            agent: agent.map(|agent| agent.name.to_string()).or_else(|| self.agent.clone()),
             role: self.role.clone(),
             branch: self.branch.clone(),
             provider: self.provider.clone(),
             model: self.model.clone(),
             ticket: self.ticket.clone(),
+            mission,
             statuses: self.status.clone(),
             attention,
             outcomes: self.outcome.clone(),
@@ -252,6 +306,23 @@ mod tests {
         assert!(!line.filters.has_lasted(&session));
         session.attention_since = words::now().minus(Duration::from_secs(3 * 3_600));
         assert!(line.filters.has_lasted(&session));
+    }
+
+    #[test]
+    fn what_was_last_known_is_filtered_as_far_as_it_is_known() {
+        let fleet = crate::testing::fleet();
+        let fitting = |filters: Filters| -> Vec<&str> {
+            let fits = fleet.iter().filter(|session| filters.fits(session, "shop"));
+            fits.map(|session| session.name.as_str()).collect()
+        };
+        assert_eq!(fitting(Filters::default()).len(), fleet.len());
+        let needs_me = fitting(Filters { needs_me: true, ..Filters::default() });
+        assert!(!needs_me.is_empty() && needs_me.len() < fleet.len(), "{needs_me:?}");
+        assert_eq!(fitting(Filters { agent: Some("docs".to_owned()), ..Filters::default() }), ["docs"]);
+        let working = fitting(Filters { status: vec![Status::Working], ..Filters::default() });
+        assert_eq!(working, ["migrate"]);
+        assert!(fitting(Filters { campaign: Some("site".to_owned()), ..Filters::default() }).is_empty());
+        assert!(fitting(Filters { mission: Some("m".to_owned()), ..Filters::default() }).is_empty());
     }
 
     #[test]

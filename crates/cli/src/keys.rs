@@ -22,7 +22,10 @@ pub(crate) fn of_this_process(home: &Home) -> CallerKeys {
 
 fn variables(config: &str) -> BTreeSet<String> {
     let settings = provider_settings(config).unwrap_or_default();
-    let named = settings.into_values().filter_map(|settings| settings.api_key_env);
+    let named = settings.into_values().flat_map(|settings| {
+        let of_accounts = settings.profiles.into_values().filter_map(|profile| profile.api_key_env);
+        settings.api_key_env.into_iter().chain(of_accounts)
+    });
     named.chain(CallerKeys::USUAL.map(str::to_owned)).collect()
 }
 
@@ -32,9 +35,13 @@ mod tests {
 
     #[test]
     fn variables_that_are_named_and_the_usual_ones_are_looked_at() {
-        let config = "[watchdog]\nsilent = \"15m\"\n[providers.codex]\napi_key_env = \"MY_KEY\"\n";
+        let config = "[watchdog]\nsilent = \"15m\"\n[providers.codex]\napi_key_env = \"MY_KEY\"\n\
+             [providers.codex.profiles.work]\napi_key_env = \"WORK_KEY\"\n";
         let usual = CallerKeys::USUAL.map(str::to_owned);
-        assert_eq!(variables(config), usual.iter().cloned().chain(["MY_KEY".to_owned()]).collect());
+        assert_eq!(
+            variables(config),
+            usual.iter().cloned().chain(["MY_KEY", "WORK_KEY"].map(str::to_owned)).collect()
+        );
         assert_eq!(variables("no toml ["), usual.into());
     }
 }

@@ -1,12 +1,13 @@
 //! The session that `-` means: the last one started or touched from this terminal.
 //!
 //! One small file per terminal in the run directory. A terminal is its session leader with that one's start time, so
-//! a later terminal with the same number does not inherit what `-` means: `stop -` must never stop a stranger's.
+//! a later terminal with the same number does not inherit what `-` means: `stop -` must never stop a stranger's. The steps of a
+//! job in CI have no terminal, and often nothing else in common than where they work: there it is the checkout.
 
 use std::{
     fs,
     io::Write,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::PathBuf,
     time::{Duration, SystemTime},
 };
@@ -27,7 +28,8 @@ impl LastSession {
     /// `node`: the machine whose sessions are meant, if that is another one.
     pub(crate) fn of_this_terminal(home: &Home, node: Option<&str>) -> Self {
         let place = node.map(|node| format!("-{}", node.replace(['/', '.'], "_"))).unwrap_or_default();
-        Self { file: home.run().join("last").join(format!("{}{place}", terminal())) }
+        let whose = job().unwrap_or_else(terminal);
+        Self { file: home.run().join("last").join(format!("{whose}{place}")) }
     }
 
     pub(crate) fn read(&self) -> Result<String, Failure> {
@@ -74,6 +76,19 @@ fn forget_old(dir: &std::path::Path) {
             let _ = fs::remove_file(entry.path());
         }
     }
+}
+
+/// The job in CI that this is a step of, if it is one: `CI` is set by all that have them.
+fn job() -> Option<String> {
+    let is_ci = std::env::var_os("CI").is_some_and(|ci| !ci.is_empty() && ci != "false");
+    let has_terminal = stat_fields("self").get(4).is_some_and(|device| device != "0");
+    if !is_ci || has_terminal {
+        return None;
+    }
+    let here = std::env::current_dir().ok()?;
+    let checkout = crate::app::git_root(here.to_str()?);
+    let about = fs::metadata(&checkout).ok()?;
+    Some(format!("ci-{}-{}", about.dev(), about.ino()))
 }
 
 /// This terminal: its device, its session leader, and when that one started.

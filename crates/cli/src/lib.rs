@@ -7,6 +7,7 @@
 
 mod app;
 mod args;
+mod bell;
 mod commands;
 mod complete;
 mod demo;
@@ -32,16 +33,19 @@ mod signals;
 mod terminal;
 #[cfg(test)]
 mod testing;
-mod tree_form;
 mod typing;
-mod words;
+mod worktree_form;
 
 use std::{
     ffi::OsString,
+    os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
+use ostler_domain::{Refusal, event::PERSON_VARIABLE, node::Node};
+
+use ostler_screen::words;
 use output::{Terminals, Ui};
 
 /// What the program knows about itself.
@@ -65,8 +69,18 @@ impl Program {
     }
 }
 
-/// `ostler internal relay`: speaks for this machine's daemon on standard input and output, to who came by SSH.
-pub fn relay(program: &Program) -> ExitCode {
+/// `ostler internal relay [PERSON]`: speaks for this machine's daemon on standard input and output, to who came by SSH. Who that
+/// says to be is in what the process is started with, where the daemon reads it; what this machine's SSH was told to put there
+/// is believed before that.
+pub fn relay(program: &Program, person: Option<&str>) -> ExitCode {
+    if let Some(person) = person.filter(|_| std::env::var_os(PERSON_VARIABLE).is_none()) {
+        let again = std::process::Command::new(&program.path)
+            .args(["internal", "relay"])
+            .env(PERSON_VARIABLE, person)
+            .exec();
+        let failed = Refusal::internal(format!("{} cannot be run: {again}", program.path.display()));
+        return ended(Err(failed.into()));
+    }
     let served = ostler_client::home()
         .map_err(failure::Failure::from)
         .and_then(|home| Ok(ostler_client::serve_relay(&home, &program.path)?));
@@ -101,12 +115,18 @@ pub fn main(args: impl Iterator<Item = OsString>, program: Program) -> ExitCode 
     let terminals = Terminals::find();
     let code = match args::parse(&args, shown) {
         Ok(cli) => {
-            let app = app::App::new(Ui::new(terminals, cli.ui_options()), program, cli.node());
+            let elsewhere = cli.node().filter(|node| ![Node::HERE, Node::ALL].contains(&node.as_str()));
+            let ui = Ui::new(terminals.about(elsewhere), cli.ui_options());
+            let app = app::App::new(ui, program, cli.node());
             let words = args.iter().skip(1).filter_map(|arg| arg.to_str());
             let verb = words.into_iter().find(|word| !word.starts_with('-')).unwrap_or("ls");
-            let outcome = commands::run(&app, cli.command.unwrap_or_default(), verb);
+            let began = std::time::Instant::now();
+            let outcome = commands::run(&app, cli.command, verb);
             let typed: Vec<String> = args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
-            app.ui.finish(outcome.map_err(|failure| failure.in_the_words_of(&typed)))
+            let code = app.ui.finish(outcome.map_err(|failure| failure.in_the_words_of(&typed)));
+            let took = words::took(began.elapsed());
+            app.ui.detail(&output::Line::new().faint(format!("exit {code} after {took}")));
+            code
         }
         Err(error) => args::explain(&error, &args, terminals),
     };

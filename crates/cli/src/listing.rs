@@ -10,7 +10,7 @@ use ostler_domain::{
     query::{Listed, Page},
     text::nearest,
 };
-use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde::Serialize;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use crate::{
@@ -19,6 +19,8 @@ use crate::{
     failure::Failure,
     output::{Format, Line, Look, Table, Terminals, to_json},
 };
+
+pub(crate) use ostler_form::Object;
 
 /// How soon a change is shown, at the earliest: a busy agent changes many times a second.
 const REDRAW: Duration = Duration::from_millis(250);
@@ -41,6 +43,11 @@ pub(crate) struct ListArgs {
 }
 
 impl ListArgs {
+    /// Nothing but that it is watched.
+    pub(crate) fn watching() -> Self {
+        Self { watch: true, ..Self::default() }
+    }
+
     /// How many rows are wanted, where `otherwise` many are without a word; none means all.
     pub(crate) fn most(&self, otherwise: Option<u32>) -> Option<u32> {
         match self.limit {
@@ -197,23 +204,6 @@ fn print<L: List>(app: &App, list: &L, found: &Found<L::Row>) -> Result<(), Fail
         Some(Format::Jsonl) => found.rows.iter().try_for_each(|row| ui.json(&list.form(row))),
         Some(Format::Name) => found.rows.iter().try_for_each(|row| ui.data(&Line::of(list.name(row)))),
         _ => found.rows.iter().try_for_each(|row| ui.data(&Line::of(list.id(row)))),
-    }
-}
-
-/// `{"sessions": […], "next_cursor": …}`
-pub(crate) struct Object<F> {
-    pub(crate) name: &'static str,
-    pub(crate) rows: Vec<F>,
-    /// Where the next page begins (`--cursor`).
-    pub(crate) next_cursor: Option<u64>,
-}
-
-impl<F: Serialize> Serialize for Object<F> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(2))?;
-        map.serialize_entry(self.name, &self.rows)?;
-        map.serialize_entry("next_cursor", &self.next_cursor.map(|cursor| cursor.to_string()))?;
-        map.end()
     }
 }
 

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs};
 
 use ostler_client::{Home, Way};
 use ostler_domain::{
-    Refusal,
+    Reason, Refusal,
     config::Config,
     node::{Address, Node},
     text::{nearest, one_line},
@@ -67,7 +67,7 @@ pub(crate) fn find(home: &Home, typed: &str, batch: bool) -> Result<Where, Failu
 }
 
 pub(crate) fn unknown(typed: &str, named: &BTreeMap<String, Node>) -> Refusal {
-    let refusal = Refusal::invalid(format!("there is no machine \"{}\"", one_line(typed, 64)));
+    let refusal = Refusal::new(Reason::NodeUnknown, format!("there is no machine \"{}\"", one_line(typed, 64)));
     let refusal = match nearest(typed, named.keys().map(String::as_str)) {
         Some(meant) => refusal.hint(format!("--node {meant}"), "is one that exists"),
         None => refusal,
@@ -81,5 +81,5 @@ pub(crate) fn way(name: &str, node: Node, batch: bool) -> Way {
     let words = std::env::var(SSH_VARIABLE).unwrap_or_default();
     let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
     let ssh = if words.is_empty() { vec!["ssh".to_owned()] } else { words };
-    Way { name: name.to_owned(), node, ssh, batch }
+    Way { name: name.to_owned(), node, ssh, batch, person: ostler_client::person() }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jiff::{Timestamp, civil::Date, tz::TimeZone};
+use jiff::{Timestamp, Zoned, civil::DateTime, tz::TimeZone};
 use ostler_domain::{Kind, Time, budget::Amount};
 
 use crate::words;
@@ -43,7 +43,7 @@ pub(crate) fn time_limit(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A moment: a span before now, a date, or a moment as programs write it.
+/// A moment: a span before now, a date, or a date with a time; where no zone is named, it is the one of whoever asks.
 pub(crate) fn moment(text: &str) -> Result<Time, String> {
     moment_at(text, words::now(), &words::zone())
 }
@@ -55,12 +55,17 @@ fn moment_at(text: &str, now: Time, zone: &TimeZone) -> Result<Time, String> {
     if text == "today" {
         return Ok(words::midnight(now, zone));
     }
-    if let Ok(moment) = text.parse::<Timestamp>() {
-        return Ok(Time::from_micros(moment.as_microsecond()));
-    }
-    let day = text.parse::<Date>().ok().and_then(|date| date.to_zoned(zone.clone()).ok());
-    day.map(|day| Time::from_micros(day.timestamp().as_microsecond())).ok_or_else(|| {
-        format!("\"{text}\" is no moment; examples: 2h (ago), today, 2026-01-31, 2026-01-31T14:02:00Z")
+    // A civil moment is read last: it would take one with a zone, and ignore the zone.
+    let moment = (text.parse::<Timestamp>().ok())
+        .or_else(|| text.parse::<Zoned>().ok().map(|zoned| zoned.timestamp()))
+        .or_else(|| {
+            let civil = text.parse::<DateTime>().ok().filter(|_| !text.contains('['))?;
+            civil.to_zoned(zone.clone()).ok().map(|zoned| zoned.timestamp())
+        });
+    moment.map(|moment| Time::from_micros(moment.as_microsecond())).ok_or_else(|| {
+        format!(
+            "\"{text}\" is no moment; examples: 2h (ago), today, 2026-01-31, 2026-01-31T14:02, 2026-01-31T14:02:00Z"
+        )
     })
 }
 
@@ -132,6 +137,36 @@ mod tests {
         assert_eq!(at("2025-10-01").as_deref(), Ok("2025-10-01T00:00:00.000000Z"));
         assert_eq!(at("2025-10-01T12:00:00+02:00").as_deref(), Ok("2025-10-01T10:00:00.000000Z"));
         assert!(at("soon").is_err());
+    }
+
+    #[test]
+    fn a_time_counts_with_or_without_a_zone() {
+        let now = Time::from_micros(1_763_000_000_000_000);
+        let berlin = TimeZone::fixed(jiff::tz::offset(1));
+        let at = |text| moment_at(text, now, &berlin).map(words::rfc3339);
+        for (text, moment) in [
+            ("2025-11-13", "2025-11-12T23:00:00.000000Z"),
+            ("2025-11-13T05:00", "2025-11-13T04:00:00.000000Z"),
+            ("2025-11-13 05:00", "2025-11-13T04:00:00.000000Z"),
+            ("2025-11-13T05:00:07", "2025-11-13T04:00:07.000000Z"),
+            ("2025-11-13T05:00:07.25", "2025-11-13T04:00:07.250000Z"),
+            ("2025-11-13T05:00Z", "2025-11-13T05:00:00.000000Z"),
+            ("2025-11-13T05:00:07Z", "2025-11-13T05:00:07.000000Z"),
+            ("2025-11-13T05:00-05:00", "2025-11-13T10:00:00.000000Z"),
+            ("2025-11-13T05:00[+03:00]", "2025-11-13T02:00:00.000000Z"),
+        ] {
+            assert_eq!(at(text).as_deref(), Ok(moment), "{text}");
+        }
+        for text in [
+            "2025-11-13T",
+            "2025-11-13T25:00",
+            "2025-11-13T05:00 UTC",
+            "2025-11-13T05:00[no/where]",
+            "05:00",
+            "2025-13-01",
+        ] {
+            assert!(at(text).is_err(), "{text}");
+        }
     }
 
     #[test]

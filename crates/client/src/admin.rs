@@ -36,29 +36,40 @@ impl Client {
     /// Stops all agents at once, by freezing or by killing them, and lets none start until the halt is released.
     pub async fn halt(&self, freeze: bool, why: &str) -> Result<Halt, Error> {
         let request = pb::HaltRequest { request_id: request_id().to_string(), freeze, why: why.to_owned() };
-        let answer = self.ask(async |channel| Service::new(channel).halt(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| Service::new(channel).halt(request.clone()).await)
+            .await?;
         Ok(from_proto::halt(answer)?)
     }
 
     /// Lets nothing new start on this machine. What runs goes on; what is asked for waits.
     pub async fn drain(&self, why: &str) -> Result<DrainState, Error> {
         let request = pb::DrainRequest { request_id: request_id().to_string(), why: why.to_owned() };
-        let answer = self.ask(async |channel| Service::new(channel).drain(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| Service::new(channel).drain(request.clone()).await)
+            .await?;
         Ok(from_proto::drain(from_proto::required(answer.drain, "drain")?)?)
     }
 
     /// Lets start what waits. Says whether there was a drain.
     pub async fn end_drain(&self) -> Result<bool, Error> {
         let request = pb::EndDrainRequest { request_id: request_id().to_string() };
-        let answer = self.ask(async |channel| Service::new(channel).end_drain(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).end_drain(request.clone()).await
+            })
+            .await?;
         Ok(answer.was_drained)
     }
 
     /// Ends a halt. Returns how many sessions go on.
     pub async fn release_halt(&self) -> Result<u64, Error> {
         let request = pb::ReleaseHaltRequest { request_id: request_id().to_string() };
-        let answer =
-            self.ask(async |channel| Service::new(channel).release_halt(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).release_halt(request.clone()).await
+            })
+            .await?;
         Ok(answer.sessions)
     }
 

@@ -3,6 +3,7 @@
 use ostler_domain::{
     Name,
     agent::Agent,
+    budget::Used,
     query::{Listed, Page},
 };
 use ostler_wire::{
@@ -28,7 +29,11 @@ impl Client {
             name: name.to_string(),
             settings,
         };
-        let answer = self.ask(async |channel| Service::new(channel).add_agent(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).add_agent(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.agent)?)
     }
 
@@ -37,6 +42,13 @@ impl Client {
         let request = pb::GetAgentRequest { who: who.to_owned() };
         let answer = self.ask(async |channel| Service::new(channel).get_agent(request.clone()).await).await?;
         Ok(read(answer.agent)?)
+    }
+
+    /// The same, with what its sessions and their helpers have used of its budget for a stretch of time.
+    pub async fn agent_with_use(&self, who: &str) -> Result<(Agent, Option<Used>), Error> {
+        let request = pb::GetAgentRequest { who: who.to_owned() };
+        let answer = self.ask(async |channel| Service::new(channel).get_agent(request.clone()).await).await?;
+        Ok((read(answer.agent)?, answer.used.map(from_proto::agent_use)))
     }
 
     /// Lists the agents of a campaign, or all, oldest first.
@@ -55,15 +67,22 @@ impl Client {
     pub async fn set_agent(&self, who: &str, settings: Vec<String>) -> Result<Agent, Error> {
         let request =
             pb::SetAgentRequest { request_id: request_id().to_string(), who: who.to_owned(), settings };
-        let answer = self.ask(async |channel| Service::new(channel).set_agent(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).set_agent(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.agent)?)
     }
 
     /// Forgets an agent of which nothing runs. Its conversations and their record stay.
     pub async fn remove_agent(&self, who: &str) -> Result<Agent, Error> {
         let request = pb::RemoveAgentRequest { request_id: request_id().to_string(), who: who.to_owned() };
-        let answer =
-            self.ask(async |channel| Service::new(channel).remove_agent(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).remove_agent(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.agent)?)
     }
 }

@@ -48,6 +48,14 @@ impl Client {
         }
     }
 
+    /// The same for a change, whose name a refusal then has.
+    pub(crate) async fn ask_as<T, F>(&self, id: &str, call: impl Fn(Channel) -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<Response<T>, Status>>,
+    {
+        self.ask(call).await.map_err(|error| error.of_request(id))
+    }
+
     /// A daemon can die between being connected to and being asked: then it is as if none had been there.
     async fn start_again(&self) {
         if let Some(starter) =

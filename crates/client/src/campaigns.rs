@@ -18,8 +18,11 @@ impl Client {
     /// Registers a directory. One that is registered already is returned as it is.
     pub async fn add_campaign(&self, request: AddCampaign) -> Result<Campaign, Error> {
         let request = to_proto::add_campaign(request, request_id());
-        let answer =
-            self.ask(async |channel| Service::new(channel).add_campaign(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).add_campaign(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.campaign)?)
     }
 
@@ -58,8 +61,11 @@ impl Client {
     pub async fn set_campaign(&self, who: &str, settings: Vec<String>) -> Result<Campaign, Error> {
         let request =
             pb::SetCampaignRequest { request_id: request_id().to_string(), who: who.to_owned(), settings };
-        let answer =
-            self.ask(async |channel| Service::new(channel).set_campaign(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).set_campaign(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.campaign)?)
     }
 
@@ -67,16 +73,22 @@ impl Client {
     pub async fn relink_campaign(&self, who: &str, path: Option<String>) -> Result<Campaign, Error> {
         let request =
             pb::RelinkCampaignRequest { request_id: request_id().to_string(), who: who.to_owned(), path };
-        let answer =
-            self.ask(async |channel| Service::new(channel).relink_campaign(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).relink_campaign(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.campaign)?)
     }
 
     /// Forgets a campaign in which nothing runs. Its record and its directory stay.
     pub async fn remove_campaign(&self, who: &str) -> Result<Campaign, Error> {
         let request = pb::RemoveCampaignRequest { request_id: request_id().to_string(), who: who.to_owned() };
-        let answer =
-            self.ask(async |channel| Service::new(channel).remove_campaign(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).remove_campaign(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.campaign)?)
     }
 }

@@ -72,6 +72,14 @@ impl Client {
         Ok(Client { starter: Some(Arc::new(starter)), ..client })
     }
 
+    /// A client within the daemon itself, on what `connect` opens.
+    pub fn within<F>(home: &Home, connect: impl Fn() -> F + Clone + Send + Sync + 'static) -> Client
+    where
+        F: Future<Output = io::Result<UnixStream>> + Send + 'static,
+    {
+        Client::over(Arc::default(), home, connect)
+    }
+
     /// Brings keys of models along with everything that starts an agent: values of variables of this process's
     /// environment, by their names. The daemon takes the one that the provider is configured to need, and keeps it in
     /// memory only.

@@ -22,8 +22,11 @@ impl Client {
             key: key.to_string(),
             settings: Vec::new(),
         };
-        let answer =
-            self.ask(async |channel| Service::new(channel).open_conversation(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).open_conversation(request.clone()).await
+            })
+            .await?;
         Ok((read(answer.conversation)?, answer.is_new))
     }
 
@@ -55,8 +58,11 @@ impl Client {
             who: who.to_owned(),
             settings,
         };
-        let answer =
-            self.ask(async |channel| Service::new(channel).set_conversation(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).set_conversation(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.conversation)?)
     }
 
@@ -67,8 +73,11 @@ impl Client {
             who: who.to_owned(),
             keep_metadata,
         };
-        let answer =
-            self.ask(async |channel| Service::new(channel).reset_conversation(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).reset_conversation(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.conversation)?)
     }
 
@@ -79,8 +88,11 @@ impl Client {
             who: who.to_owned(),
             reason: to_proto::close_reason(why).into(),
         };
-        let answer =
-            self.ask(async |channel| Service::new(channel).close_conversation(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).close_conversation(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.conversation)?)
     }
 

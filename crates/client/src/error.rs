@@ -51,6 +51,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// Names the change that was refused.
+    pub(crate) fn of_request(self, id: &str) -> Self {
+        match self {
+            Error::Refused(refusal) => Error::Refused(Refusal { request_id: Some(id.to_owned()), ..refusal }),
+            other => other,
+        }
+    }
+
     /// The failure in the daemon's own form: a reason, a sentence, a fact, what to try.
     pub fn to_refusal(&self) -> Refusal {
         let log = "shows what the daemon said last";

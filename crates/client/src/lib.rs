@@ -87,6 +87,33 @@
 //! # }
 //! ```
 //!
+//! # Teams
+//!
+//! A mission is the fold of its events: [`Client::mission_state`] reads them, and a watch for the kinds of
+//! [`Client::MISSION_KINDS`] from the place that it names tells everything that comes after.
+//!
+//! ```no_run
+//! use ostler_client::{Client, CreateMission, Watched, query::EventFilter};
+//!
+//! # async fn example(client: Client) -> Result<(), ostler_client::Error> {
+//! let plan = "objective = \"Two greetings\"\n[[agents]]\nname = \"a\"\ntask = \"greet\"\n[[agents]]\nname = \"b\"\ntask = \"greet\"\n";
+//! let wanted = CreateMission { campaign: "shop".to_owned(), plan: plan.to_owned(), starts: true, ..CreateMission::default() };
+//! let mission = client.create_mission(wanted).await?;
+//! let (mut state, seen) = client.mission_state(&mission.id.to_string()).await?;
+//! let filter = EventFilter { kinds: Client::MISSION_KINDS.to_vec(), ..EventFilter::default() };
+//! let mut watch = client.watch(filter, Some(seen)).await?;
+//! while !state.is_over() {
+//!     if let Some(Watched::Event(told)) = watch.next().await.transpose()?
+//!         && told.event.mission() == Some(mission.id)
+//!     {
+//!         state.apply(told.time, &told.event);
+//!         println!("{} of {} completed", state.progress().all.completed, state.progress().all.total);
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Failures
 //!
 //! Every reason, with its exit code, its gRPC code and what to do, is in `docs/errors.md`.
@@ -127,11 +154,15 @@ mod conversations;
 mod error;
 mod events;
 mod history;
+mod http;
 mod incoming;
+mod missions;
+mod notices;
 mod providers;
 mod relay;
 mod retention;
 mod sessions;
+mod shares;
 mod socket;
 mod sql;
 mod start;
@@ -145,6 +176,7 @@ pub use client::Client;
 pub use commands::PrepareCommand;
 pub use error::Error;
 pub use incoming::Incoming;
+pub use notices::{Notices, WantedNotices};
 /// The types of the core, in and out of every method.
 pub use ostler_domain as domain;
 pub use ostler_domain::{
@@ -152,6 +184,7 @@ pub use ostler_domain::{
     campaign::Campaign,
     conversation::Conversation,
     home::{Home, HomeError},
+    mission::Listed as Mission,
     provider::CallerKeys,
     query,
     session::View as Session,
@@ -161,8 +194,9 @@ pub use ostler_wire::{InvalidField, reply, request};
 pub use ostler_wire::{
     reply::{AnswerGiven, Approval, Delivery, EventPage, NodeStatus, Received, Sent, Taken, UnknownEvent},
     request::{
-        AddCampaign, AddTicket, AnswerApproval, CreateSession, GetUsage, LinkTicket, ListEvents,
-        MakeCheckpoint, MessagePlace, Place, ResumeSession, SendMessage,
+        AddCampaign, AddTicket, AnswerApproval, CreateMission, CreateSession, GetUsage, LinkTicket,
+        ListEvents, MakeCheckpoint, MessagePlace, MissionAction, Place, PlanMission, ResumeMission,
+        ResumeSession, RetryMission, SendMessage,
     },
 };
 /// The protocol itself, for programs in other languages.
@@ -171,8 +205,8 @@ pub mod protocol {
 }
 
 pub use ostler_inside::{Said, SessionSocket};
-pub use relay::{Way, serve as serve_relay};
-pub use transcripts::Transcript;
+pub use relay::{Way, person, serve as serve_relay};
+pub use transcripts::{ImportedPiece, Transcript};
 pub use watch::{Watch, Watched};
 
 /// Finds the directories of the daemon from this process's environment.

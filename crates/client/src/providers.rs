@@ -1,6 +1,9 @@
 //! Agent programs.
 
-use ostler_domain::provider::{Models, Status};
+use ostler_domain::{
+    Name,
+    provider::{Models, Status},
+};
 use ostler_wire::{
     from_proto,
     pb::{self, provider_service_client::ProviderServiceClient as Service},
@@ -30,8 +33,10 @@ impl Client {
     }
 
     /// Makes ready for a login of a provider's program, which the caller then runs on a terminal.
-    pub async fn prepare_login(&self, provider: &str) -> Result<LoginPlan, Error> {
-        let request = pb::PrepareLoginRequest { provider: provider.to_owned() };
+    /// `profile` is the account that is to have it; none for the usual one.
+    pub async fn prepare_login(&self, provider: &str, profile: Option<&Name>) -> Result<LoginPlan, Error> {
+        let profile = profile.map(ToString::to_string);
+        let request = pb::PrepareLoginRequest { provider: provider.to_owned(), profile };
         let answer =
             self.ask(async |channel| Service::new(channel).prepare_login(request.clone()).await).await?;
         Ok(from_proto::login_plan(answer))

@@ -11,7 +11,11 @@ use std::{
     time::Duration,
 };
 
-use ostler_domain::{home::Home, node::Node};
+use ostler_domain::{
+    event::{PERSON_VARIABLE, is_person},
+    home::Home,
+    node::Node,
+};
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, BufReader},
     net::UnixStream,
@@ -40,6 +44,14 @@ pub struct Way {
     pub ssh: Vec<String>,
     /// Nobody is there to be asked for a password.
     pub batch: bool,
+    /// For whom it is asked over there, for the record; a claim.
+    pub person: Option<String>,
+}
+
+/// Who this process works for: as it was told, else by its login.
+pub fn person() -> Option<String> {
+    let said = [PERSON_VARIABLE, "LOGNAME", "USER"].into_iter().filter_map(|name| std::env::var(name).ok());
+    said.into_iter().find(|person| is_person(person))
 }
 
 impl Way {
@@ -56,7 +68,13 @@ impl Way {
         words.extend(address.user.iter().flat_map(|user| ["-l".to_owned(), user.clone()]));
         words.extend(["--".to_owned(), address.host.clone()]);
         // A shell reads it there.
-        words.push(format!("{} internal relay", ostler_domain::text::shell_word(self.node.program())));
+        let program = ostler_domain::text::shell_word(self.node.program());
+        // Several people may share the login over there: for the record each says who they are.
+        let person = self.person.as_deref().filter(|person| is_person(person));
+        words.push(match person {
+            Some(person) => format!("{program} internal relay {person}"),
+            None => format!("{program} internal relay"),
+        });
         words
     }
 
@@ -196,10 +214,13 @@ mod tests {
             node,
             ssh: vec!["ssh".into(), "-F".into(), "x".into()],
             batch: true,
+            person: Some("bob".into()),
         };
-        assert_eq!(
-            way.command().join(" "),
-            "ssh -F x -T -o BatchMode=yes -o ConnectTimeout=10 -p 2222 -l ann -- build2 '/opt/my ostler' internal relay"
-        );
+        let command = "ssh -F x -T -o BatchMode=yes -o ConnectTimeout=10 -p 2222 -l ann -- build2 '/opt/my ostler' internal relay";
+        assert_eq!(way.command().join(" "), format!("{command} bob"));
+        for odd in ["a b", "$(x)", "", "-x;y"] {
+            let way = Way { person: Some(odd.into()), ..way.clone() };
+            assert_eq!(way.command().join(" "), command, "a shell reads it there");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use ostler_domain::{
     query::{Listed, Page},
-    retention::{Planned, Standing},
+    retention::{MissionStep, Planned, Standing},
 };
 use ostler_wire::{
     InvalidField, from_proto,
@@ -31,6 +31,33 @@ impl Client {
         Ok(Incoming::new(answers, read, socket::path(&self.home)))
     }
 
+    /// What the rules come to now for what missions have left behind. Changes nothing.
+    pub async fn plan_missions(&self, campaign: Option<&str>) -> Result<Vec<MissionStep>, Error> {
+        let request = pb::PlanMissionRetentionRequest { campaign: campaign.unwrap_or_default().to_owned() };
+        let answer = self
+            .ask(async |channel| Service::new(channel).plan_mission_retention(request.clone()).await)
+            .await?;
+        Ok(mission_steps(answer.planned)?)
+    }
+
+    /// Does what the rules say now with what missions have left behind.
+    pub async fn archive_missions(&self, campaign: Option<&str>) -> Result<Vec<MissionStep>, Error> {
+        let request = pb::RunMissionRetentionRequest { campaign: campaign.unwrap_or_default().to_owned() };
+        let answer = self
+            .ask(async |channel| Service::new(channel).run_mission_retention(request.clone()).await)
+            .await?;
+        Ok(mission_steps(answer.done)?)
+    }
+
+    /// Clears away what a mission that is over has left behind; its record stays.
+    pub async fn remove_mission(&self, who: &str) -> Result<MissionStep, Error> {
+        let request = pb::RemoveMissionRequest { who: who.to_owned() };
+        let answer =
+            self.ask(async |channel| Service::new(channel).remove_mission(request.clone()).await).await?;
+        let done = answer.done.ok_or_else(|| InvalidField::new("done", "it is missing"))?;
+        Ok(from_proto::mission_step(done).map_err(|error| error.within("done"))?)
+    }
+
     /// Sessions that somebody or a rule touched, newest-created first.
     pub async fn retention(&self, page: Page) -> Result<Listed<Standing>, Error> {
         let request = pb::ListRetentionRequest { limit: page.limit, cursor: to_proto::cursor(page.cursor) };
@@ -55,8 +82,11 @@ impl Client {
             release: !is_held,
             why: why.to_owned(),
         };
-        let answer =
-            self.ask(async |channel| Service::new(channel).hold_retention(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).hold_retention(request.clone()).await
+            })
+            .await?;
         Ok(standing(answer.retention)?)
     }
 
@@ -64,8 +94,11 @@ impl Client {
     pub async fn restore_retention(&self, who: &str) -> Result<Standing, Error> {
         let request =
             pb::RestoreRetentionRequest { request_id: request_id().to_string(), who: who.to_owned() };
-        let answer =
-            self.ask(async |channel| Service::new(channel).restore_retention(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).restore_retention(request.clone()).await
+            })
+            .await?;
         Ok(standing(answer.retention)?)
     }
 }
@@ -76,4 +109,8 @@ fn standing(retention: Option<pb::Retention>) -> Result<Standing, InvalidField> 
 
 fn planned(planned: Option<pb::PlannedRetention>, field: &'static str) -> Result<Planned, InvalidField> {
     from_proto::planned(from_proto::required(planned, field)?).map_err(|e| e.within(field))
+}
+
+fn mission_steps(answers: Vec<pb::MissionRetention>) -> Result<Vec<MissionStep>, InvalidField> {
+    answers.into_iter().map(from_proto::mission_step).collect()
 }

@@ -3,6 +3,7 @@
 use ostler_domain::{
     Name,
     budget::Amount,
+    chain::Chain,
     handoff::Wish,
     query::{Listed, Page, SessionFilter},
     reboot::LostSession,
@@ -27,7 +28,11 @@ impl Client {
     pub async fn create_session(&self, request: CreateSession) -> Result<Session, Error> {
         let mut request = to_proto::create_session(request, request_id());
         request.keys = to_proto::caller_keys(&self.keys);
-        let answer = self.ask(async |channel| service(channel).create_session(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                service(channel).create_session(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.session)?)
     }
 
@@ -56,9 +61,16 @@ impl Client {
 
     /// Returns the lives joined with a session by restarts and hand-offs, the oldest first.
     pub async fn chain(&self, who: &str) -> Result<Vec<Session>, Error> {
-        let request = pb::GetChainRequest { who: who.to_owned() };
+        let request = pb::GetChainRequest { who: who.to_owned(), with_helpers: false };
         let answer = self.ask(async |channel| service(channel).get_chain(request.clone()).await).await?;
-        Ok(from_proto::listed(answer.sessions, "", from_proto::view)?.rows)
+        Ok(from_proto::chain(answer)?.sessions)
+    }
+
+    /// The same with everybody who helped, at whatever depth, and what all of them took together.
+    pub async fn whole_chain(&self, who: &str) -> Result<Chain, Error> {
+        let request = pb::GetChainRequest { who: who.to_owned(), with_helpers: true };
+        let answer = self.ask(async |channel| service(channel).get_chain(request.clone()).await).await?;
+        Ok(from_proto::chain(answer)?)
     }
 
     /// Lists the sessions that were lost with the machine, while nobody has said what becomes of them, the oldest first.
@@ -72,8 +84,11 @@ impl Client {
     /// Says that the sessions that were lost with the machine are to stay as they are. Returns how many they were.
     pub async fn leave_lost_sessions(&self) -> Result<u64, Error> {
         let request = pb::LeaveLostSessionsRequest { request_id: request_id().to_string() };
-        let answer =
-            self.ask(async |channel| service(channel).leave_lost_sessions(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                service(channel).leave_lost_sessions(request.clone()).await
+            })
+            .await?;
         Ok(answer.sessions)
     }
 
@@ -82,7 +97,9 @@ impl Client {
     pub async fn send_message(&self, request: SendMessage) -> Result<Taken, Error> {
         let mut request = to_proto::send_message(request, request_id());
         request.keys = to_proto::caller_keys(&self.keys);
-        let answer = self.ask(async |channel| service(channel).send_message(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| service(channel).send_message(request.clone()).await)
+            .await?;
         Ok(from_proto::taken(answer)?)
     }
 
@@ -100,7 +117,9 @@ impl Client {
             open,
             keys: to_proto::caller_keys(&self.keys),
         };
-        let answer = self.ask(async |channel| service(channel).handoff(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| service(channel).handoff(request.clone()).await)
+            .await?;
         Ok(read(answer.session)?)
     }
 
@@ -114,16 +133,28 @@ impl Client {
         self.end(pb::StopSessionRequest { who: who.to_owned(), done: true, ..Default::default() }).await
     }
 
+    /// The same, because a person says so, whatever became of its last turn.
+    pub async fn finish_session(&self, who: &str) -> Result<Session, Error> {
+        let (done, said) = (true, true);
+        self.end(pb::StopSessionRequest { who: who.to_owned(), done, said, ..Default::default() }).await
+    }
+
     async fn end(&self, request: pb::StopSessionRequest) -> Result<Session, Error> {
         let request = pb::StopSessionRequest { request_id: request_id().to_string(), ..request };
-        let answer = self.ask(async |channel| service(channel).stop_session(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| service(channel).stop_session(request.clone()).await)
+            .await?;
         Ok(read(answer.session)?)
     }
 
     /// Freezes a session's processes where they stand.
     pub async fn pause_session(&self, who: &str) -> Result<Session, Error> {
         let request = pb::PauseSessionRequest { request_id: request_id().to_string(), who: who.to_owned() };
-        let answer = self.ask(async |channel| service(channel).pause_session(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                service(channel).pause_session(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.session)?)
     }
 
@@ -131,7 +162,11 @@ impl Client {
     pub async fn resume_session(&self, request: ResumeSession) -> Result<Session, Error> {
         let mut request = to_proto::resume_session(request, request_id());
         request.keys = to_proto::caller_keys(&self.keys);
-        let answer = self.ask(async |channel| service(channel).resume_session(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                service(channel).resume_session(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.session)?)
     }
 
@@ -139,8 +174,11 @@ impl Client {
     pub async fn interrupt_session(&self, who: &str) -> Result<Session, Error> {
         let request =
             pb::InterruptSessionRequest { request_id: request_id().to_string(), who: who.to_owned() };
-        let answer =
-            self.ask(async |channel| service(channel).interrupt_session(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                service(channel).interrupt_session(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.session)?)
     }
 
@@ -170,8 +208,11 @@ impl Client {
             max_tokens: budget.tokens,
             max_micro_usd: budget.dollars.map(|dollars| dollars.0),
         };
-        let answer =
-            self.ask(async |channel| service(channel).restart_session(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                service(channel).restart_session(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.session)?)
     }
 
@@ -183,19 +224,45 @@ impl Client {
             who: who.to_owned(),
             model: model.to_owned(),
         };
-        let answer = self.ask(async |channel| service(channel).set_model(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| service(channel).set_model(request.clone()).await)
+            .await?;
         Ok((read(answer.session)?, answer.now))
     }
 
-    /// Begins a new conversation as a copy of another one's, and returns its first session.
-    pub async fn fork_session(&self, who: &str, name: Option<&Name>) -> Result<Session, Error> {
+    /// Begins a new conversation as a copy of another one's, and returns its first session. `at` is the last turn that both
+    /// have: its number, or a checkpoint of the session's ticket.
+    pub async fn fork_session(
+        &self,
+        who: &str,
+        name: Option<&Name>,
+        at: Option<&str>,
+    ) -> Result<Session, Error> {
         let request = pb::ForkSessionRequest {
             request_id: request_id().to_string(),
             who: who.to_owned(),
             name: name.map(ToString::to_string),
             keys: to_proto::caller_keys(&self.keys),
+            at: at.map(str::to_owned),
         };
-        let answer = self.ask(async |channel| service(channel).fork_session(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| service(channel).fork_session(request.clone()).await)
+            .await?;
+        Ok(read(answer.session)?)
+    }
+
+    /// Has a copy of a session answer a question, without tools, and returns the copy: what it has said when it has ended
+    /// is the answer. It may use `budget`; where that says nothing, what Ostler gives by itself.
+    pub async fn ask_session(&self, who: &str, question: &str, budget: Amount) -> Result<Session, Error> {
+        let request = pb::AskSessionRequest {
+            request_id: request_id().to_string(),
+            who: who.to_owned(),
+            question: question.to_owned(),
+            max_tokens: budget.tokens,
+            max_micro_usd: budget.dollars.map(|dollars| dollars.0),
+            keys: to_proto::caller_keys(&self.keys),
+        };
+        let answer = self.ask(async |channel| service(channel).ask_session(request.clone()).await).await?;
         Ok(read(answer.session)?)
     }
 
@@ -226,14 +293,22 @@ impl Client {
     pub async fn cancel_message(&self, message: &str) -> Result<Delivery, Error> {
         let request =
             pb::CancelMessageRequest { request_id: request_id().to_string(), message: message.to_owned() };
-        let answer = self.ask(async |channel| service(channel).cancel_message(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                service(channel).cancel_message(request.clone()).await
+            })
+            .await?;
         delivery(answer.message)
     }
 
     /// Takes back all messages of a conversation that wait, and returns them.
     pub async fn clear_messages(&self, who: &str) -> Result<Vec<Delivery>, Error> {
         let request = pb::ClearMessagesRequest { request_id: request_id().to_string(), who: who.to_owned() };
-        let answer = self.ask(async |channel| service(channel).clear_messages(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                service(channel).clear_messages(request.clone()).await
+            })
+            .await?;
         Ok(from_proto::listed(answer.messages, "", from_proto::delivery)?.rows)
     }
 
@@ -244,7 +319,9 @@ impl Client {
             message: message.to_owned(),
             text: text.to_owned(),
         };
-        let answer = self.ask(async |channel| service(channel).edit_message(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| service(channel).edit_message(request.clone()).await)
+            .await?;
         delivery(answer.message)
     }
 
@@ -256,7 +333,9 @@ impl Client {
             place: to_proto::message_place(place),
             keys: to_proto::caller_keys(&self.keys),
         };
-        let answer = self.ask(async |channel| service(channel).move_message(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| service(channel).move_message(request.clone()).await)
+            .await?;
         delivery(answer.message)
     }
 
@@ -278,8 +357,11 @@ impl Client {
     /// Answers a question, and says which rules allow the same from now on where that was asked for.
     pub async fn answer_approval(&self, request: AnswerApproval) -> Result<AnswerGiven, Error> {
         let request = to_proto::answer_approval(request, request_id());
-        let answer =
-            self.ask(async |channel| service(channel).answer_approval(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                service(channel).answer_approval(request.clone()).await
+            })
+            .await?;
         Ok(from_proto::answer_given(answer)?)
     }
 }

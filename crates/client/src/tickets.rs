@@ -18,8 +18,11 @@ impl Client {
     /// Writes a ticket down, and says whether it was not there before.
     pub async fn add_ticket(&self, wanted: AddTicket) -> Result<(Ticket, bool), Error> {
         let request = to_proto::add_ticket(wanted, request_id());
-        let answer =
-            self.ask(async |channel| Service::new(channel).add_ticket(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).add_ticket(request.clone()).await
+            })
+            .await?;
         Ok((read(answer.ticket)?, answer.is_new))
     }
 
@@ -49,8 +52,11 @@ impl Client {
     ) -> Result<Ticket, Error> {
         let request_id = request_id().to_string();
         let request = pb::ChangeTicketRequest { request_id, who: who.to_owned(), intent, r#type: kind };
-        let answer =
-            self.ask(async |channel| Service::new(channel).change_ticket(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).change_ticket(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.ticket)?)
     }
 
@@ -62,16 +68,22 @@ impl Client {
             verb: to_proto::ticket_verb(verb).into(),
             why: why.to_owned(),
         };
-        let answer =
-            self.ask(async |channel| Service::new(channel).move_ticket(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).move_ticket(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.ticket)?)
     }
 
     /// Changes what a ticket belongs to and depends on: all of it, or nothing.
     pub async fn link_ticket(&self, wanted: LinkTicket) -> Result<Ticket, Error> {
         let request = to_proto::link_ticket(wanted, request_id());
-        let answer =
-            self.ask(async |channel| Service::new(channel).link_ticket(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).link_ticket(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.ticket)?)
     }
 
@@ -91,8 +103,11 @@ impl Client {
             value,
             session: None,
         };
-        let answer =
-            self.ask(async |channel| Service::new(channel).add_ticket_output(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).add_ticket_output(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.ticket)?)
     }
 
@@ -102,7 +117,7 @@ impl Client {
         let request_id = request_id().to_string();
         let request = pb::MakeTicketCheckpointRequest { request_id, who, name, session, turn, snapshot };
         let ask = async |channel| Service::new(channel).make_ticket_checkpoint(request.clone()).await;
-        Ok(read(self.ask(ask).await?.ticket)?)
+        Ok(read(self.ask_as(&request.request_id, ask).await?.ticket)?)
     }
 
     /// Says that a step of the work begins or ends.
@@ -120,8 +135,11 @@ impl Client {
             mark: to_proto::step_mark(mark).into(),
             note: note.to_owned(),
         };
-        let answer =
-            self.ask(async |channel| Service::new(channel).mark_ticket_step(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).mark_ticket_step(request.clone()).await
+            })
+            .await?;
         Ok(read(answer.ticket)?)
     }
 
@@ -138,8 +156,11 @@ impl Client {
             tickets: work.iter().map(to_proto::work).collect(),
             dry_run,
         };
-        let answer =
-            self.ask(async |channel| Service::new(channel).import_tickets(request.clone()).await).await?;
+        let answer = self
+            .ask_as(&request.request_id, async |channel| {
+                Service::new(channel).import_tickets(request.clone()).await
+            })
+            .await?;
         let imported = answer.tickets.into_iter().map(from_proto::imported);
         Ok(imported.collect::<Result<_, InvalidField>>().map_err(|e| e.within("tickets"))?)
     }

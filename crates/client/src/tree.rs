@@ -1,12 +1,15 @@
 //! What becomes of files: snapshots, what differs between them, and the way back.
 
-use ostler_domain::snapshot::{Blamed, Difference, Rewinding, Tree};
+use ostler_domain::{
+    snapshot::{Blamed, Difference, Rewinding, Tree},
+    worktree::{Kept, RemovedWorktree},
+};
 use ostler_wire::{
     from_proto,
     pb::{self, tree_service_client::TreeServiceClient as Service},
 };
 
-use crate::{Client, Error};
+use crate::{Client, Error, call::request_id};
 
 impl Client {
     /// Returns what a session has made of its tree. What its last turn left is waited for, a while.
@@ -37,5 +40,22 @@ impl Client {
         let request = pb::BlameRequest { path: path.to_owned(), line };
         let answer = self.ask(async |channel| Service::new(channel).blame(request.clone()).await).await?;
         Ok(from_proto::blamed(answer)?)
+    }
+
+    /// Returns the work trees that sessions have of their own, with how each stands now; of one campaign, or of all.
+    pub async fn worktrees(&self, campaign: Option<&str>) -> Result<Vec<Kept>, Error> {
+        let request = pb::ListWorktreesRequest { campaign: campaign.map(str::to_owned) };
+        let answer =
+            self.ask(async |channel| Service::new(channel).list_worktrees(request.clone()).await).await?;
+        Ok(answer.worktrees.into_iter().map(from_proto::kept).collect::<Result<_, _>>()?)
+    }
+
+    /// Removes a work tree with which nothing would be lost: by its path, or by a session that worked in it. Any other is
+    /// refused, with what keeps it.
+    pub async fn remove_worktree(&self, who: &str) -> Result<RemovedWorktree, Error> {
+        let request = pb::RemoveWorktreeRequest { request_id: request_id().to_string(), who: who.to_owned() };
+        let answer =
+            self.ask(async |channel| Service::new(channel).remove_worktree(request.clone()).await).await?;
+        Ok(from_proto::removed_worktree(answer)?)
     }
 }

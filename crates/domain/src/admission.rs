@@ -11,7 +11,7 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CampaignId, SessionId,
+    CampaignId, Name, SessionId,
     session::{Phase, State},
 };
 
@@ -76,6 +76,7 @@ pub struct Limits {
     pub sessions: Option<u32>,
     pub of_campaigns: BTreeMap<CampaignId, u32>,
     pub of_providers: BTreeMap<String, u32>,
+    pub of_accounts: BTreeMap<Account, u32>,
     /// Sessions that may be starting at the same time; none means any number.
     pub starts: Option<u32>,
     /// Bytes of memory and of disk that stay free.
@@ -98,6 +99,13 @@ pub struct Room {
     pub disk: Option<u64>,
 }
 
+/// One of a provider's accounts: a name of its profiles.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Account {
+    pub provider: String,
+    pub profile: Name,
+}
+
 /// A session in the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
@@ -109,6 +117,8 @@ pub struct Candidate {
     pub continues: bool,
     pub campaign: CampaignId,
     pub provider: String,
+    /// None for what the provider's own section says.
+    pub account: Option<Account>,
     /// Bytes that its program usually takes.
     pub memory: u64,
 }
@@ -119,6 +129,7 @@ pub struct Running {
     pub id: SessionId,
     pub campaign: CampaignId,
     pub provider: String,
+    pub account: Option<Account>,
     pub is_starting: bool,
     /// Bytes that it is going to take and that the machine still counts as free.
     pub memory: u64,
@@ -160,6 +171,10 @@ pub enum For {
         provider: String,
         most: u32,
     },
+    AccountSlot {
+        account: Account,
+        most: u32,
+    },
     Memory {
         free: u64,
         least: u64,
@@ -199,7 +214,7 @@ pub fn plan(mut waiting: Vec<Candidate>, running: &[Running], limits: &Limits, r
         // Whoever needs little does not pass by who needs much: it would wait for ever.
         match taken.hindrance(&one, limits, room).or_else(|| short_of.clone()) {
             None => {
-                taken.add(&one.campaign, &one.provider, true, one.memory);
+                taken.add(&one.campaign, (&one.provider, one.account.as_ref()), true, one.memory);
                 plan.start.push(one.id);
             }
             Some(what) => {
@@ -223,6 +238,7 @@ struct Taken {
     all: u32,
     of_campaigns: BTreeMap<CampaignId, u32>,
     of_providers: BTreeMap<String, u32>,
+    of_accounts: BTreeMap<Account, u32>,
     starting: u32,
     /// Memory that is promised and not yet taken.
     promised: u64,
@@ -232,15 +248,24 @@ impl Taken {
     fn of(running: &[Running]) -> Self {
         let mut taken = Self::default();
         for one in running {
-            taken.add(&one.campaign, &one.provider, one.is_starting, one.memory);
+            taken.add(&one.campaign, (&one.provider, one.account.as_ref()), one.is_starting, one.memory);
         }
         taken
     }
 
-    fn add(&mut self, campaign: &CampaignId, provider: &str, is_starting: bool, memory: u64) {
+    fn add(
+        &mut self,
+        campaign: &CampaignId,
+        (provider, account): (&str, Option<&Account>),
+        is_starting: bool,
+        memory: u64,
+    ) {
         self.all += 1;
         *self.of_campaigns.entry(*campaign).or_default() += 1;
         *self.of_providers.entry(provider.to_owned()).or_default() += 1;
+        if let Some(account) = account {
+            *self.of_accounts.entry(account.clone()).or_default() += 1;
+        }
         self.starting += u32::from(is_starting);
         self.promised = self.promised.saturating_add(memory);
     }
@@ -250,6 +275,7 @@ impl Taken {
         self.all -= 1;
         less(self.of_campaigns.get_mut(&one.campaign));
         less(self.of_providers.get_mut(&one.provider));
+        less(one.account.as_ref().and_then(|account| self.of_accounts.get_mut(account)));
         self.starting -= u32::from(one.is_starting);
         self.promised = self.promised.saturating_sub(one.memory);
     }
@@ -275,6 +301,11 @@ impl Taken {
         let of_provider = self.of_providers.get(&one.provider).copied().unwrap_or_default();
         let most = limits.of_providers.get(&one.provider).copied().filter(|most| of_provider >= *most);
         let provider_slot = most.map(|most| For::ProviderSlot { provider: one.provider.clone(), most });
+        let account_slot = one.account.as_ref().and_then(|account| {
+            let taken = self.of_accounts.get(account).copied().unwrap_or_default();
+            let most = limits.of_accounts.get(account).copied().filter(|most| taken >= *most)?;
+            Some(For::AccountSlot { account: account.clone(), most })
+        });
         // Where none of ours runs, waiting frees nothing: one always starts.
         let unpromised = room.memory.map(|free| free.saturating_sub(self.promised));
         let is_short = |free: &u64| *free < limits.free_memory.saturating_add(one.memory);
@@ -282,7 +313,7 @@ impl Taken {
             .filter(is_short)
             .filter(|_| self.all > 0)
             .map(|free| For::Memory { free, least: limits.free_memory });
-        [slot, campaign_slot, provider_slot, memory].into_iter().flatten()
+        [slot, campaign_slot, provider_slot, account_slot, memory].into_iter().flatten()
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentId, CampaignId, Name, Time,
-    budget::Amount,
+    budget::{Amount, CampaignBudget},
     config::check_provider,
     setting::{Assignment, SettingFault, unknown_key},
 };
@@ -48,6 +48,9 @@ pub struct Profile {
     /// Of each of its sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Amount>,
+    /// Of all of them together, and their helpers, in a stretch of time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period_budget: Option<CampaignBudget>,
 }
 
 /// The keys of `agent set`.
@@ -66,7 +69,30 @@ impl Default for Profile {
             auth_profile: None,
             system_prompt: None,
             budget: None,
+            period_budget: None,
         }
+    }
+}
+
+/// What `budget=` says: what one session may use, what all of the agent's may in a period, or both.
+struct Budgets {
+    session: Option<Amount>,
+    period: Option<CampaignBudget>,
+}
+
+impl Budgets {
+    const FORMS: &str =
+        "2usd, 500k or 2usd,500k for each session; 10usd/day, 2M/month or 50usd/total for all of them";
+
+    fn parse(text: &str) -> Option<Budgets> {
+        let mut budgets = Budgets { session: None, period: None };
+        for part in text.split_whitespace() {
+            match part.contains('/') {
+                true => budgets.period = Some(CampaignBudget::parse(part)?),
+                false => budgets.session = Some(Amount::parse(part).ok()?),
+            }
+        }
+        Some(budgets)
     }
 }
 
@@ -103,10 +129,13 @@ impl Profile {
                 let fits = |text: &str| (text.len() <= SYSTEM_PROMPT_BYTES).then(|| text.to_owned());
                 self.system_prompt = setting.word(fits, "a text of at most 64 KiB")?;
             }
-            "budget" => {
-                let amount = |text: &str| Amount::parse(text).ok();
-                self.budget = setting.word(amount, "dollars, tokens or both: 2usd, 500k, 2usd,500k")?;
-            }
+            "budget" => match setting.word(Budgets::parse, Budgets::FORMS)? {
+                Some(said) => {
+                    self.budget = said.session.or(self.budget);
+                    self.period_budget = said.period.or(self.period_budget);
+                }
+                None => (self.budget, self.period_budget) = (None, None),
+            },
             other => return Err(unknown_key(other, KEYS)),
         }
         Ok(())
@@ -114,18 +143,28 @@ impl Profile {
 
     /// What was said, by key: `KEY=VALUE` gives the same profile again.
     pub fn values(&self) -> Vec<(&'static str, String)> {
-        let Self { role, provider, model, auth_profile, system_prompt, budget } = self;
+        let Self { role, provider, model, auth_profile, system_prompt, .. } = self;
         [
             (role.as_str() != USUAL_ROLE).then(|| ("role", role.to_string())),
             provider.clone().map(|provider| ("provider", provider)),
             model.clone().map(|model| ("model", model)),
             auth_profile.as_ref().map(|name| ("auth_profile", name.to_string())),
             system_prompt.clone().map(|text| ("system_prompt", text)),
-            budget.map(|amount| ("budget", amount.to_string())),
+            self.budgets().map(|budgets| ("budget", budgets)),
         ]
         .into_iter()
         .flatten()
         .collect()
+    }
+
+    /// What each of its sessions may use, and what all of them may, as it is typed.
+    pub fn budgets(&self) -> Option<String> {
+        let (session, period) =
+            (self.budget.map(|one| one.to_string()), self.period_budget.map(|all| all.to_string()));
+        match (session, period) {
+            (Some(session), Some(period)) => Some(format!("{session} {period}")),
+            (session, period) => session.or(period),
+        }
     }
 
     /// The settings that make this profile of the usual one.
@@ -159,10 +198,20 @@ mod tests {
             "auth_profile=work",
             "system_prompt=Be brief = good.\nSecond line.",
             "budget=2usd,500k",
+            "budget=10usd/day",
         ])
         .unwrap();
         assert_eq!(Profile::default().changed_by(&profile.settings()).unwrap(), profile);
         assert_eq!(profile.budget.unwrap().tokens, Some(500_000));
+        assert_eq!(profile.period_budget.unwrap().to_string(), "10usd/day");
+        // Each is changed without the other.
+        let other = profile.changed_by(&["budget=20usd/month".to_owned()]).unwrap();
+        assert_eq!(
+            (other.budget, other.period_budget.unwrap().to_string()),
+            (profile.budget, "20usd/month".to_owned())
+        );
+        let older: Profile = serde_json::from_str(r#"{"role":"reviewer","budget":{"tokens":5}}"#).unwrap();
+        assert_eq!((older.budget.unwrap().tokens, older.period_budget), (Some(5), None));
         let unset = profile.changed_by(&KEYS.iter().map(|key| format!("{key}=")).collect::<Vec<_>>());
         assert_eq!(unset.unwrap(), Profile::default());
     }
@@ -170,9 +219,16 @@ mod tests {
     #[test]
     fn values_are_checked() {
         let long = format!("system_prompt={}", "x".repeat(SYSTEM_PROMPT_BYTES + 1));
-        for wrong in
-            ["role=two words", "provider=nope", "model=a b", "budget=lots", "colour=red", "role+=x", &long]
-        {
+        for wrong in [
+            "role=two words",
+            "provider=nope",
+            "model=a b",
+            "budget=lots",
+            "budget=5usd/week",
+            "colour=red",
+            "role+=x",
+            &long,
+        ] {
             assert!(changed(&[wrong]).is_err(), "{wrong:.40}");
         }
     }

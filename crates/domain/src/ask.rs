@@ -28,10 +28,14 @@ pub enum Ask {
     Spawn(Spawn),
     /// Words for somebody else: a helper, whoever it helps, or one that a policy lets it speak to.
     Send { to: String, text: String },
+    /// Further agents for the mission that it works for.
+    Assign { agents: String },
     /// What was said and done before, by itself and by those whose work it goes on with.
     Search { text: String },
     /// The ticket that it works on. `who` may name it, and no other.
     Ticket { who: Option<String> },
+    /// What is recorded of another session of its campaign, where a policy lets it read that.
+    Show { who: String },
 }
 
 /// A helper that is wanted. What is not said is as it is with whoever asks.
@@ -53,8 +57,10 @@ impl Ask {
         let (what, text) = match self {
             Ask::Spawn(spawn) => ("a task", &spawn.task),
             Ask::Send { text, .. } => ("a message", text),
+            Ask::Assign { agents } => ("a list of agents", agents),
             Ask::Search { text } => ("what is looked for", text),
             Ask::Ticket { who } => return names_ticket(who.as_deref()),
+            Ask::Show { who } => ("a session's name", who),
         };
         if text.trim().is_empty() {
             return Some(format!("{what} has a text"));
@@ -72,7 +78,7 @@ impl Ask {
 
     /// Whether it changes something, so that it is recorded and done once.
     pub const fn is_change(&self) -> bool {
-        !matches!(self, Ask::Search { .. } | Ask::Ticket { .. })
+        !matches!(self, Ask::Search { .. } | Ask::Ticket { .. } | Ask::Show { .. })
     }
 
     /// What is said of it where it is denied.
@@ -80,7 +86,9 @@ impl Ask {
         match self {
             Ask::Spawn(spawn) => format!("spawn {}", spawn.worker),
             Ask::Send { to, .. } => format!("send {to}"),
+            Ask::Assign { .. } => "mission add".to_owned(),
             Ask::Search { .. } => "search".to_owned(),
+            Ask::Show { who } => format!("show {who}"),
             Ask::Ticket { who } => {
                 format!("ticket {}", who.as_deref().unwrap_or_default()).trim_end().to_owned()
             }

@@ -2,6 +2,7 @@
 
 mod amount;
 mod division;
+mod family;
 mod period;
 mod today;
 
@@ -16,6 +17,7 @@ use crate::{
 
 pub use amount::Amount;
 pub use division::{Claim, Held, divide};
+pub use family::{Family, Lent, Member};
 pub use period::{CampaignBudget, Period};
 pub use today::{DayBudgets, Today};
 
@@ -67,6 +69,14 @@ impl Used {
     pub fn of(usage: &Usage, cost: &Cost, prices: &PriceBook) -> Used {
         let (dollars, unpriced) = cost.settled(prices);
         Used { tokens: usage.budgeted(), dollars, unpriced }
+    }
+
+    pub fn add(&mut self, other: &Used) {
+        self.tokens = self.tokens.saturating_add(other.tokens);
+        self.dollars.0 = self.dollars.0.saturating_add(other.dollars.0);
+        if self.unpriced.is_none() {
+            self.unpriced.clone_from(&other.unpriced);
+        }
     }
 }
 

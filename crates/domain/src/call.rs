@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     MessageId, Name, Reason, Refusal, SessionId,
     ask::{Ask, Found, OutputKind, Spawn},
+    budget::Amount,
     handoff::Wish,
     limits::{CALL_TEXT_BYTES, NAME_BYTES},
     session::View,
@@ -46,6 +47,8 @@ pub enum Call {
     Spawn(Box<Spawn>),
     /// Words for somebody else.
     Send { to: String, text: String },
+    /// Further agents for the mission that this session works for: TOML with nothing but `[[agents]]`.
+    Assign { agents: String },
     /// What was said and done before.
     Search { text: String },
     /// The ticket that this session works on. `who` may name it, and no other.
@@ -53,7 +56,7 @@ pub enum Call {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         who: Option<String>,
     },
-    /// What is recorded of this session. `who` may name it, and nobody else.
+    /// What is recorded of this session. `who` may name it, and others of its campaign where a policy lets it read them.
     Show {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         who: Option<String>,
@@ -62,7 +65,7 @@ pub enum Call {
 
 /// The names of all calls, for those who ask for another.
 const CALLS: &[&str] =
-    &["done", "handoff", "note", "output", "search", "send", "show", "spawn", "step", "ticket"];
+    &["assign", "done", "handoff", "note", "output", "search", "send", "show", "spawn", "step", "ticket"];
 
 /// What happened to a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -157,6 +160,7 @@ impl Call {
             }
             Call::Spawn(spawn) => Ask::Spawn((**spawn).clone()).fault(),
             Call::Send { to, text } => Ask::Send { to: to.clone(), text: text.clone() }.fault(),
+            Call::Assign { agents } => Ask::Assign { agents: agents.clone() }.fault(),
             Call::Search { text } => Ask::Search { text: text.clone() }.fault(),
             Call::Ticket { who } => Ask::Ticket { who: who.clone() }.fault(),
             Call::Note { text } if text.trim().is_empty() => Some("a note has a text".to_owned()),
@@ -190,10 +194,17 @@ pub enum Reply {
     Spawned {
         session: SessionId,
         name: Name,
+        /// What it may use of the asker's budget; none where that has none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        budget: Option<Amount>,
     },
     /// The message that was accepted.
     Sent {
         message: MessageId,
+    },
+    /// The assignments that the mission has got.
+    Assigned {
+        names: Vec<Name>,
     },
     Found(Vec<Found>),
     Ticket(Box<Whole>),

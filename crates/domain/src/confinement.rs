@@ -28,6 +28,9 @@ pub struct Confinement {
     /// Toolchains and agent programs: canonical paths, visible under the same name.
     pub read_only: Vec<PathBuf>,
     pub writable: Vec<PathBuf>,
+    /// The repository of which the root is a work tree, where it lies elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<GitDirectory>,
     /// Names of hidden files, beyond the built-in ones; `*` stands for any characters.
     pub hidden: Vec<String>,
     pub tooling: Tooling,
@@ -54,6 +57,73 @@ pub struct CampaignRoot {
     /// Nothing in it can be changed: for who only looks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub read_only: bool,
+    /// Directories and files below it that can be changed all the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leased: Vec<PathBuf>,
+}
+
+impl CampaignRoot {
+    /// Where what can be changed in a root that is read-only lies.
+    pub fn leased(&self) -> impl Iterator<Item = PathBuf> {
+        self.leased.iter().map(|below| self.path.join(below))
+    }
+
+    fn fault(&self) -> Option<String> {
+        use std::path::Component::Normal;
+        let is_below = |path: &PathBuf| {
+            path.components().next().is_some() && path.components().all(|part| matches!(part, Normal(_)))
+        };
+        if let Some(path) = self.leased.iter().find(|path| !is_below(path)) {
+            return Some(format!("{} is no path below the root", path.display()));
+        }
+        (!self.read_only && !self.leased.is_empty())
+            .then(|| "who may change everything has leased nothing".to_owned())
+    }
+}
+
+/// A repository's own directory, shown under the same name and read-only: of it, nobody inside can change what says which
+/// programs git runs, nor what any other checkout of it has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GitDirectory {
+    /// A `.git`.
+    pub path: PathBuf,
+    /// What the work tree is called below `worktrees` in it.
+    pub entry: String,
+    /// What a commit is made of can be written: objects, branches, their logs, and this work tree's own.
+    pub commits: bool,
+}
+
+/// In a repository's directory: what a commit writes, beside what is the work tree's own.
+pub const GIT_WRITTEN: [&str; 3] = ["objects", "refs", "logs/refs"];
+
+/// In the directory of a work tree's own: what says where the rest is, and which programs git runs.
+pub const GIT_ENTRY_FIXED: [&str; 3] = ["commondir", "gitdir", "config.worktree"];
+
+impl GitDirectory {
+    /// The directory of the work tree's own, below the repository's.
+    pub fn own(&self) -> PathBuf {
+        Path::new("worktrees").join(&self.entry)
+    }
+
+    /// What can be written, below the repository's directory.
+    pub fn written(&self) -> Vec<PathBuf> {
+        let shared = GIT_WRITTEN.iter().map(PathBuf::from);
+        if self.commits { shared.chain([self.own()]).collect() } else { Vec::new() }
+    }
+
+    fn fault(&self, root: &Path) -> Option<String> {
+        let is_name = !self.entry.is_empty() && !self.entry.contains('/') && !self.entry.starts_with('.');
+        if !is_name {
+            return Some(format!("{} is no name of a work tree", self.entry));
+        }
+        if self.path.file_name().is_none_or(|name| name != ".git") {
+            return Some(format!("{} is no directory of a repository's", self.path.display()));
+        }
+        // A second way to the same files would lead past the masks on the first.
+        (self.path.starts_with(root) || root.starts_with(&self.path))
+            .then(|| "the root and its repository are not to hold each other".to_owned())
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,6 +214,7 @@ impl Confinement {
             home: HomeDirectory { inside: "/home/agent".into(), source: None },
             read_only: Vec::new(),
             writable: Vec::new(),
+            git: None,
             hidden: Vec::new(),
             tooling: Tooling { protect: Protect::Existing, except: Vec::new() },
             network: Network::None,
@@ -170,8 +241,15 @@ impl Confinement {
         {
             return Some("home and the campaign's root are not to hold each other".to_owned());
         }
+        if let Some(fault) = self.root.fault() {
+            return Some(fault);
+        }
+        if let Some(fault) = self.git.as_ref().and_then(|git| git.fault(&self.root.path)) {
+            return Some(fault);
+        }
         let paths = [&self.root.path, &self.home.inside].into_iter();
-        let paths = paths.chain(&self.home.source).chain(&self.read_only).chain(&self.writable);
+        let git = self.git.iter().map(|git| &git.path);
+        let paths = paths.chain(git).chain(&self.home.source).chain(&self.read_only).chain(&self.writable);
         for path in paths.chain(&self.program).chain(&self.session_socket) {
             if let Some(fault) = path_fault(path) {
                 return Some(fault);
@@ -241,7 +319,13 @@ mod tests {
     use super::*;
 
     fn confinement(root: &str) -> Confinement {
-        Confinement::new(CampaignRoot { path: root.into(), device: 1, inode: 2, read_only: false })
+        Confinement::new(CampaignRoot {
+            path: root.into(),
+            device: 1,
+            inode: 2,
+            read_only: false,
+            leased: Vec::new(),
+        })
     }
 
     #[test]
@@ -254,6 +338,42 @@ mod tests {
             let mut widened = json.clone();
             widened.pointer_mut(pointer).unwrap()["also"] = true.into();
             assert!(serde_json::from_value::<Confinement>(widened).is_err(), "{pointer}");
+        }
+    }
+
+    #[test]
+    fn a_repository_is_beside_its_work_tree() {
+        let mut document = confinement("/s/worktrees/shop/fix");
+        let git = |path: &str, entry: &str| {
+            Some(GitDirectory { path: path.into(), entry: entry.to_owned(), commits: true })
+        };
+        document.git = git("/srv/shop/.git", "fix");
+        assert_eq!(document.fault(), None);
+        let written = document.git.as_ref().unwrap().written();
+        assert_eq!(written, ["objects", "refs", "logs/refs", "worktrees/fix"].map(PathBuf::from));
+        for (path, entry) in [
+            ("/srv/shop/.git", ""),
+            ("/srv/shop/.git", ".."),
+            ("/srv/shop/.git", "a/b"),
+            ("/srv/shop", "fix"),
+            ("/s/worktrees/shop/fix/.git", "fix"),
+            ("relative/.git", "fix"),
+        ] {
+            document.git = git(path, entry);
+            assert!(document.fault().is_some(), "{path} {entry}");
+        }
+    }
+
+    #[test]
+    fn a_part_is_leased_of_a_root_that_is_read_only() {
+        let mut document = confinement("/srv/camp");
+        document.root.leased = vec!["src/api".into()];
+        assert!(document.fault().is_some(), "all of it can be changed");
+        document.root.read_only = true;
+        assert_eq!(document.fault(), None);
+        for path in ["", "/srv/camp/src", "../other", "src/../.."] {
+            document.root.leased = vec![path.into()];
+            assert!(document.fault().is_some(), "{path}");
         }
     }
 

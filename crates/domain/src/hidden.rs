@@ -77,7 +77,7 @@ impl Patterns {
 }
 
 /// `*` stands for any bytes, `?` for one; everything else for itself.
-fn matches(pattern: &[u8], name: &[u8]) -> bool {
+pub(crate) fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n) = (0, 0);
     // Where to go on if what follows the last star does not match: one byte later.
     let mut retry: Option<(usize, usize)> = None;

@@ -110,6 +110,11 @@ impl Home {
         self.state.join("daemon.json")
     }
 
+    /// Touched while somebody looks at this machine's screen: whoever sees it is not told by the desktop.
+    pub fn looked_at(&self) -> PathBuf {
+        self.run.join("looked-at")
+    }
+
     /// Held by the daemon as long as it lives.
     pub fn daemon_lock(&self) -> PathBuf {
         self.state.join("daemon.lock")

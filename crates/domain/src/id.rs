@@ -119,6 +119,10 @@ ids! {
     SessionId = "ses", "session";
     /// A unit of work.
     TicketId = "tkt", "ticket";
+    /// A group of agents with one objective.
+    MissionId = "msn", "mission";
+    /// One slot of a mission.
+    AssignmentId = "asg", "assignment";
     /// Something said to a conversation.
     MessageId = "msg", "message";
     /// An agent's question for leave.

@@ -13,6 +13,7 @@ pub mod attack;
 pub mod budget;
 pub mod call;
 pub mod campaign;
+pub mod chain;
 pub mod command;
 pub mod config;
 pub mod confinement;
@@ -28,12 +29,16 @@ pub mod handoff;
 pub mod hidden;
 pub mod history;
 pub mod home;
+pub mod http;
+pub mod hub;
 pub mod id;
+pub mod image;
 pub mod limit_end;
 pub mod limits;
 pub mod log;
 pub mod message;
 pub mod metrics;
+pub mod mission;
 pub mod name;
 pub mod node;
 pub mod notice;
@@ -51,6 +56,7 @@ pub mod secret;
 pub mod service;
 pub mod session;
 pub mod setting;
+pub mod share;
 pub mod snapshot;
 pub mod space;
 pub mod sql;
@@ -63,12 +69,13 @@ pub mod trace;
 pub mod transcript;
 pub mod usage;
 pub mod usage_audit;
+pub mod worktree;
 
 pub use budget::Budget;
 pub use event::{Event, Kind, Recorded};
 pub use id::{
-    AgentId, ApprovalId, CampaignId, ConversationId, IdError, MessageId, NodeId, RequestId, SessionId,
-    TicketId,
+    AgentId, ApprovalId, AssignmentId, CampaignId, ConversationId, IdError, MessageId, MissionId, NodeId,
+    RequestId, SessionId, TicketId,
 };
 pub use message::{Message, Mode, Receipt};
 pub use name::{FreeNumber, Name, NameError};

@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use crate::price::Dollars;
+
 // --- Tape and keeper -------------------------------------------------------------------------------------
 
 /// Largest payload of one tape record. Longer lines become pieces: the keeper then never holds more than
@@ -48,6 +50,10 @@ pub const SANDBOX_TMP_BYTES: u64 = 512 * 1024 * 1024;
 pub const SANDBOX_SHM_BYTES: u64 = 64 * 1024 * 1024;
 /// Memory that a process inside may lock.
 pub const SANDBOX_LOCKED_BYTES: u64 = 8 * 1024 * 1024;
+/// What of a person's configuration of git is read, of one file.
+pub const GIT_CONFIG_BYTES: u64 = 1024 * 1024;
+/// Agent programs outside of Ostler that are told of, of one kind.
+pub const OUTSIDE_AGENTS: usize = 1_000;
 /// How often a keeper adds up the memory of a session whose cgroup does not.
 pub const MEMORY_LOOK: Duration = Duration::from_secs(1);
 /// A campaign with more entries, or one that takes longer to look through, cannot be searched for hidden files.
@@ -202,6 +208,11 @@ pub const SNAPSHOT_EVENTS: u64 = 1_000;
 pub const REQUEST_MEMORY: Duration = Duration::from_secs(24 * 3600);
 /// Rows a filtered list may look at before it answers with a partial page and a cursor.
 pub const SCAN_ROWS: usize = 50_000;
+/// Accounts that one provider may have: each is looked at whenever providers are listed.
+pub const PROVIDER_PROFILES: usize = 64;
+/// Sessions that one budget is divided among, with all that ever were: beyond that no more helpers are asked for. Their
+/// rows are read each time that one is.
+pub const FAMILY_SESSIONS: u32 = 10_000;
 /// Bodies that one page of events carries before it ends early, with a cursor.
 pub const EVENT_PAGE_BYTES: usize = 8 * 1024 * 1024;
 /// How far apart the order of the record and the order of its times may be: a clock that was set back. Lists
@@ -278,10 +289,15 @@ pub const AGENT_MEMORY_BYTES: u64 = 256 * 1024 * 1024;
 pub const START_SETTLES: Duration = Duration::from_secs(5);
 /// How often those who wait are looked at although nothing happened: memory and disk tell nobody when they are free.
 pub const ADMISSION_LOOK: Duration = Duration::from_secs(1);
+/// How much of a project's own instructions an agent is told: an argument of a program has at most 128 KiB.
+pub const PROJECT_TEXT_BYTES: usize = 64 * 1024;
 /// Restarts of a crashed agent: first pause, longest pause, and how many in a row end in quarantine.
 pub const RESTART_FIRST: Duration = Duration::from_secs(1);
 pub const RESTART_LONGEST: Duration = Duration::from_secs(300);
 pub const RESTARTS_IN_A_ROW: u32 = 5;
+/// A login that ends sooner than this is renewed before a session is lent it. Renewing may make void what others were lent,
+/// so that one which is refused this long before its end counts as ended.
+pub const LOGIN_RENEWED_BEFORE: Duration = Duration::from_secs(60 * 60);
 /// A life this long ends the row: the agent did work.
 pub const RESTART_GOOD_LIFE: Duration = Duration::from_secs(600);
 /// Model calls that are remembered until the other source of tokens tells of them too: far more than are under way at once.
@@ -294,6 +310,14 @@ pub const BUDGET_WARNS_AT_PERCENT: u64 = 80;
 /// Spans of one request to a collector, which take some hundred kilobytes, and how long they are gathered.
 pub const TELEMETRY_BATCH: usize = 256;
 pub const TELEMETRY_GATHER: Duration = Duration::from_secs(1);
+/// Addresses of media that one mirrored delivery names, and how long each may be.
+pub const MEDIA_URLS: usize = 32;
+pub const MEDIA_URL_BYTES: usize = 2_048;
+/// Pictures up to this size are in the pages that transcripts are exported as: a page of many still opens.
+pub const PAGE_IMAGE_BYTES: u64 = 1024 * 1024;
+/// Files of OpenClaw's that are kept beside the conversations of one agent, and what they may take.
+pub const IMPORT_KEPT_FILES: usize = 20_000;
+pub const IMPORT_KEPT_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 /// How long a transcript waits for more to write.
 pub const TRANSCRIPT_GATHER: Duration = Duration::from_millis(500);
 /// Tool calls of one session that wait for their results; what is beyond is never said.
@@ -307,8 +331,20 @@ pub const TELEMETRY_TEXT_BYTES: usize = 8 * 1024;
 pub const HOOK_TIME: Duration = Duration::from_secs(30);
 /// How much of what a hook prints is kept for the daemon's log.
 pub const HOOK_OUTPUT_BYTES: usize = 4 * 1024;
-/// A question in words may be answered by who looks already: others hear of it after this.
+/// What happens may be seen to by who looks already: others hear of it after this; of an approval, at once.
 pub const NOTICE_DWELL: Duration = Duration::from_secs(5);
+/// Of one session or mission, a channel is told so often.
+pub const NOTICE_EVERY: Duration = Duration::from_secs(60);
+/// Notices that wait on one channel; what is beyond stays in the log.
+pub const NOTICES_WAITING: usize = 1_024;
+/// How long whoever looks is taken to look on.
+pub const NOTICE_LOOK: Duration = Duration::from_secs(10);
+/// How long the desktop may take to show something.
+pub const DESKTOP_TIME: Duration = Duration::from_secs(10);
+/// Channels that one machine may have.
+pub const CHANNELS: usize = 32;
+/// Links that answer one approval each, while nobody has followed them; the oldest gives way.
+pub const APPROVAL_LINKS: usize = 256;
 /// Older notices are not told any more: they would only be believed.
 pub const NOTICE_KEPT: Duration = Duration::from_secs(24 * 3_600);
 /// Between two tries to reach a webhook: first, and longest; doubled in between.
@@ -322,6 +358,39 @@ pub const TURN_FAILURE: usize = 300;
 /// How much of a text a notice has.
 pub const NOTICE_TEXT: usize = 400;
 
+// --- Hub ----------------------------------------------------------------------------------------------------
+
+/// Events that are on their way to a hub which has not said that it has them.
+pub const HUB_WINDOW: usize = 512;
+/// Events of one frame.
+pub const HUB_FRAME_EVENTS: usize = 64;
+/// The largest frame.
+pub const HUB_FRAME_BYTES: usize = 16 * 1024 * 1024;
+/// Before a hub that was lost is tried again: first, and longest.
+pub const HUB_AGAIN_FIRST: Duration = Duration::from_secs(1);
+pub const HUB_AGAIN_LONGEST: Duration = Duration::from_secs(300);
+/// A sign of life is sent this often, and a line that was silent for the second is taken to be dead.
+pub const HUB_PING: Duration = Duration::from_secs(15);
+pub const HUB_SILENCE: Duration = Duration::from_secs(45);
+/// How long a connection may take, to its first words.
+pub const HUB_CONNECT_TIME: Duration = Duration::from_secs(15);
+/// How often a node says anew what it lists, while that changes.
+pub const HUB_ROWS_EVERY: Duration = Duration::from_secs(1);
+/// Sessions of a node that a hub lists.
+pub const HUB_ROWS: u32 = 500;
+/// Events of one node that a hub keeps, at least; it keeps twice as many at most.
+pub const HUB_KEPT_EVENTS: u64 = 5_000;
+/// Nodes, and people and programs, that a hub knows.
+pub const HUB_NODES: usize = 256;
+/// How long a command by a hub may take.
+pub const HUB_COMMAND_TIME: Duration = Duration::from_secs(30);
+/// Commands whose answers a node remembers.
+pub const HUB_COMMANDS_KEPT: usize = 256;
+/// The longest answer to a command that goes back by a hub.
+pub const HUB_ANSWER_BYTES: usize = 4 * 1024 * 1024;
+/// The longest time for which something is shared.
+pub const SHARE_LONGEST: Duration = Duration::from_secs(90 * 86_400);
+
 // --- Snapshots ----------------------------------------------------------------------------------------------
 
 /// How long a snapshot of a tree may take; a tree that takes longer is left alone for a while.
@@ -331,13 +400,91 @@ pub const SNAPSHOT_AGAIN: Duration = Duration::from_secs(600);
 pub const SNAPSHOT_START_WAIT: Duration = Duration::from_secs(3);
 /// How long who asks for the last snapshot of a turn that has just ended waits for it.
 pub const SNAPSHOT_SETTLES: Duration = Duration::from_secs(10);
+/// Files and bytes of a directory that is written down although it is no repository's top: nobody says there what to ignore.
+pub const SNAPSHOT_TREE_FILES: usize = 20_000;
+pub const SNAPSHOT_TREE_BYTES: u64 = 512 << 20;
 /// Largest file of a snapshot's repository: compressed, and larger than any text.
 pub const SNAPSHOT_FILE_BYTES: u64 = 1 << 30;
 /// Snapshots that are taken at once, of all campaigns: agents come first.
 pub const SNAPSHOTS_AT_ONCE: usize = 2;
 /// How long git may take to compare two snapshots, or to put one back.
 pub const GIT_TIME: Duration = Duration::from_secs(60);
+/// A work tree is a whole checkout: of a large repository on a slow disk it takes its time, once.
+pub const WORKTREE_TIME: Duration = Duration::from_secs(300);
+/// How often a taken name is numbered: whoever has so many work trees of one name wants to hear of it.
+pub const WORKTREE_NAMES: u32 = 1_000;
+/// Ignored files and directories that are named before a work tree goes.
+pub const WORKTREE_IGNORED: usize = 50;
+/// Work trees that are looked at for a list; each look is a run of git.
+pub const WORKTREES_LOOKED_AT: usize = 500;
 /// How much of a difference is handed out; the rest is said to be missing.
 pub const DIFF_BYTES: usize = 4 * 1024 * 1024;
 /// Files that are named of one difference.
 pub const DIFF_FILES: usize = 20_000;
+
+/// What a copy of somebody who is gone may use for one answer, where nobody says otherwise: enough to take in a long
+/// dialogue once. Dollars count only where the model has a price.
+pub const SEANCE_TOKENS: u64 = 250_000;
+pub const SEANCE_DOLLARS: Dollars = Dollars(500_000);
+/// And how long it may take.
+pub const SEANCE_TIME: Duration = Duration::from_secs(10 * 60);
+
+// --- Missions -----------------------------------------------------------------------------------------------
+
+/// Largest file of a plan: a person wrote it.
+pub const PLAN_BYTES: usize = 1024 * 1024;
+/// Assignments of one mission: each decision looks at those that may start, each page at all.
+pub const MISSION_ASSIGNMENTS: usize = 10_000;
+/// Dependencies of one mission, from assignment to assignment: what is recorded with it, and walked when something ends.
+pub const MISSION_EDGES: usize = 200_000;
+/// Longest task: it is what an agent is told.
+pub const TASK_BYTES: usize = 256 * 1024;
+/// How much an assignment's result hands on of what its agent said last; more belongs into a file.
+pub const RESULT_BYTES: usize = 64 * 1024;
+/// How much an agent is told of what those before it have done, all of them together.
+pub const BRIEF_RESULTS_BYTES: usize = 128 * 1024;
+/// How much of a command's output, or of a reason, a mission's events have.
+pub const MISSION_TEXT_BYTES: usize = 4 * 1024;
+/// How long a command may take that says whether an assignment is done, or whether a merge stands.
+pub const CHECK_WITHIN: Duration = Duration::from_secs(30 * 60);
+/// How much of what was done before says how long the like takes: the newest of each role.
+pub const HISTORY_SAMPLES: u32 = 200;
+/// How often an assignment whose agent failed is tried again, where nobody says.
+pub const MISSION_RETRIES: u32 = 1;
+/// Most tries that a plan may ask for: a thing that failed twenty times does not work.
+pub const MISSION_RETRIES_MOST: u32 = 20;
+/// Between two tries of an assignment: first, and longest; doubled in between.
+pub const MISSION_RETRY_FIRST: Duration = Duration::from_secs(5);
+pub const MISSION_RETRY_LONGEST: Duration = Duration::from_secs(300);
+/// How often a session that could not be created for a passing reason is tried again.
+pub const MISSION_START_TRIES: u32 = 5;
+/// Assignments that agents may add to a mission, and how deep, where its plan does not say.
+pub const MISSION_ADDED: u32 = 16;
+pub const MISSION_ADDED_DEPTH: u32 = 2;
+/// Calls without a result of one mission's members that are remembered.
+pub const CALLS_WATCHED: usize = 10_000;
+/// Results and writes of one member that are known again; when there are more, all of them are forgotten.
+pub const RESULTS_KNOWN: usize = 4_096;
+/// The same call with the same result so often in a row is a loop.
+pub const LOOP_REPEATS: u32 = 5;
+/// Calls that are remembered to see a loop of several steps.
+pub const LOOP_WINDOW: usize = 24;
+/// Longest loop of several steps that is looked for.
+pub const LOOP_STEPS: usize = 6;
+/// Calls without a new file, commit or result after which an agent is not getting on.
+pub const NO_PROGRESS_CALLS: u32 = 60;
+/// Calls for which an agent that was told so is left in peace while it has not got the message: not every agent can be
+/// told something within a turn.
+pub const NUDGE_UNREAD_CALLS: u32 = 20;
+/// Entries of a directory that are looked at to see whether anything in it is new.
+pub const FRESH_ENTRIES: usize = 50_000;
+/// Forecasts of collisions that a mission remembers.
+pub const COLLISIONS: usize = 100;
+/// Paths that a forecast names.
+pub const COLLISION_PATHS: usize = 20;
+/// Others with whose trees one member's is compared after a turn.
+pub const FORECAST_OTHERS: usize = 64;
+/// Files and directories that one session's leases come to: each is a mount of its sandbox.
+pub const LEASED_PATHS: usize = 1_000;
+/// Entries of directories that are looked at for one pattern of a lease.
+pub const LEASE_LOOKS: usize = 100_000;

@@ -5,17 +5,27 @@
 
 pub mod grant;
 mod idle;
+mod narrow;
 pub mod question;
 mod setting;
+mod snapshots;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{budget::CampaignBudget, confinement::Protect, conversation::SendAction, retention::Rules};
+use crate::{
+    Name,
+    budget::CampaignBudget,
+    confinement::Protect,
+    conversation::{ResetRules, SendAction},
+    retention::Rules,
+};
 
 pub use idle::IdleStop;
+pub use narrow::Rights;
 pub use setting::{Setting, SettingFault, host_fault, keys, size, size_text};
+pub use snapshots::Snapshots;
 
 /// One campaign's policy. Empty means the defaults.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +75,9 @@ pub struct Policy {
     /// Agents that the others of the campaign may speak to; `*` is all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub peers: Vec<String>,
+    /// Agents that may read what is recorded of the campaign's other sessions; `*` is all. No right of the sandbox's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub readers: Vec<String>,
     /// When an idle session is ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_stop: Option<IdleStop>,
@@ -80,6 +93,15 @@ pub struct Policy {
     /// Where its conversations are kept for programs that read OpenClaw's store of files. No right of the sandbox's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mirror: Option<String>,
+    /// When its conversations begin anew by themselves. No right of the sandbox's.
+    #[serde(skip_serializing_if = "ResetRules::is_empty")]
+    pub reset: ResetRules,
+    /// Whether a turn that failed of the model's rate limit goes on by itself when that ends. No right of the sandbox's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resume_after_rate_limit: Option<bool>,
+    /// Whether its files are written down after each turn. No right of the sandbox's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshots: Option<Snapshots>,
 }
 
 /// What a session may use; unset means the default.
@@ -303,6 +325,17 @@ impl Origin {
 }
 
 impl Policy {
+    /// Whether an agent may read what is recorded of the campaign's other sessions. A name that nobody registered is one
+    /// that an agent could give to its helper.
+    pub fn is_reader(&self, agent: Option<&Name>) -> bool {
+        self.readers.iter().any(|reader| reader == "*" || agent.is_some_and(|agent| reader == agent.as_str()))
+    }
+
+    /// Whether the others of the campaign may speak to an agent, and hand it work.
+    pub fn is_peer(&self, agent: &Name) -> bool {
+        self.peers.iter().any(|peer| peer == "*" || peer == agent.as_str())
+    }
+
     /// Whether a policy allows nothing that another one does not.
     pub fn is_within(&self, wider: &Policy) -> bool {
         let subset = |ours: &[String], theirs: &[String]| ours.iter().all(|one| theirs.contains(one));
@@ -358,6 +391,7 @@ impl Policy {
             ("net.allow", &self.net_allow),
             ("approve.rule", &self.approve_rule),
             ("peers", &self.peers),
+            ("readers", &self.readers),
             ("send.rule", &self.send_rule),
         ];
         let is_list = |key: &str| lists.iter().any(|(list, _)| *list == key);
@@ -395,6 +429,7 @@ impl Policy {
             self.limits.sessions.map(|most| ("limits.sessions", most.to_string())),
             self.limits.helpers.map(|most| ("limits.helpers", most.to_string())),
             list("peers", &self.peers),
+            list("readers", &self.readers),
             self.ptrace.map(|on| ("ptrace", if on { "on" } else { "off" }.to_owned())),
             self.protect_tooling.map(|protect| ("protect_tooling", protect_word(protect).to_owned())),
             self.compat.map(|compat| ("compat", compat.as_str().to_owned())),
@@ -406,10 +441,14 @@ impl Policy {
             self.send_default.map(|action| ("send.default", action.as_str().to_owned())),
             numbered(&self.send_rule).map(|rules| ("send.rule", rules)),
             self.mirror.clone().map(|dir| ("mirror", dir)),
+            self.snapshots.map(|word| ("snapshots", word.as_str().to_owned())),
+            self.resume_after_rate_limit
+                .map(|on| ("resume_after_rate_limit", if on { "on" } else { "off" }.to_owned())),
         ]
         .into_iter()
         .flatten()
         .chain(self.retention.values())
+        .chain(self.reset.values())
         .collect()
     }
 }

@@ -1,11 +1,16 @@
 //! What a person says about a provider: the section `[providers.<name>]` of `config.toml`. Never a key itself, only where
 //! one is found.
 
+mod profile;
+pub mod trial;
+
 use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Reason, Refusal, Secret, environment, gateway::Upstream, text::one_line};
+use crate::{Name, Reason, Refusal, Secret, environment, gateway::Upstream, policy::NetMode, text::one_line};
+
+pub use profile::Profile;
 
 /// The beginning of the name of a provider that is configuration alone: any agent that speaks ACP.
 pub const ACP_PREFIX: &str = "acp:";
@@ -44,6 +49,12 @@ pub struct Settings {
     pub sessions: Option<u32>,
     /// Whether its models have Ostler's tools; they do where nobody says otherwise.
     pub tools: Option<bool>,
+    /// Further accounts, by their names.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub profiles: BTreeMap<String, Profile>,
+    /// The account whose login is used; none for the provider's own. Nobody writes it: it follows from the account.
+    #[serde(skip)]
+    pub login_of: Option<Name>,
 }
 
 /// One provider as this machine has it.
@@ -66,8 +77,33 @@ pub struct Status {
     #[serde(default)]
     pub is_logged_in: bool,
     pub model: Option<String>,
+    /// Those of [`CAPABILITIES`] that it has.
     pub capabilities: Vec<String>,
+    /// Who tells of the tokens that its sessions take: `wire`, where its calls go through the gateway, and `report`, its
+    /// own.
+    #[serde(default)]
+    pub usage_sources: Vec<String>,
+    /// How far its sessions reach into the network where a campaign does not say.
+    #[serde(default)]
+    pub net_mode: Option<NetMode>,
+    /// Further accounts of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profiles: Vec<Account>,
 }
+
+/// An account at a provider as this machine has it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Account {
+    pub name: String,
+    pub base_url: Option<String>,
+    /// Where its key is found, in words; never the key.
+    pub key: String,
+    pub is_logged_in: bool,
+}
+
+/// What a provider may be able to do; the same words for all, in the order in which they are told.
+pub const CAPABILITIES: [&str; 7] =
+    ["resume", "fork", "steer", "interrupt", "approvals", "partial_output", "model_change"];
 
 /// What [`Status::lacks`] says where only the model's name is missing.
 pub const LACKS_MODEL: &str = "the name of its model";
@@ -207,7 +243,7 @@ impl std::fmt::Display for KeySource {
 
 impl Settings {
     /// The names of the settings, for those who set one by name.
-    pub const KEYS: [&'static str; 10] = [
+    pub const KEYS: [&'static str; 11] = [
         "program",
         "base_url",
         "api_key_env",
@@ -218,6 +254,7 @@ impl Settings {
         "env",
         "sessions",
         "tools",
+        "profiles",
     ];
 
     /// Where the key is found; none where nobody said.
@@ -232,7 +269,7 @@ impl Settings {
     pub fn key_variable<'a>(&'a self, usual: Option<&'a str>) -> Option<&'a str> {
         match (&self.api_key_env, self.key_source(), &self.base_url) {
             (Some(named), ..) => Some(named),
-            (None, None, None) => usual,
+            (None, None, None) if self.login_of.is_none() => usual,
             _ => None,
         }
     }
@@ -267,6 +304,9 @@ impl Settings {
         ];
         if let Some((key, _)) = empty.into_iter().find(|(_, is_empty)| *is_empty) {
             return Some(format!("{key} is empty; what is not to be said is left out"));
+        }
+        if let Some(fault) = self.profile_fault() {
+            return Some(fault);
         }
         if self.sessions == Some(0) {
             return Some("sessions 0 would let nobody start".to_owned());

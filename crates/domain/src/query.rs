@@ -1,7 +1,7 @@
 //! Questions to the record: filters and pages. The same words for the API, the CLI and the store.
 
 use crate::{
-    AgentId, CampaignId, ConversationId, Kind, SessionId, Time, Usage,
+    AgentId, CampaignId, ConversationId, Kind, MissionId, SessionId, Time, Usage,
     conversation::Key,
     price::Dollars,
     session::{Attention, Outcome, Status},
@@ -26,11 +26,13 @@ pub struct SessionFilter {
     pub agent: Option<String>,
     /// The agent's role.
     pub role: Option<String>,
-    /// The branch that was checked out when it was created.
+    /// The branch that was checked out when it was created, or on which it was seen to make commits.
     pub branch: Option<String>,
     pub provider: Option<String>,
     pub model: Option<String>,
     pub ticket: Option<String>,
+    /// The mission whose assignment it works on.
+    pub mission: Option<MissionId>,
     pub statuses: Vec<Status>,
     pub attention: Vec<Attention>,
     pub outcomes: Vec<Outcome>,
@@ -47,15 +49,35 @@ pub struct SessionFilter {
 pub const TRIAL_TICKET: &str = "ostler:trial";
 
 impl SessionFilter {
+    /// Whether a ticket fits too: one of the campaign, or the one that is named. None does where something is asked for that
+    /// only sessions have.
+    pub fn fits_ticket(&self, ticket: &ticket::Ticket) -> bool {
+        let Some((campaign, named)) = self.of_tickets() else { return false };
+        campaign.is_none_or(|campaign| ticket.campaign == campaign)
+            && named.is_none_or(|named| {
+                let external = ticket.links.external.as_ref().map(ToString::to_string);
+                named == ticket.id.to_string() || external.as_deref() == Some(named)
+            })
+    }
+
+    /// Whether tickets may fit, of which campaign, and which one.
+    pub fn of_tickets(&self) -> Option<(Option<CampaignId>, Option<&str>)> {
+        let Self { scope, campaign, ticket, .. } = self;
+        let of_both =
+            SessionFilter { scope: *scope, campaign: *campaign, ticket: ticket.clone(), ..Self::default() };
+        (*self == of_both).then_some((*campaign, ticket.as_deref()))
+    }
+
     /// Whether ended trials of providers are asked for: whoever names something in particular wants to see it.
     pub fn asks_for_trials(&self) -> bool {
-        let Self { conversation, chain, continues, name, agent, ticket, .. } = self;
+        let Self { conversation, chain, continues, name, agent, ticket, mission, .. } = self;
         agent.is_some()
             || conversation.is_some()
             || chain.is_some()
             || continues.is_some()
             || name.is_some()
             || ticket.is_some()
+            || mission.is_some()
     }
 }
 
@@ -70,6 +92,8 @@ pub struct ConversationFilter {
     pub closed_too: bool,
     /// Something was said to it, or a session of it began, at or after this.
     pub since: Option<Time>,
+    /// Nothing was, at or after this.
+    pub until: Option<Time>,
 }
 
 /// Which tickets a list is about.
@@ -85,6 +109,10 @@ pub struct TicketFilter {
     pub conversation: Option<ConversationId>,
     /// Archived ones too, where no status is asked for.
     pub archived_too: bool,
+    /// Added at or after.
+    pub since: Option<Time>,
+    /// Added before.
+    pub until: Option<Time>,
 }
 
 /// How far back a list of sessions looks.
@@ -176,6 +204,7 @@ pub enum UsageBy {
     Day,
     Chain,
     Ticket,
+    Mission,
 }
 
 /// Model calls added up.

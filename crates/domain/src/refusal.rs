@@ -83,6 +83,12 @@ reasons! {
     TicketExists = "TICKET_EXISTS":
         "a ticket of the campaign has this external reference",
         "`ostler ticket show REF`";
+    MissionUnknown = "MISSION_UNKNOWN":
+        "no mission fits",
+        "`ostler mission ls -a`; `ostler mission start FILE` starts one";
+    NodeUnknown = "NODE_UNKNOWN":
+        "no machine has this name",
+        "`ostler node ls`; `ostler node add NAME ssh://HOST` gives one a name";
     ProviderUnknown = "PROVIDER_UNKNOWN":
         "there is no such provider",
         "`ostler provider ls`; `ostler provider add acp:NAME` declares one";
@@ -119,6 +125,9 @@ reasons! {
     SnapshotUnknown = "SNAPSHOT_UNKNOWN":
         "there is no snapshot of that turn, or of anything: none could be taken, or the campaign is no git repository",
         "`ostler show WHO` says which there are; `ostler events --kind SNAPSHOT_TAKEN` why one is missing";
+    WorktreeRefused = "WORKTREE_REFUSED":
+        "there can be no work tree: the campaign is no git repository or has no commit, the branch is checked out elsewhere, or git is missing",
+        "what the error says; without `--worktree` a session works in the campaign's own directory";
     WrongState = "WRONG_STATE":
         "the thing is not in a state that allows this; for instance, the session has ended",
         "`ostler show WHO` says its state and what can be done";
@@ -203,11 +212,14 @@ pub struct Refusal {
     pub why: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<Hint>,
+    /// The change that was refused, by the name that whoever asked for it gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
 }
 
 impl Refusal {
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into(), why: None, hints: Vec::new() }
+        Self { reason, message: message.into(), why: None, hints: Vec::new(), request_id: None }
     }
 
     /// Adds the one fact behind it.

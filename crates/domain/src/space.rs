@@ -19,6 +19,10 @@ pub enum Part {
     Homes,
     Logs,
     Other,
+    /// Files of campaigns as they were after turns.
+    Snapshots,
+    /// What was said, as files for others, and what conversations were imported with.
+    Transcripts,
 }
 
 impl Part {
@@ -31,6 +35,8 @@ impl Part {
             Part::Homes => "homes",
             Part::Logs => "logs",
             Part::Other => "other",
+            Part::Snapshots => "snapshots",
+            Part::Transcripts => "transcripts",
         }
     }
 
@@ -40,6 +46,8 @@ impl Part {
             "blobs" => Part::Blobs,
             "sessions" => Part::Tapes,
             "homes" => Part::Homes,
+            "snapshots" => Part::Snapshots,
+            "conversations" => Part::Transcripts,
             name if name.starts_with("ostler.db") => Part::Database,
             name if name.starts_with("search.db") => Part::Search,
             name if name.starts_with("daemon.log") || name.starts_with("audit.jsonl") => Part::Logs,
@@ -117,6 +125,8 @@ mod tests {
             ("search.db", "search"),
             ("sessions", "tapes"),
             ("homes", "homes"),
+            ("snapshots", "snapshots"),
+            ("conversations", "transcripts"),
             ("daemon.log", "logs"),
             ("audit.jsonl", "logs"),
             ("credentials", "other"),

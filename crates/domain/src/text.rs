@@ -79,19 +79,22 @@ pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
 /// Longer words are nobody's slip of the finger.
 const NEAREST_CHARS: usize = 64;
 
-/// How many characters must be put in, taken out or replaced to make one word another.
+/// How many characters must be put in, taken out, replaced, or swapped with the next one to make one word another.
 fn changes(one: &[char], other: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=other.len()).collect();
+    let mut rows = [vec![0; other.len() + 1], (0..=other.len()).collect(), vec![0; other.len() + 1]];
     for (n, a) in one.iter().enumerate() {
-        let mut diagonal = row[0];
+        let [before, last, row] = &mut rows;
         row[0] = n + 1;
         for (m, b) in other.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != b);
-            diagonal = row[m + 1];
-            row[m + 1] = replaced.min(row[m] + 1).min(diagonal + 1);
+            let replaced = last[m] + usize::from(a != b);
+            row[m + 1] = replaced.min(row[m] + 1).min(last[m + 1] + 1);
+            if n > 0 && m > 0 && one[n - 1] == *b && other[m - 1] == *a {
+                row[m + 1] = row[m + 1].min(before[m - 1] + 1);
+            }
         }
+        rows.rotate_left(1);
     }
-    row[other.len()]
+    rows[1][other.len()]
 }
 
 /// A size in its largest unit, with a tenth: `1.2 GiB`.
@@ -134,6 +137,18 @@ pub fn head(text: &str, most: usize) -> &str {
     &text[..end]
 }
 
+/// A number of tokens: `940`, `1.2k`, `41k`, `1.9M`.
+pub fn count(n: u64) -> String {
+    let tenths = |unit: u64, sign| format!("{}.{}{sign}", n / unit, n % unit / (unit / 10));
+    match n {
+        0..1_000 => n.to_string(),
+        1_000..10_000 => tenths(1_000, 'k'),
+        10_000..1_000_000 => format!("{}k", n / 1_000),
+        1_000_000..1_000_000_000 => tenths(1_000_000, 'M'),
+        _ => tenths(1_000_000_000, 'G'),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,6 +168,7 @@ mod tests {
             meant,
             [Some("silent"), Some("start"), Some("first_output"), Some("tool"), None, None, None]
         );
+        assert_eq!(nearest("rnu", ["ls", "resume", "run", "rm"]), Some("run"), "two letters changed places");
     }
 
     #[test]

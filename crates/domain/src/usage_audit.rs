@@ -110,6 +110,32 @@ pub fn compare<'a>(
     rows.collect()
 }
 
+/// What both sources say of all models of a session together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Agreement {
+    pub verdict: Verdict,
+    /// Tokens of all buckets.
+    pub report: u64,
+    pub wire: u64,
+    pub cut_calls: u64,
+}
+
+impl Agreement {
+    /// None where no model was called.
+    pub fn of(models: &[Compared]) -> Option<Self> {
+        let first = models.first()?.verdict;
+        let sum = |count: fn(&Compared) -> u64| models.iter().map(count).sum();
+        let is_one = models.iter().all(|model| model.verdict == first);
+        let others = models.iter().map(|model| model.verdict).find(|verdict| *verdict != Verdict::Agree);
+        Some(Self {
+            verdict: if is_one { first } else { others.map_or(first, |_| Verdict::Differ) },
+            report: sum(|model| model.report.total()),
+            wire: sum(|model| model.wire.total()),
+            cut_calls: sum(|model| model.cut_calls),
+        })
+    }
+}
+
 fn verdict(compared: &Compared) -> Verdict {
     let Compared { report, wire, .. } = compared;
     if report.is_zero() && !wire.is_zero() {
@@ -184,6 +210,23 @@ mod tests {
             (2, 0),
             "the report named no model, and there is none"
         );
+    }
+
+    #[test]
+    fn models_agree_together_only_where_each_does() {
+        let model = |verdict, report, wire| Compared {
+            verdict,
+            report: Usage { input: report, ..Usage::default() },
+            wire: Usage { input: wire, ..Usage::default() },
+            ..Compared::default()
+        };
+        let of = |models: &[Compared]| Agreement::of(models).map(|all| (all.verdict, all.report, all.wire));
+        assert_eq!(of(&[]), None);
+        let same = model(Verdict::Agree, 5, 5);
+        assert_eq!(of(&[same.clone(), same.clone()]), Some((Verdict::Agree, 10, 10)));
+        let own = model(Verdict::ReportOnly, 5, 0);
+        assert_eq!(of(&[own.clone(), own.clone()]), Some((Verdict::ReportOnly, 10, 0)));
+        assert_eq!(of(&[same, own]), Some((Verdict::Differ, 10, 5)));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What campaigns have used of their budgets. One task looks after all of them: it knows how much is left, shares that out
-//! among the gateways of a campaign's sessions, and tells the sessions when nothing is.
+//! What campaigns and agents have used of their budgets. One task looks after all of them: it knows how much is left, shares
+//! that out among the gateways of their sessions, and tells the sessions when nothing is.
 //!
 //! What is left is divided, never lent twice: each gateway holds its calls at the end of its share even when this daemon
 //! is gone, so that all of them together go beyond the budget by no more than the calls that are under way.
@@ -14,14 +14,15 @@ use std::{
 };
 
 use ostler_domain::{
-    CampaignId, Event, Kind, Reason, Refusal, Time,
-    budget::{Amount, Claim, Held, Period, Standing, Used, divide, unpriced},
+    CampaignId, Event, Kind, Reason, Refusal, SessionId, Time,
+    agent::Agent,
+    budget::{Amount, CampaignBudget, Claim, Held, Period, Standing, Used, divide, unpriced},
     campaign::Campaign,
     event::BudgetReached,
     gateway::Allowance,
-    price::{Cost, Dollars},
+    price::Cost,
     query::EventFilter,
-    session::{Billing, CampaignUse},
+    session::{Billing, BudgetUse},
 };
 use ostler_store::{CampaignSpent, Commit, Urgency};
 use tokio::{
@@ -45,7 +46,7 @@ const WARNINGS: u32 = 1_000;
 
 #[derive(Default)]
 pub(crate) struct Accounts {
-    accounts: Mutex<HashMap<CampaignId, Account>>,
+    accounts: Mutex<HashMap<String, Account>>,
     asking: OnceLock<mpsc::UnboundedSender<Asked>>,
     /// Every session that lived before this daemon has an actor: until then nobody knows among how many to divide.
     is_complete: AtomicBool,
@@ -56,6 +57,35 @@ struct Account {
     spent: CampaignSpent,
     /// The amount at whose approach people were warned.
     warned: Option<Amount>,
+}
+
+/// Whose budget it is.
+pub(crate) enum Owner {
+    Campaign(CampaignId),
+    Agent(Box<Agent>),
+}
+
+impl Owner {
+    fn id(&self) -> String {
+        match self {
+            Owner::Campaign(id) => id.to_string(),
+            Owner::Agent(agent) => agent.id.to_string(),
+        }
+    }
+}
+
+/// A session that uses what there is.
+struct Spender {
+    id: SessionId,
+    handle: Handle,
+    claim: Claim,
+}
+
+/// What is left for some of the sessions together: for all of a campaign's, or for those of one agent.
+struct Pot {
+    usage: BudgetUse,
+    /// Places of those who draw from it.
+    members: Vec<usize>,
 }
 
 struct Asked {
@@ -128,19 +158,22 @@ pub(crate) fn keep(shared: &Arc<Shared>) {
 /// Counts anew, warns, and gives each session its share.
 async fn settle(shared: &Arc<Shared>, id: CampaignId) -> Result<(), Refusal> {
     let Some(row) = shared.store.campaign(id).await? else { return Ok(()) };
-    let sessions = shared.sessions.all().into_iter().map(|(_, handle)| handle);
-    let sessions: Vec<Handle> = sessions.filter(|session| session.campaign == id).collect();
+    let sessions = shared.sessions.all().into_iter();
+    let sessions = sessions.filter(|(_, session)| session.campaign == id).collect();
     // What they say they have used is in the record by the time that it is read: none of it counts as left.
     let sessions = spending(sessions).await;
-    let usage = shared.campaign_use(&row.campaign).await?;
-    warn_once(shared, &row.campaign, &usage).await?;
-    let is_known = sessions.iter().all(|(_, claim)| claim.held != Held::Unknown);
-    if usage.budget.is_some() && !(is_known && shared.accounts.is_complete.load(Ordering::Acquire)) {
+    let pots = pots(shared, &row.campaign, &sessions).await?;
+    for pot in &pots {
+        warn_once(shared, id, &pot.usage).await?;
+    }
+    let is_known = sessions.iter().all(|session| session.claim.held != Held::Unknown);
+    let is_limited = pots.iter().any(|pot| pot.usage.budget.is_some());
+    if is_limited && !(is_known && shared.accounts.is_complete.load(Ordering::Acquire)) {
         // What a session has used since the last daemon may be all that is left.
         shared.accounts.changed(id);
         return Ok(());
     }
-    let shares = shares(&usage, &sessions);
+    let shares = shares(&pots, &sessions);
     // First what becomes less, then, when all heed it and none had gone beyond it, what becomes more: at no moment is more
     // out than there is.
     if share_out(&shares, true).await {
@@ -148,49 +181,72 @@ async fn settle(shared: &Arc<Shared>, id: CampaignId) -> Result<(), Refusal> {
     } else {
         shared.accounts.changed(id);
     }
-    for (session, _) in &sessions {
-        let _ = session.commands.send(Command::Campaign(usage.clone())).await;
+    for (place, session) in sessions.iter().enumerate() {
+        let mut own = pots.iter().filter(|pot| pot.members.contains(&place)).map(|pot| pot.usage.clone());
+        let campaign = Box::new(own.next().unwrap_or_default());
+        let agent = Box::new(own.next().unwrap_or_default());
+        let _ = session.handle.commands.send(Command::Budgets { campaign, agent }).await;
     }
     Ok(())
 }
 
-/// Asks each session what it has used. Who ends meanwhile has no part in the rest.
-async fn spending(sessions: Vec<Handle>) -> Vec<(Handle, Claim)> {
-    let mut asked = Vec::with_capacity(sessions.len());
+/// What the campaign has left for all, and then each of its agents that has a budget for its own.
+async fn pots(shared: &Shared, campaign: &Campaign, sessions: &[Spender]) -> Result<Vec<Pot>, Refusal> {
+    let members = (0..sessions.len()).collect();
+    let mut pots = vec![Pot { usage: shared.campaign_use(campaign).await?, members }];
+    let agents = shared.store.budgeted_agents(campaign.id).await?;
+    if agents.is_empty() {
+        return Ok(pots);
+    }
+    let mut whose = Vec::with_capacity(sessions.len());
     for session in sessions {
+        whose.push(shared.store.agent_worked_for(session.id).await?);
+    }
+    for agent in agents {
+        let members = (0..sessions.len()).filter(|place| whose[*place] == Some(agent.id)).collect();
+        pots.push(Pot { usage: shared.agent_use(&agent).await?, members });
+    }
+    Ok(pots)
+}
+
+/// Asks each session what it has used. Who ends meanwhile has no part in the rest.
+async fn spending(sessions: Vec<(SessionId, Handle)>) -> Vec<Spender> {
+    let mut asked = Vec::with_capacity(sessions.len());
+    for (id, handle) in sessions {
         let (done, answer) = oneshot::channel();
-        if session.commands.send(Command::Spending(done)).await.is_ok() {
-            asked.push((session, answer));
+        if handle.commands.send(Command::Spending(done)).await.is_ok() {
+            asked.push((id, handle, answer));
         }
     }
     let mut all = Vec::with_capacity(asked.len());
-    for (session, answer) in asked {
+    for (id, handle, answer) in asked {
         match timeout(ANSWERED_WITHIN, answer).await {
-            Ok(Ok(claim)) => all.push((session, claim)),
+            Ok(Ok(claim)) => all.push(Spender { id, handle, claim }),
             Ok(Err(_)) => {}
             Err(_) => {
                 let claim = Claim { used: Used::default(), counted: None, held: Held::Unknown };
-                all.push((session, claim));
+                all.push(Spender { id, handle, claim });
             }
         }
     }
     all
 }
 
-/// How far each session may go, without those that cannot be told.
-fn shares(usage: &CampaignUse, sessions: &[(Handle, Claim)]) -> Vec<(Handle, Option<Amount>)> {
-    let claims: Vec<Claim> = sessions.iter().map(|(_, claim)| claim.clone()).collect();
-    let left = usage.budget.map(|budget| left_of(budget.amount(), &usage.used));
-    let ends = divide(left.unwrap_or_default(), &claims);
-    let told = sessions.iter().zip(ends).filter_map(|((session, _), end)| Some((session.clone(), end?)));
-    told.map(|(session, end)| (session, left.map(|_| end))).collect()
-}
-
-fn left_of(amount: Amount, used: &Used) -> Amount {
-    Amount {
-        tokens: amount.tokens.map(|most| most.saturating_sub(used.tokens)),
-        dollars: amount.dollars.map(|most| Dollars(most.0.saturating_sub(used.dollars.0))),
+/// How far each session may go, without those that cannot be told: as far as each pot that it draws from lets it.
+fn shares(pots: &[Pot], sessions: &[Spender]) -> Vec<(Handle, Option<Amount>)> {
+    let mut ends: Vec<Option<Amount>> = vec![None; sessions.len()];
+    for pot in pots {
+        let Some(budget) = pot.usage.budget else { continue };
+        let claims: Vec<Claim> = pot.members.iter().map(|place| sessions[*place].claim.clone()).collect();
+        let divided = divide(budget.amount().left(&pot.usage.used), &claims);
+        for (place, end) in pot.members.iter().zip(divided) {
+            let Some(end) = end else { continue };
+            ends[*place] = Some(ends[*place].map_or(end, |other| other.least(end)));
+        }
     }
+    let can_be_told = |session: &Spender| !matches!(session.claim.held, Held::OutOfReach(_));
+    let told = sessions.iter().zip(ends).filter(|(session, _)| can_be_told(session));
+    told.map(|(session, end)| (session.handle.clone(), end)).collect()
 }
 
 /// Tells the sessions their shares. Says whether all heed them, and had used no more than that before.
@@ -216,15 +272,16 @@ async fn share_out(shares: &[(Handle, Option<Amount>)], only_less: bool) -> bool
     is_held_by_all
 }
 
-/// Warns of a campaign's budget, once for each period and amount.
-async fn warn_once(shared: &Shared, campaign: &Campaign, usage: &CampaignUse) -> Result<(), Refusal> {
+/// Warns of a budget that several sessions use, once for each period and amount.
+async fn warn_once(shared: &Shared, campaign: CampaignId, usage: &BudgetUse) -> Result<(), Refusal> {
     let Some(budget) = usage.budget else { return Ok(()) };
     let amount = budget.amount();
     if !matches!(amount.standing(&usage.used), Standing::Warned | Standing::UsedUp) {
         return Ok(());
     }
     let mut accounts = shared.accounts.accounts.lock().await;
-    let Some(account) = accounts.get_mut(&campaign.id) else { return Ok(()) };
+    let owner = usage.agent.map_or_else(|| campaign.to_string(), |agent| agent.to_string());
+    let Some(account) = accounts.get_mut(&owner) else { return Ok(()) };
     if account.warned == Some(amount) {
         return Ok(());
     }
@@ -233,15 +290,16 @@ async fn warn_once(shared: &Shared, campaign: &Campaign, usage: &CampaignUse) ->
     let filter = EventFilter { kinds: vec![Kind::BudgetWarned], since, ..EventFilter::default() };
     let warnings = shared.store.events_before(None, &filter, WARNINGS).await?;
     let is_this = |event: &Event| {
-        matches!(event, Event::BudgetWarned(reached) if reached.campaign == Some(campaign.id)
-            && (reached.tokens, reached.dollars) == (amount.tokens, amount.dollars))
+        matches!(event, Event::BudgetWarned(reached) if reached.campaign == Some(campaign)
+            && reached.agent == usage.agent && (reached.tokens, reached.dollars) == (amount.tokens, amount.dollars))
     };
     // A daemon before this one has done it.
     if warnings.rows.iter().any(|recorded| is_this(&recorded.event)) {
         return Ok(());
     }
     let reached = BudgetReached {
-        campaign: Some(campaign.id),
+        campaign: Some(campaign),
+        agent: usage.agent,
         period: Some(budget.period),
         ..BudgetReached::new(amount, &usage.used)
     };
@@ -257,23 +315,40 @@ async fn warn_once(shared: &Shared, campaign: &Campaign, usage: &CampaignUse) ->
 
 impl Shared {
     /// What a campaign's sessions have used of its budget.
-    pub(crate) async fn campaign_use(&self, campaign: &Campaign) -> Result<CampaignUse, Refusal> {
-        let name = campaign.name.to_string();
-        let Some(budget) = campaign.policy.budget else {
-            return Ok(CampaignUse { name, ..CampaignUse::default() });
+    pub(crate) async fn campaign_use(&self, campaign: &Campaign) -> Result<BudgetUse, Refusal> {
+        self.budget_use(Owner::Campaign(campaign.id), campaign.name.to_string(), campaign.policy.budget).await
+    }
+
+    pub(crate) async fn budget_use(
+        &self,
+        owner: Owner,
+        name: String,
+        budget: Option<CampaignBudget>,
+    ) -> Result<BudgetUse, Refusal> {
+        let agent = match &owner {
+            Owner::Campaign(_) => None,
+            Owner::Agent(agent) => Some(agent.id),
+        };
+        let Some(budget) = budget else {
+            return Ok(BudgetUse { name, agent, ..BudgetUse::default() });
         };
         let since = budget.period.start(self.clock.now().wall);
         let mut accounts = self.accounts.accounts.lock().await;
         let fresh = || Account { since, spent: CampaignSpent::default(), warned: None };
-        let account = accounts.entry(campaign.id).or_insert_with(fresh);
+        let account = accounts.entry(owner.id()).or_insert_with(fresh);
         if account.since != since {
             *account = fresh();
         }
-        let spent = self.store.campaign_spent(campaign.id, since, account.spent.clone()).await?;
+        let before = account.spent.clone();
+        let spent = match &owner {
+            Owner::Campaign(id) => self.store.campaign_spent(*id, since, before).await?,
+            Owner::Agent(agent) => self.store.agent_spent(agent, since, before).await?,
+        };
         account.spent = spent.clone();
         let cost = Cost { paid: spent.paid, unpriced: spent.unpriced, ..Cost::default() };
         let (dollars, unpriced) = cost.settled(&self.prices.current());
-        Ok(CampaignUse { name, budget: Some(budget), used: Used { tokens: spent.tokens, dollars, unpriced } })
+        let used = Used { tokens: spent.tokens, dollars, unpriced };
+        Ok(BudgetUse { name, agent, budget: Some(budget), used })
     }
 
     /// Refuses a session that its campaign has nothing left for.
@@ -283,31 +358,38 @@ impl Shared {
         billing: Billing,
     ) -> Result<(), Refusal> {
         let usage = self.campaign_use(campaign).await?;
-        let Some(budget) = usage.budget else { return Ok(()) };
-        let amount = budget.amount();
-        let dollars = amount.dollars.filter(|_| billing == Billing::Calls);
-        let amount = Amount { dollars, ..amount };
-        let message = |what: &str| {
-            Refusal::new(
-                Reason::OverBudget,
-                format!("campaign {} {what}, so nothing was started", campaign.name),
-            )
-        };
-        match amount.standing(&usage.used) {
-            Standing::Within | Standing::Warned => Ok(()),
-            Standing::UsedUp => {
-                let told = format!("{} {}", amount.told(&usage.used), budget.period.words());
-                Err(message("has used up its budget").because(told).hint(
-                    format!("ostler campaign set {} budget=AMOUNT/{}", campaign.name, budget.period.as_str()),
-                    "allows more, as in 50usd/day",
-                ))
-            }
-            Standing::Unpriced(model) => {
-                let (why, cure) = unpriced(&model);
-                Err(message("has used an unknown part of its budget")
-                    .because(why)
-                    .hint(cure, "says what its tokens cost"))
-            }
+        let command = format!("ostler campaign set {}", campaign.name);
+        check_left(&usage, billing, &format!("campaign {}", campaign.name), &command)
+    }
+}
+
+/// Refuses a session for which nothing is left. `command` is what sets the budget.
+pub(crate) fn check_left(
+    usage: &BudgetUse,
+    billing: Billing,
+    whose: &str,
+    command: &str,
+) -> Result<(), Refusal> {
+    let Some(budget) = usage.budget else { return Ok(()) };
+    let amount = budget.amount();
+    let dollars = amount.dollars.filter(|_| billing == Billing::Calls);
+    let amount = Amount { dollars, ..amount };
+    let message =
+        |what: &str| Refusal::new(Reason::OverBudget, format!("{whose} {what}, so nothing was started"));
+    match amount.standing(&usage.used) {
+        Standing::Within | Standing::Warned => Ok(()),
+        Standing::UsedUp => {
+            let told = format!("{} {}", amount.told(&usage.used), budget.period.words());
+            Err(message("has used up its budget").because(told).hint(
+                format!("{command} budget=AMOUNT/{}", budget.period.as_str()),
+                "allows more, as in 50usd/day",
+            ))
+        }
+        Standing::Unpriced(model) => {
+            let (why, cure) = unpriced(&model);
+            Err(message("has used an unknown part of its budget")
+                .because(why)
+                .hint(cure, "says what its tokens cost"))
         }
     }
 }

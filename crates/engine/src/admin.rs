@@ -1,7 +1,9 @@
 //! The daemon about itself, and its record.
 
+use std::time::Duration;
+
 use ostler_domain::{
-    ConversationId, MessageId, NodeId, Reason, Recorded, Refusal, SessionId, Time,
+    ConversationId, MessageId, NodeId, Reason, Recorded, Refusal, Time,
     budget::{DayBudgets, Today},
     id::Fragment,
     query::{EventFilter, Listed, Page, UsageBy, UsageFilter, UsageSum},
@@ -9,7 +11,8 @@ use ostler_domain::{
     text::one_line,
 };
 use ostler_store::{
-    ApprovalRow, BackupProgress, CheckDepth, CheckReport, Drain, Halt, MessageRow, Reindexed, Stats, Vacuumed,
+    Among, ApprovalRow, BackupProgress, CheckDepth, CheckReport, Drain, Halt, MessageRow, Reindexed, Stats,
+    Vacuumed,
 };
 use tokio::sync::broadcast;
 
@@ -17,6 +20,8 @@ use crate::{Delta, DiskRoom, Engine, VERSION, audit::Verified, sessions::Count, 
 
 /// As many sessions are named to a search; among more, their hits are picked out of all.
 const FEW_SESSIONS: u32 = 200;
+/// A search waits so long for the index to reach what was recorded before it.
+const INDEX_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What the daemon says about itself.
 #[derive(Debug, Clone)]
@@ -172,13 +177,18 @@ impl Engine {
         page: Page,
     ) -> Result<Listed<(Recorded, String)>, Refusal> {
         let store = &self.shared.store;
-        let found = store.search(text, self.few_sessions(filter).await?, page).await?;
+        if page.cursor.is_none() {
+            // What was recorded before the question is found, unless there is very much of it.
+            let _ = tokio::time::timeout(INDEX_PATIENCE, store.searchable(store.last_seq())).await;
+        }
+        let found = store.search(text, self.among(filter).await?, page).await?;
         let mut rows = Vec::with_capacity(found.rows.len());
         let mut fits = filter.sessions.as_deref().map(|sessions| Fits::new(self, sessions));
         for hit in found.rows {
-            let is_of_fitting = match &mut fits {
-                Some(fits) => fits.session(hit.session).await?,
-                None => true,
+            let is_of_fitting = match (&mut fits, hit.ticket) {
+                (Some(fits), Some(ticket)) => fits.ticket(ticket).await?,
+                (Some(fits), None) => fits.session(hit.session).await?,
+                (None, _) => true,
             };
             if is_of_fitting
                 && filter.fits(hit.kind, hit.session, hit.time)
@@ -191,14 +201,15 @@ impl Engine {
     }
 
     /// The sessions that a search is about, where they are few: then it does not go through what others said.
-    async fn few_sessions(&self, filter: &EventFilter) -> Result<Option<Vec<SessionId>>, Refusal> {
+    async fn among(&self, filter: &EventFilter) -> Result<Option<Among>, Refusal> {
         if let Some(session) = filter.session {
-            return Ok(Some(vec![session]));
+            return Ok(Some(Among { sessions: vec![session], tickets: false }));
         }
         let Some(sessions) = &filter.sessions else { return Ok(None) };
         let fitting = self.shared.store.list_sessions(sessions, Page::of(FEW_SESSIONS, None)).await?;
         let is_all = fitting.next_cursor.is_none();
-        Ok(is_all.then(|| fitting.rows.iter().map(|view| view.id).collect()))
+        let ids = fitting.rows.iter().map(|view| view.id);
+        Ok(is_all.then(|| Among { sessions: ids.collect(), tickets: sessions.of_tickets().is_some() }))
     }
 
     pub async fn check(&self, depth: CheckDepth) -> Result<CheckReport, Refusal> {

@@ -18,10 +18,11 @@ use std::{
 use ostler_domain::{
     CampaignId, Now, SessionId, Time,
     admission::{
-        Candidate, Hold, Limits, MachineLimits, Plan, Room, Running, Standing, plan, usual_free_disk,
-        usual_free_memory, usual_starts,
+        Account, Candidate, Hold, Limits, MachineLimits, Plan, Room, Running, Standing, plan,
+        usual_free_disk, usual_free_memory, usual_starts,
     },
     limits::{ADMISSION_LOOK, START_SETTLES},
+    provider::{Profile, Settings},
     session::{Phase, State},
 };
 use tokio::sync::Notify;
@@ -82,6 +83,7 @@ impl Place {
             id: self.who.id,
             campaign: self.who.campaign,
             provider: self.who.provider.clone(),
+            account: self.who.account.clone(),
             is_starting: self.phase == Phase::Starting && settles,
             memory: if settles { self.who.memory } else { 0 },
             frees: self.who.memory,
@@ -222,6 +224,15 @@ pub(crate) fn keep(shared: &Arc<Shared>) {
     });
 }
 
+/// How many sessions each account of a provider may have at once.
+fn of_accounts(provider: &str, settings: &Settings) -> Vec<(Account, u32)> {
+    let of = |(name, profile): (&String, &Profile)| {
+        let account = Account { provider: provider.to_owned(), profile: name.parse().ok()? };
+        Some((account, profile.sessions?))
+    };
+    settings.profiles.iter().filter_map(of).collect()
+}
+
 impl Shared {
     /// The limits that hold now, with the names of campaigns.
     async fn limits(&self, said: &MachineLimits) -> (Limits, BTreeMap<CampaignId, String>) {
@@ -241,6 +252,7 @@ impl Shared {
                 .iter()
                 .filter_map(|campaign| Some((campaign.id, campaign.policy.limits.sessions?)))
                 .collect(),
+            of_accounts: providers.iter().flat_map(|(name, settings)| of_accounts(name, settings)).collect(),
             of_providers: providers
                 .into_iter()
                 .filter_map(|(name, settings)| Some((name, settings.sessions?)))

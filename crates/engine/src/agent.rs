@@ -26,6 +26,7 @@ impl Engine {
     ) -> Result<Agent, Refusal> {
         let campaign = self.campaign(campaign).await?;
         let profile = changed(&Profile::default(), settings, &name)?;
+        self.check_account(profile.provider.as_deref(), profile.auth_profile.as_ref())?;
         let fingerprint = format!("add_agent {} {name} {}", campaign.id, settings.join("\n"));
         if let Some(done) = change.done_before(&self.shared.store, &fingerprint).await? {
             return self.agent(&done).await;
@@ -133,6 +134,7 @@ impl Engine {
         let _naming = self.shared.naming.lock().await;
         let mut agent = self.agent(who).await?;
         agent.profile = changed(&agent.profile, settings, &agent.name)?;
+        self.check_account(agent.profile.provider.as_deref(), agent.profile.auth_profile.as_ref())?;
         let changed = AgentChanged {
             id: agent.id,
             settings: settings.to_vec(),
@@ -142,6 +144,7 @@ impl Engine {
         let request = change.done(&fingerprint, agent.id.to_string());
         self.record_nodes(vec![Event::AgentChanged(Box::new(changed))], request).await?;
         self.note_agent(&change, "agent.set", &agent, settings.join(" "));
+        self.shared.accounts.changed(agent.campaign);
         Ok(agent)
     }
 
@@ -189,18 +192,39 @@ fn changed(profile: &Profile, settings: &[String], name: &Name) -> Result<Profil
         Refusal::invalid(fault.to_string())
             .hint(format!("ostler agent show {name}"), "shows its keys and their values")
     })?;
-    match profile.auth_profile {
-        None => Ok(profile),
-        Some(_) => Err(no_auth_profiles()),
-    }
+    Ok(profile)
 }
 
-/// Stored for what comes, and taken from nobody before it has an effect.
-pub(crate) fn no_auth_profiles() -> Refusal {
-    Refusal::invalid(
-        "a provider has one key or login on this machine so far; there are no profiles to choose from",
-    )
-    .hint("ostler provider ls", "says which each of them has")
+impl Engine {
+    /// Refuses an account that there is not: of the provider, or of any where nobody says which.
+    pub(crate) fn check_account(
+        &self,
+        provider: Option<&str>,
+        account: Option<&Name>,
+    ) -> Result<(), Refusal> {
+        let Some(name) = account else { return Ok(()) };
+        let providers = &self.shared.options.providers;
+        if let Some(provider) = provider {
+            return providers.of_account(provider, Some(name)).map(drop);
+        }
+        let all = providers.all()?;
+        if all.values().any(|settings| settings.profiles.contains_key(name.as_str())) {
+            return Ok(());
+        }
+        let known = all.iter().flat_map(|(provider, settings)| {
+            settings.profiles.keys().map(move |profile| format!("{profile} of {provider}"))
+        });
+        let known: Vec<String> = known.collect();
+        let why = if known.is_empty() {
+            "no provider has profiles on this machine".to_owned()
+        } else {
+            format!("there are {}", known.join(", "))
+        };
+        Err(Refusal::invalid(format!("no provider has a profile {name}")).because(why).hint(
+            format!("ostler config set providers.NAME.profiles.{name}.api_key_env VARIABLE"),
+            "makes one, by the variable that has its key",
+        ))
+    }
 }
 
 fn unknown(who: &str) -> Refusal {

@@ -50,7 +50,9 @@ impl Engine {
         };
         let asked = self.asked(row).await?;
         if asked.kind == AskKind::Question {
-            return Err(no_rule("it is a question, and has an answer instead".to_owned()));
+            return Err(Refusal::new(Reason::WrongState, "no rule answers a question")
+                .hint(format!("ostler allow {id} -m \"…\""), "answers it")
+                .hint(format!("ostler deny {id}"), "gives no answer"));
         }
         let view = self.session(&row.session.to_string()).await?;
         let campaign = self.campaign(&view.campaign.to_string()).await?;

@@ -32,6 +32,8 @@ pub(crate) enum Decision {
 pub(crate) enum Door {
     /// The control socket: a person.
     Control,
+    /// The HTTP door: a browser, or a program with a token.
+    Http,
     /// A session: its agent.
     Session,
     /// Nobody came: Ostler's own doing.
@@ -48,7 +50,12 @@ pub(crate) struct Who<'a> {
 
 impl<'a> Who<'a> {
     pub(crate) fn of(change: &'a Change) -> Self {
-        let door = if change.pid.is_some() { Door::Control } else { Door::None };
+        let door = match change.pid {
+            // Who asks from within this process came in by its other door.
+            Some(pid) if pid == std::process::id() => Door::Http,
+            Some(_) => Door::Control,
+            None => Door::None,
+        };
         Self { name: &change.by.0, pid: change.pid, door }
     }
 }

@@ -252,6 +252,12 @@ impl Engine {
             if let Some(found) = all.iter().filter(around).max_by_key(|campaign| campaign.root.path.len()) {
                 return Ok(found.clone());
             }
+            // Who stands in a work tree means the campaign that it is of.
+            if let Some(row) = self.worktree_row_around(&text).await?
+                && let Some(found) = all.iter().find(|campaign| campaign.id == row.campaign)
+            {
+                return Ok(found.clone());
+            }
             return Err(Refusal::new(
                 Reason::CampaignUnknown,
                 format!("{} is in no campaign", ostler_domain::text::one_line(who, 200)),

@@ -15,9 +15,14 @@ pub struct Change {
 }
 
 impl Change {
+    /// By somebody who is no caller of the door.
+    pub(crate) fn by(by: By) -> Self {
+        Self { by, pid: None, request: None, keys: CallerKeys::default() }
+    }
+
     /// By one of Ostler's own rules.
     pub(crate) fn of_ostler() -> Self {
-        Self { by: By::ostler(), pid: None, request: None, keys: CallerKeys::default() }
+        Self::by(By::ostler())
     }
 
     #[must_use]

@@ -2,10 +2,11 @@
 
 use std::{
     fs,
-    sync::Arc,
+    sync::{Arc, LazyLock},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use jiff::{Timestamp, tz::TimeZone};
 use ostler_domain::{Now, Time, time::BootId};
 use rustix::{
     rand::{GetRandomFlags, getrandom},
@@ -33,6 +34,20 @@ impl Clock {
     pub fn now(&self) -> Now {
         (self.read)()
     }
+}
+
+/// How far the clocks on the wall are ahead of UTC at a moment, in seconds: as `TZ` says, else as the machine's own file
+/// does. The file is read itself: its name would have to be looked for among those of all zones.
+pub(crate) fn seconds_east(at: Time) -> i64 {
+    static HERE: LazyLock<TimeZone> = LazyLock::new(|| {
+        let own = || TimeZone::tzif("here", &fs::read("/etc/localtime").ok()?).ok();
+        match std::env::var_os("TZ") {
+            Some(_) => TimeZone::system(),
+            None => own().unwrap_or_else(TimeZone::system),
+        }
+    });
+    let moment = Timestamp::from_microsecond(at.micros()).unwrap_or(Timestamp::UNIX_EPOCH);
+    i64::from(HERE.to_offset(moment).seconds())
 }
 
 /// Bits for an id.

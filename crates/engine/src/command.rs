@@ -11,8 +11,10 @@ use ostler_domain::{
     campaign::{Campaign, is_below},
     command::{self, CommandDocument, CommandRefused},
     denied::DeniedKind,
+    mission::Membership,
     policy::NetMode,
     session::Sandbox,
+    worktree::Worktree,
 };
 
 use crate::{
@@ -20,6 +22,9 @@ use crate::{
     audit::{Decision, Entry, Who},
     campaign::check_same,
     confine::Confined,
+    environment,
+    git::worktree::move_into,
+    mission::shared_dir,
 };
 
 /// A command that somebody wants to run.
@@ -32,7 +37,8 @@ pub struct WantedCommand {
     pub unlisted: bool,
     /// Where to run it, within the campaign; its root otherwise.
     pub directory: Option<String>,
-    /// A session of the campaign, whose conversation's home it is to have.
+    /// A session of the campaign, whose conversation's home it is to have, and whose work tree and mission's directory, if
+    /// it has them.
     pub session: Option<String>,
 }
 
@@ -69,14 +75,27 @@ impl Engine {
         self.document(&wanted, &campaign).await
     }
 
-    /// Whose home the command has: one that all commands in the campaign share, or that of a session's conversation.
-    async fn home_of(&self, wanted: &WantedCommand, campaign: &Campaign) -> Result<String, Refusal> {
-        let Some(who) = &wanted.session else { return Ok(format!("exec-{}", campaign.id)) };
+    /// Whose home the command has, in which work tree it runs, and for which mission: one home for all commands in the campaign,
+    /// and the tree that the caller stands in; or those of a session.
+    async fn place_of(
+        &self,
+        wanted: &WantedCommand,
+        campaign: &Campaign,
+    ) -> Result<(String, Option<Worktree>, Option<Membership>), Refusal> {
+        let Some(who) = &wanted.session else {
+            let standing = wanted.directory.as_ref().and_then(|directory| fs::canonicalize(directory).ok());
+            let tree = match standing {
+                Some(directory) => self.worktree_row_around(&directory.to_string_lossy()).await?,
+                None => None,
+            };
+            let tree = tree.filter(|row| row.campaign == campaign.id).map(|row| row.worktree);
+            return Ok((format!("exec-{}", campaign.id), tree, None));
+        };
         let session = self.session(who).await?;
         if session.campaign != campaign.id {
             return Err(Refusal::invalid(format!("session {} is of another campaign", session.id.short())));
         }
-        Ok(session.conversation.to_string())
+        Ok((session.conversation.to_string(), session.worktree, session.mission))
     }
 
     async fn document(
@@ -88,14 +107,33 @@ impl Engine {
         let net_mode =
             campaign.policy.net_mode.filter(|mode| *mode == NetMode::Host).unwrap_or(NetMode::None);
         let machine = self.shared.machine(campaign).await?;
-        let Confined { confinement, mut environment } = machine
-            .confine(&campaign.policy, net_mode, &campaign.root, &self.home_of(wanted, campaign).await?)
+        let (home, tree, member) = self.place_of(wanted, campaign).await?;
+        let Confined { mut confinement, mut environment } = machine
+            .confine(&campaign.policy, net_mode, &campaign.root, &home)
             .map_err(|not_started| Refusal::new(Reason::SandboxUnavailable, not_started.message))?;
+        let root = tree.as_ref().map_or(&campaign.root.path, |tree| &tree.path);
+        if let Some(tree) = &tree {
+            move_into(&mut confinement, campaign, tree).map_err(|error| {
+                Refusal::new(Reason::WorktreeRefused, format!("the work tree {} is not there", tree.name()))
+                    .because(error.to_string())
+                    .hint("ostler worktree ls", "lists those there are")
+            })?;
+        }
         let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_str());
-        let cwd = directory(wanted, campaign);
-        let program = find_program(&wanted.argv[0], path.unwrap_or_default(), &campaign.root.path, &cwd)?;
+        let cwd = directory(wanted, root);
+        let program = find_program(&wanted.argv[0], path.unwrap_or_default(), root, &cwd)?;
         environment.push(("OSTLER_CAMPAIGN".to_owned(), campaign.id.to_string()));
-        environment.push(("OSTLER_CAMPAIGN_DIR".to_owned(), campaign.root.path.clone()));
+        environment.push(("OSTLER_CAMPAIGN_DIR".to_owned(), root.clone()));
+        // Not the session's id: what bears it is ended as what the session has left behind.
+        if let Some(member) = member {
+            // What a mission that is over has shared may be cleared away, and its sessions' trees are still looked into.
+            if let Ok(dir) =
+                fs::canonicalize(shared_dir::shared(&self.shared.options.state_dir, member.mission))
+            {
+                environment.extend(environment::of_member(member.mission, &dir));
+                confinement.writable.push(dir);
+            }
+        }
         Ok(CommandDocument {
             program,
             args: wanted.argv[1..].to_vec(),
@@ -148,10 +186,9 @@ fn find_program(name: &str, path: &str, root: &str, cwd: &Path) -> Result<PathBu
 }
 
 /// Where the command starts.
-fn directory(wanted: &WantedCommand, campaign: &Campaign) -> PathBuf {
-    let root = &campaign.root.path;
+fn directory(wanted: &WantedCommand, root: &str) -> PathBuf {
     let Some(directory) = &wanted.directory else { return root.into() };
     let canonical = fs::canonicalize(directory).unwrap_or_else(|_| directory.into());
     let text = canonical.to_string_lossy();
-    if text == *root || is_below(&text, root) { canonical } else { root.into() }
+    if text == root || is_below(&text, root) { canonical } else { root.into() }
 }

@@ -11,14 +11,17 @@ use ostler_domain::{
     conversation::Key,
     denied::{Denied, DeniedKind},
     event::Tamper,
-    limits::{MESSAGE_BYTES, MODEL_BYTES},
+    limits::{MESSAGE_BYTES, MODEL_BYTES, WORKTREE_TIME},
     message::Said,
+    mission::Membership,
     policy::NetMode,
+    price::Dollars,
     provider::{Settings, choose},
     query::{Page, Scope, SessionFilter},
     session::{
         Approve, Billing, Config, Created, RestartPolicy, Sandbox, State, View, WatchdogLimits, create,
     },
+    worktree::Wanted,
 };
 use ostler_providers::Provider;
 use ostler_store::{Commit, CommitError, RequestReply, SessionCommit, Urgency};
@@ -29,13 +32,19 @@ use crate::{
     campaign::{check_same, tracked_hidden},
     clock::entropy,
     handoff::Handed,
-    place::{Place, Placed},
+    lending::Lender,
+    place::{Place, Placed, Whose},
     upstream,
+    worktree::Wish,
 };
 
 /// What a caller wants a session to be.
 #[derive(Debug, Clone, Default)]
 pub struct NewSession {
+    /// The id that it is to have, where somebody has recorded that already.
+    pub id: Option<SessionId>,
+    /// The assignment of a mission that it works on.
+    pub mission: Option<Membership>,
     /// Name, id, or any path in it.
     pub campaign: String,
     /// Empty where nobody named one.
@@ -66,6 +75,10 @@ pub struct NewSession {
     pub watchdogs: Option<WatchdogLimits>,
     /// How pressing it is that it starts.
     pub priority: Priority,
+    /// A work tree of its own is wanted.
+    pub worktree: Option<Wanted>,
+    /// What alone it may write of its root; all of it where nothing is said.
+    pub leases: Vec<String>,
     /// The key of the conversation of a helper.
     pub helper: Option<Key>,
     /// The work that it takes over.
@@ -93,11 +106,17 @@ impl Engine {
         check_same(&campaign)?;
         self.fill_from_ticket(&mut wanted, &campaign).await?;
         let whose = self.whose(&wanted, &campaign).await?;
-        whose.fill(&mut wanted);
+        whose.fill(&mut wanted, &self.shared);
+        self.rule_what_is_said(&mut wanted, &whose, &campaign, change).await?;
         if wanted.provider.is_empty() {
             wanted.provider = self.usual_provider(&wanted, &campaign, change).await?;
         }
         let provider = self.shared.provider(&wanted.provider)?;
+        let before = wanted.handed.as_ref().and_then(|handed| handed.old.created().spawned_by);
+        let campaign = self.campaign_for(campaign, wanted.spawned_by.or(before), provider.name()).await?;
+        if let Some((key, value)) = whose.entry.thinking_levels().find_map(|level| provider.thinking(level)) {
+            wanted.provider_config.entry(key.to_owned()).or_insert(value);
+        }
         check_texts(&wanted)?;
         if let Err(refusal) = check_environment(&wanted) {
             self.shared.audit.write(&Entry {
@@ -119,7 +138,8 @@ impl Engine {
                 ostler_domain::text::one_line(key, 64)
             )));
         }
-        let settings = self.shared.options.providers.of(provider.name())?;
+        let account = wanted.auth_profile.clone();
+        let settings = self.shared.options.providers.of_account(provider.name(), account.as_ref())?;
         let home = self.shared.options.home_dir.as_deref();
         self.shared.programs.find(provider.as_ref(), &settings, home).await?;
         let said = upstream::check_key(provider.as_ref(), &settings, &change.keys).await?;
@@ -130,16 +150,29 @@ impl Engine {
         if has_model {
             self.check_model_is_reached(&campaign, provider.as_ref())?;
         }
-        let login = self.shared.login(provider.as_ref());
+        let login = self.shared.login(provider.as_ref(), &settings);
         let pays_by_call = has_model || login.is_some_and(|login| login.is_key);
         let billing = billing(provider.as_ref(), &settings, &wanted, pays_by_call);
+        if let Some(asker) = wanted.spawned_by.filter(|_| wanted.helper.is_some()) {
+            wanted.timeout = self.time_of_asker(asker).await?;
+            wanted.timeout_counts_waiting = true;
+        }
         let mut config = self.config(&wanted, &settings, &campaign, billing);
         self.check_price(&campaign, &config)?;
         self.shared.check_campaign_budget(&campaign, config.billing).await?;
+        let agent = whose.agent.as_ref().map(|agent| agent.id);
+        self.check_agent_budget(agent, wanted.spawned_by.or(before), &campaign, &config).await?;
         self.shared.check_confinable().await?;
+        let tree = self.wish_for_worktree(&wanted, &whose, &campaign).await?;
         let _naming = self.shared.naming.lock().await;
         let Placed { place, opened, carried, told } = self.place(&wanted, &whose, &campaign).await?;
         let id = place.id;
+        if matches!(tree, Wish::New { .. }) {
+            // Its agent starts when all files are there.
+            let making = u64::try_from(WORKTREE_TIME.as_micros()).unwrap_or(u64::MAX);
+            config.watchdogs.start_us = config.watchdogs.start_us.max(making);
+        }
+        (config.working_dir, config.worktree) = self.place_to_work(&campaign, &place.name, tree).await?;
         let mut node_events: Vec<Event> = opened.into_iter().collect();
         if let Some(begun) = self.begin_ticket(&wanted, &campaign, id, change).await? {
             config.ticket = Some(begun.shown);
@@ -154,18 +187,47 @@ impl Engine {
             Some(_) => prompt.chain(carried).collect(),
             None => carried.into_iter().chain(prompt).collect(),
         };
+        let from = Lender::of(&place, &wanted);
+        if let Some(from) = from {
+            self.lend(from, &mut config, &campaign).await?;
+        }
         let created = created(&campaign, config, self.shared.sandbox(), place);
-        match self.record_session(created, messages, node_events, told, change, done(id)).await {
+        let recorded = self.record_session(created, messages, node_events, told, change, done(id)).await;
+        if let Some(from) = from {
+            self.shared.charge(from).await;
+        }
+        match recorded {
             // Somebody asked for it twice at the same time, and this was the second.
             Err(CommitError::RequestDone { reply, .. }) => self.session_in(&reply).await,
             Err(error) => Err(error.into()),
             Ok(view) => {
-                self.shared.bring_keys(id, &wanted.provider, &change.keys)?;
+                self.shared.bring_keys(id, &wanted.provider, account.as_ref(), &change.keys)?;
                 self.shared.keys.keep_said(id, said);
                 self.shared.wake(id).await?;
                 Ok(view)
             }
         }
+    }
+
+    /// What a session of an agent begins with is said to one of its conversations: whoever may not say it there is
+    /// refused, and what let it through is recorded with it. Work that is handed on is nobody's message.
+    async fn rule_what_is_said(
+        &self,
+        wanted: &mut NewSession,
+        whose: &Whose,
+        campaign: &Campaign,
+        change: &Change,
+    ) -> Result<(), Refusal> {
+        let Some(text) = wanted.prompt.as_deref().filter(|_| wanted.said.is_none()) else { return Ok(()) };
+        if wanted.handed.is_some() {
+            return Ok(());
+        }
+        let verdict = self.check_may_begin(campaign, whose, change).await?;
+        if let Some(verdict) = verdict.filter(|verdict| verdict.is_ruled) {
+            let message = new_message(self.shared.clock.now().wall, text);
+            wanted.said = Some(Said { rule: Some(verdict.rule), ..Said::from(message) });
+        }
+        Ok(())
     }
 
     /// The session that an answer speaks of, whatever else it says.
@@ -188,7 +250,8 @@ impl Engine {
         let now = self.shared.clock.now().wall;
         let (id, policy) = (created.id, created.policy.clone());
         let tracked = match created.sandbox {
-            Sandbox::On => tracked_hidden(&created.config.working_dir, &created.policy).await,
+            // What a work tree has is what its campaign's repository has.
+            Sandbox::On => tracked_hidden(&self.checkout_of(&created).await, &created.policy).await,
             Sandbox::Off => Vec::new(),
         };
         let mut events = create(created, messages, &change.by);
@@ -245,7 +308,7 @@ impl Engine {
     }
 
     /// The provider of a session that names none: the campaign's, else the machine's, else the only one that could work.
-    async fn usual_provider(
+    pub(crate) async fn usual_provider(
         &self,
         wanted: &NewSession,
         campaign: &Campaign,
@@ -275,6 +338,7 @@ impl Engine {
             model: wanted.model.clone().or(model),
             working_dir: campaign.root.path.clone(),
             branch: None,
+            worktree: None,
             budget: wanted.budget,
             when_used_up: wanted.when_used_up,
             billing,
@@ -292,11 +356,17 @@ impl Engine {
             auth_profile: wanted.auth_profile.clone(),
             ticket: wanted.ticket.clone(),
             ticket_id: None,
+            mission: wanted.mission,
             watchdogs: wanted.watchdogs.unwrap_or(self.shared.options.watchdogs),
-            resumes_after_limit: self.shared.options.resumes_after_limit,
+            resumes_after_limit: campaign
+                .policy
+                .resume_after_rate_limit
+                .unwrap_or(self.shared.options.resumes_after_limit),
             approval_us: self.shared.options.approval_us(),
             priority: wanted.priority,
             idle_stop_us: campaign.policy.idle_stop.unwrap_or(self.shared.options.idle_stop).micros(),
+            no_tools: false,
+            leases: wanted.leases.clone(),
         }
     }
 
@@ -323,9 +393,16 @@ impl Engine {
     }
 
     /// Dollars cannot be counted for a model whose price nobody knows.
-    fn check_price(&self, campaign: &Campaign, config: &Config) -> Result<(), Refusal> {
+    pub(crate) fn check_price(&self, campaign: &Campaign, config: &Config) -> Result<(), Refusal> {
         let dollars = config.budget.and_then(|budget| budget.dollars);
-        let dollars = dollars.or_else(|| campaign.policy.budget.and_then(|budget| budget.dollars));
+        self.check_priced(
+            dollars.or_else(|| campaign.policy.budget.and_then(|budget| budget.dollars)),
+            config,
+        )
+    }
+
+    /// The same for dollars of whoever else has a budget.
+    pub(crate) fn check_priced(&self, dollars: Option<Dollars>, config: &Config) -> Result<(), Refusal> {
         if dollars.is_none() || config.billing == Billing::Plan {
             return Ok(());
         }
@@ -384,7 +461,9 @@ impl Engine {
 }
 
 pub(crate) fn created(campaign: &Campaign, config: Config, sandbox: Sandbox, place: Place) -> Created {
-    let branch = crate::git::branch(Path::new(&config.working_dir));
+    // A work tree may not be made yet.
+    let own = config.worktree.as_ref().map(|tree| tree.branch.clone());
+    let branch = own.or_else(|| crate::git::branch(Path::new(&config.working_dir)));
     let config = Config { branch, ..config };
     Created {
         id: place.id,
@@ -462,6 +541,17 @@ fn check_environment(wanted: &NewSession) -> Result<(), Refusal> {
         }
         if let Some(why) = ostler_domain::environment::value_refusal(value) {
             return Err(Refusal::invalid(format!("the value of {shown} is not text: {why}")));
+        }
+        // A session's variables are kept with it, as long as it is.
+        if ostler_domain::redact::redact(value) != *value {
+            let campaign = ostler_domain::text::one_line(&wanted.campaign, 64);
+            return Err(Refusal::invalid(format!(
+                "the value of {shown} looks like a secret, and would be written down"
+            ))
+            .hint(
+                format!("ostler campaign set {campaign} env+={shown}"),
+                "hands the daemon's variable of that name to agents, and writes it down nowhere",
+            ));
         }
     }
     Ok(())

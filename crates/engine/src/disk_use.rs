@@ -106,7 +106,7 @@ fn look(state_dir: &Path) -> io::Result<Looked> {
 }
 
 /// A file, or a directory with everything below it. What cannot be looked at takes nothing.
-fn taken(path: PathBuf) -> Taken {
+pub(crate) fn taken(path: PathBuf) -> Taken {
     let mut sum = Taken::default();
     let mut ahead = vec![path];
     while let Some(path) = ahead.pop() {

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use ostler_domain::{
+    MissionId,
     policy::Compat,
     session::Created,
     telemetry::{Context, TRACEPARENT},
@@ -17,6 +18,7 @@ pub(crate) fn of_session(
     provider: Vec<(String, String)>,
     socket: &Path,
     token: &str,
+    mission_dir: Option<&Path>,
 ) -> Vec<(String, String)> {
     let mut environment: BTreeMap<String, String> = beginning.into_iter().collect();
     environment.extend(created.config.environment.clone());
@@ -25,7 +27,18 @@ pub(crate) fn of_session(
     environment.insert(TRACEPARENT.to_owned(), Context::of_session(created).to_string());
     let reserved = reserved(created, &socket.to_string_lossy(), token);
     environment.extend(reserved.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    if let (Some(member), Some(dir)) = (created.config.mission, mission_dir) {
+        environment.extend(of_member(member.mission, dir));
+    }
     environment.into_iter().collect()
+}
+
+/// What a member of a mission is told of it, and whatever says whether its work is done.
+pub(crate) fn of_member(mission: MissionId, dir: &Path) -> [(String, String); 2] {
+    [
+        ("OSTLER_MISSION".to_owned(), mission.to_string()),
+        ("OSTLER_MISSION_DIR".to_owned(), dir.to_string_lossy().into_owned()),
+    ]
 }
 
 fn reserved(created: &Created, socket: &str, token: &str) -> Vec<(&'static str, String)> {

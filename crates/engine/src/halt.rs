@@ -57,7 +57,8 @@ impl Engine {
             told.iter().filter(|view| view.phase == Phase::Stopping).map(|view| view.id).collect();
         let alive = || dying.iter().filter(|id| self.shared.sessions.has_agent(id)).count();
         let deadline = Instant::now() + DEAD_WITHIN;
-        while alive() > 0 && Instant::now() < deadline {
+        // What missions run for themselves hears of the halt by itself.
+        while alive() + self.shared.at_work.count() > 0 && Instant::now() < deadline {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         (dying.len() - alive()) as u64

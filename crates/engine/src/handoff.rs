@@ -6,6 +6,7 @@ use ostler_domain::{
     Event, Kind, Reason, Refusal, SessionId,
     agent::Agent,
     campaign::Campaign,
+    event::By,
     handoff::{HandoffRequested, Pack, To, Wish},
     query::EventFilter,
     session::{Request, State, View},
@@ -48,8 +49,15 @@ impl Engine {
         }
         let campaign = self.campaign(&view.campaign.to_string()).await?;
         let to = self.receiver(&campaign, to).await?;
-        if let Some(provider) = &to.provider {
-            self.shared.provider(provider)?;
+        // A person is told at once that whoever is meant cannot go on; nothing is ended for it.
+        let profile = match &to.agent {
+            Some(name) => self.shared.store.agent_named(campaign.id, name.as_str()).await?,
+            None => None,
+        }
+        .map(|agent| agent.profile);
+        let account = profile.as_ref().and_then(|profile| profile.auth_profile.clone());
+        if let Some(provider) = to.provider.clone().or_else(|| profile.and_then(|profile| profile.provider)) {
+            self.shared.check_program(&provider, account.as_ref()).await?;
         }
         let wish = Wish { to, ..wish };
         if view.outcome.is_some() {
@@ -57,7 +65,7 @@ impl Engine {
             let done = |id: SessionId| change.done(&fingerprint, id.to_string());
             return self.hand_on(old, wish, &change, done).await;
         }
-        self.shared.bring_keys(view.id, &view.provider, &change.keys)?;
+        self.shared.bring_keys(view.id, &view.provider, view.auth_profile.as_ref(), &change.keys)?;
         let mut published = self.shared.store.published();
         if let Some(handle) = self.shared.wake(view.id).await? {
             handle.request(Request::Handoff(Box::new(wish)), change.by.clone(), None).await?;
@@ -98,7 +106,7 @@ impl Engine {
         }
     }
 
-    async fn state_of(&self, id: SessionId) -> Result<State, Refusal> {
+    pub(crate) async fn state_of(&self, id: SessionId) -> Result<State, Refusal> {
         let loaded = self.shared.store.load_session(id).await?;
         let state = loaded.map(|loaded| loaded.state);
         state.ok_or_else(|| Refusal::internal(format!("session {id} cannot be read")))
@@ -112,21 +120,61 @@ impl Engine {
         requested: HandoffRequested,
         change: &Change,
     ) -> Result<View, Refusal> {
-        let HandoffRequested { mut wish, .. } = requested;
+        let HandoffRequested { mut wish, by } = requested;
         let campaign = self.campaign(&old.created().campaign.to_string()).await?;
         // An agent names whom it means; who that is, is known here.
-        if let Ok(to) = self.receiver(&campaign, &wish.to.words()).await {
+        let asked = wish.to.words();
+        if let Ok(to) = self.receiver(&campaign, &asked).await {
             wish.to = to;
         }
-        let first = self.hand_on(old.clone(), wish.clone(), change, |_| None).await;
+        let is_own_wish = by == By::session(old.created().id);
+        let is_granted = match is_own_wish {
+            true => self.check_peer(&old, &campaign, &wish.to).await,
+            false => Ok(()),
+        };
+        let first = match is_granted {
+            Ok(()) => self.hand_on(old.clone(), wish.clone(), change, |_| None).await,
+            Err(refusal) => Err(refusal),
+        };
         let refusal = match first {
             Err(refusal) if !wish.to.is_same() && refusal.reason != Reason::WrongState => refusal,
             done => return done,
         };
-        let instead = format!("It was to go to {}: {}.", wish.to.words(), refusal.message);
+        // An agent does not learn whether there is somebody whom it may not speak to.
+        let is_nobody = matches!(
+            refusal.reason,
+            Reason::PermissionDenied | Reason::AgentUnknown | Reason::ProviderUnknown
+        );
+        let why = match is_own_wish && is_nobody {
+            true => "nobody of that name takes its work",
+            false => refusal.message.as_str(),
+        };
+        let instead = format!("It was to go to {}: {why}.", asked);
         tracing::warn!(session = %old.created().id, %refusal, "the work stays with the same provider");
         let note = if wish.note.is_empty() { instead } else { format!("{}\n{instead}", wish.note) };
         self.hand_on(old, Wish { to: To::default(), note, ..wish }, change, |_| None).await
+    }
+
+    /// An agent hands its work to itself, to those of its campaign whom it may speak to, or to a provider that its campaign
+    /// works with. A person may name anybody.
+    async fn check_peer(&self, old: &State, campaign: &Campaign, to: &To) -> Result<(), Refusal> {
+        let before = old.created();
+        if let Some(provider) = &to.provider {
+            self.check_may_choose(before, provider).await?;
+        }
+        let own = before.agent.as_ref().map(|agent| &agent.name);
+        let Some(agent) = to.agent.as_ref().filter(|to| own != Some(to)) else { return Ok(()) };
+        if campaign.policy.is_peer(agent) {
+            return Ok(());
+        }
+        let grant = format!("ostler campaign set {} peers+={agent}", campaign.name);
+        let target = format!("handoff to {agent} by session {}", before.id.short());
+        self.denied(target, "peers", &grant).await?;
+        Err(Refusal::new(
+            Reason::PermissionDenied,
+            format!("the peers of {} do not name {agent}", campaign.name),
+        )
+        .hint(grant, "lets the campaign's agents speak to it, and hand it work"))
     }
 
     async fn hand_on(
@@ -138,7 +186,8 @@ impl Engine {
     ) -> Result<View, Refusal> {
         let before = old.created().clone();
         let to = wish.to.clone();
-        let pack = old.pack(wish, &self.telling(before.id).await?);
+        let made = self.made(&old.view()).await;
+        let pack = old.pack(wish, &self.telling(before.id).await?, made);
         let is_same =
             to.agent.is_none() && to.provider.as_ref().is_none_or(|to| *to == before.config.provider);
         let own_agent = before.agent.as_ref().map(|agent| agent.id.to_string());
@@ -166,8 +215,11 @@ impl Engine {
             approve: before.config.approve,
             ends_with_turn: before.config.ends_with_turn,
             environment: before.config.environment.clone(),
+            auth_profile: before.config.auth_profile.clone().filter(|_| is_same),
             provider_config: if is_same { before.config.provider_config.clone() } else { Default::default() },
             ticket: before.config.ticket.clone(),
+            mission: before.config.mission,
+            leases: before.config.leases.clone(),
             watchdogs: Some(before.config.watchdogs),
             priority: before.config.priority,
             handed: Some(Handed { old: Box::new(old), pack: Box::new(pack) }),

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ostler_domain::{Refusal, Secret, SessionId, provider::CallerKeys};
+use ostler_domain::{Name, Refusal, Secret, SessionId, provider::CallerKeys};
 
 use crate::shared::Shared;
 
@@ -77,12 +77,13 @@ impl Shared {
         &self,
         session: SessionId,
         provider: &str,
+        profile: Option<&Name>,
         keys: &CallerKeys,
     ) -> Result<(), Refusal> {
         if keys.is_empty() {
             return Ok(());
         }
-        let settings = self.options.providers.of(provider)?;
+        let settings = self.options.providers.of_account(provider, profile)?;
         let usual = self.provider(provider)?;
         if let Some(variable) = settings.key_variable(usual.key_variable()) {
             self.keys.bring(session, keys.only(variable));

@@ -3,19 +3,22 @@
 use std::path::{Path, PathBuf};
 
 use ostler_domain::{
-    Refusal, confinement,
+    Policy, Refusal, Time, confinement,
     gateway::{Allowance, GatewayOrder, ModelOrder},
+    hidden::Patterns,
     policy::NetMode,
     provider::Settings,
     session::{Created, Sandbox},
 };
-use ostler_providers::{CommandSpec, FoundProgram, HomeFile, Launch, Provider, Terms};
+use ostler_providers::{CommandSpec, FoundProgram, HomeFile, Launch, Lent, Provider, Terms};
 use ostler_tape::LaunchDocument;
 
 use crate::{
     confine::{self, Confined},
     environment,
+    git::worktree::move_into,
     keeper::NotStarted,
+    mission, project_text,
     shared::Shared,
     upstream,
 };
@@ -24,14 +27,18 @@ use crate::{
 pub(crate) fn terms(created: &Created, settings: &Settings) -> Terms {
     let config = &created.config;
     Terms {
-        mcp: settings.tools.unwrap_or(true).then(|| this_program(created.sandbox)).flatten(),
+        mcp: (settings.tools.unwrap_or(true) && !config.no_tools)
+            .then(|| this_program(created.sandbox))
+            .flatten(),
         session: created.id,
         working_dir: PathBuf::from(&config.working_dir),
         model: config.model.clone(),
         begin: created.begin.clone(),
         approve: config.approve,
+        // A campaign's own, read when the agent is started.
         instructions: None,
         config: config.provider_config.clone(),
+        no_tools: config.no_tools,
     }
 }
 
@@ -43,20 +50,28 @@ fn this_program(sandbox: Sandbox) -> Option<PathBuf> {
     }
 }
 
+/// What a keeper is told, and what is to be remembered of it.
+pub(crate) struct Order {
+    pub(crate) document: LaunchDocument,
+    /// When the login ends that the agent is lent, where that is known.
+    pub(crate) lent_until: Option<Time>,
+}
+
 impl Shared {
     /// Makes a keeper's document, and the directory that it speaks of.
-    pub(crate) async fn launch_document(
+    pub(crate) async fn launch_order(
         &self,
         created: &Created,
         provider: &dyn Provider,
         attempt: u32,
         dir: &Path,
         allowance: Allowance,
-    ) -> Result<LaunchDocument, NotStarted> {
+    ) -> Result<Order, NotStarted> {
         let config = &created.config;
         let stage = |stage: &str, message: String| NotStarted::at(stage, message);
         let refused = |refusal: Refusal| NotStarted::refused("provider", refusal);
-        let settings = self.options.providers.of(&config.provider).map_err(refused)?;
+        let account = config.auth_profile.as_ref();
+        let settings = self.options.providers.of_account(&config.provider, account).map_err(refused)?;
         let program = self.programs.find(provider, &settings, self.options.home_dir.as_deref());
         let program = program.await.map_err(refused)?;
         let (mut confined, mut gateway) = match created.sandbox {
@@ -66,9 +81,13 @@ impl Shared {
             }
             Sandbox::Off => (None, None),
         };
+        if let Some(confined) = &mut confined {
+            let unseen = provider.unseen().iter().map(|name| (*name).to_owned());
+            confined.confinement.hidden.extend(unseen);
+        }
         // Where there is no gateway, the agent's own settings and login are all that leads to its model.
         if let Some(gateway) = &mut gateway {
-            let is_logged_in = self.login(provider).is_some();
+            let is_logged_in = self.login(provider, &settings).is_some();
             let brought = |variable: &str| self.keys.of(created.id, variable);
             let said = self.keys.take_said(created.id);
             let order = upstream::order(provider, &settings, brought, said, is_logged_in).await?;
@@ -76,7 +95,7 @@ impl Shared {
         }
         let lent = match (&mut gateway, &program) {
             (Some(gateway), Some(program)) if gateway.model.is_none() => {
-                let lent = self.lend(provider, program).await;
+                let lent = self.lend(provider, &settings, program).await?;
                 if let (Some(_), Some(spec)) = (&lent, provider.login()) {
                     gateway.allow.extend(spec.hosts.iter().map(|host| (*host).to_owned()));
                 }
@@ -93,8 +112,14 @@ impl Shared {
             (Some(confined), _) => confined.confinement.home.inside.clone(),
             (None, home) => home.clone().unwrap_or_default(),
         };
+        let patterns = match created.sandbox {
+            Sandbox::On => Patterns::new(&created.policy.hide),
+            Sandbox::Off => Patterns::none(),
+        };
+        let working_dir = Path::new(&config.working_dir);
+        let instructions = project_text::instructions(working_dir, provider.instruction_files(), &patterns);
         let launch = Launch {
-            terms: terms(created, &settings),
+            terms: Terms { instructions, ..terms(created, &settings) },
             // Outside of a sandbox the keeper's own image: an upgrade on disk does not mix versions.
             ostler: PathBuf::from(if confined.is_some() { confinement::PROGRAM } else { "/proc/self/exe" }),
             program,
@@ -132,7 +157,12 @@ impl Shared {
         let shown = if confinement.is_some() { Path::new(confinement::SESSION_SOCKET) } else { &socket };
         let settings = launch.settings.env.clone().into_iter();
         let beginning = environment.into_iter().chain(settings).collect();
-        document.env = environment::of_session(created, beginning, command.env, shown, &token);
+        let mission = created.config.mission;
+        let mission =
+            mission.map(|member| mission::shared_dir::shared(&self.options.state_dir, member.mission));
+        document.env =
+            environment::of_session(created, beginning, command.env, shown, &token, mission.as_deref());
+        let lent_until = lent.as_ref().and_then(Lent::ends);
         document.secrets.extend(lent.into_iter().flat_map(|lent| lent.secrets));
         document.secrets.push(token.clone());
         document.token = Some(token);
@@ -149,7 +179,7 @@ impl Shared {
         if let Some(tape_bytes) = self.options.tape_bytes {
             document.tape_bytes = tape_bytes;
         }
-        Ok(document)
+        Ok(Order { document, lent_until })
     }
 
     /// A model's order with how far the session may go, and the prices by which its gateway counts.
@@ -174,11 +204,30 @@ impl Shared {
             .ok_or_else(|| not_known(format!("campaign {} is not recorded", created.campaign.short())))?
             .campaign;
         let machine = self.machine(&campaign).await.map_err(|error| not_known(error.to_string()))?;
-        let policy = &created.policy;
+        let only_read =
+            created.config.no_tools.then(|| Policy { write: Vec::new(), ..created.policy.clone() });
+        let policy = only_read.as_ref().unwrap_or(&created.policy);
         let net_mode = policy.net_mode.unwrap_or(usual_network);
         let whose = created.conversation.to_string();
         let mut confined = machine.confine(policy, net_mode, &campaign.root, &whose)?;
+        if let Some(tree) = &created.config.worktree {
+            let moved = move_into(&mut confined.confinement, &campaign, tree);
+            moved.map_err(|error| NotStarted::at("worktree", format!("{}: {error}", tree.path)))?;
+        }
+        let root = &mut confined.confinement.root;
+        root.read_only = created.config.no_tools || !created.config.leases.is_empty();
+        if !created.config.no_tools && root.read_only {
+            let leased = confine::resolve_leases(&root.path, &created.config.leases);
+            root.leased = leased.map_err(|why| NotStarted::at("leases", format!("it has leased {why}")))?;
+        }
         let gateway = confine::gateway(&mut confined, policy, &campaign.name, &self.options)?;
+        if let Some(member) = created.config.mission {
+            let shared = mission::shared_dir::shared(&self.options.state_dir, member.mission);
+            let shared = std::fs::canonicalize(&shared).map_err(|error| {
+                NotStarted::at("mission", format!("the directory of its mission is not there: {error}"))
+            })?;
+            confined.confinement.writable.push(shared);
+        }
         Ok((confined, gateway))
     }
 }

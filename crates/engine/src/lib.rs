@@ -4,11 +4,14 @@
 //! that [`ostler_domain`] can decide, and keeps nothing that the store does not have, except who is connected.
 #![forbid(unsafe_code)]
 
+mod access;
 mod accounts;
 mod admin;
 mod admission;
 mod agent;
+mod agent_budget;
 mod answer;
+mod attended;
 mod audit;
 mod campaign;
 mod campaign_files;
@@ -35,6 +38,7 @@ mod history;
 mod keeper;
 mod keys;
 mod launch;
+mod lending;
 mod link;
 mod logins;
 mod lost;
@@ -42,18 +46,22 @@ mod memory;
 mod message;
 mod metrics;
 mod mirror;
+mod mission;
 mod models;
+mod narrow;
 mod native;
 mod notices;
 mod options;
 mod place;
 mod prices;
 mod programs;
+mod project_text;
 mod provider;
 mod readiness;
 mod requests;
 mod restart;
 mod retention;
+mod seance;
 mod send;
 mod send_policy;
 mod serve;
@@ -69,6 +77,7 @@ mod transcript;
 mod upstream;
 mod watch;
 mod who;
+mod worktree;
 
 use std::sync::Arc;
 
@@ -84,12 +93,14 @@ pub use create::NewSession;
 pub use deltas::Delta;
 pub use disk_use::DiskUse;
 pub use export::ExportSettings;
+pub use fork::NewFork;
 pub use keeper::Program;
 pub use logins::LoginPlan;
 pub use message::MessagePlace;
+pub use mission::{NewMission, PlannedMission, StoodStill, WantedPlan};
 pub use models::Fetcher;
 pub use native::Native;
-pub use notices::{NoticeSettings, Post, Poster};
+pub use notices::{ChannelSettings, Linker, NoticeSettings, Post, Poster, Wanted};
 pub use options::{Options, ProviderSettings};
 pub use ostler_store::{
     ApprovalRow, ApprovalState, BackupProgress, CheckDepth, CheckReport, DirLock, Drain, Finding, Halt,
@@ -101,7 +112,7 @@ pub use send::{Accepted, Addressee, Sent, Words};
 pub use sql::SqlAnswer;
 pub use tape::{OwnRecord, Tape, TapePart};
 pub use ticket::{LinkChange, NewCheckpoint, NewTicket};
-pub use transcript::Transcript;
+pub use transcript::{Delivery, ImportedFile, Transcript};
 pub use watch::Watch;
 
 /// This version, as keepers and clients are told.

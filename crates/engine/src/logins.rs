@@ -13,24 +13,32 @@ use std::{
 };
 
 use ostler_domain::{
-    Policy, Reason, Refusal, Time,
+    Name, Policy, Reason, Refusal, Time,
+    limits::LOGIN_RENEWED_BEFORE,
     provider::{CallerKeys, Settings},
+    redact::redacted,
+    text::one_line,
 };
 use ostler_providers::{FoundProgram, Lent, LoginSpec, Provider};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
     process::{Child, Command},
-    time::timeout,
+    time::{Instant, timeout},
 };
 
-use crate::{Engine, shared::Shared, upstream};
+use crate::{Engine, keeper::NotStarted, shared::Shared, upstream};
 
-/// A login that ends sooner than this is renewed before a session is lent it.
-const RENEW_BEFORE: Duration = Duration::from_secs(60 * 60);
 /// How long a program may take to renew its login.
 const RENEW_WITHIN: Duration = Duration::from_secs(60);
+/// One that could not be renewed is not tried again before this: whoever starts many sessions waits for it once.
+const TRIED_AGAIN_AFTER: Duration = Duration::from_secs(60);
+/// How much of what a program says about a renewal that failed is told.
+const WHY_SHOWN: usize = 300;
 /// Longest file of a login.
 const FILE_BYTES: u64 = 1 << 20;
+
+/// Which providers' logins could not be renewed: when that was tried, and what came of it.
+pub(crate) type Failures = BTreeMap<PathBuf, (Instant, String)>;
 
 /// How to have a program log in.
 #[derive(Debug, Clone)]
@@ -44,17 +52,21 @@ pub struct LoginPlan {
 
 impl Engine {
     /// Makes the home of a provider's login, and says what to run in it.
-    pub async fn prepare_login(&self, name: &str) -> Result<LoginPlan, Refusal> {
+    pub async fn prepare_login(&self, name: &str, profile: Option<&Name>) -> Result<LoginPlan, Refusal> {
         let provider = self.shared.provider(name)?;
         let Some(spec) = provider.login() else {
             return Err(Refusal::invalid(format!("{name} has no login that Ostler could keep"))
                 .hint(format!("ostler config set providers.{name}.api_key_env VARIABLE"), "names its key"));
         };
-        let settings = self.shared.options.providers.of(name)?;
+        let settings = self.shared.options.providers.of_account(name, profile)?;
+        if let Some(profile) = profile.filter(|_| settings.login_of.is_none()) {
+            return Err(Refusal::invalid(format!("the profile {profile} of {name} has a key, and no login"))
+                .hint(format!("ostler config get providers.{name}.profiles.{profile}"), "says what it has"));
+        }
         let home_dir = self.shared.options.home_dir.as_deref();
         let program = self.shared.programs.find(provider.as_ref(), &settings, home_dir).await?;
         let program = program.ok_or_else(|| Refusal::internal("a login without a program"))?;
-        let home = self.shared.login_home(name);
+        let home = self.shared.login_home(name, &settings);
         let unusable =
             |error: io::Error| Refusal::internal(format!("{} cannot be made: {error}", home.display()));
         DirBuilder::new().recursive(true).mode(0o700).create(home.join(spec.state.1)).map_err(unusable)?;
@@ -69,38 +81,82 @@ impl Engine {
 }
 
 impl Shared {
-    fn login_home(&self, provider: &str) -> PathBuf {
-        self.options.state_dir.join("credentials").join(provider)
+    fn login_home(&self, provider: &str, settings: &Settings) -> PathBuf {
+        let of_account = settings.login_of.as_ref().map(|account| format!("{provider}@{account}"));
+        self.options.state_dir.join("credentials").join(of_account.as_deref().unwrap_or(provider))
     }
 
     /// What is there of a provider's login now.
-    pub(crate) fn login(&self, provider: &dyn Provider) -> Option<Lent> {
+    pub(crate) fn login(&self, provider: &dyn Provider, settings: &Settings) -> Option<Lent> {
         let spec = provider.login()?;
-        spec.lent(&read(&self.login_home(provider.name()).join(spec.path())).ok()?)
+        spec.lent(&read(&self.login_home(provider.name(), settings).join(spec.path())).ok()?)
     }
 
-    /// What a session that begins now is lent, renewed if it is about to end. One that cannot be renewed is lent as it is:
-    /// the model's server has the last word.
-    pub(crate) async fn lend(&self, provider: &dyn Provider, program: &FoundProgram) -> Option<Lent> {
-        let _one_at_a_time = self.renewing.lock().await;
-        let login = self.login(provider)?;
-        let spec = provider.login()?;
+    /// What a session that begins now is lent, renewed if it is about to end. One that cannot be renewed is lent as it is
+    /// while it lasts; one that has ended could only be refused by the model's server, and is refused here with the cure.
+    pub(crate) async fn lend(
+        &self,
+        provider: &dyn Provider,
+        settings: &Settings,
+        program: &FoundProgram,
+    ) -> Result<Option<Lent>, NotStarted> {
+        let mut failures = self.renewing.lock().await;
+        let (Some(login), Some(spec)) = (self.login(provider, settings), provider.login()) else {
+            return Ok(None);
+        };
         let now = self.clock.now().wall;
         if !ends_soon(&login, now) {
-            return Some(login);
+            return Ok(Some(login));
         }
-        let home = self.login_home(provider.name());
-        match timeout(RENEW_WITHIN, renew(spec, &home, program)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(provider = provider.name(), %error, "the login is not renewed"),
-            Err(_) => tracing::warn!(provider = provider.name(), "the login is not renewed in time"),
+        let name = provider.name();
+        let home = self.login_home(name, settings);
+        let why = match failures.get(&home) {
+            Some((tried, why)) if tried.elapsed() < TRIED_AGAIN_AFTER => why.clone(),
+            _ => {
+                let said = match timeout(RENEW_WITHIN, renew(spec, &home, program)).await {
+                    Ok(Ok(said)) => said,
+                    Ok(Err(error)) => error.to_string(),
+                    Err(_) => format!("its program was not done within {} s", RENEW_WITHIN.as_secs()),
+                };
+                // Whatever the program said: what counts is the login that is there now.
+                match self.login(provider, settings) {
+                    Some(renewed) if !ends_soon(&renewed, now) => {
+                        failures.remove(&home);
+                        return Ok(Some(renewed));
+                    }
+                    _ => {}
+                }
+                tracing::warn!(provider = name, why = said, "the login is not renewed");
+                failures.insert(home, (Instant::now(), said.clone()));
+                said
+            }
+        };
+        if !has_ended(&login, now) {
+            return Ok(Some(login));
         }
-        Some(self.login(provider).unwrap_or(login))
+        let refusal = Refusal::new(
+            Reason::ProviderAuth,
+            format!("the login of {name} has ended, and could not be renewed"),
+        );
+        let refusal = refusal.because(why).hint(format!("ostler provider login {name}"), "logs in again");
+        Err(NotStarted::refused(Reason::ProviderAuth.as_str(), refusal))
+    }
+
+    /// Whether a login has ended and could not be renewed when that was tried last.
+    pub(crate) fn is_logged_out(&self, provider: &dyn Provider, settings: &Settings) -> bool {
+        let now = self.clock.now().wall;
+        let has_ended = self.login(provider, settings).is_some_and(|login| has_ended(&login, now));
+        // Whoever renews one just now will know better.
+        has_ended
+            && self
+                .renewing
+                .try_lock()
+                .is_ok_and(|failures| failures.contains_key(&self.login_home(provider.name(), settings)))
     }
 
     /// Whether a session that is asked for with these keys calls its model through its gateway.
     pub(crate) fn has_model(&self, provider: &dyn Provider, settings: &Settings, keys: &CallerKeys) -> bool {
-        upstream::has_model(provider, settings, keys, self.login(provider).is_some())
+        upstream::has_model(provider, settings, keys, self.login(provider, settings).is_some())
     }
 
     /// Refuses a session whose program would find neither a key nor a login.
@@ -119,10 +175,17 @@ impl Shared {
                 || policy.env.iter().any(|name| name == variable)
         };
         let has_way = has_model || spec.variables.iter().any(is_told);
-        if has_way || self.options.unconfined || self.login(provider).is_some() {
+        if has_way || self.options.unconfined || self.login(provider, settings).is_some() {
             return Ok(());
         }
         let name = provider.name();
+        if let Some(account) = &settings.login_of {
+            return Err(Refusal::new(
+                Reason::ProviderAuth,
+                format!("the profile {account} of {name} is not logged in"),
+            )
+            .hint(format!("ostler provider login {name} --profile {account}"), "logs it in"));
+        }
         let usual = provider.key_variable().unwrap_or("a variable");
         Err(Refusal::new(Reason::ProviderAuth, format!("{name} is not logged in"))
             .because(format!("there is no login of it here, and {usual} is not set"))
@@ -135,8 +198,16 @@ impl Shared {
 }
 
 fn ends_soon(login: &Lent, now: Time) -> bool {
-    let soon = now.micros() / 1_000_000 + i64::try_from(RENEW_BEFORE.as_secs()).unwrap_or(i64::MAX);
-    login.expires.is_some_and(|expires| expires < soon)
+    ends_within(login, now, LOGIN_RENEWED_BEFORE)
+}
+
+fn has_ended(login: &Lent, now: Time) -> bool {
+    ends_within(login, now, Duration::ZERO)
+}
+
+fn ends_within(login: &Lent, now: Time, span: Duration) -> bool {
+    let then = now.micros() / 1_000_000 + i64::try_from(span.as_secs()).unwrap_or(i64::MAX);
+    login.expires.is_some_and(|expires| expires < then)
 }
 
 fn read(path: &Path) -> io::Result<String> {
@@ -160,8 +231,8 @@ fn environment(spec: &LoginSpec, home: &Path, program: &FoundProgram) -> Vec<(St
     environment
 }
 
-/// Has the program renew its login where that is kept.
-async fn renew(spec: &LoginSpec, home: &Path, program: &FoundProgram) -> io::Result<()> {
+/// Has the program renew its login where that is kept. Gives what it said at the end, for the case that it did not.
+async fn renew(spec: &LoginSpec, home: &Path, program: &FoundProgram) -> io::Result<String> {
     let mut child = Command::new(&program.path)
         .args(spec.refresh.words)
         .envs(environment(spec, home, program))
@@ -171,32 +242,37 @@ async fn renew(spec: &LoginSpec, home: &Path, program: &FoundProgram) -> io::Res
         .current_dir(home)
         .kill_on_drop(true)
         .spawn()?;
-    told(&mut child, spec).await?;
+    let said = told(&mut child, spec).await?;
     // Closed input ends whoever still waits for more of it.
     drop(child.stdin.take());
-    child.wait().await.map(drop)
+    let status = child.wait().await?;
+    Ok(if said.is_empty() { format!("its program ended with {status}, and said nothing") } else { said })
 }
 
-/// Tells it what it is told, and reads what it says until it is done.
-async fn told(child: &mut Child, spec: &LoginSpec) -> io::Result<()> {
+/// Tells it what it is told, and reads what it says until it is done. Gives the last of that, without what may be a secret.
+async fn told(child: &mut Child, spec: &LoginSpec) -> io::Result<String> {
     if let Some(stdin) = &mut child.stdin {
-        for line in spec.refresh.input {
-            stdin.write_all(line.as_bytes()).await?;
-            stdin.write_all(b"\n").await?;
+        let lines: String = spec.refresh.input.iter().map(|line| format!("{line}\n")).collect();
+        match stdin.write_all(lines.as_bytes()).await {
+            // One that ended without listening may have said why.
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
+            _ => {}
         }
-        stdin.flush().await?;
     }
     if spec.refresh.done.is_none() {
         drop(child.stdin.take());
     }
-    let Some(stdout) = child.stdout.take() else { return Ok(()) };
+    let mut last = String::new();
+    let Some(stdout) = child.stdout.take() else { return Ok(last) };
     let mut lines = BufReader::new(stdout).lines();
     while let Some(line) = lines.next_line().await? {
-        if spec.refresh.done.is_some_and(|done| line.contains(done)) {
+        let is_done = spec.refresh.done.is_some_and(|done| line.contains(done));
+        last = one_line(&redacted(line), WHY_SHOWN);
+        if is_done {
             break;
         }
     }
-    Ok(())
+    Ok(last)
 }
 
 #[cfg(test)]
@@ -231,9 +307,20 @@ mod tests {
             dir.path(),
             "read word; echo \"$1 $word $HOME\" > $AGENT_DIR/login.json; echo is done; exec cat > /dev/null",
         );
-        renew(&SPEC, dir.path(), &told).await.unwrap();
+        assert_eq!(renew(&SPEC, dir.path(), &told).await.unwrap(), "is done");
         let login = fs::read_to_string(dir.path().join(".agent/login.json")).unwrap();
         assert_eq!(login, format!("renew please {}\n", dir.path().display()));
+    }
+
+    #[tokio::test]
+    async fn a_program_that_does_not_renew_it_has_its_last_words_told() {
+        let dir = tempfile::tempdir().unwrap();
+        for (script, said) in [
+            ("echo once; echo the refresh token was used already", "the refresh token was used already"),
+            ("exit 3", "its program ended with exit status: 3, and said nothing"),
+        ] {
+            assert_eq!(renew(&SPEC, dir.path(), &program(dir.path(), script)).await.unwrap(), said);
+        }
     }
 
     #[test]
@@ -243,5 +330,6 @@ mod tests {
         assert!(!ends_soon(&login(None), now));
         assert!(!ends_soon(&login(Some(1_700_003_601)), now));
         assert!(ends_soon(&login(Some(1_700_003_599)), now) && ends_soon(&login(Some(1_600_000_000)), now));
+        assert!(!has_ended(&login(Some(1_700_003_599)), now) && has_ended(&login(Some(1_600_000_000)), now));
     }
 }

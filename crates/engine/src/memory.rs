@@ -8,8 +8,9 @@ use std::{
 };
 
 use ostler_domain::{
-    ConversationId, Event, Kind, MessageId, Recorded, Refusal,
+    ConversationId, Event, Kind, MessageId, Recorded, Refusal, SessionId,
     event::By,
+    limits::PAGE_MOST,
     query::EventFilter,
     session::{Begin, State},
     text::head,
@@ -26,9 +27,29 @@ const SAID_BYTES: usize = 4 * 1024;
 const SESSIONS: u32 = 8;
 /// Events of one of them.
 const EVENTS: u32 = 1_000;
+/// Conversations that are gone back through, each one a copy of the next.
+const COPIES: usize = 8;
 /// Files and directories that are looked at for a provider's memory, and how deep.
 const ENTRIES: usize = 20_000;
 const DEPTH: usize = 6;
+
+/// What tells what was said.
+const TELLING: &[Kind] = &[
+    Kind::MessageAccepted,
+    Kind::MessageSeen,
+    Kind::MessageDropped,
+    Kind::MessageCancelled,
+    Kind::MessageEdited,
+    Kind::AgentCompletion,
+];
+
+/// The end of a turn, and its place in the log.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cut {
+    pub(crate) session: SessionId,
+    pub(crate) turn: u32,
+    seq: u64,
+}
 
 impl Shared {
     /// How the session after this one begins.
@@ -86,8 +107,12 @@ impl Shared {
         let created = old.created();
         let provider = self.provider(&created.config.provider)?;
         let Some(provider_id) = old.bound_id().or(created.begin.provider_id()).map(str::to_owned) else {
-            // Nothing was said yet.
-            return Ok(created.begin.clone());
+            if old.view().turns == 0 {
+                // Nothing was said yet.
+                return Ok(created.begin.clone());
+            }
+            let why = format!("{} keeps nothing that could be branched off", provider.name());
+            return Ok(Begin::Reseed { why, seed: self.seed(created.conversation, None).await? });
         };
         let seed = self.seed(created.conversation, None).await?;
         let why = match self.gone(provider.as_ref(), copy, &provider_id).await {
@@ -96,6 +121,32 @@ impl Shared {
             Some(why) => why,
         };
         Ok(Begin::Reseed { why, seed })
+    }
+
+    /// How a copy begins that is to know what was said up to the end of a turn, and nothing of what came after.
+    pub(crate) async fn begin_fork_at(&self, old: &State, cut: Cut) -> Result<Begin, Refusal> {
+        let why = format!("it was branched off after turn {} of {}", cut.turn, cut.session.short());
+        let seed = self.told_until(old.created().conversation, cut).await?;
+        Ok(Begin::Reseed { why, seed })
+    }
+
+    /// Where in the log a turn ended; none while it has not.
+    pub(crate) async fn end_of_turn(&self, session: SessionId, turn: u32) -> Result<Option<Cut>, Refusal> {
+        let kinds = vec![Kind::TurnEnded];
+        let filter = EventFilter { session: Some(session), kinds, ..EventFilter::default() };
+        let mut before = None;
+        loop {
+            let page = self.store.events_before(before, &filter, PAGE_MOST).await?;
+            for recorded in &page.rows {
+                if matches!(&recorded.event, Event::TurnEnded(ended) if ended.turn == turn) {
+                    return Ok(Some(Cut { session, turn, seq: recorded.seq }));
+                }
+            }
+            match page.next_cursor {
+                Some(next) if !page.rows.is_empty() => before = Some(next),
+                _ => return Ok(None),
+            }
+        }
     }
 
     /// Why what the provider remembered is gone; none while it is there, or cannot be looked for.
@@ -114,31 +165,101 @@ impl Shared {
 
     /// What had been said, the newest of it, and that the agent was interrupted.
     async fn seed(&self, conversation: ConversationId, interrupted: Option<&str>) -> Result<String, Refusal> {
-        let mut said: Vec<String> = Vec::new();
-        let mut bytes = 0;
-        let mut changed = Changed::default();
-        for view in self.store.sessions_of_conversation(conversation, SESSIONS).await? {
-            let filter = EventFilter {
-                session: Some(view.id),
-                kinds: vec![
-                    Kind::MessageAccepted,
-                    Kind::MessageDropped,
-                    Kind::MessageCancelled,
-                    Kind::MessageEdited,
-                    Kind::AgentCompletion,
-                ],
-                ..EventFilter::default()
+        Ok(told(self.said(conversation, Upto::Now).await?, interrupted))
+    }
+
+    async fn told_until(&self, conversation: ConversationId, cut: Cut) -> Result<String, Refusal> {
+        Ok(told(self.said(conversation, Upto::Turn(cut)).await?, None))
+    }
+
+    /// What was said in a conversation, and before that in the one that it is a copy of, and so on; the newest first.
+    async fn said(&self, conversation: ConversationId, upto: Upto) -> Result<Vec<String>, Refusal> {
+        let mut said = Told::default();
+        let (mut at, mut upto) = (conversation, upto);
+        for _ in 0..COPIES {
+            self.say_of(&mut said, at, upto).await?;
+            let Some(copy) = self.store.conversation(at).await?.filter(|_| !said.is_full) else { break };
+            let Some(origin) = copy.forked_from else { break };
+            let cut = match copy.forked_at {
+                Some(turn) => self.end_of_turn(turn.session, turn.turn).await?,
+                None => None,
             };
-            for recorded in self.store.events_before(None, &filter, EVENTS).await?.rows {
+            upto = match (cut, self.store.conversation_opened_at(at).await?) {
+                (Some(cut), _) => Upto::Turn(cut),
+                (None, Some(seq)) => Upto::Copy { copy: at, seq },
+                (None, None) => break,
+            };
+            at = origin;
+        }
+        Ok(said.words)
+    }
+
+    async fn say_of(&self, said: &mut Told, conversation: ConversationId, upto: Upto) -> Result<(), Refusal> {
+        let store = &self.store;
+        let sessions = match upto {
+            Upto::Now => store.sessions_of_conversation(conversation, SESSIONS).await?,
+            Upto::Turn(cut) => store.sessions_up_to(conversation, cut.session, SESSIONS).await?,
+            Upto::Copy { copy, .. } => store.sessions_before_copy(conversation, copy, SESSIONS).await?,
+        };
+        let mut changed = Changed::default();
+        for view in sessions {
+            let cut = upto.of(view.id);
+            // What waited when the turn ended was told after it. Imported messages have no receipts.
+            changed.only_seen = cut.is_some() && view.imported.is_none();
+            let filter =
+                EventFilter { session: Some(view.id), kinds: TELLING.to_vec(), ..EventFilter::default() };
+            for recorded in self.store.events_before(cut, &filter, EVENTS).await?.rows {
                 let Some(text) = changed.words(&recorded) else { continue };
-                bytes += text.len();
-                if bytes > SEED_BYTES {
-                    return Ok(told(said, interrupted));
+                if !said.add(text) {
+                    return Ok(());
                 }
-                said.push(text);
             }
         }
-        Ok(told(said, interrupted))
+        Ok(())
+    }
+}
+
+/// Up to where what was said in a conversation counts.
+#[derive(Debug, Clone, Copy)]
+enum Upto {
+    Now,
+    /// The end of a turn.
+    Turn(Cut),
+    /// The moment at which a copy of it was made.
+    Copy {
+        copy: ConversationId,
+        seq: u64,
+    },
+}
+
+impl Upto {
+    /// The place in the log before which a session's words count; none: all of them.
+    fn of(self, session: SessionId) -> Option<u64> {
+        match self {
+            Upto::Now => None,
+            Upto::Turn(cut) => (cut.session == session).then_some(cut.seq),
+            Upto::Copy { seq, .. } => Some(seq),
+        }
+    }
+}
+
+/// What is to be told, the newest first, as much as there is room for.
+#[derive(Default)]
+struct Told {
+    words: Vec<String>,
+    bytes: usize,
+    is_full: bool,
+}
+
+impl Told {
+    /// False: there was no room for it.
+    fn add(&mut self, text: String) -> bool {
+        self.bytes += text.len();
+        self.is_full = self.bytes > SEED_BYTES;
+        if !self.is_full {
+            self.words.push(text);
+        }
+        !self.is_full
     }
 }
 
@@ -160,6 +281,9 @@ fn told(mut said: Vec<String>, interrupted: Option<&str>) -> String {
 #[derive(Default)]
 struct Changed {
     never_told: HashSet<MessageId>,
+    seen: HashSet<MessageId>,
+    /// Only what the agent's own stream showed counts as told.
+    only_seen: bool,
     edited: HashMap<MessageId, String>,
 }
 
@@ -174,11 +298,20 @@ impl Changed {
                 self.never_told.insert(cancelled.id);
                 None
             }
+            Event::MessageSeen(mark) => {
+                self.seen.insert(mark.id);
+                None
+            }
             Event::MessageEdited(edited) => {
                 self.edited.entry(edited.id).or_insert_with(|| edited.text.clone());
                 None
             }
             Event::MessageAccepted(accepted) if self.never_told.contains(&accepted.message.id) => None,
+            Event::MessageAccepted(accepted)
+                if self.only_seen && !self.seen.contains(&accepted.message.id) =>
+            {
+                None
+            }
             // A message that was handed on is told by the session that got it first.
             Event::MessageAccepted(accepted)
                 if accepted.moved_from.is_none() && accepted.by != By::ostler() =>

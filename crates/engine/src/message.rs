@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use ostler_domain::{
     Event, Message, MessageId, Mode, Reason, Receipt, Refusal, RequestId, SessionId, Time,
+    conversation::without_intro,
     event::{MessageCancelled, MessageMoved, MovedTo},
     message::Said,
     session::{Request, State},
@@ -236,6 +237,7 @@ impl Engine {
         match self.shared.store.event(seq).await?.map(|recorded| recorded.event) {
             Some(Event::MessageAccepted(accepted)) => Ok(accepted.message.text),
             Some(Event::MessageEdited(edited)) => Ok(edited.text),
+            Some(Event::MessageUnheard(unheard)) => Ok(unheard.message.text),
             _ => Err(Refusal::internal("the text of this message cannot be read")),
         }
     }
@@ -274,6 +276,7 @@ impl Engine {
     async fn keyed_before(&self, to: &Addressee, words: &Words, key: &str) -> Result<Option<Sent>, Refusal> {
         let Some(row) = self.shared.store.message_keyed(key).await? else { return Ok(None) };
         let said = self.text_at(row.seq).await?;
+        let said = without_intro(&said);
         let is_there = match self.conversation_of(&to.who).await {
             Ok(conversation) if to.key.is_none() => {
                 let was = self.stored_conversation(row.conversation).await?;
@@ -282,13 +285,13 @@ impl Engine {
             _ => true,
         };
         // What follows `/new` is the message.
-        let is_same = said == words.text || words.text.ends_with(&said) && words.text.starts_with('/');
+        let is_same = said == words.text || words.text.ends_with(said) && words.text.starts_with('/');
         if !is_same || !is_there {
             return Err(Refusal::new(
                 Reason::RequestConflict,
                 format!("\"{}\" is the name of another message", one_line(key, 64)),
             )
-            .because(format!("message {}: {}", row.id.short(), one_line(&said, 60)))
+            .because(format!("message {}: {}", row.id.short(), one_line(said, 60)))
             .hint(format!("ostler message show {}", row.id.short()), "shows that one"));
         }
         let session = self.session(&row.session.to_string()).await?;

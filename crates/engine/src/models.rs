@@ -43,7 +43,7 @@ impl Engine {
         let Some(path) = provider.models_path() else {
             return Ok(Models::unknown("it calls no model"));
         };
-        let is_logged_in = self.shared.login(provider.as_ref()).is_some();
+        let is_logged_in = self.shared.login(provider.as_ref(), &settings).is_some();
         let brought = |variable: &str| keys.get(variable).cloned();
         let order = match upstream::order(provider.as_ref(), &settings, brought, None, is_logged_in).await {
             Ok(Some(order)) => order,

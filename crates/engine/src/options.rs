@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use ostler_domain::{
-    Refusal, admission::MachineLimits, config::Config, policy::IdleStop, provider::Settings,
+    Name, Refusal, admission::MachineLimits, config::Config, policy::IdleStop, provider::Settings,
     reboot::OnReboot, retention::Rules, session::WatchdogLimits,
 };
 
@@ -85,6 +85,11 @@ impl ProviderSettings {
 
     pub(crate) fn of(&self, provider: &str) -> Result<Settings, Refusal> {
         Ok(self.all()?.remove(provider).unwrap_or_default())
+    }
+
+    /// What holds for sessions of one of its accounts; none for what its own section says.
+    pub(crate) fn of_account(&self, provider: &str, profile: Option<&Name>) -> Result<Settings, Refusal> {
+        self.of(provider)?.of_profile(provider, profile)
     }
 }
 

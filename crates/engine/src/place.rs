@@ -10,7 +10,7 @@ use ostler_domain::{
     session::{AgentRef, Begin, State, View},
 };
 
-use crate::{Engine, NewSession, clock::entropy, conversation::check_key, handoff::Handed};
+use crate::{Engine, NewSession, clock::entropy, conversation::check_key, handoff::Handed, shared::Shared};
 
 /// Where a new session stands in its row of sessions.
 pub(crate) struct Place {
@@ -76,19 +76,23 @@ pub(crate) struct Whose {
     pub(crate) agent: Option<Agent>,
     pub(crate) key: Key,
     pub(crate) entry: Entry,
+    /// The conversation, where it is open.
+    pub(crate) there: Option<Conversation>,
+    /// The provider that the conversation was given.
+    given: Option<String>,
 }
 
 impl Whose {
     fn nobody() -> Whose {
-        Whose { agent: None, key: Key::main(), entry: Entry::default() }
+        Whose { agent: None, key: Key::main(), entry: Entry::default(), there: None, given: None }
     }
 
     /// Fills in what nobody said: the conversation's word, then the agent's.
-    pub(crate) fn fill(&self, wanted: &mut NewSession) {
+    pub(crate) fn fill(&self, wanted: &mut NewSession, shared: &Shared) {
         let profile = self.agent.as_ref().map(|agent| &agent.profile);
         if wanted.provider.is_empty() {
             let own = profile.and_then(|profile| profile.provider.clone());
-            wanted.provider = self.entry.provider_override.clone().or(own).unwrap_or_default();
+            wanted.provider = self.given.clone().or(own).unwrap_or_default();
         }
         // A model is one of its provider's: an agent's usual one means nothing to another.
         let is_own = profile
@@ -98,8 +102,9 @@ impl Whose {
         let amount = profile.and_then(|profile| profile.budget);
         wanted.budget = wanted.budget.or_else(|| Some(Budget::new(amount?, wanted.when_used_up)));
         wanted.system_prompt = profile.and_then(|profile| profile.system_prompt.clone());
-        let chosen = self.entry.auth_profile_override.as_deref().and_then(|name| name.parse().ok());
-        wanted.auth_profile = chosen.or_else(|| profile.and_then(|profile| profile.auth_profile.clone()));
+        let chosen = shared.account_given(&wanted.provider, &self.entry);
+        let usual = profile.filter(|_| is_own).and_then(|profile| profile.auth_profile.clone());
+        wanted.auth_profile = wanted.auth_profile.take().or(chosen).or(usual);
     }
 }
 
@@ -131,8 +136,9 @@ impl Engine {
         }
         let key = check_key(&agent, wanted.key.as_ref().unwrap_or(&Key::main()))?;
         let there = self.shared.store.conversation_keyed(campaign.id, Some(agent.id), &key).await?;
-        let entry = there.map(|there| there.notes.entry).unwrap_or_default();
-        Ok(Whose { agent: Some(agent), key, entry })
+        let entry = there.as_ref().map(|there| there.notes.entry.clone()).unwrap_or_default();
+        let given = self.shared.provider_given(&entry);
+        Ok(Whose { agent: Some(agent), key, entry, there, given })
     }
 
     /// Finds the place of a new session. Names are being chosen by nobody else meanwhile.
@@ -143,7 +149,7 @@ impl Engine {
         campaign: &Campaign,
     ) -> Result<Placed, Refusal> {
         let now = self.shared.clock.now().wall;
-        let id = SessionId::new(now, entropy());
+        let id = wanted.id.unwrap_or_else(|| SessionId::new(now, entropy()));
         if let Some(handed) = &wanted.handed {
             return self.taking_over(id, handed, whose).await;
         }

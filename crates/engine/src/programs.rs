@@ -22,6 +22,8 @@ const SEEN_WITHIN: Duration = Duration::from_secs(2);
 /// Where people's package managers put programs, below their home.
 const BELOW_HOME: [&str; 5] =
     [".local/bin", ".npm-global/bin", "node_modules/.bin", ".bun/bin", ".claude/local/node_modules/.bin"];
+/// Variables that lead back to a person's own files.
+const OF_HOMES: [&str; 4] = ["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"];
 /// Where node's version manager keeps its versions, below a home.
 const NVM: &str = ".nvm/versions/node";
 /// How much of a script is read to learn what runs it.
@@ -147,7 +149,7 @@ impl Programs {
             let mut is_new = false;
             let version = asked.get_or_init(async || {
                 is_new = true;
-                ask_version(&found).await
+                ask_version(&found, &programs.throw_away_home(&found.path)).await
             });
             let version = *version.await;
             if is_new && version.is_some() {
@@ -156,6 +158,12 @@ impl Programs {
             version
         });
         timeout(limit, asking).await.ok()?.ok()?
+    }
+
+    /// Where a program puts what it makes of a first start: nobody is to find that among their own files.
+    fn throw_away_home(&self, path: &Path) -> PathBuf {
+        let inode = identity(path).map_or(0, |program| program.inode);
+        self.kept.with_file_name(format!("version-{inode}"))
     }
 
     /// Writes down what is known. What cannot be kept is asked again another day.
@@ -276,12 +284,26 @@ fn interpreter(path: &Path) -> Option<String> {
 }
 
 /// Asks the program itself. It is the user's own, and what it says goes into no file.
-async fn ask_version(found: &FoundProgram) -> Option<Version> {
+async fn ask_version(found: &FoundProgram, home: &Path) -> Option<Version> {
+    fs::create_dir_all(home).ok()?;
+    let version = say_version(found, home).await;
+    if let Err(error) = fs::remove_dir_all(home) {
+        tracing::debug!(%error, "what a program left when it was asked for its version is still there");
+    }
+    version
+}
+
+async fn say_version(found: &FoundProgram, home: &Path) -> Option<Version> {
     let path = env::var_os("PATH").unwrap_or_default();
     let search = env::join_paths(found.search.iter().cloned().chain(env::split_paths(&path))).ok()?;
-    let asked = Command::new(&found.path)
+    let mut program = Command::new(&found.path);
+    for variable in OF_HOMES {
+        program.env_remove(variable);
+    }
+    let asked = program
         .arg("--version")
         .env("PATH", search)
+        .env("HOME", home)
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .kill_on_drop(true)
@@ -370,6 +392,20 @@ mod tests {
         of_version(dir.path(), "99.10.20", "");
         let found = next.find(codex.as_ref(), &settings, None).await.unwrap().unwrap();
         assert_eq!(found.version, Some(Version(99, 10, 20)), "another file");
+    }
+
+    #[tokio::test]
+    async fn what_a_program_leaves_behind_is_thrown_away() {
+        let dir = tempfile::tempdir().unwrap();
+        let leave = format!(r#"mkdir -p "$HOME/.cache"; echo "$HOME" > {}/home"#, dir.path().display());
+        let settings = of_version(dir.path(), "99.1.2", &leave);
+        let codex = ostler_providers::registry::find("codex").unwrap();
+        let found = Programs::below(dir.path()).find(codex.as_ref(), &settings, None).await.unwrap().unwrap();
+        assert_eq!(found.version, Some(Version(99, 1, 2)));
+        let home = fs::read_to_string(dir.path().join("home")).unwrap();
+        let home = Path::new(home.trim());
+        assert_ne!(Some(home), env::home_dir().as_deref());
+        assert!(home.starts_with(dir.path()) && !home.exists(), "{}", home.display());
     }
 
     #[tokio::test]

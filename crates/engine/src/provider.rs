@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use ostler_domain::{
     Policy, Refusal, Secret,
-    provider::{ACP_PREFIX, CallerKeys, ITS_LOGIN, KeySource, LACKS_MODEL, NOT_LOGGED_IN, Settings, Status},
+    provider::{
+        ACP_PREFIX, Account, CAPABILITIES, CallerKeys, ITS_LOGIN, KeySource, LACKS_MODEL, NOT_LOGGED_IN,
+        Settings, Status,
+    },
 };
-use ostler_providers::{Capabilities, Provider, registry};
+use ostler_providers::{Capabilities, Provider, UsageSource, registry};
 use tokio::task::JoinHandle;
 
 use crate::{Engine, programs::Unusable, upstream};
@@ -76,9 +79,12 @@ impl Engine {
             name: provider.name().to_owned(),
             base_url: settings.base_url.clone(),
             key: self.key(provider.as_ref(), settings, variables),
-            is_logged_in: self.shared.login(provider.as_ref()).is_some(),
+            is_logged_in: self.shared.login(provider.as_ref(), settings).is_some(),
+            profiles: self.accounts(provider.as_ref(), settings, variables),
             model: settings.model.clone(),
             capabilities: words(provider.capabilities()),
+            usage_sources: self.usage_sources(provider.as_ref(), settings, variables),
+            net_mode: Some(provider.usual_network()),
             ..Status::default()
         };
         match found {
@@ -108,6 +114,18 @@ impl Engine {
         status
     }
 
+    /// Its further accounts.
+    fn accounts(&self, provider: &dyn Provider, settings: &Settings, variables: &[String]) -> Vec<Account> {
+        let of = |name: &String| {
+            let account = name.parse().ok()?;
+            let own = settings.clone().of_profile(provider.name(), Some(&account)).ok()?;
+            let login = own.login_of.as_ref().and_then(|_| self.shared.login(provider, &own));
+            let key = self.key(provider, &own, variables);
+            Some(Account { name: name.clone(), base_url: own.base_url, key, is_logged_in: login.is_some() })
+        };
+        settings.profiles.keys().filter_map(of).collect()
+    }
+
     /// What keeps a session whose program is there from working, and the command that cures it.
     fn lacks(
         &self,
@@ -117,9 +135,7 @@ impl Engine {
     ) -> Option<(&'static str, String)> {
         let name = provider.name();
         let set = |key: &str, value: &str| format!("ostler config set providers.{name}.{key} {value}");
-        // What they are worth is asked when a session starts.
-        let keys: CallerKeys =
-            variables.iter().map(|variable| (variable.clone(), Secret::new("brought"))).collect();
+        let keys = brought(variables);
         if let Some(variable) = upstream::missing_variable(settings, &keys) {
             return Some(("its key", format!("export {variable}=…")));
         }
@@ -133,6 +149,9 @@ impl Engine {
         if self.shared.check_login(provider, settings, has_model, &told, &Policy::default()).is_err() {
             return Some(("a login or a key", format!("ostler provider login {name}")));
         }
+        if !has_model && self.shared.is_logged_out(provider, settings) {
+            return Some(("a login that has not ended", format!("ostler provider login {name}")));
+        }
         match provider.key_variable() {
             Some(usual) if provider.login().is_none() && !has_model => {
                 Some(("a key or a base_url", set("api_key_env", usual)))
@@ -144,6 +163,19 @@ impl Engine {
         }
     }
 
+    /// Whose word there is for the tokens of its sessions.
+    fn usage_sources(
+        &self,
+        provider: &dyn Provider,
+        settings: &Settings,
+        variables: &[String],
+    ) -> Vec<String> {
+        let is_metered = self.shared.has_model(provider, settings, &brought(variables));
+        let reports = provider.capabilities().usage == UsageSource::Report;
+        let sources = [(is_metered, "wire"), (reports, "report")];
+        sources.into_iter().filter(|(is_one, _)| *is_one).map(|(_, word)| word.to_owned()).collect()
+    }
+
     /// Where the key is, in words.
     fn key(&self, provider: &dyn Provider, settings: &Settings, variables: &[String]) -> String {
         if let Some(source) = settings.key_source() {
@@ -152,16 +184,20 @@ impl Engine {
         if settings.base_url.is_some() {
             return "none is sent".to_owned();
         }
-        if let Some(login) = self.shared.login(provider) {
+        if let Some(login) = self.shared.login(provider, settings) {
             let now = self.shared.clock.now().wall.micros() / 1_000_000;
             return match login.expires.map(|expires| expires - now) {
+                Some(_) if self.shared.is_logged_out(provider, settings) => {
+                    format!("{ITS_LOGIN}, which has ended and could not be renewed")
+                }
                 Some(left) if left <= 0 => format!("{ITS_LOGIN}, which is renewed with the next session"),
                 _ => ITS_LOGIN.to_owned(),
             };
         }
         let is_set =
             |name: &&str| variables.iter().any(|set| set == name) || std::env::var_os(name).is_some();
-        match (provider.key_variable().filter(is_set), provider.login(), provider.program()) {
+        let usual = settings.key_variable(provider.key_variable());
+        match (usual.filter(is_set), provider.login(), provider.program()) {
             (Some(variable), ..) => KeySource::Variable(variable.to_owned()).to_string(),
             (None, Some(_), _) => NOT_LOGGED_IN.to_owned(),
             (None, None, _) if provider.key_variable().is_some() => "none".to_owned(),
@@ -171,15 +207,14 @@ impl Engine {
     }
 }
 
+/// Keys that a caller has; what they are worth is asked when a session starts.
+fn brought(variables: &[String]) -> CallerKeys {
+    variables.iter().map(|variable| (variable.clone(), Secret::new("brought"))).collect()
+}
+
 fn words(can: Capabilities) -> Vec<String> {
-    let words = [
-        (can.resume, "resume"),
-        (can.fork, "fork"),
-        (can.steer, "steer"),
-        (can.interrupt, "interrupt"),
-        (can.approvals, "approvals"),
-        (can.partial_output, "partial_output"),
-        (can.model_change, "model_change"),
-    ];
-    words.into_iter().filter(|(can, _)| *can).map(|(_, word)| word.to_owned()).collect()
+    let Capabilities { resume, fork, steer, interrupt, approvals, partial_output, model_change, .. } = can;
+    let can = [resume, fork, steer, interrupt, approvals, partial_output, model_change];
+    let words = CAPABILITIES.iter().zip(can).filter(|(_, can)| *can);
+    words.map(|(word, _)| (*word).to_owned()).collect()
 }

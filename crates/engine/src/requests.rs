@@ -62,6 +62,11 @@ impl Engine {
         self.ask(who, Request::Stop(StopRule::TurnEnded), change).await
     }
 
+    /// The same, because a person says so, whatever became of its last turn.
+    pub async fn finish(&self, who: &str, change: Change) -> Result<View, Refusal> {
+        self.ask(who, Request::Stop(StopRule::Done), change).await
+    }
+
     pub async fn pause(&self, who: &str, change: Change) -> Result<View, Refusal> {
         self.ask(who, Request::Pause, change).await
     }
@@ -76,7 +81,7 @@ impl Engine {
     ) -> Result<View, Refusal> {
         let view = self.session(who).await?;
         if view.outcome.is_none() {
-            self.shared.bring_keys(view.id, &view.provider, &change.keys)?;
+            self.shared.bring_keys(view.id, &view.provider, view.auth_profile.as_ref(), &change.keys)?;
         }
         // A price that was set, or a budget of the campaign's, may have ended what held it.
         self.shared.accounts.settled(view.campaign).await;
@@ -107,7 +112,19 @@ impl Engine {
         let done = change.done(&fingerprint, view.id.to_string());
         match self.shared.wake(view.id).await? {
             Some(handle) => {
-                let mut view = handle.request(request, change.by, done).await?;
+                let asked = handle.request(request.clone(), change.by, done).await;
+                let mut view = match asked {
+                    Ok(view) => view,
+                    // It ended before it heard.
+                    Err(refusal) if refusal.reason == Reason::WrongState => {
+                        let now = self.session(&view.id.to_string()).await?;
+                        return match now.outcome {
+                            Some(_) => self.ask_the_ended(&now, request).await,
+                            None => Err(refusal),
+                        };
+                    }
+                    Err(refusal) => return Err(refusal),
+                };
                 self.overlay(&mut view);
                 Ok(view)
             }

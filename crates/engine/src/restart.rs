@@ -4,12 +4,15 @@ use std::{sync::Arc, time::Duration};
 
 use ostler_domain::{
     Budget, Reason, Refusal, SessionId,
+    chain::Chain,
     conversation::Conversation,
     event::By,
+    limits::{FAMILY_SESSIONS, PAGE_MOST},
     message::Said,
+    mission::Membership,
     provider::CallerKeys,
     query::{Page, SessionFilter},
-    session::{Begin, Config, Request, Restart, State, StopRule, View},
+    session::{Approve, Begin, Config, Request, Restart, State, StopRule, View},
 };
 use ostler_store::{CommitError, RequestReply};
 
@@ -20,6 +23,7 @@ use crate::{
     conversation::closed_refusal,
     create::{created, new_message},
     halt::HaltRefusal,
+    lending::Lender,
     place::Place,
     requests::Raised,
     shared::Shared,
@@ -53,7 +57,7 @@ impl Engine {
         }
         if view.outcome.is_some() {
             let done = |new: &View| change.done(&fingerprint, new.id.to_string());
-            let other = Other { message: None, model, raised };
+            let other = Other { model, raised, ..Other::default() };
             return after(self, &view, other, &change, done).await;
         }
         if raised.of(None).is_some() {
@@ -67,9 +71,17 @@ impl Engine {
         if let Some(halt) = self.halted() {
             return Err(halt.refusal());
         }
+        let conversation = self.stored_conversation(view.conversation).await?;
+        if let Some(closed) = conversation.closed {
+            return Err(closed_refusal(&conversation, closed.why));
+        }
+        if let Some(ticket) = view.ticket_id {
+            self.continue_ticket(ticket, view.id, true, &change).await?;
+        }
+        self.shared.check_program(&view.provider, view.auth_profile.as_ref()).await?;
         self.shared.check_key_of(&view, &change.keys).await?;
         // The end of the old session hands them to the new one.
-        self.shared.bring_keys(view.id, &view.provider, &change.keys)?;
+        self.shared.bring_keys(view.id, &view.provider, view.auth_profile.as_ref(), &change.keys)?;
         let mut published = self.shared.store.published();
         if let Some(handle) = self.shared.wake(view.id).await? {
             if let Some(model) = model {
@@ -90,16 +102,13 @@ impl Engine {
                 }
             }
         };
-        tokio::time::timeout(GONE_WITHIN, wait).await.unwrap_or_else(|_| {
-            Err(Refusal::new(Reason::TimedOut, format!("session {} is still stopping", view.id.short()))
-                .hint(
-                    format!("ostler kill {}", view.id.short()),
-                    "ends it at once; the new session then starts",
-                ))
-        })
+        match tokio::time::timeout(GONE_WITHIN, wait).await {
+            Ok(successor) => successor,
+            Err(_) => Err(no_successor(&self.session(&view.id.to_string()).await?)),
+        }
     }
 
-    async fn successor(&self, id: SessionId) -> Result<Option<View>, Refusal> {
+    pub(crate) async fn successor(&self, id: SessionId) -> Result<Option<View>, Refusal> {
         Ok(self.shared.store.continued_by(id).await?)
     }
 
@@ -107,16 +116,34 @@ impl Engine {
     pub async fn chain(&self, who: &str) -> Result<Vec<View>, Refusal> {
         let view = self.session(who).await?;
         let filter = SessionFilter { chain: Some(view.chain), ..SessionFilter::default() };
-        let mut listed = self
-            .shared
-            .store
-            .list_sessions(&filter, Page::of(ostler_domain::limits::PAGE_MOST, None))
-            .await?
-            .rows;
+        let mut listed = self.shared.store.list_sessions(&filter, Page::of(PAGE_MOST, None)).await?.rows;
         listed.reverse();
         listed.iter_mut().for_each(|view| self.overlay(view));
         Ok(listed)
     }
+
+    /// The same with everybody who helped, and what all of them took.
+    pub async fn whole_chain(&self, who: &str) -> Result<Chain, Refusal> {
+        let view = self.session(who).await?;
+        let mut all = self.shared.store.chain_family(view.chain, FAMILY_SESSIONS).await?;
+        all.sessions.iter_mut().for_each(|view| self.overlay(view));
+        let (now, most) = (self.shared.clock.now().wall, PAGE_MOST as usize);
+        let beyond = all.count.saturating_sub(all.sessions.len() as u64);
+        let chain = Chain::of(view.chain, all.sessions, now, most);
+        Ok(Chain { helper_count: chain.helper_count + beyond, ..chain })
+    }
+}
+
+/// Nobody goes on with a session after all this time.
+fn no_successor(view: &View) -> Refusal {
+    let short = view.id.short();
+    if view.outcome.is_none() {
+        return Refusal::new(Reason::TimedOut, format!("session {short} is still stopping"))
+            .hint(format!("ostler kill {short}"), "ends it at once; the new session then starts");
+    }
+    Refusal::new(Reason::TimedOut, format!("session {short} ended, and no session goes on with it yet"))
+        .hint(format!("ostler resume {short}"), "tries again, and says what is in the way")
+        .hint("ostler daemon logs", "has what was tried")
 }
 
 /// Goes on with an ended session in a new one, telling it what the old one never heard, and `message`.
@@ -146,11 +173,16 @@ pub(crate) async fn after(
     engine.shared.check_key_of(old, &change.keys).await?;
     engine.check_sole_writer(old).await?;
     let campaign = engine.campaign_to_go_on_in(state.created()).await?;
-    engine.shared.check_campaign_budget(&campaign, state.created().config.billing).await?;
+    let before = state.created();
+    engine.shared.check_campaign_budget(&campaign, before.config.billing).await?;
+    let agent = before.agent.as_ref().map(|agent| agent.id);
+    engine.check_agent_budget(agent, before.spawned_by, &campaign, &before.config).await?;
     // A person's word ends a quarantine: the count begins anew.
-    let Other { message, model, raised } = other;
+    let Other { id, mission, message, model, raised } = other;
     let budget = state.budget_left(raised.of(state.budget().copied()), &engine.shared.context().prices)?;
-    let next = Next { short_lives: 0, message, model, budget, by_person: true };
+    // What a person allows is theirs to allow; else it is what is left of what was given.
+    let is_rest = raised.of(None).is_none();
+    let next = Next { id, mission, short_lives: 0, message, model, budget, is_rest, by_person: true };
     record(engine, &state, next, change, done).await
 }
 
@@ -177,7 +209,9 @@ pub(crate) async fn go_on(shared: &Arc<Shared>, id: SessionId) -> Result<(), Ref
     let short_lives = if by_person { 0 } else { loaded.state.short_lives() };
     let change = Change { by: By::ostler(), pid: None, request: None, keys: CallerKeys::default() };
     let budget = loaded.state.budget_left(None, &shared.context().prices)?;
-    let next = Next { short_lives, message: None, model: None, budget, by_person };
+    let mission = loaded.state.created().config.mission;
+    let next =
+        Next { id: None, mission, short_lives, message: None, model: None, budget, is_rest: true, by_person };
     record(&engine, &loaded.state, next, &change, |_| None).await?;
     Ok(())
 }
@@ -185,6 +219,10 @@ pub(crate) async fn go_on(shared: &Arc<Shared>, id: SessionId) -> Result<(), Ref
 /// In what a person wants the new session to differ from the old one.
 #[derive(Default)]
 pub(crate) struct Other {
+    /// The id that it is to have, where somebody has recorded that already.
+    pub id: Option<SessionId>,
+    /// Which attempt at an assignment of a mission it is, where it is another one.
+    pub mission: Option<Membership>,
     pub message: Option<Said>,
     pub model: Option<String>,
     pub raised: Raised,
@@ -192,10 +230,14 @@ pub(crate) struct Other {
 
 /// In what the new session differs from the old one.
 struct Next {
+    id: Option<SessionId>,
+    mission: Option<Membership>,
     short_lives: u32,
     message: Option<Said>,
     model: Option<String>,
     budget: Option<Budget>,
+    /// It is what others left of it.
+    is_rest: bool,
     /// Somebody asked for it, and so for another try of a turn that failed.
     by_person: bool,
 }
@@ -211,14 +253,17 @@ async fn record(
     let campaign = engine.campaign_to_go_on_in(before).await?;
     check_same(&campaign)?;
     let now = engine.shared.clock.now().wall;
-    let id = SessionId::new(now, entropy());
+    let id = next.id.unwrap_or_else(|| SessionId::new(now, entropy()));
     let conversation = engine.stored_conversation(before.conversation).await?;
     if let Some(closed) = conversation.closed {
         return Err(closed_refusal(&conversation, closed.why));
     }
     // What was set since the last session holds from this one on.
     let entry = &conversation.notes.entry;
-    let provider = entry.provider_override.clone().unwrap_or_else(|| before.config.provider.clone());
+    let given = engine.shared.provider_given(entry);
+    let provider = given.unwrap_or_else(|| before.config.provider.clone());
+    engine.shared.provider(&provider)?;
+    let campaign = engine.campaign_for(campaign, before.spawned_by, &provider).await?;
     let is_same = provider == before.config.provider;
     if let Some(origin) = before.imported.as_ref().filter(|_| is_same) {
         let memory = engine.shared.provider(&provider)?.memory(&origin.dialogue);
@@ -227,7 +272,7 @@ async fn record(
     let begin = engine.shared.begin_after_with(old, &provider).await?;
     let place = Place { short_lives: next.short_lives, ..Place::after(id, old, begin) };
     // What it was in the middle of comes first, unless a person says what to do now.
-    let failed = old.failed_turn_words().filter(|_| next.by_person);
+    let failed = old.failed_turn_words().filter(|_| next.by_person || old.goes_on_with_a_renewed_login());
     let go_on = if old.was_cut_short() { Some(GO_ON.to_owned()) } else { failed };
     let ticket = match before.config.ticket_id {
         Some(ticket) => engine
@@ -254,33 +299,61 @@ async fn record(
     };
     let system_prompt =
         profile.as_ref().map_or(before.config.system_prompt.clone(), |own| own.system_prompt.clone());
-    let chosen = entry.auth_profile_override.as_deref().and_then(|name| name.parse().ok());
-    let auth_profile = chosen.or(profile.map_or(before.config.auth_profile.clone(), |own| own.auth_profile));
+    let chosen = engine.shared.account_given(&provider, entry);
+    let own = profile.map_or(before.config.auth_profile.clone(), |own| own.auth_profile);
+    // An account is one of its provider's.
+    let auth_profile = chosen.or(own.filter(|_| is_same));
+    engine.shared.options.providers.of_account(&provider, auth_profile.as_ref())?;
+    // Somebody is there to be told; what goes on by itself says in its obituary what it lacked.
+    if next.by_person {
+        engine.shared.check_program(&provider, auth_profile.as_ref()).await?;
+    }
     let approval_us = engine.shared.options.approval_us();
     // Where the campaign is now: it may have been moved since.
-    let working_dir = campaign.root.path.clone();
+    let (working_dir, worktree) = engine.shared.place_to_go_on(&campaign, before.config.worktree.as_ref());
     // Whoever waited for the answer of a first life gave it the limit; a later one has it from its own start.
     let deadline = None;
+    // One program's settings mean nothing to another.
+    let provider_config = if is_same { before.config.provider_config.clone() } else { Default::default() };
+    // That nobody was there was true of whoever ran it then. A mission says it of all its members.
+    let approve = match before.config.approve {
+        Approve::Nobody if next.by_person && next.mission.is_none() => Approve::Policy,
+        same => same,
+    };
     let config = Config {
         provider: provider.clone(),
+        provider_config,
         model,
         budget: next.budget,
+        approve,
         approval_us,
         working_dir,
+        worktree,
         deadline,
         system_prompt,
         auth_profile,
         ticket: before.config.ticket.clone().filter(|_| !is_over),
         ticket_id,
+        mission: next.mission,
         ..before.config.clone()
     };
+    let mut config = engine.shared.as_noted(entry, config);
+    let from = (next.is_rest && config.budget.is_some()).then_some(Lender::Before(before.id));
+    if let Some(from) = from {
+        engine.lend(from, &mut config, &campaign).await?;
+    }
     let created = created(&campaign, config, engine.shared.sandbox(), place);
     let preview = State::new(created.clone(), now).view();
     let node_events = moved.flatten().into_iter().collect();
-    match engine.record_session(created, messages, node_events, Vec::new(), change, done(&preview)).await {
+    let recorded =
+        engine.record_session(created, messages, node_events, Vec::new(), change, done(&preview)).await;
+    if let Some(asker) = before.spawned_by {
+        engine.shared.charge(Lender::Asker(asker)).await;
+    }
+    match recorded {
         Ok(view) => {
             engine.shared.keys.hand_on(before.id, id);
-            engine.shared.bring_keys(id, &provider, &change.keys)?;
+            engine.shared.bring_keys(id, &provider, view.auth_profile.as_ref(), &change.keys)?;
             engine.shared.wake(id).await?;
             Ok(view)
         }
@@ -324,25 +397,41 @@ pub(crate) async fn anew(
     engine.shared.check_campaign_budget(&campaign, before.config.billing).await?;
     engine.shared.check_confinable().await?;
     let id = SessionId::new(engine.shared.clock.now().wall, entropy());
-    let place = Place::first(id, fresh.id, fresh.name.clone(), Begin::Fresh);
+    let first = Place::first(id, fresh.id, fresh.name.clone(), Begin::Fresh);
+    let place = Place { spawned_by: fresh.spawned_by, ..first };
     let entry = &fresh.notes.entry;
+    let (working_dir, worktree) = engine.shared.place_to_go_on(&campaign, before.config.worktree.as_ref());
     let config = Config {
-        provider: entry.provider_override.clone().unwrap_or_else(|| before.config.provider.clone()),
+        provider: engine.shared.provider_given(entry).unwrap_or_else(|| before.config.provider.clone()),
         model: entry.model_override.clone().or_else(|| before.config.model.clone()),
         approval_us: engine.shared.options.approval_us(),
-        working_dir: campaign.root.path.clone(),
+        working_dir,
+        worktree,
         // What the old dialogue was about stays with it.
         ticket: None,
         ticket_id: None,
+        mission: None,
+        leases: Vec::new(),
         ..before.config.clone()
     };
+    let mut config = engine.shared.as_noted(entry, config);
     let provider = config.provider.clone();
+    let campaign = engine.campaign_for(campaign, place.spawned_by, &provider).await?;
+    let from = place.spawned_by.map(Lender::Asker);
+    if let Some(from) = from {
+        engine.lend(from, &mut config, &campaign).await?;
+    }
     let created = created(&campaign, config, engine.shared.sandbox(), place);
     let preview = State::new(created.clone(), engine.shared.clock.now().wall).view();
     let messages = vec![message];
-    match engine.record_session(created, messages, Vec::new(), Vec::new(), change, done(&preview)).await {
+    let recorded =
+        engine.record_session(created, messages, Vec::new(), Vec::new(), change, done(&preview)).await;
+    if let Some(from) = from {
+        engine.shared.charge(from).await;
+    }
+    match recorded {
         Ok(view) => {
-            engine.shared.bring_keys(id, &provider, &change.keys)?;
+            engine.shared.bring_keys(id, &provider, view.auth_profile.as_ref(), &change.keys)?;
             engine.shared.wake(id).await?;
             Ok(view)
         }

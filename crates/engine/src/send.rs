@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use ostler_domain::{
-    ConversationId, Message, MessageId, Mode, Reason, Refusal, SessionId,
-    conversation::{Conversation, Inbound, Key, reset_word},
+    ConversationId, Event, Message, MessageId, Mode, Reason, Refusal, SessionId,
+    conversation::{Conversation, Inbound, Key, SendVerdict, reset_word},
+    event::MessageUnheard,
     history::read_only,
+    limits::MESSAGE_BYTES,
     message::{Queue, Said},
     query::{Page, SessionFilter},
     session::{Approve, Phase, Request, Restart, View},
@@ -100,8 +102,7 @@ impl Engine {
         }
         let Some(rest) = reset_word(&words.text) else {
             let answer = Answer { change, fingerprint: &fingerprint, opened: None };
-            let heard = self.say_to(to, words, answer).await?;
-            return Ok(Sent { heard: Some(heard), opened: None });
+            return self.say_to(to, words, answer).await;
         };
         let old = self.hearer(to, change).await?.conversation;
         self.check_may_send(&old, change).await?;
@@ -116,13 +117,12 @@ impl Engine {
         }
         let answer = Answer { change, fingerprint: &fingerprint, opened };
         let words = Words { text: rest.to_owned(), ..words.clone() };
-        let heard = self.say(Hearer { conversation: fresh, session: None }, &words, answer).await?;
-        Ok(Sent { heard: Some(heard), opened })
+        self.say(Hearer { conversation: fresh, session: None }, &words, answer).await
     }
 
     /// Says it to whoever is there. Several may wake a conversation at once: those who are not first are heard by the session
     /// of the one who was.
-    async fn say_to(&self, to: &Addressee, words: &Words, answer: Answer<'_>) -> Result<Accepted, Refusal> {
+    async fn say_to(&self, to: &Addressee, words: &Words, answer: Answer<'_>) -> Result<Sent, Refusal> {
         let hearer = self.hearer(to, answer.change).await?;
         match self.say(hearer, words, answer).await {
             Err(refusal) if refusal.reason == Reason::ConversationBusy => {
@@ -133,11 +133,39 @@ impl Engine {
         }
     }
 
-    async fn say(&self, hearer: Hearer, words: &Words, answer: Answer<'_>) -> Result<Accepted, Refusal> {
+    async fn say(&self, hearer: Hearer, words: &Words, mut answer: Answer<'_>) -> Result<Sent, Refusal> {
+        let change = answer.change;
+        let conversation = self.note_inbound(hearer.conversation, words.inbound.as_ref(), change).await?;
+        let verdict = self.check_may_send(&conversation, change).await?;
+        let dropped = self.unmentioned(&conversation, &words.text).await?;
+        let mut hearer = Hearer { conversation, ..hearer };
+        if dropped.is_none()
+            && let Some(fresh) = self.begun_anew(&hearer, change).await?
+        {
+            answer.opened = Some(fresh.conversation.id);
+            hearer = fresh;
+        }
+        let Some(intro) = self.intro(&hearer.conversation).await?.filter(|_| dropped.is_none()) else {
+            let heard = self.hear(hearer, words, (verdict, dropped), answer).await?;
+            return Ok(Sent { heard: Some(heard), opened: answer.opened });
+        };
+        let group = hearer.conversation.id;
+        let words = Words { text: format!("{intro}{}", words.text), ..words.clone() };
+        let heard = self.hear(hearer, &words, (verdict, dropped), answer).await?;
+        self.introduced(group, change).await?;
+        Ok(Sent { heard: Some(heard), opened: answer.opened })
+    }
+
+    /// Says to a conversation what may be said there. `dropped`: why its agent is not told.
+    async fn hear(
+        &self,
+        hearer: Hearer,
+        words: &Words,
+        (verdict, dropped): (SendVerdict, Option<String>),
+        answer: Answer<'_>,
+    ) -> Result<Accepted, Refusal> {
         let change = answer.change;
         let Hearer { conversation, session } = hearer;
-        let conversation = self.note_inbound(conversation, words.inbound.as_ref(), change).await?;
-        let verdict = self.check_may_send(&conversation, change).await?;
         let queue = Queue::of(&conversation.key, &conversation.notes.entry);
         let view = match session {
             Some(view) => Some(self.at_rest(view).await?),
@@ -150,29 +178,66 @@ impl Engine {
             ..new_message(self.shared.clock.now().wall, &words.text)
         };
         let (id, mode) = (message.id, message.mode);
+        let again = verdict.clone();
         let rule = verdict.is_ruled.then_some(verdict.rule);
         let said = Said { rule, key: words.key.clone(), ..Said::from(message) };
-        let dropped = self.unmentioned(&conversation, &words.text).await?;
         let view = match view {
             Some(view) if view.outcome.is_none() => view,
-            _ if dropped.is_some() => return Err(self.not_woken(&conversation, change).await?),
+            Some(asleep) if dropped.is_some() => {
+                let why = dropped.unwrap_or_default();
+                return self.leave_unheard(&conversation, asleep, said, why, &answer).await;
+            }
+            None if dropped.is_some() => return Err(self.not_begun(&conversation, change).await?),
             Some(view) => {
                 if let Err(refusal) = check_may_wake(&view) {
                     return Err(self.with_obituaries(&view, refusal).await);
                 }
                 let done = |successor: &View| answer.done(id, successor.id, true, mode);
                 let other = restart::Other { message: Some(said), ..Default::default() };
-                let session = restart::after(self, &view, other, change, done).await?;
-                return Ok(Accepted { message: id, session, woke: true, mode });
+                let was_last = self.successor(view.id).await?.is_none();
+                let refusal = match restart::after(self, &view, other, change, done).await {
+                    Ok(session) => return Ok(Accepted { message: id, session, woke: true, mode }),
+                    Err(refusal) => refusal,
+                };
+                // Somebody else woke it meanwhile: what was said is for whoever goes on there.
+                let woken = match was_last && refusal.reason == Reason::WrongState {
+                    true => self.successor(view.id).await?,
+                    false => None,
+                };
+                let Some(successor) = woken else { return Err(refusal) };
+                let hearer = Hearer { conversation, session: Some(successor) };
+                return Box::pin(self.hear(hearer, words, (again, None), answer)).await;
             }
             None => return self.begin(conversation, said, &answer).await,
         };
-        self.shared.bring_keys(view.id, &view.provider, &change.keys)?;
+        self.shared.bring_keys(view.id, &view.provider, view.auth_profile.as_ref(), &change.keys)?;
         let done = answer.done(id, view.id, false, mode);
         let handle = self.shared.wake(view.id).await?.ok_or_else(|| just_ended(&view))?;
         let request = Request::Prompt { said: Box::new(said), queue, dropped };
         let session = handle.request(request, change.by.clone(), done).await?;
         Ok(Accepted { message: id, session, woke: false, mode })
+    }
+
+    /// Nobody is woken for what is not for them. What was said stays readable.
+    async fn leave_unheard(
+        &self,
+        conversation: &Conversation,
+        asleep: View,
+        said: Said,
+        why: String,
+        answer: &Answer<'_>,
+    ) -> Result<Accepted, Refusal> {
+        let Said { message, rule, key, .. } = said;
+        if message.text.len() > MESSAGE_BYTES {
+            let most = format!("a message has at most {MESSAGE_BYTES} bytes");
+            return Err(Refusal::new(Reason::TooLarge, most));
+        }
+        let (id, mode) = (message.id, message.mode);
+        let (conversation, session, by) = (conversation.id, asleep.id, answer.change.by.clone());
+        let unheard = MessageUnheard { message, conversation, session, by, why, rule, key };
+        let done = answer.done(id, asleep.id, false, mode);
+        self.record_nodes(vec![Event::MessageUnheard(Box::new(unheard))], done).await?;
+        Ok(Accepted { message: id, session: asleep, woke: false, mode })
     }
 
     /// The first session of a conversation: its agent's, or one like that of the conversation in whose place it is.
@@ -192,7 +257,7 @@ impl Engine {
                     key: Some(conversation.key.clone()),
                     prompt: Some(said.message.text.clone()),
                     said: Some(said),
-                    approve: Approve::Policy,
+                    approve: conversation.notes.entry.approve().unwrap_or(Approve::Policy),
                     spawned_by: conversation.spawned_by,
                     ..NewSession::default()
                 };

@@ -1,15 +1,16 @@
 //! Whether something may be said to a conversation, and what is noted of where it came from.
 
 use ostler_domain::{
-    Event, Reason, Refusal,
+    ConversationId, Event, Policy, Reason, Refusal,
+    campaign::Campaign,
     conversation::{
-        Chat, ChatType, Conversation, GroupActivation, Inbound, SendAction, SendVerdict, send_verdict,
+        Chat, Conversation, Entry, Inbound, SendAction, SendVerdict, group_intro, send_verdict, unmentioned,
     },
     denied::{Denied, DeniedKind},
     event::ConversationChanged,
 };
 
-use crate::{Change, Engine};
+use crate::{Change, Engine, place::Whose};
 
 impl Engine {
     async fn send_verdict(&self, conversation: &Conversation) -> Result<SendVerdict, Refusal> {
@@ -17,7 +18,38 @@ impl Engine {
         let agent = self.agent_name(conversation).await?;
         let chat = Chat::of(&conversation.key, agent.as_deref(), entry);
         let policy = self.campaign(&conversation.campaign.to_string()).await?.policy;
-        Ok(send_verdict(entry.send_policy, &policy.send_rule, policy.send_default, &chat))
+        Ok(verdict(entry, &policy, &chat))
+    }
+
+    /// Refuses to begin a session with what may not be said to its agent's conversation, which need not be open yet.
+    pub(crate) async fn check_may_begin(
+        &self,
+        campaign: &Campaign,
+        whose: &Whose,
+        change: &Change,
+    ) -> Result<Option<SendVerdict>, Refusal> {
+        let Some(agent) = &whose.agent else { return Ok(None) };
+        if let Some(there) = &whose.there {
+            return self.check_may_send(there, change).await.map(Some);
+        }
+        let chat = Chat::of(&whose.key, Some(agent.name.as_str()), &whose.entry);
+        let verdict = verdict(&whose.entry, &campaign.policy, &chat);
+        if verdict.action == SendAction::Allow {
+            return Ok(Some(verdict));
+        }
+        let (agent, key) = (&agent.name, &whose.key);
+        let grant = format!("ostler conversation open {agent} {key}");
+        self.denied(format!("send to {agent} {key} by {}", change.by.0), &verdict.rule, &grant).await?;
+        Err(Refusal::new(Reason::PermissionDenied, format!("nothing may be said to {agent} as {key}"))
+            .because(verdict.rule)
+            .hint(grant, "opens it; send_policy=allow set there lets it be spoken to")
+            .hint(format!("ostler campaign show {}", campaign.name), "shows the rules"))
+    }
+
+    pub(crate) async fn denied(&self, target: String, rule: &str, grant: &str) -> Result<(), Refusal> {
+        let (rule, grant) = (rule.to_owned(), Some(grant.to_owned()));
+        let denied = Denied { kind: DeniedKind::Policy, target, rule, grant };
+        self.record_nodes(vec![Event::Denied(denied)], None).await
     }
 
     /// Refuses what may not be said there, and records that.
@@ -32,13 +64,8 @@ impl Engine {
         }
         let short = conversation.id.short();
         let grant = format!("ostler conversation set {short} send_policy=allow");
-        let denied = Denied {
-            kind: DeniedKind::Policy,
-            target: format!("send to {} ({short}) by {}", conversation.name, change.by.0),
-            rule: verdict.rule.clone(),
-            grant: Some(grant.clone()),
-        };
-        self.record_nodes(vec![Event::Denied(denied)], None).await?;
+        let target = format!("send to {} ({short}) by {}", conversation.name, change.by.0);
+        self.denied(target, &verdict.rule, &grant).await?;
         Err(Refusal::new(
             Reason::PermissionDenied,
             format!("nothing may be said to the conversation {}", conversation.name),
@@ -59,8 +86,19 @@ impl Engine {
         let _naming = self.shared.naming.lock().await;
         let mut conversation = self.stored_conversation(conversation.id).await?;
         let entry = conversation.notes.entry.reached_from(inbound);
+        self.note_entry(&mut conversation, entry, change).await?;
+        Ok(conversation)
+    }
+
+    /// Records what has become of a conversation's entry, where anything has.
+    async fn note_entry(
+        &self,
+        conversation: &mut Conversation,
+        entry: Entry,
+        change: &Change,
+    ) -> Result<(), Refusal> {
         if entry == conversation.notes.entry {
-            return Ok(conversation);
+            return Ok(());
         }
         let was = conversation.notes.entry.values();
         let settings = entry.values().into_iter().filter(|value| !was.contains(value));
@@ -72,8 +110,26 @@ impl Engine {
             notes: conversation.notes.clone(),
             by: change.by.clone(),
         };
-        self.record_nodes(vec![Event::ConversationChanged(Box::new(changed))], None).await?;
-        Ok(conversation)
+        self.record_nodes(vec![Event::ConversationChanged(Box::new(changed))], None).await
+    }
+
+    /// What an agent is told of the group that it first hears something of; none where it knows, or is in none.
+    pub(crate) async fn intro(&self, conversation: &Conversation) -> Result<Option<String>, Refusal> {
+        let entry = &conversation.notes.entry;
+        let chat = Chat::of(&conversation.key, None, entry);
+        let agent = self.agent_name(conversation).await?;
+        let name = agent.unwrap_or_else(|| conversation.name.to_string());
+        Ok(group_intro(entry, &chat, &name))
+    }
+
+    /// Notes that it was told.
+    pub(crate) async fn introduced(&self, id: ConversationId, change: &Change) -> Result<(), Refusal> {
+        let _naming = self.shared.naming.lock().await;
+        let mut conversation = self.stored_conversation(id).await?;
+        let told = Some(false);
+        let entry = conversation.notes.entry.clone();
+        let entry = Entry { group_activation_needs_system_intro: told, ..entry };
+        self.note_entry(&mut conversation, entry, change).await
     }
 
     /// Why what was said in a group is not for its agent; none where it is.
@@ -83,37 +139,31 @@ impl Engine {
         text: &str,
     ) -> Result<Option<String>, Refusal> {
         let entry = &conversation.notes.entry;
-        let chat_type = Chat::of(&conversation.key, None, entry).chat_type;
-        let is_group = matches!(chat_type, Some(ChatType::Group | ChatType::Channel));
-        if entry.group_activation != Some(GroupActivation::Mention) || !is_group {
-            return Ok(None);
-        }
+        let chat = Chat::of(&conversation.key, None, entry);
         let agent = self.agent_name(conversation).await?;
         let name = agent.unwrap_or_else(|| conversation.name.to_string());
-        Ok((!mentions(text, &name))
-            .then(|| format!("it does not mention @{name} (group_activation=mention)")))
+        Ok(unmentioned(entry, &chat, &name, text))
     }
 
-    /// Nobody is woken for what is not for them; that it was said is recorded.
-    pub(crate) async fn not_woken(
+    /// No session is begun for what is not for its agent; that somebody spoke is recorded.
+    pub(crate) async fn not_begun(
         &self,
         conversation: &Conversation,
         change: &Change,
     ) -> Result<Refusal, Refusal> {
         let short = conversation.id.short();
-        let denied = Denied {
-            kind: DeniedKind::Policy,
-            target: format!("send to {} ({short}) by {}", conversation.name, change.by.0),
-            rule: "group_activation=mention".to_owned(),
-            grant: Some(format!("ostler conversation set {short} group_activation=always")),
-        };
-        self.record_nodes(vec![Event::Denied(denied)], None).await?;
+        let grant = format!("ostler conversation set {short} group_activation=always");
+        let target = format!("send to {} ({short}) by {}", conversation.name, change.by.0);
+        self.denied(target, "group_activation=mention", &grant).await?;
         Ok(Refusal::new(
             Reason::PermissionDenied,
-            format!("{} sleeps, and is not woken for what does not mention it", conversation.name),
+            format!(
+                "{} has no session yet, and none is begun for what does not mention it",
+                conversation.name
+            ),
         )
         .because("group_activation=mention")
-        .hint(format!("ostler conversation set {short} group_activation=always"), "has it hear everything"))
+        .hint(grant, "has it hear everything"))
     }
 
     async fn agent_name(&self, conversation: &Conversation) -> Result<Option<String>, Refusal> {
@@ -124,26 +174,6 @@ impl Engine {
     }
 }
 
-/// Whether a text speaks to somebody: `@api`, in any case, and not as the beginning of a longer name.
-fn mentions(text: &str, name: &str) -> bool {
-    let (text, sought) = (text.to_lowercase(), format!("@{}", name.to_lowercase()));
-    text.match_indices(&sought).any(|(at, _)| {
-        let after = text[at + sought.len()..].chars().next();
-        after.is_none_or(|next| !(next.is_alphanumeric() || next == '-' || next == '_'))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_mention_is_the_whole_name() {
-        for text in ["@api", "please, @API: look", "(@api)", "x @apis and @api."] {
-            assert!(mentions(text, "api"), "{text}");
-        }
-        for text in ["api", "@apis", "@api-auth", "@ api", ""] {
-            assert!(!mentions(text, "api"), "{text}");
-        }
-    }
+fn verdict(entry: &Entry, policy: &Policy, chat: &Chat) -> SendVerdict {
+    send_verdict(entry.send_policy, &policy.send_rule, policy.send_default, chat)
 }

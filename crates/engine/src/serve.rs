@@ -2,7 +2,7 @@
 //! past. Whatever else it asks for is answered as if it did not exist.
 
 use ostler_domain::{
-    Mode, Name, Reason, Refusal, RequestId, SessionId, Time,
+    Mode, Name, Policy, Reason, Refusal, RequestId, SessionId, Time,
     ask::{Ask, Found, HELPER_DEPTH, HELPERS, Spawn},
     budget::{Budget, WhenUsedUp},
     call::{Reply, denied},
@@ -13,7 +13,7 @@ use ostler_domain::{
     session::{Created, View},
 };
 
-use crate::{Addressee, Change, Engine, NewSession, Words};
+use crate::{Addressee, Change, Engine, NewSession, Words, mission::not_there};
 
 /// What is told of the past at most.
 const FOUND: usize = 12;
@@ -24,7 +24,7 @@ impl Engine {
     /// Does what a session's agent asks for, within its rights.
     pub(crate) async fn serve(&self, asker: &Created, at: u64, ask: Ask) -> Reply {
         let change = Change {
-            by: By(format!("session {}", asker.id.short())),
+            by: By::session(asker.id),
             pid: None,
             request: Some(request_of(asker.id, at)),
             keys: self.shared.keys.brought(asker.id),
@@ -32,8 +32,10 @@ impl Engine {
         let served = match ask {
             Ask::Spawn(spawn) => self.spawn_helper(asker, spawn, change).await,
             Ask::Send { to, text } => self.send_to_peer(asker, &to, &text, change).await,
+            Ask::Assign { agents } => self.assign(asker, &agents, change).await,
             Ask::Search { text } => self.search_past(asker, &text).await,
             Ask::Ticket { who } => self.read_own_ticket(asker, who.as_deref()).await,
+            Ask::Show { who } => self.read_other(asker, &who).await,
         };
         served.unwrap_or_else(Reply::Refused)
     }
@@ -59,6 +61,9 @@ impl Engine {
                 format!("helpers have helpers to a depth of {HELPER_DEPTH}"),
             ));
         }
+        if let Some(provider) = &spawn.provider {
+            self.check_may_choose(asker, provider).await?;
+        }
         let wanted = NewSession {
             campaign: asker.campaign.to_string(),
             provider: spawn.provider.clone().unwrap_or_else(|| asker.config.provider.clone()),
@@ -67,18 +72,23 @@ impl Engine {
                 .clone()
                 .or_else(|| asker.config.model.clone().filter(|_| spawn.provider.is_none())),
             prompt: Some(spawn.task.clone()),
-            budget: self.budget_for_helper(asker, &spawn).await?,
+            // What it gets of that is decided where it is created: nothing is given twice.
+            budget: spawn.budget.map(|amount| Budget::new(amount, WhenUsedUp::Stop)),
             when_used_up: WhenUsedUp::Stop,
             approve: asker.config.approve,
             ends_with_turn: true,
             priority: asker.config.priority,
             ticket: asker.config.ticket.clone(),
             spawned_by: Some(asker.id),
+            // Nobody has a helper write what it may not write itself.
+            leases: asker.config.leases.clone(),
+            auth_profile: asker.config.auth_profile.clone().filter(|_| spawn.provider.is_none()),
             helper: Some(self.helper_key(asker, &spawn)),
             ..NewSession::default()
         };
         let view = self.create_session(wanted, change).await?;
-        Ok(Reply::Spawned { session: view.id, name: view.name })
+        let budget = view.budget.map(|budget| budget.amount());
+        Ok(Reply::Spawned { session: view.id, name: view.name, budget })
     }
 
     /// `agent:<agent>:subagent:<worker>:<task>`.
@@ -86,24 +96,6 @@ impl Engine {
         let agent = asker.agent.as_ref().map_or(&asker.name, |agent| &agent.name);
         let task = Name::slug(&spawn.task).map_or_else(|| "task".to_owned(), |slug| slug.to_string());
         Key::subagent(agent, &spawn.worker, &task)
-    }
-
-    /// A helper may use what it is given, and never more than whoever it helps has left.
-    async fn budget_for_helper(&self, asker: &Created, spawn: &Spawn) -> Result<Option<Budget>, Refusal> {
-        let loaded = self.shared.store.load_session(asker.id).await?;
-        let left = match &loaded {
-            Some(loaded) => loaded.state.budget_left(None, &self.shared.context().prices)?,
-            None => None,
-        };
-        let given = spawn.budget.map(|amount| Budget::new(amount, WhenUsedUp::Stop));
-        Ok(match (given, left) {
-            (Some(given), Some(left)) => Some(Budget {
-                tokens: least(given.tokens, left.tokens),
-                dollars: least(given.dollars, left.dollars),
-                when_used_up: WhenUsedUp::Stop,
-            }),
-            (given, left) => given.or(left.map(|left| Budget { when_used_up: WhenUsedUp::Stop, ..left })),
-        })
     }
 
     /// How many stand above it: whom it helps, whom that one helps, and so on.
@@ -130,7 +122,7 @@ impl Engine {
         change: Change,
     ) -> Result<Reply, Refusal> {
         let campaign = self.campaign(&asker.campaign.to_string()).await.map_err(|_| denied())?;
-        let whom = self.peer(asker, &campaign.policy.peers, to).await?.ok_or_else(denied)?;
+        let whom = self.peer(asker, &campaign.policy, to).await?.ok_or_else(denied)?;
         let to = Addressee { who: whom, key: None };
         let text = format!("[from {}] {text}", asker.name);
         let words = Words { text, mode: Some(Mode::Followup), ..Words::default() };
@@ -140,11 +132,23 @@ impl Engine {
     }
 
     /// Who is meant, if it may be spoken to.
-    async fn peer(&self, asker: &Created, granted: &[String], to: &str) -> Result<Option<String>, Refusal> {
-        let found = match self.session(to).await {
+    async fn peer(&self, asker: &Created, policy: &Policy, to: &str) -> Result<Option<String>, Refusal> {
+        if let Some(member) = asker.config.mission
+            && let Some(mate) = self.team_mate(member, to).await?
+        {
+            return Ok(Some(mate.to_string()));
+        }
+        if let Some(helper) = self.helper_called(asker, to).await? {
+            return Ok(Some(helper.id.to_string()));
+        }
+        // A name means one of its own campaign, whoever else has it elsewhere.
+        let found = match self.session(&format!("{}/{to}", asker.campaign)).await {
             Ok(view) => Some(view),
-            // A name means one of its own campaign first.
-            Err(_) => self.session(&format!("{}/{to}", asker.campaign)).await.ok(),
+            Err(_) => self.session(to).await.ok(),
+        };
+        let is_team = |view: &View| {
+            let own = asker.config.mission.map(|own| own.mission);
+            own.is_some() && view.mission.map(|other| other.mission) == own
         };
         let is_family = |view: &View| {
             let shares_parent = asker.spawned_by.is_some() && view.spawned_by == asker.spawned_by;
@@ -152,14 +156,33 @@ impl Engine {
         };
         if let Some(view) = found.filter(|view| view.campaign == asker.campaign && view.id != asker.id) {
             let name = view.agent.as_ref().map_or(&view.name, |agent| &agent.name);
-            let is_granted = granted.iter().any(|peer| peer == "*" || peer == name.as_str());
-            return Ok((is_family(&view) || is_granted).then(|| view.id.to_string()));
+            // Nobody wakes a member whose work is over: it would work on, and for nobody.
+            if is_team(&view) && view.outcome.is_some() {
+                return Err(not_there(&view.name, "over"));
+            }
+            let may = is_team(&view) || is_family(&view) || policy.is_peer(name);
+            return Ok(may.then(|| view.id.to_string()));
         }
         // A registered agent that has not said anything yet.
         let agent = self.shared.store.agent_named(asker.campaign, to).await?;
-        let agent =
-            agent.filter(|agent| granted.iter().any(|peer| peer == "*" || peer == agent.name.as_str()));
+        let agent = agent.filter(|agent| policy.is_peer(&agent.name));
         Ok(agent.map(|agent| agent.id.to_string()))
+    }
+
+    /// The last helper that was asked for under this name, by the asker or by those whose work it goes on with.
+    async fn helper_called(&self, asker: &Created, worker: &str) -> Result<Option<View>, Refusal> {
+        let store = &self.shared.store;
+        let chain = SessionFilter { chain: Some(asker.chain), ..SessionFilter::default() };
+        for before in store.list_sessions(&chain, Page::of(PAGE_MOST, None)).await?.rows {
+            let helpers = SessionFilter { spawned_by: Some(before.id), ..SessionFilter::default() };
+            for helper in store.list_sessions(&helpers, Page::of(PAGE_MOST, None)).await?.rows {
+                let conversation = store.conversation(helper.conversation).await?;
+                if conversation.is_some_and(|conversation| conversation.key.is_of_worker(worker)) {
+                    return Ok(Some(helper));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// The ticket that it works on. Others, and those that do not exist, are answered for alike.
@@ -182,15 +205,39 @@ impl Engine {
         }
     }
 
-    /// Looks through what its own conversation and its own chain have said and done, and nothing else.
+    /// Whether the campaign lets the asker's agent read what others of it said and did, as it is set now.
+    async fn may_read_others(&self, asker: &Created) -> bool {
+        let agent = asker.agent.as_ref().map(|agent| &agent.name);
+        self.shared.policy_of(asker.campaign).await.is_some_and(|policy| policy.is_reader(agent))
+    }
+
+    /// What is recorded of another session of the campaign. One that it may not read, one of another campaign, and one that
+    /// does not exist are answered for alike.
+    async fn read_other(&self, asker: &Created, who: &str) -> Result<Reply, Refusal> {
+        if !self.may_read_others(asker).await {
+            return Err(denied());
+        }
+        let found = match self.session(&format!("{}/{who}", asker.campaign)).await {
+            Ok(view) => Some(view),
+            Err(_) => self.session(who).await.ok(),
+        };
+        let view = found.filter(|view| view.campaign == asker.campaign).ok_or_else(denied)?;
+        Ok(Reply::Session(Box::new(View { process: None, ..view })))
+    }
+
+    /// Looks through what its own conversation and its own chain have said and done, and nothing else; or through all that
+    /// is recorded in its campaign, where that is granted.
     async fn search_past(&self, asker: &Created, text: &str) -> Result<Reply, Refusal> {
-        let own = [
-            SessionFilter { conversation: Some(asker.conversation), ..SessionFilter::default() },
-            SessionFilter { chain: Some(asker.chain), ..SessionFilter::default() },
-            SessionFilter { spawned_by: Some(asker.id), ..SessionFilter::default() },
-        ];
+        let searched = match self.may_read_others(asker).await {
+            true => vec![SessionFilter { campaign: Some(asker.campaign), ..SessionFilter::default() }],
+            false => vec![
+                SessionFilter { conversation: Some(asker.conversation), ..SessionFilter::default() },
+                SessionFilter { chain: Some(asker.chain), ..SessionFilter::default() },
+                SessionFilter { spawned_by: Some(asker.id), ..SessionFilter::default() },
+            ],
+        };
         let mut hits = Vec::new();
-        for sessions in own {
+        for sessions in searched {
             let filter = EventFilter { sessions: Some(Box::new(sessions)), ..EventFilter::default() };
             let mut page = Page::of(PAGE_MOST, None);
             // Others' words are looked at too, and passed over: it is not to take for ever.
@@ -213,13 +260,6 @@ impl Engine {
             text: snippet,
         });
         Ok(Reply::Found(found.collect()))
-    }
-}
-
-fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
     }
 }
 

@@ -6,6 +6,7 @@ use std::{
 };
 
 use ostler_domain::SessionId;
+use ostler_tape::frame::FrozenBy;
 
 use crate::session::Handle;
 
@@ -53,6 +54,17 @@ impl Sessions {
     /// Whether something of its agent may still run.
     pub(crate) fn has_agent(&self, id: &SessionId) -> bool {
         self.lock().get(id).is_some_and(|handle| !handle.gone.load(Ordering::Acquire))
+    }
+
+    /// Whether its keeper is connected.
+    pub(crate) fn is_linked(&self, id: &SessionId) -> bool {
+        self.lock().get(id).is_some_and(|handle| handle.linked.load(Ordering::Acquire))
+    }
+
+    /// How its agent is made to stand still, if it does.
+    pub(crate) fn frozen(&self, id: &SessionId) -> Option<FrozenBy> {
+        let frozen = self.lock().get(id)?.frozen.clone();
+        *frozen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn count(&self) -> Count {

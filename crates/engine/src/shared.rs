@@ -10,12 +10,13 @@ use std::{
 };
 
 use ostler_domain::{
-    CampaignId, Policy, Refusal, SessionId,
-    admission::Candidate,
+    CampaignId, Name, Policy, Refusal, SessionId,
+    admission::{Account, Candidate},
     campaign::Campaign,
+    conversation::Entry,
     history::read_only,
     provider::ACP_PREFIX,
-    session::{Context, Sandbox},
+    session::{Config, Context, Sandbox},
 };
 use ostler_providers::{Provider, registry};
 use ostler_store::{Drain, Halt, LoadedSession, ReadError, Store};
@@ -25,6 +26,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     accounts::Accounts,
     admission::{Line, Stands},
+    attended::AtWork,
     audit::Audit,
     cgroups::Cgroups,
     clock::{Clock, entropy},
@@ -35,6 +37,8 @@ use crate::{
     hidden_watch::Watcher,
     keeper::Program,
     keys::Keys,
+    logins,
+    mission::Missions,
     options::Options,
     prices::PriceFile,
     programs::Programs,
@@ -54,6 +58,7 @@ pub(crate) struct Shared {
     pub(crate) drain: watch::Sender<Option<Drain>>,
     /// The halt in force.
     pub(crate) halt: watch::Sender<Option<Halt>>,
+    pub(crate) at_work: AtWork,
     pub(crate) sessions: Sessions,
     pub(crate) deltas: Deltas,
     pub(crate) tasks: TaskTracker,
@@ -73,10 +78,13 @@ pub(crate) struct Shared {
     pub(crate) git: Git,
     pub(crate) transcripts: Transcripts,
     pub(crate) retention: Retention,
+    pub(crate) missions: Missions,
     /// Logins are renewed one at a time.
-    pub(crate) renewing: tokio::sync::Mutex<()>,
+    pub(crate) renewing: tokio::sync::Mutex<logins::Failures>,
     /// One import at a time.
     pub(crate) importing: tokio::sync::Mutex<()>,
+    /// Held by whoever follows the stores of agent programs; the other one only while it looks.
+    pub(crate) watching: tokio::sync::Mutex<()>,
     /// Places for questions in SQL.
     pub(crate) questions: Arc<tokio::sync::Semaphore>,
     /// Names are chosen and conversations opened one at a time.
@@ -120,6 +128,7 @@ impl Shared {
             epoch: Epoch::new(epoch),
             drain: watch::Sender::new(drain),
             halt: watch::Sender::new(halt),
+            at_work: AtWork::default(),
             sessions: Sessions::default(),
             deltas: Deltas::new(),
             tasks: TaskTracker::new(),
@@ -134,8 +143,10 @@ impl Shared {
             git: Git::default(),
             transcripts: Transcripts::default(),
             retention: Retention::default(),
-            renewing: tokio::sync::Mutex::new(()),
+            missions: Missions::default(),
+            renewing: Default::default(),
             importing: tokio::sync::Mutex::new(()),
+            watching: tokio::sync::Mutex::new(()),
             questions: Arc::new(tokio::sync::Semaphore::new(crate::sql::AT_ONCE)),
             naming: tokio::sync::Mutex::new(()),
         }
@@ -153,6 +164,7 @@ impl Shared {
             policy: None,
             prices: self.prices.current(),
             on_reboot: self.options.on_reboot,
+            is_work_over: false,
         }
     }
 
@@ -204,12 +216,17 @@ impl Shared {
         Ok(Some(handle))
     }
 
+    /// The providers that there are, those of the configuration too.
+    pub(crate) fn provider_names(&self) -> Vec<String> {
+        let mut known: Vec<_> = registry::all().iter().map(|provider| provider.name().to_owned()).collect();
+        let configured = self.options.providers.all().unwrap_or_default();
+        known.extend(configured.into_keys().filter(|name| name.starts_with(ACP_PREFIX)));
+        known
+    }
+
     pub(crate) fn provider(&self, name: &str) -> Result<Arc<dyn Provider>, Refusal> {
         registry::find(name).ok_or_else(|| {
-            let mut known: Vec<_> =
-                registry::all().iter().map(|provider| provider.name().to_owned()).collect();
-            let configured = self.options.providers.all().unwrap_or_default();
-            known.extend(configured.into_keys().filter(|name| name.starts_with(ACP_PREFIX)));
+            let known = self.provider_names();
             Refusal::new(
                 ostler_domain::Reason::ProviderUnknown,
                 format!("there is no provider \"{}\"", ostler_domain::text::one_line(name, 64)),
@@ -218,6 +235,38 @@ impl Shared {
             .hint("ostler provider ls", "lists them, and what each lacks")
             .hint("ostler run -p script \"…\"", "uses one that is always there")
         })
+    }
+
+    /// The provider that a conversation was given. Rows of other programs' stores name vendors of models there: those are
+    /// kept, and mean nobody here.
+    pub(crate) fn provider_given(&self, entry: &Entry) -> Option<String> {
+        entry.provider_override.clone().filter(|name| self.provider(name).is_ok())
+    }
+
+    /// The account that a conversation was given. What another program's store calls one is none of ours, unless there is
+    /// one of that name; what somebody set here must be there, or another account would pay.
+    pub(crate) fn account_given(&self, provider: &str, entry: &Entry) -> Option<Name> {
+        let is_ours = |name: &Name| {
+            !entry.is_imported() || self.options.providers.of_account(provider, Some(name)).is_ok()
+        };
+        entry.auth_profile_override.as_deref().and_then(|name| name.parse().ok()).filter(is_ours)
+    }
+
+    /// Refuses what would only fail to start: the provider's program is not there, or too old.
+    pub(crate) async fn check_program(&self, provider: &str, account: Option<&Name>) -> Result<(), Refusal> {
+        let settings = self.options.providers.of_account(provider, account)?;
+        let home = self.options.home_dir.as_deref();
+        self.programs.find(self.provider(provider)?.as_ref(), &settings, home).await.map(drop)
+    }
+
+    /// How a session is run where its conversation says so: who answers its agent, and how much its model thinks.
+    pub(crate) fn as_noted(&self, entry: &Entry, mut config: Config) -> Config {
+        if let Ok(provider) = self.provider(&config.provider)
+            && let Some((key, value)) = entry.thinking_levels().find_map(|level| provider.thinking(level))
+        {
+            config.provider_config.insert(key.to_owned(), value);
+        }
+        Config { approve: entry.approve().unwrap_or(config.approve), ..config }
     }
 
     /// A campaign's policy as it is now. None where it cannot be read: then no rule answers an agent, but a person.
@@ -267,6 +316,11 @@ fn candidate(loaded: &LoadedSession, provider: &dyn Provider) -> Candidate {
         continues: created.continues.is_some(),
         campaign: created.campaign,
         provider: created.config.provider.clone(),
+        account: created
+            .config
+            .auth_profile
+            .clone()
+            .map(|profile| Account { provider: created.config.provider.clone(), profile }),
         memory: provider.usual_memory(),
     }
 }

@@ -129,6 +129,7 @@ impl Engine {
         self.shared.line.complete();
         self.shared.sweep();
         restart::keep_promises(&self.shared).await?;
+        self.adopt_missions().await?;
         Ok(count)
     }
 

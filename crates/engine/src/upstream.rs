@@ -9,7 +9,7 @@ use std::{
 };
 
 use ostler_domain::{
-    Hint, Reason, Refusal, Secret,
+    Hint, Name, Reason, Refusal, Secret,
     gateway::{KeyScheme, ModelOrder, Upstream},
     limits::GATEWAY_PORT,
     provider::{CallerKeys, KeySource, Settings},
@@ -112,7 +112,7 @@ fn said(source: &KeySource, key: Secret) -> Option<Secret> {
 impl Shared {
     /// Refuses to go on with a session whose key neither the caller brings nor the session has: it could only fail.
     pub(crate) async fn check_key_of(&self, session: &View, keys: &CallerKeys) -> Result<(), Refusal> {
-        let settings = self.options.providers.of(&session.provider)?;
+        let settings = self.options.providers.of_account(&session.provider, session.auth_profile.as_ref())?;
         let Some(source) = settings.key_source() else { return Ok(()) };
         let brought = |name: &str| keys.get(name).cloned().or_else(|| self.keys.of(session.id, name));
         let found = key(&source, brought).await.map_err(|why| no_key(&session.provider, &settings, why))?;
@@ -134,17 +134,27 @@ fn no_key(name: &str, settings: &Settings, why: String) -> Refusal {
         Some(variable) => refusal.hint(format!("export {variable}=…"), "brings it; then ask again"),
         None => refusal,
     };
+    // A provider has one place for its key: another one is named only after this one is not any more.
+    let place = [
+        ("api_key_env", settings.api_key_env.is_some()),
+        ("api_key_command", settings.api_key_command.is_some()),
+    ];
+    let other = format!("ostler config set providers.{name}.api_key_file PATH");
+    let other = match place.iter().find(|(_, is_set)| *is_set) {
+        Some((key, _)) => format!("ostler config unset providers.{name}.{key} && {other}"),
+        None => other,
+    };
     refusal
         .hint(format!("ostler config get providers.{name}"), "says where it is looked for")
-        .hint(format!("ostler config set providers.{name}.api_key_file PATH"), "names a file that has it")
+        .hint(other, "names a file that has it")
 }
 
 impl Shared {
     /// What may help where the model's server does not take what it was shown.
-    pub(crate) fn cures_of_a_refused_key(&self, name: &str) -> Vec<Hint> {
-        let Ok(settings) = self.options.providers.of(name) else { return Vec::new() };
+    pub(crate) fn cures_of_a_refused_key(&self, name: &str, profile: Option<&Name>) -> Vec<Hint> {
+        let Ok(settings) = self.options.providers.of_account(name, profile) else { return Vec::new() };
         let Ok(provider) = self.provider(name) else { return Vec::new() };
-        refused_key(provider.as_ref(), &settings, self.login(provider.as_ref()).is_some())
+        refused_key(provider.as_ref(), &settings, self.login(provider.as_ref(), &settings).is_some())
     }
 }
 

@@ -6,7 +6,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use ostler_domain::{
-    Refusal, SessionId,
+    Refusal, SessionId, TicketId,
     query::{EventFilter, SessionFilter},
 };
 use ostler_store::{Batch, Published};
@@ -50,11 +50,12 @@ pub(crate) struct Fits<'a> {
     engine: &'a Engine,
     filter: &'a SessionFilter,
     known: HashMap<SessionId, bool>,
+    known_tickets: HashMap<TicketId, bool>,
 }
 
 impl<'a> Fits<'a> {
     pub(crate) fn new(engine: &'a Engine, filter: &'a SessionFilter) -> Self {
-        Self { engine, filter, known: HashMap::new() }
+        Self { engine, filter, known: HashMap::new(), known_tickets: HashMap::new() }
     }
 
     /// What belongs to no session fits none.
@@ -65,6 +66,17 @@ impl<'a> Fits<'a> {
         }
         let fits = self.engine.shared.store.session_fits(id, self.filter).await?;
         self.known.insert(id, fits);
+        Ok(fits)
+    }
+
+    /// What belongs to a ticket fits where the ticket does.
+    pub(crate) async fn ticket(&mut self, id: TicketId) -> Result<bool, Refusal> {
+        if let Some(fits) = self.known_tickets.get(&id) {
+            return Ok(*fits);
+        }
+        let ticket = self.engine.shared.store.ticket(id).await?;
+        let fits = ticket.is_some_and(|ticket| self.filter.fits_ticket(&ticket));
+        self.known_tickets.insert(id, fits);
         Ok(fits)
     }
 }

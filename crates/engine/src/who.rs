@@ -75,6 +75,10 @@ impl Engine {
                 several => return Err(ambiguous(who, several)),
             }
         }
+        if let Some(conversation) = self.conversation_of_part(who).await? {
+            let filter = SessionFilter { conversation: Some(conversation.id), ..SessionFilter::default() };
+            return self.current_of(filter).await?.ok_or_else(|| unknown(who));
+        }
         store.sessions_with_provider_id(who, 1).await?.pop().ok_or_else(|| unknown(who))
     }
 

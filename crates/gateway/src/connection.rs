@@ -150,7 +150,7 @@ impl Gateway {
         self.answer(client, "403 Forbidden", &text)
     }
 
-    fn tell(
+    pub(crate) fn tell(
         &self,
         target: &Target,
         decision: NetDecision,

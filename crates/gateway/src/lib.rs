@@ -23,6 +23,7 @@ mod report;
 mod request;
 mod rules;
 mod serve;
+pub mod socket;
 mod tunnel;
 
 use std::{io::Write, process::ExitCode};

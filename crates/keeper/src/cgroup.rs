@@ -111,10 +111,25 @@ impl Cgroup {
         unified.is_some_and(|count| count > 0) || self.old.iter().any(has_members)
     }
 
-    /// Whether the kernel killed something inside for want of memory.
-    pub(crate) fn had_oom_kill(&self) -> bool {
+    /// How many inside the kernel killed for want of memory.
+    pub(crate) fn oom_kills(&self) -> u64 {
         let files = self.files("memory.events", Some((Controller::Memory, "memory.oom_control")));
-        files.iter().any(|file| event(file, "oom_kill").is_some_and(|count| count > 0))
+        files.iter().find_map(|file| event(file, "oom_kill").filter(|count| *count > 0)).unwrap_or(0)
+    }
+
+    /// What everything inside has.
+    pub(crate) fn memory_bytes(&self) -> Option<u64> {
+        self.number("memory.current", "memory.usage_in_bytes")
+    }
+
+    /// The most that everything inside ever had. Kernels before 5.19 do not say so in the new version.
+    pub(crate) fn memory_peak_bytes(&self) -> Option<u64> {
+        self.number("memory.peak", "memory.max_usage_in_bytes")
+    }
+
+    fn number(&self, unified: &str, old: &str) -> Option<u64> {
+        let files = self.files(unified, Some((Controller::Memory, old)));
+        files.iter().find_map(|file| fs::read_to_string(file).ok()?.trim().parse().ok())
     }
 
     /// Removes the groups; one stays if something in it cannot die.
@@ -217,7 +232,10 @@ mod tests {
         assert_eq!(read("pids.max"), "77");
         assert!(cgroup.limit(&Limits::default()).is_empty(), "no limit, no file");
         fs::write(group.join("memory.events"), "low 0\nmax 3\noom 1\noom_kill 1\n").unwrap();
-        assert!(cgroup.had_oom_kill());
+        assert_eq!(cgroup.oom_kills(), 1);
+        assert_eq!((cgroup.memory_bytes(), cgroup.memory_peak_bytes()), (None, None));
+        fs::write(group.join("memory.peak"), "4096\n").unwrap();
+        assert_eq!(cgroup.memory_peak_bytes(), Some(4096));
         cgroup.freeze(true).unwrap();
         assert_eq!(read("cgroup.freeze"), "1");
     }
@@ -244,7 +262,9 @@ mod tests {
         assert_eq!(cgroup.procs(), [unified.join(PROCS), memory.join(PROCS), pids.join(PROCS)]);
         fs::write(memory.join("memory.oom_control"), "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n")
             .unwrap();
-        assert!(cgroup.had_oom_kill());
+        assert_eq!(cgroup.oom_kills(), 2);
+        fs::write(memory.join("memory.usage_in_bytes"), "77\n").unwrap();
+        assert_eq!(cgroup.memory_bytes(), Some(77));
         assert!(!cgroup.is_populated());
         fs::write(pids.join(PROCS), "12\n").unwrap();
         assert!(cgroup.is_populated());

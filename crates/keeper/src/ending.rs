@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ostler_domain::limits::{DRAIN_AFTER_EXIT, SCAN_TIME};
+use ostler_domain::session::OutOfMemory;
 use ostler_tape::{ExitRecord, How, KeeperNote, WrittenBy, socket};
 
 use crate::clock::wall_us;
@@ -109,11 +110,13 @@ impl Keeper {
         if let Err(error) = self.recorder.seal() {
             log!("the tape could not be synced: {error}");
         }
+        let memory = self.out_of_memory();
         let record = ExitRecord {
             how,
             asked: self.ladder.as_ref().map(|ladder| ladder.asked().clone()),
             rung: self.ladder.as_ref().and_then(|ladder| ladder.taken()).map(|rung| rung.to_string()),
-            oom: self.took_too_much || self.tree.had_oom_kill(),
+            oom: memory.is_some(),
+            memory,
             leftovers,
             untaped_bytes,
             tape_end: self.recorder.end(),
@@ -126,6 +129,17 @@ impl Keeper {
         }
         // Init ends when its channel does.
         self.channel = None;
+    }
+
+    /// What was seen of its memory, if something of the tree was ended for that.
+    fn out_of_memory(&self) -> Option<OutOfMemory> {
+        let by_kernel = || {
+            let kills = self.tree.oom_kills();
+            let used = self.tree.memory_peak_bytes();
+            let seen = self.memory.as_ref().map(|watch| watch.seen(used, kills));
+            (kills > 0).then(|| seen.unwrap_or(OutOfMemory { oom_kills: kills, ..OutOfMemory::default() }))
+        };
+        self.took_too_much.clone().or_else(by_kernel)
     }
 
     pub(crate) fn is_over(&self, now: Instant) -> bool {
@@ -151,6 +165,7 @@ impl StillBorn {
             asked: None,
             rung: None,
             oom: false,
+            memory: None,
             leftovers: Vec::new(),
             untaped_bytes: 0,
             tape_end: self.recorder.end(),

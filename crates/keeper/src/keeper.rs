@@ -14,6 +14,7 @@ use std::os::unix::net::UnixStream;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
+use ostler_domain::session::OutOfMemory;
 use ostler_tape::frame::{KeeperState, Phase};
 use ostler_tape::{AskedStop, ExitFile, How, KeeperLock, KeeperNote, LaunchDocument, ProcessName};
 use rustix::event::epoll::EventFlags;
@@ -29,7 +30,7 @@ use crate::intake::Intake;
 use crate::ladder::Ladder;
 use crate::link::{Due, Link};
 use crate::log::log;
-use crate::memory::MemoryWatch;
+use crate::memory::{HeldBy, MemoryWatch};
 use crate::poller::{Poller, Token};
 use crate::recorder::Recorder;
 use crate::redact::Redactor;
@@ -59,10 +60,10 @@ pub(crate) struct Keeper {
     pub(crate) ladder: Option<Ladder>,
     /// When to look again for survivors of a kill.
     pub(crate) kill_again_at: Option<Instant>,
-    /// Absent where nothing is limited, or the cgroup sees to it.
+    /// Absent where nothing is limited.
     pub(crate) memory: Option<MemoryWatch>,
     /// By our own sum, and was ended for it.
-    pub(crate) took_too_much: bool,
+    pub(crate) took_too_much: Option<OutOfMemory>,
     pub(crate) link: Link,
     pub(crate) channel: Option<OwnedFd>,
     pub(crate) gateway: Gateway,
@@ -119,10 +120,13 @@ impl Keeper {
             recorder.note(&KeeperNote::NoCgroup { reason: error.to_string() });
         }
         let limits = document.confinement.as_ref().map(|confinement| confinement.limits);
-        let mut memory_bytes = limits.and_then(|limits| limits.memory_bytes);
+        let memory_bytes = limits.and_then(|limits| limits.memory_bytes);
+        let mut memory_held_by = HeldBy::Keeper;
         if let (Some(cgroup), Some(limits)) = (&cgroup, &limits) {
             let failed = cgroup.limit(limits);
-            memory_bytes = memory_bytes.filter(|_| failed.iter().any(|(what, ..)| *what == Limited::Memory));
+            if !failed.iter().any(|(what, ..)| *what == Limited::Memory) {
+                memory_held_by = HeldBy::Kernel;
+            }
             for (_, file, error) in failed {
                 recorder.note(&KeeperNote::NoLimit { file, reason: error.to_string() });
             }
@@ -164,8 +168,8 @@ impl Keeper {
             stage: Stage::Starting,
             ladder: None,
             kill_again_at: None,
-            memory: memory_bytes.map(|bytes| MemoryWatch::new(bytes, now)),
-            took_too_much: false,
+            memory: memory_bytes.map(|bytes| MemoryWatch::new(bytes, memory_held_by, now)),
+            took_too_much: None,
             link: Link::new(document.orphan_grace_ms.map(Duration::from_millis), now),
             channel: Some(channel),
             gateway: Gateway::new(document.gateway.clone(), Redactor::of(&document)),

@@ -9,9 +9,10 @@ use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ostler_domain::limits::MEMORY_LOOK;
+use ostler_domain::session::{LargestProcess, OutOfMemory};
 use rustix::fs::statfs;
 
 use crate::tree::Tree;
@@ -19,12 +20,26 @@ use crate::tree::Tree;
 #[derive(Debug)]
 pub(crate) struct MemoryWatch {
     limit_bytes: u64,
+    holds: HeldBy,
     look_at: Instant,
+    /// As it was when the tree was last seen near its limit.
+    largest: Option<LargestProcess>,
 }
 
+/// Who ends a tree that has more than it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HeldBy {
+    Keeper,
+    /// It does so without a word: whoever wants to know who was the largest has looked before.
+    Kernel,
+}
+
+/// Between two looks at a tree that is far from the limit that the kernel holds it to.
+const FAR_LOOK: Duration = Duration::from_secs(5);
+
 impl MemoryWatch {
-    pub(crate) fn new(limit_bytes: u64, now: Instant) -> MemoryWatch {
-        MemoryWatch { limit_bytes, look_at: now + MEMORY_LOOK }
+    pub(crate) fn new(limit_bytes: u64, holds: HeldBy, now: Instant) -> MemoryWatch {
+        MemoryWatch { limit_bytes, holds, look_at: now + MEMORY_LOOK, largest: None }
     }
 
     pub(crate) fn wake_at(&self) -> Instant {
@@ -40,10 +55,41 @@ impl MemoryWatch {
         if now < self.look_at {
             return None;
         }
+        if self.holds == HeldBy::Kernel {
+            let is_near = tree.memory_bytes().is_some_and(|bytes| bytes >= self.limit_bytes / 2);
+            self.look_at = now + if is_near { MEMORY_LOOK } else { FAR_LOOK };
+            self.largest = if is_near { largest(&tree.pids()) } else { None };
+            return None;
+        }
         self.look_at = now + MEMORY_LOOK;
-        let bytes = memory_bytes(&tree.pids());
-        (bytes > self.limit_bytes).then_some(bytes)
+        let pids = tree.pids();
+        let bytes = memory_bytes(&pids);
+        let is_too_much = bytes > self.limit_bytes;
+        if is_too_much {
+            self.largest = largest(&pids);
+        }
+        is_too_much.then_some(bytes)
     }
+
+    /// What it has seen, for whoever asks why the tree was ended.
+    pub(crate) fn seen(&self, used_bytes: Option<u64>, oom_kills: u64) -> OutOfMemory {
+        OutOfMemory {
+            limit_bytes: Some(self.limit_bytes),
+            used_bytes,
+            largest: self.largest.clone(),
+            oom_kills,
+        }
+    }
+}
+
+/// The process that has most for itself.
+fn largest(pids: &[u32]) -> Option<LargestProcess> {
+    let all = pids.iter().filter_map(|pid| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let name = status.lines().find_map(|line| line.strip_prefix("Name:"))?.trim().to_owned();
+        Some(LargestProcess { name, bytes: kib_of(&status, "RssAnon:") * 1024 })
+    });
+    all.max_by_key(|process| process.bytes)
 }
 
 /// What these processes have together.
@@ -160,6 +206,16 @@ mod tests {
         let _again = file.try_clone().unwrap();
         assert_eq!(nameless(&pids) - before, BYTES as u64);
         assert!(memory_bytes(&pids[..1]) >= BYTES as u64);
+    }
+
+    #[test]
+    fn the_largest_is_told_by_its_name() {
+        let own = std::process::id();
+        let found = largest(&[1, own, own]).unwrap();
+        let name = fs::read_to_string("/proc/self/comm").unwrap();
+        assert!(found.bytes > 0);
+        assert!(!found.name.is_empty() && largest(&[own]).unwrap().name == name.trim(), "{found:?}");
+        assert_eq!(largest(&[]), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use crate::keeper::Keeper;
 use crate::ladder::Ladder;
 use crate::log::log;
-use crate::memory::MemoryWatch;
+use crate::memory::{HeldBy, MemoryWatch};
 
 /// Between two looks for what a kill has left, which may have forked meanwhile.
 pub(crate) const KILL_ROUND: Duration = Duration::from_millis(10);
@@ -30,7 +30,7 @@ impl Keeper {
     pub(crate) fn watch_memory(&mut self) {
         let confinement = self.document.confinement.as_ref();
         let limit_bytes = confinement.and_then(|confinement| confinement.limits.memory_bytes);
-        self.memory = limit_bytes.map(|bytes| MemoryWatch::new(bytes, Instant::now()));
+        self.memory = limit_bytes.map(|bytes| MemoryWatch::new(bytes, HeldBy::Keeper, Instant::now()));
     }
 
     /// A session that has taken more memory than it may is not asked to give some back: it has none to do so with.
@@ -41,8 +41,8 @@ impl Keeper {
         let Some(watch) = &mut self.memory else { return };
         let Some(bytes) = watch.excess(&self.tree, now) else { return };
         let limit_bytes = watch.limit_bytes();
+        self.took_too_much = Some(watch.seen(Some(bytes), 0));
         self.memory = None;
-        self.took_too_much = true;
         self.recorder.note(&KeeperNote::MemoryLimit { bytes, limit_bytes });
         let asked = AskedStop { by: "keeper".to_owned(), rule: "memory limit".to_owned() };
         self.stop(asked, vec![Rung { action: RungAction::Kill, wait_ms: 0 }], now);

@@ -170,8 +170,19 @@ impl Tree {
         if self.pid_one.as_ref().is_some_and(has_ended) { Vec::new() } else { descendants(self.top) }
     }
 
-    pub(crate) fn had_oom_kill(&self) -> bool {
-        self.cgroup.as_ref().is_some_and(Cgroup::had_oom_kill)
+    /// Processes that the kernel killed for want of memory.
+    pub(crate) fn oom_kills(&self) -> u64 {
+        self.cgroup.as_ref().map_or(0, Cgroup::oom_kills)
+    }
+
+    /// What the kernel says that the tree has.
+    pub(crate) fn memory_bytes(&self) -> Option<u64> {
+        self.cgroup.as_ref()?.memory_bytes()
+    }
+
+    /// The most that the tree ever had, by the kernel's count.
+    pub(crate) fn memory_peak_bytes(&self) -> Option<u64> {
+        self.cgroup.as_ref()?.memory_peak_bytes()
     }
 
     pub(crate) fn remove_cgroup(&self) -> io::Result<()> {

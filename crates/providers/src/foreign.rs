@@ -1,7 +1,12 @@
 //! Lines that are nobody's protocol: standard error, garbage, lines too long or cut off. The same for all
 //! providers, because agents change faster than we do and an unknown line is an event, not an error.
 
-use ostler_domain::{event::Raw, limits, session::Report, text::head};
+use ostler_domain::{
+    event::{CONTEXT_FULL, Raw},
+    limits,
+    session::Report,
+    text::head,
+};
 use ostler_tape::{Line, LineBody, Stream};
 use serde_json::Value;
 
@@ -88,7 +93,6 @@ pub(crate) fn without_json(said: &str) -> String {
 /// An agent's error in words. That a conversation no longer fits its model is said in as many ways as there are servers;
 /// here it is said in one.
 pub(crate) fn error_words(said: &str) -> String {
-    const FULL: &str = "the conversation no longer fits into the model's context";
     let lower = said.to_lowercase();
     let signs = [
         "context_length",
@@ -98,12 +102,13 @@ pub(crate) fn error_words(said: &str) -> String {
         "contextwindow",
         "maximum context",
         "context limit",
+        "context overflow",
         "prompt is too long",
         "input is too long",
         "exceeds the maximum number of tokens",
     ];
-    if signs.iter().any(|sign| lower.contains(sign)) && !said.contains(FULL) {
-        format!("{FULL}: {said}")
+    if signs.iter().any(|sign| lower.contains(sign)) && !said.contains(CONTEXT_FULL) {
+        format!("{CONTEXT_FULL}: {said}")
     } else {
         said.to_owned()
     }

@@ -16,6 +16,7 @@ mod login;
 mod mcp;
 pub mod openai_api;
 pub mod openclaw;
+mod parts;
 pub mod registry;
 pub mod script;
 mod version;
@@ -80,6 +81,17 @@ pub trait Provider: Send + Sync {
         self.capabilities().fork
     }
 
+    /// Whether its program can be started so that its model has no tool at all. All others are held by denying what they
+    /// ask leave for, and by a sandbox in which nothing of the campaign is writable.
+    fn can_go_without_tools(&self) -> bool {
+        false
+    }
+
+    /// The setting of a session, and its value, that has its model think this much; none where it cannot be told that.
+    fn thinking(&self, _level: &str) -> Option<(&'static str, String)> {
+        None
+    }
+
     /// Settings of a session (`--config KEY=VALUE`) that mean nothing to this provider are refused when it is created.
     fn unknown_setting<'a>(&self, config: &'a BTreeMap<String, String>) -> Option<&'a str> {
         config.keys().next().map(String::as_str)
@@ -100,6 +112,18 @@ pub trait Provider: Send + Sync {
     /// How far its agents reach into the network where a campaign's policy does not say.
     fn usual_network(&self) -> NetMode {
         NetMode::Provider
+    }
+
+    /// Names of a project's files that its agents are not shown, as a campaign's `hide` names them: they would run what is in
+    /// them, and cannot be told not to.
+    fn unseen(&self) -> &[&str] {
+        &[]
+    }
+
+    /// Names of a project's files, the best first, with what their people tell every agent. Its program is told what the
+    /// first of them says, because it does not read them by itself as Ostler starts it; none where it does.
+    fn instruction_files(&self) -> &[&str] {
+        &[]
     }
 
     /// How much memory its program takes once it runs, in bytes: what is set aside for one that starts.
@@ -220,12 +244,15 @@ pub struct Terms {
     pub model: Option<String>,
     pub begin: Begin,
     pub approve: Approve,
-    /// Added to what the provider tells its model about its work.
+    /// Added to what the provider tells its model about its work: the text of one of its
+    /// [`instruction_files`](Provider::instruction_files).
     pub instructions: Option<String>,
     /// This program as the agent sees it, for its model's tools (`ostler mcp`); none where it gets none of ours.
     pub mcp: Option<PathBuf>,
     /// The session's own settings of this provider.
     pub config: BTreeMap<String, String>,
+    /// Its agent only answers.
+    pub no_tools: bool,
 }
 
 /// What is known when an agent is started.

@@ -1,5 +1,6 @@
 //! Logins of programs: where each keeps its own, and what of it a session is lent.
 
+use ostler_domain::Time;
 use serde_json::Value;
 
 /// How a program logs in, and what is in the file that it keeps of that.
@@ -38,6 +39,12 @@ pub struct Lent {
     pub expires: Option<i64>,
     /// It is a key that pays for each call, and no subscription.
     pub is_key: bool,
+}
+
+impl Lent {
+    pub fn ends(&self) -> Option<Time> {
+        self.expires.map(|seconds| Time::from_micros(seconds.saturating_mul(1_000_000)))
+    }
 }
 
 impl LoginSpec {

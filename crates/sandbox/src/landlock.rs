@@ -117,11 +117,20 @@ fn rules(
     }
     let root = &confinement.root;
     rules = allow(rules, &root.path, if root.read_only { read } else { work })?;
+    for path in root.leased() {
+        rules = allow(rules, &path, work)?;
+    }
     for path in [&confinement.home.inside].into_iter().chain(&confinement.writable) {
         rules = allow(rules, path, work)?;
     }
     for path in &confinement.read_only {
         rules = allow(rules, path, read)?;
+    }
+    if let Some(git) = &confinement.git {
+        rules = allow(rules, &git.path, read)?;
+        for part in git.written() {
+            rules = allow(rules, &git.path.join(part), work)?;
+        }
     }
     Ok(rules)
 }

@@ -38,6 +38,7 @@ mod git_links;
 mod masks;
 mod scan;
 mod tooling;
+mod work_tree;
 
 mod init;
 

@@ -81,6 +81,7 @@ fn start_true(root: &Path) -> io::Result<Option<ExecReport>> {
             device: found.dev(),
             inode: found.ino(),
             read_only: false,
+            leased: Vec::new(),
         })),
         terminal: None,
         observe: false,

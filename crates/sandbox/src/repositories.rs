@@ -147,6 +147,12 @@ impl Place<'_> {
         self.follow(directory, text.trim()).map(|led| led.to).filter(|shared| shared != directory)
     }
 
+    /// Whether the directory of a further work tree says that the tree is outside of the campaign.
+    pub(crate) fn is_elsewhere(&self, worktree: &Path) -> bool {
+        let tree = self.text(&worktree.join("gitdir"));
+        tree.is_some_and(|tree| self.follow(worktree, tree.trim()).is_none())
+    }
+
     pub(crate) fn kind(&self, path: &Path) -> Option<FileType> {
         let found = handle_beneath(self.root, path).and_then(|handle| Ok(fstat(handle)?)).ok()?;
         Some(FileType::from_raw_mode(found.st_mode))

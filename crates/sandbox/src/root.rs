@@ -86,8 +86,8 @@ pub(crate) fn enter(
     for (source, handle) in sources.iter().zip(&handles) {
         let attributes = match source.shown {
             Shown::Root if confinement.root.read_only => READ_ONLY,
-            Shown::Root | Shown::Home | Shown::Writable => WRITABLE,
-            Shown::ReadOnly => READ_ONLY,
+            Shown::Root | Shown::Leased | Shown::Home | Shown::Writable | Shown::GitWritten => WRITABLE,
+            Shown::ReadOnly | Shown::Git => READ_ONLY,
             Shown::Socket => NO_PROGRAMS,
         };
         root.bind(handle, &source.inside, attributes)?;

@@ -26,6 +26,12 @@ pub(crate) enum Shown {
     Home,
     ReadOnly,
     Writable,
+    /// A part of a root that is read-only.
+    Leased,
+    /// A repository's directory.
+    Git,
+    /// A part of one that a commit writes.
+    GitWritten,
     Socket,
 }
 
@@ -42,6 +48,7 @@ pub(crate) struct Source {
 pub(crate) fn of(confinement: &Confinement) -> Vec<Source> {
     let same = |shown| move |path: &PathBuf| Source { shown, path: path.clone(), inside: path.clone() };
     let mut all = vec![same(Shown::Root)(&confinement.root.path)];
+    all.extend(confinement.root.leased().map(|path| same(Shown::Leased)(&path)));
     all.extend(confinement.home.source.iter().map(|path| Source {
         shown: Shown::Home,
         path: path.clone(),
@@ -49,6 +56,10 @@ pub(crate) fn of(confinement: &Confinement) -> Vec<Source> {
     }));
     all.extend(confinement.read_only.iter().map(same(Shown::ReadOnly)));
     all.extend(confinement.writable.iter().map(same(Shown::Writable)));
+    if let Some(git) = &confinement.git {
+        all.push(same(Shown::Git)(&git.path));
+        all.extend(git.written().iter().map(|part| same(Shown::GitWritten)(&git.path.join(part))));
+    }
     all.extend(confinement.program.iter().map(|path| Source {
         shown: Shown::ReadOnly,
         path: path.clone(),
@@ -87,7 +98,9 @@ pub(crate) fn stage(
             .or_refuse(Stage::Mounts, format_args!("copying the mount of {}", source.path.display()))?;
         let is_mapped = match source.shown {
             // What may be written is root's on disk, as the campaign is, or the agent could not write it.
-            Shown::Root | Shown::Writable => identity.owns_roots_files,
+            Shown::Root | Shown::Leased | Shown::Writable | Shown::Git | Shown::GitWritten => {
+                identity.owns_roots_files
+            }
             // The daemon's own files, in both cases.
             Shown::Home | Shown::Socket => true,
             Shown::ReadOnly => false,
@@ -126,8 +139,36 @@ pub(crate) fn handles(
 }
 
 fn open(source: &Source, path: &Path, confinement: &Confinement) -> Result<OwnedFd, Refusal> {
-    let handle =
-        mounts::handle(path).or_refuse(Stage::Root, format_args!("opening {}", source.path.display()))?;
+    // Agents that work in the same place can put links there, and this is opened with more rights.
+    let beneath = match (source.shown, &confinement.git) {
+        (Shown::GitWritten, Some(git)) => Some(&git.path),
+        (Shown::Leased, _) => Some(&confinement.root.path),
+        _ => None,
+    };
+    let opened = match beneath.filter(|_| path == source.path) {
+        Some(top) => mounts::handle(top)
+            .and_then(|root| mounts::handle_beneath(root.as_fd(), path.strip_prefix(top).unwrap_or(path))),
+        None => mounts::handle(path),
+    };
+    let handle = opened.or_refuse(Stage::Root, format_args!("opening {}", source.path.display()))?;
+    if source.shown == Shown::Leased {
+        let found = rustix::fs::fstat(&handle).or_refuse(Stage::Root, "looking at what is leased")?;
+        if rustix::fs::FileType::from_raw_mode(found.st_mode).is_symlink() {
+            return Err(Refusal::new(
+                Stage::Root,
+                format!("{} is a link, and leads elsewhere", source.path.display()),
+                "lease what it leads to",
+            ));
+        }
+    }
+    let is_of_git = matches!(source.shown, Shown::Git | Shown::GitWritten);
+    if is_of_git && !is_dir(&handle).or_refuse(Stage::Root, "looking at the repository")? {
+        return Err(Refusal::new(
+            Stage::Root,
+            format!("{} is no directory", source.path.display()),
+            "put the repository's directory back where it was",
+        ));
+    }
     if source.shown == Shown::Root {
         let found = rustix::fs::fstat(&handle).or_refuse(Stage::Root, "looking at the root")?;
         let root = &confinement.root;

@@ -99,6 +99,8 @@ pub(crate) struct Tooling {
     before: BTreeMap<PathBuf, Before>,
     made: Vec<Made>,
     links: GitLinks,
+    /// Directories of work trees that lie elsewhere.
+    work_trees: BTreeSet<PathBuf>,
     /// Every `.git` that was there, and the directory that it stood for, if there was one.
     repositories: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
     /// Links that were removed, or put back.
@@ -135,6 +137,7 @@ impl Tooling {
             before: BTreeMap::new(),
             made: Vec::new(),
             links: GitLinks::default(),
+            work_trees: BTreeSet::new(),
             repositories: BTreeMap::new(),
             removed: BTreeSet::new(),
         };
@@ -192,9 +195,11 @@ impl Tooling {
         if settings.protect == Protect::Always {
             for (name, placeholder) in &names {
                 let Some(placeholder) = placeholder else { continue };
-                tooling
-                    .fill(name, *placeholder)
-                    .or_refuse(Stage::Tooling, format_args!("making {}", name.display()))?;
+                match tooling.fill(name, *placeholder) {
+                    // Nobody inside makes it in a root that is read-only.
+                    Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {}
+                    filled => filled.or_refuse(Stage::Tooling, format_args!("making {}", name.display()))?,
+                }
             }
         }
         for (name, placeholder) in &names {
@@ -208,8 +213,23 @@ impl Tooling {
         if settings.protect != Protect::Off {
             tooling.links = GitLinks::find(tooling.root.as_fd(), pinned.clone(), links);
             tooling.make_read_only(pinned)?;
+            tooling.close_work_trees()?;
         }
         Ok(tooling)
+    }
+
+    /// What git knows of work trees outside of the campaign is read-only, also of those that are made meanwhile: others work
+    /// in them, and git there believes it.
+    fn close_work_trees(&mut self) -> Result<(), Refusal> {
+        let place = Place { root: self.root.as_fd(), path: &self.root_path };
+        let all = self.links.git().iter().flat_map(|git| place.entries(&git.join(WORKTREES)));
+        let new: Vec<PathBuf> =
+            all.filter(|tree| !self.work_trees.contains(tree) && place.is_elsewhere(tree)).collect();
+        for tree in new {
+            self.over_itself(&tree, READ_ONLY)?;
+            self.work_trees.insert(tree);
+        }
+        Ok(())
     }
 
     fn make_read_only(&self, mut pinned: Vec<PathBuf>) -> Result<(), Refusal> {
@@ -311,6 +331,10 @@ impl Tooling {
 
     /// Takes away links that git on the host would write through, and puts back those by which it finds repositories.
     pub(crate) fn put_right(&mut self) {
+        // One that is just being made, or just going, is looked at again soon.
+        if let Err(refusal) = self.close_work_trees() {
+            log!("warden: {refusal}");
+        }
         for link in self.links.put_right(self.root.as_fd()) {
             log!("warden: put right {}, a link that git on the host would follow", link.display());
             if self.removed.len() < TAMPER_ENTRIES {

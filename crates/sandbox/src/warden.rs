@@ -40,6 +40,7 @@ use crate::masks::Masks;
 use crate::refusal::{OrRefuse, Refusal, Stage};
 use crate::sys::{self, Forked};
 use crate::tooling::Tooling;
+use crate::work_tree::Repository;
 use crate::{EXIT_REFUSED, limits, mounts, namespaces, net, root, set_ids, sources, terminal};
 
 /// How nice a warden is once its agent is gone.
@@ -122,10 +123,14 @@ fn make(confinement: &Confinement, stdio: &Stdio) -> Result<House, Refusal> {
     let mut masks = Masks::new(&confinement.root.path, Patterns::new(&confinement.hidden))?;
     let found = masks.cover_all()?;
     let tooling = Tooling::protect(&confinement.root.path, &confinement.tooling, &found.git)?;
+    let repository = confinement.git.as_ref();
+    let repository = repository.map(|git| Repository::protect(git, &confinement.hidden)).transpose()?;
     let home = confinement.home.source.as_ref().map(|_| &confinement.home.inside);
-    let tops =
-        std::iter::once(&confinement.root.path).chain(&confinement.writable).chain(home).cloned().collect();
-    Ok(House { masks, tooling, tops, began: SystemTime::now(), hidden_links: BTreeSet::new() })
+    let written =
+        confinement.git.iter().flat_map(|git| git.written().into_iter().map(|part| git.path.join(part)));
+    let tops = std::iter::once(&confinement.root.path).chain(&confinement.writable).chain(home).cloned();
+    let tops = tops.chain(confinement.root.leased()).chain(written).collect();
+    Ok(House { masks, tooling, repository, tops, began: SystemTime::now(), hidden_links: BTreeSet::new() })
 }
 
 fn die_with_keeper() -> Result<(), Refusal> {
@@ -146,6 +151,8 @@ fn die_with_keeper() -> Result<(), Refusal> {
 struct House {
     masks: Masks,
     tooling: Tooling,
+    /// The one of which the root is a work tree.
+    repository: Option<Repository>,
     /// The campaign, and what else of the host's the agent may write.
     tops: Vec<PathBuf>,
     began: SystemTime,
@@ -177,6 +184,7 @@ impl House {
         let _ = setpriority_process(None, LEISURELY);
         self.put_right();
         let mut names = self.tooling.changed();
+        names.extend(self.repository.iter().flat_map(Repository::changed));
         names.extend(self.hidden_links.iter().map(|path| path.display().to_string()));
         match self.masks.look_at_git() {
             Ok(found) => names.extend(self.tooling.new_repositories(&found)),
@@ -196,6 +204,7 @@ impl House {
 
     fn put_right(&mut self) {
         self.tooling.put_right();
+        self.repository.iter_mut().for_each(Repository::put_right);
         self.put_hidden_links_back();
     }
 
@@ -230,7 +239,9 @@ impl House {
         let mut keeper_is_there = send_report(io::stdin(), &report).is_ok();
         let mut looks = Looks::new();
         loop {
-            if let Some(why) = self.masks.breach().map(str::to_owned).or_else(|| looks.breach()) {
+            let breach =
+                self.masks.breach().or_else(|| self.repository.as_ref().and_then(Repository::breach));
+            if let Some(why) = breach.map(str::to_owned).or_else(|| looks.breach()) {
                 log!("warden: {why}: the agent is ended");
                 let _ = send_report(io::stdin(), &InitReport::Breached { why });
                 let _ = pidfd_send_signal(&pidfd, Signal::KILL);
@@ -244,7 +255,10 @@ impl House {
                 Woken::KeeperSpoke => keeper_is_there = self.hear_keeper(&mut looks),
                 Woken::TimeToLook => {
                     let began = Instant::now();
-                    let covered = self.masks.cover_again();
+                    let covered = self.masks.cover_again().and_then(|covered| {
+                        let beside = self.repository.as_mut().map_or(Ok(0), Repository::cover_again)?;
+                        Ok(covered + beside)
+                    });
                     looks.succeeded(covered.is_ok());
                     say(covered);
                     self.put_right();

@@ -4,11 +4,12 @@
 #![forbid(unsafe_code)]
 
 mod handlers;
+mod http;
 mod peer;
 mod rows;
 mod socket;
 
-use std::{path::PathBuf, time::Duration};
+use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use ostler_domain::{Time, limits::REQUEST_BYTES};
 use ostler_engine::Engine;
@@ -18,16 +19,20 @@ use ostler_wire::{
         admin_service_server::AdminServiceServer, agent_service_server::AgentServiceServer,
         campaign_service_server::CampaignServiceServer, command_service_server::CommandServiceServer,
         conversation_service_server::ConversationServiceServer, event_service_server::EventServiceServer,
-        history_service_server::HistoryServiceServer, provider_service_server::ProviderServiceServer,
-        retention_service_server::RetentionServiceServer, session_service_server::SessionServiceServer,
+        history_service_server::HistoryServiceServer, http_service_server::HttpServiceServer,
+        mission_service_server::MissionServiceServer, notice_service_server::NoticeServiceServer,
+        provider_service_server::ProviderServiceServer, retention_service_server::RetentionServiceServer,
+        session_service_server::SessionServiceServer, share_service_server::ShareServiceServer,
         sql_service_server::SqlServiceServer, tape_service_server::TapeServiceServer,
         ticket_service_server::TicketServiceServer, transcript_service_server::TranscriptServiceServer,
         tree_service_server::TreeServiceServer,
     },
 };
 use tokio::sync::watch;
+use tokio_stream::{Stream, wrappers::ReceiverStream};
 use tonic::{service::interceptor, transport::Server};
 
+pub use http::{Answer, Arrivals, HttpDoor, Indoors, NoDoor};
 pub use socket::{ControlSocket, SocketError};
 
 /// Calls one connection may have open at once; a screen that watches everything needs a few dozen.
@@ -43,6 +48,8 @@ pub struct Served {
     pub state_dir: PathBuf,
     /// Told when somebody asks the daemon to end, and whether its sessions are to end too.
     pub stop: watch::Sender<Option<Stop>>,
+    /// The other door.
+    pub http: Arc<dyn HttpDoor>,
 }
 
 /// A wish that the daemon ends.
@@ -56,6 +63,23 @@ pub struct Stop {
 pub async fn serve(
     served: Served,
     socket: ControlSocket,
+    until: impl Future<Output = ()>,
+) -> Result<(), tonic::transport::Error> {
+    serve_all(served, socket.incoming(), until).await
+}
+
+/// Serves those who come by the HTTP door.
+pub async fn serve_indoors(
+    served: Served,
+    arrivals: Arrivals,
+    until: impl Future<Output = ()>,
+) -> Result<(), tonic::transport::Error> {
+    serve_all(served, ReceiverStream::new(arrivals.connections), until).await
+}
+
+async fn serve_all(
+    served: Served,
+    incoming: impl Stream<Item = io::Result<socket::Connection>>,
     until: impl Future<Output = ()>,
 ) -> Result<(), tonic::transport::Error> {
     let (health, health_service) = tonic_health::server::health_reporter();
@@ -92,13 +116,17 @@ pub async fn serve(
         .add_service(service!(SqlServiceServer))
         .add_service(service!(TranscriptServiceServer))
         .add_service(service!(RetentionServiceServer))
+        .add_service(service!(MissionServiceServer))
         .add_service(service!(HistoryServiceServer))
+        .add_service(service!(HttpServiceServer))
+        .add_service(service!(NoticeServiceServer))
+        .add_service(service!(ShareServiceServer))
         .add_service(service!(TapeServiceServer))
         .add_service(service!(AdminServiceServer))
         .add_service(service!(CommandServiceServer))
         .add_service(service!(ProviderServiceServer))
         .add_service(interceptor::InterceptedService::new(health_service, peer::check))
         .add_optional_service(reflection)
-        .serve_with_incoming_shutdown(socket.incoming(), until)
+        .serve_with_incoming_shutdown(incoming, until)
         .await
 }

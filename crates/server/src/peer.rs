@@ -4,7 +4,10 @@
 
 use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
-use ostler_domain::{Reason, Refusal, event::By};
+use ostler_domain::{
+    Reason, Refusal,
+    event::{By, PERSON_VARIABLE, is_person},
+};
 use rustix::process::geteuid;
 use tokio::net::UnixStream;
 use tonic::{Request, Status};
@@ -14,13 +17,16 @@ use tonic::{Request, Status};
 pub(crate) struct Peer {
     uid: Option<u32>,
     pid: Option<u32>,
+    /// For whom it says that it asks.
+    person: Option<String>,
     allowed: Result<(), &'static str>,
 }
 
 impl Peer {
     pub(crate) fn of(stream: &UnixStream) -> Self {
         let Ok(credentials) = stream.peer_cred() else {
-            return Self { uid: None, pid: None, allowed: Err("the kernel does not say who it is") };
+            let allowed = Err("the kernel does not say who it is");
+            return Self { uid: None, pid: None, person: None, allowed };
         };
         let allowed = match credentials.pid() {
             _ if credentials.uid() != geteuid().as_raw() => Err("it belongs to another user"),
@@ -28,7 +34,16 @@ impl Peer {
             None => Err("its process is not visible from here"),
         };
         let pid = credentials.pid().and_then(|pid| u32::try_from(pid).ok());
-        Self { uid: Some(credentials.uid()), pid, allowed }
+        // Read now: the process may be gone when what it asked for is recorded.
+        let person = pid.filter(|_| allowed.is_ok()).and_then(person);
+        Self { uid: Some(credentials.uid()), pid, person, allowed }
+    }
+}
+
+impl Peer {
+    /// The HTTP door of this very process, which has found out for whom it asks.
+    pub(crate) fn within(stream: &UnixStream, person: &str) -> Self {
+        Self { person: Some(person.to_owned()), ..Self::of(stream) }
     }
 }
 
@@ -61,8 +76,26 @@ pub(crate) fn check(request: Request<()>) -> Result<Request<()>, Status> {
 
 /// The name of who asks, for the record.
 pub(crate) fn by<T>(request: &Request<T>) -> By {
-    let uid = request.extensions().get::<Peer>().and_then(|peer| peer.uid);
-    By(uid.map_or_else(|| "unknown".to_owned(), |uid| login(uid).unwrap_or_else(|| format!("uid {uid}"))))
+    let peer = request.extensions().get::<Peer>();
+    let login = match peer.and_then(|peer| peer.uid) {
+        Some(uid) => login(uid).unwrap_or_else(|| format!("uid {uid}")),
+        None => "unknown".to_owned(),
+    };
+    By::claimed(&login, peer.and_then(|peer| peer.person.as_deref()))
+}
+
+/// For whom a process says that it asks.
+pub(crate) fn person_of<T>(request: &Request<T>) -> Option<String> {
+    request.extensions().get::<Peer>().and_then(|peer| peer.person.clone())
+}
+
+/// What a process was started with says for whom it works: where several people share a login, and come by SSH.
+fn person(pid: u32) -> Option<String> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let said = environment
+        .split(|byte| *byte == 0)
+        .find_map(|variable| variable.strip_prefix(PERSON_VARIABLE.as_bytes())?.strip_prefix(b"="))?;
+    std::str::from_utf8(said).ok().filter(|said| is_person(said)).map(str::to_owned)
 }
 
 /// The process that made the connection.

@@ -102,6 +102,7 @@ pub(crate) fn usage_by(by: reply::UsageBy) -> UsageBy {
         reply::UsageBy::Session => UsageBy::Session,
         reply::UsageBy::Chain => UsageBy::Chain,
         reply::UsageBy::Ticket => UsageBy::Ticket,
+        reply::UsageBy::Mission => UsageBy::Mission,
     }
 }
 

@@ -110,9 +110,10 @@ impl Stream for Incoming {
 }
 
 /// A connection that knows who is at its other end.
+#[derive(Debug)]
 pub(crate) struct Connection {
-    stream: UnixStream,
-    peer: Peer,
+    pub(crate) stream: UnixStream,
+    pub(crate) peer: Peer,
 }
 
 impl Connected for Connection {

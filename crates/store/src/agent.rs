@@ -67,21 +67,34 @@ impl Store {
         .await
     }
 
-    /// The registered agents of this name, of any campaign.
+    /// The registered agents of this name, of any campaign that is registered too.
     pub async fn agents_named(&self, name: &str) -> Result<Vec<Agent>, ReadError> {
         let name = name.to_owned();
         self.read(move |reader| {
-            query(&reader.connection, "name = ?1 AND removed IS NULL ORDER BY seq", [name])
+            let condition = format!("name = ?1 AND removed IS NULL AND {REGISTERED} ORDER BY seq");
+            query(&reader.connection, &condition, [name])
         })
         .await
     }
 
-    /// The registered agents, those of one campaign or all, oldest first.
+    /// The registered agents of a campaign that have a budget for all their sessions.
+    pub async fn budgeted_agents(&self, campaign: CampaignId) -> Result<Vec<Agent>, ReadError> {
+        self.read(move |reader| {
+            let condition = "campaign = ?1 AND removed IS NULL ORDER BY seq";
+            let mut found = query(&reader.connection, condition, [campaign.to_string()])?;
+            found.retain(|agent| agent.profile.period_budget.is_some());
+            Ok(found)
+        })
+        .await
+    }
+
+    /// The registered agents, those of one campaign or of all that are registered, oldest first.
     pub async fn agents(&self, campaign: Option<CampaignId>, page: Page) -> Result<Listed<Agent>, ReadError> {
         let campaign = campaign.map(|id| id.to_string());
         self.read(move |reader| {
-            let condition =
-                "removed IS NULL AND seq > ?1 AND (?2 IS NULL OR campaign = ?2) ORDER BY seq LIMIT ?3";
+            let condition = format!(
+                "removed IS NULL AND seq > ?1 AND iif(?2 IS NULL, {REGISTERED}, campaign = ?2) ORDER BY seq LIMIT ?3"
+            );
             let limit = page.limit.max(1) as usize;
             let after = page.cursor.map_or(0, signed);
             let more = signed(limit as u64 + 1);
@@ -99,6 +112,9 @@ impl Store {
         .await
     }
 }
+
+/// Nobody can be named by the campaign that was removed.
+const REGISTERED: &str = "campaign NOT IN (SELECT id FROM campaign WHERE removed IS NOT NULL)";
 
 const COLUMNS: &str = "id, campaign, name, added, profile";
 

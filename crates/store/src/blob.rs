@@ -1,4 +1,4 @@
-//! Large event bodies as files named by their SHA-256: `blobs/ab/cdef…`. A file is whole and synced before the
+//! Large event bodies, and pictures, as files named by their SHA-256: `blobs/ab/cdef…`. A file is whole and synced before the
 //! commit that names it; one that no commit names does no harm. Those of archived sessions are compressed,
 //! `blobs/ab/cdef….zst`, and read as before: there is always one of the two forms, and for a moment there are both.
 
@@ -70,16 +70,16 @@ impl Blobs {
     }
 
     /// Makes a body a durable file, if it is not one yet.
-    pub(crate) fn write(&self, hash: &Hash, text: &str) -> io::Result<()> {
+    pub(crate) fn write(&self, hash: &Hash, bytes: &[u8]) -> io::Result<()> {
         let _changing = self.change();
         let path = self.path(hash);
         let shelf = path.parent().unwrap_or(&self.dir);
         create_dir(shelf)?;
-        let is_there = fs::metadata(&path).is_ok_and(|found| found.len() == text.len() as u64);
+        let is_there = fs::metadata(&path).is_ok_and(|found| found.len() == bytes.len() as u64);
         if is_there {
             touch(&path)?;
         } else if touch(&self.compressed_path(hash)).is_err() {
-            self.write_anew(&path, text.as_bytes())?;
+            self.write_anew(&path, bytes)?;
         }
         // Also when it was there: whoever wrote it may have died before this.
         File::open(shelf)?.sync_all()?;

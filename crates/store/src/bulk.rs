@@ -42,7 +42,7 @@ impl Store {
             let write_blobs = |encoded: &Encoded| {
                 encoded
                     .blobs()
-                    .try_for_each(|(hash, text)| blobs.write(hash, text))
+                    .try_for_each(|(hash, bytes)| blobs.write(&hash, bytes))
                     .doing("write a large event")
             };
             let loaded = load(writer, items, write_blobs);

@@ -79,6 +79,18 @@ impl Store {
         self.read(|reader| registered(&reader.connection, "1 ORDER BY seq", [])).await
     }
 
+    /// The campaigns whose sessions are on record, oldest first: those that were removed too.
+    pub async fn recorded_campaigns(&self) -> Result<Vec<Campaign>, ReadError> {
+        self.read(|reader| {
+            let condition =
+                "removed IS NULL OR EXISTS (SELECT 1 FROM session WHERE session.campaign = campaign.id)
+                             ORDER BY seq";
+            let found = query(&reader.connection, condition, [])?;
+            Ok(found.into_iter().map(|row| row.campaign).collect())
+        })
+        .await
+    }
+
     /// What the registered campaigns are called, oldest first.
     pub async fn campaign_names(&self) -> Result<Vec<(CampaignId, Name)>, ReadError> {
         self.read(|reader| {

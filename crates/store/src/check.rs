@@ -148,18 +148,25 @@ fn identity(view: &View) -> String {
 /// Every blob that the log names is there, and is what its name says.
 fn blobs(reader: &Reader, depth: CheckDepth, report: &mut CheckReport) -> Result<(), ReadError> {
     let (_, first_event) = bounds(&reader.connection, depth)?;
-    let mut statement =
-        reader.connection.prepare("SELECT seq, blob FROM log_event WHERE seq >= ?1 AND blob IS NOT NULL")?;
+    let mut statement = reader.connection.prepare(
+        "SELECT seq, blob, 'body' FROM log_event WHERE seq >= ?1 AND blob IS NOT NULL
+         UNION ALL SELECT seq, blob, 'picture' FROM image WHERE seq >= ?1",
+    )?;
     let mut rows = statement.query(params![first_event.cast_signed()])?;
     while let Some(row) = rows.next()? {
         let (seq, hash) = (unsigned(row.get(0)?), row.get::<_, Vec<u8>>(1)?);
+        let what: String = row.get(2)?;
         let path = reader.blobs.path(&hash);
         report.blobs += 1;
         match reader.blobs.bytes(&hash) {
             Ok(bytes) if blob::hash(&bytes).as_slice() == hash => {}
-            Ok(_) => report.find("blobs", format!("the body of event {seq} was changed: {}", path.display())),
-            Err(error) => report
-                .find("blobs", format!("the body of event {seq} is not there: {}: {error}", path.display())),
+            Ok(_) => {
+                report.find("blobs", format!("the {what} of event {seq} was changed: {}", path.display()))
+            }
+            Err(error) => report.find(
+                "blobs",
+                format!("the {what} of event {seq} is not there: {}: {error}", path.display()),
+            ),
         }
     }
     Ok(())

@@ -155,13 +155,30 @@ impl Encoded {
             || self.session.as_ref().is_some_and(|session| !is_plain(session))
     }
 
-    /// The bodies that must be files before the commit.
-    pub(crate) fn blobs(&self) -> impl Iterator<Item = (&Hash, &str)> {
+    /// The bodies and pictures that must be files before the commit.
+    pub(crate) fn blobs(&self) -> impl Iterator<Item = (Hash, &[u8])> {
         let session_events = self.session.iter().flat_map(|session| &session.events);
-        self.node_events.iter().chain(session_events).filter_map(|event| match &event.body {
-            Body::Inline(_) => None,
-            Body::Blob { hash, text } => Some((hash, text.as_str())),
+        self.node_events.iter().chain(session_events).flat_map(|event| {
+            let body = match &event.body {
+                Body::Inline(_) => None,
+                Body::Blob { hash, text } => Some((*hash, text.as_bytes())),
+            };
+            let picture = match &event.event {
+                Event::ImageRecorded(shown) => shown.image.hash().zip(shown.image.data()),
+                _ => None,
+            };
+            body.into_iter().chain(picture)
         })
+    }
+
+    /// They are files now: nobody who follows the log holds pictures in memory.
+    pub(crate) fn forget_pictures(&mut self) {
+        let session_events = self.session.iter_mut().flat_map(|session| &mut session.events);
+        for event in self.node_events.iter_mut().chain(session_events) {
+            if let Event::ImageRecorded(shown) = &mut event.event {
+                shown.image.forget_data();
+            }
+        }
     }
 }
 

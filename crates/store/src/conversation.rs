@@ -7,7 +7,7 @@ use ostler_domain::{
     id::Fragment,
     query::{ConversationFilter, Listed, Page},
 };
-use rusqlite::{Connection, Params, Row, ToSql, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Params, Row, ToSql, params, params_from_iter};
 
 use crate::{
     convert::{parsed, parsed_if_any, signed, time, time_if_any, unsigned},
@@ -87,6 +87,17 @@ impl Store {
         self.read(move |reader| Ok(query(&reader.connection, "id = ?1", [id.to_string()])?.pop())).await
     }
 
+    /// Where in the log a conversation was opened.
+    pub async fn conversation_opened_at(&self, id: ConversationId) -> Result<Option<u64>, ReadError> {
+        self.read(move |reader| {
+            let mut statement =
+                reader.connection.prepare_cached("SELECT seq FROM conversation WHERE id = ?1")?;
+            let seq: Option<i64> = statement.query_row([id.to_string()], |row| row.get(0)).optional()?;
+            Ok(seq.map(unsigned))
+        })
+        .await
+    }
+
     /// The conversations of a name, open ones first and the newest of them first.
     pub async fn conversations_named(&self, name: &str) -> Result<Vec<Conversation>, ReadError> {
         let name = name.to_owned();
@@ -164,9 +175,11 @@ fn list(
     if !filter.closed_too {
         condition.push_str(" AND closed IS NULL");
     }
-    if let Some(since) = filter.since {
-        condition.push_str(" AND active >= ?");
-        params.push(Box::new(since.micros()));
+    for (comparison, time) in [("active >= ?", filter.since), ("active < ?", filter.until)] {
+        if let Some(time) = time {
+            condition.push_str(&format!(" AND {comparison}"));
+            params.push(Box::new(time.micros()));
+        }
     }
     params.push(Box::new(signed(limit as u64 + 1)));
     let sql = format!("SELECT seq, {COLUMNS} FROM conversation WHERE {condition} ORDER BY seq DESC LIMIT ?");

@@ -5,8 +5,8 @@ use ostler_domain::{Event, Kind, Recorded};
 use rusqlite::Connection;
 
 use crate::{
-    agent, approval, campaign, conversation, drain, halt, history, lost, message, retention, snapshot,
-    ticket, usage,
+    agent, approval, campaign, conversation, drain, halt, history, image, lost, message, mirrored, mission,
+    retention, snapshot, ticket, usage, worktree,
 };
 
 /// What a session's events take from its first one.
@@ -34,6 +34,8 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::ConversationReopened
         | Kind::CommitsSeen
         | Kind::SnapshotTaken
+        | Kind::WorktreeMade
+        | Kind::WorktreeRemoved
         | Kind::SessionArchived
         | Kind::SessionRestored
         | Kind::DeletionMarked
@@ -50,6 +52,7 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::TicketStep
         | Kind::StepStarted
         | Kind::StepEnded
+        | Kind::OutputAdded
         | Kind::LostLeft
         | Kind::SessionCreated
         | Kind::SessionStopped
@@ -65,15 +68,46 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::MessageUnknown
         | Kind::MessageDropped
         | Kind::MessageCancelled
+        | Kind::MessageUnheard
         | Kind::MessageEdited
         | Kind::MessageMoved
         | Kind::ApprovalRequested
         | Kind::ApprovalAnswered
+        | Kind::ImageRecorded
+        | Kind::DeliveryMirrored
+        | Kind::MissionCreated
+        | Kind::MissionStarted
+        | Kind::MissionPaused
+        | Kind::MissionResumed
+        | Kind::MissionHeld
+        | Kind::MissionReleased
+        | Kind::MissionBudgetWarned
+        | Kind::MissionBudgetChanged
+        | Kind::MissionStopRequested
+        | Kind::MissionEnded
+        | Kind::AssignmentsReady
+        | Kind::AssignmentStarted
+        | Kind::AssignmentMoved
+        | Kind::AssignmentCheckStarted
+        | Kind::AssignmentRetried
+        | Kind::AssignmentEnded
+        | Kind::AssignmentsReopened
+        | Kind::AssignmentsAdded
+        | Kind::AssignmentsRemoved
+        | Kind::AssignmentNudged
+        | Kind::AssignmentUnstuck
+        | Kind::CollisionForecast
+        | Kind::MergeStarted
+        | Kind::MergeChecked
+        | Kind::MergeMoving
+        | Kind::MergeEnded
+        | Kind::MissionArchived
         | Kind::HistoryRead => true,
         Kind::DaemonStarted
         | Kind::DaemonStopped
         | Kind::SessionStarting
         | Kind::SessionSpawned
+        | Kind::LoginLent
         | Kind::SessionStarted
         | Kind::SessionStopRequested
         | Kind::SessionHeld
@@ -109,13 +143,13 @@ pub(crate) const fn derives(kind: Kind) -> bool {
         | Kind::BudgetWarned
         | Kind::BudgetExceeded
         | Kind::BudgetChanged
+        | Kind::HelpersCharged
         | Kind::TapeDamaged
         | Kind::Tamper
         | Kind::Network
         | Kind::DoneReported
         | Kind::HandoffRequested
         | Kind::HandoffPacked
-        | Kind::OutputAdded
         | Kind::Asked
         | Kind::AskSettled
         | Kind::Denied
@@ -135,6 +169,9 @@ pub(crate) fn derive(
         return Ok(());
     }
     let (seq, at) = (recorded.seq, recorded.time);
+    if let Some(mission) = recorded.event.mission() {
+        return mission::take_in(connection, seq, at, mission, &recorded.event);
+    }
     let place = retention::Place { seq, at };
     match (&recorded.event, origin) {
         (Event::CampaignAdded(campaign), _) => campaign::add(connection, seq, campaign),
@@ -175,8 +212,13 @@ pub(crate) fn derive(
             let Some(ticket) = ticket::of_session(connection, origin.num)? else { return Ok(()) };
             ticket::step(connection, seq, at, &ticket::Marked::ended(&ticket, origin.num, step))
         }
+        (Event::OutputAdded(added), Some(origin)) => {
+            ticket::add_output_of_session(connection, seq, origin.num, added)
+        }
         (Event::SnapshotTaken(taken), _) => snapshot::add(connection, seq, at, taken),
         (Event::CommitsSeen(seen), _) => snapshot::see(connection, seq, seen),
+        (Event::WorktreeMade(made), _) => worktree::make(connection, at, made),
+        (Event::WorktreeRemoved(removed), _) => worktree::remove(connection, at, removed),
         (Event::SessionArchived(archived), _) => retention::archived(connection, place, archived),
         (Event::SessionRestored(restored), _) => retention::restored(connection, place, restored),
         (Event::DeletionMarked(marked), _) => retention::marked(connection, place, marked),
@@ -196,6 +238,8 @@ pub(crate) fn derive(
             history::call(connection, recorded, origin)?;
             usage::add(connection, seq, at, recorded, origin)
         }
+        (Event::ImageRecorded(shown), Some(origin)) => image::add(connection, seq, origin.num, shown),
+        (Event::DeliveryMirrored(mirrored), _) => mirrored::add(connection, seq, mirrored),
         (Event::HistoryRead(read), Some(origin)) => history::read(connection, read, origin.num),
         (Event::MessageAccepted(accepted), Some(origin)) => {
             conversation::touch(connection, accepted.conversation, at)?;
@@ -210,6 +254,7 @@ pub(crate) fn derive(
         (Event::MessageCancelled(cancelled), _) => {
             message::cancelled(connection, at, cancelled.id, &cancelled.why)
         }
+        (Event::MessageUnheard(unheard), _) => message::unheard(connection, seq, at, unheard),
         (Event::MessageEdited(edited), _) => message::edited(connection, seq, edited),
         (Event::MessageMoved(moved), _) => message::moved(connection, at, moved),
         (Event::ApprovalRequested(asked), Some(origin)) => {
@@ -220,6 +265,7 @@ pub(crate) fn derive(
         (Event::SessionResumed(resumed), _) => approval::resume(connection, resumed),
         (Event::SessionCreated(created), _) => {
             conversation::touch(connection, created.conversation, at)?;
+            worktree::take(connection, seq, created)?;
             lost::gone_on(connection, created.continues)
         }
         (Event::LostLeft(left), _) => lost::leave(connection, &left.sessions),

@@ -3,8 +3,8 @@
 use ostler_domain::{
     ConversationId, MessageId, Mode, Receipt, SessionId, Time,
     event::{
-        By, MessageAccepted, MessageDropped, MessageEdited, MessageMark, MessageMoved, MessageUnknown,
-        MovedTo,
+        By, MessageAccepted, MessageDropped, MessageEdited, MessageMark, MessageMoved, MessageUnheard,
+        MessageUnknown, MovedTo,
     },
     id::Fragment,
     limits::SCAN_ROWS,
@@ -84,6 +84,39 @@ pub(crate) fn accept(
             accepted.by.0,
             accepted.rule,
             accepted.key,
+            at.micros(),
+        ])?;
+    Ok(())
+}
+
+/// A message that nobody was woken for. One for a session that was not created before it leads nowhere, and has no row.
+pub(crate) fn unheard(
+    connection: &Connection,
+    seq: u64,
+    at: Time,
+    unheard: &MessageUnheard,
+) -> rusqlite::Result<()> {
+    let message = &unheard.message;
+    connection
+        .prepare_cached(
+            "INSERT INTO message(seq, id, conversation, session, receipt, mode, head, bytes, text_seq, said_by, rule, key,
+                                 why, accepted, ended)
+             SELECT ?1, ?2, ?3, num, 'dropped', ?5, ?6, ?7, ?1, ?8, ?9, ?10, ?11, ?12, ?12 FROM session WHERE id = ?4
+                AND (SELECT e.seq FROM log_event e WHERE e.session = session.num AND e.session_seq = 1) < ?1
+             ON CONFLICT(id) DO NOTHING",
+        )?
+        .execute(params![
+            signed(seq),
+            message.id.to_string(),
+            unheard.conversation.to_string(),
+            unheard.session.to_string(),
+            message.mode.as_str(),
+            head(&message.text, HEAD_BYTES),
+            signed(message.text.len() as u64),
+            unheard.by.0,
+            unheard.rule,
+            unheard.key,
+            unheard.why,
             at.micros(),
         ])?;
     Ok(())

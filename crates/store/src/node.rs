@@ -88,15 +88,26 @@ impl Store {
     }
 
     /// How far somebody who works through the log has come; none who has not begun.
-    pub async fn cursor(&self, whose: &'static str) -> Result<Option<u64>, ReadError> {
+    pub async fn cursor(&self, whose: &str) -> Result<Option<u64>, ReadError> {
         let key = format!("{CURSOR}{whose}");
         self.read(move |reader| Ok(meta(&reader.connection, &key)?.and_then(|text| text.parse().ok()))).await
     }
 
     /// Remembers it, durably.
-    pub async fn set_cursor(&self, whose: &'static str, seq: u64) -> Result<(), CommitError> {
-        let set = self.exclusively(move |writer| set_cursor_of(writer.connection(), whose, seq));
+    pub async fn set_cursor(&self, whose: &str, seq: u64) -> Result<(), CommitError> {
+        let whose = whose.to_owned();
+        let set = self.exclusively(move |writer| set_cursor_of(writer.connection(), &whose, seq));
         Ok(set.await.ok_or(CommitError::Closed)?.doing("remember a place in the log")?)
+    }
+
+    /// Forgets it: whoever has this name next begins anew.
+    pub async fn forget_cursor(&self, whose: &str) -> Result<(), CommitError> {
+        let key = format!("{CURSOR}{whose}");
+        let forgotten = self.exclusively(move |writer| -> rusqlite::Result<()> {
+            writer.connection().prepare_cached("DELETE FROM node_meta WHERE key = ?1")?.execute([key])?;
+            Ok(())
+        });
+        Ok(forgotten.await.ok_or(CommitError::Closed)?.doing("forget a place in the log")?)
     }
 
     /// The answer given to a request, if it was done.

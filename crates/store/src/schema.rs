@@ -25,6 +25,9 @@ pub(crate) const DERIVED_TABLES: &[&str] = &[
     "ticket_output",
     "ticket_checkpoint",
     "ticket_step",
+    "mission",
+    "mission_event",
+    "assignment",
     "session",
     "session_view",
     "message",
@@ -35,10 +38,13 @@ pub(crate) const DERIVED_TABLES: &[&str] = &[
     "snapshot",
     "seen_commit",
     "seen_head",
+    "worktree",
     "lost",
     "drain",
     "halt",
     "retention",
+    "image",
+    "mirrored",
 ];
 
 /// Each brings a database from the version that is its place, counted from 1, to the next.

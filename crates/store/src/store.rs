@@ -155,9 +155,11 @@ impl Store {
 
     async fn write_blobs(&self, encoded: Encoded) -> Result<Encoded, CommitError> {
         let write = |blobs: &mut Blobs| {
-            for (hash, text) in encoded.blobs() {
-                blobs.write(hash, text).doing("write a large event")?;
+            let mut encoded = encoded;
+            for (hash, bytes) in encoded.blobs() {
+                blobs.write(&hash, bytes).doing("write a large event")?;
             }
+            encoded.forget_pictures();
             Ok::<_, Fault>(encoded)
         };
         Ok(self.inner.blob_writer.run(write).await.ok_or(CommitError::Closed)??)

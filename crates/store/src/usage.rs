@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use ostler_domain::{
-    CampaignId, Time, Usage,
+    AgentId, CampaignId, SessionId, Time, Usage,
+    agent::Agent,
     event::UsageRecorded,
     price::Dollars,
     query::{UsageBy, UsageFilter, UsageSum},
@@ -11,7 +12,7 @@ use ostler_domain::{
 use rusqlite::{Connection, Row, ToSql, params};
 
 use crate::{
-    convert::{signed, unsigned},
+    convert::{parsed, signed, unsigned},
     derive::Origin,
     error::ReadError,
     session,
@@ -85,8 +86,10 @@ fn key(by: UsageBy) -> &'static str {
         UsageBy::Provider => "u.provider",
         UsageBy::Model => MODEL,
         UsageBy::Day => "strftime('%Y-%m-%d', u.time / 1000000, 'unixepoch')",
-        UsageBy::Chain => "s.chain",
+        // What helpers used is the chain's that they helped.
+        UsageBy::Chain => session::ROOT_CHAIN,
         UsageBy::Ticket => "coalesce(s.ticket, '')",
+        UsageBy::Mission => "coalesce(s.mission, '')",
     }
 }
 
@@ -119,7 +122,10 @@ fn sum(connection: &Connection, filter: &UsageFilter, by: UsageBy) -> Result<Vec
         add("s.ticket = ?".to_owned(), Box::new(ticket.clone()));
     }
     if let Some(chain) = filter.chain {
-        add("s.chain = ?".to_owned(), Box::new(chain.to_string()));
+        add(
+            format!("s.id IN ({} SELECT id FROM family)", session::below("chain = ?")),
+            Box::new(chain.to_string()),
+        );
     }
     if let Some(since) = filter.since {
         add("u.time >= ?".to_owned(), Box::new(since.micros()));
@@ -133,11 +139,13 @@ fn sum(connection: &Connection, filter: &UsageFilter, by: UsageBy) -> Result<Vec
         params.extend(fitting.params);
     }
     let key = key(by);
+    let of_chain = format!("coalesce((SELECT f.name FROM session f WHERE f.id = {key}), '')");
     let name = match by {
         UsageBy::Campaign => "coalesce((SELECT c.name FROM campaign c WHERE c.id = u.campaign), '')",
         UsageBy::Session => "s.name",
-        UsageBy::Chain => "coalesce((SELECT f.name FROM session f WHERE f.id = s.chain), '')",
+        UsageBy::Chain => of_chain.as_str(),
         UsageBy::Ticket => "coalesce((SELECT t.external FROM ticket t WHERE t.id = s.ticket), '')",
+        UsageBy::Mission => "coalesce((SELECT m.name FROM mission m WHERE m.id = s.mission), '')",
         UsageBy::Total | UsageBy::Provider | UsageBy::Model | UsageBy::Day => "''",
     };
     let (all, unpriced) = (buckets("1"), buckets(UNPRICED));
@@ -204,13 +212,51 @@ impl Store {
         since: Time,
         before: CampaignSpent,
     ) -> Result<CampaignSpent, ReadError> {
-        self.read(move |reader| spent(&reader.connection, &campaign.to_string(), since, before)).await
+        self.read(move |reader| spent(&reader.connection, &campaign.to_string(), None, since, before)).await
+    }
+
+    /// The same of one of its agents: of all of its sessions, and of whoever helped them.
+    pub async fn agent_spent(
+        &self,
+        agent: &Agent,
+        since: Time,
+        before: CampaignSpent,
+    ) -> Result<CampaignSpent, ReadError> {
+        let (campaign, agent) = (agent.campaign.to_string(), agent.id.to_string());
+        self.read(move |reader| spent(&reader.connection, &campaign, Some(&agent), since, before)).await
+    }
+
+    /// The agent that a session works for: its own, or that of whoever it helps.
+    pub async fn agent_worked_for(&self, session: SessionId) -> Result<Option<AgentId>, ReadError> {
+        self.read(move |reader| {
+            let sql = format!(
+                "WITH RECURSIVE {ABOVE_SESSION}
+                 SELECT c.agent FROM above a JOIN session s ON s.id = a.id JOIN conversation c ON c.id = s.conversation
+                 WHERE c.agent != '' LIMIT 1"
+            );
+            let mut statement = reader.connection.prepare_cached(&sql)?;
+            let found = statement.query_and_then([session.to_string()], |row| parsed(row, "agent", "agent id"))?;
+            found.collect::<Result<Vec<_>, ReadError>>().map(|mut found| found.pop())
+        })
+        .await
     }
 }
+
+/// A session, whoever it helps, and so on: helpers have no agent of their own.
+const ABOVE_SESSION: &str =
+    "above(id) AS (SELECT ?1 UNION SELECT p.spawned_by FROM above JOIN session p ON p.id = above.id
+                              WHERE p.spawned_by IS NOT NULL)";
+
+/// Whether a call of a session `s` is one for the agent `?4`.
+const FOR_AGENT: &str = "EXISTS (
+    WITH RECURSIVE above(id) AS (SELECT s.id UNION SELECT p.spawned_by FROM above JOIN session p ON p.id = above.id
+                                 WHERE p.spawned_by IS NOT NULL)
+    SELECT 1 FROM above a JOIN session p ON p.id = a.id JOIN conversation c ON c.id = p.conversation WHERE c.agent = ?4)";
 
 fn spent(
     connection: &Connection,
     campaign: &str,
+    agent: Option<&str>,
     since: Time,
     mut sum: CampaignSpent,
 ) -> Result<CampaignSpent, ReadError> {
@@ -218,11 +264,12 @@ fn spent(
     let sql = format!(
         "SELECT {MODEL} AS key, max(u.seq), total(u.input) + total(u.output), {PAID}, {}
          FROM usage u JOIN session s ON s.num = u.session
-         WHERE u.campaign = ?1 AND u.time >= ?2 AND u.seq > ?3 AND NOT s.imported GROUP BY key",
+         WHERE u.campaign = ?1 AND u.time >= ?2 AND u.seq > ?3 AND NOT s.imported AND (?4 IS NULL OR {FOR_AGENT})
+         GROUP BY key",
         buckets(UNPRICED)
     );
     let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query(params![campaign, since.micros(), signed(sum.last_seq)])?;
+    let mut rows = statement.query(params![campaign, since.micros(), signed(sum.last_seq), agent])?;
     while let Some(row) = rows.next()? {
         sum.last_seq = sum.last_seq.max(unsigned(row.get(1)?));
         sum.tokens = sum.tokens.saturating_add(total(row, 2)?);

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use ostler_domain::limits::EXIT_RECORD_BYTES;
+use ostler_domain::{limits::EXIT_RECORD_BYTES, session::OutOfMemory};
 use serde::{Deserialize, Serialize};
 
 use crate::files;
@@ -31,6 +31,9 @@ pub struct ExitRecord {
     /// The kernel killed a process of the tree for want of memory.
     #[serde(default)]
     pub oom: bool,
+    /// What was seen of its memory, where it was ended for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<OutOfMemory>,
     /// What else was still running in the tree; killed since.
     #[serde(default)]
     pub leftovers: Vec<ProcessName>,
@@ -176,6 +179,7 @@ mod tests {
             asked: Some(AskedStop { by: "ada".into(), rule: "stop".into() }),
             rung: Some("kill".into()),
             oom: false,
+            memory: None,
             leftovers: (0..leftovers as u32).map(name).collect(),
             untaped_bytes: 0,
             tape_end: 77,

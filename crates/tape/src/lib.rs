@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod attended;
 pub mod exit;
 pub mod frame;
 pub mod input;

@@ -10,6 +10,7 @@
 )]
 
 pub mod collector;
+pub mod fake_oauth;
 pub mod fake_openai;
 pub mod home;
 pub mod numbers;
@@ -17,10 +18,12 @@ pub mod process;
 pub mod programs;
 pub mod scenario;
 pub mod seed;
+pub mod skip;
 pub mod torture;
 pub mod wait;
 
 pub use collector::Collector;
+pub use fake_oauth::FakeOauth;
 pub use fake_openai::FakeOpenai;
 pub use home::TestHome;
 pub use process::Proc;

@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::skip;
+
 /// The list; `xtask` reads the same file.
 const LIST: &str = include_str!("../programs.txt");
 
@@ -23,7 +25,7 @@ pub fn find(name: &str, who: &str) -> Option<PathBuf> {
     if is_program(&path) {
         return Some(path);
     }
-    skipped(&format!("{who} needs {name} {version}; `cargo xtask test --only programs` installs it"));
+    skip::lacking(&format!("{who} needs {name} {version}; `cargo xtask test --only programs` installs it"));
     None
 }
 
@@ -40,19 +42,10 @@ pub fn example(language: &str, who: &str) -> Option<PathBuf> {
     if is_current {
         return Some(place.join(inside));
     }
-    skipped(&format!(
+    skip::lacking(&format!(
         "{who} needs {language} and what its example uses; `cargo xtask test --only examples` installs it"
     ));
     None
-}
-
-/// Whoever checks everything (`CI=true`) must have it; others are told what they do not see.
-fn skipped(missing: &str) {
-    assert!(!env::var("CI").is_ok_and(|ci| ci == "true" || ci == "1"), "{missing}");
-    #[expect(clippy::print_stderr, reason = "a test says what it skips")]
-    {
-        eprintln!("skipped: {missing}");
-    }
 }
 
 fn is_program(path: &Path) -> bool {

@@ -1,11 +1,14 @@
 //! Enums in both directions. Each match is exhaustive on both sides: a new word does not compile until it has its
 //! counterpart.
 
-use ostler_domain::{Mode, Receipt, admission, budget, call, conversation, event, history, session, ticket};
+use ostler_domain::{
+    Mode, Receipt, admission, budget, call, conversation, event, history, mission, session, ticket,
+};
 
 use crate::{
     InvalidField, pb,
     reply::{Severity, UsageBy},
+    request::MissionAction,
 };
 
 macro_rules! enums {
@@ -52,6 +55,14 @@ enums! {
     }
     ticket_verb: ticket::Verb => TicketVerb { Queue, Start, Done, Fail, Cancel, Reopen, Archive }
     output_kind: ticket::OutputKind => TicketOutputKind { Text, Path, Commit, Url }
+    mission_strategy: mission::Strategy => MissionStrategy { Parallel, Sequential, Adaptive, Pipeline }
+    mission_status: mission::Status => MissionStatus {
+        Created, Running, Paused, Completed, Partial, Failed, Cancelled,
+    }
+    assignment_status: mission::AssignmentStatus => AssignmentStatus {
+        Pending, Ready, Running, Paused, Completed, Failed, Skipped, Cancelled,
+    }
+    mission_action: MissionAction => MissionAction { Start, Resume, Retry }
     step_mark: call::StepMark => TicketStepMark { Start, End, Fail }
     import_change: ticket::ImportChange => TicketImportChange { Added, Changed, Same }
     history_source: history::Source => HistorySource { Claude, Codex, OpenClaw }
@@ -63,7 +74,7 @@ enums! {
     receipt: Receipt => Receipt { Accepted, Delivered, Seen, Answered, Unknown, Dropped, Cancelled }
     answer: event::Answer => Answer { Allowed, Denied, Expired }
     ask_kind: event::AskKind => AskKind { Leave, Question }
-    usage_by: UsageBy => UsageBy { Day, Model, Provider, Campaign, Session, Chain, Ticket }
+    usage_by: UsageBy => UsageBy { Day, Model, Provider, Campaign, Session, Chain, Ticket, Mission }
     severity: Severity => FindingSeverity { Note, Repairable, Damage }
 }
 

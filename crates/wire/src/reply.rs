@@ -1,7 +1,10 @@
 //! Answers of the daemon for which the core has no type: what is known only to the shell around it, and pages.
 
 mod audit;
+mod http;
 mod message;
+mod mission;
+mod share;
 mod tape;
 
 use std::collections::BTreeMap;
@@ -15,7 +18,13 @@ use ostler_domain::{
 };
 
 pub use audit::{Audit, BrokenLine};
+pub use http::{HttpToken, NewToken, WayIn};
 pub use message::{Delivery, Sent, Taken};
+pub use mission::{
+    AssignmentRow, CollisionRow, MissionEta, MissionPreview, MissionPrice, PausedMission, PlannedMission,
+    WholeMission,
+};
+pub use share::{NewShare, Share};
 pub use tape::{NativeCommand, TapePart, TapeRecord};
 
 /// A question of an agent.
@@ -309,6 +318,8 @@ pub struct StoreSizes {
     pub search_bytes: u64,
     /// Sessions there have ever been.
     pub sessions: u64,
+    /// Events that searching does not find yet.
+    pub unsearched_events: u64,
 }
 
 /// A daemon that is about to end.
@@ -337,6 +348,8 @@ pub enum UsageBy {
     Chain,
     /// Ticket.
     Ticket,
+    /// Mission.
+    Mission,
 }
 
 impl UsageBy {
@@ -349,6 +362,7 @@ impl UsageBy {
         UsageBy::Session,
         UsageBy::Chain,
         UsageBy::Ticket,
+        UsageBy::Mission,
     ];
 
     /// The word for it.
@@ -361,6 +375,7 @@ impl UsageBy {
             UsageBy::Session => "session",
             UsageBy::Chain => "chain",
             UsageBy::Ticket => "ticket",
+            UsageBy::Mission => "mission",
         }
     }
 

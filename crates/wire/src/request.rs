@@ -6,11 +6,12 @@ use std::{collections::BTreeMap, time::Duration};
 use ostler_domain::{
     Budget, Mode, Name, SessionId, Time,
     admission::Priority,
-    budget::WhenUsedUp,
+    budget::{Amount, WhenUsedUp},
     conversation::{Inbound, Key},
     price::Dollars,
     query::{EventFilter, SessionFilter},
     session::{Approve, RestartPolicy, WatchdogLimits},
+    worktree::Wanted,
 };
 
 use crate::reply::UsageBy;
@@ -67,6 +68,10 @@ pub struct CreateSession {
     pub agent: Option<String>,
     /// Which of the agent's conversations; without one, its `main`.
     pub key: Option<Key>,
+    /// A git work tree of its own; without one, it works where the session before it did, or in the campaign.
+    pub worktree: Option<Wanted>,
+    /// Which of the provider's accounts pays for it.
+    pub auth_profile: Option<Name>,
 }
 
 impl CreateSession {
@@ -93,6 +98,8 @@ impl CreateSession {
             priority: Priority::default(),
             agent: None,
             key: None,
+            worktree: None,
+            auth_profile: None,
         }
     }
 }
@@ -235,4 +242,67 @@ pub struct MakeCheckpoint {
     pub turn: Option<u32>,
     /// The files as they are: the id of a snapshot, or a commit.
     pub snapshot: Option<String>,
+}
+
+/// Looks at a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PlanMission {
+    /// Name, id, or a path in it.
+    pub campaign: String,
+    /// The text of a TOML file.
+    pub plan: String,
+    /// Values for the parameters that it declares.
+    pub parameters: BTreeMap<String, String>,
+    /// The provider of agents for whom it names none.
+    pub provider: Option<String>,
+    /// The model of agents for whom it names none.
+    pub model: Option<String>,
+}
+
+/// Makes a mission.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CreateMission {
+    /// Name, id, or a path in it.
+    pub campaign: String,
+    /// The text of a TOML file.
+    pub plan: String,
+    /// Values for the parameters that it declares.
+    pub parameters: BTreeMap<String, String>,
+    /// It starts at once.
+    pub starts: bool,
+}
+
+/// Lets a mission go on, with more of what was used up where that is given.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ResumeMission {
+    /// The mission.
+    pub who: String,
+    /// What it may use from now on, what it used included.
+    pub budget: Option<Amount>,
+    /// Time that it gets besides what is left of its own.
+    pub more_time: Option<Duration>,
+    /// Names or ids of the assignments that wait for a person and go on; all of them where none is named.
+    pub which: Vec<String>,
+}
+
+/// Does again what was not completed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RetryMission {
+    /// The mission.
+    pub who: String,
+    /// Names or ids of assignments; all that were not completed where none is named.
+    pub which: Vec<String>,
+    /// What the mission may use from now on, what it used included.
+    pub budget: Option<Amount>,
+}
+
+/// What is asked of a mission, where it has something run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MissionAction {
+    /// One that was made and not started begins.
+    Start,
+    /// One that stands still goes on.
+    Resume,
+    /// What was not completed is done again.
+    Retry,
 }

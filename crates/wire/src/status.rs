@@ -23,7 +23,7 @@ const HINTS: usize = 8;
 /// The gRPC code for each reason.
 pub const fn code(reason: Reason) -> Code {
     match reason {
-        Reason::CampaignUnknown | Reason::AgentUnknown | Reason::SnapshotUnknown | Reason::ConversationUnknown | Reason::TicketUnknown | Reason::ProviderUnknown | Reason::SessionUnknown | Reason::MessageUnknown | Reason::ApprovalUnknown => {
+        Reason::CampaignUnknown | Reason::AgentUnknown | Reason::SnapshotUnknown | Reason::ConversationUnknown | Reason::TicketUnknown | Reason::MissionUnknown | Reason::NodeUnknown | Reason::ProviderUnknown | Reason::SessionUnknown | Reason::MessageUnknown | Reason::ApprovalUnknown => {
             Code::NotFound
         }
         Reason::CampaignExists | Reason::TicketExists | Reason::NameTaken | Reason::RequestConflict => Code::AlreadyExists,
@@ -42,6 +42,7 @@ pub const fn code(reason: Reason) -> Code {
         // Not UNAUTHENTICATED: that would be about the caller.
         | Reason::ProviderAuth
         | Reason::ApprovalAnswered
+        | Reason::WorktreeRefused
         | Reason::WrongState
         | Reason::Halted
         | Reason::Quarantined
@@ -106,7 +107,13 @@ pub fn to_refusal(status: &Status) -> Option<Refusal> {
     let hints = hints.collect();
     // A reason that came after this version still has a code that says what sort of failure it is.
     let reason = Reason::parse(&info.reason).unwrap_or_else(|| nearest(status.code()));
-    Some(Refusal { reason, message: status.message().to_owned(), why: metadata.remove(WHY), hints })
+    Some(Refusal {
+        reason,
+        message: status.message().to_owned(),
+        why: metadata.remove(WHY),
+        hints,
+        request_id: None,
+    })
 }
 
 /// The reason that says best what a bare code says.

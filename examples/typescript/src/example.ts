@@ -2,14 +2,19 @@
 //
 //   npm start -- CAMPAIGN ["a prompt"]
 
+import { statSync } from "node:fs";
+import { resolve } from "node:path";
 import { Ostler, Refused, type Session } from "./ostler.js";
 
 async function main(): Promise<number> {
-  const [campaign, prompt = JSON.stringify({ steps: [{ say: "hello from TypeScript" }] })] = process.argv.slice(2);
-  if (!campaign) {
+  const [named, prompt = JSON.stringify({ steps: [{ say: "hello from TypeScript" }] })] = process.argv.slice(2);
+  if (!named) {
     console.error('npm start -- CAMPAIGN ["a prompt"]');
     return 2;
   }
+  // The daemon does not know where this program runs: a path must be whole.
+  const isDirectory = statSync(named, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  const campaign = isDirectory ? resolve(named) : named;
   const ostler = new Ostler(process.env.OSTLER);
   try {
     const listed = await ostler.call<{ sessions: Session[] }>("SessionService", "ListSessions", { limit: 10 });

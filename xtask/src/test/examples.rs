@@ -28,7 +28,37 @@ const EXAMPLES: &[Example] = &[
         program: "npm",
         install: typescript,
     },
+    Example {
+        language: "browser",
+        files: &["package-lock.json", "package.json", ".npmrc"],
+        program: "npm",
+        install: typescript,
+    },
 ];
+
+/// What the scripts for a browser import, installed if it is not there.
+fn browser() -> Result<PathBuf, String> {
+    match install() {
+        Verdict::Ok => Ok(cache().join("example-browser/node_modules")),
+        other => Err(other.said()),
+    }
+}
+
+/// Puts scripts for a browser where they find what they import.
+pub(crate) fn scripts(dir: &Path, names: &[&str]) -> Result<(), String> {
+    let modules = browser()?;
+    let copied = fs::create_dir_all(dir)
+        .and_then(|()| match dir.join("node_modules").is_symlink() {
+            true => Ok(()),
+            false => std::os::unix::fs::symlink(modules, dir.join("node_modules")),
+        })
+        .and_then(|()| {
+            names.iter().try_for_each(|name| {
+                fs::copy(root().join("examples/browser").join(name), dir.join(name)).map(|_| ())
+            })
+        });
+    copied.map_err(|error| format!("{}: {error}", dir.display()))
+}
 
 pub(super) fn install() -> Verdict {
     for Example { language, files, program, install } in EXAMPLES {

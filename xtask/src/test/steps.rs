@@ -115,22 +115,40 @@ fn deny() -> Verdict {
     Verdict::of(&mut cargo(&["deny", "check", "licenses", "bans", "sources"]))
 }
 
-/// What tests need of the system beside cargo, and may install.
+/// What tests need of the system beside cargo, and the package that has each.
+const SYSTEM: [(&str, &str); 8] = [
+    ("sshd", "openssh-server"),
+    ("ssh", "openssh-client"),
+    ("systemd-analyze", "systemd"),
+    ("strace", "strace"),
+    ("tmux", "tmux"),
+    ("unshare", "util-linux"),
+    ("bash", "bash"),
+    ("chromium", "chromium"),
+];
+
+/// Installs what is missing of that.
 fn system() -> Verdict {
-    let has_sshd = || {
-        ["/usr/sbin", "/usr/local/sbin", "/usr/bin"].iter().any(|dir| Path::new(dir).join("sshd").exists())
-    };
+    let places = ["/usr/sbin", "/usr/local/sbin", "/usr/bin", "/usr/local/bin", "/bin"];
+    let is_there = |program: &str| places.iter().any(|dir| Path::new(dir).join(program).exists());
+    let absent = || SYSTEM.into_iter().filter(|(program, _)| !is_there(program)).collect::<Vec<_>>();
     let apt = |words: &[&str]| {
         answers(Command::new("apt-get").env("DEBIAN_FRONTEND", "noninteractive").args(words))
     };
-    let install = ["install", "-y", "-qq", "--no-install-recommends", "openssh-server", "openssh-client"];
-    if !has_sshd() && !apt(&install) && apt(&["update", "-qq"]) {
-        apt(&install);
+    let packages: Vec<&str> = absent().into_iter().map(|(_, package)| package).collect();
+    if !packages.is_empty() {
+        let install = [&["install", "-y", "-qq", "--no-install-recommends"], packages.as_slice()].concat();
+        if !apt(&install) && apt(&["update", "-qq"]) {
+            apt(&install);
+        }
     }
-    if has_sshd() {
-        return Verdict::Ok;
+    match absent().as_slice() {
+        [] => Verdict::Ok,
+        still => {
+            let names: Vec<&str> = still.iter().map(|(program, _)| *program).collect();
+            missing(&format!("not installed, and cannot be: {}", names.join(", ")))
+        }
     }
-    missing("sshd is not installed and cannot be, so no other machine is reached")
 }
 
 /// The version of buf that the protocol is checked with.

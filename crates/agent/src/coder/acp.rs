@@ -61,7 +61,7 @@ pub(super) fn initialized(version: &str) -> Value {
             "loadSession": true,
             "promptCapabilities": {"image": false, "audio": false, "embeddedContext": false},
             "sessionCapabilities": {"resume": {}, "fork": {}},
-            "_meta": {"_ostler/ping": true},
+            "_meta": {"_ostler/ping": true, "_ostler/steer": true},
         },
         "authMethods": [],
     })
@@ -183,13 +183,18 @@ impl Voice {
     pub(super) fn ask(&self, id: u64, asked: &Asked) -> io::Result<()> {
         say(&json!({"jsonrpc": "2.0", "id": id, "method": "session/request_permission", "params": {
             "sessionId": self.session,
-            "toolCall": {"toolCallId": call_id(asked.number), "title": asked.title, "kind": asked.kind.as_str(),
-                "status": "pending", "rawInput": asked.input},
+            "toolCall": tool_call(asked),
             "options": [
                 {"optionId": "allow", "kind": "allow_once", "name": "Allow"},
                 {"optionId": "reject", "kind": "reject_once", "name": "Reject"},
             ],
         }}))
+    }
+
+    /// Asks whether leave must be asked for.
+    pub(super) fn announce(&self, id: u64, asked: &Asked) -> io::Result<()> {
+        let params = json!({"sessionId": self.session, "toolCall": tool_call(asked)});
+        say(&json!({"jsonrpc": "2.0", "id": id, "method": "_ostler/announce", "params": params}))
     }
 
     /// Tells a conversation that was loaded, before the answer to the request that loaded it.
@@ -257,6 +262,18 @@ impl Voice {
             "thoughtTokens": spent.reasoning, "totalTokens": spent.total()}}),
         )
     }
+}
+
+/// A call that somebody is to judge.
+fn tool_call(asked: &Asked) -> Value {
+    let mut call = json!({"toolCallId": call_id(asked.number), "title": asked.title, "kind": asked.kind.as_str(),
+        "status": "pending", "rawInput": asked.input});
+    if asked.kind == Kind::Search {
+        // Where no place is said, it searches where it works.
+        let path = asked.input["path"].as_str().unwrap_or(".");
+        call["locations"] = json!([{"path": path}]);
+    }
+    call
 }
 
 fn call_id(number: u64) -> String {

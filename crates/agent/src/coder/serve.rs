@@ -25,10 +25,12 @@ use super::{
     journal::Journal,
     settings::Settings,
     tools::{Job, Outcome, Stop, Work},
-    turn::{Act, Happened, Note, Talk, Turn},
+    turn::{Act, Happened, Note, Talk, Turn, Words},
     wire::Begun,
 };
 
+/// A method of our own: words for the turn that is open.
+const STEER: &str = "_ostler/steer";
 /// Prompts that wait for the turn to end. Ostler sends one at a time.
 const WAITING_PROMPTS: usize = 16;
 /// How long a tool that was broken off may take to end before it is left alone.
@@ -61,7 +63,7 @@ pub(super) enum Heard {
     TimeIsUp,
     Model(u64, Answer),
     Tool(u64, Outcome),
-    Answered { id: u64, allow: bool, message: String },
+    Answered { id: u64, allow: bool, must_ask: bool, message: String },
 }
 
 pub(super) struct Agent {
@@ -71,6 +73,8 @@ pub(super) struct Agent {
     home: PathBuf,
     session: Option<Session>,
     prompts: VecDeque<(Value, String)>,
+    /// Said into the turn that is open.
+    words: Vec<Words>,
     /// Counts model calls, tools and questions, so that each has a number of its own in this process.
     numbers: u64,
     is_working: bool,
@@ -98,6 +102,7 @@ pub(super) fn serve(settings: Settings) -> io::Result<()> {
         home,
         session: None,
         prompts: VecDeque::new(),
+        words: Vec::new(),
         numbers: 0,
         is_working: false,
         next_model: None,
@@ -152,6 +157,7 @@ impl Agent {
         // What ended the wait for good, if something did: the turn is still brought to its end first.
         let mut over = None;
         loop {
+            turn.hear(self.words.drain(..));
             let act = turn.on(happened);
             for note in turn.notes() {
                 self.note(voice, journal, &note, &message, &model, &mut spent)?;
@@ -168,6 +174,7 @@ impl Agent {
                 }
                 Act::Wait(time) => self.pause(time),
                 Act::Ask(asked) => self.ask(voice, &asked),
+                Act::Announce(asked) => self.announce(voice, &asked),
                 Act::Run(work) => self.run_tool(root, work),
             };
             happened = match done {
@@ -194,6 +201,7 @@ impl Agent {
     ) -> io::Result<()> {
         match note {
             Note::Save(entry) => journal.add(entry),
+            Note::Heard { id } => acp::answer(id, json!({})),
             Note::Usage { usage, estimated, input_tokens, call } => {
                 *spent += *usage;
                 voice.usage(
@@ -225,10 +233,22 @@ impl Agent {
         let number = self.next_number();
         voice.ask(number, asked)?;
         loop {
-            if let Heard::Answered { id, allow, message } = self.wait(None)?
+            if let Heard::Answered { id, allow, message, .. } = self.wait(None)?
                 && id == number
             {
                 return Ok(Happened::Answered { allow, message });
+            }
+        }
+    }
+
+    fn announce(&mut self, voice: &Voice, asked: &super::turn::Asked) -> Result<Happened, Cut> {
+        let number = self.next_number();
+        voice.announce(number, asked)?;
+        loop {
+            if let Heard::Answered { id, must_ask, .. } = self.wait(None)?
+                && id == number
+            {
+                return Ok(Happened::Announced { must_ask });
             }
         }
     }
@@ -304,11 +324,13 @@ impl Agent {
             (Some(method), Some(id)) => self.request(&id, method, &params)?,
             (None, Some(id)) => {
                 let Some(id) = id.as_u64() else { return Ok(Heard::Nothing) };
-                let outcome = result.as_ref().map_or(&Value::Null, |result| &result["outcome"]);
+                let result = result.unwrap_or_default();
+                let outcome = &result["outcome"];
                 // Anything but leave is no leave, an error too.
                 let allow = error.is_none() && outcome["optionId"] == "allow";
+                let must_ask = result["mustAsk"] != false;
                 let message = outcome["_meta"]["message"].as_str().unwrap_or_default().to_owned();
-                return Ok(Heard::Answered { id, allow, message });
+                return Ok(Heard::Answered { id, allow, must_ask, message });
             }
             (None, None) => {}
         }
@@ -322,9 +344,15 @@ impl Agent {
                 acp::refuse(id, acp::INTERNAL, "too many prompts are waiting")
             }
             "session/prompt" => {
-                let blocks = params["prompt"].as_array().map_or(&[][..], Vec::as_slice);
-                let text: Vec<_> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
-                self.prompts.push_back((id.clone(), text.join("\n\n")));
+                self.prompts.push_back((id.clone(), said(params)));
+                Ok(())
+            }
+            STEER if !self.is_working => acp::refuse(id, acp::INTERNAL, "no turn is open"),
+            STEER if self.words.len() >= WAITING_PROMPTS => {
+                acp::refuse(id, acp::INTERNAL, "too many words are waiting")
+            }
+            STEER => {
+                self.words.push(Words { id: id.clone(), text: said(params) });
                 Ok(())
             }
             "session/new" | "session/load" | "session/resume" | "session/fork" if self.is_working => {
@@ -418,6 +446,13 @@ enum Origin {
     },
     /// A copy of one of before, which stays as it is.
     Copy,
+}
+
+/// The text of a prompt.
+fn said(params: &Value) -> String {
+    let blocks = params["prompt"].as_array().map_or(&[][..], Vec::as_slice);
+    let text: Vec<_> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+    text.join("\n\n")
 }
 
 fn system_prompt(root: &std::path::Path, instructions: Option<&str>) -> String {

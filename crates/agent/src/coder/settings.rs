@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, ffi::OsString, time::Duration};
 
 use serde_json::{Map, Value};
 
-use super::wire::Wire;
+use super::{tools::Offer, wire::Wire};
 
 /// How the agent works.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,21 +14,29 @@ pub(super) struct Settings {
     pub(super) model: String,
     /// The variable that holds what is sent as the bearer token; tools do not get to see it.
     pub(super) key_env: Option<String>,
-    /// Whether leave is asked before files are written and commands run.
-    pub(super) asks: bool,
+    pub(super) leave: Leave,
     /// Tokens that the model can take in; unknown until somebody says.
     pub(super) context_window: Option<u64>,
     /// Model calls of one turn.
     pub(super) max_rounds: u32,
     /// Silence of the server after which a call counts as cut.
     pub(super) idle: Duration,
-    /// Whether the model has Ostler's own tools beside the agent's.
-    pub(super) has_ostlers_tools: bool,
+    pub(super) tools: Offer,
     /// Added to the system prompt.
     pub(super) instructions: Option<String>,
     pub(super) headers: BTreeMap<String, String>,
     /// Added to every request's body.
     pub(super) extra_body: Map<String, Value>,
+}
+
+/// When leave is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Leave {
+    /// Before files are written and commands run.
+    Asks,
+    /// Then, and whoever is asked is told of every other call too, and says whether it must be asked for.
+    Announces,
+    Never,
 }
 
 /// Where the model is: plain HTTP, because TLS is spoken outside of the sandbox.
@@ -98,18 +106,20 @@ impl Settings {
                 Some(value) => return Err(wrong("wire", value, "chat or responses")),
             },
             key_env: take("key_env"),
-            asks: match take("approve").as_deref() {
-                None | Some("ask") => true,
-                Some("all") => false,
-                Some(value) => return Err(wrong("approve", value, "ask or all")),
+            leave: match take("approve").as_deref() {
+                None | Some("ask") => Leave::Asks,
+                Some("announce") => Leave::Announces,
+                Some("all") => Leave::Never,
+                Some(value) => return Err(wrong("approve", value, "ask, announce or all")),
             },
             context_window: number("context_window", take("context_window"))?,
             max_rounds: number("max_rounds", take("max_rounds"))?.unwrap_or(ROUNDS),
             idle: number("idle_seconds", take("idle_seconds"))?.map_or(IDLE, Duration::from_secs),
-            has_ostlers_tools: match take("tools").as_deref() {
-                None => false,
-                Some("ostler") => true,
-                Some(value) => return Err(wrong("tools", value, "ostler, or not said")),
+            tools: match take("tools").as_deref() {
+                None => Offer::Own,
+                Some("ostler") => Offer::WithOstlers,
+                Some("none") => Offer::Nothing,
+                Some(value) => return Err(wrong("tools", value, "ostler, none, or not said")),
             },
             instructions: take("instructions"),
             headers: object("headers", take("headers"), "an object of texts")?,
@@ -186,7 +196,7 @@ mod tests {
         .unwrap();
         assert_eq!(settings.base, Base { host: "127.0.0.1".into(), port: 8080, path: "/v1".into() });
         assert_eq!(settings.base.shown("/models"), "http://127.0.0.1:8080/v1/models");
-        assert_eq!((settings.wire, settings.asks), (Wire::Responses, false));
+        assert_eq!((settings.wire, settings.leave), (Wire::Responses, Leave::Never));
         assert_eq!(settings.context_window, Some(32_000));
         assert_eq!(settings.extra_body["reasoning_effort"], "low");
         assert_eq!(settings.headers["x-team"], "a");

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{
     conversation::{Call, Conversation, Entry, Finish, Item, ToolAnswer},
     fault::{Fault, Remedy, TRIES},
-    settings::Settings,
+    settings::{Leave, Settings},
     tools::{self, Kind, Outcome, Work},
     wire::{Ask, Begun, Replied},
 };
@@ -42,6 +42,14 @@ pub(super) struct Talk {
     pub(super) measured: Option<(usize, u64)>,
 }
 
+/// Something a person said while the turn was open.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Words {
+    /// What is answered when the model is sure to read them.
+    pub(super) id: Value,
+    pub(super) text: String,
+}
+
 /// What happened since the turn was last asked.
 #[derive(Debug)]
 pub(super) enum Happened {
@@ -57,6 +65,10 @@ pub(super) enum Happened {
     Answered {
         allow: bool,
         message: String,
+    },
+    /// Whether what was announced must be asked for.
+    Announced {
+        must_ask: bool,
     },
     Ran(Outcome),
     Cancelled {
@@ -75,6 +87,8 @@ pub(super) enum Act {
     Wait(Duration),
     /// Ask for leave to do this.
     Ask(Asked),
+    /// Ask whether leave must be asked for to do this.
+    Announce(Asked),
     Run(Box<dyn Work>),
     End(End),
 }
@@ -106,6 +120,10 @@ pub(super) enum End {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Note {
     Save(Entry),
+    /// Words are in the conversation.
+    Heard {
+        id: Value,
+    },
     Usage {
         usage: Usage,
         estimated: bool,
@@ -151,6 +169,7 @@ enum Stage {
     Idle,
     Calling(Calling),
     Pausing(Calling),
+    Announcing(Asked, Box<dyn Work>),
     Asking(Box<dyn Work>),
     Running,
 }
@@ -173,6 +192,10 @@ pub(super) struct Turn<'a> {
     tries: u32,
     shrinks: u32,
     failures: (Option<Call>, u32),
+    /// What was said since the model was last called.
+    words: Vec<Words>,
+    /// Bytes of the request that was sent last, all that is said around the conversation too.
+    sent: usize,
     notes: Vec<Note>,
 }
 
@@ -189,6 +212,8 @@ impl<'a> Turn<'a> {
             tries: 0,
             shrinks: 0,
             failures: (None, 0),
+            words: Vec::new(),
+            sent: 0,
             notes: Vec::new(),
         }
     }
@@ -197,8 +222,32 @@ impl<'a> Turn<'a> {
         std::mem::take(&mut self.notes)
     }
 
+    /// The model reads this with its next request, in this turn while there is one.
+    pub(super) fn hear(&mut self, words: impl IntoIterator<Item = Words>) {
+        self.words.extend(words);
+    }
+
     /// Takes in what happened and says what to do next.
     pub(super) fn on(&mut self, happened: Happened) -> Act {
+        let act = self.decide(happened);
+        if matches!(act, Act::End(_)) {
+            self.take_in_words();
+        }
+        act
+    }
+
+    /// Says whether there were any. Every call has its answer before them.
+    fn take_in_words(&mut self) -> bool {
+        let words = std::mem::take(&mut self.words);
+        let had_some = !words.is_empty();
+        for Words { id, text } in words {
+            self.save(Entry::Said(Item::User { text }));
+            self.notes.push(Note::Heard { id });
+        }
+        had_some
+    }
+
+    fn decide(&mut self, happened: Happened) -> Act {
         match (std::mem::replace(&mut self.stage, Stage::Idle), happened) {
             (stage, Happened::Cancelled { begun }) => self.cancelled(&stage, begun),
             (_, Happened::Begun(text)) => {
@@ -210,6 +259,11 @@ impl<'a> Turn<'a> {
                 self.failed(calling, &fault, begun, chance)
             }
             (Stage::Pausing(calling), Happened::Waited) => self.call(calling),
+            (Stage::Announcing(asked, work), Happened::Announced { must_ask: true }) => {
+                self.stage = Stage::Asking(work);
+                Act::Ask(asked)
+            }
+            (Stage::Announcing(_, work), Happened::Announced { must_ask: false }) => self.run(work),
             (Stage::Asking(work), Happened::Answered { allow: true, .. }) => self.run(work),
             (Stage::Asking(_), Happened::Answered { message, .. }) => {
                 let output = match message.trim() {
@@ -228,6 +282,7 @@ impl<'a> Turn<'a> {
     }
 
     fn ask_model(&mut self) -> Act {
+        self.take_in_words();
         if self.rounds >= self.settings.max_rounds {
             return Act::End(End::TooManyRounds);
         }
@@ -268,7 +323,7 @@ impl<'a> Turn<'a> {
             model: talk.conversation.model.as_deref().unwrap_or(&self.settings.model),
             system: self.system,
             items: &talk.conversation.items,
-            tools: tools::offered(self.settings.has_ostlers_tools),
+            tools: tools::offered(self.settings.tools),
             without: &talk.without,
             extra: &self.settings.extra_body,
         };
@@ -280,7 +335,9 @@ impl<'a> Turn<'a> {
             ask.items = &items;
             ask.tools = &[];
         }
-        Act::Call { body: self.settings.wire.body(&ask), shown: calling == Calling::Answer }
+        let body = self.settings.wire.body(&ask);
+        self.sent = body.to_string().len();
+        Act::Call { body, shown: calling == Calling::Answer }
     }
 
     fn replied(&mut self, calling: Calling, replied: Replied) -> Act {
@@ -303,6 +360,8 @@ impl<'a> Turn<'a> {
         match finish {
             Finish::Filtered => self.finish(End::Refused, "not run: the reply was filtered"),
             Finish::Truncated if self.waiting.is_empty() => Act::End(End::Truncated),
+            // What was said while it answered is not left for another turn.
+            Finish::Done if self.waiting.is_empty() && !self.words.is_empty() => self.ask_model(),
             Finish::Done if self.waiting.is_empty() => Act::End(End::Done),
             Finish::Done | Finish::Truncated => self.next_call(),
         }
@@ -345,7 +404,7 @@ impl<'a> Turn<'a> {
         self.current = Some(current);
         let input: Value =
             serde_json::from_str(&call.arguments).unwrap_or(Value::String(call.arguments.clone()));
-        let offered = tools::offered(self.settings.has_ostlers_tools);
+        let offered = tools::offered(self.settings.tools);
         let prepared = tools::prepare(offered, &call.name, &call.arguments);
         let (title, kind) = match &prepared {
             Ok((tool, work)) => (work.title(), tool.kind),
@@ -360,11 +419,20 @@ impl<'a> Turn<'a> {
         });
         match prepared {
             Err(error) => self.ended(Outcome { ok: false, exit: None, output: format!("error: {error}") }),
-            Ok((tool, work)) if tool.needs_leave && self.settings.asks => {
-                self.stage = Stage::Asking(work);
-                Act::Ask(Asked { number, title, kind, input })
+            Ok((tool, work)) => {
+                let asked = Asked { number, title, kind, input };
+                match (self.settings.leave, tool.needs_leave) {
+                    (Leave::Never, _) | (Leave::Asks, false) => self.run(work),
+                    (Leave::Asks | Leave::Announces, true) => {
+                        self.stage = Stage::Asking(work);
+                        Act::Ask(asked)
+                    }
+                    (Leave::Announces, false) => {
+                        self.stage = Stage::Announcing(asked.clone(), work);
+                        Act::Announce(asked)
+                    }
+                }
             }
-            Ok((_, work)) => self.run(work),
         }
     }
 
@@ -433,7 +501,7 @@ impl<'a> Turn<'a> {
         let (usage, estimated) = match usage {
             Some(usage) => (usage, false),
             None => (
-                Usage { input: self.tokens(), output: estimate(reply_bytes).max(1), ..Usage::default() },
+                Usage { input: self.sent_tokens(), output: estimate(reply_bytes).max(1), ..Usage::default() },
                 true,
             ),
         };
@@ -446,9 +514,14 @@ impl<'a> Turn<'a> {
 
     /// Books what had come of a reply that was cut: the server had read the question and made it.
     fn count_cut(&mut self, begun: Begun) {
-        let input_tokens = self.tokens();
+        let input_tokens = self.sent_tokens();
         let usage = Usage { input: input_tokens, output: estimate(begun.bytes).max(1), ..Usage::default() };
         self.notes.push(Note::Usage { usage, estimated: true, input_tokens, call: begun.call });
+    }
+
+    /// About how many tokens the request had that was sent last.
+    fn sent_tokens(&self) -> u64 {
+        if self.talk.measured.is_some() { self.tokens() } else { estimate(self.sent) }
     }
 
     /// About how many tokens the next request has.

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{
     super::{
         conversation::Reply,
-        settings::{Settings, sample},
+        settings::{Leave, Settings, sample},
     },
     *,
 };
@@ -48,7 +48,7 @@ fn asking() -> Settings {
 }
 
 fn trusting() -> Settings {
-    Settings { asks: false, ..sample() }
+    Settings { leave: Leave::Never, ..sample() }
 }
 
 fn read() -> Call {
@@ -253,17 +253,51 @@ fn a_full_context_drops_outputs_and_then_summarises() {
 fn a_server_that_names_no_usage_is_estimated() {
     let (settings, mut talk) = (trusting(), Talk::default());
     let mut turn = Turn::new(&settings, "system", &mut talk);
-    turn.on(Happened::Begun("x".repeat(400)));
+    let Act::Call { body, .. } = turn.on(Happened::Begun("x".repeat(400))) else { panic!("no call") };
+    // With the tools that it is told of, not the conversation alone.
+    let input = body.to_string().len() as u64 / 4;
+    assert!(body.to_string().contains("run_command") && input > 500, "{input}");
+    turn.on(Happened::Failed {
+        fault: Fault::Cut("cut".into()),
+        begun: Begun { call: None, bytes: 8 },
+        chance: 0.5,
+    });
+    turn.on(Happened::Waited);
     turn.on(Happened::Replied(Replied {
         reply: Reply { text: "y".repeat(40), ..Reply::default() },
         usage: None,
         call: None,
     }));
-    let usage = turn.notes().into_iter().find_map(|note| match note {
-        Note::Usage { usage, estimated: true, .. } => Some(usage),
+    let usages: Vec<Usage> = turn
+        .notes()
+        .into_iter()
+        .filter_map(|note| match note {
+            Note::Usage { usage, estimated: true, .. } => Some(usage),
+            _ => None,
+        })
+        .collect();
+    let of = |output: u64| Usage { input, output, ..Usage::default() };
+    assert_eq!(usages, [of(2), of(10)]);
+}
+
+#[test]
+fn what_is_announced_is_asked_for_where_that_is_wanted() {
+    let settings = Settings { leave: Leave::Announces, ..sample() };
+    let mut talk = Talk::default();
+    let mut turn = Turn::new(&settings, "system", &mut talk);
+    turn.on(Happened::Begun("do it".into()));
+    assert!(matches!(turn.on(replied("", vec![read(), read(), write()])), Act::Announce(_)));
+    assert!(matches!(turn.on(Happened::Announced { must_ask: false }), Act::Run(_)));
+    assert!(matches!(turn.on(ran(true)), Act::Announce(_)));
+    let Act::Ask(asked) = turn.on(Happened::Announced { must_ask: true }) else { panic!("it must ask") };
+    assert_eq!(asked.title, "read a");
+    let denied = Happened::Answered { allow: false, message: "not that".into() };
+    assert!(matches!(turn.on(denied), Act::Ask(_)), "a file is never written unasked");
+    let ended = turn.notes().into_iter().rev().find_map(|note| match note {
+        Note::ToolEnded { outcome, .. } => Some(outcome.output),
         _ => None,
     });
-    assert_eq!(usage, Some(Usage { input: 101, output: 10, ..Usage::default() }));
+    assert_eq!(ended.as_deref(), Some("denied: not that"));
 }
 
 #[test]
@@ -273,4 +307,30 @@ fn news_of_what_was_given_up_change_nothing() {
     turn.on(Happened::Begun("do it".into()));
     assert!(matches!(turn.on(ran(true)), Act::Wait(Duration::ZERO)));
     assert!(matches!(turn.on(replied("hello", vec![])), Act::End(End::Done)));
+}
+
+#[test]
+fn words_said_into_a_turn_are_read_with_the_next_request_of_it() {
+    let (settings, mut talk) = (trusting(), Talk::default());
+    let mut turn = Turn::new(&settings, "", &mut talk);
+    let words = |id: u64, text: &str| Words { id: id.into(), text: text.to_owned() };
+    let read_by = |act: &Act| match act {
+        Act::Call { body, .. } => body.to_string(),
+        other => panic!("{other:?}"),
+    };
+    turn.on(Happened::Begun("go".into()));
+    assert!(matches!(turn.on(replied("", vec![read()])), Act::Run(_)));
+    turn.hear([words(1, "mind the heron")]);
+    let body = read_by(&turn.on(ran(true)));
+    assert!(body.contains("mind the heron"), "{body}");
+    assert!(turn.notes().contains(&Note::Heard { id: 1.into() }));
+    // Said while the last answer came: the turn is not over.
+    turn.hear([words(2, "and the crane")]);
+    let body = read_by(&turn.on(replied("done", Vec::new())));
+    assert!(body.contains("and the crane"), "{body}");
+    // Said to a turn that is broken off: the next one has it.
+    turn.hear([words(3, "and the stork")]);
+    let end = turn.on(Happened::Cancelled { begun: Begun::default() });
+    assert!(matches!(end, Act::End(End::Cancelled)) && turn.notes().contains(&Note::Heard { id: 3.into() }));
+    assert!(matches!(talk.conversation.items.last(), Some(Item::User { text }) if text == "and the stork"));
 }

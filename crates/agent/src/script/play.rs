@@ -4,6 +4,7 @@
 use std::{
     collections::VecDeque,
     io::{self, BufRead, Write},
+    path::Path,
     sync::mpsc::{self, Receiver, RecvTimeoutError, Sender},
     thread,
     time::{Duration, Instant},
@@ -104,10 +105,9 @@ enum Heard {
 impl Player {
     fn turn(&mut self, id: &str, prompt: &str) -> Result<(), Cut> {
         say(&Said::TurnStarted { prompt: id })?;
-        let scenario = if Scenario::is_meant(prompt) {
-            Scenario::parse(prompt)
-        } else {
-            Ok(Scenario::for_prompt(prompt))
+        let scenario = match Scenario::meant(prompt) {
+            Some(text) => Scenario::parse(text),
+            None => Ok(Scenario::for_prompt(prompt)),
         };
         let played = match scenario {
             Ok(scenario) => self.play(&scenario.steps, None),
@@ -162,6 +162,11 @@ impl Player {
                 for i in 1..=*times {
                     self.play(steps, Some(i))?;
                     self.sleep(*every_ms)?;
+                }
+            }
+            Step::Unless { path, steps } => {
+                if !Path::new(&fill(path)).exists() {
+                    self.play(steps, i)?;
                 }
             }
             Step::Ask { tool, input } => self.ask(tool, &fill(input))?,

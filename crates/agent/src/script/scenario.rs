@@ -8,6 +8,8 @@ use serde::{
     de::{Error, MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
+const FENCE: &str = "```";
+
 /// A list of steps.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,6 +39,11 @@ pub enum Step {
         every_ms: u64,
         steps: Vec<Step>,
     },
+    /// What was done already is not done again: only where this file is not there.
+    Unless {
+        path: String,
+        steps: Vec<Step>,
+    },
     /// Waits for leave; goes on either way.
     Ask {
         tool: String,
@@ -62,10 +69,19 @@ pub struct ScenarioError {
 }
 
 impl Scenario {
-    /// Says whether a prompt means to be a scenario: an object with `steps`, right or wrong.
-    pub fn is_meant(prompt: &str) -> bool {
-        let prompt = prompt.trim_start();
-        prompt.starts_with('{') && prompt.contains("\"steps\"")
+    /// The scenario that a prompt means to be, right or wrong: an object with `steps`, or the first block of text that is
+    /// fenced as one, whatever stands around it.
+    pub fn meant(prompt: &str) -> Option<&str> {
+        let whole = prompt.trim_start();
+        if whole.starts_with('{') && whole.contains("\"steps\"") {
+            return Some(prompt);
+        }
+        let begin = format!("\n{FENCE}scenario\n");
+        let (_, behind) = match prompt.strip_prefix(&begin[1..]) {
+            Some(behind) => ("", behind),
+            None => prompt.split_once(&begin)?,
+        };
+        Some(behind.split_once(&format!("\n{FENCE}")).map_or(behind, |(block, _)| block))
     }
 
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
@@ -103,6 +119,7 @@ struct Fields {
     usage: Option<UsageFields>,
     sleep_ms: Option<u64>,
     repeat: Option<u64>,
+    unless: Option<String>,
     every_ms: Option<u64>,
     steps: Option<Vec<Step>>,
     ask: Option<AskFields>,
@@ -161,16 +178,19 @@ impl TryFrom<Fields> for Step {
     type Error = String;
 
     fn try_from(fields: Fields) -> Result<Self, String> {
-        if fields.repeat.is_none() && (fields.every_ms.is_some() || fields.steps.is_some()) {
-            return Err("`every_ms` and `steps` belong to `repeat`".to_owned());
+        if fields.repeat.is_none() && fields.every_ms.is_some() {
+            return Err("`every_ms` belongs to `repeat`".to_owned());
         }
-        let repeat = match fields.repeat {
-            None => None,
-            Some(times) => Some(Step::Repeat {
-                times,
-                every_ms: fields.every_ms.unwrap_or(0),
-                steps: fields.steps.ok_or("`repeat` needs `steps`")?,
-            }),
+        let around = match (fields.repeat, fields.unless, fields.steps) {
+            (None, None, None) => None,
+            (None, None, Some(_)) => return Err("`steps` belong to `repeat` or `unless`".to_owned()),
+            (Some(_), Some(_), _) => return Err("a step does one thing; this one names two".to_owned()),
+            (Some(times), None, Some(steps)) => {
+                Some(Step::Repeat { times, every_ms: fields.every_ms.unwrap_or(0), steps })
+            }
+            (None, Some(path), Some(steps)) => Some(Step::Unless { path, steps }),
+            (Some(_), None, None) => return Err("`repeat` needs `steps`".to_owned()),
+            (None, Some(_), None) => return Err("`unless` needs `steps`".to_owned()),
         };
         let run = match fields.run {
             Some(argv) if argv.is_empty() => return Err("`run` needs a program".to_owned()),
@@ -193,7 +213,7 @@ impl TryFrom<Fields> for Step {
             fields.read.map(Step::Read),
             usage,
             fields.sleep_ms.map(Step::SleepMs),
-            repeat,
+            around,
             fields.ask.map(|AskFields { tool, input }| Step::Ask { tool, input }),
             fields.stdout_raw.map(Step::StdoutRaw),
             fields.stderr.map(Step::Stderr),
@@ -220,8 +240,16 @@ mod tests {
             {"usage":{"input":500,"cache_read":0,"cache_write":0,"output":200,"reasoning":0}},{"sleep_ms":50},
             {"repeat":1000,"every_ms":5,"steps":[{"say":"tick {i}"}]},{"ask":{"tool":"run","input":"x"}},
             {"stdout_raw":"raw"},{"stderr":"e"},{"flood_bytes":100000000},{"hang":true},{"exit":3}]}"#;
-        assert!(Scenario::is_meant(text));
+        assert_eq!(Scenario::meant(text), Some(text));
         assert_eq!(Scenario::parse(text).unwrap().steps.len(), 14);
+    }
+
+    #[test]
+    fn a_scenario_may_stand_among_other_words() {
+        let fenced = "You are a builder.\n\n```scenario\n{\"steps\":[{\"say\":\"b\"}]}\n```\n# The end\n```scenario\nother\n```";
+        assert_eq!(Scenario::meant(fenced), Some("{\"steps\":[{\"say\":\"b\"}]}"));
+        assert_eq!(Scenario::meant("```scenario\n{}"), Some("{}"), "one that nobody closed goes to the end");
+        assert_eq!(Scenario::meant("```json\n{\"steps\":[]}\n```"), None);
     }
 
     #[test]
@@ -240,8 +268,24 @@ mod tests {
     }
 
     #[test]
+    fn steps_belong_to_what_plays_them() {
+        let parsed = |text: &str| Scenario::parse(&format!("{{\"steps\":[{text}]}}"));
+        let unless = parsed(r#"{"unless":"done","steps":[{"say":"a"}]}"#).unwrap();
+        let steps = vec![Step::Say("a".to_owned())];
+        assert_eq!(unless.steps, [Step::Unless { path: "done".to_owned(), steps }]);
+        for (text, why) in [
+            (r#"{"unless":"done"}"#, "`unless` needs `steps`"),
+            (r#"{"steps":[]}"#, "`steps` belong to `repeat` or `unless`"),
+            (r#"{"unless":"done","every_ms":5,"steps":[]}"#, "`every_ms` belongs to `repeat`"),
+            (r#"{"unless":"done","repeat":2,"steps":[]}"#, "a step does one thing; this one names two"),
+        ] {
+            assert_eq!(parsed(text).unwrap_err().message, why, "{text}");
+        }
+    }
+
+    #[test]
     fn other_prompts_get_the_short_answer() {
-        assert!(!Scenario::is_meant("fix the login test"));
+        assert_eq!(Scenario::meant("fix the login test"), None);
         assert!(
             matches!(Scenario::for_prompt("hi").steps.last(), Some(Step::Say(text)) if text.ends_with("hi"))
         );

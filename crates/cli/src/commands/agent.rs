@@ -55,8 +55,8 @@ enum Verb {
         /// Name, CAMPAIGN/NAME, CAMPAIGN/ROLE/NAME or id
         #[arg(value_name = "AGENT")]
         who: String,
-        /// role, provider, model, system_prompt (@FILE reads one), budget
-        #[arg(value_name = "SETTING", required = true, allow_hyphen_values = true)]
+        /// role, provider, model, auth_profile, system_prompt (@FILE reads one), budget
+        #[arg(value_name = "SETTING", required = true, allow_negative_numbers = true)]
         settings: Vec<String>,
     },
     /// Forget an agent; its conversations and their record stay
@@ -84,13 +84,13 @@ struct AddArgs {
     /// Model of its sessions
     #[arg(short, long)]
     model: Option<String>,
-    /// Which of the provider's keys it uses
-    #[arg(long, value_name = "NAME", hide = true)]
+    /// Which of the provider's accounts pays: a profile of config.toml
+    #[arg(long, value_name = "PROFILE")]
     auth_profile: Option<Name>,
     /// What it is told of itself before anything else; @FILE reads it
     #[arg(long, value_name = "TEXT")]
     system_prompt: Option<String>,
-    /// What each of its sessions may use: 2usd, 500k, or both
+    /// What each of its sessions may use: 2usd, 500k, or both; with a period, all of them: 10usd/day
     #[arg(long, value_name = "AMOUNT")]
     budget: Option<String>,
 }
@@ -170,6 +170,10 @@ pub(crate) async fn show(app: &App, client: &Client, agent: &Agent) -> Result<()
     if app.ui.is_json() {
         return app.ui.json(&AgentForm::new(agent, &name));
     }
+    app.ui.fields(&lines(client, agent, &name).await?)
+}
+
+pub(super) async fn lines(client: &Client, agent: &Agent, campaign: &str) -> Result<Vec<Line>, Failure> {
     let filter = ConversationFilter { agent: Some(agent.id), ..ConversationFilter::default() };
     let conversations = client.conversations(&filter, Page::of(PAGE_MOST, None)).await?.rows;
     let filter = SessionFilter {
@@ -178,7 +182,8 @@ pub(crate) async fn show(app: &App, client: &Client, agent: &Agent) -> Result<()
         ..SessionFilter::default()
     };
     let sessions = client.sessions(&filter, Page::of(1, None)).await?.rows;
-    app.ui.fields(&screen::agent::lines(agent, &name, &conversations, sessions.first(), words::now()))
+    let (_, used) = client.agent_with_use(&agent.id.to_string()).await?;
+    Ok(screen::agent::lines(agent, campaign, &conversations, sessions.first(), used.as_ref(), words::now()))
 }
 
 /// `KEY VALUE` in the form of all others.
@@ -191,7 +196,7 @@ pub(super) fn typed(settings: Vec<String>) -> Vec<String> {
 }
 
 /// `system_prompt=@FILE`, read where it was typed.
-fn read_files(settings: Vec<String>) -> Result<Vec<String>, Failure> {
+pub(super) fn read_files(settings: Vec<String>) -> Result<Vec<String>, Failure> {
     settings
         .into_iter()
         .map(|setting| {

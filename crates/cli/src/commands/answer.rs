@@ -2,10 +2,7 @@
 
 use clap::Args;
 use ostler_client::{AnswerApproval, AnswerGiven, Client};
-use ostler_domain::{
-    Reason, Refusal,
-    approval::{Applied, NO_RULES},
-};
+use ostler_domain::{Reason, Refusal};
 
 use super::many;
 use crate::{
@@ -13,6 +10,7 @@ use crate::{
     failure::Failure,
     form::ApprovalForm,
     output::{Line, Tone},
+    screen::approval,
 };
 
 #[derive(Debug, Args)]
@@ -127,45 +125,5 @@ pub(super) async fn kept(app: &App, client: &Client, given: &AnswerGiven) -> (Ve
         Ok(session) => app.campaign_name(client, &session.campaign).await,
         Err(_) => "CAMPAIGN".to_owned(),
     };
-    let not_here = not_here(&given.approval.why, &given.approval.session.short());
-    (
-        given.rules.iter().map(|rule| rule_line(rule, &campaign)).collect(),
-        not_here.into_iter().chain(undo(&given.rules, &campaign)).collect(),
-    )
-}
-
-/// Where a person answers everything, no rule does.
-fn not_here(why: &str, session: &str) -> Option<Line> {
-    let words = format!("not in session {session}, where {NO_RULES}: it will ask again");
-    (why == NO_RULES).then(|| Line::toned(Tone::Warn, words))
-}
-
-fn rule_line(rule: &Applied, campaign: &str) -> Line {
-    let number = rule.number.map_or_else(|| "built in".to_owned(), |number| format!("rule {number}"));
-    Line::of(format!("from now on in {campaign}:  ")).strong(number).plain(format!("  {}", rule.text))
-}
-
-/// From the last on, so that none moves the place of the next.
-fn undo(rules: &[Applied], campaign: &str) -> Option<Line> {
-    let mut numbers: Vec<u32> = rules.iter().filter_map(|rule| rule.number).collect();
-    numbers.sort_unstable_by(|a, b| b.cmp(a));
-    let settings: Vec<String> = numbers.iter().map(|number| format!("approve.rule-={number}")).collect();
-    (!settings.is_empty()).then(|| {
-        Line::of("undo: ")
-            .with(Tone::Accent, format!("ostler campaign set {campaign} {}", settings.join(" ")))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::output::Look;
-
-    #[test]
-    fn a_rule_is_said_not_to_hold_where_a_person_answers_everything() {
-        let look = Look::plain(None);
-        let said = not_here(NO_RULES, "k7q4x").map(|line| line.show(&look));
-        assert!(said.is_some_and(|said| said.contains("not in session k7q4x")));
-        assert!(not_here("rule 4: git push asks", "k7q4x").is_none());
-    }
+    (approval::rules(given, &campaign), approval::about_rules(given, &campaign))
 }

@@ -10,6 +10,7 @@ use ostler_client::protocol;
 use ostler_domain::Refusal;
 use serde::Serialize;
 
+use super::token::{self, TokenArgs};
 use crate::{app::App, exit_code, failure::Failure, output::Line, words};
 
 #[derive(Debug, Args)]
@@ -32,7 +33,18 @@ enum Verb {
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
     },
+    /// The HTTP API as OpenAPI describes such things, in JSON
+    Openapi {
+        /// Write it to this file instead of standard output
+        #[arg(value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
+    /// Who may come in by HTTP: ls, add, rm
+    Token(TokenArgs),
 }
+
+/// What the daemon serves: a test of `ostler-web` holds it to that.
+const OPENAPI: &[u8] = include_bytes!("../../../../docs/openapi.json");
 
 #[derive(Serialize)]
 struct WrittenForm {
@@ -40,7 +52,7 @@ struct WrittenForm {
     files: Vec<String>,
 }
 
-pub(crate) fn run(app: &App, args: ApiArgs) -> Result<u8, Failure> {
+pub(crate) async fn run(app: &App, args: ApiArgs) -> Result<u8, Failure> {
     match args.verb {
         Verb::Proto { dir: None } => print(app)?,
         Verb::Proto { dir: Some(dir) } => {
@@ -56,6 +68,12 @@ pub(crate) fn run(app: &App, args: ApiArgs) -> Result<u8, Failure> {
                 .into());
         }
         Verb::Descriptor { file: None } => app.ui.bytes(protocol::DESCRIPTORS)?,
+        Verb::Openapi { file: Some(file) } => write(app, &[(file, OPENAPI)])?,
+        Verb::Openapi { file: None } => {
+            app.ui.page();
+            app.ui.bytes(OPENAPI)?;
+        }
+        Verb::Token(args) => return token::run(app, args).await,
     }
     Ok(exit_code::OK)
 }

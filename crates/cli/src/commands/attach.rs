@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::Args;
 use ostler_client::{
-    AnswerApproval, Client, ListEvents, Place, Received, SendMessage, Session, Taken, Watch, Watched,
-    query::EventFilter,
+    AnswerApproval, Client, CreateSession, ListEvents, Place, Received, SendMessage, Session, Taken, Watch,
+    Watched, query::EventFilter,
 };
 use ostler_domain::{Event, Reason, Refusal};
 use tokio::time::{MissedTickBehavior, interval};
@@ -13,6 +13,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::answer;
 use crate::{
     app::App,
+    bell::Bell,
     exit_code,
     failure::Failure,
     input::Lines,
@@ -45,10 +46,11 @@ struct Attached<'a> {
 
 pub(crate) async fn run(app: &App, args: AttachArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
-    let session = app.session(&client, &args.who).await?;
+    let session = live(app, &client, &args.who).await?;
     let mut attached =
         Attached { app, client: &client, session, teller: Teller::calm(), questions: Questions::default() };
     let mut watch = attached.begin().await?;
+    let mut bell = Bell::new(app, &client, attached.session.id);
     let mut signals = Signals::catch()?;
     let mut typed = Lines::default();
     let mut seconds = interval(Duration::from_secs(1));
@@ -62,17 +64,46 @@ pub(crate) async fn run(app: &App, args: AttachArgs) -> Result<u8, Failure> {
                 None => return Err(Refusal::new(Reason::DaemonUnreachable, "the daemon is gone").into()),
             },
             line = typed.next(&app.ui) => match line {
-                Some(line) => if attached.typed(&line).await? {
-                    watch = attached.begin().await?;
-                },
+                Some(line) => {
+                    bell.looked();
+                    if attached.typed(&line).await? {
+                        watch = attached.begin().await?;
+                        bell = Bell::new(app, &client, attached.session.id);
+                    }
+                }
                 None => break,
             },
             _ = seconds.tick() => app.ui.show_meanwhile(attached.hint()),
+            notice = bell.next() => app.ui.notify(&notice.body()),
             _ = signals.next() => break,
         }
     }
     typed.rest(&app.ui);
     attached.leave().await
+}
+
+/// The session that is meant. Where none lives, one is started: whoever attaches wants to talk.
+async fn live(app: &App, client: &Client, who: &str) -> Result<Session, Failure> {
+    let session = match app.session(client, who).await {
+        // An agent that has not worked yet has no session, and can have its first.
+        Err(failure) if failure.reason() == Some(Reason::SessionUnknown) => {
+            let Ok(agent) = client.agent(who).await else { return Err(failure) };
+            let wanted = CreateSession {
+                agent: Some(agent.id.to_string()),
+                ..CreateSession::new(agent.campaign.to_string(), "")
+            };
+            client.create_session(wanted).await?
+        }
+        Ok(session) if session.outcome.is_some() => {
+            let fresh = client.restart_session(&session.id.to_string()).await?;
+            let before = format!("  {} had ended; a new session goes on", session.id.short());
+            app.ui.say(&Line::new().faint(before));
+            fresh
+        }
+        found => return found,
+    };
+    app.touched(&session.id);
+    Ok(session)
 }
 
 impl Attached<'_> {

@@ -3,12 +3,13 @@
 use clap::Args;
 use ostler_domain::Refusal;
 
+use ostler_form::tree::BlameForm;
+
 use crate::{
     app::{App, absolute},
     exit_code,
     failure::Failure,
     screen,
-    tree_form::BlameForm,
 };
 
 #[derive(Debug, Args)]

@@ -71,8 +71,7 @@ impl Chosen {
             if is_found { self.found(app, client, deed).await? } else { self.named(app, client).await? };
         let count = words::plural(found.len() as u64, "session", "sessions");
         if self.dry_run {
-            show(app, client, &found).await?;
-            app.ui.remark(&Line::of(format!("{count} would be {}", deed.done)));
+            would_be(app, client, &found, deed.done).await?;
             return Ok(None);
         }
         if found.is_empty() {
@@ -113,11 +112,35 @@ impl Chosen {
         let ask = async |page| client.sessions(&filter, page).await;
         let mut rows = Found::paged(None, None, ask).await?.rows;
         rows.retain(|session| self.filters.has_lasted(session));
+        // What runs outside of Ostler is only read; who resumes it takes it over.
+        rows.retain(|session| deed.of_the_ended || session.imported.is_none());
         // Of a conversation only the last session is meant: the earlier ones have gone on.
         let mut conversations = HashSet::new();
         rows.retain(|session| conversations.insert(session.conversation));
         Ok(rows)
     }
+}
+
+/// Every session that has not ended and is Ostler's own.
+pub(super) async fn all_that_live(client: &Client) -> Result<Vec<Session>, Failure> {
+    let filter = SessionFilter { scope: Scope::NotEnded, ..SessionFilter::default() };
+    let ask = async |page| client.sessions(&filter, page).await;
+    let mut rows = Found::paged(None, None, ask).await?.rows;
+    rows.retain(|session| session.imported.is_none());
+    Ok(rows)
+}
+
+/// Shows what would be changed, and says how many that are.
+pub(super) async fn would_be(
+    app: &App,
+    client: &Client,
+    found: &[Session],
+    done: &str,
+) -> Result<(), Failure> {
+    show(app, client, found).await?;
+    let count = words::plural(found.len() as u64, "session", "sessions");
+    app.ui.remark(&Line::of(format!("{count} would be {done}")));
+    Ok(())
 }
 
 async fn show(app: &App, client: &Client, found: &[Session]) -> Result<(), Failure> {

@@ -84,7 +84,7 @@ pub(super) fn show(app: &App, status: &NodeStatus) -> Result<(), Failure> {
     app.ui.data_lines(&lines(status, words::now()))
 }
 
-fn lines(status: &NodeStatus, now: ostler_domain::Time) -> Vec<Line> {
+pub(super) fn lines(status: &NodeStatus, now: ostler_domain::Time) -> Vec<Line> {
     let store = &status.store;
     let disk = store.database_bytes + store.search_bytes;
     let detached = match status.detached_sessions {
@@ -238,7 +238,12 @@ mod tests {
                 why: "fire drill".to_owned(),
                 since: ago(60),
             }),
-            store: StoreSizes { database_bytes: 1 << 30, search_bytes: 1 << 20, sessions: 9 },
+            store: StoreSizes {
+                database_bytes: 1 << 30,
+                search_bytes: 1 << 20,
+                sessions: 9,
+                unsearched_events: 0,
+            },
             last_seq: 12_345,
             schema_version: 1,
             memory_held_by: "cgroup v2".to_owned(),

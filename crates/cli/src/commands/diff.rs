@@ -1,7 +1,9 @@
 //! `ostler diff`: what a session changed, from its snapshots.
 
 use clap::Args;
-use ostler_client::domain::snapshot::Difference;
+use ostler_client::domain::snapshot::{Difference, readable};
+
+use ostler_form::tree::DifferenceForm;
 
 use crate::{
     app::App,
@@ -9,7 +11,6 @@ use crate::{
     failure::Failure,
     output::{Line, Tone},
     screen,
-    tree_form::DifferenceForm,
 };
 
 #[derive(Debug, Args)]
@@ -44,7 +45,7 @@ pub(crate) async fn run(app: &App, args: DiffArgs) -> Result<u8, Failure> {
     } else if ui.terminals().stdout_is_terminal {
         ui.page();
         if !difference.patch.is_empty() {
-            ui.text(&String::from_utf8_lossy(&difference.patch))?;
+            ui.text(&readable(&difference.patch))?;
         }
     } else {
         // For `git apply` and the like, byte for byte.

@@ -1,23 +1,37 @@
 //! `ostler doctor`: what works on this machine, what does not, and what cures it.
 
-use std::{borrow::Cow, path::Path};
+mod agents;
+mod asked;
+mod told;
+mod tools;
+mod users;
+
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
-use ostler_client::{Client, Home, NodeStatus};
+use ostler_client::{Campaign, Client, Home, NodeStatus};
 use ostler_domain::{
+    Refusal,
+    git_config::{Identity, identity},
     limits::PAGE_MOST,
-    provider::{SCRIPT, Status},
-    query::Page,
+    price::Prices,
     readiness::{Readiness, Trial},
+    text::one_line,
 };
 use serde::Serialize;
 
-use super::{config, trial};
+use self::{
+    agents::{providers, script},
+    told::say,
+};
+use super::{config, price, trial};
 use crate::{
-    app::App,
-    exit_code,
+    app::{App, person_home},
     failure::Failure,
-    output::{Column, Line, Look, Table, Tone},
+    listing::Found,
     screen, words,
 };
 
@@ -29,6 +43,9 @@ pub(crate) struct DoctorArgs {
     /// Do not look for agent programs, which are asked for their versions
     #[arg(long)]
     quick: bool,
+    /// Ask each agent that can work one small thing, in its sandbox; costs some tokens of each
+    #[arg(long, conflicts_with = "quick")]
+    ask: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -68,12 +85,6 @@ impl Finding {
     }
 }
 
-#[derive(Serialize)]
-struct DoctorForm {
-    ok: bool,
-    findings: Vec<Finding>,
-}
-
 pub(crate) async fn run(app: &App, args: DoctorArgs) -> Result<u8, Failure> {
     let home = app.home()?;
     let mut findings = Vec::new();
@@ -84,33 +95,59 @@ pub(crate) async fn run(app: &App, args: DoctorArgs) -> Result<u8, Failure> {
             let status = client.status().await?;
             least = status.disk.map_or(least, |disk| disk.least);
             findings.extend(daemon(app.program.version, &status));
-            findings.extend(campaigns(&client).await?);
+            let campaigns = all_campaigns(&client).await?;
+            findings.extend(hidden(&client, &campaigns).await?);
+            findings.extend(tools::findings(&campaigns, &tools::here()));
             if !args.quick {
-                agents = providers(&client.providers().await?, config::current(app)?.provider());
+                let all = client.providers().await?;
+                let usual = config::current(app)?;
+                let users = users::count(&client, &campaigns, usual.provider()).await?;
+                let answers = asked::answers(&client, &status, &all, &campaigns, args.ask).await?;
+                agents = providers(&all, usual.provider(), &users, &answers);
             }
         }
-        Err(Failure::Refused(refusal)) => {
-            let why = refusal.why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
-            let fix = refusal.hints.first().map(|hint| hint.command.clone()).unwrap_or_default();
-            findings
-                .push(Finding::new(Verdict::Fail, "daemon", format!("{}{why}", refusal.message)).fix(fix));
-        }
+        Err(Failure::Refused(refusal)) => findings.push(refused("daemon", *refusal)),
         Err(failure) => return Err(failure),
     }
     findings.push(disk(&home, least));
     findings.push(sandbox(&trial::try_sandbox(&app.program.path)));
-    findings.push(Finding::new(Verdict::Ok, "script", "built in, needs no key"));
+    findings.push(prices(price::prices(app))?);
+    if agents.is_empty() {
+        findings.push(script(None));
+    }
     findings.extend(agents);
     findings.push(git());
     findings.extend(logout());
     say(app, findings)
 }
 
+/// What calls cost is only as right as the table is new.
+fn prices(prices: Result<Prices, Failure>) -> Result<Finding, Failure> {
+    match prices {
+        Ok(prices) => {
+            let models = words::plural(prices.models.len() as u64, "model", "models");
+            Ok(Finding::new(Verdict::Ok, "prices", format!("table of {}, {models}", prices.date)))
+        }
+        Err(Failure::Refused(refusal)) => Ok(refused("prices", *refusal)),
+        Err(failure) => Err(failure),
+    }
+}
+
+fn refused(about: &'static str, refusal: Refusal) -> Finding {
+    let why = refusal.why.map(|why| format!(": {why}")).unwrap_or_default();
+    let finding = Finding::new(Verdict::Fail, about, format!("{}{why}", refusal.message));
+    match refusal.hints.into_iter().next() {
+        Some(hint) => finding.fix(hint.command),
+        None => finding,
+    }
+}
+
 fn daemon(version: &str, status: &NodeStatus) -> Vec<Finding> {
     let up = words::span(words::now().since(status.started));
     let sessions = words::plural(status.live_sessions, "session", "sessions");
+    let store = words::bytes(status.store.database_bytes.saturating_add(status.store.search_bytes));
     let text = format!(
-        "{}, pid {}, up {up} · {sessions} · schema {}",
+        "{}, pid {}, up {up} · {sessions} · store {store}, schema {}",
         status.version, status.pid, status.schema_version
     );
     let mut findings = vec![if status.version == version {
@@ -151,51 +188,15 @@ fn daemon(version: &str, status: &NodeStatus) -> Vec<Finding> {
     findings
 }
 
-/// Which agent programs can work. The one that sessions get where nobody names another has to.
-fn providers(all: &[Status], usual: Option<&str>) -> Vec<Finding> {
-    let agents = || all.iter().filter(|status| status.name != SCRIPT);
-    let mut findings: Vec<Finding> = agents().map(|status| provider(status, usual)).collect();
-    if agents().all(|status| status.lacks.is_some()) {
-        let text = "none can work yet: only the scripted one, which asks no model";
-        let cure = "ostler provider ls says what each lacks; then ostler init";
-        findings.push(Finding::new(Verdict::Warn, "agents", text).fix(cure));
-    }
-    findings
-}
-
-fn provider(status: &Status, usual: Option<&str>) -> Finding {
-    let is_usual = usual == Some(status.name.as_str());
-    let unsaid = if status.program.is_some() { "version unknown" } else { "built in" };
-    let version = status.version.as_deref().unwrap_or(unsaid);
-    let (verdict, text) = match (&status.problem, &status.lacks) {
-        (Some(problem), _) if is_usual => {
-            (Verdict::Fail, format!("{problem}; sessions get it unless another is named"))
-        }
-        (Some(problem), _) if status.program.is_some() => (Verdict::Warn, problem.clone()),
-        (Some(_), _) => {
-            return Finding::new(Verdict::Absent, status.name.clone(), "not installed (optional)");
-        }
-        (None, Some(lacks)) if is_usual => {
-            (Verdict::Fail, format!("{version}, lacks {lacks}; sessions get it unless another is named"))
-        }
-        (None, Some(lacks)) if status.program.is_none() => {
-            (Verdict::Absent, format!("{version}, lacks {lacks} (optional)"))
-        }
-        (None, Some(lacks)) => (Verdict::Warn, format!("{version}, lacks {lacks}")),
-        (None, None) => (Verdict::Ok, format!("{version}, key: {}", status.key)),
-    };
-    let finding = Finding::new(verdict, status.name.clone(), text);
-    match &status.cure {
-        Some(cure) if finding.is_wrong() => finding.fix(cure),
-        _ => finding,
-    }
+async fn all_campaigns(client: &Client) -> Result<Vec<Campaign>, Failure> {
+    let ask = async |page| client.campaigns(page).await;
+    Ok(Found::paged(Some(PAGE_MOST), None, ask).await?.rows)
 }
 
 /// What is wrong with campaigns that the sandbox cannot help.
-async fn campaigns(client: &Client) -> Result<Vec<Finding>, Failure> {
+async fn hidden(client: &Client, campaigns: &[Campaign]) -> Result<Vec<Finding>, Failure> {
     let mut findings = Vec::new();
-    let listed = client.campaigns(Page::of(PAGE_MOST, None)).await?.rows;
-    for campaign in listed {
+    for campaign in campaigns {
         let campaign = client.campaign(&campaign.id.to_string()).await?;
         if let Some(warning) = screen::campaign::tracked(&campaign) {
             let first = campaign.tracked_hidden.first().cloned().unwrap_or_default();
@@ -239,12 +240,27 @@ fn disk(home: &Home, least: u64) -> Finding {
 
 /// Agents commit: without an identity no commit of theirs works.
 fn git() -> Finding {
-    let asked = std::process::Command::new("git").args(["config", "--get", "user.email"]).output();
-    match asked {
-        Err(_) => Finding::new(Verdict::Warn, "git", "not installed; agents cannot commit"),
-        Ok(output) if output.status.success() => Finding::new(Verdict::Ok, "git", "identity set"),
-        Ok(_) => Finding::new(Verdict::Warn, "git", "no identity: commits of agents fail")
-            .fix("git config --global user.email you@example.org"),
+    if std::process::Command::new("git").arg("--version").output().is_err() {
+        return Finding::new(Verdict::Warn, "git", "not installed; agents cannot commit");
+    }
+    let home = person_home().unwrap_or_default();
+    let xdg = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    let read = |file: &Path| std::fs::read_to_string(file).ok();
+    // What agents are given, which is not all that git itself knows here.
+    identity_finding(&identity(Path::new(&home), xdg.as_deref(), read))
+}
+
+fn identity_finding(identity: &Identity) -> Finding {
+    let lacks = |what: &str| Finding::new(Verdict::Warn, "git", format!("no {what}: commits of agents fail"));
+    match identity {
+        Identity { name: Some(name), email: Some(email) } => {
+            let who = one_line(&format!("{name} <{email}>"), 80);
+            Finding::new(Verdict::Ok, "git", format!("agents commit as {who}"))
+        }
+        Identity { email: None, .. } => {
+            lacks("address").fix("git config --global user.email you@example.org")
+        }
+        Identity { name: None, .. } => lacks("name").fix("git config --global user.name \"Your Name\""),
     }
 }
 
@@ -267,72 +283,16 @@ fn logout_below(root: &Path, user: &str) -> Option<Finding> {
     })
 }
 
-fn say(app: &App, findings: Vec<Finding>) -> Result<u8, Failure> {
-    let count = |verdict| findings.iter().filter(|finding| finding.verdict == verdict).count() as u64;
-    let (failures, warnings) = (count(Verdict::Fail), count(Verdict::Warn));
-    let code = if failures == 0 { exit_code::OK } else { exit_code::FAILURE };
-    if app.ui.is_json() {
-        app.ui.json(&DoctorForm { ok: failures == 0, findings })?;
-        return Ok(code);
-    }
-    app.ui.data_lines(&lines(&findings, app.ui.out_look()))?;
-    let parts = [(failures, "failure", "failures"), (warnings, "warning", "warnings")];
-    let parts = parts
-        .into_iter()
-        .filter(|(n, ..)| *n > 0)
-        .map(|(n, one, many)| Line::of(words::plural(n, one, many)));
-    let summary = Line::joined(parts);
-    app.ui.remark(&if summary.is_empty() { Line::of("all is well") } else { summary });
-    Ok(code)
-}
-
-/// A cure that stands below begins here.
-const FIX_INDENT: usize = 6;
-
-/// Where something that cures does not fit beside what it cures, all of it stands below: a command that is cut cures
-/// nothing.
-fn lines(findings: &[Finding], look: &Look) -> Vec<Line> {
-    let whole = table(findings, true).lines(&Look { width: None, ..look.clone() });
-    let fits = look.width.is_none_or(|width| whole.iter().all(|line| line.width() <= width));
-    if fits || findings.iter().all(|finding| finding.fix.is_none()) {
-        return table(findings, true).lines(look);
-    }
-    let rows = table(findings, false).lines(look).into_iter();
-    let below = findings.iter().map(|finding| finding.fix.as_deref().map(fix_words));
-    rows.zip(below)
-        .flat_map(|(row, fix)| [Some(row), fix.map(|fix| Line::of(" ".repeat(FIX_INDENT)).append(fix))])
-        .flatten()
-        .collect()
-}
-
-fn fix_words(fix: &str) -> Line {
-    Line::new().faint("fix: ").with(Tone::Accent, fix)
-}
-
-fn table(findings: &[Finding], with_fixes: bool) -> Table {
-    let columns = [Column::new(""), Column::new(""), Column::new("").gives_way_to(90), Column::new("")];
-    let mut table = Table::new(columns).with_heads(false);
-    for finding in findings {
-        let (tone, word) = match finding.verdict {
-            Verdict::Ok => (Tone::Good, "ok"),
-            Verdict::Warn => (Tone::Warn, "warn"),
-            Verdict::Fail => (Tone::Bad, "FAIL"),
-            Verdict::Absent => (Tone::Faint, "–"),
-        };
-        let fix = finding.fix.as_deref().filter(|_| with_fixes).map(fix_words).unwrap_or_default();
-        table.row(vec![
-            Line::toned(tone, word).padded(5),
-            Line::of(&*finding.about).padded(9),
-            Line::of(&finding.text),
-            fix,
-        ]);
-    }
-    table
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::collections::BTreeMap;
+
+    use ostler_client::reply::StoreSizes;
+    use ostler_domain::provider::{SCRIPT, Status};
+
+    use super::{agents::provider, asked::Answer, told::lines, *};
+    use crate::output::Look;
+    use crate::testing;
 
     #[test]
     fn lingering_is_looked_for_where_systemd_runs() {
@@ -370,13 +330,21 @@ mod tests {
             ..of("claude-code")
         };
         let keyless = Status { lacks: closed.lacks.clone(), cure: closed.cure.clone(), ..of("openai-api") };
-        assert_eq!(provider(&keyless, None).verdict, Verdict::Absent, "nobody has to have a key of it");
-        assert_eq!(provider(&keyless, Some("openai-api")).verdict, Verdict::Fail);
+        assert_eq!(
+            provider(&keyless, None, 0, None).verdict,
+            Verdict::Absent,
+            "nobody has to have a key of it"
+        );
+        assert_eq!(provider(&keyless, Some("openai-api"), 0, None).verdict, Verdict::Fail);
         let ready = Status { version: Some("1.0".to_owned()), ..of("acp:opencode") };
         let seen = |all: &[&Status], usual| {
             let all: Vec<Status> = all.iter().map(|status| (*status).clone()).collect();
-            let found = providers(&all, usual);
-            found.into_iter().map(|one| (one.verdict, one.about.into_owned(), one.fix)).collect::<Vec<_>>()
+            let found = providers(&all, usual, &BTreeMap::new(), &BTreeMap::new());
+            found
+                .into_iter()
+                .skip(1)
+                .map(|one| (one.verdict, one.about.into_owned(), one.fix))
+                .collect::<Vec<_>>()
         };
         let login = Some("ostler provider login claude-code".to_owned());
         let none = seen(&[&script, &closed, &absent], None);
@@ -392,6 +360,97 @@ mod tests {
             (Verdict::Fail, "claude-code".to_owned(), login)
         );
         assert_eq!(seen(&[&absent, &ready], Some("codex"))[0].0, Verdict::Fail);
+        let needed = provider(&absent, None, 2, None);
+        assert_eq!(
+            (needed.verdict, needed.text.as_str()),
+            (Verdict::Fail, "there is no codex here; 2 agents use it")
+        );
+        let silent = provider(&ready, None, 0, Some(&Answer::None("it did not answer".to_owned())));
+        assert_eq!(
+            (silent.verdict, silent.cure()),
+            (Verdict::Warn, "ostler provider test acp:opencode --ask")
+        );
+    }
+
+    fn machine() -> NodeStatus {
+        NodeStatus {
+            pid: 4121,
+            version: "0.1.0".to_owned(),
+            node: ostler_domain::NodeId::new(testing::NOW, 1),
+            epoch: 3,
+            started: words::now(),
+            state_dir: "/home/ann/.local/state/ostler".to_owned(),
+            live_sessions: 5,
+            detached_sessions: 0,
+            halt: None,
+            drain: None,
+            store: StoreSizes {
+                database_bytes: 1_100 << 20,
+                search_bytes: 100 << 20,
+                sessions: 1_842,
+                ..StoreSizes::default()
+            },
+            last_seq: 90_000,
+            schema_version: 7,
+            memory_held_by: "cgroup v2".to_owned(),
+            waiting_sessions: 0,
+            disk: None,
+            machine_restart: None,
+        }
+    }
+
+    #[test]
+    fn a_whole_page() {
+        let here = tools::Here::from([
+            ("@node", vec!["~/.nvm".to_owned()]),
+            ("@rust", vec!["~/.cargo/bin".to_owned(), "~/.rustup".to_owned()]),
+        ]);
+        let mut campaign = testing::campaign();
+        campaign.policy.read = vec!["@rust".to_owned(), "@node".to_owned()];
+        let of = |name: &str, version: &str, key: &str| Status {
+            name: name.to_owned(),
+            program: Some(format!("/usr/bin/{name}")),
+            version: Some(version.to_owned()),
+            key: key.to_owned(),
+            ..Status::default()
+        };
+        let all = [
+            of("claude-code", "2.1.203", "its login"),
+            Status {
+                lacks: Some("a login or a key".to_owned()),
+                cure: Some("ostler provider login codex".to_owned()),
+                ..of("codex", "0.144", "not logged in")
+            },
+            Status {
+                program: None,
+                problem: Some("not found".to_owned()),
+                lacks: Some("its program".to_owned()),
+                ..of("openclaw", "", "")
+            },
+        ];
+        let users = BTreeMap::from([("codex".to_owned(), 2), ("claude-code".to_owned(), 1)]);
+        let within = |ms| Answer::Within(std::time::Duration::from_millis(ms));
+        let answers =
+            BTreeMap::from([(SCRIPT.to_owned(), within(31)), ("claude-code".to_owned(), within(900))]);
+        let mut findings = daemon("0.1.0", &machine());
+        findings.extend(tools::findings(&[campaign], &here));
+        let date = "2026-11-01".to_owned();
+        let table = Prices { date, ..ostler_domain::price::PriceBook::default().prices() };
+        findings.push(prices(Ok(Prices { models: Default::default(), ..table })).unwrap());
+        findings.extend(providers(&all, None, &users, &answers));
+        insta::assert_snapshot!(testing::in_all_looks(|look| lines(&findings, look)));
+    }
+
+    #[test]
+    fn who_commits_is_said_or_what_is_missing() {
+        let of = |name: Option<&str>, email: Option<&str>| {
+            let identity = Identity { name: name.map(str::to_owned), email: email.map(str::to_owned) };
+            let finding = identity_finding(&identity);
+            (finding.is_wrong(), format!("{} {}", finding.text, finding.cure()))
+        };
+        assert_eq!(of(Some("Ann"), Some("a@b")), (false, "agents commit as Ann <a@b> ".to_owned()));
+        assert!(of(None, None).1.contains("user.email") && of(None, None).0);
+        assert!(of(None, Some("a@b")).1.contains("user.name"));
     }
 
     #[test]

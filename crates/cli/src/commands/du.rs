@@ -2,17 +2,21 @@
 
 use clap::Args;
 use ostler_client::reply::{DiskUse, SessionUse};
+use ostler_domain::retention::Rules;
 use serde::Serialize;
 
+use super::config;
 use crate::{
     app::App,
     exit_code,
     failure::Failure,
-    output::{Column, Line, Look, Table, Tone},
-    screen::sessions::CampaignNames,
+    output::{Column, FIELD, Line, Look, Table, Tone},
+    screen::{next_steps, sessions::CampaignNames},
     words,
 };
 
+/// So long after its end what a session left is rarely read, and often needed for room.
+const COMPRESSED_AFTER: &str = "7d";
 /// Sessions that are shown where nobody says how many.
 const LARGEST: u32 = 10;
 
@@ -71,6 +75,10 @@ pub(crate) async fn run(app: &App, args: DuArgs) -> Result<u8, Failure> {
     let look = app.ui.out_look();
     app.ui.data_lines(&tables(&used, &names, look))?;
     remarks(&used).iter().for_each(|line| app.ui.remark(line));
+    let rules = config::current(app)?.retention();
+    let next = next(&used, &rules);
+    let next = next.iter().flat_map(|line| line.folded(app.ui.err_look().width, FIELD));
+    next.for_each(|line| app.ui.remark(&line));
     Ok(exit_code::OK)
 }
 
@@ -138,6 +146,31 @@ fn remarks(used: &DiskUse) -> Vec<Line> {
     vec![Line::joined([Line::of(sum), Line::toned(tone, short)])]
 }
 
+/// What makes room: rules for what sessions leave behind, where the machine has none.
+fn next(used: &DiskUse, rules: &Rules) -> Vec<Line> {
+    let has_left = used.campaigns.iter().any(|of| of.tapes > 0);
+    let steps = [
+        (
+            rules.archive_after.is_none() && has_left,
+            format!("ostler config set retention.archive_after {COMPRESSED_AFTER}"),
+            "compresses what a session left, its tape too, 7 days after its end",
+        ),
+        (
+            rules.delete_after.is_none() && has_left,
+            "ostler config set retention.delete_after 180d".to_owned(),
+            "deletes what was said, and its tape; announced 14 days before",
+        ),
+        (has_left, "ostler retention plan".to_owned(), "shows what rules come to now; changes nothing"),
+        (
+            used.disk.is_short(),
+            "ostler worktree gc".to_owned(),
+            "removes work trees that have nothing of their own",
+        ),
+    ];
+    let wanted = steps.into_iter().filter(|(is_wanted, ..)| *is_wanted);
+    next_steps(&wanted.map(|(_, command, effect)| (command, effect)).collect::<Vec<_>>())
+}
+
 fn form(used: &DiskUse, names: &CampaignNames) -> DuForm {
     let session = |of: &SessionUse| SessionForm {
         session: of.id.to_string(),
@@ -176,6 +209,7 @@ mod tests {
     use std::collections::HashMap;
 
     use ostler_client::reply::{CampaignUse, DiskRoom, PartUse};
+    use ostler_domain::retention::After;
 
     use super::*;
     use crate::testing;
@@ -208,7 +242,15 @@ mod tests {
         let names = CampaignNames(HashMap::from([(testing::campaign().id, "shop".to_owned())]));
         let look = Look::plain(Some(80));
         let lines = tables(&used(), &names, &look).into_iter().chain(remarks(&used()));
+        let lines = lines.chain(next(&used(), &Rules::default()));
         insta::assert_snapshot!(lines.map(|line| line.show(&look)).collect::<Vec<_>>().join("\n"));
         insta::assert_snapshot!(crate::output::to_json(&form(&used(), &names)));
+        let ruled = Rules {
+            archive_after: After::parse("7d"),
+            delete_after: After::parse("never"),
+            ..Rules::default()
+        };
+        let said: Vec<String> = next(&used(), &ruled).iter().map(|line| line.show(&look)).collect();
+        assert!(said.len() == 2 && said[0].contains("ostler retention plan"), "{said:?}");
     }
 }

@@ -13,6 +13,7 @@ use ostler_client::{Client, PrepareCommand};
 use ostler_domain::Refusal;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
+use super::run::campaign_here;
 use crate::{
     app::{App, absolute},
     failure::Failure,
@@ -23,6 +24,9 @@ pub(crate) struct ExecArgs {
     /// The campaign: name, id or a path in it [default: the one around this directory]
     #[arg(short = 'C', long, value_name = "CAMPAIGN")]
     campaign: Option<String>,
+    /// Make this git root a campaign if it is not one yet
+    #[arg(long, conflicts_with = "campaign")]
+    here: bool,
     /// Run what is not on the list of commands, in the same sandbox
     #[arg(long)]
     unlisted: bool,
@@ -42,6 +46,9 @@ pub(crate) async fn run(app: &App, args: ExecArgs) -> Result<u8, Failure> {
             .into());
     }
     let client = app.client().await?;
+    if args.here {
+        campaign_here(app, &client, true).await?;
+    }
     let document = prepare(&client, campaign(app, args.campaign)?, args.argv, args.unlisted).await?;
     let file = in_memory(&document)
         .map_err(|error| Refusal::internal(format!("the command's document cannot be kept: {error}")))?;

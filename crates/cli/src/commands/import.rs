@@ -34,6 +34,9 @@ pub(crate) struct ImportArgs {
     /// The store's directory; else where the program keeps it: ~/.claude, ~/.codex, ~/.openclaw
     #[arg(long, value_name = "DIR")]
     from: Option<String>,
+    /// Also from a store of OpenClaw's in which a program is writing: its last words may come in half
+    #[arg(long)]
+    live: bool,
     /// Only what was written to from then on: 30d (ago), today, 2026-01-31
     #[arg(long, value_parser = parse::moment, value_name = "WHEN")]
     since: Option<Time>,
@@ -84,7 +87,8 @@ struct DoneForm<'a> {
 
 pub(crate) async fn run(app: &App, args: ImportArgs) -> Result<u8, Failure> {
     let stores = stores(&args)?;
-    let import = Import { stores, since: args.since, dry_run: args.dry_run, watch: args.watch };
+    let (since, dry_run, watch, live) = (args.since, args.dry_run, args.watch, args.live);
+    let import = Import { stores, since, dry_run, watch, live };
     let client = app.client().await?;
     let mut telling = Telling::new(app, args.dry_run, args.watch);
     let mut news = client.import_history(&import).await?;
@@ -104,12 +108,10 @@ fn stores(args: &ImportArgs) -> Result<Vec<Store>, Failure> {
         };
         return Ok(vec![Store { source: *source, dir: absolute(from)? }]);
     }
-    let mut stores = Vec::new();
-    for source in args.what.sources() {
-        if let Some(dir) = usual_dir(*source).filter(|dir| args.what != What::All || dir.is_dir()) {
-            stores.push(Store { source: *source, dir: dir.to_string_lossy().into_owned() });
-        }
-    }
+    let stores = match args.what {
+        What::All => usual_stores(),
+        one => one.sources().iter().filter_map(|source| usual_store(*source)).collect(),
+    };
     if stores.is_empty() {
         return Err(Refusal::new(Reason::InvalidArgument, "there is nothing to import")
             .because("neither ~/.claude nor ~/.codex nor ~/.openclaw is there")
@@ -119,15 +121,20 @@ fn stores(args: &ImportArgs) -> Result<Vec<Store>, Failure> {
     Ok(stores)
 }
 
+/// The stores that are there, of all programs.
+pub(super) fn usual_stores() -> Vec<Store> {
+    let is_there = |store: &Store| Path::new(&store.dir).is_dir();
+    Source::ALL.iter().filter_map(|source| usual_store(*source)).filter(is_there).collect()
+}
+
+fn usual_store(source: Source) -> Option<Store> {
+    usual_dir(source).map(|dir| Store { source, dir: dir.to_string_lossy().into_owned() })
+}
+
 /// Where a program keeps its dialogues: as its own variable says, else in the home directory.
 fn usual_dir(source: Source) -> Option<PathBuf> {
-    let (variable, usual) = match source {
-        Source::Claude => ("CLAUDE_CONFIG_DIR", ".claude"),
-        Source::Codex => ("CODEX_HOME", ".codex"),
-        Source::OpenClaw => ("OPENCLAW_STATE_DIR", ".openclaw"),
-    };
-    let set = std::env::var_os(variable).map(PathBuf::from).filter(|dir| dir.is_absolute());
-    set.or_else(|| crate::app::person_home().map(|home| Path::new(&home).join(usual)))
+    let home = crate::app::person_home();
+    source.usual_dir(|name| std::env::var_os(name).map(PathBuf::from), home.as_deref().map(Path::new))
 }
 
 /// Tells a person, or a program, how it goes.
@@ -159,6 +166,10 @@ impl<'a> Telling<'a> {
     }
 
     fn tell(&mut self, news: &News) -> Result<(), Failure> {
+        // A store that was asked for and not read.
+        if matches!(news, News::Found(found) if found.why_not.is_some()) {
+            self.failed += 1;
+        }
         if self.app.ui.is_json() {
             return self.tell_program(news);
         }
@@ -188,12 +199,14 @@ impl<'a> Telling<'a> {
         let home = crate::app::person_home();
         let dir = words::path(&found.dir, home.as_deref());
         let line = Line::of(found.source.as_str()).padded(10);
+        let there = || {
+            let count = words::plural(found.files, "dialogue", "dialogues");
+            format!("{count}, {}", words::bytes(found.bytes))
+        };
         let line = match &found.why_not {
-            Some(why) => line.plain(format!("nothing: {why}")),
-            None => {
-                let count = words::plural(found.files, "dialogue", "dialogues");
-                line.plain(format!("{count}, {}", words::bytes(found.bytes)))
-            }
+            Some(why) if found.files == 0 => line.plain(format!("nothing: {why}")),
+            Some(why) => line.plain(format!("{}; not all: {why}", there())),
+            None => line.plain(there()),
         };
         self.app.ui.say(&line.faint(format!("   {dir}")));
     }
@@ -204,7 +217,8 @@ impl<'a> Telling<'a> {
         if is_news && (self.dry_run || !self.is_first) {
             self.app.ui.data(&file_line(file, words::now()))?;
         }
-        if matches!(file.verdict, Verdict::Cut | Verdict::Rewritten | Verdict::Failed) {
+        let is_odd = is_news && file.why.is_some();
+        if is_odd || matches!(file.verdict, Verdict::Cut | Verdict::Rewritten | Verdict::Failed) {
             self.wrong.push(wrong_line(file));
         }
         if self.is_first {
@@ -267,6 +281,7 @@ fn wrong_line(file: &FileNews) -> Line {
     let words = match file.verdict {
         Verdict::Cut => "is shorter than what was imported of it",
         Verdict::Rewritten => "no longer begins with what was imported of it",
+        Verdict::New | Verdict::Grown => "was imported",
         _ => "was not imported",
     };
     let why = file.why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
@@ -370,5 +385,9 @@ mod tests {
         };
         let now = Time::from_micros(3_600_000_000);
         insta::assert_snapshot!(shown(&[file_line(&file, now), wrong_line(&cut)]));
+        let clash =
+            FileNews { why: Some("another conversation has its key agent:main:main".to_owned()), ..file };
+        let line = shown(&[wrong_line(&clash)]);
+        assert!(line.contains("s1.jsonl was imported: another conversation has its key"), "{line}");
     }
 }

@@ -13,7 +13,7 @@ use ostler_domain::{
 };
 use serde::Serialize;
 
-use super::{Command, SessionCommand, SessionNoun, ticket};
+use super::{Command, NounVerb, SessionCommand, SessionNoun, ticket};
 use crate::{app::App, exit_code, failure::Failure, form::SessionForm, output::Line, screen, words};
 
 #[derive(Debug, Args)]
@@ -52,7 +52,7 @@ pub(crate) struct SpawnArgs {
     /// Its model
     #[arg(short, long)]
     model: Option<String>,
-    /// What it may use, at most what this session has left
+    /// What it may use of this session's budget [default: an equal part for each helper there may be]
     #[arg(long, value_parser = crate::parse::budget, value_name = "AMOUNT")]
     budget: Option<Amount>,
 }
@@ -70,13 +70,6 @@ pub(crate) struct NoteArgs {
     /// How things stand
     #[arg(value_name = "TEXT")]
     text: String,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct DoneArgs {
-    /// What was achieved
-    #[arg(short, long, value_name = "TEXT", default_value = "")]
-    message: String,
 }
 
 fn mark(text: &str) -> Result<StepMark, String> {
@@ -100,11 +93,23 @@ pub(super) fn run(app: &App, socket: &SessionSocket, command: Command, verb: &st
     if let Command::Mcp(_) = command {
         return Err(Failure::usage("ostler mcp takes no options".to_owned()));
     }
-    let said = match call(command) {
+    if matches!(&command, Command::Search(args) if !args.is_of_all()) {
+        return Err(Refusal::invalid("inside a session a search takes words and no filter")
+            .because("it looks through all that this session may read")
+            .hint("ostler search \"…\"", "looks for words that must all be there")
+            .into());
+    }
+    let call = match &command {
+        Command::Mission(args) => args.call(app)?,
+        _ => call(command),
+    };
+    let said = match call {
         Some(look @ (Call::Show { .. } | Call::Search { .. } | Call::Ticket { .. })) => {
             return answered(app, Some(socket.read(&look)?));
         }
-        Some(ask @ (Call::Spawn(_) | Call::Send { .. })) => return answered(app, socket.ask(&ask)?),
+        Some(ask @ (Call::Spawn(_) | Call::Send { .. } | Call::Assign { .. })) => {
+            return answered(app, socket.ask(&ask)?);
+        }
         Some(call) => socket.say(&call)?,
         None => socket.say(&OtherCall { call: &other(verb) })?,
     };
@@ -127,7 +132,6 @@ fn call(command: Command) -> Option<Call> {
     match command {
         Command::Step(StepArgs { name, mark, message }) => Some(Call::Step { name, mark, note: message }),
         Command::Note(NoteArgs { text }) => Some(Call::Note { text }),
-        Command::Done(DoneArgs { message }) => Some(Call::Done { note: message }),
         Command::Output(OutputArgs { name, value, kind }) => Some(Call::Output { name, kind, value }),
         Command::Spawn(SpawnArgs { worker, task, provider, model, budget }) => {
             Some(Call::Spawn(Box::new(Spawn { worker, task, provider, model, budget })))
@@ -135,19 +139,24 @@ fn call(command: Command) -> Option<Call> {
         Command::Search(args) => Some(Call::Search { text: args.words() }),
         Command::Ticket(args) => args.shown().map(|who| Call::Ticket { who }),
         Command::Session(SessionCommand::Send(args))
-        | Command::SessionNoun(SessionNoun { verb: SessionCommand::Send(args) }) => {
+        | Command::SessionNoun(SessionNoun { verb: NounVerb::Session(SessionCommand::Send(args)) }) => {
             let (to, text) = args.words();
             Some(Call::Send { to, text })
         }
+        Command::Session(SessionCommand::Done(args))
+        | Command::SessionNoun(SessionNoun { verb: NounVerb::Session(SessionCommand::Done(args)) }) => {
+            // Of another one's work it has no say.
+            args.of_itself().map(|note| Call::Done { note })
+        }
         Command::Session(SessionCommand::Handoff(args))
-        | Command::SessionNoun(SessionNoun { verb: SessionCommand::Handoff(args) }) => {
+        | Command::SessionNoun(SessionNoun { verb: NounVerb::Session(SessionCommand::Handoff(args)) }) => {
             let (who, to, wish) = args.wish();
             // Of another one's work it has no say; the daemon reads whom it means.
             let to = To::parse(&to, |_| false).unwrap_or_default();
             who.is_none().then(|| Call::Handoff(Box::new(Wish { to, ..wish })))
         }
         Command::Session(SessionCommand::Show(args))
-        | Command::SessionNoun(SessionNoun { verb: SessionCommand::Show(args) }) => {
+        | Command::SessionNoun(SessionNoun { verb: NounVerb::Session(SessionCommand::Show(args)) }) => {
             Some(Call::Show { who: args.who })
         }
         _ => None,
@@ -163,8 +172,14 @@ fn answered(app: &App, reply: Option<Reply>) -> Result<u8, Failure> {
         Some(Reply::Session(session)) => return show(app, &session),
         Some(Reply::Ticket(whole)) => return ticket::tell(app, &whole),
         Some(reply) if ui.is_json() => ui.json(&reply)?,
-        Some(Reply::Spawned { session, name }) => {
-            ui.data(&Line::of(name.as_str()).faint(format!("  {}", session.short())))?;
+        Some(Reply::Spawned { session, name, budget }) => {
+            let within = budget.map(|budget| format!("  {budget}")).unwrap_or_default();
+            ui.data(&Line::of(name.as_str()).faint(format!("  {}{within}", session.short())))?;
+        }
+        Some(Reply::Assigned { names }) => {
+            for name in names {
+                ui.data(&Line::of(name.as_str()))?;
+            }
         }
         Some(Reply::Sent { message }) => ui.data(&Line::of(message.to_string()))?,
         Some(Reply::Found(found)) if found.is_empty() => ui.remark(&Line::of("Nothing found.")),
@@ -189,7 +204,8 @@ fn show(app: &App, session: &Session) -> Result<u8, Failure> {
             campaign: &campaign,
             place_in_chain: (1, 1),
             approvals: &[],
-            cut_calls: 0,
+            counted: None,
+            conversation: None,
             home: None,
             work: None,
             record: None,
@@ -203,7 +219,8 @@ fn show(app: &App, session: &Session) -> Result<u8, Failure> {
 pub(super) fn outside(verb: &str) -> Failure {
     Refusal::invalid(format!("{verb} is said by an agent, inside its session"))
         .because("OSTLER_SOCKET is not set, so this process belongs to none")
-        .hint("ostler stop WHO", "ends a session in an orderly way")
+        .hint("ostler done WHO", "ends a session whose work is done")
+        .hint("ostler stop WHO", "ends one in an orderly way")
         .hint("ostler send WHO TEXT", "says something to one")
         .into()
 }

@@ -6,8 +6,11 @@ use clap::Args;
 use ostler_client::{Client, Session};
 use ostler_domain::session::{Attention, Status};
 
-use super::many::{self, Operands};
-use crate::{app::App, failure::Failure, screen::row};
+use super::{
+    chosen::{Chosen, Deed},
+    many::{self, Operands},
+};
+use crate::{app::App, exit_code, failure::Failure, screen::row};
 
 /// How long an agent may take to end its turn before that is said.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -16,12 +19,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 #[derive(Debug, Args)]
 pub(crate) struct InterruptArgs {
     #[command(flatten)]
-    operands: Operands,
+    chosen: Chosen,
 }
 
 pub(crate) async fn run(app: &App, args: InterruptArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
-    interrupt(app, &client, &args.operands).await
+    let deed = Deed { verb: "interrupt", done: "interrupted", of_the_ended: false };
+    let Some(operands) = args.chosen.sessions(app, &client, &deed).await? else { return Ok(exit_code::OK) };
+    interrupt(app, &client, &operands).await
 }
 
 pub(super) async fn interrupt(app: &App, client: &Client, operands: &Operands) -> Result<u8, Failure> {

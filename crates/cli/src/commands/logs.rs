@@ -80,6 +80,9 @@ pub(crate) async fn run(app: &App, args: LogsArgs) -> Result<u8, Failure> {
         let damage = Damage::default();
         parts.push(Part { session, teller, prefix, seen: 0, held: None, folds: true, ended, damage });
     }
+    if !args.follow {
+        app.ui.page();
+    }
     for part in &mut parts {
         match args.tail {
             Some(tail) => print_tail(app, &client, &args, part, tail).await?,

@@ -22,7 +22,7 @@ use crate::{
     output::{Format, Line},
     screen::{
         reboot, row,
-        sessions::{self, Beside, CampaignNames, Shown},
+        sessions::{self, Beside, CampaignNames, Part, Shown},
     },
     words,
 };
@@ -38,7 +38,7 @@ pub(crate) struct LsArgs {
     pub(super) list: ListArgs,
     /// Go on where the last page ended (`next_cursor`)
     #[arg(long, help_heading = "List")]
-    cursor: Option<u64>,
+    pub(super) cursor: Option<u64>,
 }
 
 impl LsArgs {
@@ -143,8 +143,12 @@ impl List for Sessions<'_> {
         let rows: Vec<_> = found.rows.iter().map(|row| Shown::here(&row.session, &row.campaign)).collect();
         let table = sessions::table(&rows, words::now());
         let disk = status.as_ref().and_then(|status| status.disk).filter(|disk| disk.is_short());
+        let is_page = found.next_cursor.is_some() || self.cursor.is_some();
+        let there_are = status.as_ref().filter(|_| is_all && !self.is_filtered);
+        let part = Part { shown: found.rows.len() as u64, of: there_are.map(|status| status.store.sessions) };
         let beside = Beside {
             today,
+            part: is_page.then_some(part),
             disk: disk.map(|disk| {
                 format!("disk nearly full, {} free: nothing new starts (ostler du)", words::bytes(disk.free))
             }),
@@ -211,7 +215,7 @@ impl Sessions<'_> {
 }
 
 /// The rows of a page, and those that are not on it.
-fn joined(mut page: Vec<Session>, others: Vec<Session>) -> Vec<Session> {
+pub(super) fn joined(mut page: Vec<Session>, others: Vec<Session>) -> Vec<Session> {
     let known: HashSet<SessionId> = page.iter().map(|session| session.id).collect();
     page.extend(others.into_iter().filter(|session| !known.contains(&session.id)));
     page

@@ -51,7 +51,7 @@ enum Verb {
         text: String,
     },
     /// Take back some that wait
-    #[command(alias = "cancel")]
+    #[command(aliases = ["cancel", "delete", "remove"])]
     Rm {
         /// Their ids, or parts of them
         #[arg(value_name = "MESSAGE", required = true)]

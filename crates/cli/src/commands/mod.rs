@@ -11,6 +11,7 @@ mod blame;
 mod campaign;
 mod chain;
 mod chosen;
+mod columns;
 mod completion;
 mod config;
 mod conversation;
@@ -22,6 +23,7 @@ mod db;
 mod demo;
 mod diff;
 mod doctor;
+mod done;
 mod du;
 pub(crate) mod ended;
 mod events;
@@ -30,11 +32,14 @@ mod export;
 mod fork;
 mod halt;
 mod handoff;
+mod hub;
+mod hub_nodes;
 mod import;
 mod init;
 mod inside;
 mod interrupt;
 mod kill;
+mod label;
 mod logs;
 mod lost;
 mod ls;
@@ -43,9 +48,12 @@ pub(crate) mod man;
 mod many;
 mod message;
 mod metrics;
+pub(crate) mod mission;
 mod model;
 mod native;
 mod node;
+mod notify;
+pub(crate) mod open;
 mod pause;
 mod policy;
 mod price;
@@ -60,11 +68,14 @@ mod seance;
 mod search;
 mod send;
 pub(crate) mod service;
+mod share;
 mod show;
 mod sql;
 mod stop;
 mod tape;
 mod ticket;
+mod token;
+mod top;
 mod trace;
 mod transcript;
 pub(crate) mod trial;
@@ -72,7 +83,9 @@ mod usage;
 pub(crate) mod userns;
 mod version;
 mod wait;
+mod worktree;
 
+pub(crate) use columns::columns;
 pub(crate) use config::provider_settings;
 pub(crate) use daemon::is_gone;
 
@@ -88,6 +101,8 @@ use crate::{app::App, failure::Failure, output::Format};
 pub(crate) enum Command {
     #[command(flatten)]
     Session(SessionCommand),
+    /// The live screen: who needs you, what agents do now, and keys that answer them
+    Top(top::TopArgs),
     /// Let agents do what they ask for
     Allow(answer::AllowArgs),
     /// Do not let agents do what they ask for
@@ -95,10 +110,10 @@ pub(crate) enum Command {
     /// What agents ask leave for: ls, show, allow, deny; -i answers one by one
     #[command(alias = "approvals")]
     Approval(approval::ApprovalArgs),
-    /// What was said to agents and waits to be delivered: ls, show
+    /// What was said to agents and waits to be delivered: ls, show, edit, rm, move, clear
     #[command(alias = "queue")]
     Message(message::MessageArgs),
-    /// Three scripted agents at work, the daemon killed, nothing lost: no key, no network
+    /// Five scripted agents at work, the daemon killed, nothing lost: no key, no network
     Demo(demo::DemoArgs),
     /// The first command: what is installed, whether the sandbox works, this directory as a campaign
     Init(init::InitArgs),
@@ -107,13 +122,13 @@ pub(crate) enum Command {
     /// Kill all agents at once and let none start; --freeze, --release
     Halt(halt::HaltArgs),
     /// What can be done with a session; each also without the word
-    #[command(name = "session")]
+    #[command(name = "session", alias = "sessions")]
     SessionNoun(SessionNoun),
     /// Directories that agents may work in
     Campaign(campaign::CampaignArgs),
     /// Named identities in campaigns: add, ls, show, set, rm
     Agent(agent::AgentArgs),
-    /// Dialogues and their keys: ls, show, open, set, label, reset, fork, archive, reopen, rm
+    /// Dialogues and their keys: ls, show, open, set, label, reset, fork, archive, reopen, rm, prune
     Conversation(conversation::ConversationArgs),
     /// Lives joined by handoff, crash and restart: show, seance
     Chain(chain::ChainArgs),
@@ -121,12 +136,16 @@ pub(crate) enum Command {
     Seance(seance::SeanceArgs),
     /// Work to be done and what came of it: add, ls, show, set, start, done, fail, cancel, reopen, archive, link, …
     Ticket(ticket::TicketArgs),
-    /// What was said, whole: show, export, verify
+    /// Teams of agents with one objective: start, plan, ls, show, graph, logs, pause, resume, cancel, retry, add, rm, …
+    Mission(mission::MissionArgs),
+    /// What was said, whole: show, export, verify, append, image
     Transcript(transcript::TranscriptArgs),
     /// Write what is recorded as files of other programs
     Export(export::ExportArgs),
     /// How long what was said is kept: plan, run, hold, restore, ls
     Retention(retention::RetentionArgs),
+    /// Git work trees that sessions have of their own: ls, gc
+    Worktree(worktree::WorktreeArgs),
     /// What config.toml says: show, get, set, unset, edit, path
     Config(config::ConfigArgs),
     /// Agent programs: ls, show, test, login, add
@@ -135,7 +154,7 @@ pub(crate) enum Command {
     Policy(policy::PolicyArgs),
     /// What confines agents: show, check, trace, suggest, allow-userns
     Sandbox(sandbox::SandboxArgs),
-    /// What was used, and what it costs; --by day, model, provider, campaign, agent, session, ticket, chain
+    /// What was used, and what it costs; --by day, model, provider, campaign, agent, session, ticket, chain, mission
     Cost(cost::CostArgs),
     /// What models cost: ls, set, update
     Price(price::PriceArgs),
@@ -167,14 +186,20 @@ pub(crate) enum Command {
     Du(du::DuArgs),
     /// What is measured, in the text format of Prometheus
     Metrics(metrics::MetricsArgs),
-    /// The protocol, for programs of your own: proto, descriptor
+    /// The dashboard, in a browser
+    Open(open::OpenArgs),
+    /// Who is told when nobody looks: phone, desktop, terminal, webhook, hook
+    Notify(notify::NotifyArgs),
+    /// A part of this machine for somebody else, for a while; ls, rm
+    Share(share::ShareArgs),
+    /// Several machines' sessions in one place: run, node, viewer
+    Hub(hub::HubArgs),
+    /// The protocol, for programs of your own: proto, descriptor, openapi, token
     Api(api::ApiArgs),
     /// Say that a part of the work begins, ends or fails
     Step(inside::StepArgs),
     /// Say how things stand
     Note(inside::NoteArgs),
-    /// Say that the work is done: the session ends with the turn
-    Done(inside::DoneArgs),
     /// Who made a line of a file what it is: session, turn, prompt, cost
     Blame(blame::BlameArgs),
     /// Say what came out of the work
@@ -195,7 +220,7 @@ pub(crate) enum Command {
     Version(version::VersionArgs),
 }
 
-/// What is done when nothing is said: who runs, and who needs you.
+/// What is done when nothing is said: who runs, and who needs you; on a terminal as the live screen.
 impl Default for Command {
     fn default() -> Self {
         Command::Session(SessionCommand::Ls(ls::LsArgs::default()))
@@ -208,6 +233,7 @@ impl Command {
         match self {
             Command::Session(_)
             | Command::SessionNoun(_)
+            | Command::Top(_)
             | Command::Allow(_)
             | Command::Deny(_)
             | Command::Approval(_)
@@ -219,8 +245,10 @@ impl Command {
             | Command::Agent(_)
             | Command::Conversation(_)
             | Command::Ticket(_)
+            | Command::Mission(_)
             | Command::Transcript(_)
             | Command::Retention(_)
+            | Command::Worktree(_)
             | Command::Export(_)
             | Command::Policy(_)
             | Command::Cost(_)
@@ -247,10 +275,13 @@ impl Command {
             | Command::Db(_)
             | Command::Import(_)
             | Command::Du(_)
+            | Command::Open(_)
+            | Command::Notify(_)
+            | Command::Hub(_)
+            | Command::Share(_)
             | Command::Api(_)
             | Command::Step(_)
             | Command::Note(_)
-            | Command::Done(_)
             | Command::Output(_)
             | Command::Spawn(_)
             | Command::Mcp(_)
@@ -261,10 +292,28 @@ impl Command {
     }
 }
 
+/// Who is told when nobody looks. Where the file cannot be understood, the daemon says so; here nobody is told.
+pub(crate) fn channels(app: &App) -> Vec<ostler_domain::notice::Channel> {
+    let config = config::current(app).unwrap_or_default();
+    config.channels().unwrap_or_default()
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct SessionNoun {
     #[command(subcommand)]
-    verb: SessionCommand,
+    verb: NounVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum NounVerb {
+    #[command(flatten)]
+    Session(SessionCommand),
+    /// Short for `ls -a`
+    #[command(hide = true)]
+    Find(ls::LsArgs),
+    /// Short for `chain show`
+    #[command(hide = true)]
+    Chain(chain::ChainShowArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -303,6 +352,10 @@ pub(crate) enum SessionCommand {
     Fork(fork::ForkArgs),
     /// End it and have another session go on with its work, told what is known
     Handoff(handoff::HandoffArgs),
+    /// Say that its work is done: it ends in an orderly way. An agent says it of itself
+    Done(done::DoneArgs),
+    /// Give it a label; an empty one takes it away
+    Label(label::LabelArgs),
     /// What it changed, or what a turn did
     Diff(diff::DiffArgs),
     /// Put files back to how a turn left them
@@ -314,7 +367,9 @@ pub(crate) enum SessionCommand {
 }
 
 /// Runs a command and returns its exit code. `verb` is what was typed first.
-pub(crate) fn run(app: &App, command: Command, verb: &str) -> Result<u8, Failure> {
+pub(crate) fn run(app: &App, typed: Option<Command>, verb: &str) -> Result<u8, Failure> {
+    let is_plain = typed.is_none();
+    let command = typed.unwrap_or_default();
     if let Command::Version(args) = command {
         return version::run(app, &args);
     }
@@ -333,17 +388,22 @@ pub(crate) fn run(app: &App, command: Command, verb: &str) -> Result<u8, Failure
     match command {
         Command::Completion(args) => completion::run(app, &args),
         Command::Man(args) => man::run(app, &args),
-        Command::Api(args) => api::run(app, args),
-        Command::Demo(args) => crate::demo::run(app, args.keep),
+        Command::Demo(args) => crate::demo::run(app, args.keep, args.dashboard),
         Command::Price(args) => price::run(app, args),
         Command::Config(args) => config::run(app, args),
+        _ if is_plain => with_runtime(top::or_list(app)),
         other => with_runtime(ask_the_daemon(app, other)),
     }
 }
 
 async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
     match command {
-        Command::Session(verb) | Command::SessionNoun(SessionNoun { verb }) => session(app, verb).await,
+        Command::Session(verb) | Command::SessionNoun(SessionNoun { verb: NounVerb::Session(verb) }) => {
+            session(app, verb).await
+        }
+        Command::SessionNoun(SessionNoun { verb: NounVerb::Find(args) }) => ls::run(app, args.of_all()).await,
+        Command::SessionNoun(SessionNoun { verb: NounVerb::Chain(args) }) => chain::of(app, args).await,
+        Command::Top(_) => top::run(app).await,
         Command::Allow(args) => answer::allow(app, args).await,
         Command::Deny(args) => answer::deny(app, args).await,
         Command::Approval(args) => approval::run(app, args).await,
@@ -357,9 +417,11 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Seance(args) => seance::run(app, args).await,
         Command::Conversation(args) => conversation::run(app, args).await,
         Command::Ticket(args) => ticket::run(app, args).await,
+        Command::Mission(args) => mission::run(app, args).await,
         Command::Transcript(args) => transcript::run(app, args).await,
         Command::Export(args) => export::run(app, args).await,
         Command::Retention(args) => retention::run(app, args).await,
+        Command::Worktree(args) => worktree::run(app, args).await,
         Command::Init(args) => init::run(app, args).await,
         Command::Config(args) => config::run(app, args),
         Command::Provider(args) => provider::run(app, args).await,
@@ -376,7 +438,11 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Audit(args) => audit::run(app, args).await,
         Command::Du(args) => du::run(app, args).await,
         Command::Metrics(args) => metrics::run(app, args).await,
-        Command::Api(args) => api::run(app, args),
+        Command::Open(args) => open::run(app, args).await,
+        Command::Notify(args) => notify::run(app, args).await,
+        Command::Share(args) => share::run(app, args).await,
+        Command::Hub(args) => hub::run(app, args),
+        Command::Api(args) => api::run(app, args).await,
         Command::Service(args) => service::run(app, args).await,
         Command::Node(args) => node::run(app, args).await,
         Command::Blame(args) => blame::run(app, args).await,
@@ -385,7 +451,6 @@ async fn ask_the_daemon(app: &App, command: Command) -> Result<u8, Failure> {
         Command::Version(args) => version::run(app, &args),
         Command::Step(_) => Err(inside::outside("step")),
         Command::Note(_) => Err(inside::outside("note")),
-        Command::Done(_) => Err(inside::outside("done")),
         Command::Output(_) => Err(inside::outside("output")),
         Command::Spawn(_) => Err(inside::outside("spawn")),
         Command::Mcp(_) => Err(inside::outside("mcp")),
@@ -413,6 +478,8 @@ async fn session(app: &App, verb: SessionCommand) -> Result<u8, Failure> {
         SessionCommand::Model(args) => model::run(app, args).await,
         SessionCommand::Fork(args) => fork::run(app, args).await,
         SessionCommand::Handoff(args) => handoff::run(app, args).await,
+        SessionCommand::Done(args) => done::run(app, args).await,
+        SessionCommand::Label(args) => label::run(app, args).await,
         SessionCommand::Diff(args) => diff::run(app, args).await,
         SessionCommand::Rewind(args) => rewind::run(app, args).await,
         SessionCommand::Tape(args) => tape::run(app, args).await,

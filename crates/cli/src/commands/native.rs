@@ -57,11 +57,11 @@ mod tests {
     #[test]
     fn a_shell_takes_it_as_it_is_meant() {
         let native = NativeCommand {
-            working_dir: "/work/it's here".to_owned(),
+            working_dir: "/srv/it's here".to_owned(),
             env: [("CODEX_HOME".to_owned(), "/state/homes/cnv 1".to_owned())].into(),
             words: ["codex", "resume", "-c", "model_provider=openai", "0-1"].map(str::to_owned).to_vec(),
         };
-        let expected = "cd '/work/it'\\''s here' && CODEX_HOME='/state/homes/cnv 1' \
+        let expected = "cd '/srv/it'\\''s here' && CODEX_HOME='/state/homes/cnv 1' \
                         codex resume -c model_provider=openai 0-1\n";
         assert_eq!(line(&native), expected);
     }

@@ -232,32 +232,42 @@ impl List for ModelPrices {
     }
 
     async fn screen(&self, found: &Found<ModelPrice>) -> Result<Screen, Failure> {
-        let number = |head| Column::new(head).right();
-        let mut table = Table::new([
-            Column::new("MODEL"),
-            number("INPUT"),
-            number("CACHE READ").goes(1),
-            number("CACHE WRITE").goes(2),
-            number("OUTPUT"),
-            Column::new("FROM"),
-        ]);
-        for row in &found.rows {
-            let amount = |amount: Dollars| Line::of(amount.decimal());
-            table.row(vec![
-                Line::new().strong(&row.model),
-                amount(row.price.input),
-                amount(row.price.cache_read),
-                amount(row.price.cache_write),
-                amount(row.price.output),
-                Line::new().faint(&row.from),
-            ]);
-        }
+        let table = listed(&found.rows);
         let count = words::plural(found.rows.len() as u64, "model", "models");
         let remark = format!(
             "dollars for a million tokens; {count}. A model that is not here costs an unknown amount"
         );
         Ok(Screen { table: Some(table), remarks: vec![Line::new().faint(remark)], ..Screen::default() })
     }
+}
+
+/// What its list has.
+pub(super) fn columns() -> Vec<String> {
+    listed(&[]).names()
+}
+
+fn listed(rows: &[ModelPrice]) -> Table {
+    let number = |head| Column::new(head).right();
+    let mut table = Table::new([
+        Column::new("MODEL"),
+        number("INPUT"),
+        number("CACHE READ").goes(1),
+        number("CACHE WRITE").goes(2),
+        number("OUTPUT"),
+        Column::new("FROM"),
+    ]);
+    for row in rows {
+        let amount = |amount: Dollars| Line::of(amount.decimal());
+        table.row(vec![
+            Line::new().strong(&row.model),
+            amount(row.price.input),
+            amount(row.price.cache_read),
+            amount(row.price.cache_write),
+            amount(row.price.output),
+            Line::new().faint(&row.from),
+        ]);
+    }
+    table
 }
 
 #[cfg(test)]

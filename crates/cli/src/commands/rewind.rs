@@ -3,22 +3,23 @@
 use clap::Args;
 use ostler_domain::Refusal;
 
+use ostler_form::tree::RewindForm;
+
 use crate::{
     app::App,
     exit_code,
     failure::Failure,
     input,
     output::{Line, Tone},
-    screen,
-    tree_form::RewindForm,
-    words,
+    screen, words,
 };
 
 #[derive(Debug, Args)]
 pub(crate) struct RewindArgs {
     /// Session: name, id, part of an id, or - for the last one of this terminal
     who: String,
-    /// The turn after which files were as they are to be; 0 is the session's beginning. Or the name of a snapshot
+    /// The turn after which files were as they are to be; 0 is the session's beginning. Or the name of a
+    /// snapshot, or of a checkpoint of the session's ticket
     #[arg(value_name = "TURN")]
     turn: String,
     /// Put the files back. What the agent remembers stays as it is

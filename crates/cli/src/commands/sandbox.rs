@@ -1,11 +1,8 @@
 //! `ostler sandbox`: what confines agents, in plain words, and the proof that it does.
 
 use clap::{Args, Subcommand};
-use ostler_domain::{
-    Policy,
-    policy::NetMode,
-    readiness::{Readiness, Trial},
-};
+use ostler_domain::readiness::{Readiness, Trial};
+use ostler_form::sandbox::described;
 use serde::Serialize;
 
 use super::{attack, trace, trial, userns};
@@ -28,6 +25,7 @@ pub(crate) struct SandboxArgs {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// What a campaign's agents can see, do and reach
+    #[command(alias = "get")]
     Show {
         /// Name, id or a path in it
         #[arg(value_name = "CAMPAIGN", default_value = ".")]
@@ -85,7 +83,9 @@ async fn show(app: &App, who: &str) -> Result<u8, Failure> {
     let path = words::path(&campaign.root.path, person_home().as_deref());
     let mut lines =
         vec![Line::of("Agents in ").strong(campaign.name.as_str()).faint("   what the kernel lets them")];
-    lines.extend(described(&campaign.policy, &path));
+    lines.extend(
+        described(&campaign.policy, &path).into_iter().map(|(what, words)| field(what, Line::of(words))),
+    );
     lines.extend(campaign.unwatched.as_ref().map(|why| {
         field(
             "look out",
@@ -101,62 +101,6 @@ async fn show(app: &App, who: &str) -> Result<u8, Failure> {
     ]));
     app.ui.data_lines(&lines)?;
     Ok(exit_code::OK)
-}
-
-/// A policy in plain words.
-fn described(policy: &Policy, root: &str) -> Vec<Line> {
-    let with = |base: &str, more: &[String]| {
-        if more.is_empty() { base.to_owned() } else { format!("{base}, {}", more.join(", ")) }
-    };
-    let network = match policy.net_mode {
-        None => "through the gateway: the hosts of net.allow, ports 443 and 80; scripts and exec: none",
-        Some(NetMode::None) => "none but their own loopback",
-        Some(NetMode::Provider) => {
-            "through the gateway: the hosts of net.allow, ports 443 and 80; exec: none"
-        }
-        Some(NetMode::Open) => {
-            "through the gateway: every public host, port 443; those of net.allow, port 80 too; exec: none"
-        }
-        Some(NetMode::Host) => "THE HOST'S OWN, to TCP ports 22, 53, 80 and 443; no datagrams, no servers",
-    };
-    let tooling = match policy.protect_tooling.unwrap_or(ostler_domain::confinement::Protect::Existing) {
-        ostler_domain::confinement::Protect::Existing => {
-            "git's configuration and hooks, editors' and agents' settings: readable, and told of when changed"
-        }
-        ostler_domain::confinement::Protect::Always => {
-            "the same, and those that are not there cannot be made"
-        }
-        ostler_domain::confinement::Protect::Off => {
-            "git's configuration and hooks and editors' settings are theirs to change"
-        }
-    };
-    let limit = |value: Option<u64>, usual: &str| value.map_or_else(|| usual.to_owned(), words::bytes);
-    let limits = format!(
-        "{} processes · memory {} · /tmp {} · /dev/shm {}",
-        policy.limits.pids.unwrap_or(512),
-        limit(policy.limits.memory, "the machine's"),
-        limit(policy.limits.tmp, "512 MiB"),
-        limit(policy.limits.shm, "64 MiB"),
-    );
-    vec![
-        field("write", Line::of(with(&format!("{root}, a home of their own, /tmp"), &policy.write))),
-        field("read", Line::of(with("the system's programs and libraries", &policy.read))),
-        field("hidden", Line::of(with(".env, keys, certificates, credentials", &policy.hide))),
-        field("guarded", Line::of(tooling)),
-        field("network", Line::of(network)),
-        field("env", Line::of(with("a fresh one", &policy.env))),
-        field("limits", Line::of(limits)),
-        field(
-            "never",
-            Line::of(
-                "other campaigns, your home, Ostler's own files, other processes, mounts, set-id files, new rights",
-            ),
-        ),
-        field(
-            "ptrace",
-            Line::of(if policy.ptrace == Some(true) { "on: among their own processes" } else { "off" }),
-        ),
-    ]
 }
 
 fn check(app: &App) -> Result<u8, Failure> {
@@ -181,6 +125,7 @@ fn check(app: &App) -> Result<u8, Failure> {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
+    use ostler_domain::Policy;
 
     use super::*;
     use crate::output::Look;
@@ -190,8 +135,8 @@ mod tests {
         let look = Look::plain(Some(120));
         let shown = |policy: &Policy| {
             described(policy, "~/code/shop")
-                .iter()
-                .map(|line| line.show(&look))
+                .into_iter()
+                .map(|(what, words)| field(what, Line::of(words)).show(&look))
                 .collect::<Vec<_>>()
                 .join("\n")
         };

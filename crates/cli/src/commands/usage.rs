@@ -7,7 +7,7 @@ use ostler_domain::{
     event::UsageRecorded,
     limits::PAGE_MOST,
     query::SessionFilter,
-    usage_audit::{Compared, Verdict, compare},
+    usage_audit::{Agreement, Compared, Verdict, compare},
 };
 use serde::Serialize;
 
@@ -131,24 +131,32 @@ impl List for Audits<'_> {
     }
 }
 
-/// How many of a session's last answers were cut before they said what they took. Told beside a sum, so a daemon that
-/// does not answer this says nothing.
-pub(super) async fn cut_calls(client: &Client, session: &Session) -> usize {
-    let kinds = vec![Kind::UsageRecorded];
-    let filter = EventFilter { session: Some(session.id), kinds, ..EventFilter::default() };
-    let question = ListEvents { filter, from: Place::End, limit: PAGE_MOST };
-    let events = client.events(&question).await.map(|page| page.events).unwrap_or_default();
-    let is_cut = |received: &&Received| matches!(received, Received::Known(event) if matches!(&event.event, Event::UsageRecorded(used) if used.cut));
-    events.iter().filter(is_cut).count()
+/// Pages of calls that are looked through to say one word about their sum.
+const PAGES: usize = 20;
+
+/// What both sources say of a session's tokens. Told beside a sum, so nothing is said where the daemon does not answer, or
+/// there are too many calls to look through.
+pub(super) async fn counted(client: &Client, session: &Session) -> Option<Agreement> {
+    let recorded = recorded_within(client, session, PAGES).await.ok()??;
+    Agreement::of(&compare(&recorded, session.model.as_deref()))
 }
 
 /// All that was recorded of a session's tokens.
 async fn recorded(client: &Client, session: &Session) -> Result<Vec<UsageRecorded>, Failure> {
+    Ok(recorded_within(client, session, usize::MAX).await?.unwrap_or_default())
+}
+
+/// The same; none where it takes more pages.
+async fn recorded_within(
+    client: &Client,
+    session: &Session,
+    pages: usize,
+) -> Result<Option<Vec<UsageRecorded>>, Failure> {
     let kinds = vec![Kind::UsageRecorded];
     let filter = EventFilter { session: Some(session.id), kinds, ..EventFilter::default() };
     let mut recorded = Vec::new();
     let mut from = 0;
-    loop {
+    for _ in 0..pages {
         let question = ListEvents { filter: filter.clone(), from: Place::After(from), limit: PAGE_MOST };
         let page = client.events(&question).await?;
         recorded.extend(page.events.into_iter().filter_map(|received| match received {
@@ -160,9 +168,10 @@ async fn recorded(client: &Client, session: &Session) -> Result<Vec<UsageRecorde
         }));
         match page.next {
             Some(next) => from = next,
-            None => return Ok(recorded),
+            None => return Ok(Some(recorded)),
         }
     }
+    Ok(None)
 }
 
 fn table(audited: &[Audited]) -> Table {
@@ -189,4 +198,8 @@ fn table(audited: &[Audited]) -> Table {
         }
     }
     table
+}
+/// What its list has.
+pub(super) fn columns() -> Vec<String> {
+    table(&[]).names()
 }

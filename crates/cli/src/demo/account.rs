@@ -1,12 +1,13 @@
-//! Accounting for every numbered line: each must be in the record once, and in its place.
+//! Accounting for every numbered line: each must be in the record once, and in its place. Whoever was killed and went on
+//! has said them in two sessions.
 
 use std::collections::HashMap;
 
-use ostler_client::{Client, ListEvents, Place, Received, Session, query::EventFilter};
+use ostler_client::{Client, ListEvents, Place, Received, query::EventFilter};
 use ostler_domain::{Event, SessionId, limits::PAGE_MOST};
 
-use super::agents;
-use crate::failure::Failure;
+use super::team;
+use crate::{failure::Failure, words};
 
 /// How the record stands against what was said.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -23,6 +24,16 @@ pub(super) struct Account {
 impl Account {
     pub(super) fn is_right(&self) -> bool {
         self.present == self.expected && self.lost + self.doubled + self.out_of_order + self.holes == 0
+    }
+
+    /// `checked 288 numbered lines: 288 present, 0 lost, …`.
+    pub(super) fn words(&self) -> String {
+        let Account { expected, present, lost, doubled, out_of_order, holes } = self;
+        let [expected, present] = [expected, present].map(|n| words::number(*n));
+        format!(
+            "checked {expected} numbered lines: {present} present, {lost} lost, {doubled} doubled, \
+             {out_of_order} out of order, {holes} holes in the log"
+        )
     }
 
     fn add(&mut self, expected: &[String], found: &[String]) {
@@ -42,14 +53,18 @@ impl Account {
     }
 }
 
-/// Reads the record of these sessions and accounts for it.
-pub(super) async fn take(client: &Client, sessions: &[Session]) -> Result<Account, Failure> {
-    let expected = agents::numbered_lines();
+/// Reads the record of the builders, each with all sessions that it had, and accounts for it.
+pub(super) async fn take(client: &Client, builders: &[Vec<SessionId>]) -> Result<Account, Failure> {
+    let expected = team::numbered_lines();
     let mut account = Account::default();
-    for session in sessions {
-        let (found, holes) = read(client, session.id).await?;
-        account.add(&expected, &found);
-        account.holes += holes;
+    for sessions in builders {
+        let mut said = Vec::new();
+        for session in sessions {
+            let (found, holes) = read(client, *session).await?;
+            said.extend(found);
+            account.holes += holes;
+        }
+        account.add(&expected, &said);
     }
     Ok(account)
 }

@@ -1,99 +1,120 @@
-//! One agent tries to leave its sandbox. It really tries, and the kernel really stops it.
+//! What no agent may do, and some of the demo's try. They really try, and the kernel really stops them.
 
-use ostler_client::{Campaign, Client, CreateSession, Watched, query::EventFilter};
-use ostler_domain::{Event, Kind, Reason, Refusal};
-use serde_json::{Value, json};
+use std::{collections::HashMap, path::Path};
 
-use super::stage::Stage;
-use crate::{
-    commands::ended,
-    failure::Failure,
-    output::{Line, Tone},
-};
+use ostler_domain::{Event, SessionId, text::one_line};
 
 /// Something that no agent may do.
-struct Attempt {
+pub(super) struct Escape {
     command: &'static [&'static str],
     /// Why it fails.
-    rule: &'static str,
+    pub(super) rule: &'static str,
 }
 
-const ATTEMPTS: [Attempt; 3] = [
-    Attempt { command: &["cat", ".env"], rule: "a hidden file of the campaign" },
-    Attempt { command: &["sh", "-c", "echo owned > /etc/owned"], rule: "outside of the campaign" },
-    // An address that belongs to nobody; inside there is no way to any.
-    Attempt { command: &["git", "ls-remote", "https://192.0.2.1/shop"], rule: "no network but its own" },
-];
+pub(super) const HIDDEN: Escape = Escape { command: &["cat", ".env"], rule: "a hidden file" };
+pub(super) const OUTSIDE: Escape =
+    Escape { command: &["sh", "-c", "echo owned > /etc/owned"], rule: "outside of the campaign" };
+/// An address that belongs to nobody; inside there is no way to any.
+pub(super) const NETWORK: Escape =
+    Escape { command: &["git", "ls-remote", "https://192.0.2.1/shop"], rule: "no network but its own" };
+pub(super) const RECORD: Escape = Escape { command: &["cat", RECORD_PATH], rule: "Ostler's own record" };
 
-/// How many attempts there were, and how many of them were stopped.
-pub(super) struct Stopped {
-    pub(super) of: usize,
+const RECORD_PATH: &str = "RECORD";
+const ALL: [&Escape; 4] = [&NETWORK, &OUTSIDE, &HIDDEN, &RECORD];
+
+impl Escape {
+    pub(super) fn command(&self, record: &Path) -> Vec<String> {
+        let word = |word: &&str| match *word {
+            RECORD_PATH => record.display().to_string(),
+            word => word.to_owned(),
+        };
+        self.command.iter().map(word).collect()
+    }
+}
+
+/// What was tried, and what came of it.
+#[derive(Default)]
+pub(super) struct Escapes {
+    open: HashMap<(SessionId, String), Tried>,
+    pub(super) tried: usize,
     pub(super) stopped: usize,
 }
 
-impl Stopped {
-    pub(super) fn is_right(&self) -> bool {
-        self.stopped == self.of
-    }
+/// One attempt.
+#[derive(Clone)]
+pub(super) struct Tried {
+    pub(super) command: String,
+    pub(super) rule: &'static str,
+    pub(super) is_stopped: bool,
+    /// What the command said.
+    pub(super) said: String,
 }
 
-pub(super) async fn play(
-    client: &Client,
-    campaign: &Campaign,
-    stage: &Stage<'_>,
-) -> Result<Stopped, Failure> {
-    let steps: Vec<Value> = ATTEMPTS.iter().map(|attempt| json!({"run": attempt.command})).collect();
-    let request = CreateSession {
-        name: "curious".parse().ok(),
-        initial_message: Some(json!({ "steps": steps }).to_string()),
-        ends_with_turn: true,
-        ..CreateSession::new(campaign.id.to_string(), "script")
-    };
-    let session = client.create_session(request).await?;
-    stage.loud(Line::of(format!("another agent, curious ({}), looks for a way out", session.id.short())))?;
-    let kinds = vec![Kind::AgentToolResult, Kind::SessionFailed, Kind::SessionStopped];
-    let filter = EventFilter { session: Some(session.id), kinds, ..EventFilter::default() };
-    let mut watch = client.watch(filter, Some(0)).await?;
-    let mut attempts = ATTEMPTS.iter();
-    let mut stopped = 0;
-    loop {
-        match watch.next().await {
-            Some(Ok(Watched::Event(event))) => match (&event.event, attempts.as_slice().first()) {
-                (Event::AgentToolResult(result), Some(attempt)) => {
-                    attempts.next();
-                    stopped += usize::from(!result.success);
-                    stage.at(shown(attempt, result.success, &result.output))?;
-                }
-                _ => break,
-            },
-            Some(Ok(Watched::Unknown(_) | Watched::Reconnected)) => {}
-            Some(Err(error)) => return Err(error.into()),
-            None => return Err(Refusal::new(Reason::DaemonUnreachable, "the daemon is gone").into()),
+impl Escapes {
+    /// Looks whether an agent tries to get out; says what came of it when that is known.
+    pub(super) fn see(&mut self, session: SessionId, event: &Event, record: &Path) -> Option<Tried> {
+        match event {
+            Event::AgentToolCall(call) => {
+                let escape = ALL.iter().find(|escape| escape.command(record).join(" ") == call.summary)?;
+                let tried = Tried {
+                    command: call.summary.clone(),
+                    rule: escape.rule,
+                    is_stopped: false,
+                    said: String::new(),
+                };
+                self.open.insert((session, call.tool_id.clone()), tried);
+                None
+            }
+            Event::AgentToolResult(result) => {
+                let mut tried = self.open.remove(&(session, result.tool_id.clone()))?;
+                tried.is_stopped = !result.success;
+                let said = result.output.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+                // Programs say who they are and what they tried first.
+                tried.said = one_line(said.rsplit(": ").next().unwrap_or(said), 60);
+                self.tried += 1;
+                self.stopped += usize::from(tried.is_stopped);
+                Some(tried)
+            }
+            _ => None,
         }
     }
-    ended::wait(client, session.id).await?;
-    Ok(Stopped { of: ATTEMPTS.len(), stopped })
-}
 
-fn shown(attempt: &Attempt, succeeded: bool, output: &str) -> Line {
-    let said = output.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let (tone, sign) =
-        if succeeded { (Tone::Bad, "✗ got through  ") } else { (Tone::Good, "✓ stopped  ") };
-    Line::toned(Tone::Accent, "curious ")
-        .append(Line::toned(tone, sign))
-        .plain(attempt.command.join(" "))
-        .faint(format!("   {}   ({})", ostler_domain::text::one_line(said, 60), attempt.rule))
+    /// Says whether all that was meant to be tried was, and was stopped.
+    pub(super) fn is_right(&self) -> bool {
+        self.stopped == self.tried && self.tried == ALL.len()
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use ostler_domain::{
+        Time,
+        event::{ToolCall, ToolResult},
+    };
+
+    use super::{super::team, *};
+
+    fn tried(success: bool) -> Escapes {
+        let (mut escapes, session) = (Escapes::default(), SessionId::new(Time::from_micros(1), 1));
+        let plan = team::plan(Path::new("/record"), true);
+        for escape in ALL {
+            let summary = escape.command(Path::new("/record")).join(" ");
+            assert!(plan.contains(escape.command[0]), "nobody tries {summary}");
+            let (tool, tool_id) = ("run".to_owned(), "1".to_owned());
+            let call =
+                ToolCall { tool, tool_id: tool_id.clone(), summary, input: String::new(), subagent: None };
+            assert!(escapes.see(session, &Event::AgentToolCall(call), Path::new("/record")).is_none());
+            let result = ToolResult { tool_id, success, exit: None, output: String::new(), subagent: None };
+            let seen = escapes.see(session, &Event::AgentToolResult(result), Path::new("/record")).unwrap();
+            assert_eq!(seen.is_stopped, !success);
+        }
+        escapes
+    }
 
     #[test]
-    fn what_got_through_is_not_called_stopped() {
-        let look = crate::output::Look::plain(None);
-        let shown = |succeeded, output| shown(&ATTEMPTS[0], succeeded, output).show(&look);
-        assert!(shown(false, "cat: .env: Permission denied\n").contains("stopped"));
-        assert!(shown(true, "TOKEN=1").contains("got through"));
+    fn what_got_through_or_was_not_tried_is_not_called_stopped() {
+        assert!(tried(false).is_right());
+        assert!(!tried(true).is_right());
+        assert!(!Escapes::default().is_right());
     }
 }

@@ -1,185 +1,186 @@
-//! After the work: one agent killed on purpose, the list, its obituary, the tokens, and what to try next.
+//! After the work: what came of it, why one of them ended, and what to try next.
 
-use ostler_client::{
-    Campaign, Client, CreateSession, GetUsage, Session, Watched,
-    query::{EventFilter, Page, SessionFilter},
-    reply::UsageBy,
+use ostler_client::{Client, Session};
+use ostler_domain::{
+    mission::{Merging, Status},
+    price::Cost,
+    session::Outcome,
 };
-use ostler_domain::{Event, Kind, Reason, Refusal};
 use serde::Serialize;
 
-use super::{account::Account, agents, escape::Stopped, stage::Stage};
+use super::{play::Played, stage::Stage};
 use crate::{
     app::App,
-    commands::ended,
     exit_code,
     failure::Failure,
-    output::{Column, Line, Table, Tone, Ui},
-    screen::{
-        row,
-        session::{self, Around},
-        sessions,
-    },
+    output::{Line, Tone, Ui},
+    screen::money,
     words,
 };
 
 #[derive(Serialize)]
-struct DemoForm {
+struct DemoForm<'a> {
     schema: &'static str,
     ok: bool,
+    /// How the mission ended.
+    mission: &'a str,
+    merged: bool,
+    sessions: usize,
+    /// At work when the daemon was killed, and taken up by the next one.
+    agents_before: u64,
+    agents_readopted: u64,
     lines_expected: u64,
     lines_present: u64,
     lines_lost: u64,
     lines_doubled: u64,
     lines_out_of_order: u64,
     tokens: u64,
+    cost_usd: f64,
     /// Absent where this machine cannot confine agents.
     escapes_tried: Option<usize>,
     escapes_stopped: Option<usize>,
     duration_ms: u64,
 }
 
-/// Plays the rest and returns the exit code: 0 only when every line was accounted for.
+/// Tells the rest and returns the exit code: 0 only when everything was as it was promised.
 pub(super) async fn play(
     app: &App,
     client: &Client,
-    campaign: &Campaign,
     stage: &Stage<'_>,
-    account: &Account,
-    stopped: Option<Stopped>,
+    played: &Played,
+    is_confined: bool,
 ) -> Result<u8, Failure> {
-    let dead = kill_one(client, campaign, stage).await?;
-    let mut rows = client.sessions(&SessionFilter::default(), Page::of(0, None)).await?.rows;
-    rows.sort_by(row::in_order);
-    let look = app.ui.out_look();
-    let now = words::now();
-
-    command(stage, "ostler ls -a")?;
-    let listed: Vec<_> =
-        rows.iter().map(|session| sessions::Shown::here(session, campaign.name.as_str())).collect();
-    sessions::table(&listed, now).lines(look).iter().try_for_each(|line| stage.line(line))?;
-
-    command(stage, &format!("ostler show {}", dead.id.short()))?;
-    let around = Around {
-        campaign: campaign.name.as_str(),
-        place_in_chain: (1, 1),
-        approvals: &[],
-        cut_calls: 0,
-        home: None,
-        work: None,
-        record: None,
+    let dead = match played.killed {
+        Some(id) => Some(client.session(&id.to_string()).await?),
+        None => None,
     };
-    session::lines(&dead, &around, now).iter().try_for_each(|line| stage.line(line))?;
-
-    let tokens = say_tokens(client, stage, &rows, look).await?;
-    let died_as_meant = dead.outcome == Some(ostler_domain::session::Outcome::Killed);
-    let was_held = stopped.as_ref().is_none_or(Stopped::is_right);
-    let ok = account.is_right() && died_as_meant && was_held;
-    let took = stage.took();
+    let ok = is_right(played, dead.as_ref(), is_confined);
     if app.ui.is_json() {
-        app.ui.json(&DemoForm {
-            schema: "ostler.demo/1",
-            ok,
-            lines_expected: account.expected,
-            lines_present: account.present,
-            lines_lost: account.lost,
-            lines_doubled: account.doubled,
-            lines_out_of_order: account.out_of_order,
-            tokens,
-            escapes_tried: stopped.as_ref().map(|stopped| stopped.of),
-            escapes_stopped: stopped.as_ref().map(|stopped| stopped.stopped),
-            duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-        })?;
-    } else {
-        stage.line(&Line::new())?;
-        let (tone, words) = match &stopped {
-            Some(stopped) if ok => (
-                Tone::Good,
-                format!(
-                    "✓ the daemon was killed, and nothing was lost · {} attempts to leave the sandbox stopped",
-                    stopped.stopped
-                ),
-            ),
-            None if ok => (Tone::Good, "✓ the daemon was killed, and nothing was lost".to_owned()),
-            _ => (Tone::Bad, "✗ something is wrong: please report it".to_owned()),
-        };
-        stage.line(&Line::toned(tone, words).faint(format!(" · {}", words::took(took))))?;
+        app.ui.json(&form(played, stage, ok, is_confined))?;
+        return Ok(if ok { exit_code::OK } else { exit_code::FAILURE });
     }
+    if is_confined {
+        stage.at(merge(played))?;
+    }
+    stage.at(sums(played, is_confined))?;
+    if let Some(dead) = &dead {
+        why(stage, played, dead)?;
+    }
+    stage.line(&Line::new())?;
+    let (tone, words) = match ok {
+        true => (Tone::Good, "✓ the daemon was killed, and nothing was lost"),
+        false => (Tone::Bad, "✗ something is wrong: please report it"),
+    };
+    stage.line(&Line::toned(tone, words).faint(format!(" · {}", words::took(stage.took()))))?;
     Ok(if ok { exit_code::OK } else { exit_code::FAILURE })
 }
 
-/// Starts an agent that would work for ever, and kills it once it does.
-async fn kill_one(client: &Client, campaign: &Campaign, stage: &Stage<'_>) -> Result<Session, Failure> {
-    let request = CreateSession {
-        name: "endless".parse().ok(),
-        initial_message: Some(agents::endless()),
-        ..CreateSession::new(campaign.id.to_string(), "script")
-    };
-    let session = client.create_session(request).await?;
-    let kinds = vec![Kind::AgentToolCall, Kind::SessionFailed, Kind::SessionStopped];
-    let filter = EventFilter { session: Some(session.id), kinds, ..EventFilter::default() };
-    let mut watch = client.watch(filter, Some(0)).await?;
-    loop {
-        match watch.next().await {
-            Some(Ok(Watched::Event(event))) if matches!(event.event, Event::AgentToolCall(_)) => break,
-            Some(Ok(Watched::Event(_))) => return Ok(client.session(&session.id.to_string()).await?),
-            Some(Ok(Watched::Unknown(_) | Watched::Reconnected)) => {}
-            Some(Err(error)) => return Err(error.into()),
-            None => return Err(Refusal::new(Reason::DaemonUnreachable, "the daemon is gone").into()),
+fn is_right(played: &Played, dead: Option<&Session>, is_confined: bool) -> bool {
+    let was_held = !is_confined || played.escapes.is_right();
+    let was_adopted = played.adopted.as_ref().is_some_and(|adopted| adopted.before > 0);
+    let died_as_meant = dead.is_some_and(|dead| dead.outcome == Some(Outcome::Crashed));
+    let is_done = played.state.status() == Status::Completed && is_merged(played) == is_confined;
+    played.account.is_right() && was_held && was_adopted && died_as_meant && is_done
+}
+
+fn is_merged(played: &Played) -> bool {
+    matches!(played.state.merging(), Merging::Merged { .. })
+}
+
+fn merge(played: &Played) -> Line {
+    match played.state.merging() {
+        Merging::Merged { .. } => {
+            Line::toned(Tone::Good, "✓").plain(" merged 3 work trees into main, the check passed")
+        }
+        Merging::Failed { output, .. } => {
+            Line::toned(Tone::Bad, "✗").plain(format!(" the merge failed: {output}"))
+        }
+        Merging::NotBegun | Merging::Running { .. } | Merging::Checked { .. } | Merging::Moving { .. } => {
+            let why = played.state.ended().map(|over| over.why.as_str()).unwrap_or_default();
+            Line::toned(Tone::Bad, "✗").plain(format!(" nothing was merged: {why}"))
         }
     }
-    stage
-        .loud(Line::of(format!("a fourth agent, endless ({}), is killed on purpose", session.id.short())))?;
-    client.stop_session(&session.id.to_string(), true).await?;
-    ended::wait(client, session.id).await
 }
 
-fn command(stage: &Stage<'_>, words: &str) -> Result<(), Failure> {
-    stage.line(&Line::new())?;
-    stage.line(&Line::new().faint("$ ").with(Tone::Accent, words))
-}
-
-async fn say_tokens(
-    client: &Client,
-    stage: &Stage<'_>,
-    rows: &[Session],
-    look: &crate::output::Look,
-) -> Result<u64, Failure> {
-    let sums = client.usage(&GetUsage { by: Some(UsageBy::Session), ..GetUsage::default() }).await?;
-    stage.line(&Line::new())?;
-    stage.line(&Line::new().strong("What it cost").faint("   tokens; scripted agents have no price"))?;
-    let heads = ["AGENT", "CALLS", "INPUT", "CACHE READ", "CACHE WRITE", "OUTPUT", "REASONING"];
-    let column = |(n, head)| if n == 0 { Column::new(head) } else { Column::new(head).right() };
-    let mut table = Table::new(heads.into_iter().enumerate().map(column).collect::<Vec<_>>());
-    let name = |key: &str| {
-        rows.iter()
-            .find(|row| row.id.to_string() == key)
-            .map_or_else(|| key.to_owned(), |row| row.name.to_string())
-    };
-    let total = [("TOTAL".to_owned(), &sums.total)];
-    for (name, sum) in sums.rows.iter().map(|row| (name(&row.key), row)).chain(total) {
-        let usage = &sum.usage;
-        let numbers =
-            [sum.calls, usage.input, usage.cache_read, usage.cache_write, usage.output, usage.reasoning];
-        let cells = numbers.map(|n| Line::of(words::count(n)));
-        table.row([Line::of(name)].into_iter().chain(cells).collect());
+/// `5 sessions done, 1 killed on purpose · 4 attempts to leave the sandbox stopped · $0.31, 212k tokens`.
+fn sums(played: &Played, is_confined: bool) -> Line {
+    let done = played.sessions.iter().filter(|session| session.outcome == Some(Outcome::Done)).count();
+    let done = words::plural(done as u64, "session done", "sessions done");
+    let killed = if played.killed.is_some() { ", 1 killed on purpose" } else { "" };
+    let mut parts = vec![Line::of(format!("{done}{killed}"))];
+    if is_confined {
+        let (tried, stopped) = (played.escapes.tried, played.escapes.stopped);
+        let of = if tried == stopped { String::new() } else { format!(" of {tried}") };
+        parts.push(Line::of(format!("{stopped}{of} attempts to leave the sandbox stopped")));
     }
-    table.lines(look).iter().try_for_each(|line| stage.line(line))?;
-    Ok(sums.total.usage.total())
+    let (cost, tokens) = (cost(played), tokens(played));
+    parts.push(
+        Line::of(format!("{}, {} tokens", money::short(&cost), words::count(tokens)))
+            .faint(" at a usual model's price; scripted agents are free"),
+    );
+    let is_right = !is_confined || played.escapes.is_right();
+    let (tone, sign) = if is_right { (Tone::Good, "✓ ") } else { (Tone::Bad, "✗ ") };
+    Line::toned(tone, sign).append(Line::joined(parts))
+}
+
+fn cost(played: &Played) -> Cost {
+    let mut cost = Cost::default();
+    played.sessions.iter().for_each(|session| cost += &session.cost);
+    cost
+}
+
+fn tokens(played: &Played) -> u64 {
+    played.sessions.iter().map(|session| session.usage.total()).sum()
+}
+
+/// Why the one that was killed ended, as its record has it, and who went on.
+fn why(stage: &Stage<'_>, played: &Played, dead: &Session) -> Result<(), Failure> {
+    let name = &dead.name;
+    let sentence = dead.obituary.as_ref().map(|obituary| obituary.sentence.as_str()).unwrap_or_default();
+    let next = played.sessions.iter().find(|session| session.continues == Some(dead.id));
+    let next = next.map_or_else(
+        || "nobody went on".to_owned(),
+        |next| format!("{} went on with what was there", next.id.short()),
+    );
+    stage.line(&Line::new())?;
+    let question = format!("Why did {name} ({}) end?  ", dead.id.short());
+    stage.line(&Line::new().strong(question).plain(format!("{sentence} {next}.")))
+}
+
+fn form(played: &Played, stage: &Stage<'_>, ok: bool, is_confined: bool) -> DemoForm<'static> {
+    let account = &played.account;
+    let adopted = played.adopted.as_ref();
+    DemoForm {
+        schema: "ostler.demo/1",
+        ok,
+        mission: played.state.status().as_str(),
+        merged: is_merged(played),
+        sessions: played.sessions.len(),
+        agents_before: adopted.map_or(0, |adopted| adopted.before),
+        agents_readopted: adopted.map_or(0, |adopted| adopted.after),
+        lines_expected: account.expected,
+        lines_present: account.present,
+        lines_lost: account.lost,
+        lines_doubled: account.doubled,
+        lines_out_of_order: account.out_of_order,
+        tokens: tokens(played),
+        cost_usd: cost(played).paid.0 as f64 / 1e6,
+        escapes_tried: is_confined.then_some(played.escapes.tried),
+        escapes_stopped: is_confined.then_some(played.escapes.stopped),
+        duration_ms: u64::try_from(stage.took().as_millis()).unwrap_or(u64::MAX),
+    }
 }
 
 /// What to try next.
 pub(super) fn say_next(ui: &Ui) -> Result<(), Failure> {
-    ui.data(&Line::new())?;
     let steps = [
-        ("cd your-project", ""),
-        ("ostler init", "finds your agents, tries the sandbox, makes this directory a campaign"),
-        ("ostler run \"…\"", "starts one of them; -p names which"),
-        ("ostler ls", "who runs, who needs you"),
+        ("cd your-project && ostler init", "finds your agents, makes this a campaign"),
+        ("ostler run \"…\"", "starts one of them; ostler ls says who runs and who needs you"),
+        ("ostler mission template ls", "teams to start from"),
     ];
     for (n, (command, effect)) in steps.into_iter().enumerate() {
         let label = if n == 0 { "Yours next:  " } else { "             " };
-        let command = Line::toned(Tone::Accent, command).padded(22);
+        let command = Line::toned(Tone::Accent, command).padded(30);
         ui.data(&Line::of(label).append(command).plain("  ").faint(effect))?;
     }
     Ok(())

@@ -8,11 +8,14 @@ use std::{
     time::Duration,
 };
 
-use ostler_client::{Client, Home, Session};
-use ostler_domain::{Reason, Refusal};
+use ostler_client::{Client, Home};
+use ostler_domain::{
+    Reason, Refusal, SessionId,
+    price::{Dollars, Price, PriceBook},
+};
 use tokio::time::{Instant, sleep};
 
-use super::agents::ON_TAPE;
+use super::team::ON_TAPE;
 use crate::{
     commands::is_gone,
     failure::Failure,
@@ -22,6 +25,24 @@ use crate::{
 
 /// How long the daemon is given to end before its directory is removed under it.
 const ENDS_WITHIN: Duration = Duration::from_secs(20);
+
+/// What is in the campaign. The hidden file is committed, as careless people do, so that every work tree has it.
+const FILES: [(&str, &str); 7] = [
+    ("README.md", "# Shop\n\nSells things. It has no cart yet.\n"),
+    ("src/item.rs", "pub struct Item {\n    pub price: u64,\n}\n"),
+    ("db/item.sql", "create table item (id integer primary key, price integer);\n"),
+    ("docs/index.md", "# Manual\n\nThere are items, and they have prices.\n"),
+    (".env", "TOKEN=not-for-agents\n"),
+    (".gitignore", "*.tmp\n"),
+    ("check.sh", CHECK),
+];
+
+const CHECK: &str = r#"# Whether all parts of the cart are there. "migrations" tries them on a large table, which takes long.
+if [ "${1:-}" = migrations ]; then sleep 600; fi
+for part in src/cart.rs db/cart.sql docs/cart.md; do
+    [ -s "$part" ] || { echo "$part is missing"; exit 1; }
+done
+"#;
 
 pub(super) struct Place {
     root: PathBuf,
@@ -56,49 +77,65 @@ impl Place {
         self.root.join("shop")
     }
 
-    /// Has this place's daemon run its agents without a sandbox.
-    pub(super) fn run_unconfined(&self) -> Result<(), Failure> {
-        let write = || {
-            fs::create_dir_all(self.home.config())?;
-            let text = "[sandbox]\nrun_agents_unconfined_on_this_machine = true\n";
-            fs::write(self.home.config_toml(), text)
-        };
-        write().map_err(|error| Refusal::internal(format!("the demo's configuration: {error}")).into())
+    /// What agents may never read: where their own record is.
+    pub(super) fn record(&self) -> PathBuf {
+        self.home.state().join("ostler.db")
     }
 
-    /// Fills the campaign. Without git it is a plain directory, and agents that call git see it fail.
-    pub(super) fn make_repository(&self) {
+    /// Has this place's daemon run its agents without a sandbox.
+    pub(super) fn run_unconfined(&self) -> Result<(), Failure> {
+        self.configure(&self.home.config_toml(), "[sandbox]\nrun_agents_unconfined_on_this_machine = true\n")
+    }
+
+    /// Gives what scripted agents say they used a price, so that there is a cost to see.
+    pub(super) fn set_prices(&self) -> Result<(), Failure> {
+        let mut book = PriceBook::default();
+        let price = Price {
+            input: Dollars(3_000_000),
+            cache_read: Dollars(300_000),
+            cache_write: Dollars(3_750_000),
+            output: Dollars(15_000_000),
+        };
+        book.own.insert("script".to_owned(), price);
+        let text = serde_json::to_string(&book).map_err(|error| Refusal::internal(error.to_string()))?;
+        self.configure(&self.home.config().join("prices.json"), &text)
+    }
+
+    fn configure(&self, path: &Path, text: &str) -> Result<(), Failure> {
+        let written = fs::create_dir_all(self.home.config()).and_then(|()| fs::write(path, text));
+        written.map_err(|error| Refusal::internal(format!("the demo's configuration: {error}")).into())
+    }
+
+    /// Fills the campaign: a repository with a check that its parts are there.
+    pub(super) fn make_repository(&self) -> Result<(), Failure> {
         let dir = self.repository();
-        let _ = fs::write(dir.join("README.md"), "# Shop\n\nSells things. Its login has no limit yet.\n");
-        let _ = fs::write(dir.join(".env"), "TOKEN=not-for-agents\n");
-        let _ = fs::write(dir.join(".gitignore"), ".env\n");
-        for sub in ["src", "migrations", "docs"] {
-            let _ = fs::create_dir(dir.join(sub));
-        }
-        let who = [
-            "-c",
-            "user.name=Ostler demo",
-            "-c",
-            "user.email=demo@example.org",
-            "-c",
-            "commit.gpgsign=false",
-        ];
-        for words in [&["init", "-q", "-b", "main"][..], &["add", "."], &["commit", "-q", "-m", "A shop"]] {
+        let filled = FILES.iter().try_for_each(|(path, text)| {
+            let path = dir.join(path);
+            path.parent().map_or(Ok(()), fs::create_dir_all)?;
+            fs::write(path, text)
+        });
+        filled.map_err(|error| Refusal::internal(format!("the demo's repository: {error}")))?;
+        let who = "-c user.name=Ostler -c user.email=demo@example.org -c commit.gpgsign=false";
+        for words in ["init -q -b main", "add -f .", "commit -q -m Begin"] {
             let mut git = Command::new("git");
-            git.current_dir(&dir)
-                .args(who)
-                .args(words)
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null());
-            let _ = git.status();
+            git.current_dir(&dir).args(who.split(' ')).args(words.split(' '));
+            let ended = git.stdin(Stdio::null()).output();
+            match ended {
+                Ok(ended) if ended.status.success() => {}
+                Ok(ended) => {
+                    let why = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
+                    return Err(Refusal::internal(format!("git {words} failed")).because(why).into());
+                }
+                Err(error) => return Err(without_git(&error).into()),
+            }
         }
+        Ok(())
     }
 
     /// How many numbered lines are on the tapes of these sessions: what agents said, with or without a daemon.
-    pub(super) fn lines_on_tape(&self, sessions: &[Session]) -> u64 {
-        let count = |session: &Session| -> u64 {
-            let Ok(files) = fs::read_dir(self.home.session_dir(&session.id)) else { return 0 };
+    pub(super) fn lines_on_tape(&self, sessions: &[SessionId]) -> u64 {
+        let count = |session: &SessionId| -> u64 {
+            let Ok(files) = fs::read_dir(self.home.session_dir(session)) else { return 0 };
             let tapes =
                 files.flatten().filter(|file| file.file_name().to_string_lossy().starts_with("tape."));
             tapes
@@ -117,7 +154,7 @@ impl Place {
         ui.data(
             &Line::of("Kept: ")
                 .with(Tone::Accent, format!("export OSTLER_HOME={}", home.display()))
-                .faint("   then ostler ls -a, ostler logs api, …"),
+                .faint("   then ostler mission show cart, ostler ls -a, …"),
         )?;
         ui.data(
             &Line::of("      ")
@@ -145,6 +182,15 @@ impl Place {
             sleep(Duration::from_millis(50)).await;
         }
     }
+}
+
+fn without_git(error: &std::io::Error) -> Refusal {
+    Refusal::new(
+        Reason::InvalidArgument,
+        "git cannot be run: the demo's builders have work trees of their own",
+    )
+    .because(error.to_string())
+    .hint("apt install git", "or as your system has it")
 }
 
 fn occurrences(bytes: &[u8], of: &[u8]) -> u64 {

@@ -1,71 +1,116 @@
-//! What the demo shows while it runs: each agent's deeds with the time, and the great moments.
+//! What the demo shows: the mission's graph, drawn over itself at the foot of a terminal, and above it, with the time, the
+//! moments that count. Where nothing can be drawn over, every transition is a line.
 
-use ostler_client::{Received, Session};
-use ostler_domain::{
-    Event, Recorded, SessionId,
-    readiness::{Readiness, Trial},
-};
+use std::{cell::RefCell, time::Duration};
+
+use ostler_domain::readiness::{Readiness, Trial};
 use tokio::time::Instant;
 
-use super::{account::Account, agents, place::Place};
+use super::{escape::Tried, place::Place};
 use crate::{
     commands::trial,
     failure::Failure,
     output::{Line, Tone, Ui},
-    screen::activity::Teller,
-    words,
 };
-
-struct Player {
-    id: SessionId,
-    name: String,
-    tone: Tone,
-    teller: Teller,
-}
 
 pub(super) struct Stage<'a> {
     ui: &'a Ui,
     began: Instant,
-    players: Vec<Player>,
+    /// What is at the foot of the screen now.
+    picture: RefCell<Vec<Line>>,
 }
 
 impl<'a> Stage<'a> {
     pub(super) fn new(ui: &'a Ui) -> Self {
-        Self { ui, began: Instant::now(), players: Vec::new() }
+        Self { ui, began: Instant::now(), picture: RefCell::default() }
     }
 
-    /// Writes a line at once; programs get only the result.
+    /// Whether there is a screen on which the graph is drawn again and again.
+    pub(super) fn is_drawn(&self) -> bool {
+        self.ui.out_look().in_place && !self.ui.is_json()
+    }
+
+    /// What the graph has beside the time; it begins with two blanks of its own.
+    pub(super) fn room(&self) -> Option<usize> {
+        self.ui.out_look().width.map(|width| width.saturating_sub(CLOCK - 2))
+    }
+
+    pub(super) fn took(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Writes a line at once, above the picture; programs get only the result.
     pub(super) fn line(&self, line: &Line) -> Result<(), Failure> {
-        if self.ui.is_json() {
-            return Ok(());
-        }
-        self.ui.data(line)?;
-        self.ui.flush()
+        self.write(line, 0)
     }
 
     /// A line with the time.
     pub(super) fn at(&self, line: Line) -> Result<(), Failure> {
-        self.line(&self.clock().append(line))
+        self.write(&self.clock().append(line), CLOCK)
     }
 
-    /// A great moment.
+    fn write(&self, line: &Line, indent: usize) -> Result<(), Failure> {
+        if self.ui.is_json() {
+            return Ok(());
+        }
+        self.wipe()?;
+        let width = self.ui.out_look().width;
+        line.folded(width, indent).iter().try_for_each(|line| self.ui.data(line))?;
+        self.paint()
+    }
+
+    /// A moment that counts.
     pub(super) fn loud(&self, line: Line) -> Result<(), Failure> {
         self.at(Line::toned(Tone::Warn, "▌ ").append(line))
     }
 
-    pub(super) fn took(&self) -> std::time::Duration {
-        self.began.elapsed()
+    /// Draws the graph in the place of the one before, with the time.
+    pub(super) fn draw(&self, graph: Vec<Line>) -> Result<(), Failure> {
+        if !self.is_drawn() {
+            return Ok(());
+        }
+        self.wipe()?;
+        *self.picture.borrow_mut() = self.beside_clock(graph);
+        self.paint()
+    }
+
+    /// Leaves the graph where it is: what comes next stands below it.
+    pub(super) fn leave(&self, graph: Vec<Line>) -> Result<(), Failure> {
+        self.wipe()?;
+        self.picture.borrow_mut().clear();
+        self.beside_clock(graph).iter().try_for_each(|line| self.line(line))
+    }
+
+    fn beside_clock(&self, graph: Vec<Line>) -> Vec<Line> {
+        let blank = Line::of(" ".repeat(CLOCK - 2));
+        let prefixes = std::iter::once(self.time()).chain(std::iter::repeat(blank));
+        graph.into_iter().zip(prefixes).map(|(line, prefix)| prefix.append(line)).collect()
+    }
+
+    fn wipe(&self) -> Result<(), Failure> {
+        match self.picture.borrow().len() {
+            0 => Ok(()),
+            rows => self.ui.bytes(format!("\u{1b}[{rows}A\r\u{1b}[J").as_bytes()),
+        }
+    }
+
+    fn paint(&self) -> Result<(), Failure> {
+        self.picture.borrow().iter().try_for_each(|line| self.ui.data(line))?;
+        self.ui.flush()
     }
 
     fn clock(&self) -> Line {
+        self.time().padded(CLOCK)
+    }
+
+    fn time(&self) -> Line {
         let tenths = self.began.elapsed().as_millis() / 100;
-        Line::new().faint(format!("{:>4}.{}s  ", tenths / 10, tenths % 10))
+        Line::new().faint(format!("{:>4}.{}s", tenths / 10, tenths % 10))
     }
 
     pub(super) fn open(&self, place: &Place, readiness: &Readiness) -> Result<(), Failure> {
-        self.line(
-            &Line::new().strong("Three scripted agents in a small git repository: no key, no network."),
-        )?;
+        let words = "A planner, three builders and a reviewer, scripted: no key, no network.";
+        self.line(&Line::new().strong(words))?;
         let words = format!("Home: {} (removed at the end; --keep leaves it).", place.root().display());
         self.line(&Line::new().faint(words))?;
         match &readiness.trial {
@@ -87,46 +132,16 @@ impl<'a> Stage<'a> {
         }
     }
 
-    pub(super) fn meet(&mut self, sessions: &[Session]) -> Result<(), Failure> {
-        let tones = [Tone::Accent, Tone::Good, Tone::Warn];
-        for (session, tone) in sessions.iter().zip(tones.into_iter().cycle()) {
-            let name = session.name.to_string();
-            self.players.push(Player { id: session.id, name, tone, teller: Teller::new() });
-        }
-        let names: Vec<_> =
-            self.players.iter().map(|player| format!("{} ({})", player.name, player.id.short())).collect();
-        self.loud(Line::of(format!("started: {}", names.join(", "))))
-    }
-
-    /// Shows an event of an agent; of the numbered lines only each last one of a stretch.
-    pub(super) fn show(&mut self, event: Recorded) -> Result<(), Failure> {
-        let hidden = match &event.event {
-            Event::AgentCompletion(said) => !agents::is_milestone(&said.text),
-            Event::SessionCreated(_) | Event::MessageAccepted(_) | Event::SessionStopRequested(_) => true,
-            _ => false,
-        };
-        let clock = self.clock();
-        let Some(player) = self.players.iter_mut().find(|player| Some(player.id) == event.session) else {
-            return Ok(());
-        };
-        if hidden {
-            return Ok(());
-        }
-        let prefix = clock.append(Line::toned(player.tone, &player.name).padded(6));
-        let told = player.teller.tell(&Received::Known(Box::new(event)));
-        let width = self.ui.out_look().width;
-        told.iter().flat_map(|told| told.lines(&prefix, width)).try_for_each(|line| self.line(&line))
-    }
-
-    /// Says how the record stands.
-    pub(super) fn account(&self, account: &Account) -> Result<(), Failure> {
-        let Account { expected, present, lost, doubled, out_of_order, holes } = account;
-        let (tone, sign) = if account.is_right() { (Tone::Good, "✓") } else { (Tone::Bad, "✗") };
-        let words = format!(
-            " checked {} numbered lines: {} present, {lost} lost, {doubled} doubled, {out_of_order} out of order, {holes} holes in the log",
-            words::number(*expected),
-            words::number(*present),
-        );
-        self.at(Line::toned(tone, sign).plain(words))
+    /// An agent looked for a way out.
+    pub(super) fn tried(&self, who: &str, tried: &Tried) -> Result<(), Failure> {
+        let (tone, sign) =
+            if tried.is_stopped { (Tone::Good, "✓ stopped  ") } else { (Tone::Bad, "✗ got through  ") };
+        let line = Line::toned(Tone::Accent, who).padded(7).append(Line::toned(tone, sign));
+        let line = line.plain(&tried.command).faint(format!("   {} ({})", tried.said, tried.rule));
+        let room = self.ui.out_look().width.map_or(usize::MAX, |width| width.saturating_sub(CLOCK));
+        self.at(line.cut(room))
     }
 }
+
+/// Where texts begin, behind the time.
+const CLOCK: usize = 9;

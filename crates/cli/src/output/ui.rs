@@ -10,7 +10,7 @@ use ostler_domain::text::visible;
 use serde::Serialize;
 
 use super::{
-    Line, Look, Terminals,
+    FIELD, Line, Look, Terminals,
     pager::{Pager, Room},
     to_json,
 };
@@ -34,9 +34,6 @@ pub(crate) enum Format {
     Csv,
 }
 
-/// Where the texts of fields begin.
-pub(crate) const FIELD: usize = 9;
-
 /// Where the texts of questions begin.
 const QUESTION: usize = 10;
 
@@ -47,6 +44,8 @@ pub(crate) struct UiOptions {
     pub(crate) quiet: bool,
     /// Nobody is to be asked anything.
     pub(crate) no_input: bool,
+    /// Whoever wants to know more is told more, beside the data.
+    pub(crate) verbose: bool,
 }
 
 /// Where data goes.
@@ -117,6 +116,17 @@ impl Ui {
 
     pub(crate) fn is_quiet(&self) -> bool {
         self.options.quiet
+    }
+
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.options.verbose
+    }
+
+    /// Says something that only who wants to know more is told.
+    pub(crate) fn detail(&self, line: &Line) {
+        if self.options.verbose && !self.is_json() {
+            self.say(line);
+        }
     }
 
     /// Says whether a person is there who can be asked.
@@ -318,6 +328,13 @@ impl Ui {
         }
     }
 
+    /// Has the terminal tell whoever does not look at it, beside all that is shown.
+    pub(crate) fn notify(&self, text: &str) {
+        if self.terminals.stderr_is_terminal {
+            write_err(&ostler_screen::osc9(text, std::env::var_os("TMUX").is_some()));
+        }
+    }
+
     /// Shows a question; the answer is read elsewhere.
     pub(crate) fn prompt(&self, line: &Line) {
         let _ = self.flush();
@@ -378,9 +395,16 @@ impl Ui {
     pub(crate) fn say_refusal_of(&self, refusal: &ostler_domain::Refusal, code: u8) {
         let _ = self.flush();
         if self.is_json() {
-            write_err(&format!("{}\n", failure::json(refusal, code)));
+            let mut refusal = refusal.clone();
+            for hint in &mut refusal.hints {
+                hint.command = self.err_look().command(&hint.command).into_owned();
+            }
+            write_err(&format!("{}\n", failure::json(&refusal, code)));
         } else {
             failure::lines(refusal, code).iter().for_each(|line| self.say(line));
+            if let Some(id) = &refusal.request_id {
+                self.detail(&Line::new().faint(format!("  request {id}")));
+            }
         }
     }
 }

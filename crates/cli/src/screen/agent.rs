@@ -1,7 +1,11 @@
 //! Agents: the list, and one of them.
 
 use ostler_client::{Agent, Conversation, Session};
-use ostler_domain::{Time, text::one_line};
+use ostler_domain::{
+    Time,
+    budget::{Standing, Used},
+    text::one_line,
+};
 
 use super::{field, next_steps};
 use crate::{
@@ -30,7 +34,7 @@ pub(crate) fn table(agents: &[(Agent, String)], now: Time) -> Table {
             Line::of(campaign.clone()),
             word(profile.provider.clone()),
             word(profile.model.clone()),
-            word(profile.budget.map(|amount| amount.to_string())),
+            word(profile.budgets()),
             Line::of(format!("{} ago", words::age(now.since(agent.added)))),
             Line::new().faint(agent.id.to_string()),
         ]);
@@ -71,9 +75,19 @@ pub(crate) fn lines(
     campaign: &str,
     conversations: &[Conversation],
     last: Option<&Session>,
+    used: Option<&Used>,
     now: Time,
 ) -> Vec<Line> {
     let mut lines = profile(agent, campaign);
+    if let Some((used, budget)) = used.zip(agent.profile.period_budget) {
+        let amount = budget.amount();
+        let word = match amount.standing(used) {
+            Standing::UsedUp => ", used up",
+            Standing::Unpriced(_) => ", of which a part has no price",
+            Standing::Warned | Standing::Within => "",
+        };
+        lines.push(field("used", Line::of(format!("{} {}{word}", amount.told(used), budget.period.words()))));
+    }
     lines.push(field("added", Line::of(format!("{} ago", words::age(now.since(agent.added))))));
     let last = last.map(|session| {
         Line::of(format!("{} {}", session.id.short(), session.status.as_str()))
@@ -94,4 +108,63 @@ pub(crate) fn lines(
         (format!("ostler agent set {name} model=…"), "changes what the next one is started with"),
     ]));
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use ostler_domain::{AgentId, agent::Profile, conversation::Notes};
+
+    use super::*;
+    use crate::testing::{self, NOW, ago};
+
+    pub(crate) fn agent(n: u128, name: &str, profile: Profile) -> Agent {
+        let campaign = testing::campaign().id;
+        Agent {
+            id: AgentId::new(ago(9_000), n),
+            campaign,
+            name: name.parse().unwrap(),
+            added: ago(90_000),
+            profile,
+        }
+    }
+
+    #[test]
+    fn in_all_looks() {
+        let reviewer = Profile {
+            role: "reviewer".parse().unwrap(),
+            provider: Some("claude-code".to_owned()),
+            model: Some("claude-opus-4-7".to_owned()),
+            system_prompt: Some("Say what is wrong, and how one sees it.".to_owned()),
+            budget: Some(crate::parse::budget("2usd,500k").unwrap()),
+            ..Profile::default()
+        };
+        let agents = [
+            (agent(1, "api-auth", Profile::default()), "shop".to_owned()),
+            (agent(2, "reviewer-of-everything", reviewer), "shop".to_owned()),
+        ];
+        assert_snapshot!(testing::in_all_looks(|look| table(&agents, NOW).lines(look)));
+        let session = testing::session(2, "reviewer-of-everything");
+        let conversation = Conversation {
+            id: session.conversation,
+            campaign: session.campaign,
+            agent: Some(agents[1].0.id),
+            key: "main".parse().unwrap(),
+            name: session.name.clone(),
+            opened: ago(5_000),
+            active: ago(60),
+            forked_from: None,
+            forked_at: None,
+            spawned_by: None,
+            replaces: None,
+            closed: None,
+            notes: Notes::default(),
+        };
+        assert_snapshot!(testing::in_all_looks(|look| {
+            let conversations = std::slice::from_ref(&conversation);
+            let with_all = lines(&agents[1].0, "shop", conversations, Some(&session), None, NOW);
+            let with_nothing = lines(&agents[0].0, "shop", &[], None, None, NOW);
+            testing::folded(&[with_all, with_nothing, empty()].concat(), look)
+        }));
+    }
 }

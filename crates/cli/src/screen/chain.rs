@@ -1,11 +1,9 @@
 //! A chain: who had the work, one after the other, and who helped.
 
-use std::time::Duration;
-
 use ostler_client::Session;
 use ostler_domain::{
-    Time, Usage,
-    price::Cost,
+    SessionId, Time, Usage,
+    chain::Chain,
     session::{Outcome, StopRule},
 };
 
@@ -15,33 +13,10 @@ use crate::{
     words,
 };
 
-/// What all of them took together; times overlap for helpers and are added all the same.
-pub(crate) struct Sum {
-    pub(crate) tokens: u64,
-    pub(crate) cost: Cost,
-    pub(crate) time: Duration,
-}
+/// How many of them are shown at most: who wants all of them takes the list.
+pub(crate) const SHOWN: usize = 200;
 
-impl Sum {
-    pub(crate) fn of<'a>(sessions: impl Iterator<Item = &'a Session>, now: Time) -> Sum {
-        let mut sum = Sum { tokens: 0, cost: Cost::default(), time: Duration::ZERO };
-        for session in sessions {
-            sum.tokens += session.usage.total();
-            sum.cost += &session.cost;
-            sum.time += session.ended_at.unwrap_or(now).since(session.created_at);
-        }
-        sum
-    }
-}
-
-pub(crate) fn lines(
-    sessions: &[Session],
-    helpers: &[Session],
-    asked: &Session,
-    sum: &Sum,
-    now: Time,
-    look: &Look,
-) -> Vec<Line> {
+pub(crate) fn lines(chain: &Chain, asked: SessionId, now: Time, look: &Look) -> Vec<Line> {
     let columns = [
         Column::new(""),
         Column::new("ID"),
@@ -54,33 +29,59 @@ pub(crate) fn lines(
         Column::new("COST").right(),
     ];
     let mut table = Table::new(columns);
-    for (n, session) in sessions.iter().enumerate() {
-        let is_last = n + 1 == sessions.len();
-        let branch = if n == 0 { String::new() } else { format!("{} ", joint(&sessions[n - 1])) };
-        table.row(row_of(session, branch, session.id == asked.id, now));
-        for helper in helpers.iter().filter(|helper| helper.spawned_by == Some(session.id)) {
-            let line = if is_last { "    └ " } else { "│   └ " };
-            table.row(row_of(helper, line.to_owned(), helper.id == asked.id, now));
-        }
+    let tree = tree(chain);
+    for (branch, session) in tree.iter().take(SHOWN) {
+        table.row(row_of(session, branch.clone(), session.id == asked, now));
     }
     let mut lines = table.lines(look);
-    let count = words::plural(sessions.len() as u64, "session", "sessions");
-    let helped = match helpers.len() as u64 {
+    let in_all = chain.session_count + chain.helper_count;
+    let more = in_all.saturating_sub(tree.len().min(SHOWN) as u64);
+    if more > 0 {
+        lines.push(Line::new().faint(format!("and {more} more")));
+    }
+    let count = words::plural(chain.session_count, "session", "sessions");
+    let helped = match chain.helper_count {
         0 => String::new(),
         n => format!(", {}", words::plural(n, "helper", "helpers")),
     };
+    let sum = &chain.sum;
     let all = [
         format!("{count}{helped}"),
         words::span(sum.time),
-        format!("{} tokens", words::count(sum.tokens)),
+        format!("{} tokens", words::count(sum.usage.total())),
         money::long(&sum.cost),
     ];
     lines.push(Line::of(all.join(" · ")));
     lines.extend(next_steps(&[
-        (format!("ostler seance {} \"…\"", asked.id.short()), "asks what they knew"),
-        (format!("ostler logs {}", asked.id.short()), "what was done"),
+        (format!("ostler seance {} \"…\"", asked.short()), "asks what they knew"),
+        (format!("ostler logs {}", asked.short()), "what was done"),
     ]));
     lines
+}
+
+/// Each session with what stands before it: helpers below whoever asked for them, as deep as it goes.
+fn tree(chain: &Chain) -> Vec<(String, &Session)> {
+    let mut rows = Vec::new();
+    for (n, session) in chain.sessions.iter().enumerate() {
+        let is_last = n + 1 == chain.sessions.len();
+        let branch = if n == 0 { String::new() } else { format!("{} ", joint(&chain.sessions[n - 1])) };
+        rows.push((branch, session));
+        add_helpers(chain, session.id, if is_last { "    " } else { "│   " }, &mut rows);
+    }
+    rows
+}
+
+fn add_helpers<'a>(chain: &'a Chain, asker: SessionId, before: &str, rows: &mut Vec<(String, &'a Session)>) {
+    let helpers: Vec<&Session> =
+        chain.helpers.iter().filter(|helper| helper.spawned_by == Some(asker)).collect();
+    for (n, helper) in helpers.iter().enumerate() {
+        let (joint, below) = if n + 1 == helpers.len() { ("└ ", "  ") } else { ("├ ", "│ ") };
+        rows.push((format!("{before}{joint}"), helper));
+        // As deep as helpers may have helpers, and not in a circle, whatever was imported.
+        if rows.len() <= chain.helpers.len() + chain.sessions.len() {
+            add_helpers(chain, helper.id, &format!("{before}{below}"), rows);
+        }
+    }
 }
 
 /// How the work came from the session before.
@@ -110,4 +111,38 @@ fn row_of(session: &Session, branch: String, is_asked: bool, now: Time) -> Vec<L
         Line::of(words::count(Usage::total(&session.usage))),
         Line::of(money::short(&session.cost)),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use insta::assert_snapshot;
+    use ostler_domain::{
+        chain::Sum,
+        price::{Cost, Dollars},
+    };
+
+    use super::*;
+    use crate::testing::{self, NOW};
+
+    #[test]
+    fn in_all_looks() {
+        let first = testing::ended(1, "login-limit", Outcome::Oom, 2_000, "The kernel ended the agent.");
+        let second = testing::ended(2, "login-limit", Outcome::Handoff, 900, "It handed its work on.");
+        let third = Session { provider: "codex".to_owned(), turns: 4, ..testing::session(3, "login-limit") };
+        let helper = |n, of: &Session| Session { spawned_by: Some(of.id), ..testing::session(n, "tester") };
+        let (near, far) = (helper(4, &second), helper(5, &second));
+        let deep = helper(6, &far);
+        let usage = Usage { input: 182_000, output: 9_000, ..Usage::default() };
+        let cost = Cost { paid: Dollars(610_000), ..Cost::default() };
+        let chain = Chain {
+            session_count: 3,
+            helper_count: 5,
+            sum: Sum { usage, cost, time: Duration::from_secs(2_400) },
+            sessions: vec![first, second.clone(), third.clone()],
+            helpers: vec![near, far, deep],
+        };
+        assert_snapshot!(testing::in_all_looks(|look| lines(&chain, third.id, NOW, look)));
+    }
 }

@@ -9,7 +9,13 @@ use crate::{
     words,
 };
 
-pub(crate) fn table(conversations: &[Conversation], names: &CampaignNames, now: Time) -> Table {
+/// A conversation, and whether its agent was removed: another one may have its name by now.
+pub(crate) struct Shown<'a> {
+    pub(crate) conversation: &'a Conversation,
+    pub(crate) is_agent_removed: bool,
+}
+
+pub(crate) fn table(rows: &[Shown<'_>], names: &CampaignNames, now: Time) -> Table {
     let columns = [
         Column::new("ID"),
         Column::new("NAME"),
@@ -20,12 +26,16 @@ pub(crate) fn table(conversations: &[Conversation], names: &CampaignNames, now: 
         Column::new("LABEL").goes(1),
     ];
     let mut table = Table::new(columns);
-    for conversation in conversations {
+    for Shown { conversation, is_agent_removed } in rows {
         let campaign = names.of(&conversation.campaign);
         let label = conversation.notes.entry.label.as_deref().unwrap_or_default();
         table.row(vec![
             Line::of(conversation.id.short()),
-            Line::new().strong(conversation.name.as_str()),
+            Line::new().strong(conversation.name.as_str()).faint(if *is_agent_removed {
+                " (removed)"
+            } else {
+                ""
+            }),
             Line::of(campaign),
             Line::of(one_line(conversation.key.as_str(), 80)),
             state(conversation),
@@ -124,4 +134,65 @@ pub(crate) fn lines(
     };
     lines.extend(next_steps(&steps));
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use ostler_domain::{
+        ConversationId,
+        conversation::{CloseReason, Closed, Notes, TurnRef},
+        session::Outcome,
+    };
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{self, NOW, ago};
+
+    #[test]
+    fn in_all_looks() {
+        let session = testing::session(1, "api-auth");
+        let open = Conversation {
+            id: session.conversation,
+            campaign: session.campaign,
+            agent: None,
+            key: "agent:api-auth:slack:channel:c0123456789".parse().unwrap(),
+            name: "api-auth".parse().unwrap(),
+            opened: ago(90_000),
+            active: ago(120),
+            forked_from: Some(ConversationId::new(ago(100_000), 9)),
+            forked_at: Some(TurnRef { session: session.id, turn: 3 }),
+            spawned_by: None,
+            replaces: None,
+            closed: None,
+            notes: Notes::default(),
+        };
+        let mut open = open;
+        open.notes.entry.label = Some("Checkout".to_owned());
+        open.notes.state.insert("phase".to_owned(), json!(3));
+        let closed = Conversation {
+            id: ConversationId::new(ago(200_000), 5),
+            name: "docs".parse().unwrap(),
+            key: "main".parse().unwrap(),
+            forked_from: None,
+            forked_at: None,
+            replaces: Some(open.id),
+            closed: Some(Closed { at: ago(40), why: CloseReason::Archived }),
+            notes: Notes::default(),
+            ..open.clone()
+        };
+        let mut names = CampaignNames::default();
+        names.0.insert(open.campaign, "shop".to_owned());
+        let rows = [
+            Shown { conversation: &open, is_agent_removed: false },
+            Shown { conversation: &closed, is_agent_removed: true },
+        ];
+        assert_snapshot!(testing::in_all_looks(|look| table(&rows, &names, NOW).lines(look)));
+        let past = testing::ended(3, "api-auth", Outcome::Done, 3_000, "The turn ended.");
+        assert_snapshot!(testing::in_all_looks(|look| {
+            let one = lines(&open, "shop", None, &[session.clone(), past.clone()], NOW);
+            let other = lines(&closed, "shop", None, &[], NOW);
+            testing::folded(&[one, other, empty()].concat(), look)
+        }));
+    }
 }

@@ -8,9 +8,11 @@ use crate::{
     words,
 };
 
-/// An event that has the words, and whose it is.
+/// An event that has the words, and whose it is: a session's, or a ticket's.
 pub(crate) struct Found<'a> {
     pub(crate) event: &'a Received,
+    /// The short id of whose it is.
+    pub(crate) id: String,
     pub(crate) name: &'a str,
     pub(crate) snippet: &'a str,
 }
@@ -27,10 +29,9 @@ pub(crate) fn table(found: &[Found<'_>], now: Time) -> Table {
     ];
     let mut table = Table::new(columns);
     for hit in found {
-        let id = hit.event.session().map_or_else(|| "–".to_owned(), |id| id.short());
         table.row(vec![
             Line::new().faint(format!("{} ago", words::span(now.since(hit.event.time())))),
-            Line::toned(Tone::Accent, id),
+            Line::toned(Tone::Accent, &hit.id),
             Line::new().strong(hit.name),
             Line::of(what(hit.event)),
             Line::of(hit.snippet),
@@ -47,14 +48,35 @@ fn what(event: &Received) -> String {
     kind.strip_prefix("agent_").unwrap_or(&kind).to_owned()
 }
 
-pub(crate) fn nothing(are_there_sessions: bool) -> Vec<Line> {
+/// What there is to be searched through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Past {
+    Nothing,
+    /// Only what was done here: what was done elsewhere may be what is looked for.
+    OwnAlone,
+    Imported,
+}
+
+/// As many events are always on their way into the index while agents work.
+const ON_THEIR_WAY: u64 = 100;
+
+/// That the index has not reached the end of the log.
+pub(crate) fn behind(events: u64) -> Option<Line> {
+    let text = format!("the index is {} events behind; ask again in a moment", words::number(events));
+    (events > ON_THEIR_WAY).then(|| Line::toned(Tone::Warn, text))
+}
+
+pub(crate) fn nothing(past: Past) -> Vec<Line> {
     let hint = |command: &str, effect: &str| {
         Line::of("  ").with(Tone::Accent, command).faint(format!("   {effect}"))
     };
-    if are_there_sessions {
-        vec![Line::of("Nothing found."), hint("ostler search 'word*'", "finds words that begin so")]
-    } else {
-        vec![Line::of("Nothing found in 0 sessions."), hint("ostler run \"…\"", "start one here")]
+    let run = || hint("ostler run \"…\"", "start one here");
+    let word = || hint("ostler search 'word*'", "finds words that begin so");
+    let import = || hint("ostler import all", "bring in Claude Code's, Codex's and OpenClaw's history");
+    match past {
+        Past::Nothing => vec![Line::of("Nothing found in 0 sessions."), run(), import()],
+        Past::OwnAlone => vec![Line::of("Nothing found."), word(), import()],
+        Past::Imported => vec![Line::of("Nothing found."), word()],
     }
 }
 
@@ -67,6 +89,13 @@ mod tests {
     use crate::testing::{self, NOW, ago};
 
     #[test]
+    fn an_index_that_is_far_behind_is_named() {
+        assert_eq!(behind(12), None);
+        let said = behind(4_231).unwrap().show(&crate::output::Look::plain(None));
+        assert_eq!(said, "the index is 4,231 events behind; ask again in a moment");
+    }
+
+    #[test]
     fn in_all_looks() {
         let session = testing::fleet()[0].id;
         let event = Event::AgentCompletion(Text::from("whatever".to_owned()));
@@ -74,11 +103,16 @@ mod tests {
             Recorded { seq: 4_711, session: Some(session), session_seq: Some(3), time: ago(7_300), event };
         let event = Received::Known(Box::new(recorded));
         let snippet = "…the rate limit is five a minute for each address, and the tests say so since Tuesday";
+        let of =
+            |id: &str, name: &'static str, snippet| Found { event: &event, id: id.to_owned(), name, snippet };
         let hits = [
-            Found { event: &event, name: "api-auth", snippet },
-            Found { event: &event, name: "dash-tests", snippet: "rate limit" },
+            of(&session.short(), "api-auth", snippet),
+            of(&session.short(), "dash-tests", "rate limit"),
+            of("tkt_9F3K", "gh:shop#412", "a rate limit for each address"),
         ];
         assert_snapshot!(testing::in_all_looks(|look| table(&hits, NOW).lines(look)));
-        assert_snapshot!(testing::in_all_looks(|_| [nothing(true), nothing(false)].concat()));
+        assert_snapshot!(testing::in_all_looks(|_| [Past::Imported, Past::OwnAlone, Past::Nothing]
+            .map(nothing)
+            .concat()));
     }
 }

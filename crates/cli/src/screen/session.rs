@@ -1,6 +1,6 @@
 //! Everything about one session, on one screen: what it is, why it ended, what it used, what to do next.
 
-use ostler_client::{Approval, Session};
+use ostler_client::{Approval, Conversation, Session};
 use ostler_domain::{
     Time,
     budget::Amount,
@@ -10,9 +10,10 @@ use ostler_domain::{
     session::{Attention, Obituary, Outcome, Restart, Status},
     snapshot::Tree,
     text::one_line,
+    usage_audit::{Agreement, Verdict},
 };
 
-use super::{field, money, next_steps, retention, row, tree};
+use super::{field, full_context, money, next_steps, retention, row, tree};
 use crate::{
     output::{Line, Tone},
     words,
@@ -25,8 +26,10 @@ pub(crate) struct Around<'a> {
     /// Its place in its chain, and how many sessions that has.
     pub(crate) place_in_chain: (usize, usize),
     pub(crate) approvals: &'a [Approval],
-    /// Answers of the model that were cut before they said what they took.
-    pub(crate) cut_calls: usize,
+    /// What its report and the wire say of its tokens, where that is known.
+    pub(crate) counted: Option<&'a Agreement>,
+    /// Its conversation, where that is known.
+    pub(crate) conversation: Option<&'a Conversation>,
     pub(crate) home: Option<&'a str>,
     /// What it has made of its files, where that is known.
     pub(crate) work: Option<&'a Tree>,
@@ -119,7 +122,7 @@ fn state(session: &Session, now: Time) -> Vec<Line> {
         Line::of(obituary.exit_code.map(|code| format!("exit code {code}")).unwrap_or_default()),
         Line::of(obituary.signal.map(|signal| format!("signal {signal}")).unwrap_or_default()),
         Line::of(asked_by(obituary)),
-        Line::of(if obituary.oom { "it had more memory than it may" } else { "" }),
+        Line::of(memory(obituary)),
         Line::of(match obituary.leftovers.as_slice() {
             [] => String::new(),
             left => {
@@ -154,10 +157,29 @@ fn state(session: &Session, now: Time) -> Vec<Line> {
     lines
 }
 
+/// What is known of the memory of one that was ended for it.
+fn memory(obituary: &Obituary) -> String {
+    let Some(memory) = &obituary.memory else {
+        return if obituary.oom { "it had more memory than it may".to_owned() } else { String::new() };
+    };
+    let kills = match memory.oom_kills {
+        0 => String::new(),
+        kills => format!("memory events: oom_kill {kills}"),
+    };
+    let largest = memory.largest.as_ref().map(|largest| {
+        format!("largest process: {} {}", one_line(&largest.name, 40), words::bytes(largest.bytes))
+    });
+    [kills, largest.unwrap_or_default()]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(" · ")
+}
+
 /// Who asked for the end, where the sentence does not say it.
 fn asked_by(obituary: &Obituary) -> String {
     let by = obituary.by.as_deref().map(|by| format!("asked by {by}"));
-    by.filter(|by| !obituary.sentence.contains(by)).unwrap_or_default()
+    by.filter(|_| !obituary.sentence.contains("asked by ")).unwrap_or_default()
 }
 
 fn usage(session: &Session, around: &Around<'_>) -> Line {
@@ -183,13 +205,7 @@ fn usage(session: &Session, around: &Around<'_>) -> Line {
         bucket("output", usage.output),
         bucket("reasoning", usage.reasoning),
         Line::of(money::long(&session.cost)),
-        Line::of(match around.cut_calls {
-            0 => String::new(),
-            n => format!(
-                "{} counted from the agent's report",
-                words::plural(n as u64, "cut answer", "cut answers")
-            ),
-        }),
+        Line::of(around.counted.map(|counted| counted_words(session, counted)).unwrap_or_default()),
         Line::of(budget),
         Line::of(
             session
@@ -200,6 +216,23 @@ fn usage(session: &Session, around: &Around<'_>) -> Line {
     ])
 }
 
+/// Where the tokens come from, and whether both say the same.
+fn counted_words(session: &Session, counted: &Agreement) -> String {
+    match counted.verdict {
+        Verdict::Agree => "wire and report agree".to_owned(),
+        Verdict::ReportOnly => "from its report, not seen on the wire".to_owned(),
+        Verdict::WireOnly => "from the wire, not reported".to_owned(),
+        Verdict::Cut => {
+            let cut = words::plural(counted.cut_calls, "cut answer", "cut answers");
+            format!("{cut} counted from the agent's report")
+        }
+        Verdict::WireMore | Verdict::ReportMore | Verdict::Differ => {
+            let (wire, report) = (words::count(counted.wire), words::count(counted.report));
+            format!("wire {wire}, report {report}: ostler usage audit {}", session.id.short())
+        }
+    }
+}
+
 fn links(session: &Session, around: &Around<'_>) -> Line {
     let (place, length) = around.place_in_chain;
     let waiting = match session.messages_waiting {
@@ -208,9 +241,10 @@ fn links(session: &Session, around: &Around<'_>) -> Line {
     };
     let denied = if session.denied == 0 { String::new() } else { format!("{} denied", session.denied) };
     Line::joined([
-        Line::of(format!("conversation {}", session.conversation)),
+        Line::of(conversation(session, around)),
         Line::of(format!("chain {place} of {length}")),
         Line::of(session.ticket.as_deref().map(|ticket| format!("ticket {ticket}")).unwrap_or_default()),
+        Line::of(session.mission.map(|of| format!("mission {}", of.mission.short())).unwrap_or_default()),
         Line::of(format!("restarts {}, policy {}", session.restart_count, session.restart_policy.as_str())),
         Line::of(words::plural(u64::from(session.turns), "turn", "turns")),
         Line::of(waiting),
@@ -218,6 +252,16 @@ fn links(session: &Session, around: &Around<'_>) -> Line {
         Line::of(session.provider_id.as_deref().map(|id| format!("provider id {id}")).unwrap_or_default()),
         Line::of(session.process.as_ref().map(|process| format!("pid {}", process.pid)).unwrap_or_default()),
     ])
+}
+
+/// `conversation main (open)`; one that nobody gave a key, by its id.
+fn conversation(session: &Session, around: &Around<'_>) -> String {
+    let short = session.conversation.short();
+    let Some(known) = around.conversation else { return format!("conversation {short}") };
+    let state = known.closed.map_or("open", |closed| closed.why.as_str());
+    let is_named = !known.key.as_str().starts_with("adhoc:");
+    let key = if is_named { known.key.as_str() } else { &short };
+    format!("conversation {} ({state})", one_line(key, 80))
 }
 
 fn next<'a>(session: &'a Session, around: &Around<'_>) -> Vec<(String, &'a str)> {
@@ -235,6 +279,11 @@ fn next<'a>(session: &'a Session, around: &Around<'_>) -> Vec<(String, &'a str)>
             steps.push((format!("ostler deny {short} -m \"…\""), "does not, and says why"));
         }
     }
+    if let Some(cures) = full_context::steps(session) {
+        steps.extend(cures);
+        steps.push((format!("ostler logs {id} --tail 50"), "what happened before"));
+        return steps;
+    }
     match (session.status, session.attention) {
         (Status::Failed, _) => {
             steps.push((format!("ostler resume {id}"), "goes on in a new session of the same conversation"));
@@ -250,10 +299,14 @@ fn next<'a>(session: &'a Session, around: &Around<'_>) -> Vec<(String, &'a str)>
                     ));
                 }
                 None => steps.push((
-                    format!("ostler campaign set {} budget=AMOUNT/PERIOD", around.campaign),
-                    "allows the campaign more, as in 50usd/day; then resume it",
+                    row::shared_budget_cure(session, around.campaign),
+                    "allows more, as in 50usd/day; then resume it",
                 )),
             }
+            steps.push((format!("ostler logs {id}"), "what was done"));
+        }
+        (Status::Stopped, _) if session.outcome == Some(Outcome::Handoff) => {
+            steps.push((format!("ostler chain show {id}"), "who goes on with its work"));
             steps.push((format!("ostler logs {id}"), "what was done"));
         }
         (Status::Stopped, _) => {
@@ -265,10 +318,11 @@ fn next<'a>(session: &'a Session, around: &Around<'_>) -> Vec<(String, &'a str)>
             let amount = session.budget.map(|budget| budget.amount()).unwrap_or_default();
             let twice = twice(amount);
             match session.cost.unpriced.keys().find(|model| !model.is_empty()) {
-                _ if session.evidence.starts_with("campaign ") => steps.push((
-                    format!("ostler campaign set {} budget=AMOUNT/PERIOD", around.campaign),
-                    "allows the campaign more, as in 50usd/day; its sessions go on",
-                )),
+                _ if ["campaign ", "agent "].iter().any(|whose| session.evidence.starts_with(whose)) => steps
+                    .push((
+                        row::shared_budget_cure(session, around.campaign),
+                        "allows more, as in 50usd/day; its sessions go on",
+                    )),
                 Some(model) if amount.dollars.is_some() => steps.push((
                     format!("ostler price set {model} input=DOLLARS output=DOLLARS && ostler resume {id}"),
                     "says what a million of its tokens cost, and goes on",
@@ -314,6 +368,7 @@ fn twice(amount: Amount) -> Amount {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
+    use ostler_domain::session::{LargestProcess, OutOfMemory};
 
     use super::*;
     use crate::{
@@ -326,13 +381,23 @@ mod tests {
             campaign: "shop",
             place_in_chain: (1, 1),
             approvals,
-            cut_calls: 0,
+            counted: None,
+            conversation: None,
             home: Some("/home/ann"),
             work: None,
             record: None,
         };
         let look = Look::plain(None);
         lines(session, &around, NOW).iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn whoever_handed_its_work_on_is_not_offered_to_be_spoken_to() {
+        let mut session = testing::fleet().remove(6);
+        session.status = Status::Stopped;
+        session.outcome = Some(Outcome::Handoff);
+        let text = shown(&session, &[]);
+        assert!(text.contains("ostler chain show") && !text.contains("ostler send"), "{text}");
     }
 
     #[test]
@@ -343,7 +408,8 @@ mod tests {
             campaign: "shop",
             place_in_chain: (1, 2),
             approvals: &[],
-            cut_calls: 0,
+            counted: None,
+            conversation: None,
             home: Some("/home/ann"),
             work: None,
             record: None,
@@ -358,6 +424,12 @@ mod tests {
         let mut session = testing::fleet().remove(6);
         let obituary = session.obituary.as_mut().unwrap();
         obituary.signal = Some(9);
+        obituary.memory = Some(OutOfMemory {
+            limit_bytes: Some(4 << 30),
+            used_bytes: Some(4 << 30),
+            largest: Some(LargestProcess { name: "rustc".to_owned(), bytes: (2 << 30) + (900 << 20) }),
+            oom_kills: 1,
+        });
         obituary.last = Some("run: cargo build --workspace -j 8".to_owned());
         session.restart = Some(Restart::Quarantined { short_lives: 5 });
         assert_snapshot!(shown(&session, &[]));
@@ -402,6 +474,16 @@ mod tests {
         session.attention = Some(Attention::TurnFailed);
         session.evidence = "503: no model is loaded".to_owned();
         assert_snapshot!(shown(&session, &[]));
+    }
+
+    #[test]
+    fn one_whose_conversation_no_longer_fits() {
+        let mut session = testing::fleet().remove(2);
+        session.attention = Some(Attention::TurnFailed);
+        session.evidence = format!("{}: prompt is too long", ostler_domain::event::CONTEXT_FULL);
+        let shown = shown(&session, &[]);
+        assert!(shown.contains("ostler handoff") && shown.contains("ostler conversation reset"), "{shown}");
+        assert!(!shown.contains("ostler resume"), "it would only fail again: {shown}");
     }
 
     #[test]

@@ -101,9 +101,12 @@ pub(crate) fn facts(whole: &Whole, campaign: &str, now: Time) -> Vec<Line> {
     all(&mut lines, "steps", &whole.steps, |step| one_step(step, now));
     all(&mut lines, "attempts", &whole.iterations, |one| attempt(one, now));
     if whole.iterations.len() > 1 {
-        let paid: u64 = whole.iterations.iter().map(|one| one.cost.0).sum();
+        let paid: Option<u64> = whole.iterations.iter().map(|one| one.cost.map(|cost| cost.0)).sum();
         let tokens: u64 = whole.iterations.iter().map(|one| one.usage.input + one.usage.output).sum();
-        lines.push(field("in all", Line::of(format!("{} tokens · {}", words::count(tokens), Dollars(paid)))));
+        lines.push(field(
+            "in all",
+            Line::of(format!("{} tokens · {}", words::count(tokens), cost(paid.map(Dollars)))),
+        ));
     }
     all(&mut lines, "outputs", &whole.outputs, |output| {
         let value = match output.what.kind {
@@ -160,8 +163,15 @@ fn attempt(iteration: &Iteration, now: Time) -> Line {
     let tokens = words::count(iteration.usage.input + iteration.usage.output);
     Line::of(format!("{} {result}", iteration.session.short())).faint(format!(
         "  {} · {} · {took} · {tokens} tokens · {}",
-        iteration.name, iteration.provider, iteration.cost
+        iteration.name,
+        iteration.provider,
+        cost(iteration.cost)
     ))
+}
+
+/// Never nothing where it is not known.
+fn cost(cost: Option<Dollars>) -> String {
+    cost.map_or_else(|| "cost unknown".to_owned(), |cost| cost.to_string())
 }
 
 fn steps(ticket: &Ticket) -> Vec<(String, &'static str)> {
@@ -180,5 +190,101 @@ fn steps(ticket: &Ticket) -> Vec<(String, &'static str)> {
             (format!("ostler ticket archive {name}"), "takes it out of the lists"),
         ],
         Status::Archived => vec![(format!("ostler ticket reopen {name}"), "has it worked on once more")],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+    use ostler_domain::{
+        TicketId, Usage,
+        conversation::TurnRef,
+        event::By,
+        session::Outcome,
+        ticket::{About, Checkpoint, Dated, Links, Output},
+    };
+
+    use super::*;
+    use crate::testing::{self, NOW, ago};
+
+    fn ticket(n: u128, intent: &str, status: Status) -> Ticket {
+        Ticket {
+            id: TicketId::new(ago(7_200), n),
+            campaign: testing::campaign().id,
+            about: About { intent: intent.to_owned(), kind: "bug".to_owned() },
+            links: Links::default(),
+            status,
+            added: ago(7_200),
+            by: By("ann".to_owned()),
+            moved: ago(600),
+            why: None,
+        }
+    }
+
+    fn whole() -> Whole {
+        let mut ticket = ticket(1, "Limit login attempts\nFive a minute for each address.", Status::Running);
+        ticket.links.external = Some("gh:shop#412".parse().unwrap());
+        let session = testing::session(4, "login-limit").id;
+        let usage = Usage { input: 41_000, output: 2_200, ..Usage::default() };
+        let attempt = |ended, result, cost| Iteration {
+            session,
+            name: "login-limit".to_owned(),
+            provider: "claude-code".to_owned(),
+            started: ago(3_000),
+            ended,
+            result,
+            usage,
+            cost,
+            calls: 7,
+        };
+        let dated = |seconds| (ago(seconds), By("ann".to_owned()));
+        let ((out_at, out_by), (point_at, point_by)) = (dated(300), dated(200));
+        let output =
+            Output { name: "report".to_owned(), kind: OutputKind::Path, value: "docs/report.md".to_owned() };
+        let point = Checkpoint {
+            name: "green".to_owned(),
+            at: Some(TurnRef { session, turn: 3 }),
+            snapshot: Some("deadbeef".to_owned()),
+        };
+        let step = |name: &str, ended, success| Step {
+            name: name.to_owned(),
+            session: Some(session),
+            started: Some(ago(900)),
+            ended,
+            success,
+            note: String::new(),
+        };
+        Whole {
+            ticket,
+            depends_on: vec![Blocker {
+                id: TicketId::new(ago(7_200), 2),
+                status: Status::Done,
+                external: None,
+                title: "Count requests".to_owned(),
+            }],
+            outputs: vec![Dated { what: output, time: out_at, by: out_by, session: Some(session) }],
+            checkpoints: vec![Dated { what: point, time: point_at, by: point_by, session: None }],
+            steps: vec![step("build", Some(ago(700)), Some(true)), step("test", None, None)],
+            iterations: vec![
+                attempt(Some(ago(2_000)), Some(Outcome::Oom), Some(Dollars(610_000))),
+                attempt(None, None, None),
+            ],
+        }
+    }
+
+    #[test]
+    fn in_all_looks() {
+        let statuses = [Status::Running, Status::Queued, Status::Done, Status::Failed, Status::Archived];
+        let intents =
+            ["Limit login attempts, with tests that show that it is so", "Move the checkout", "b", "c", "d"];
+        let rows = statuses.into_iter().zip(intents).enumerate();
+        let rows: Vec<(Ticket, String)> = rows
+            .map(|(n, (status, intent))| (ticket(n as u128, intent, status), "shop".to_owned()))
+            .collect();
+        assert_snapshot!(testing::in_all_looks(|look| table(&rows, NOW).lines(look)));
+        assert_snapshot!(testing::in_all_looks(|look| {
+            let one = lines(&whole(), "shop", NOW);
+            testing::folded(&[one, empty(false), empty(true)].concat(), look)
+        }));
     }
 }

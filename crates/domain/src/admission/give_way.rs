@@ -33,7 +33,7 @@ pub(super) fn choose(
             missing = later.missing(one, limits);
         }
         if missing.is_empty() {
-            later.taken.add(&one.campaign, &one.provider, true, one.memory);
+            later.taken.add(&one.campaign, (&one.provider, one.account.as_ref()), true, one.memory);
         } else if missing.iter().any(|what| matches!(what, For::Memory { .. })) {
             // Whoever comes behind it does not pass it by.
             break;
@@ -87,6 +87,7 @@ fn holds(one: &Running, what: &For) -> bool {
         For::Slot { .. } | For::Memory { .. } => true,
         For::CampaignSlot { campaign, .. } => one.campaign == *campaign,
         For::ProviderSlot { provider, .. } => one.provider == *provider,
+        For::AccountSlot { account, .. } => one.account.as_ref() == Some(account),
         For::Drain { .. } | For::Disk { .. } | For::Start { .. } => false,
     }
 }

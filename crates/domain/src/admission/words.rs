@@ -21,6 +21,10 @@ impl Wait {
             For::ProviderSlot { provider, most } => {
                 format!("waits for a slot of {provider} ({most} of {most}; {place})")
             }
+            For::AccountSlot { account, most } => {
+                let (provider, profile) = (&account.provider, &account.profile);
+                format!("waits for a slot of the account {profile} of {provider} ({most} of {most}; {place})")
+            }
             For::Memory { free, least } => {
                 format!("waits for memory ({} free, {} stay free; {place})", bytes(*free), bytes(*least))
             }

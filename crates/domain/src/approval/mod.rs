@@ -88,6 +88,18 @@ pub fn judge(policy: &Policy, place: &Place<'_>, tool: &str, action: &Action) ->
     Judgement { verdict: Verdict::Allow, rules, why }
 }
 
+/// Whether an agent must ask for leave that would go on without by its own lights: a rule denies a part of it or wants a
+/// person for it, or could, where it cannot be said what it comes to.
+pub fn must_ask(policy: &Policy, place: &Place<'_>, tool: &str, action: &Action) -> bool {
+    let allows = |text: &String| Rule::parse(text).is_ok_and(|rule| rule.verdict == Verdict::Allow);
+    let some_rule_forbids = !policy.approve_rule.iter().all(allows);
+    looked_at(policy, place, tool, action).iter().any(|found| match found.verdict {
+        Verdict::Allow => false,
+        Verdict::Deny => true,
+        Verdict::Ask => found.rule.is_some() || (some_rule_forbids && found.item.is_unclear()),
+    })
+}
+
 fn looked_at(policy: &Policy, place: &Place<'_>, tool: &str, action: &Action) -> Vec<Found> {
     let rules: Vec<_> = policy.approve_rule.iter().map(|text| Rule::parse(text)).collect();
     let find = |item: Item| {

@@ -61,6 +61,12 @@ pub(super) enum Item {
     Unclear(&'static str),
 }
 
+impl Item {
+    pub(super) const fn is_unclear(&self) -> bool {
+        matches!(self, Item::Unclear(_))
+    }
+}
+
 /// What a rule looks like, for whoever wrote something else.
 pub const GRAMMAR: &str = "allow|deny|ask run COMMAND, read PATH, write PATH, fetch HOST or tool NAME";
 

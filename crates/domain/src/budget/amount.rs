@@ -31,6 +31,18 @@ impl Amount {
         Ok(amount)
     }
 
+    /// No more than this, and no more than the other.
+    #[must_use]
+    pub fn at_most(self, most: Amount) -> Amount {
+        fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+            match (one, other) {
+                (Some(one), Some(other)) => Some(one.min(other)),
+                (one, other) => one.or(other),
+            }
+        }
+        Amount { tokens: least(self.tokens, most.tokens), dollars: least(self.dollars, most.dollars) }
+    }
+
     /// What this says, and the other where this says nothing.
     pub fn or(self, other: Amount) -> Amount {
         Amount { tokens: self.tokens.or(other.tokens), dollars: self.dollars.or(other.dollars) }

@@ -1,4 +1,4 @@
-//! What a campaign may use, and in which stretch of time. Days and months are those of UTC: the same for everybody who
+//! What a campaign or an agent may use, and in which stretch of time. Days and months are those of UTC: the same for everybody who
 //! looks, wherever the daemon runs.
 
 use std::fmt;
@@ -10,7 +10,7 @@ use crate::{Time, price::Dollars};
 
 const DAY_US: i64 = 24 * 60 * 60 * 1_000_000;
 
-/// What all sessions of a campaign together may use.
+/// What all sessions of a campaign, or of an agent, together may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CampaignBudget {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -20,7 +20,7 @@ pub struct CampaignBudget {
     pub period: Period,
 }
 
-/// After which time a campaign's use is counted anew.
+/// After which time what was used is counted anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Period {

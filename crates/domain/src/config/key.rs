@@ -1,9 +1,10 @@
 //! The settings by name: what each takes, what holds where nobody sets it, and what was probably meant by a name that is none.
 
 use crate::{
+    Name,
     node::Node,
     policy::PRESETS,
-    provider::{ACP_PREFIX, BUILT_IN, Settings},
+    provider::{ACP_PREFIX, BUILT_IN, Profile, Settings},
     text::{nearest, one_line},
 };
 
@@ -83,6 +84,7 @@ pub const KEYS: &[Key] = &[
     key("webhook.secret_file", Kind::Text, "none"),
     key("webhook.secret_env", Kind::Text, "none"),
     key("webhook.details", Kind::Switch, "false"),
+    key("notify", Kind::Sections, "none"),
     key("log.level", Kind::Text, "info"),
     key("log.format", Kind::Text, "text"),
     key("log.size", Kind::Bytes, "16777216"),
@@ -94,18 +96,36 @@ pub const KEYS: &[Key] = &[
     key("retention.archive_after", Kind::Text, "never"),
     key("retention.delete_after", Kind::Text, "never"),
     key("retention.tombstone", Kind::Span, "14d"),
+    key("retention.missions", Kind::Text, "never"),
+    key("import.watch", Kind::Switch, "false"),
+    key("http.listen", Kind::Text, "closed until `ostler open`"),
+    key("http.allowed_hosts", Kind::List, "none"),
+    key("hub.url", Kind::Text, "none"),
+    key("hub.token_file", Kind::Text, "none"),
+    key("hub.token_env", Kind::Text, "none"),
 ];
 
 /// Settings beside those of providers that a running daemon asks for again when a session is created.
 const READ_FOR_EACH: [&str; 1] = ["provider"];
-/// Those that it asks for whenever it looks who may start.
-const READ_ALWAYS: [&str; 6] = [
+/// Those that it asks for whenever it looks who may start, who is to be told, and what is kept.
+const READ_ALWAYS: [&str; 17] = [
+    "hub.url",
+    "hub.token_file",
+    "hub.token_env",
+    "hooks",
+    "webhook.url",
+    "webhook.on",
+    "webhook.secret_file",
+    "webhook.secret_env",
+    "webhook.details",
+    "notify",
     "limits.sessions",
     "limits.free_memory",
     "limits.free_disk",
     "retention.archive_after",
     "retention.delete_after",
     "retention.tombstone",
+    "retention.missions",
 ];
 
 /// From when on a change holds.
@@ -184,7 +204,9 @@ pub fn is_section(words: &[String]) -> bool {
     let parts: Vec<&str> = words.iter().map(String::as_str).collect();
     match parts.as_slice() {
         [PROVIDERS | NODES] | [NODES, _] => true,
-        [PROVIDERS, name] | [PROVIDERS, name, "env"] => check_provider(name).is_ok(),
+        [PROVIDERS, name] | [PROVIDERS, name, "env" | "profiles"] | [PROVIDERS, name, "profiles", _] => {
+            check_provider(name).is_ok()
+        }
         several => {
             let typed = several.join(".");
             let presets = PRESETS_AT.join(".");
@@ -217,6 +239,9 @@ fn in_section(name: &str, section: &str) -> bool {
     name.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'))
 }
 
+/// What of a provider's section is one itself.
+const SECTIONS: [&str; 2] = ["env", "profiles"];
+
 fn of_provider(name: &str, rest: &[&str]) -> Result<Kind, UnknownKey> {
     check_provider(name)?;
     match rest {
@@ -224,14 +249,28 @@ fn of_provider(name: &str, rest: &[&str]) -> Result<Kind, UnknownKey> {
         ["sessions"] => Ok(Kind::Number),
         ["tools"] => Ok(Kind::Switch),
         ["env", variable] if !variable.is_empty() => Ok(Kind::Text),
-        [field] if *field != "env" && Settings::KEYS.contains(field) => Ok(Kind::Text),
+        ["profiles", profile, "login"] if profile.parse::<Name>().is_ok() => Ok(Kind::Switch),
+        ["profiles", profile, "sessions"] if profile.parse::<Name>().is_ok() => Ok(Kind::Number),
+        ["profiles", profile, field] if profile.parse::<Name>().is_ok() && Profile::KEYS.contains(field) => {
+            Ok(Kind::Text)
+        }
+        ["profiles", profile, field] => Err(UnknownKey {
+            why: format!("the settings of a profile are {}", Profile::KEYS.join(", ")),
+            nearest: nearest(field, Profile::KEYS)
+                .map(|meant| format!("{PROVIDERS}.{name}.profiles.{profile}.{meant}")),
+        }),
+        [field] if !SECTIONS.contains(field) && Settings::KEYS.contains(field) => Ok(Kind::Text),
         _ => {
             let field = rest.first().copied().unwrap_or_default();
             let meant = nearest(field, Settings::KEYS).filter(|meant| *meant != field);
             Err(UnknownKey {
                 why: format!(
-                    "the settings of a provider are {}, and env.VARIABLE",
-                    Settings::KEYS.into_iter().filter(|key| *key != "env").collect::<Vec<_>>().join(", ")
+                    "the settings of a provider are {}, env.VARIABLE and profiles.PROFILE.KEY",
+                    Settings::KEYS
+                        .into_iter()
+                        .filter(|key| !SECTIONS.contains(key))
+                        .collect::<Vec<_>>()
+                        .join(", ")
                 ),
                 nearest: meant.map(|meant| format!("{PROVIDERS}.{name}.{meant}")),
             })
@@ -275,7 +314,19 @@ mod tests {
 
     #[test]
     fn every_setting_of_the_file_has_a_name() {
-        let sections = ["watchdog", "limits", "approvals", "sandbox", "webhook", "log", "otel", "retention"];
+        let sections = [
+            "watchdog",
+            "limits",
+            "approvals",
+            "sandbox",
+            "webhook",
+            "log",
+            "otel",
+            "retention",
+            "import",
+            "http",
+            "hub",
+        ];
         for section in sections {
             for field in fields(section) {
                 assert!(found(&format!("{section}.{field}")).is_ok(), "{section}.{field} is not in KEYS");
@@ -290,8 +341,16 @@ mod tests {
             assert_eq!(found(&format!("nodes.build2.{field}")), Ok(Kind::Text), "{field}");
         }
         for field in fields("providers.codex") {
-            let key = if field == "env" { "env.A".to_owned() } else { field };
+            let key = match field.as_str() {
+                "env" => "env.A".to_owned(),
+                "profiles" => "profiles.work.login".to_owned(),
+                _ => field,
+            };
             assert!(found(&format!("providers.codex.{key}")).is_ok(), "{key}");
+        }
+        for field in fields("providers.codex.profiles.work") {
+            assert!(found(&format!("providers.codex.profiles.work.{field}")).is_ok(), "{field}");
+            assert!(Profile::KEYS.contains(&field.as_str()), "{field}");
         }
         assert!(Node::KEYS.iter().all(|key| found(&format!("nodes.far.{key}")).is_ok()));
     }

@@ -2,6 +2,7 @@
 //! reads the file is another's affair.
 
 mod key;
+mod notices;
 
 use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
 
@@ -9,18 +10,22 @@ use serde::{Deserialize, Deserializer, de::Error};
 
 use crate::{
     admission::MachineLimits,
-    limits::{APPROVAL_WAITS, HOOK_TIME, IDLE_STOP},
+    http::{self, HttpSettings},
+    hub::Hub,
+    limits::{APPROVAL_WAITS, IDLE_STOP},
     log::{Log, LogSettings},
     node::Node,
-    notice::{Hook, Occasion, SecretPlace, Webhook},
+    notice::Channel,
     policy::{self, IdleStop},
     provider::Settings,
     reboot::OnReboot,
-    retention::{After, Rules, tombstone},
+    retention::{After, MissionRules, Rules, tombstone},
     session::WatchdogLimits,
     telemetry::{Export, OtelSettings},
     time::span,
 };
+
+use notices::{ChannelSettings, HookSettings, WebhookSettings};
 
 pub use key::{Holds, KEYS, Key, Kind, Place, UnknownKey, check_provider, find, is_section};
 
@@ -45,88 +50,42 @@ pub struct Config {
     on_reboot: OnReboot,
     hooks: Vec<HookSettings>,
     webhook: Option<WebhookSettings>,
+    /// Who is told of what happens, each by a name.
+    notify: Vec<ChannelSettings>,
     /// The daemon's own log.
     log: LogSettings,
     /// Where a collector of OpenTelemetry is.
     otel: OtelSettings,
     /// How long what was said is kept, in campaigns that do not say.
     retention: RetentionSettings,
+    /// Agents that run outside.
+    import: ImportSettings,
+    /// The door for browsers.
+    http: HttpSection,
+    /// Where this machine's sessions are seen beside others'.
+    hub: HubSection,
 }
 
-/// A program that is run on an occasion.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct HookSettings {
-    on: Occasions,
-    run: Vec<String>,
-    limit: Option<Span>,
-    #[serde(default)]
-    details: bool,
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct HubSection {
+    url: Option<String>,
+    token_file: Option<String>,
+    token_env: Option<String>,
 }
 
-/// An address that is told of occasions.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WebhookSettings {
-    url: String,
-    on: Option<Occasions>,
-    secret_file: Option<String>,
-    secret_env: Option<String>,
-    #[serde(default)]
-    details: bool,
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct HttpSection {
+    listen: Option<String>,
+    allowed_hosts: Vec<String>,
 }
 
-/// `"approval"` or `["approval", "failed"]`.
-#[derive(Debug, Clone)]
-struct Occasions(Vec<Occasion>);
-
-impl<'de> Deserialize<'de> for Occasions {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Named {
-            One(String),
-            Several(Vec<String>),
-        }
-        let names = match Named::deserialize(deserializer)? {
-            Named::One(name) => vec![name],
-            Named::Several(names) => names,
-        };
-        let unknown = |name: &str| {
-            let known: Vec<_> = Occasion::ALL.iter().map(|on| on.as_str()).collect();
-            D::Error::custom(format!("\"{name}\" is none of {}", known.join(", ")))
-        };
-        let known = |name: &String| Occasion::parse(name).ok_or_else(|| unknown(name));
-        names.iter().map(known).collect::<Result<_, _>>().map(Occasions)
-    }
-}
-
-impl HookSettings {
-    fn hook(&self) -> Hook {
-        let limit = self.limit.map_or(HOOK_TIME, |Span(span)| span);
-        Hook { on: self.on.0.clone(), run: self.run.clone(), limit, details: self.details }
-    }
-}
-
-impl WebhookSettings {
-    fn webhook(&self) -> Result<Webhook, String> {
-        let secret = match (&self.secret_file, &self.secret_env) {
-            (Some(file), None) => SecretPlace::File(file.clone()),
-            (None, Some(name)) => SecretPlace::Variable(name.clone()),
-            (Some(_), Some(_)) => return Err("secret_file or secret_env, not both".to_owned()),
-            (None, None) => {
-                return Err(
-                    "secret_file or secret_env is missing: who is told must know that it is you".to_owned()
-                );
-            }
-        };
-        let on = self.on.clone().map_or_else(|| Occasion::ALL.to_vec(), |on| on.0);
-        let webhook = Webhook { url: self.url.clone(), on, secret, details: self.details };
-        match webhook.fault() {
-            Some(fault) => Err(fault),
-            None => Ok(webhook),
-        }
-    }
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ImportSettings {
+    /// The stores of agent programs are followed for as long as the daemon runs.
+    watch: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
@@ -160,6 +119,18 @@ struct RetentionSettings {
     archive_after: Option<KeptFor>,
     delete_after: Option<KeptFor>,
     tombstone: Option<Announced>,
+    missions: Option<MissionsKept>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct MissionsKept(MissionRules);
+
+impl<'de> Deserialize<'de> for MissionsKept {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let wrong = || D::Error::custom(format!("\"{text}\" is neither 30d nor completed:7d,failed:30d"));
+        MissionRules::parse(&text).map(MissionsKept).ok_or_else(wrong)
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -285,26 +256,49 @@ impl Config {
     pub fn fault(&self) -> Option<String> {
         let mut faults = self.providers.iter().filter_map(|(name, settings)| Some((name, settings.fault()?)));
         let provider = faults.next().map(|(name, fault)| format!("providers.{name}: {fault}"));
-        let mut hooks = self.hooks.iter().enumerate();
-        let hook =
-            hooks.find_map(|(n, hook)| Some(format!("hooks, number {}: {}", n + 1, hook.hook().fault()?)));
-        let webhook = self.webhook.as_ref().and_then(|webhook| webhook.webhook().err());
         let mut names = self.nodes.keys().filter_map(|name| Some((name, Node::name_fault(name)?)));
         let node = names.next().map(|(name, fault)| format!("nodes.{name}: {fault}"));
         provider
             .or(node)
-            .or(hook)
-            .or(webhook.map(|fault| format!("webhook: {fault}")))
+            .or_else(|| self.channels().err())
             .or_else(|| self.log.fault())
             .or_else(|| self.otel.export().err().map(|fault| format!("otel: {fault}")))
+            .or_else(|| self.http().err().map(|fault| format!("http: {fault}")))
+            .or_else(|| self.hub().err().map(|fault| format!("hub: {fault}")))
     }
 
-    pub fn hooks(&self) -> Vec<Hook> {
-        self.hooks.iter().map(HookSettings::hook).collect()
+    /// Who is told of what happens.
+    pub fn channels(&self) -> Result<Vec<Channel>, String> {
+        notices::channels(&self.hooks, self.webhook.as_ref(), &self.notify)
     }
 
-    pub fn webhook(&self) -> Option<Webhook> {
-        self.webhook.as_ref().and_then(|webhook| webhook.webhook().ok())
+    /// What is said of the HTTP door.
+    pub fn http(&self) -> Result<HttpSettings, String> {
+        let HttpSection { listen, allowed_hosts } = &self.http;
+        if let Some(fault) = allowed_hosts.iter().find_map(|host| http::host_fault(host)) {
+            return Err(fault);
+        }
+        let listen = listen.as_deref().map(http::listen).transpose()?;
+        Ok(HttpSettings { listen, allowed_hosts: allowed_hosts.clone() })
+    }
+
+    /// The hub that this machine connects to.
+    pub fn hub(&self) -> Result<Option<Hub>, String> {
+        let HubSection { url, token_file, token_env } = &self.hub;
+        let token = notices::place(token_file.as_ref(), token_env.as_ref(), "token")?;
+        match (url, token) {
+            (None, _) => Ok(None),
+            (Some(_), None) => Err("token_file or token_env is missing".to_owned()),
+            (Some(url), Some(token)) => match crate::gateway::Upstream::parse(url) {
+                Ok(_) => Ok(Some(Hub { url: url.clone(), token })),
+                Err(why) => Err(format!("url: {why}")),
+            },
+        }
+    }
+
+    /// Whether the daemon itself follows the stores of agent programs.
+    pub fn watches_stores(&self) -> bool {
+        self.import.watch
     }
 
     pub fn log(&self) -> Log {
@@ -373,11 +367,12 @@ impl Config {
 
     /// How long what was said is kept, where a campaign does not say.
     pub fn retention(&self) -> Rules {
-        let RetentionSettings { archive_after, delete_after, tombstone } = &self.retention;
+        let RetentionSettings { archive_after, delete_after, tombstone, missions } = &self.retention;
         Rules {
             archive_after: archive_after.map(|KeptFor(after)| after),
             delete_after: delete_after.map(|KeptFor(after)| after),
             tombstone: tombstone.map(|Announced(seconds)| seconds),
+            missions: missions.map(|MissionsKept(rules)| rules).unwrap_or_default(),
         }
     }
 
@@ -401,6 +396,7 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::notice::To;
 
     #[test]
     fn mistakes_are_named() {
@@ -428,7 +424,8 @@ mod tests {
         let webhook = "[webhook]\nurl = \"https://hooks.example/x\"\non = [\"approval\", \"failed\"]\n";
         assert_eq!(fault(&format!("{hook}{webhook}secret_env = \"X\"\n")), None);
         let config: Config = toml::from_str(hook).unwrap();
-        assert_eq!(config.hooks()[0].limit, Duration::from_secs(5));
+        let channels = config.channels().unwrap();
+        assert!(matches!(&channels[0].to, To::Hook(hook) if hook.limit == Duration::from_secs(5)));
         for (wrong, says) in [
             (webhook.to_owned(), "secret_env is missing"),
             (format!("{webhook}secret_env = \"X\"\nsecret_file = \"/x\"\n"), "not both"),

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::{ChatType, DeliveryContext, Origin, ThreadId};
 use crate::{
     Mode,
+    session::Approve,
     setting::{Assignment, Change, MOST_CHARS, SettingFault},
     text::one_line,
 };
@@ -216,7 +217,7 @@ const SETTABLE: &[(&str, Takes)] = &[
     ("delivery_context", Takes::Json),
     ("display_name", Takes::Text),
     ("elevated_level", Takes::Text),
-    ("exec_ask", Takes::Text),
+    ("exec_ask", Takes::Word(&["always", "on-miss", "off"])),
     ("exec_host", Takes::Text),
     ("exec_node", Takes::Text),
     ("exec_security", Takes::Text),
@@ -236,7 +237,7 @@ const SETTABLE: &[(&str, Takes)] = &[
     ("send_policy", Takes::Word(&["allow", "deny"])),
     ("space", Takes::Text),
     ("subject", Takes::Text),
-    ("thinking_level", Takes::Text),
+    ("thinking_level", Takes::Word(&["off", "minimal", "low", "medium", "high", "xhigh", "max"])),
     ("thread_id", Takes::Text),
     ("to", Takes::Text),
     ("tts_auto", Takes::Text),
@@ -253,9 +254,31 @@ impl Entry {
         *self == Entry::default()
     }
 
+    /// What a row of OpenClaw's says. One that does not fit what this version knows is kept whole all the same.
+    pub fn of_row(row: &Map<String, Value>) -> Entry {
+        serde_json::from_value(Value::Object(row.clone()))
+            .unwrap_or_else(|_| Entry { other: row.clone(), ..Entry::default() })
+    }
+
     /// It came from another program's store, which gave it its own id for the dialogue.
     pub fn is_imported(&self) -> bool {
         self.other.contains_key("sessionId")
+    }
+
+    /// Who answers its agent's questions, where the conversation says so: `exec_ask` is `always`, `on-miss` or `off`, and
+    /// off is that nobody is asked. It never lets pass what a rule does not.
+    pub fn approve(&self) -> Option<Approve> {
+        match self.exec_ask.as_deref()? {
+            "always" => Some(Approve::Ask),
+            "on-miss" => Some(Approve::Policy),
+            "off" => Some(Approve::Nobody),
+            _ => None,
+        }
+    }
+
+    /// How much its model is to think, in the words that are tried in their order.
+    pub fn thinking_levels(&self) -> impl Iterator<Item = &str> {
+        self.thinking_level.as_deref().into_iter().chain(self.reasoning_level.as_deref())
     }
 
     /// The entry with one thing changed.
@@ -287,11 +310,31 @@ impl Entry {
         };
         let mut entry: Entry = serde_json::from_value(Value::Object(whole))
             .map_err(|error| SettingFault(format!("{key} does not fit: {error}")))?;
+        entry.delivered_as_set(key);
+        // Whoever is to answer otherwise is told where it is.
+        if *key == "group_activation" {
+            entry.group_activation_needs_system_intro = entry.group_activation.map(|_| true);
+        }
         if *key == "auth_profile" {
             entry.auth_profile_override_source =
                 entry.auth_profile_override.as_ref().map(|_| OverrideSource::User);
         }
         Ok(entry.normalised())
+    }
+
+    /// Where deliveries go is kept twice. What was just set is what both forms say.
+    fn delivered_as_set(&mut self, key: &str) {
+        if key == "delivery_context" {
+            (self.last_channel, self.last_to, self.last_account_id, self.last_thread_id) =
+                (None, None, None, None);
+        }
+        let Some(context) = &mut self.delivery_context else { return };
+        match key {
+            "to" => context.to.clone_from(&self.last_to),
+            "account_id" => context.account_id.clone_from(&self.last_account_id),
+            "thread_id" => context.thread_id.clone_from(&self.last_thread_id),
+            _ => {}
+        }
     }
 
     /// Where deliveries go, said once: the structured form and the single fields agree, texts have no space around them,
@@ -406,14 +449,14 @@ mod tests {
     }
 
     #[test]
-    fn every_key_is_set_and_unset() {
+    fn every_key_is_set_changed_and_unset() {
         for (key, takes) in SETTABLE {
-            let value = match takes {
-                Takes::Text => "x",
-                Takes::Number => "7",
-                Takes::Switch => "on",
-                Takes::Json => "{\"channel\":\"slack\"}",
-                Takes::Word(words) => words[0],
+            let (value, other) = match takes {
+                Takes::Text => ("x", "y"),
+                Takes::Number => ("7", "8"),
+                Takes::Switch => ("on", "off"),
+                Takes::Json => ("{\"channel\":\"slack\"}", "{\"to\":\"c2\"}"),
+                Takes::Word(words) => (words[0], words[1]),
             };
             let Ok(set_to) = set(&Entry::default(), &format!("{key}={value}")) else {
                 panic!("{key}={value}: {:?}", set(&Entry::default(), &format!("{key}={value}")))
@@ -421,6 +464,10 @@ mod tests {
             assert_ne!(set_to, Entry::default(), "{key}");
             let camel = set(&Entry::default(), &format!("{}={value}", stored(key))).unwrap();
             assert_eq!(camel, set_to, "{key}");
+            let changed = set(&set_to, &format!("{key}={other}")).unwrap();
+            assert_ne!(changed, set_to, "{key}");
+            assert_eq!(changed, set(&Entry::default(), &format!("{key}={other}")).unwrap(), "{key}");
+            assert_eq!(set(&changed, &format!("{key}=")).unwrap(), Entry::default(), "{key}");
         }
         let entry = set(&Entry::default(), "model=gpt-5.5").unwrap();
         assert_eq!(entry.model_override.as_deref(), Some("gpt-5.5"));
@@ -433,12 +480,52 @@ mod tests {
     }
 
     #[test]
+    fn what_is_to_be_honoured_is_read() {
+        for (word, approve) in [
+            ("always", Some(Approve::Ask)),
+            ("on-miss", Some(Approve::Policy)),
+            ("off", Some(Approve::Nobody)),
+            ("all", None),
+        ] {
+            // A row that came in may say what nobody could set.
+            let entry = Entry { exec_ask: Some(word.to_owned()), ..Entry::default() };
+            assert_eq!(entry.approve(), approve, "{word}");
+        }
+        let entry = set(&Entry::default(), "reasoning_level=on").unwrap();
+        let entry = set(&entry, "thinking_level=high").unwrap();
+        assert_eq!(entry.thinking_levels().collect::<Vec<_>>(), ["high", "on"]);
+        // Whoever is to answer otherwise in a group is told so.
+        let entry = set(&Entry::default(), "group_activation=always").unwrap();
+        assert_eq!(entry.group_activation_needs_system_intro, Some(true));
+        assert_eq!(set(&entry, "group_activation=").unwrap(), Entry::default());
+    }
+
+    #[test]
     fn an_entry_comes_out_as_it_went_in() {
         let text = r##"{"channel":"discord","chatType":"group","queueMode":"followup","lastThreadId":42,"origin":{"provider":"discord","nativeId":"x"},"groupChannel":"#general","fastMode":true,"acp":{"a":[1,2]}}"##;
         let entry: Entry = serde_json::from_str(text).unwrap();
         let again: Value = serde_json::to_value(&entry).unwrap();
         assert_eq!(again, serde_json::from_str::<Value>(text).unwrap());
         assert_eq!(entry.other.len(), 2);
+    }
+
+    #[test]
+    fn where_deliveries_go_is_changed_one_by_one_and_as_a_whole() {
+        let all =
+            ["delivery_context={\"channel\":\"slack\",\"to\":\"c1\",\"accountId\":\"a1\"}", "thread_id=7"];
+        let entry = all.iter().fold(Entry::default(), |entry, text| set(&entry, text).unwrap());
+        let of = |entry: &Entry| entry.delivery_context.clone().unwrap_or_default();
+        assert_eq!(of(&entry).thread_id, Some(ThreadId::Text("7".to_owned())));
+        let moved = set(&entry, "to=c2").unwrap();
+        assert_eq!((of(&moved).to.as_deref(), moved.last_to.as_deref()), (Some("c2"), Some("c2")));
+        assert_eq!(of(&moved).account_id.as_deref(), Some("a1"), "the rest stays");
+        let less = set(&moved, "account_id=").unwrap();
+        assert_eq!((of(&less).account_id, &less.last_account_id), (None, &None));
+        assert_eq!(of(&less).channel.as_deref(), Some("slack"));
+        let whole = set(&less, "delivery_context={\"to\":\"c3\"}").unwrap();
+        assert_eq!(of(&whole), DeliveryContext { to: Some("c3".to_owned()), ..DeliveryContext::default() });
+        assert_eq!((&whole.last_channel, &whole.last_thread_id), (&None, &None));
+        assert_eq!(set(&whole, "delivery_context=").unwrap(), Entry::default());
     }
 
     #[test]

@@ -122,6 +122,11 @@ impl Key {
         Key(format!("{AGENT}{agent}:subagent:{worker}:{task}"))
     }
 
+    /// Whether it is of a helper that was asked for under this name.
+    pub fn is_of_worker(&self, name: &str) -> bool {
+        matches!(self.form(), Form::Subagent { worker, .. } if worker.eq_ignore_ascii_case(name))
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -306,6 +311,16 @@ mod tests {
         assert_eq!(key("agent:other:main").of_agent(&agent), key("agent:other:main"));
         assert_eq!(key("agent:a:subagent:b:agent:a:subagent:c").depth(), 2);
         assert_eq!(key("Agent:A:Slack:DM:U1").folded(), "agent:a:slack:dm:u1");
+    }
+
+    #[test]
+    fn a_helper_is_known_by_the_name_it_was_given() {
+        let key: Key = "agent:lead:subagent:tester:look-around".parse().unwrap();
+        assert!(
+            key.is_of_worker("Tester")
+                && !key.is_of_worker("look-around")
+                && !Key::main().is_of_worker("main")
+        );
     }
 
     #[test]

@@ -1,16 +1,20 @@
 //! Conversations: dialogues of one agent, each addressed by a key. They survive any number of processes.
 
 mod entry;
+mod group;
 mod inbound;
 mod key;
+mod reset;
 mod send_policy;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use entry::{Entry, GroupActivation, OverrideSource, QueueDrop, ResponseUsage, SendAction, keys};
+pub use group::{group_intro, unmentioned, wants_mention, without_intro};
 pub use inbound::{DeliveryContext, Inbound, Origin, ThreadId};
 pub use key::{ChatType, Form, KEY_BYTES, Key, KeyError, MAIN};
+pub use reset::{DailyReset, IdleReset, ResetRules, reset_due};
 pub use send_policy::{Chat, SendRule, SendVerdict, send_verdict};
 
 use crate::{

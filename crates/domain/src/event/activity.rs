@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::{MessageId, image::Image};
+
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Text {
     pub text: String,
@@ -38,6 +40,22 @@ pub struct ToolResult {
     pub exit: Option<i32>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subagent: Option<String>,
+}
+
+/// A picture of a dialogue. It comes before the event of what it is a part of; where that is neither a result nor a message,
+/// the agent showed it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImageRecorded {
+    #[serde(flatten)]
+    pub image: Image,
+    /// The call whose result it is in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_id: Option<String>,
+    /// The message that it was sent with; that comes before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<MessageId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subagent: Option<String>,
 }

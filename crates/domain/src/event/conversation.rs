@@ -93,3 +93,19 @@ pub struct ConversationReopened {
     pub id: ConversationId,
     pub by: By,
 }
+
+/// What was said to people in an agent's name, outside of its sessions: a transcript without it would lack what they answer
+/// to. The node's, with the last session before it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeliveryMirrored {
+    pub conversation: ConversationId,
+    pub session: SessionId,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub media_urls: Vec<String>,
+    /// To whom, as whoever delivered it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    pub by: By,
+}

@@ -7,6 +7,7 @@ use crate::{
     CampaignId, SessionId,
     event::By,
     snapshot::{Cause, Changed},
+    worktree::Worktree,
 };
 
 /// The tree was written down as it was, or could not be.
@@ -62,5 +63,38 @@ pub struct Rewound {
     /// The snapshot that was put back.
     pub to: String,
     pub changed: Changed,
+    pub by: By,
+}
+
+/// A session's work tree was made, or was made again because it was gone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorktreeMade {
+    pub session: SessionId,
+    pub campaign: CampaignId,
+    pub worktree: Worktree,
+    /// What was checked out in it.
+    pub commit: String,
+    /// It had been there before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
+}
+
+/// A work tree with nothing in it that would be lost was removed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorktreeRemoved {
+    /// The last session that worked in it.
+    pub session: SessionId,
+    pub campaign: CampaignId,
+    pub path: String,
+    pub branch: String,
+    /// What was checked out in it; absent where it was gone already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// The snapshot that was taken before; absent where it was gone already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
+    /// The branch was deleted too: others have all of its commits.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub branch_deleted: bool,
     pub by: By,
 }

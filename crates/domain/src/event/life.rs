@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ApprovalId,
+    ApprovalId, Time,
     event::By,
     session::{Hold, Watchdog, WatchdogRung},
     time::{BootId, Deadline},
@@ -31,6 +31,12 @@ pub struct Spawned {
     pub boot: BootId,
 }
 
+/// What an agent that has no key of its own calls its model with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoginLent {
+    pub until: Time,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Started {
     /// The provider's own name for the dialogue: a claim until a turn confirms it.
@@ -51,6 +57,26 @@ pub struct Paused {
     /// And of the time that open approvals wait for an answer.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub approvals_left_us: BTreeMap<ApprovalId, u64>,
+    /// What a person is to decide, where Ostler paused it for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks: Option<Asks>,
+}
+
+/// What Ostler asks of a person by pausing a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asks {
+    pub about: AsksAbout,
+    /// Why, and the command that lets it go on.
+    pub words: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AsksAbout {
+    /// Something is used up.
+    Budget,
+    /// It does not get on.
+    Progress,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -75,6 +75,21 @@ pub struct MessageDropped {
     pub is_summarised: bool,
 }
 
+/// Something that was said to a conversation whose agent sleeps and is not woken for it. The node's: the session that it
+/// names has ended, and changes no more.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MessageUnheard {
+    pub message: Message,
+    pub conversation: ConversationId,
+    pub session: SessionId,
+    pub by: By,
+    pub why: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MessageCancelled {
     pub id: MessageId,

@@ -6,9 +6,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    SessionId, Time,
+    SessionId, TicketId, Time,
     agent::Agent,
     ask::{AskSettled, Asked, OutputAdded},
+    budget::Lent,
     call::{DoneReported, StepEnded, StepStarted},
     campaign::Campaign,
     denied::Denied,
@@ -24,6 +25,7 @@ mod conversation;
 mod git;
 mod life;
 mod message;
+mod mission;
 mod node;
 mod retention;
 mod ticket;
@@ -36,6 +38,7 @@ pub use conversation::*;
 pub use git::*;
 pub use life::*;
 pub use message::*;
+pub use mission::*;
 pub use node::*;
 pub use retention::*;
 pub use ticket::*;
@@ -203,6 +206,9 @@ events! {
     /// The model's server does not accept the agent's key or login.
     ProviderAuthFailed(Text) = 47, "PROVIDER_AUTH_FAILED";
 
+    /// The session was lent a login that ends by itself.
+    LoginLent(LoginLent) = 210, "LOGIN_LENT";
+
     // What the agent said of its own work, on the session socket.
     StepStarted(StepStarted) = 100, "STEP_STARTED";
     StepEnded(StepEnded) = 101, "STEP_ENDED";
@@ -281,6 +287,8 @@ events! {
     HiddenTracked(Tamper) = 94, "HIDDEN_TRACKED";
 
     // What became of a campaign's files: the node's, with the session they are about in them.
+    WorktreeMade(WorktreeMade) = 95, "WORKTREE_MADE";
+    WorktreeRemoved(WorktreeRemoved) = 96, "WORKTREE_REMOVED";
     CommitsSeen(CommitsSeen) = 97, "COMMITS_SEEN";
     SnapshotTaken(SnapshotTaken) = 98, "SNAPSHOT_TAKEN";
     Rewound(Rewound) = 99, "REWOUND";
@@ -291,6 +299,66 @@ events! {
     DeletionMarked(DeletionMarked) = 132, "DELETION_MARKED";
     SessionDeleted(SessionDeleted) = 133, "SESSION_DELETED";
     RetentionHeld(RetentionHeld) = 134, "RETENTION_HELD";
+
+    /// A picture of what was said or answered; its bytes are a file of their own.
+    ImageRecorded(ImageRecorded) = 160, "IMAGE_RECORDED";
+    /// Something was delivered to people in the agent's name, by somebody else.
+    DeliveryMirrored(Box<DeliveryMirrored>) = 161, "DELIVERY_MIRRORED";
+    /// Said to an agent that sleeps, and was not woken for it.
+    MessageUnheard(Box<MessageUnheard>) = 150, "MESSAGE_UNHEARD";
+
+    // Missions: the node's, with the sessions they are about in them.
+    MissionCreated(Box<MissionCreated>) = 180, "MISSION_CREATED";
+    MissionStarted(MissionStarted) = 181, "MISSION_STARTED";
+    MissionPaused(MissionPaused) = 182, "MISSION_PAUSED";
+    MissionResumed(MissionResumed) = 183, "MISSION_RESUMED";
+    /// It, or one of its assignments, waits for a person.
+    MissionHeld(MissionHeld) = 184, "MISSION_HELD";
+    MissionReleased(MissionReleased) = 185, "MISSION_RELEASED";
+    MissionBudgetWarned(MissionBudgetWarned) = 186, "MISSION_BUDGET_WARNED";
+    MissionBudgetChanged(MissionBudgetChanged) = 187, "MISSION_BUDGET_CHANGED";
+    MissionStopRequested(MissionStopRequested) = 188, "MISSION_STOP_REQUESTED";
+    MissionEnded(MissionEnded) = 189, "MISSION_ENDED";
+    /// What they need is over: they start when there is a place.
+    AssignmentsReady(AssignmentsReady) = 190, "ASSIGNMENTS_READY";
+    /// Committed before the session is created.
+    AssignmentStarted(AssignmentStarted) = 191, "ASSIGNMENT_STARTED";
+    AssignmentMoved(AssignmentMoved) = 192, "ASSIGNMENT_MOVED";
+    AssignmentCheckStarted(Box<AssignmentCheckStarted>) = 193, "ASSIGNMENT_CHECK_STARTED";
+    AssignmentRetried(AssignmentRetried) = 194, "ASSIGNMENT_RETRIED";
+    AssignmentEnded(Box<AssignmentEnded>) = 195, "ASSIGNMENT_ENDED";
+    AssignmentsReopened(AssignmentsReopened) = 196, "ASSIGNMENTS_REOPENED";
+    AssignmentsAdded(Box<AssignmentsAdded>) = 197, "ASSIGNMENTS_ADDED";
+    AssignmentsRemoved(AssignmentsRemoved) = 198, "ASSIGNMENTS_REMOVED";
+    AssignmentNudged(AssignmentNudged) = 199, "ASSIGNMENT_NUDGED";
+    AssignmentUnstuck(AssignmentUnstuck) = 200, "ASSIGNMENT_UNSTUCK";
+    CollisionForecast(CollisionForecast) = 201, "COLLISION_FORECAST";
+    MergeStarted(MergeStarted) = 202, "MERGE_STARTED";
+    MergeEnded(MergeEnded) = 203, "MERGE_ENDED";
+    /// The gate has passed, beside the branch.
+    MergeChecked(MergeChecked) = 213, "MERGE_CHECKED";
+    /// Committed before the branch is moved.
+    MergeMoving(MergeMoving) = 214, "MERGE_MOVING";
+    MissionArchived(MissionArchived) = 212, "MISSION_ARCHIVED";
+
+    // What a session's helpers took of its budget.
+    HelpersCharged(Lent) = 155, "HELPERS_CHARGED";
+}
+
+impl Event {
+    /// The ticket that it is about, where it is about one and belongs to no session.
+    pub fn ticket(&self) -> Option<TicketId> {
+        match self {
+            Event::TicketAdded(added) => Some(added.id),
+            Event::TicketChanged(changed) => Some(changed.id),
+            Event::TicketMoved(moved) => Some(moved.id),
+            Event::TicketLinked(linked) => Some(linked.id),
+            Event::TicketOutputAdded(output) => Some(output.id),
+            Event::TicketCheckpointMade(made) => Some(made.id),
+            Event::TicketStep(step) => Some(step.id),
+            _ => None,
+        }
+    }
 }
 
 impl std::fmt::Display for Kind {
@@ -309,4 +377,37 @@ impl By {
     pub fn ostler() -> Self {
         By("ostler".to_owned())
     }
+
+    /// The agent of a session, by what it says on its socket.
+    pub fn session(id: SessionId) -> Self {
+        By(format!("session {}", id.short()))
+    }
+
+    /// A mission, where it does something by itself.
+    pub fn of_mission(name: &crate::Name) -> Self {
+        By(format!("mission {name}"))
+    }
+
+    /// The name of the mission that did it.
+    pub fn mission(&self) -> Option<&str> {
+        self.0.strip_prefix("mission ")
+    }
+
+    /// A login that several people share, and who of them it says it is: `agents (ann)`. That is a claim: whoever has the login
+    /// can make any.
+    pub fn claimed(login: &str, person: Option<&str>) -> Self {
+        match person.filter(|person| is_person(person) && *person != login) {
+            Some(person) => By(format!("{login} ({person})")),
+            None => By(login.to_owned()),
+        }
+    }
+}
+
+/// The variable in which a process says for whom it asks.
+pub const PERSON_VARIABLE: &str = "OSTLER_USER";
+
+/// Whether a text can be somebody's name in the record: nothing in it can be taken for another part of a line.
+pub fn is_person(text: &str) -> bool {
+    let is_plain = |letter: char| letter.is_alphanumeric() || ".-_@+".contains(letter);
+    (1..=64).contains(&text.len()) && text.chars().all(is_plain)
 }

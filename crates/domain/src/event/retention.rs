@@ -17,12 +17,15 @@ pub struct SessionArchived {
     pub by: By,
 }
 
-/// It is kept as it was: no longer compressed, and not to be deleted. Rules count from here on.
+/// It is kept as it was: no longer compressed, and not to be deleted. Rules count from here on, where somebody said so.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionRestored {
     pub session: SessionId,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
+    /// Nobody brought it back: no rule deletes it any more. It stays archived if it was, and rules count as before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_rule: bool,
     pub by: By,
 }
 

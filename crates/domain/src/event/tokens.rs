@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Usage,
+    CampaignId, Usage,
     budget::{Amount, Budget, Period, Used},
     event::By,
-    id::CampaignId,
+    id::AgentId,
     price::Dollars,
 };
 
@@ -93,6 +93,9 @@ pub struct BudgetReached {
     pub campaign: Option<CampaignId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period: Option<Period>,
+    /// The agent of that campaign whose budget it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
 }
 
 impl BudgetReached {
@@ -105,6 +108,7 @@ impl BudgetReached {
             unpriced: amount.dollars.and(used.unpriced.clone()),
             campaign: None,
             period: None,
+            agent: None,
         }
     }
 }

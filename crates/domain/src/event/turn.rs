@@ -84,6 +84,9 @@ pub struct ContextMeasured {
 /// Without a window to measure by, less than this part of it more or less is no news.
 const NEWS_PART: u64 = 16;
 
+/// How it is said that a conversation no longer fits its model, whatever the server and the agent say.
+pub const CONTEXT_FULL: &str = "the conversation no longer fits into the model's context";
+
 impl ContextMeasured {
     /// Of the window, in whole percent; none where that is not known.
     pub fn percent(&self) -> Option<u64> {

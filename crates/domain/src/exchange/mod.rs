@@ -2,3 +2,4 @@
 
 pub mod gastown;
 pub mod openclaw;
+pub mod openclaw_index;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     ConversationId, Name, Time,
-    conversation::{CloseReason, Closed, Conversation, Form},
+    conversation::{CloseReason, Closed, Conversation, Entry, Form},
     session::{Outcome, View},
     transcript::encoded,
 };
@@ -26,6 +26,7 @@ pub const OWNED: &[&str] = &[
     "startedAt",
     "endedAt",
     "abortedLastRun",
+    "sdkSessionId",
     "modelProvider",
     "model",
     "inputTokens",
@@ -34,6 +35,7 @@ pub const OWNED: &[&str] = &[
     "cacheWrite",
     "totalTokens",
     "contextTokens",
+    "compactionCount",
     "estimatedCostUsd",
     "ostler",
 ];
@@ -67,10 +69,22 @@ pub fn key(conversation: &Conversation, agent: Option<&Name>) -> String {
     }
 }
 
+/// The key of a transcript that no row names, as OpenClaw itself makes it.
+pub fn recovered_key(agent: &str, session: &str) -> String {
+    format!("agent:{agent}:{RECOVERED}{session}")
+}
+
+const RECOVERED: &str = "recovered:";
+
 /// The id of its transcript: the one that it came with, else the conversation's.
 pub fn session_id(conversation: &Conversation) -> String {
     let own = conversation.notes.entry.other.get("sessionId").and_then(Value::as_str);
-    own.filter(|id| is_session_id(id)).map_or_else(|| conversation.id.to_string(), str::to_owned)
+    let recovered = || match conversation.key.form() {
+        Form::Agent { rest, .. } => rest.strip_prefix(RECOVERED),
+        _ => None,
+    };
+    let own = own.or_else(recovered).filter(|id| is_session_id(id));
+    own.map_or_else(|| conversation.id.to_string(), str::to_owned)
 }
 
 fn is_session_id(text: &str) -> bool {
@@ -104,6 +118,8 @@ pub struct Said<'a> {
     pub campaign: &'a str,
     /// The last session that was run here.
     pub last: Option<&'a View>,
+    /// How often its context was compacted, in all sessions that were run here.
+    pub compactions: u64,
     /// The key of the conversation whose agent asked for it.
     pub spawned_by: Option<&'a str>,
 }
@@ -154,13 +170,28 @@ pub fn is_ours(row: &Map<String, Value>, of: &Conversation) -> bool {
     }
 }
 
-/// What is noted about a conversation: also the fields of the row that it came with.
-fn noted(conversation: &Conversation) -> Map<String, Value> {
-    let mut noted = match serde_json::to_value(&conversation.notes.entry) {
-        Ok(Value::Object(noted)) => noted,
+/// A row that is written over one that came in: what says the same stays in the words that it came in.
+pub(super) fn in_words_of(mut row: Map<String, Value>, came: &Map<String, Value>) -> Map<String, Value> {
+    let read = fields(&Entry::of_row(came));
+    for (field, words) in came {
+        if row.contains_key(field) && row.get(field) == read.get(field) {
+            row.insert(field.clone(), words.clone());
+        }
+    }
+    row
+}
+
+fn fields(entry: &Entry) -> Map<String, Value> {
+    match serde_json::to_value(entry) {
+        Ok(Value::Object(fields)) => fields,
         // Plain structs with string keys: serializing them cannot fail.
         _ => Map::new(),
-    };
+    }
+}
+
+/// What is noted about a conversation: also the fields of the row that it came with.
+fn noted(conversation: &Conversation) -> Map<String, Value> {
+    let mut noted = fields(&conversation.notes.entry);
     if !conversation.notes.entry.other.contains_key("sessionId") {
         noted.entry("label").or_insert_with(|| json!(conversation.name));
     }
@@ -170,8 +201,16 @@ fn noted(conversation: &Conversation) -> Map<String, Value> {
 /// Writes over the fields that are Ostler's. What a row came with stays as long as nothing was run here since.
 fn own(row: &mut Map<String, Value>, said: &Said<'_>) {
     let conversation = said.conversation;
+    let is_imported = conversation.notes.entry.is_imported();
+    // Who asked for it is another conversation, which may have been nobody's of ours.
+    let is_said = |field: &&&str| match **field {
+        "spawnedBy" => said.spawned_by.is_some(),
+        // It began where it came from.
+        "sessionStartedAt" => !is_imported,
+        _ => true,
+    };
     if said.last.is_some() {
-        OWNED.iter().for_each(|field| drop(row.remove(*field)));
+        OWNED.iter().filter(is_said).for_each(|field| drop(row.remove(*field)));
     }
     let updated = said.last.map_or(conversation.active, |last| last.updated_at.max(conversation.active));
     let mut set = |field: &str, value: Value| {
@@ -179,13 +218,17 @@ fn own(row: &mut Map<String, Value>, said: &Said<'_>) {
     };
     set("sessionId", json!(session_id(conversation)));
     set("updatedAt", millis(updated));
-    set("sessionStartedAt", millis(conversation.opened));
+    if !is_imported {
+        set("sessionStartedAt", millis(conversation.opened));
+    }
     set("sessionFile", json!(transcript_name(conversation)));
     if let Some(parent) = said.spawned_by {
         set("spawnedBy", json!(parent));
     }
     if let Some(last) = said.last {
         run(row, last);
+        let came_with = conversation.notes.entry.other.get("compactionCount").and_then(Value::as_u64);
+        row.insert("compactionCount".to_owned(), json!(came_with.unwrap_or(0) + said.compactions));
     }
     let own = json!({
         "conversation": conversation.id,
@@ -196,7 +239,7 @@ fn own(row: &mut Map<String, Value>, said: &Said<'_>) {
     row.insert("ostler".to_owned(), own);
 }
 
-/// The counters of a row are those of its last run.
+/// The counters of a row are those of its last run, beside how often its context was compacted.
 fn run(row: &mut Map<String, Value>, last: &View) {
     let mut set = |field: &str, value: Value| {
         if !value.is_null() {
@@ -209,6 +252,7 @@ fn run(row: &mut Map<String, Value>, last: &View) {
     let is_aborted =
         matches!(last.outcome, Some(Outcome::Stopped | Outcome::Killed | Outcome::Crashed | Outcome::Lost));
     set("abortedLastRun", json!(is_aborted));
+    set("sdkSessionId", json!(last.provider_id));
     set("modelProvider", json!(last.provider));
     set("model", json!(last.model));
     let usage = &last.usage;

@@ -1,6 +1,6 @@
 //! What the record knows of a session's work, from its events alone.
 
-use super::{Known, LAST_TURNS, MOST_CHARS, MOST_ITEMS, Said, TURN_CHARS, TestRun};
+use super::{Known, LAST_TURNS, MOST_CHARS, MOST_ITEMS, Made, Said, TURN_CHARS, TestRun};
 use crate::{
     Event,
     event::{By, ToolCall},
@@ -91,13 +91,32 @@ pub fn gather<'a>(events: impl IntoIterator<Item = &'a Event>) -> Known {
     if known.last_turns.first().is_some_and(|said| said.told == known.asked) {
         known.last_turns[0].told.clear();
     }
-    keep_last(&mut known.last_turns, LAST_TURNS);
-    keep_last(&mut known.tests, MOST_ITEMS / 4);
-    for texts in [&mut known.finished, &mut known.unfinished, &mut known.files] {
-        keep_last(texts, MOST_ITEMS);
-        texts.iter_mut().for_each(|text| *text = one_line(text, MOST_CHARS));
-    }
+    known.trim();
     known
+}
+
+impl Known {
+    /// Keeps the end of each list: a long row of sessions hands on no more than a short one.
+    pub(crate) fn trim(&mut self) {
+        keep_last(&mut self.last_turns, LAST_TURNS);
+        keep_last(&mut self.tests, MOST_ITEMS / 4);
+        for texts in [&mut self.finished, &mut self.unfinished, &mut self.files, &mut self.commits] {
+            keep_last(texts, MOST_ITEMS);
+            texts.iter_mut().for_each(|text| *text = one_line(text, MOST_CHARS));
+        }
+    }
+
+    /// Adds what became of the tree: commits, and files that no tool named, such as those that a shell wrote.
+    pub(crate) fn add_made(&mut self, made: Made, working_dir: &str) {
+        let within = |file: &str| {
+            let below = file.strip_prefix(working_dir).and_then(|rest| rest.strip_prefix('/'));
+            below.unwrap_or(file).to_owned()
+        };
+        let named: Vec<String> = self.files.iter().map(|file| within(file)).collect();
+        let others = made.files.into_iter().filter(|file| !named.contains(file));
+        self.files = others.chain(named.iter().cloned()).collect();
+        self.commits.extend(made.commits);
+    }
 }
 
 fn keep_last<T>(items: &mut Vec<T>, most: usize) {
@@ -109,7 +128,7 @@ fn noted(name: &str, note: &str) -> String {
 }
 
 /// The file that a call writes, as its summary names it.
-fn written(call: &ToolCall) -> Option<String> {
+pub fn written(call: &ToolCall) -> Option<String> {
     let tool = call.tool.to_ascii_lowercase();
     let is_writer = WRITERS.iter().any(|writer| tool == *writer || tool.ends_with(&format!("_{writer}")));
     let file = one_line(call.summary.trim(), MOST_CHARS);
@@ -175,6 +194,20 @@ mod tests {
         let tests: Vec<_> = known.tests.iter().map(|test| test.success).collect();
         assert_eq!(tests, [Some(false), None]);
         assert_eq!(known.last_turns[0].answered, "Half of it works.");
+    }
+
+    #[test]
+    fn what_became_of_the_tree_is_told_once_however_it_was_written() {
+        let mut known =
+            gather(&[call("Edit", "1", "/home/ann/shop/src/login.rs"), call("Write", "2", "README.md")]);
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let made = Made {
+            files: texts(&["README.md", "dist/app.js", "src/login.rs"]),
+            commits: texts(&["1a2b3c4 fix the login"]),
+        };
+        known.add_made(made, "/home/ann/shop");
+        assert_eq!(known.files, ["dist/app.js", "src/login.rs", "README.md"]);
+        assert_eq!(known.commits, ["1a2b3c4 fix the login"]);
     }
 
     #[test]

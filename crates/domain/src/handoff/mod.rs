@@ -14,7 +14,7 @@ use crate::{
     text::one_line,
 };
 
-pub use gather::gather;
+pub use gather::{gather, written};
 
 /// How much of each list is told; the record has the rest.
 const MOST_ITEMS: usize = 40;
@@ -144,7 +144,7 @@ pub struct Known {
     /// Steps that were begun, and messages that nobody answered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unfinished: Vec<String>,
-    /// Files that tools wrote.
+    /// Files that were written, by tools and by whatever they ran.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
     /// Commits that were made.
@@ -156,6 +156,15 @@ pub struct Known {
     /// The end of the dialogue, the newest last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub last_turns: Vec<Said>,
+}
+
+/// What a session made of its tree, as its repository and its snapshots have it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Made {
+    /// Files that are not as it found them, from the tree's root.
+    pub files: Vec<String>,
+    /// Oldest first.
+    pub commits: Vec<String>,
 }
 
 /// A test command that was run.

@@ -6,9 +6,10 @@ use super::{Call, Told, What, bits};
 use crate::{
     ConversationId, Event, Message, MessageId, Mode, Time,
     event::{
-        By, MessageAccepted, MessageMark, ProviderBound, Raw, StopReason, Text, ToolCall, ToolResult,
-        TurnEnded, TurnStarted, UsageRecorded, UsageSource,
+        By, ImageRecorded, MessageAccepted, MessageMark, ProviderBound, Raw, StopReason, Text, ToolCall,
+        ToolResult, TurnEnded, TurnStarted, UsageRecorded, UsageSource,
     },
+    image::Image,
     limits::MESSAGE_BYTES,
     price::PriceBook,
     redact::redacted,
@@ -64,7 +65,7 @@ impl Chronicle {
         let now = writing.now.max(self.at);
         self.at = told.at.unwrap_or(self.at).clamp(self.at, now);
         match told.what {
-            What::Prompt { text, place } => self.prompt(text, place, writing, events),
+            What::Prompt { text, place, images } => self.prompt((text, images), place, writing, events),
             What::Rests(how) => self.rests = Some(how),
             What::Model(model) => self.bind(model, writing, events),
             What::Call(call) => events.push((self.at, Event::UsageRecorded(self.priced(call, writing)))),
@@ -79,6 +80,7 @@ impl Chronicle {
                 let (summary, input) = (redacted(call.summary), redacted(call.input));
                 self.did(Event::AgentToolCall(ToolCall { summary, input, ..call }), events);
             }
+            What::Image(shown) => self.did(Event::ImageRecorded(shown), events),
             What::ToolResult(result) => {
                 let output = redacted(result.output);
                 self.did(Event::AgentToolResult(ToolResult { output, ..result }), events);
@@ -98,7 +100,13 @@ impl Chronicle {
         self.end_turn(self.rests.unwrap_or(StopReason::ProcessEnded), events);
     }
 
-    fn prompt(&mut self, text: String, place: u64, writing: &Writing<'_>, events: &mut Vec<(Time, Event)>) {
+    fn prompt(
+        &mut self,
+        (text, images): (String, Vec<Image>),
+        place: u64,
+        writing: &Writing<'_>,
+        events: &mut Vec<(Time, Event)>,
+    ) {
         // Whoever says something more lets the turn before be over, however that was.
         self.end_turn(self.rests.unwrap_or(StopReason::Completed), events);
         let entropy = bits(&[writing.dialogue.as_bytes(), &place.to_le_bytes()]);
@@ -107,6 +115,10 @@ impl Chronicle {
         let message = Message { id, text, mode: Mode::Followup };
         let accepted = MessageAccepted::new(message, writing.conversation, writing.by.clone());
         events.push((self.at, Event::MessageAccepted(accepted)));
+        for image in images {
+            let shown = ImageRecorded { image, tool_id: None, message: Some(id), subagent: None };
+            events.push((self.at, Event::ImageRecorded(shown)));
+        }
         self.begin_turn(events);
         events.push((self.at, Event::MessageSeen(MessageMark { id, turn: Some(self.turns) })));
         self.asked.push(id);
@@ -206,7 +218,7 @@ mod tests {
     }
 
     fn prompt(micros: i64, text: &str) -> Told {
-        at(micros, What::Prompt { text: text.to_owned(), place: micros.cast_unsigned() })
+        at(micros, What::Prompt { text: text.to_owned(), place: micros.cast_unsigned(), images: Vec::new() })
     }
 
     #[test]

@@ -7,10 +7,12 @@ mod chronicle;
 mod news;
 mod told;
 
+use std::path::{Path, PathBuf};
+
 use serde::{Deserialize, Serialize};
 
 pub use chronicle::{Chronicle, Writing};
-pub use news::{FileNews, Found, Import, News, Store, Totals, Verdict};
+pub use news::{FileNews, Found, Import, News, Outside, Store, Totals, Verdict};
 pub use told::{Call, Told, What};
 
 use crate::{Reason, Refusal, Time, session::View, text::one_line};
@@ -39,6 +41,20 @@ impl Source {
 
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|source| source.as_str() == text)
+    }
+
+    /// Where its program keeps it: as a variable of its own says, else in the home directory.
+    pub fn usual_dir(
+        self,
+        variable: impl FnOnce(&str) -> Option<PathBuf>,
+        home: Option<&Path>,
+    ) -> Option<PathBuf> {
+        let (name, usual) = match self {
+            Source::Claude => ("CLAUDE_CONFIG_DIR", ".claude"),
+            Source::Codex => ("CODEX_HOME", ".codex"),
+            Source::OpenClaw => ("OPENCLAW_STATE_DIR", ".openclaw"),
+        };
+        variable(name).filter(|dir| dir.is_absolute()).or_else(|| Some(home?.join(usual)))
     }
 
     /// The provider whose program it is.

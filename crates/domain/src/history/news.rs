@@ -15,6 +15,8 @@ pub struct Import {
     pub dry_run: bool,
     /// Goes on looking.
     pub watch: bool,
+    /// Also reads stores in which a program holds a lock.
+    pub live: bool,
 }
 
 /// A program's store.
@@ -42,6 +44,18 @@ pub struct Found {
     /// Why nothing was looked for there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
+    /// Programs of this kind that run now, and not under Ostler.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub running: Vec<Outside>,
+}
+
+/// An agent program that somebody runs outside of Ostler.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outside {
+    pub pid: u32,
+    /// The pane of tmux that it runs in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pane: Option<String>,
 }
 
 /// What became of a file.
@@ -54,7 +68,7 @@ pub struct FileNews {
     /// What it was called, or the first thing that was said.
     pub title: String,
     pub verdict: Verdict,
-    /// Why nothing was taken from it, where that needs a word.
+    /// Why nothing was taken from it, or not as it is there, where that needs a word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// The session that was made of it, or would go on.

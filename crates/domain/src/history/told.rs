@@ -2,7 +2,8 @@
 
 use crate::{
     Time, Usage,
-    event::{ContextCompacted, Raw, StopReason, Text, ToolCall, ToolResult},
+    event::{ContextCompacted, ImageRecorded, Raw, StopReason, Text, ToolCall, ToolResult},
+    image::Image,
 };
 
 /// Something that a line says.
@@ -19,10 +20,13 @@ pub enum What {
     Prompt {
         text: String,
         place: u64,
+        images: Vec<Image>,
     },
     Thinking(Text),
     ToolCall(ToolCall),
     ToolResult(ToolResult),
+    /// Before the result that it is in.
+    Image(ImageRecorded),
     Completion(Text),
     Status(String),
     Error(String),

@@ -2,14 +2,14 @@
 
 use std::net::Ipv4Addr;
 
-use super::{Compat, IdleStop, NetMode, PRESETS, Policy, preset};
+use super::{Compat, IdleStop, NetMode, PRESETS, Policy, Snapshots, preset};
 use crate::{
     approval::Rule,
     budget::CampaignBudget,
     config::check_provider,
     confinement::Protect,
-    conversation::{SendAction, SendRule},
-    retention::{After, tombstone},
+    conversation::{DailyReset, IdleReset, SendAction, SendRule},
+    retention::{After, MissionRules, tombstone},
     setting::{Assignment, Change, MOST_CHARS, unknown_key},
     text::one_line,
 };
@@ -49,6 +49,7 @@ pub(super) const KEYS: &[Key] = &[
     key("limits.sessions", "none beyond the machine's"),
     key("limits.helpers", "8 of each session"),
     list("peers", "nobody but its own helpers and whom it helps"),
+    list("readers", "each its own past"),
     key("ptrace", "off"),
     key("protect_tooling", "existing"),
     key("compat", "none"),
@@ -57,12 +58,17 @@ pub(super) const KEYS: &[Key] = &[
     key("provider", "the machine's, else the only one that passes"),
     key("model", "the provider's"),
     key("idle_stop", "the machine's: 30m, or what config.toml says"),
+    key("resume_after_rate_limit", "the machine's: on, or what config.toml says"),
     key("send.default", "allow"),
     key("send.rule", "none"),
     key("mirror", "nowhere"),
+    key("snapshots", "git: in repositories and directories of one"),
     key("retention.archive_after", "the machine's, else never"),
     key("retention.delete_after", "the machine's, else never"),
     key("retention.tombstone", "the machine's, else 14d"),
+    key("retention.missions", "the machine's, else never"),
+    key("reset.idle", "never"),
+    key("reset.daily", "never"),
 ];
 
 /// The names of what a policy says, in the order in which they are shown.
@@ -140,6 +146,7 @@ impl Policy {
                 self.limits.helpers = setting.0.word(most, "a number of helpers from 0 to 1000")?
             }
             "peers" => setting.list(&mut self.peers, check_peer)?,
+            "readers" => setting.list(&mut self.readers, check_peer)?,
             "idle_stop" => {
                 self.idle_stop = setting.0.word(IdleStop::parse, "a span such as 30m or 2h, or never")?
             }
@@ -154,6 +161,20 @@ impl Policy {
             "retention.tombstone" => {
                 self.retention.tombstone = setting.0.word(tombstone, "a span such as 14d, at least 1h")?
             }
+            "retention.missions" => {
+                let rules = setting.0.word(MissionRules::parse, "30d, or completed:7d,failed:30d,cancelled:never")?;
+                self.retention.missions = rules.unwrap_or_default();
+            }
+            "reset.idle" => {
+                self.reset.idle = setting.0.word(IdleReset::parse, "a span such as 30d or 12h, at least 1s")?
+            }
+            "reset.daily" => {
+                self.reset.daily = setting.0.word(DailyReset::parse, "a time of day such as 04:00")?
+            }
+            "resume_after_rate_limit" => {
+                self.resume_after_rate_limit = setting.0.word(switch, "on, off")?
+            }
+            "snapshots" => self.snapshots = setting.0.word(Snapshots::parse, "git, always, never")?,
             "ptrace" => self.ptrace = setting.0.word(switch, "on, off")?,
             "protect_tooling" => self.protect_tooling = setting.0.word(protect, "existing, always, off")?,
             "approve.rule" => {

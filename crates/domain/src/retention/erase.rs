@@ -3,7 +3,7 @@
 
 use crate::{
     ask::Ask,
-    event::{Action, Event, Raw, Text},
+    event::{Action, Event, ImageRecorded, Raw, Text},
     handoff::{Known, Wish},
     message::Summary,
     session::Begin,
@@ -22,6 +22,7 @@ pub fn erased(event: Event) -> Event {
                 Begin::Fork { seed, .. } | Begin::Reseed { seed, .. } => seed.clear(),
             }
             created.config.system_prompt = None;
+            created.config.environment.values_mut().for_each(String::clear);
             Event::SessionCreated(created)
         }
         Event::SessionStopped(mut ended) => {
@@ -78,7 +79,8 @@ pub fn erased(event: Event) -> Event {
             match &mut asked.ask {
                 Ask::Spawn(spawn) => spawn.task.clear(),
                 Ask::Send { text, .. } | Ask::Search { text } => text.clear(),
-                Ask::Ticket { .. } => {}
+                Ask::Assign { agents } => agents.clear(),
+                Ask::Ticket { .. } | Ask::Show { .. } => {}
             }
             Event::Asked(asked)
         }
@@ -95,6 +97,15 @@ pub fn erased(event: Event) -> Event {
             result.output.clear();
             Event::AgentToolResult(result)
         }
+        Event::ImageRecorded(shown) => {
+            Event::ImageRecorded(ImageRecorded { image: shown.image.erased(), ..shown })
+        }
+        Event::DeliveryMirrored(mut mirrored) => {
+            mirrored.text.clear();
+            mirrored.media_urls.clear();
+            mirrored.to = None;
+            Event::DeliveryMirrored(mirrored)
+        }
         Event::AgentStderr(raw) => Event::AgentStderr(unread(raw)),
         Event::Opaque(raw) => Event::Opaque(unread(raw)),
         Event::Oversize(raw) => Event::Oversize(unread(raw)),
@@ -103,6 +114,10 @@ pub fn erased(event: Event) -> Event {
             accepted.message.text.clear();
             accepted.untold = Summary::default();
             Event::MessageAccepted(accepted)
+        }
+        Event::MessageUnheard(mut unheard) => {
+            unheard.message.text.clear();
+            Event::MessageUnheard(unheard)
         }
         Event::MessageEdited(mut edited) => {
             edited.text.clear();
@@ -148,6 +163,7 @@ pub fn erased(event: Event) -> Event {
         | Event::ConversationReopened(_)
         | Event::SessionStarting(_)
         | Event::SessionSpawned(_)
+        | Event::LoginLent(_)
         | Event::SessionStarted(_)
         | Event::SessionStopRequested(_)
         | Event::SessionPaused(_)
@@ -179,6 +195,7 @@ pub fn erased(event: Event) -> Event {
         | Event::BudgetWarned(_)
         | Event::BudgetExceeded(_)
         | Event::BudgetChanged(_)
+        | Event::HelpersCharged(_)
         | Event::MessageSent(_)
         | Event::MessageDelivered(_)
         | Event::MessageSeen(_)
@@ -195,11 +212,40 @@ pub fn erased(event: Event) -> Event {
         | Event::CommitsSeen(_)
         | Event::SnapshotTaken(_)
         | Event::Rewound(_)
+        | Event::WorktreeMade(_)
+        | Event::WorktreeRemoved(_)
         | Event::SessionArchived(_)
         | Event::SessionRestored(_)
         | Event::DeletionMarked(_)
         | Event::SessionDeleted(_)
-        | Event::RetentionHeld(_)) => kept,
+        | Event::RetentionHeld(_)
+        | Event::MissionCreated(_)
+        | Event::MissionStarted(_)
+        | Event::MissionPaused(_)
+        | Event::MissionResumed(_)
+        | Event::MissionHeld(_)
+        | Event::MissionReleased(_)
+        | Event::MissionBudgetWarned(_)
+        | Event::MissionBudgetChanged(_)
+        | Event::MissionStopRequested(_)
+        | Event::MissionEnded(_)
+        | Event::AssignmentsReady(_)
+        | Event::AssignmentStarted(_)
+        | Event::AssignmentMoved(_)
+        | Event::AssignmentCheckStarted(_)
+        | Event::AssignmentRetried(_)
+        | Event::AssignmentEnded(_)
+        | Event::AssignmentsReopened(_)
+        | Event::AssignmentsAdded(_)
+        | Event::AssignmentsRemoved(_)
+        | Event::AssignmentNudged(_)
+        | Event::AssignmentUnstuck(_)
+        | Event::CollisionForecast(_)
+        | Event::MergeStarted(_)
+        | Event::MergeChecked(_)
+        | Event::MergeMoving(_)
+        | Event::MergeEnded(_)
+        | Event::MissionArchived(_)) => kept,
     }
 }
 

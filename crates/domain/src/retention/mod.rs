@@ -4,6 +4,7 @@
 //! rule nothing happens, ever. Deleting is announced: first a session is marked, and for some days it can be taken back.
 
 mod erase;
+mod mission;
 
 use std::time::Duration;
 
@@ -16,11 +17,15 @@ use crate::{
 };
 
 pub use erase::erased;
+pub use mission::{MissionRules, MissionStep};
 
 /// How long a session that is to be deleted can still be taken back, where nobody says otherwise.
 pub const TOMBSTONE: Duration = Duration::from_secs(14 * 86_400);
 /// A mark that nobody has time to see is none.
 const LEAST_TOMBSTONE: Duration = Duration::from_secs(3_600);
+
+/// The rule that somebody's `conversation rm` is.
+const REMOVED: &str = "conversation rm";
 
 /// When something is done: so long after the last event of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,6 +78,9 @@ pub struct Rules {
     /// Seconds between the mark and the deletion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tombstone: Option<u64>,
+    /// What missions leave behind.
+    #[serde(skip_serializing_if = "MissionRules::is_empty")]
+    pub missions: MissionRules,
 }
 
 impl Rules {
@@ -87,6 +95,7 @@ impl Rules {
             archive_after: self.archive_after.or(others.archive_after),
             delete_after: self.delete_after.or(others.delete_after),
             tombstone: self.tombstone.or(others.tombstone),
+            missions: self.missions.or(others.missions),
         }
     }
 
@@ -97,12 +106,13 @@ impl Rules {
             self.archive_after.map(|after| ("retention.archive_after", after.to_string())),
             self.delete_after.map(|after| ("retention.delete_after", after.to_string())),
             announced.map(|span| ("retention.tombstone", span)),
+            (!self.missions.is_empty()).then(|| ("retention.missions", self.missions.to_string())),
         ]
         .into_iter()
         .flatten()
     }
 
-    /// Whether anything may ever follow from them.
+    /// Whether anything may ever follow from them for a session.
     pub fn do_something(&self) -> bool {
         self.archives().is_some() || self.deletes().is_some()
     }
@@ -120,7 +130,8 @@ impl Rules {
         self.delete_after.and_then(After::span)
     }
 
-    fn announced(&self) -> Duration {
+    /// How long a deletion is announced.
+    pub fn announced(&self) -> Duration {
         self.tombstone.map_or(TOMBSTONE, Duration::from_secs).max(LEAST_TOMBSTONE)
     }
 
@@ -193,6 +204,8 @@ pub struct Facts {
     /// When the session's last event was; none for one that has not ended.
     pub ended: Option<Time>,
     pub kept: Kept,
+    /// When somebody removed its conversation, and has not taken that back: their word is a rule for it.
+    pub removed: Option<Time>,
     /// Something that lives goes on with it, was started by it, or is about to be.
     pub is_needed: bool,
     /// A work tree of its own is still there, and may have what was never committed.
@@ -256,11 +269,15 @@ pub fn decide(facts: &Facts, rules: &Rules, now: Time) -> Verdict {
     let (Some(ended), None) = (facts.ended, facts.kept.deleted) else { return Verdict::Nothing };
     let last = facts.kept.restored.map_or(ended, |restored| restored.max(ended));
     let is_due = |after: Option<Duration>| after.is_some_and(|after| last.plus(after) <= now);
-    let (step, rule) = match (is_due(rules.deletes()), facts.kept.due) {
+    // Whoever brings it back means it, also where its conversation stays closed; and never is never.
+    let is_removed = rules.delete_after != Some(After::Never)
+        && facts.removed.is_some_and(|at| facts.kept.restored.is_none_or(|restored| restored < at));
+    let deletes = || if is_removed { REMOVED.to_owned() } else { rules.delete_rule() };
+    let (step, rule) = match (is_removed || is_due(rules.deletes()), facts.kept.due) {
         // The announcement holds as it was made, and is made anew where the rule was gone in between.
-        (true, Some(due)) if due <= now => (Step::Delete, rules.delete_rule()),
+        (true, Some(due)) if due <= now => (Step::Delete, deletes()),
         (true, Some(_)) => return Verdict::Nothing,
-        (true, None) => (Step::Mark { due: now.plus(rules.announced()) }, rules.delete_rule()),
+        (true, None) => (Step::Mark { due: now.plus(rules.announced()) }, deletes()),
         (false, Some(_)) => return Verdict::Do(Step::Unmark, "no rule deletes it any more".to_owned()),
         (false, None) if is_due(rules.archives()) && facts.kept.archived.is_none() => {
             (Step::Archive, rules.archive_rule())

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     Time, Usage,
+    budget::Lent,
     event::{Answer, Event, StopReason, UsageSource},
     message::Summary,
     price::Cost,
@@ -28,8 +29,10 @@ impl State {
             is_bound: false,
             lost_context: None,
             context: None,
+            compactions: 0,
             chosen_model: None,
             auth_failure: None,
+            lent_until: None,
             model: None,
             deadline,
             timeout_left_us: None,
@@ -49,6 +52,8 @@ impl State {
             cut_short: false,
             desired: Desired::Run,
             desired_since: at,
+            paused_by: None,
+            pause_asks: None,
             holds: Holds::default(),
             held_since: at,
             stall: None,
@@ -57,6 +62,7 @@ impl State {
             budget,
             budget_warned: false,
             over_budget: None,
+            helpers: Lent::default(),
             usage: Usage::default(),
             cost: Cost::default(),
             ledger: Ledger::default(),
@@ -107,6 +113,7 @@ impl State {
                 self.process = Some(spawned.agent.clone());
                 self.boot = Some(spawned.boot.clone());
             }
+            Event::LoginLent(lent) => self.lent_until = Some(lent.until),
             Event::SessionStarted(started) => {
                 self.provider_id.clone_from(&started.provider_id);
                 self.model.clone_from(&started.model);
@@ -168,6 +175,8 @@ impl State {
             Event::SessionPaused(paused) => {
                 self.desired = Desired::Pause;
                 self.desired_since = at;
+                self.paused_by = Some(paused.by.clone());
+                self.pause_asks.clone_from(&paused.asks);
                 self.timeout_left_us = paused.timeout_left_us;
                 self.deadline = None;
                 for open in &mut self.approvals {
@@ -178,6 +187,7 @@ impl State {
             Event::SessionResumed(resumed) => {
                 self.desired = Desired::Run;
                 self.desired_since = at;
+                (self.paused_by, self.pause_asks) = (None, None);
                 self.deadline.clone_from(&resumed.deadline);
                 self.timeout_left_us = None;
                 for open in &mut self.approvals {
@@ -273,8 +283,12 @@ impl State {
                 self.trouble = Some(said.text.clone());
                 self.mark_output();
             }
+            Event::ContextCompacted(_) => {
+                self.compactions = self.compactions.saturating_add(1);
+                self.last_activity_at = Some(at);
+                self.mark_output();
+            }
             Event::AgentStatus(_)
-            | Event::ContextCompacted(_)
             | Event::AgentStderr(_)
             | Event::Opaque(_)
             | Event::Oversize(_)
@@ -312,7 +326,7 @@ impl State {
                 self.last_activity_at = Some(at);
             }
             Event::AskSettled(settled) => self.asks.retain(|asked| asked.at != settled.at),
-            Event::OutputAdded(_) => self.last_activity_at = Some(at),
+            Event::OutputAdded(_) | Event::ImageRecorded(_) => self.last_activity_at = Some(at),
             Event::HandoffPacked(pack) => self.handed = Some(pack.clone()),
             Event::Denied(_) => self.denied += 1,
             Event::BudgetWarned(_) => self.budget_warned = true,
@@ -349,6 +363,7 @@ impl State {
                 self.approvals.retain(|open| open.id != answered.id);
                 self.denied += u32::from(answered.answer == Answer::Denied);
             }
+            Event::HelpersCharged(lent) => self.helpers = lent.clone(),
             Event::BudgetExceeded(reached) => self.over_budget = Some(reached.sentence()),
             Event::InterruptRequested(_)
             | Event::LeftoversEnded(_)
@@ -376,12 +391,16 @@ impl State {
             | Event::ConversationReopened(_)
             | Event::CommitsSeen(_)
             | Event::SnapshotTaken(_)
+            | Event::DeliveryMirrored(_)
             | Event::Rewound(_)
+            | Event::WorktreeMade(_)
+            | Event::WorktreeRemoved(_)
             | Event::SessionArchived(_)
             | Event::SessionRestored(_)
             | Event::DeletionMarked(_)
             | Event::SessionDeleted(_)
             | Event::RetentionHeld(_)
+            | Event::MessageUnheard(_)
             | Event::Halted(_)
             | Event::HaltReleased(_)
             | Event::TicketAdded(_)
@@ -391,6 +410,33 @@ impl State {
             | Event::TicketOutputAdded(_)
             | Event::TicketCheckpointMade(_)
             | Event::TicketStep(_)
+            | Event::MissionCreated(_)
+            | Event::MissionStarted(_)
+            | Event::MissionPaused(_)
+            | Event::MissionResumed(_)
+            | Event::MissionHeld(_)
+            | Event::MissionReleased(_)
+            | Event::MissionBudgetWarned(_)
+            | Event::MissionBudgetChanged(_)
+            | Event::MissionStopRequested(_)
+            | Event::MissionEnded(_)
+            | Event::AssignmentsReady(_)
+            | Event::AssignmentStarted(_)
+            | Event::AssignmentMoved(_)
+            | Event::AssignmentCheckStarted(_)
+            | Event::AssignmentRetried(_)
+            | Event::AssignmentEnded(_)
+            | Event::AssignmentsReopened(_)
+            | Event::AssignmentsAdded(_)
+            | Event::AssignmentsRemoved(_)
+            | Event::AssignmentNudged(_)
+            | Event::AssignmentUnstuck(_)
+            | Event::CollisionForecast(_)
+            | Event::MergeStarted(_)
+            | Event::MergeChecked(_)
+            | Event::MergeMoving(_)
+            | Event::MergeEnded(_)
+            | Event::MissionArchived(_)
             | Event::LostLeft(_) => {}
         }
     }

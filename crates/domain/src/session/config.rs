@@ -9,6 +9,8 @@ use crate::{
     admission::Priority,
     budget::{Budget, WhenUsedUp},
     history, limits,
+    mission::Membership,
+    worktree::Worktree,
 };
 
 /// The first event of a session: everything about it that never changes.
@@ -106,6 +108,9 @@ pub struct Config {
     /// The branch that was checked out there when the session was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
+    /// The work tree that this is, where it is no campaign's root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<Worktree>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
     /// What follows when a budget of the campaign's is used up; the session's own says it itself.
@@ -143,6 +148,9 @@ pub struct Config {
     /// The ticket itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticket_id: Option<TicketId>,
+    /// The assignment of a mission that it works on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mission: Option<Membership>,
     #[serde(default)]
     pub watchdogs: WatchdogLimits,
     /// A turn that failed of a rate limit goes on when the limit ends, where somebody said when that is.
@@ -157,6 +165,12 @@ pub struct Config {
     /// How long its process is kept when it has nothing to do; absent, for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_stop_us: Option<u64>,
+    /// Its agent only answers: it has no tools, is given no leave, and nothing in the campaign is writable for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_tools: bool,
+    /// Paths below its root, or patterns for some, that alone are writable for it there; empty where all of it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leases: Vec<String>,
 }
 
 /// How long questions wait where nobody says otherwise.

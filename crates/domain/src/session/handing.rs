@@ -2,7 +2,7 @@
 
 use super::State;
 use crate::Event;
-use crate::handoff::{HandoffRequested, Known, Pack, Wish, gather};
+use crate::handoff::{HandoffRequested, Known, Made, Pack, Wish, gather};
 
 impl State {
     /// That its work is to go on elsewhere, and what was said about it.
@@ -15,9 +15,10 @@ impl State {
         self.handed.as_deref()
     }
 
-    /// What the next session is handed of this one's work, which its events tell.
-    pub fn pack<'a>(&self, wish: Wish, events: impl IntoIterator<Item = &'a Event>) -> Pack {
+    /// What the next session is handed of this one's work, which its events tell, and what became of its tree.
+    pub fn pack<'a>(&self, wish: Wish, events: impl IntoIterator<Item = &'a Event>, made: Made) -> Pack {
         let mut known = gather(events);
+        known.add_made(made, &self.created.config.working_dir);
         let mut wish = wish;
         if let Some(before) = &self.handed {
             // Whoever got the work handed on tells of it as of its own.
@@ -33,6 +34,7 @@ impl State {
             known.commits = commits.into_iter().chain(known.commits).collect();
             wish.decided = before.wish.decided.iter().cloned().chain(wish.decided).collect();
         }
+        known.trim();
         let why = match (&self.ended, &self.handoff) {
             (Some(ended), _) => ended.obituary.sentence.clone(),
             (None, Some(requested)) => format!("It was handed on, asked by {}.", requested.by.0),

@@ -4,16 +4,16 @@ use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Intake, Outcome, Refused, Watchdog};
+use super::{Intake, OutOfMemory, Outcome, Refused, Watchdog};
 use crate::{
-    ApprovalId, ConversationId, Hint, Message, MessageId, Now, Policy, Time, Usage,
+    AgentId, ApprovalId, ConversationId, Hint, Message, MessageId, Now, Policy, Time, Usage,
     ask::Ask,
-    budget::{Budget, CampaignBudget, Used},
+    budget::{Budget, CampaignBudget, Lent, Used},
     call::{Call, CallFault, Reply},
     denied::Denied,
     event::{
-        Action, AgentRetrying, Answer, AskKind, By, ContextCompacted, ContextMeasured, Event, Leftover,
-        Process, Raw, StopReason, Text, ToolCall, ToolResult,
+        Action, AgentRetrying, Answer, AskKind, Asks, By, ContextCompacted, ContextMeasured, Event,
+        ImageRecorded, Leftover, Process, Raw, StopReason, Text, ToolCall, ToolResult,
     },
     gateway::{Allowance, ModelCall, Network},
     handoff::Wish,
@@ -34,6 +34,8 @@ pub struct Context {
     pub prices: Arc<PriceBook>,
     /// What becomes of sessions that are lost with the machine.
     pub on_reboot: OnReboot,
+    /// The ticket that it works on is over: nothing goes on with that by itself.
+    pub is_work_over: bool,
 }
 
 /// Anything that may change a session.
@@ -45,6 +47,10 @@ pub enum Input {
     Report(Report),
     /// What the keeper stated on the tape, or the engine learnt of the process.
     Spawned(Spawn),
+    /// The agent was started with a login that ends then.
+    Lent {
+        until: Time,
+    },
     /// The record of something written to the agent was read back from the tape.
     InputTaped {
         tag: String,
@@ -93,17 +99,23 @@ pub enum Input {
     /// A question may have waited too long.
     ApprovalsDue,
     /// How the campaign stands against its budget.
-    Campaign(CampaignUse),
+    Campaign(BudgetUse),
+    /// How the agent whose session it is stands against its own, whatever process is behind it.
+    Agent(BudgetUse),
     /// The moment has come at which a rate limit ends.
     LimitEnded,
+    /// What its helpers took of its budget.
+    Helpers(Lent),
     /// Nothing more may have come for as long as what waits was held back.
     Quiet,
 }
 
-/// What all sessions of a campaign have used of its budget. Without one, nothing holds its sessions.
+/// What all sessions of a campaign, or of an agent, have used of its budget. Without one, nothing holds its sessions.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct CampaignUse {
+pub struct BudgetUse {
     pub name: String,
+    /// The agent whose budget it is; none for a campaign's.
+    pub agent: Option<AgentId>,
     pub budget: Option<CampaignBudget>,
     pub used: Used,
 }
@@ -149,6 +161,8 @@ pub enum Request {
         while_it_lives: bool,
     },
     Pause,
+    /// The same until a person has decided something.
+    PauseAndAsk(Asks),
     Resume {
         budget: Option<Budget>,
         tape_bytes: Option<u64>,
@@ -309,6 +323,8 @@ pub enum Report {
     Thinking(Text),
     ToolCall(ToolCall),
     ToolResult(ToolResult),
+    /// Before the result that it is in.
+    Image(ImageRecorded),
     Completion(Text),
     Status(String),
     Error(String),
@@ -344,6 +360,12 @@ pub enum Report {
         action: Action,
         subagent: Option<String>,
     },
+    /// The agent is about to use a tool, perhaps without asking for leave, and waits to hear whether it must ask.
+    ToolAnnounced {
+        ask: String,
+        tool: String,
+        action: Action,
+    },
     /// The agent no longer waits for an answer.
     ApprovalWithdrawn {
         ask: String,
@@ -364,6 +386,9 @@ pub struct ExitFacts {
     /// It had more memory than it may: the kernel or its keeper ended it for that.
     #[serde(default)]
     pub oom: bool,
+    /// What was seen of its memory, where it was ended for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Box<OutOfMemory>>,
     /// What of the tree was still running when the agent ended.
     #[serde(default)]
     pub leftovers: Vec<Leftover>,
@@ -382,6 +407,13 @@ pub struct ExitFacts {
     /// What would let the next one work, where the model's server refused this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cures: Vec<Hint>,
+}
+
+impl ExitFacts {
+    /// Something of it was killed for its memory; an agent that ends well has got over that.
+    pub fn is_out_of_memory(&self) -> bool {
+        self.oom && self.how != (How::Exited { code: 0 })
+    }
 }
 
 /// The way out.
@@ -458,6 +490,11 @@ pub enum AgentRequest {
         allow: bool,
         message: String,
     },
+    /// What it announced goes on as it would have without us, or by asking for leave.
+    Proceed {
+        ask: String,
+        must_ask: bool,
+    },
     /// Asks for a sign of life.
     Nudge,
     /// The session ends in an orderly way: whoever has words for that hears them before its input is closed.
@@ -472,6 +509,7 @@ impl AgentRequest {
             AgentRequest::Interrupt => "interrupt".to_owned(),
             AgentRequest::Model(model) => format!("model:{model}"),
             AgentRequest::Answer { ask, .. } => format!("answer:{ask}"),
+            AgentRequest::Proceed { ask, .. } => format!("proceed:{ask}"),
             AgentRequest::Nudge => "nudge".to_owned(),
             AgentRequest::End => "end".to_owned(),
         }

@@ -20,6 +20,7 @@ mod intake;
 mod ledger;
 mod obituary;
 mod open;
+mod out_of_memory;
 mod project;
 mod redacted;
 mod refused;
@@ -33,13 +34,14 @@ pub use config::{
 };
 pub use decide::{create, decide, effects_to_repeat};
 pub use input::{
-    AgentRequest, CallUsage, CampaignUse, Context, Decision, Effect, ExitFacts, How, Input, Ladder, Report,
+    AgentRequest, BudgetUse, CallUsage, Context, Decision, Effect, ExitFacts, How, Input, Ladder, Report,
     Request, Spawn, StopRequested, StopRule,
 };
 pub use intake::Intake;
 pub use ledger::Ledger;
 pub use obituary::{Ended, Obituary, Restart};
 pub use open::{OpenApproval, OpenTurn, RateLimit, Stall, Waiting};
+pub use out_of_memory::{LargestProcess, OutOfMemory};
 pub use project::{Attention, Doing, Link, Status, View};
 pub use refused::Refused;
 pub use state::{Desired, Hold, Holds, Outcome, Phase, State};

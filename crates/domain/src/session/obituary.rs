@@ -1,9 +1,16 @@
 //! Why a session ended: one plain sentence and the facts behind it.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
-use super::{ExitFacts, How, Outcome, Phase, State, StopRequested, StopRule};
-use crate::{Hint, Time, event::Leftover, text::sentence, time::Deadline};
+use super::{ExitFacts, How, OutOfMemory, Outcome, Phase, State, StopRequested, StopRule};
+use crate::{
+    Hint, Time,
+    event::{By, Leftover},
+    text::sentence,
+    time::Deadline,
+};
 
 /// The last event of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -16,6 +23,12 @@ pub struct Ended {
     /// When the machine came back that took it along.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine_restarted: Option<Time>,
+}
+
+impl Ended {
+    pub(crate) fn goes_on_with_a_renewed_login(&self) -> bool {
+        self.obituary.rule == Some(StopRule::ProviderAuth) && matches!(self.restart, Some(Restart::At(_)))
+    }
 }
 
 /// What the restart policy decided at the end.
@@ -43,6 +56,9 @@ pub struct Obituary {
     pub by: Option<String>,
     #[serde(default)]
     pub oom: bool,
+    /// What was seen of its memory, where it was ended for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<OutOfMemory>,
     /// What the agent was last seen doing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<String>,
@@ -56,8 +72,7 @@ pub struct Obituary {
 
 /// The outcome that a way out means, given what was known (design: a process that ends unasked).
 pub(super) fn outcome(state: &State, exit: &ExitFacts, with_the_machine: bool) -> Outcome {
-    // Something of it was killed for its memory; an agent that ends well has got over that.
-    if exit.oom && exit.how != (How::Exited { code: 0 }) {
+    if exit.is_out_of_memory() {
         return Outcome::Oom;
     }
     if let Some(stop) = wished(state, exit) {
@@ -89,7 +104,7 @@ fn wished<'a>(state: &'a State, exit: &'a ExitFacts) -> Option<&'a StopRequested
     state.stop.as_ref().or(exit.wish.as_ref())
 }
 
-pub(super) fn write(state: &State, exit: &ExitFacts, outcome: Outcome) -> Obituary {
+pub(super) fn write(state: &State, exit: &ExitFacts, outcome: Outcome, outlived_login: bool) -> Obituary {
     let (exit_code, signal) = match exit.how {
         // Ostler ended it for what was said: the signal was ours, and says nothing of why.
         How::Signaled { .. } if said_why(state, exit) => (None, None),
@@ -98,16 +113,23 @@ pub(super) fn write(state: &State, exit: &ExitFacts, outcome: Outcome) -> Obitua
         How::NeverStarted { .. } | How::Lost { .. } => (None, None),
     };
     Obituary {
-        sentence: words(state, exit, outcome),
+        sentence: if outlived_login && outcome != Outcome::Oom {
+            "Ended by Ostler: the login that it was lent has ended.".to_owned()
+        } else {
+            words(state, exit, outcome)
+        },
         exit_code,
         signal,
         rule: wished(state, exit).map(|stop| stop.rule),
         by: wished(state, exit).map(|stop| stop.by.0.clone()).or_else(|| exit.asked.clone()),
         oom: exit.oom,
+        memory: exit.memory.as_deref().cloned(),
         last: state.doing.as_ref().map(|doing| doing.text.clone()),
         leftovers: exit.leftovers.clone(),
         cures: match &exit.how {
             How::NeverStarted { cures, .. } => cures.clone(),
+            // Nothing is wrong with where the login came from.
+            _ if outlived_login => Vec::new(),
             _ => exit.cures.clone(),
         },
     }
@@ -122,7 +144,8 @@ fn said_why(state: &State, exit: &ExitFacts) -> bool {
 fn words(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
     if outcome == Outcome::Oom {
         let who = if exit.asked.is_some() { "Ostler" } else { "The kernel" };
-        return format!("{who} ended the agent: its processes used more memory than they may.");
+        let memory = exit.memory.as_deref().cloned().unwrap_or_default();
+        return format!("{who} ended the agent: {}.", memory.words());
     }
     let rung = exit.rung.as_deref().map(|rung| format!(" ({rung})")).unwrap_or_default();
     if let Some(stop) = wished(state, exit) {
@@ -130,6 +153,9 @@ fn words(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
         return match stop.rule {
             StopRule::Stop => format!("Stopped in an orderly way, asked by {by}{rung}."),
             StopRule::Restart => format!("Stopped to be replaced by a new session, asked by {by}{rung}."),
+            StopRule::Handoff if stop.by == By::session(state.created().id) => {
+                format!("Its work was handed to another session, asked by its own agent{rung}.")
+            }
             StopRule::Handoff => format!("Its work was handed to another session, asked by {by}{rung}."),
             StopRule::Reset => format!("Stopped because its conversation was closed, asked by {by}{rung}."),
             StopRule::Kill => format!("Killed, asked by {by}."),
@@ -141,13 +167,26 @@ fn words(state: &State, exit: &ExitFacts, outcome: Outcome) -> String {
             StopRule::TurnEnded => {
                 format!("The turn ended and the agent was stopped in an orderly way{rung}.")
             }
+            StopRule::Done if stop.by != By::ostler() => {
+                format!("Its work is done, said {by}; the agent was stopped in an orderly way{rung}.")
+            }
             StopRule::Done => {
                 format!("The agent said that its work is done, and was stopped in an orderly way{rung}.")
             }
-            StopRule::Idle => format!(
-                "Idle for {}: the agent was stopped in an orderly way{rung}; the next message wakes it.",
-                span(state.created.config.idle_stop_us)
-            ),
+            StopRule::Idle => {
+                let idle = state.phase_since.since(state.idle_since);
+                let is_over = |limit: u64| idle >= Duration::from_micros(limit);
+                let is_limit = state.deadline().is_some_and(|deadline| deadline.wall() <= state.phase_since)
+                    && !state.created.config.idle_stop_us.is_some_and(is_over);
+                let why = match is_limit {
+                    true => format!(
+                        "Idle when its time limit of {} passed",
+                        span(state.created.config.timeout_us)
+                    ),
+                    false => format!("Idle for {}", span(state.created.config.idle_stop_us)),
+                };
+                format!("{why}: the agent was stopped in an orderly way{rung}; the next message wakes it.")
+            }
             StopRule::GaveWay => format!(
                 "Idle, it gave its slot to one that waits: the agent was stopped in an orderly way{rung}; the \
                  next message wakes it."

@@ -6,10 +6,12 @@ use super::{AgentRef, Desired, Outcome, Phase, Restart, Sandbox, State, open::Pl
 use crate::{
     CampaignId, ConversationId, Name, SessionId, TicketId, Time, Usage,
     admission::Priority,
-    event::{AskKind, ContextMeasured, Process, ToolCall},
+    event::{AskKind, AsksAbout, By, ContextMeasured, Process, ToolCall},
     history,
+    mission::Membership,
     price::Cost,
     text::one_line,
+    worktree::Worktree,
 };
 
 /// The status on the wire and in `ostler ls`.
@@ -179,10 +181,16 @@ pub struct View {
     /// The branch that was checked out there when it was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
+    /// The work tree that it has of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<Worktree>,
     pub ticket: Option<String>,
     /// The ticket itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticket_id: Option<TicketId>,
+    /// The assignment of a mission that it works on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mission: Option<Membership>,
     pub continues: Option<SessionId>,
     pub chain: SessionId,
     pub spawned_by: Option<SessionId>,
@@ -215,6 +223,17 @@ pub struct View {
     /// It ran outside of Ostler and is only read; none for one that Ostler runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<history::Origin>,
+    /// How often its agent has compacted its context.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub compactions: u32,
+    /// Which of its provider's accounts pays for it; none for the one that the provider's own section says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth_profile: Option<Name>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it like this")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// How much of the last completion a row keeps; the event has it whole.
@@ -258,8 +277,14 @@ impl State {
         }
         Some(if link == Link::Detached {
             Attention::Detached
-        } else if self.desired == Desired::Pause || self.holds.halt.is_some() || self.holds.disk.is_some() {
+        } else if self.holds.halt.is_some() || self.holds.disk.is_some() {
             Attention::Paused
+        } else if self.desired == Desired::Pause {
+            match self.pause_asks.as_ref().map(|asks| asks.about) {
+                None => Attention::Paused,
+                Some(AsksAbout::Budget) => Attention::BudgetHold,
+                Some(AsksAbout::Progress) => Attention::Stalled,
+            }
         } else if self.holds.of_budget().is_some() {
             Attention::BudgetHold
         } else if self.approvals.iter().any(|open| open.kind == AskKind::Leave) {
@@ -282,6 +307,9 @@ impl State {
     fn attention_since(&self) -> Time {
         match self.attention(Link::Attached) {
             Some(Attention::Paused) if self.desired == Desired::Pause => self.desired_since,
+            Some(Attention::BudgetHold | Attention::Stalled) if self.pause_asks.is_some() => {
+                self.desired_since
+            }
             Some(Attention::Paused | Attention::BudgetHold) => self.held_since,
             Some(Attention::WaitingApproval | Attention::WaitingInput) => {
                 self.approvals.first().map_or(self.phase_since, |open| open.asked)
@@ -293,6 +321,15 @@ impl State {
             Some(Attention::Working) => self.turn.as_ref().map_or(self.idle_since, |turn| turn.started),
             Some(Attention::TurnFailed | Attention::Idle) => self.idle_since.max(self.phase_since),
             _ => self.phase_since,
+        }
+    }
+
+    /// Why it stands still, where nothing but a wish keeps it.
+    fn pause_words(&self) -> String {
+        match (&self.pause_asks, self.paused_by.as_ref().and_then(By::mission)) {
+            (Some(asks), _) => one_line(&asks.words, 300),
+            (None, Some(mission)) => format!("paused with the mission {mission}"),
+            (None, None) => "paused by a person".to_owned(),
         }
     }
 
@@ -313,8 +350,11 @@ impl State {
             Phase::Live => match self.attention(Link::Attached) {
                 Some(Attention::Paused) => match (&self.holds.halt, &self.holds.disk) {
                     (Some(reason), _) | (None, Some(reason)) => reason.clone(),
-                    (None, None) => "paused by a person".to_owned(),
+                    (None, None) => self.pause_words(),
                 },
+                Some(Attention::BudgetHold | Attention::Stalled) if self.pause_asks.is_some() => {
+                    self.pause_words()
+                }
                 Some(Attention::BudgetHold) => self.holds.of_budget().cloned().unwrap_or_default(),
                 Some(Attention::WaitingApproval | Attention::WaitingInput) => self
                     .approvals
@@ -367,8 +407,10 @@ impl State {
             sandbox: created.sandbox,
             working_dir: created.config.working_dir.clone(),
             branch: created.config.branch.clone(),
+            worktree: created.config.worktree.clone(),
             ticket: created.config.ticket.clone(),
             ticket_id: created.config.ticket_id,
+            mission: created.config.mission,
             continues: created.continues,
             chain: created.chain,
             spawned_by: created.spawned_by,
@@ -400,6 +442,8 @@ impl State {
             session_seq: self.session_seq,
             priority: created.config.priority,
             imported: created.imported.clone(),
+            compactions: self.compactions,
+            auth_profile: created.config.auth_profile.clone(),
         }
     }
 }

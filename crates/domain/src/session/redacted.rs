@@ -50,7 +50,10 @@ impl Report {
                 },
                 subagent,
             },
+            // Nobody looks for words in a picture, and what is only announced is not recorded.
             report @ (Report::Ready { .. }
+            | Report::ToolAnnounced { .. }
+            | Report::Image(_)
             | Report::TurnStarted { .. }
             | Report::TurnEnded { .. }
             | Report::Bound { .. }

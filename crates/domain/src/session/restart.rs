@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Context, ExitFacts, How, Outcome, Restart, RestartPolicy, State, StopRule};
 use crate::{
     Reason, Time,
-    limits::{RESTART_FIRST, RESTART_GOOD_LIFE, RESTART_LONGEST, RESTARTS_IN_A_ROW},
+    limits::{LOGIN_RENEWED_BEFORE, RESTART_FIRST, RESTART_GOOD_LIFE, RESTART_LONGEST, RESTARTS_IN_A_ROW},
     reboot,
     time::Deadline,
 };
@@ -32,7 +32,10 @@ pub(super) fn plan(
         return Some(Restart::At(Deadline::after(now, Duration::ZERO)));
     }
     let rule = state.stop.as_ref().map(|stop| stop.rule);
+    let outlived_login = outlived_login(state, now.wall);
     let wanted = match rule {
+        // The next one is lent a renewed login, or is told at its start that there is none.
+        Some(StopRule::ProviderAuth) => outlived_login,
         // A person who asks for a new process gets one at once, whatever the policy.
         Some(StopRule::Restart) => return Some(Restart::At(Deadline::after(now, Duration::ZERO))),
         Some(StopRule::StallWatchdog | StopRule::StartWatchdog | StopRule::CannotStart) | None => {
@@ -45,6 +48,9 @@ pub(super) fn plan(
         // Ended on purpose, by a person or by a limit that would only strike again.
         Some(_) => false,
     };
+    if context.is_work_over {
+        return None;
+    }
     // What held it would only hold the next one.
     if state.holds.budget.is_some() {
         return None;
@@ -53,14 +59,23 @@ pub(super) fn plan(
         return reboot::goes_on(state, context.on_reboot, now);
     }
     // Whoever waits for the answer would wait for ever: nobody would say anything to the next one.
-    if !wanted || (state.created.config.ends_with_turn && !state.leaves_work()) {
+    let leaves_work = outlived_login || state.leaves_work();
+    if !wanted || (state.created.config.ends_with_turn && !leaves_work) {
         return None;
     }
     let short_lives = short_lives(state, now.wall, machine_restarted.is_some());
     if short_lives >= RESTARTS_IN_A_ROW {
         return Some(Restart::Quarantined { short_lives });
     }
-    Some(Restart::At(Deadline::after(now, back_off(short_lives))))
+    // A good life that ends with its login says nothing against the next one.
+    let pause = if outlived_login && short_lives == 0 { Duration::ZERO } else { back_off(short_lives) };
+    Some(Restart::At(Deadline::after(now, pause)))
+}
+
+/// Whether the model's server refused the agent because the login that it was lent has ended.
+pub(super) fn outlived_login(state: &State, now: Time) -> bool {
+    let is_refused = state.stop.as_ref().is_some_and(|stop| stop.rule == StopRule::ProviderAuth);
+    is_refused && state.lent_until.is_some_and(|until| until <= now.plus(LOGIN_RENEWED_BEFORE))
 }
 
 fn has_no_key(exit: &ExitFacts) -> bool {

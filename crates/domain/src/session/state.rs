@@ -9,10 +9,10 @@ use super::{
     StopRequested, Waiting, project::Doing,
 };
 use crate::{
-    Budget, Time, Usage,
+    Budget, Now, Time, Usage,
     ask::Asked,
-    budget::Used,
-    event::{ContextMeasured, Process, StopReason},
+    budget::{Lent, Used},
+    event::{Asks, By, ContextMeasured, Process, StopReason},
     gateway::Allowance,
     handoff::{HandoffRequested, Pack},
     message::Summary,
@@ -126,6 +126,8 @@ pub enum Hold {
     Budget,
     /// The campaign's budget is used up.
     CampaignBudget,
+    /// The budget of its agent is used up.
+    AgentBudget,
     Halt,
     Disk,
 }
@@ -136,6 +138,8 @@ pub struct Holds {
     pub budget: Option<String>,
     #[serde(default)]
     pub campaign_budget: Option<String>,
+    #[serde(default)]
+    pub agent_budget: Option<String>,
     pub halt: Option<String>,
     pub disk: Option<String>,
 }
@@ -143,13 +147,24 @@ pub struct Holds {
 impl Holds {
     /// Why a person is to look at a budget.
     pub fn of_budget(&self) -> Option<&String> {
-        self.budget.as_ref().or(self.campaign_budget.as_ref())
+        self.budget.as_ref().or(self.agent_budget.as_ref()).or(self.campaign_budget.as_ref())
+    }
+
+    pub(super) fn of(&self, hold: Hold) -> Option<&String> {
+        match hold {
+            Hold::Budget => self.budget.as_ref(),
+            Hold::CampaignBudget => self.campaign_budget.as_ref(),
+            Hold::AgentBudget => self.agent_budget.as_ref(),
+            Hold::Halt => self.halt.as_ref(),
+            Hold::Disk => self.disk.as_ref(),
+        }
     }
 
     pub(super) fn slot(&mut self, hold: Hold) -> &mut Option<String> {
         match hold {
             Hold::Budget => &mut self.budget,
             Hold::CampaignBudget => &mut self.campaign_budget,
+            Hold::AgentBudget => &mut self.agent_budget,
             Hold::Halt => &mut self.halt,
             Hold::Disk => &mut self.disk,
         }
@@ -175,10 +190,16 @@ pub struct State {
     /// How full the context is, as the agent last said.
     #[serde(default)]
     pub(super) context: Option<ContextMeasured>,
+    /// How often its context was compacted.
+    #[serde(default)]
+    pub(super) compactions: u32,
     /// Asked for since it was created.
     pub(super) chosen_model: Option<String>,
     /// What the model's server said when it did not accept the agent.
     pub(super) auth_failure: Option<String>,
+    /// When the login that it was lent ends.
+    #[serde(default)]
+    pub(super) lent_until: Option<Time>,
     pub(super) model: Option<String>,
     pub(super) deadline: Option<Deadline>,
     pub(super) timeout_left_us: Option<u64>,
@@ -208,6 +229,11 @@ pub struct State {
     pub(super) cut_short: bool,
     pub(super) desired: Desired,
     pub(super) desired_since: Time,
+    /// Who paused it, and what a person is asked by that.
+    #[serde(default)]
+    pub(super) paused_by: Option<By>,
+    #[serde(default)]
+    pub(super) pause_asks: Option<Asks>,
     pub(super) holds: Holds,
     pub(super) held_since: Time,
     pub(super) stall: Option<Stall>,
@@ -218,6 +244,9 @@ pub struct State {
     pub(super) budget_warned: bool,
     /// Which budget was used up, in words.
     pub(super) over_budget: Option<String>,
+    /// What its helpers took of its budget.
+    #[serde(default)]
+    pub(super) helpers: Lent,
     pub(super) usage: Usage,
     pub(super) cost: Cost,
     pub(super) ledger: Ledger,
@@ -350,14 +379,23 @@ impl State {
         Used::of(&self.usage, &self.cost, prices)
     }
 
-    /// How far calls may go by the session's own budget, with the prices that were missing before.
+    /// How much of its time is left; none where it may take as long as it likes.
+    pub fn time_left(&self, now: &Now) -> Option<Duration> {
+        let paused = self.timeout_left_us.map(Duration::from_micros);
+        self.deadline.as_ref().map(|deadline| deadline.remaining(now)).or(paused)
+    }
+
+    /// How far calls may go by the session's own budget, without what its helpers took of it, and with the prices that were
+    /// missing before.
     pub fn allowance(&self, prices: &PriceBook) -> Allowance {
         let known = self
             .cost
             .unpriced
             .keys()
             .filter_map(|model| prices.quote(model).map(|quote| (model.clone(), quote.price)));
-        let own = self.budget.map(|budget| budget.allowance()).unwrap_or_default();
+        let lent = self.helpers.charged();
+        let own = self.budget.map(|budget| Budget::new(budget.amount().left(&lent), budget.when_used_up));
+        let own = own.map(|budget| budget.allowance()).unwrap_or_default();
         Allowance { prices: known.collect(), ..own }
     }
 
@@ -425,6 +463,11 @@ impl State {
         ))
     }
 
+    /// Says whether it ended with the login that it was lent, and goes on with a renewed one by itself.
+    pub fn goes_on_with_a_renewed_login(&self) -> bool {
+        self.ended.as_ref().is_some_and(Ended::goes_on_with_a_renewed_login)
+    }
+
     /// Says whether the next session of the conversation would have anything to do without a person's word.
     pub(super) fn leaves_work(&self) -> bool {
         self.cut_short || !self.background.is_empty() || self.undelivered().next().is_some()
@@ -471,10 +514,14 @@ impl State {
     /// Since when its process is there for a next message alone; none for one that is to be kept whatever happens.
     pub fn idles_since(&self) -> Option<Time> {
         self.created.config.idle_stop_us?;
-        let is_idle = self.phase == Phase::Live
+        self.has_done_all().then(|| self.idle_since.max(self.phase_since))
+    }
+
+    /// Says whether it lives and has done all that was asked of it.
+    pub(super) fn has_done_all(&self) -> bool {
+        self.phase == Phase::Live
             && self.attention(Link::Attached) == Some(Attention::Idle)
-            && self.messages.is_empty();
-        is_idle.then(|| self.idle_since.max(self.phase_since))
+            && self.messages.is_empty()
     }
 
     /// Says whether the process tree is to stand still.

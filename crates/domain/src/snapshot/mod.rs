@@ -3,6 +3,7 @@
 
 mod blame;
 mod files;
+mod patch;
 mod report;
 mod tree;
 mod turns;
@@ -11,9 +12,10 @@ use serde::{Deserialize, Serialize};
 
 pub use blame::{Blamed, Origin};
 pub use files::{FileChange, FileStatus, files};
+pub use patch::readable;
 pub use report::{Report, report};
 pub use tree::{Difference, Rewinding, Tree};
-pub use turns::{Point, Span};
+pub use turns::{Point, Span, turn_number};
 
 use crate::{CampaignId, SessionId, Time};
 
@@ -27,16 +29,19 @@ pub enum Cause {
     Turn,
     /// Files were about to be put back.
     Rewind,
+    /// The work tree was about to be removed.
+    Removal,
 }
 
 impl Cause {
-    pub const ALL: &'static [Cause] = &[Cause::Start, Cause::Turn, Cause::Rewind];
+    pub const ALL: &'static [Cause] = &[Cause::Start, Cause::Turn, Cause::Rewind, Cause::Removal];
 
     pub const fn as_str(self) -> &'static str {
         match self {
             Cause::Start => "start",
             Cause::Turn => "turn",
             Cause::Rewind => "rewind",
+            Cause::Removal => "removal",
         }
     }
 

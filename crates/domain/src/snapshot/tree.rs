@@ -1,7 +1,7 @@
 //! What is answered about a session's tree.
 
 use super::{FileChange, Snapshot};
-use crate::event::SeenCommit;
+use crate::{event::SeenCommit, worktree::Kept};
 
 /// What a session has made of its tree, as far as that is known.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -14,6 +14,8 @@ pub struct Tree {
     pub head: Option<String>,
     /// Newest first.
     pub commits: Vec<SeenCommit>,
+    /// How its own work tree stands now, if it has one.
+    pub worktree: Option<Kept>,
 }
 
 impl Tree {

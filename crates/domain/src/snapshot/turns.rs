@@ -15,13 +15,17 @@ pub enum Point {
 /// Turns have fewer digits than this; longer numbers are names of snapshots.
 const TURN_DIGITS: usize = 6;
 
+/// The turn that a text is the number of.
+pub fn turn_number(text: &str) -> Option<u32> {
+    let is_number = text.len() <= TURN_DIGITS && text.bytes().all(|b| b.is_ascii_digit());
+    text.parse().ok().filter(|_| is_number)
+}
+
 impl Point {
     /// Reads `3` or `1f0c9a2b`.
     pub fn parse(text: &str) -> Option<Self> {
-        let is_number =
-            !text.is_empty() && text.len() <= TURN_DIGITS && text.bytes().all(|b| b.is_ascii_digit());
-        if is_number {
-            return text.parse().ok().map(Point::Turn);
+        if let Some(turn) = turn_number(text) {
+            return Some(Point::Turn(turn));
         }
         let name = text.to_ascii_lowercase();
         (is_object_name(&name) && name.len() > TURN_DIGITS).then_some(Point::Commit(name))
@@ -32,9 +36,9 @@ impl Point {
     pub fn of<'a>(&self, snapshots: &'a [Snapshot]) -> Option<&'a Snapshot> {
         let taken = || snapshots.iter().filter(|snapshot| snapshot.commit.is_some());
         match self {
-            Point::Turn(turn) => {
-                taken().rev().find(|snapshot| snapshot.turn == *turn && snapshot.cause != Cause::Rewind)
-            }
+            Point::Turn(turn) => taken().rev().find(|snapshot| {
+                snapshot.turn == *turn && !matches!(snapshot.cause, Cause::Rewind | Cause::Removal)
+            }),
             Point::Commit(name) => taken().rev().find(|snapshot| {
                 snapshot.commit.as_deref().is_some_and(|commit| commit.starts_with(name.as_str()))
             }),

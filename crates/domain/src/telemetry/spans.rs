@@ -316,8 +316,17 @@ impl SessionTrace {
         vec![self.turn_span(&turn, at).failed(kind, why)]
     }
 
+    /// What the agent is called where this goes. A session's own name is mostly made of what was said to it first.
+    fn called(&self) -> &str {
+        match &self.created.agent {
+            _ if self.with_content => self.created.name.as_str(),
+            Some(agent) => agent.name.as_str(),
+            None => &self.created.config.provider,
+        }
+    }
+
     fn turn_span(&self, turn: &Turn, end: Time) -> Span {
-        let agent = self.created.name.to_string();
+        let agent = self.called().to_owned();
         let told = (!turn.told.is_empty()).then(|| messages("user", &turn.told));
         let said = turn.said.as_ref().map(|said| messages("assistant", std::slice::from_ref(said)));
         self.span(turn.span, Some(self.context.span), genai::TURN, &agent, turn.start, end)
@@ -338,7 +347,7 @@ impl SessionTrace {
             .map(|(id, tool)| self.tool_span(tool, id, at).failed(cut_short, None))
             .collect();
         spans.extend(self.turn.take().map(|turn| self.turn_span(&turn, at).failed(cut_short, None)));
-        let agent = self.created.name.to_string();
+        let agent = self.called().to_owned();
         let outcome = ended.outcome.as_str();
         let why = self.with_content.then_some(ended.obituary.sentence.as_str());
         let session = self

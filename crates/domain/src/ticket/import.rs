@@ -120,8 +120,9 @@ impl Work {
     }
 }
 
-/// `- [ ] text` and `- [x] text`, at any depth.
+/// `- [ ] text` and `1. [x] text`, at any depth.
 fn markdown(text: &str, source: &str) -> Result<Vec<Work>, TicketFault> {
+    let source = end_of_path(source, EXTERNAL_BYTES / 3);
     let source: String = source.chars().map(|c| if c.is_whitespace() { '-' } else { c }).collect();
     let mut taken: BTreeMap<String, usize> = BTreeMap::new();
     let mut work = Vec::new();
@@ -141,10 +142,26 @@ fn markdown(text: &str, source: &str) -> Result<Vec<Work>, TicketFault> {
     Ok(work)
 }
 
+/// As many of the last names of a path as fit.
+fn end_of_path(path: &str, most: usize) -> &str {
+    let mut rest = path;
+    while rest.len() > most
+        && let Some((_, below)) = rest.split_once('/')
+    {
+        rest = below;
+    }
+    rest
+}
+
 /// A line of a checklist: whether it is ticked, and what it says.
 fn item(line: &str) -> Option<(bool, &str)> {
     let rest = line.trim_start();
-    let rest = rest.strip_prefix(['-', '*', '+'])?.trim_start();
+    let numbered = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    let rest = match numbered.len() < rest.len() {
+        true => numbered.strip_prefix(['.', ')'])?,
+        false => rest.strip_prefix(['-', '*', '+'])?,
+    }
+    .trim_start();
     let (is_done, rest) = match rest.get(..3)? {
         "[ ]" => (false, &rest[3..]),
         "[x]" | "[X]" => (true, &rest[3..]),
@@ -277,8 +294,7 @@ impl Issue {
             true => Status::Done,
             false => Status::Initialized,
         };
-        // https://github.com/ann/shop/issues/412
-        let repository = self.url.as_deref().and_then(|url| url.rsplit('/').nth(2)).unwrap_or_default();
+        let repository = self.url.as_deref().and_then(repository).unwrap_or_default();
         let labelled = |wanted: &[&str]| {
             self.labels.iter().any(|label| wanted.iter().any(|word| label.name.eq_ignore_ascii_case(word)))
         };
@@ -294,6 +310,13 @@ impl Issue {
             depends_on: Vec::new(),
         })
     }
+}
+
+/// Owner and name, which are one repository's alone: `ann/shop` of `https://github.com/ann/shop/issues/412`.
+fn repository(url: &str) -> Option<String> {
+    let mut parts = url.rsplit('/').skip(2);
+    let (name, owner) = (parts.next()?, parts.next()?);
+    Some(format!("{owner}/{name}"))
 }
 
 fn titled(title: &str, body: Option<&str>) -> String {
@@ -322,13 +345,19 @@ mod tests {
 
     #[test]
     fn a_checklist_has_its_items() {
-        let text = "# Plan\n\n- [ ] Fix the login\n  * [x] Write a test\n- no item\n- [ ]\n- [X] Fix the login\n+ [ ] Ünïcode!\n- [y] no\n";
+        let text = "# Plan\n\n- [ ] Fix the login\n  * [x] Write a test\n- no item\n- [ ]\n- [X] Fix the login\n+ [ ] Ünïcode!\n- [y] no\n1. [ ] Count\n  12) [x] Count on\n3 [ ] no\n";
         let work = read(Format::Markdown, text, "to do.md").unwrap();
+        let elsewhere = read(Format::Markdown, "- [ ] x", "docs/to do.md").unwrap();
+        assert_eq!(elsewhere[0].external.as_str(), "md:docs/to-do.md#x", "another file is other work");
+        let deep = format!("{}/todo.md", "deep/".repeat(60));
+        assert!(read(Format::Markdown, "- [ ] x", &deep).is_ok());
         let expected = [
             ("md:to-do.md#fix-the-login", "Fix the login", Status::Initialized),
             ("md:to-do.md#write-a-test", "Write a test", Status::Done),
             ("md:to-do.md#fix-the-login-2", "Fix the login", Status::Done),
             ("md:to-do.md#ünïcode", "Ünïcode!", Status::Initialized),
+            ("md:to-do.md#count", "Count", Status::Initialized),
+            ("md:to-do.md#count-on", "Count on", Status::Done),
         ];
         assert_eq!(shown(&work), expected);
         assert!(read(Format::Markdown, &format!("- [ ] {}", "long ".repeat(300)), "x.md").is_ok());
@@ -357,8 +386,8 @@ mod tests {
             {"number":8,"title":"Newer","state":"CLOSED"}]"#;
         let work = read(Format::Github, text, "issues.json").unwrap();
         let expected = [
-            ("gh:shop#412", "Login fails", Status::Initialized),
-            ("gh:shop#7", "Old", Status::Cancelled),
+            ("gh:ann/shop#412", "Login fails", Status::Initialized),
+            ("gh:ann/shop#7", "Old", Status::Cancelled),
             ("gh:#8", "Newer", Status::Done),
         ];
         assert_eq!(shown(&work), expected);

@@ -132,8 +132,8 @@ pub struct Iteration {
     /// None while it goes on.
     pub result: Option<Outcome>,
     pub usage: Usage,
-    /// What was paid for its calls, each counted once.
-    pub cost: Dollars,
+    /// What was paid for its calls, each counted once; none where not all of them have a price.
+    pub cost: Option<Dollars>,
     pub calls: u64,
 }
 

@@ -8,6 +8,7 @@ mod words;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    budget::Amount,
     call::{Call, CallFault},
     handoff::To,
     text::one_line,
@@ -62,8 +63,10 @@ pub const ALL: &[Tool] = &[
         full_name: "ostler_spawn",
         description: "Start a helper agent. It works beside you; search finds what it said.",
         parameters: || {
-            let fields =
-                json!({"worker": saying("short name"), "task": text(), "provider": text(), "model": text()});
+            let fields = json!({
+                "worker": saying("short name"), "task": text(), "provider": text(), "model": text(),
+                "budget": saying("of yours: 2usd,500k"),
+            });
             object(&["worker", "task"], fields)
         },
         only_reads: false,
@@ -73,6 +76,16 @@ pub const ALL: &[Tool] = &[
         full_name: "ostler_send",
         description: "Say something to a helper, to whom you help, or to an allowed peer.",
         parameters: || object(&["to", "text"], json!({"to": text(), "text": text()})),
+        only_reads: false,
+    },
+    Tool {
+        name: "assign",
+        full_name: "ostler_assign",
+        description: "Add agents to your adaptive mission.",
+        parameters: || {
+            let agents = saying("TOML: [[agents]] with name, task, needs");
+            object(&["agents"], json!({"agents": agents}))
+        },
         only_reads: false,
     },
     Tool {
@@ -156,6 +169,12 @@ pub fn call(name: &str, arguments: &Value) -> Result<Call, String> {
         let to = if to.trim().is_empty() { To::default() } else { To::parse(to, |_| false)? };
         fields.insert("to".to_owned(), json!(to));
     }
+    if name == "spawn"
+        && let Some(Value::String(budget)) = fields.get("budget")
+    {
+        let budget = Amount::parse(budget)?;
+        fields.insert("budget".to_owned(), json!(budget));
+    }
     fields.insert("call".to_owned(), name.into());
     let read = serde_json::from_value(Value::Object(fields)).map_err(|error| error.to_string())?;
     Call::checked(read).map_err(|fault| match fault {
@@ -171,8 +190,9 @@ mod tests {
 
     #[test]
     fn every_tool_is_a_call_and_says_what_it_takes() {
-        let some = |schema: &Value| match &schema["enum"][0] {
+        let some = |name: &str, schema: &Value| match &schema["enum"][0] {
             Value::Null if schema["type"] == "array" => json!(["x"]),
+            Value::Null if name == "budget" => json!("2usd,500k"),
             Value::Null => json!("x"),
             one => one.clone(),
         };
@@ -181,7 +201,7 @@ mod tests {
             let parameters = (tool.parameters)();
             let properties = parameters["properties"].as_object().unwrap();
             let all: Map<String, Value> =
-                properties.iter().map(|(name, schema)| (name.clone(), some(schema))).collect();
+                properties.iter().map(|(name, schema)| (name.clone(), some(name, schema))).collect();
             let meant = call(tool.name, &Value::Object(all.clone())).unwrap();
             let line = serde_json::to_vec(&meant).unwrap();
             assert_eq!(Call::parse(&line), Ok(meant), "{}", tool.name);
@@ -213,6 +233,11 @@ mod tests {
         let wish = Wish { to, note: "half done".to_owned(), ..Wish::default() };
         let handoff = json!({"note": "half done", "to": "codex/m"});
         assert_eq!(call("handoff", &handoff), Ok(Call::Handoff(Box::new(wish))));
+        let Ok(Call::Spawn(spawn)) = call("spawn", &json!({"worker": "w", "task": "t", "budget": "500k"}))
+        else {
+            panic!("a helper is asked for")
+        };
+        assert_eq!(spawn.budget, Some(Amount { tokens: Some(500_000), dollars: None }));
         for (name, wrong) in [
             ("stop", json!({})),
             ("step", json!({"name": "build", "mark": "maybe"})),
@@ -222,6 +247,7 @@ mod tests {
             ("note", json!({"text": "x", "session": "ses_other"})),
             ("handoff", json!({"note": "n", "to": "two words"})),
             ("spawn", json!({"worker": "no name!", "task": "t"})),
+            ("spawn", json!({"worker": "w", "task": "t", "budget": "much"})),
         ] {
             assert!(call(name, &wrong).is_err(), "{name} {wrong}");
         }
@@ -235,6 +261,6 @@ mod tests {
             .map(|tool| json!({"name": tool.name, "description": tool.description, "inputSchema": (tool.parameters)()}))
             .collect();
         let bytes = serde_json::to_vec(&listed).unwrap().len();
-        assert!(bytes <= 2_600, "{bytes} bytes");
+        assert!(bytes <= 2_900, "{bytes} bytes");
     }
 }

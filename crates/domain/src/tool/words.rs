@@ -35,8 +35,15 @@ pub fn told(tool: &str, reply: Option<&Reply>) -> Told {
         }
         Some(Reply::Ok {}) => "ok".to_owned(),
         Some(Reply::Session(view)) => session(view),
-        Some(Reply::Spawned { session, name }) => format!("started {name} ({})", session.short()),
+        Some(Reply::Spawned { session, name, budget }) => {
+            let within = budget.map(|budget| format!(" with {budget} of your budget")).unwrap_or_default();
+            format!("started {name} ({}){within}", session.short())
+        }
         Some(Reply::Sent { message }) => format!("accepted as {message}"),
+        Some(Reply::Assigned { names }) => {
+            let names: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
+            format!("added {}", names.join(", "))
+        }
         Some(Reply::Found(found)) if found.is_empty() => "nothing found".to_owned(),
         Some(Reply::Found(found)) => found.iter().map(hit).collect::<Vec<_>>().join("\n"),
         Some(Reply::Ticket(whole)) => ticket(whole),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
-use crate::{MessageId, SessionId, Time, Usage, price::Dollars};
+use crate::{MessageId, SessionId, Time, Usage, image::Image, price::Dollars};
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -81,6 +81,9 @@ pub struct Origin {
     pub message: Option<MessageId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// To whom something was delivered in the agent's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
 }
 
 /// Something said. Its time is in milliseconds, as that of the line is text.
@@ -119,6 +122,30 @@ pub enum Block {
     Text { text: String },
     Thinking { thinking: String },
     ToolCall { id: String, name: String, arguments: Value },
+    Image(Picture),
+}
+
+/// A picture. That form has the bytes in the line; in ours they are a file of their own, which the line names, until
+/// somebody asks for both.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Picture {
+    /// In base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    pub mime_type: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+}
+
+impl From<&Image> for Picture {
+    fn from(image: &Image) -> Self {
+        // One that was deleted has no name any more.
+        let sha256 = Some(image.sha256.clone()).filter(|name| !name.is_empty());
+        Picture { data: None, mime_type: image.mime.clone(), sha256, bytes: Some(image.bytes) }
+    }
 }
 
 impl Block {
@@ -197,6 +224,22 @@ impl Line {
         let mut text = serde_json::to_string(self).unwrap_or_default();
         text.push('\n');
         text
+    }
+
+    /// The pictures in what it says.
+    pub fn pictures(&mut self) -> impl Iterator<Item = &mut Picture> {
+        let content = match self {
+            Line::Message { message, .. } => Some(match message {
+                Message::User { content, .. }
+                | Message::Assistant { content, .. }
+                | Message::ToolResult { content, .. } => content,
+            }),
+            _ => None,
+        };
+        content.into_iter().flatten().filter_map(|block| match block {
+            Block::Image(picture) => Some(picture),
+            Block::Text { .. } | Block::Thinking { .. } | Block::ToolCall { .. } => None,
+        })
     }
 
     /// What of ours it was made from; none for the first.

@@ -1,13 +1,13 @@
 //! A transcript as Markdown that reads well where GitHub shows it. What agents and people said cannot change what stands
 //! around it.
 
-use super::story::{Shown, answer_line, spent_line};
+use super::story::{Shown, answer_line, picture_line, spent_line};
 
 /// The Markdown of one thing, with an empty line behind it.
 pub fn markdown(shown: &Shown) -> String {
     match shown {
-        Shown::Title { id, cwd, at } => {
-            format!("## Transcript\n\n{} · {} · {at}\n\n", code(id), code(cwd))
+        Shown::Title { name, id, cwd, at } => {
+            format!("## {}\n\n{} · {} · {at}\n\n", escaped(name), code(id), code(cwd))
         }
         Shown::Told { by, at, text } => {
             let quoted: String = contained(text).lines().map(|line| format!("> {line}\n")).collect();
@@ -22,6 +22,7 @@ pub fn markdown(shown: &Shown) -> String {
         Shown::Answered { tool, text, exit, is_error } => {
             folded(&html(&answer_line(tool, *exit, *is_error)), text, "")
         }
+        Shown::Picture(picture) => format!("*picture: {}*\n\n", escaped(&picture_line(picture))),
         Shown::Spent { model, tokens, cost } => {
             format!("<sub>{}</sub>\n\n", html(&spent_line(model, *tokens, *cost)))
         }

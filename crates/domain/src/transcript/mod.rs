@@ -10,11 +10,11 @@ mod scribe;
 mod story;
 mod verified;
 
-pub use line::{Block, Cost, Header, Line, Message, Origin, Place, StopReason, TokenUse};
+pub use line::{Block, Cost, Header, Line, Message, Origin, Picture, Place, StopReason, TokenUse};
 pub use markdown::markdown;
-pub use page::{PAGE_BEGIN, PAGE_END, page_entry};
+pub use page::{PAGE_END, page_begin, page_entry};
 pub use scribe::{KINDS, Scribe};
-pub use story::{Shown, shown, spent_line};
+pub use story::{Shown, TITLE, picture_line, shown, spent_line};
 pub use verified::{Difference, Verified};
 
 use crate::conversation::Key;

@@ -2,18 +2,27 @@
 //! text in it is escaped.
 
 use super::{
+    Picture,
     markdown::html,
-    story::{Shown, answer_line, spent_line},
+    story::{Shown, answer_line, picture_line, spent_line},
+};
+use crate::{
+    image::{Image, base64, is_harmless},
+    limits::PAGE_IMAGE_BYTES,
 };
 
-/// What stands before all entries.
-pub const PAGE_BEGIN: &str = r#"<!doctype html>
+/// What stands before all entries of a page with this title.
+pub fn page_begin(title: &str) -> String {
+    BEGIN.replacen("<title>", &format!("<title>{}", html(title)), 1)
+}
+
+const BEGIN: &str = r#"<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>Transcript</title>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<title></title>
 <style>
 :root { color-scheme: light dark; --ink: #1c1e21; --paper: #fdfdfc; --faint: #63676e; --line: #dfe1e4; --told: #eef3fb; --tool: #f5f5f3; --bad: #a4262c; }
 @media (prefers-color-scheme: dark) { :root { --ink: #dfe2e6; --paper: #16181b; --faint: #989ea7; --line: #33373d; --told: #1d2735; --tool: #1e2124; --bad: #f1797f; } }
@@ -27,6 +36,7 @@ h2 time, .title, .spent, .remark { color: var(--faint); font-size: .85rem; font-
 .said { margin: 1rem 0; }
 .remark { border-left: 3px solid var(--line); margin: .8rem 0; padding-left: .7rem; overflow-wrap: anywhere; }
 .bad { color: var(--bad); border-color: var(--bad); }
+img { display: block; margin: .6rem 0; max-width: 100%; max-height: 36rem; border: 1px solid var(--line); border-radius: .4rem; }
 details { background: var(--tool); border: 1px solid var(--line); border-radius: .4rem; margin: .4rem 0; }
 summary { cursor: pointer; padding: .35rem .7rem; overflow-wrap: anywhere; }
 summary code { color: var(--faint); }
@@ -45,8 +55,9 @@ pub const PAGE_END: &str = "</main>\n</body>\n</html>\n";
 /// One thing of the page.
 pub fn page_entry(shown: &Shown) -> String {
     match shown {
-        Shown::Title { id, cwd, at } => format!(
-            "<header><h1>Transcript</h1><p class=\"title\"><code>{}</code> · <code>{}</code> · {at}</p></header>\n",
+        Shown::Title { name, id, cwd, at } => format!(
+            "<header><h1>{}</h1><p class=\"title\"><code>{}</code> · <code>{}</code> · {at}</p></header>\n",
+            html(name),
             html(id),
             html(cwd)
         ),
@@ -63,6 +74,7 @@ pub fn page_entry(shown: &Shown) -> String {
         Shown::Answered { tool, text, exit, is_error } => {
             folded(&html(&answer_line(tool, *exit, *is_error)), text, *is_error)
         }
+        Shown::Picture(picture) => self::picture(picture),
         Shown::Spent { model, tokens, cost } => {
             format!("<p class=\"spent\">{}</p>\n", html(&spent_line(model, *tokens, *cost)))
         }
@@ -70,6 +82,18 @@ pub fn page_entry(shown: &Shown) -> String {
             let class = if *is_bad { "remark bad" } else { "remark" };
             format!("<p class=\"{class}\">{}</p>\n", html(text))
         }
+    }
+}
+
+/// Small ones of a kind that is nothing but a picture are in the page; of others it says what they are.
+fn picture(picture: &Picture) -> String {
+    let line = html(&picture_line(picture));
+    // What stands in an attribute is of our own making: bytes, written anew.
+    let image = picture.data.as_deref().and_then(|data| Image::from_base64(&picture.mime_type, data));
+    let small = image.filter(|image| is_harmless(&image.mime) && image.bytes <= PAGE_IMAGE_BYTES);
+    match small.as_ref().and_then(|image| Some((&image.mime, base64(image.data()?)))) {
+        Some((mime, data)) => format!("<img alt=\"{line}\" src=\"data:{mime};base64,{data}\">\n"),
+        None => format!("<p class=\"remark\">{line}</p>\n"),
     }
 }
 

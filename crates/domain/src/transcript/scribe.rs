@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Block, Header, Line, Message, Origin, Place, StopReason, TokenUse, VERSION,
+    Block, Header, Line, Message, Origin, Picture, Place, StopReason, TokenUse, VERSION,
     line::{iso, millis},
 };
 use crate::{
     ConversationId, Event, Kind, MessageId, Recorded, SessionId, Time, Usage,
     event::{
-        MessageAccepted, MessageCancelled, MessageDropped, MessageMoved, MessageUnknown, MovedTo, ToolCall,
-        ToolResult, TurnEnded, UsageRecorded,
+        DeliveryMirrored, ImageRecorded, MessageAccepted, MessageCancelled, MessageDropped, MessageMoved,
+        MessageUnknown, MovedTo, ToolCall, ToolResult, TurnEnded, UsageRecorded,
     },
     price::Dollars,
     session::{Begin, Created},
@@ -27,6 +27,7 @@ pub const KINDS: &[Kind] = &[
     Kind::ModelChanged,
     Kind::MessageAccepted,
     Kind::MessageDelivered,
+    Kind::MessageSeen,
     Kind::MessageUnknown,
     Kind::MessageDropped,
     Kind::MessageCancelled,
@@ -57,6 +58,8 @@ pub const KINDS: &[Kind] = &[
     Kind::HandoffPacked,
     Kind::SessionStopped,
     Kind::SessionFailed,
+    Kind::ImageRecorded,
+    Kind::DeliveryMirrored,
 ];
 
 /// What is remembered between events.
@@ -87,6 +90,9 @@ pub struct Scribe {
     inbox: BTreeMap<MessageId, Waiting>,
     /// Tools that have not answered, in the order of their calls.
     calls: Vec<OpenCall>,
+    /// Pictures of results that are still to come, with their calls.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pictures: Vec<(String, Picture)>,
 }
 
 /// One message of the agent's, as far as it has come.
@@ -103,6 +109,8 @@ struct Saying {
 struct Waiting {
     text: String,
     by: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pictures: Vec<Picture>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,7 +135,11 @@ impl Scribe {
 
     /// The lines that an event completes. What belongs to no session makes none.
     pub fn apply(&mut self, recorded: &Recorded) -> Vec<Line> {
-        let Some(session) = recorded.session else { return Vec::new() };
+        let session = match &recorded.event {
+            Event::DeliveryMirrored(mirrored) => Some(mirrored.session),
+            _ => recorded.session,
+        };
+        let Some(session) = session else { return Vec::new() };
         let here = Here { seq: recorded.seq, at: recorded.time, session };
         let mut lines = Vec::new();
         match &recorded.event {
@@ -141,7 +153,13 @@ impl Scribe {
                 self.model(here, Some(&changed.model), &mut lines);
             }
             Event::MessageAccepted(accepted) => self.accepted(accepted),
-            Event::MessageDelivered(mark) => self.delivered(here, mark.id, &mut lines),
+            // What was imported was seen, and delivered by nobody here.
+            Event::MessageDelivered(mark) | Event::MessageSeen(mark) => {
+                self.delivered(here, mark.id, &mut lines);
+            }
+            Event::ImageRecorded(shown) if shown.subagent.is_none() => self.shown(here, shown),
+            Event::ImageRecorded(_) => {}
+            Event::DeliveryMirrored(mirrored) => self.mirrored(here, mirrored, &mut lines),
             Event::MessageEdited(edited) => {
                 if let Some(waiting) = self.inbox.get_mut(&edited.id) {
                     waiting.text.clone_from(&edited.text);
@@ -249,19 +267,55 @@ impl Scribe {
     }
 
     fn accepted(&mut self, accepted: &MessageAccepted) {
-        let waiting = Waiting { text: accepted.message.text.clone(), by: accepted.by.0.clone() };
+        let (text, by) = (accepted.message.text.clone(), accepted.by.0.clone());
+        let waiting = Waiting { text, by, pictures: Vec::new() };
         self.inbox.insert(accepted.message.id, waiting);
     }
 
+    /// As if the agent had said it, for nothing.
+    fn mirrored(&mut self, here: Here, mirrored: &DeliveryMirrored, lines: &mut Vec<Line>) {
+        self.flush(None, lines);
+        let media = (!mirrored.media_urls.is_empty()).then(|| mirrored.media_urls.join("\n"));
+        let texts = [Some(mirrored.text.clone()).filter(|text| !text.is_empty()), media];
+        let message = Message::Assistant {
+            content: texts.into_iter().flatten().map(Block::text).collect(),
+            api: MIRROR.to_owned(),
+            provider: "ostler".to_owned(),
+            model: MIRROR.to_owned(),
+            usage: TokenUse::new(Usage::default(), Dollars::default()),
+            stop_reason: StopReason::Stop,
+            error_message: None,
+            timestamp: millis(here.at),
+        };
+        let place = self.place(here);
+        let (by, to) = (Some(mirrored.by.0.clone()), mirrored.to.clone());
+        let ostler = Origin { by, to, ..self.origin(here) };
+        lines.push(Line::Message { place, message, ostler });
+    }
+
+    fn shown(&mut self, here: Here, shown: &ImageRecorded) {
+        let picture = Picture::from(&shown.image);
+        match (&shown.message, &shown.tool_id) {
+            (Some(id), _) => {
+                if let Some(waiting) = self.inbox.get_mut(id) {
+                    waiting.pictures.push(picture);
+                }
+            }
+            (None, Some(tool)) => self.pictures.push((tool.clone(), picture)),
+            (None, None) => self.say(here, Block::Image(picture)),
+        }
+    }
+
     fn delivered(&mut self, here: Here, id: MessageId, lines: &mut Vec<Line>) {
-        let Some(Waiting { text, by }) = self.inbox.remove(&id) else { return };
+        let Some(Waiting { text, by, pictures }) = self.inbox.remove(&id) else { return };
         self.flush(None, lines);
         let place = self.place(here);
         self.last_told = Some(place.id.clone());
         // What is said between turns begins the next one.
         let turn = if self.in_turn { self.turn } else { self.turn + 1 };
         let ostler = Origin { turn: Some(turn), message: Some(id), by: Some(by), ..self.origin(here) };
-        let message = Message::User { content: vec![Block::text(text)], timestamp: millis(here.at) };
+        let content = [Block::text(text)].into_iter().chain(pictures.into_iter().map(Block::Image)).collect();
+        let message = Message::User { content, timestamp: millis(here.at) };
         lines.push(Line::Message { place, message, ostler });
     }
 
@@ -280,6 +334,9 @@ impl Scribe {
     }
 
     fn answered(&mut self, here: Here, event: &Event, result: &ToolResult, lines: &mut Vec<Line>) {
+        let is_its = |(tool, _): &mut (String, Picture)| *tool == result.tool_id;
+        let pictures: Vec<Block> =
+            self.pictures.extract_if(.., is_its).map(|(_, picture)| Block::Image(picture)).collect();
         let Some(open) = self.calls.iter().position(|call| call.id == result.tool_id) else {
             // Its call was closed with its turn, or was never seen.
             return self.custom(here, event, lines);
@@ -288,7 +345,12 @@ impl Scribe {
         self.flush(None, lines);
         let details = result.exit.map(|exit| json!({"exitCode": exit}));
         let place = self.place(here);
-        self.result(here, place, (id, tool), (&result.output, details, !result.success), lines);
+        let mut content = Vec::new();
+        if !result.output.is_empty() || pictures.is_empty() {
+            content.push(Block::text(&result.output));
+        }
+        content.extend(pictures);
+        self.result(here, place, (id, tool), (content, details, !result.success), lines);
     }
 
     fn result(
@@ -296,10 +358,9 @@ impl Scribe {
         here: Here,
         place: Place,
         (tool_call_id, tool_name): (String, String),
-        (text, details, is_error): (&str, Option<Value>, bool),
+        (content, details, is_error): (Vec<Block>, Option<Value>, bool),
         lines: &mut Vec<Line>,
     ) {
-        let content = vec![Block::text(text)];
         let timestamp = millis(here.at);
         let message = Message::ToolResult { tool_call_id, tool_name, content, details, is_error, timestamp };
         lines.push(Line::Message { place, message, ostler: self.origin(here) });
@@ -352,16 +413,17 @@ impl Scribe {
             timestamp: millis(at),
         };
         let place = self.place_named(format!("{seq:08x}"), at);
-        let ostler = Origin { session, seq, turn, message: None, by: None };
+        let ostler = Origin { session, seq, turn, message: None, by: None, to: None };
         lines.push(Line::Message { place, message, ostler });
     }
 
     /// Answers calls that nobody answers any more: a reader may count on an answer to each.
     fn close(&mut self, here: Here, why: &str, lines: &mut Vec<Line>) {
         self.flush(None, lines);
+        self.pictures.clear();
         for (n, OpenCall { id, tool }) in std::mem::take(&mut self.calls).into_iter().enumerate() {
             let place = self.place_named(format!("{:08x}-open{n}", here.seq), here.at);
-            self.result(here, place, (id, tool), (why, None, true), lines);
+            self.result(here, place, (id, tool), (vec![Block::text(why)], None, true), lines);
         }
     }
 
@@ -394,7 +456,7 @@ impl Scribe {
 
     fn origin(&self, here: Here) -> Origin {
         let turn = self.in_turn.then_some(self.turn);
-        Origin { session: here.session, seq: here.seq, turn, message: None, by: None }
+        Origin { session: here.session, seq: here.seq, turn, message: None, by: None, to: None }
     }
 
     fn place(&mut self, here: Here) -> Place {
@@ -406,6 +468,9 @@ impl Scribe {
         Place { id, parent_id, timestamp: iso(at) }
     }
 }
+
+/// In the place of a model: nobody was asked for these words.
+const MIRROR: &str = "delivery-mirror";
 
 /// The protocol in which a provider's program speaks to its model, in the words of that form.
 fn api(provider: &str) -> &str {

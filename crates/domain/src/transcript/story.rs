@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::{Block, Line, Message, StopReason, TokenUse};
+use super::{Block, Line, Message, Picture, StopReason, TokenUse};
 use crate::{
     price::Dollars,
-    text::{one_line, visible},
+    text::{head, one_line, visible},
 };
 
 /// How much of a call stands in its line.
@@ -16,6 +16,8 @@ const CALL_CHARS: usize = 160;
 pub enum Shown {
     /// What it is a transcript of.
     Title {
+        /// What it is called, where nobody knows better.
+        name: String,
         id: String,
         cwd: String,
         at: String,
@@ -45,6 +47,8 @@ pub enum Shown {
         exit: Option<i64>,
         is_error: bool,
     },
+    /// A picture in what came before, with its bytes where somebody asked for them.
+    Picture(Picture),
     /// What the model took for the message before.
     Spent {
         model: String,
@@ -58,10 +62,14 @@ pub enum Shown {
     },
 }
 
+/// What a transcript is called of which the name is not known.
+pub const TITLE: &str = "Transcript";
+
 /// What there is to show of a line; of many there is nothing.
 pub fn shown(line: &Line) -> Vec<Shown> {
     match line {
         Line::Session(header) => vec![Shown::Title {
+            name: TITLE.to_owned(),
             id: header.id.clone(),
             cwd: visible(&header.cwd),
             at: minute(&header.timestamp),
@@ -69,7 +77,8 @@ pub fn shown(line: &Line) -> Vec<Shown> {
         Line::Message { place, message, ostler } => match message {
             Message::User { content, .. } => {
                 let by = ostler.by.as_deref().map_or_else(|| "user".to_owned(), |by| one_line(by, 80));
-                vec![Shown::Told { by, at: minute(&place.timestamp), text: text_of(content) }]
+                let told = Shown::Told { by, at: minute(&place.timestamp), text: text_of(content) };
+                [told].into_iter().chain(pictures(content)).collect()
             }
             Message::Assistant { content, model, usage, stop_reason, error_message, .. } => {
                 let mut all: Vec<Shown> = content.iter().map(said).collect();
@@ -80,7 +89,8 @@ pub fn shown(line: &Line) -> Vec<Shown> {
             Message::ToolResult { tool_name, content, details, is_error, .. } => {
                 let exit = details.as_ref().and_then(|details| details.get("exitCode")?.as_i64());
                 let tool = one_line(tool_name, 80);
-                vec![Shown::Answered { tool, text: text_of(content), exit, is_error: *is_error }]
+                let answered = Shown::Answered { tool, text: text_of(content), exit, is_error: *is_error };
+                [answered].into_iter().chain(pictures(content)).collect()
             }
         },
         Line::ModelChange { provider, model_id, .. } => {
@@ -98,6 +108,7 @@ fn said(block: &Block) -> Shown {
     match block {
         Block::Text { text } => Shown::Said { text: visible(text) },
         Block::Thinking { thinking } => Shown::Thought { text: visible(thinking) },
+        Block::Image(picture) => Shown::Picture(picture.clone()),
         Block::ToolCall { name, arguments, .. } => {
             let only = match arguments.as_object() {
                 Some(object) if object.len() == 1 => object.values().next().and_then(Value::as_str),
@@ -198,9 +209,31 @@ fn bad(text: String) -> Shown {
 fn text_of(content: &[Block]) -> String {
     let texts = content.iter().filter_map(|block| match block {
         Block::Text { text } => Some(visible(text)),
-        Block::Thinking { .. } | Block::ToolCall { .. } => None,
+        Block::Thinking { .. } | Block::ToolCall { .. } | Block::Image(_) => None,
     });
     texts.collect::<Vec<_>>().join("\n\n")
+}
+
+fn pictures(content: &[Block]) -> impl Iterator<Item = Shown> {
+    content.iter().filter_map(|block| match block {
+        Block::Image(picture) => Some(Shown::Picture(picture.clone())),
+        Block::Text { .. } | Block::Thinking { .. } | Block::ToolCall { .. } => None,
+    })
+}
+
+/// Digits of a picture's name that tell it from all others.
+const SHORT_NAME: usize = 16;
+
+/// A picture in words: what it is, and how to have it.
+pub fn picture_line(picture: &Picture) -> String {
+    let size = picture.bytes.map(|bytes| format!(", {} bytes", grouped(bytes))).unwrap_or_default();
+    let kind = one_line(&picture.mime_type, 80);
+    match &picture.sha256 {
+        Some(sha256) => {
+            format!("{kind}{size} · ostler transcript image {}", head(&one_line(sha256, 64), SHORT_NAME))
+        }
+        None => format!("{kind}{size}"),
+    }
 }
 
 /// `2026-11-16 14:02 UTC`.

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use ostler_domain::{
     CampaignId, SessionId,
-    admission::{Candidate, For, Hold, Limits, Priority, Room, Running, Wait, plan},
+    admission::{Account, Candidate, For, Hold, Limits, Priority, Room, Running, Wait, plan},
     limits::GIVES_WAY_AFTER,
 };
 use proptest::{collection::vec, option, prelude::*};
@@ -26,6 +26,7 @@ fn candidate(number: u64) -> Candidate {
         continues: false,
         campaign: campaign(0),
         provider: "codex".to_owned(),
+        account: None,
         memory: 0,
     }
 }
@@ -35,6 +36,7 @@ fn running(n: u8) -> Running {
         id: SessionId::new(time(0), 1_000 + u128::from(n)),
         campaign: campaign(n),
         provider: "codex".to_owned(),
+        account: None,
         is_starting: false,
         memory: 0,
         frees: 0,
@@ -57,6 +59,15 @@ fn the_line_says_what_it_waits_for() {
     let full = Limits { sessions: Some(60), ..Limits::default() };
     let three = || (1..=3).map(candidate).collect::<Vec<_>>();
     assert_eq!(said(three(), &sixty, &full, &none)[2], "waits for a slot (60 of 60; 3rd in line)");
+    let of_accounts = BTreeMap::from([(account("work"), 1)]);
+    let works = |one: Candidate| Candidate { account: Some(account("work")), ..one };
+    let busy = [Running { account: Some(account("work")), ..running(7) }];
+    let accounts = Limits { of_accounts, ..Limits::default() };
+    assert_eq!(
+        said(vec![works(candidate(1)), candidate(2)], &busy, &accounts, &none),
+        ["waits for a slot of the account work of codex (1 of 1; 1st in line)"],
+        "whose session it is does not matter, and others pass by"
+    );
     let of_campaigns = BTreeMap::from([(campaign(0), 2)]);
     let of_campaign = Limits { of_campaigns, ..Limits::default() };
     assert_eq!(said(three(), &[], &of_campaign, &none), ["waits for a slot in shop (2 of 2; 1st in line)"]);
@@ -179,14 +190,24 @@ fn holds(one: &Running, wait: &Wait) -> bool {
         For::Slot { .. } | For::Memory { .. } => true,
         For::CampaignSlot { campaign, .. } => one.campaign == *campaign,
         For::ProviderSlot { provider, .. } => one.provider == *provider,
+        For::AccountSlot { account, .. } => one.account.as_ref() == Some(account),
         For::Drain { .. } | For::Disk { .. } | For::Start { .. } => false,
     }
 }
 
+fn account(name: &str) -> Account {
+    Account { provider: "codex".to_owned(), profile: name.parse().unwrap() }
+}
+
+fn any_account() -> impl Strategy<Value = Option<Account>> {
+    option::of(prop_oneof![Just(account("work")), Just(account("home"))])
+}
+
 fn any_candidate() -> impl Strategy<Value = Candidate> {
     let priority = prop_oneof![Just(Priority::Low), Just(Priority::Normal), Just(Priority::High)];
-    (priority, any::<bool>(), 0_u8..3, 0_usize..3, 0_u64..3).prop_map(
-        |(priority, continues, of, provider, gib)| Candidate {
+    (priority, any::<bool>(), 0_u8..3, 0_usize..3, any_account(), 0_u64..3).prop_map(
+        |(priority, continues, of, provider, account, gib)| Candidate {
+            account,
             priority,
             continues,
             campaign: campaign(of),
@@ -198,8 +219,9 @@ fn any_candidate() -> impl Strategy<Value = Candidate> {
 }
 
 fn any_running() -> impl Strategy<Value = Running> {
-    (0_u8..3, 0_usize..3, any::<bool>(), 0_u64..3, 0_u64..3, any_hold()).prop_map(
-        |(of, provider, is_starting, gib, frees, hold)| Running {
+    (0_u8..3, 0_usize..3, any_account(), any::<bool>(), 0_u64..3, 0_u64..3, any_hold()).prop_map(
+        |(of, provider, account, is_starting, gib, frees, hold)| Running {
+            account,
             provider: PROVIDERS[provider].to_owned(),
             is_starting,
             memory: gib * GIB,
@@ -212,8 +234,9 @@ fn any_running() -> impl Strategy<Value = Running> {
 
 fn any_limits() -> impl Strategy<Value = Limits> {
     let most = || option::of(1_u32..9);
-    (most(), vec(most(), 3), vec(most(), 3), most(), 0_u64..9, 0_u64..3).prop_map(
-        |(sessions, campaigns, providers, starts, memory, disk)| Limits {
+    (most(), vec(most(), 3), vec(most(), 3), most(), most(), 0_u64..9, 0_u64..3).prop_map(
+        |(sessions, campaigns, providers, of_account, starts, memory, disk)| Limits {
+            of_accounts: of_account.map(|most| (account("work"), most)).into_iter().collect(),
             sessions,
             of_campaigns: (0..).zip(campaigns).filter_map(|(n, most)| Some((campaign(n), most?))).collect(),
             of_providers: PROVIDERS
@@ -270,6 +293,11 @@ proptest! {
         for (of, most) in &limits.of_providers {
             let before = running.iter().filter(|one| one.provider == *of).count();
             prop_assert!(fits(before, started.iter().filter(|one| one.provider == *of).count(), Some(*most)));
+        }
+        for (of, most) in &limits.of_accounts {
+            let of = Some(of);
+            let before = running.iter().filter(|one| one.account.as_ref() == of).count();
+            prop_assert!(fits(before, started.iter().filter(|one| one.account.as_ref() == of).count(), Some(*most)));
         }
         // Nobody waits for memory where nothing of ours runs, and somebody starts where the disk lets it.
         let has_disk = room.disk.is_none_or(|free| free >= limits.free_disk);

@@ -76,6 +76,18 @@ impl Asking {
         self
     }
 
+    /// Whether it must ask for leave for what it announces.
+    fn must_ask(&mut self, action: Action) -> bool {
+        let report = Report::ToolAnnounced { ask: "announced".to_owned(), tool: "Bash".to_owned(), action };
+        self.input(Input::Report(report)).unwrap();
+        assert_eq!(self.events, [], "its request is what is recorded, if one follows");
+        let [AgentRequest::Proceed { ask, must_ask }] = self.told.as_slice() else {
+            panic!("{:?}", self.told)
+        };
+        assert_eq!(ask, "announced");
+        *must_ask
+    }
+
     fn wait(&mut self, span: Duration) -> &mut Self {
         // A step of the test's clock is a millisecond.
         self.at += u64::try_from(span.as_millis()).unwrap();
@@ -93,6 +105,35 @@ impl Asking {
     fn attention(&self) -> Option<Attention> {
         self.state.attention(Link::Attached)
     }
+}
+
+#[test]
+fn who_would_not_ask_must_where_a_rule_or_the_mode_wants_it() {
+    let run = |command: &str| Action::Run { command: command.to_owned() };
+    let read = |path: &str| Action::Read { paths: vec![path.to_owned()] };
+    let rules = ["deny run cat *", "ask read notes/**", "allow run ls *"];
+    for approve in [Approve::Policy, Approve::Nobody] {
+        let mut ruled = Asking::new(approve, &rules);
+        for (action, must_ask) in [
+            (run("cat x"), true),
+            (run("pwd; cat x"), true),
+            (read("notes/a"), true),
+            // What it comes to cannot be said, and some rule denies something.
+            (run("echo $(cat x)"), true),
+            (run("ls"), false),
+            // No rule is about these: the agent knows best what it does unasked.
+            (run("pwd"), false),
+            (read("src/a"), false),
+        ] {
+            assert_eq!(ruled.must_ask(action.clone()), must_ask, "{action:?}");
+        }
+        let mut allowed = Asking::new(approve, &["allow run ls *"]);
+        assert!(!allowed.must_ask(run("echo $(cat x)")), "no rule denies anything");
+        allowed.policy = None;
+        assert!(allowed.must_ask(run("ls")), "rules that cannot be read may deny it");
+    }
+    assert!(Asking::new(Approve::Ask, &[]).must_ask(read("src/a")), "a person answers everything");
+    assert!(!Asking::new(Approve::All, &rules).must_ask(run("cat x")));
 }
 
 #[test]

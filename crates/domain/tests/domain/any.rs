@@ -2,7 +2,7 @@
 
 use ostler_domain::{
     ApprovalId, Budget, CampaignId, ConversationId, Message, MessageId, Mode, Now, SessionId, Time, Usage,
-    budget::{CampaignBudget, Used, WhenUsedUp},
+    budget::{CampaignBudget, Lent, Used, WhenUsedUp},
     call::{Call, CallFault, Reply, StepMark},
     conversation::QueueDrop,
     denied::{Denied, DeniedKind},
@@ -15,7 +15,7 @@ use ostler_domain::{
     message::Queue,
     price::Dollars,
     session::{
-        Approve, Begin, Billing, CallUsage, CampaignUse, Config, Context, Created, ExitFacts, How, Input,
+        Approve, Begin, Billing, BudgetUse, CallUsage, Config, Context, Created, ExitFacts, How, Input,
         Intake, Refused, Report, Request, RestartPolicy, Sandbox, Spawn, StopRule, Watchdog, WatchdogLimits,
     },
     time::BootId,
@@ -37,6 +37,7 @@ pub(crate) fn context(step: u64) -> Context {
         policy: Some(ostler_domain::Policy::default()),
         prices: Default::default(),
         on_reboot: Default::default(),
+        is_work_over: false,
     }
 }
 
@@ -68,6 +69,7 @@ pub(crate) fn created(
             model: None,
             working_dir: "/srv/shop".into(),
             branch: None,
+            worktree: None,
             budget,
             when_used_up: WhenUsedUp::Hold,
             billing: Billing::Calls,
@@ -82,11 +84,14 @@ pub(crate) fn created(
             auth_profile: None,
             ticket: None,
             ticket_id: None,
+            mission: None,
             watchdogs: WatchdogLimits::default(),
             resumes_after_limit: true,
             approval_us: ostler_domain::session::approval_limit(),
             priority: Default::default(),
             idle_stop_us: Some(1_800_000_000),
+            no_tools: false,
+            leases: Vec::new(),
         },
         sandbox: Sandbox::Off,
         policy: Default::default(),
@@ -220,6 +225,7 @@ fn any_exit() -> impl Strategy<Value = ExitFacts> {
     (how, any::<bool>(), any::<bool>()).prop_map(|(how, oom, left)| ExitFacts {
         how,
         oom,
+        memory: None,
         leftovers: if left { vec![Leftover { pid: 1, name: "sleep".into() }] } else { vec![] },
         asked: None,
         shut_down: false,
@@ -248,6 +254,7 @@ pub(crate) fn any_input() -> impl Strategy<Value = Input> {
     prop_oneof![
         8 => any_request().prop_map(|request| Input::Request(request, By("ann".into()))),
         12 => any_report().prop_map(Input::Report),
+        1 => (0..20_000_i64).prop_map(|n| Input::Lent { until: time(n) }),
         1 => Just(Input::Spawned(Spawn { agent: Process { pid: 9, start_time: 9 } })),
         3 => any::<u8>().prop_map(|n| Input::InputTaped { tag: format!("prompt:{}", message(n).id) }),
         1 => any::<String>().prop_map(|tag| Input::InputTaped { tag }),
@@ -291,11 +298,17 @@ pub(crate) fn any_input() -> impl Strategy<Value = Input> {
         1 => Just(Input::ApprovalsDue),
         2 => (0u64..2_000, 0u64..2_000, any::<bool>()).prop_map(|(tokens, micros, is_known)| {
             let unpriced = (!is_known).then(|| "new".to_owned());
-            Input::Campaign(CampaignUse {
+            let used = BudgetUse {
                 name: "shop".to_owned(),
+                agent: None,
                 budget: CampaignBudget::parse(if micros % 3 == 0 { "1000" } else { "0.001usd/day" }),
                 used: Used { tokens, dollars: Dollars(micros), unpriced },
-            })
+            };
+            if micros % 2 == 0 { Input::Campaign(used) } else { Input::Agent(used) }
+        }),
+        2 => (0u64..700, 0u64..700, 0u64..700).prop_map(|(tokens, held_tokens, micros)| {
+            let (dollars, held_dollars) = (Dollars(micros), Dollars(micros / 2));
+            Input::Helpers(Lent { tokens, dollars, held_tokens, held_dollars, unpriced: None })
         }),
     ]
 }

@@ -75,7 +75,7 @@ fn an_ask_is_answered_when_it_is_done_and_repeated_until_then() {
     assert_eq!(asks(&effects_to_repeat(stage.state())), [7], "a daemon that dies meanwhile does not lose it");
     assert!(asks(&stage.feed(send(7))).is_empty(), "the same call is one ask");
     let session = SessionId::new(Time::from_micros(1), 1);
-    let reply = Reply::Spawned { session, name: "x".parse().unwrap() };
+    let reply = Reply::Spawned { session, name: "x".parse().unwrap(), budget: None };
     let effects = stage.feed(Input::Served { at: 7, reply: reply.clone() });
     assert_eq!(answers(&effects), [(7, reply.clone())]);
     assert!(asks(&effects_to_repeat(stage.state())).is_empty());
@@ -105,6 +105,25 @@ fn what_is_not_its_own_is_denied_and_recorded() {
 }
 
 #[test]
+fn agents_for_a_mission_are_asked_for_once_and_a_limit_is_named() {
+    let mut stage = Stage::live();
+    let agents = "[[agents]]\nname = \"x\"\ntask = \"t\"\n".to_owned();
+    let call = Input::Call { at: 7, call: Ok(Call::Assign { agents: agents.clone() }) };
+    assert_eq!(asks(&stage.feed(call)), [7]);
+    let is_recorded = |event: &Event| matches!(event, Event::Asked(asked) if asked.ask == Ask::Assign { agents: agents.clone() });
+    assert_eq!(stage.events().iter().filter(|event| is_recorded(event)).count(), 1);
+    assert_eq!(asks(&effects_to_repeat(stage.state())), [7], "a daemon that dies meanwhile does not lose it");
+    let full = Refusal::new(Reason::PermissionDenied, "3 may be added; none is left");
+    stage.feed(Input::Served { at: 7, reply: Reply::Refused(full) });
+    let is_named =
+        |event: &Event| matches!(event, Event::Denied(denied) if denied.rule.starts_with("3 may be added"));
+    assert!(stage.events().iter().any(is_named));
+    for empty in ["", " \n"] {
+        assert!(Ask::Assign { agents: empty.to_owned() }.fault().is_some());
+    }
+}
+
+#[test]
 fn a_flood_of_asks_is_refused_and_looking_is_not_recorded() {
     let mut stage = Stage::live();
     for at in 0..ASKS_OPEN as u64 {
@@ -118,4 +137,18 @@ fn a_flood_of_asks_is_refused_and_looking_is_not_recorded() {
     assert_eq!(asks(&stage.feed(Input::Call { at: 3, call: Ok(search) })), [3]);
     assert_eq!(stage.events().len(), before);
     assert!(!Ask::Search { text: "x".to_owned() }.is_change());
+}
+
+#[test]
+fn whoever_asked_for_a_handoff_is_who_has_the_session_stopped() {
+    let mut stage = Stage::live();
+    assert!(stage.state().turn().is_none(), "at rest it ends at once");
+    let wish = Box::new(ostler_domain::handoff::Wish::default());
+    stage.feed(Input::Call { at: 7, call: Ok(Call::Handoff(wish)) });
+    let own = By::session(stage.state().created().id);
+    let by = stage.events().iter().find_map(|event| match event {
+        Event::SessionStopRequested(stop) => Some(stop.by.clone()),
+        _ => None,
+    });
+    assert_eq!(by, Some(own));
 }

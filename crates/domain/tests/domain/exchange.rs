@@ -4,10 +4,11 @@ use ostler_domain::{
     CampaignId, ConversationId, Event, Name, Recorded, Time,
     call::{StepEnded, StepStarted},
     conversation::{CloseReason, Closed, Conversation, Entry, Notes},
-    event::{By, SeenCommit},
+    event::{By, ContextCompacted, SeenCommit},
     exchange::{
         gastown::{self, Around},
         openclaw::{self, Said},
+        openclaw_index,
     },
     session::{Approve, Created, RestartPolicy, State, View, create},
 };
@@ -44,7 +45,8 @@ fn created_here() -> Created {
 }
 
 fn said<'a>(conversation: &'a Conversation, last: Option<&'a View>) -> Said<'a> {
-    Said { conversation, campaign: "shop", last, spawned_by: None }
+    let compactions = last.map_or(0, |last| u64::from(last.compactions));
+    Said { conversation, campaign: "shop", last, compactions, spawned_by: None }
 }
 
 /// A row as another program wrote it, with what nobody here knows.
@@ -71,7 +73,6 @@ fn a_row_that_came_in_goes_out_as_it_was() {
     let came = conversation("agent:main:telegram:group:-1:topic:7", entry);
     let mut row = openclaw::row(&said(&came, None));
     assert_eq!(row.remove("ostler").unwrap()["conversation"], json!(came.id));
-    assert_eq!(row.remove("sessionStartedAt"), Some(json!(time(1).micros() / 1_000)));
     assert_eq!(Value::Object(row), Value::Object(theirs()));
     assert_eq!(openclaw::session_id(&came), "51121704-8733-4db7-91f5-e85f89148129");
     assert_eq!(openclaw::transcript_name(&came), "51121704-8733-4db7-91f5-e85f89148129-topic-7.jsonl");
@@ -100,6 +101,45 @@ fn keys_are_found_where_the_other_program_looks() {
     entry.other.insert("sessionId".to_owned(), json!("../../etc/passwd"));
     let hostile = conversation("main", entry);
     assert_eq!(openclaw::session_id(&hostile), hostile.id.to_string());
+}
+
+#[test]
+fn a_transcript_that_no_row_named_is_found_by_the_row_that_it_gets() {
+    let orphan = conversation(&openclaw::recovered_key("main", "aaaaaaaa-0003"), Entry::default());
+    let row = openclaw::row(&said(&orphan, None));
+    let names = (&row["sessionId"], &row["sessionFile"]);
+    assert_eq!(names, (&json!("aaaaaaaa-0003"), &json!("aaaaaaaa-0003.jsonl")));
+}
+
+#[test]
+fn a_change_of_one_field_leaves_the_others_in_their_words() {
+    let came =
+        json!({"sessionId": "a", "updatedAt": 5, "chatType": "direct", "origin": {"chatType": "direct"}});
+    let index = json!({"agent:main:main": came}).to_string();
+    let mut entry: Entry = serde_json::from_value(came.clone()).unwrap();
+    entry.thinking_level = Some("high".to_owned());
+    let changed = conversation("agent:main:main", entry);
+    let key = "agent:main:main".to_owned();
+    let row = openclaw::row(&said(&changed, None));
+    let own = openclaw_index::OwnRow { conversation: &changed, key, row, is_as_it_came: true };
+    let written = openclaw_index::written(Some(index.as_bytes()), &[own]);
+    let mut rows: Value = serde_json::from_slice(&written.text).unwrap();
+    let row = rows["agent:main:main"].as_object_mut().unwrap();
+    row.remove("ostler");
+    assert_eq!(row.remove("thinkingLevel"), Some(json!("high")));
+    assert_eq!(row.remove("sessionFile"), Some(json!("a.jsonl")));
+    assert_eq!(Value::Object(row.clone()), came);
+}
+
+#[test]
+fn a_word_that_would_mean_nothing_is_not_noted() {
+    for wrong in ["exec_ask=bogus", "thinking_level=bogus"] {
+        let fault = Notes::default().changed_by(&[wrong.to_owned()]).unwrap_err().to_string();
+        assert!(fault.contains("expected: "), "{fault}");
+    }
+    for right in ["exec_ask=on-miss", "thinking_level=xhigh"] {
+        Notes::default().changed_by(&[right.to_owned()]).unwrap();
+    }
 }
 
 #[test]
@@ -170,4 +210,33 @@ fn a_session_is_told_in_gas_town_s_words() {
     assert_eq!((&fed["actor"], &fed["payload"]["session_id"]), (&json!(session.agent), &json!(view.id)));
     let unfed = at(5, Event::AgentStatus("x".into()));
     assert_eq!(session.feed_line(&unfed), None);
+}
+
+#[test]
+fn a_row_has_how_often_its_context_was_compacted() {
+    let here = conversation("main", Entry::default());
+    let compacted = Event::ContextCompacted(ContextCompacted { automatic: true, before: None, after: None });
+    let events = create(created_here(), vec![(message(0), None)], &By("ann".into()));
+    let log: Vec<Event> = events.into_iter().chain([compacted.clone(), compacted]).collect();
+    let last = State::replay(log.iter().map(|event| (time(0), event))).unwrap().view();
+    assert_eq!(openclaw::row(&said(&here, Some(&last)))["compactionCount"], 2);
+    // With those of the sessions before it, and those that it came with.
+    let mut entry = Entry::default();
+    entry.other.insert("compactionCount".to_owned(), json!(5));
+    let came = conversation("main", entry);
+    let said = Said { compactions: 3, ..said(&came, Some(&last)) };
+    assert_eq!(openclaw::row(&said)["compactionCount"], 8);
+}
+
+#[test]
+fn a_row_says_who_asked_for_it_and_what_its_program_calls_the_dialogue() {
+    let mut entry = Entry::default();
+    entry.other.insert("spawnedBy".to_owned(), json!("agent:main:main"));
+    let came = conversation("agent:main:subagent:x", entry);
+    let last = View { provider_id: Some("sdk-1".to_owned()), ..view() };
+    let row = openclaw::row(&said(&came, Some(&last)));
+    assert_eq!((&row["spawnedBy"], &row["sdkSessionId"]), (&json!("agent:main:main"), &json!("sdk-1")));
+    assert_eq!(openclaw::merged(&said(&came, Some(&last)), Some(&row))["spawnedBy"], "agent:main:main");
+    let here = Said { spawned_by: Some("agent:api:main"), ..said(&came, Some(&last)) };
+    assert_eq!(openclaw::row(&here)["spawnedBy"], "agent:api:main", "what is known here counts");
 }

@@ -131,6 +131,28 @@ fn a_limit_past_the_time_limit_is_in_the_obituary() {
 }
 
 #[test]
+fn a_time_limit_that_passes_over_work_that_is_done_ends_nothing_else() {
+    let mut life = Life::plain();
+    life.working()
+        .report(Report::TurnEnded { stop_reason: StopReason::Completed })
+        .input(Input::TimedOut)
+        .exit(How::Exited { code: 0 });
+    let view = life.state.view();
+    assert_eq!(view.outcome, Some(Outcome::Done), "{:?}", view.obituary);
+}
+
+#[test]
+fn silence_after_a_piece_of_an_answer_is_waited_out_as_silence() {
+    let mut life = Life::plain();
+    life.working();
+    assert_eq!(life.state.watchdog().unwrap().0, Watchdog::FirstOutput, "a piece is no event");
+    life.input(Input::Watchdog(Watchdog::Tool));
+    assert!(life.state.stall().is_none(), "nobody waits for a tool");
+    life.input(Input::Watchdog(Watchdog::Silent));
+    assert_eq!(life.state.stall().unwrap().watchdog, Watchdog::Silent);
+}
+
+#[test]
 fn a_turn_that_a_watchdog_ended_has_failed() {
     let mut life = Life::plain();
     life.working().report(Report::Retrying(AgentRetrying {

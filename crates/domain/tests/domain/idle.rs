@@ -51,6 +51,7 @@ impl Idler {
         self.input(Input::Exited(ExitFacts {
             how: How::Exited { code: 0 },
             oom: false,
+            memory: None,
             leftovers: vec![],
             asked: None,
             shut_down: false,

@@ -1,19 +1,21 @@
 //! Single lives, told step by step.
 
 mod calls;
+mod login;
 mod memory;
 
 use ostler_domain::{
     Budget, Event, Hint, Kind, Reason, Refusal, Usage,
     admission::Standing,
+    ask::Ask,
     budget::WhenUsedUp,
-    call::{Call, Reply},
+    call::{Call, CallFault, Reply},
     event::{AskKind, By, ContextMeasured, Raw, StopReason},
     gateway::Allowance,
     session::{
-        AgentRequest, Approve, Attention, Begin, CallUsage, Decision, Effect, ExitFacts, How, Input, Link,
-        Outcome, Phase, Report, Request, Restart, RestartPolicy, State, Status, StopRule, Watchdog, create,
-        decide,
+        AgentRequest, Approve, Attention, Begin, CallUsage, Created, Decision, Effect, ExitFacts, How, Input,
+        Link, Outcome, Phase, Report, Request, Restart, RestartPolicy, State, Status, StopRule, Watchdog,
+        create, decide,
     },
 };
 
@@ -28,11 +30,11 @@ pub(crate) struct Life {
 
 impl Life {
     fn new(restart: RestartPolicy, approve: Approve, ends_with_turn: bool, budget: Option<Budget>) -> Self {
-        let events = create(
-            created(restart, approve, ends_with_turn, budget),
-            vec![(message(0), None)],
-            &By("ann".into()),
-        );
+        Self::of(created(restart, approve, ends_with_turn, budget))
+    }
+
+    fn of(created: Created) -> Self {
+        let events = create(created, vec![(message(0), None)], &By("ann".into()));
         let state = State::replay(events.iter().map(|event| (time(0), event))).unwrap();
         Self { state, kinds: events.iter().map(Event::kind).collect(), effects: vec![], step: 0 }
     }
@@ -77,6 +79,7 @@ impl Life {
         self.input(Input::Exited(ExitFacts {
             how,
             oom: false,
+            memory: None,
             leftovers: vec![],
             asked: None,
             shut_down: false,
@@ -186,6 +189,7 @@ fn ways_out() {
         let exit = ExitFacts {
             how,
             oom: true,
+            memory: None,
             leftovers: vec![],
             asked: None,
             shut_down: false,
@@ -467,6 +471,7 @@ fn a_refused_key_is_the_same_end_in_any_turn_and_says_what_cures_it() {
         life.report(Report::AuthFailed("401".into())).input(Input::Exited(ExitFacts {
             how: How::Signaled { signal: 9 },
             oom: false,
+            memory: None,
             leftovers: vec![],
             asked: None,
             shut_down: false,

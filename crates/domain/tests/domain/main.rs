@@ -12,6 +12,7 @@ mod failed_turns;
 mod fuzzed;
 mod idle;
 mod life;
+mod missions;
 mod models_and_forks;
 mod money;
 mod promises;

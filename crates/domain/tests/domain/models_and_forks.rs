@@ -55,6 +55,9 @@ fn another_model_is_told_at_once_or_kept_for_the_next_session() {
         "asking twice does it once"
     );
 
+    let nameless = then(&mut state, change(" ", true)).unwrap_err();
+    assert_eq!(nameless.message, "the name of the model is empty");
+
     let mut state = live();
     let kept = then(&mut state, change("second", false)).unwrap();
     assert!(matches!(&kept.events[..], [Event::ModelChanged(changed)] if changed.at_next_session));

@@ -1,15 +1,15 @@
-//! Budgets in dollars, a session's own and its campaign's.
+//! Budgets in dollars, a session's own, its agent's and its campaign's.
 
 use std::sync::Arc;
 
 use ostler_domain::{
-    Budget, Event, Kind, Reason, Usage,
+    AgentId, Budget, Event, Kind, Reason, Time, Usage,
     admission::Standing,
-    budget::{CampaignBudget, Used, WhenUsedUp},
+    budget::{CampaignBudget, Lent, Used, WhenUsedUp},
     event::{AgentRetrying, By, StopReason, UsageRecorded},
     price::{Dollars, Price, PriceBook},
     session::{
-        Approve, Attention, Billing, CallUsage, CampaignUse, Created, Effect, ExitFacts, How, Input, Link,
+        Approve, Attention, Billing, BudgetUse, CallUsage, Created, Effect, ExitFacts, How, Input, Link,
         Outcome, Phase, Refused, Report, Request, RestartPolicy, State, Watchdog, create, decide,
     },
 };
@@ -94,13 +94,51 @@ impl Purse {
     fn campaign(&mut self, text: &str, cents: u64) {
         let used = Used { tokens: 0, dollars: Dollars(cents * CENT), unpriced: None };
         let budget = CampaignBudget::parse(text);
-        self.input(Input::Campaign(CampaignUse { name: "shop".to_owned(), budget, used })).unwrap();
+        self.input(Input::Campaign(BudgetUse { name: "shop".to_owned(), agent: None, budget, used }))
+            .unwrap();
+    }
+
+    fn agent(&mut self, text: &str, cents: u64) {
+        let used = Used { tokens: 0, dollars: Dollars(cents * CENT), unpriced: None };
+        let budget = CampaignBudget::parse(text);
+        let agent = Some(AgentId::new(Time::from_micros(1), 1));
+        self.input(Input::Agent(BudgetUse { name: "api".to_owned(), agent, budget, used })).unwrap();
     }
 }
 
 fn resume(cents: u64) -> Request {
     let dollars = Some(Dollars(cents * CENT));
     Request::Resume { budget: Some(Budget { dollars, ..Budget::default() }), tape_bytes: None }
+}
+
+#[test]
+fn an_agent_s_budget_holds_beside_its_campaign_s() {
+    let mut purse = Purse::with(100, WhenUsedUp::Hold);
+    purse.agent("10usd/day", 900);
+    assert_ne!(purse.attention(), Some(Attention::BudgetHold));
+    purse.agent("10usd/day", 1_000);
+    assert_eq!(purse.attention(), Some(Attention::BudgetHold));
+    let why = purse.state.holds().agent_budget.clone().unwrap();
+    assert!(why.starts_with("agent api: ") && why.contains("today (UTC)"), "{why}");
+    purse.campaign("25usd/day", 2_500);
+    // Whoever is resumed is told whose budget it is; each of them is its own hold.
+    let refused =
+        purse.input(Input::Request(Request::Resume { budget: None, tape_bytes: None }, By::ostler()));
+    assert_eq!(refused.unwrap_err(), Reason::OverBudget);
+    purse.campaign("50usd/day", 2_500);
+    assert_eq!(purse.attention(), Some(Attention::BudgetHold));
+    purse.agent("20usd/day", 1_000);
+    assert_ne!(purse.attention(), Some(Attention::BudgetHold));
+    // An agent without a budget holds nobody.
+    purse.agent("10usd/day", 1_000);
+    purse.agent("", 1_000);
+    assert_ne!(purse.attention(), Some(Attention::BudgetHold));
+    let mut headless = created(RestartPolicy::Never, Approve::Ask, false, None);
+    headless.config.when_used_up = WhenUsedUp::Stop;
+    let mut headless = Purse::of(headless);
+    headless.work();
+    headless.agent("10usd/day", 1_000);
+    assert_eq!(headless.state.phase(), Phase::Stopping);
 }
 
 #[test]
@@ -147,6 +185,48 @@ fn the_next_session_has_what_this_one_left() {
     assert_eq!(free.state.budget_left(None, &prices), Ok(None), "no budget, no end");
 }
 
+fn lent(spent: u64, held: u64) -> Input {
+    let (dollars, held_dollars) = (Dollars(spent * CENT), Dollars(held * CENT));
+    Input::Helpers(Lent { dollars, held_dollars, ..Lent::default() })
+}
+
+#[test]
+fn what_helpers_hold_is_not_the_asker_s_and_what_they_leave_is_again() {
+    let mut purse = Purse::with(100, WhenUsedUp::Stop);
+    purse.call("claude-sonnet-5", 30);
+    purse.input(lent(0, 40)).unwrap();
+    let allowed = purse.effects.iter().find_map(|effect| match effect {
+        Effect::Allow(allowance) => allowance.dollars,
+        _ => None,
+    });
+    assert_eq!(allowed, Some(Dollars(60 * CENT)), "its gateway lets no more pass than it has not given away");
+    let left = purse.state.budget_left(None, &purse.prices).unwrap().unwrap();
+    assert_eq!(left.dollars, Some(Dollars(30 * CENT)));
+    // Even where nobody is there it waits: they may give something back.
+    purse.call("claude-sonnet-5", 35);
+    assert_eq!(purse.attention(), Some(Attention::BudgetHold));
+    let said = purse.state.view().evidence;
+    assert!(said.contains("$1.05 of $1.00 used, of which its helpers hold $0.40"), "{said}");
+    assert_eq!(purse.request(Request::Resume { budget: None, tape_bytes: None }), Err(Reason::OverBudget));
+    purse.input(lent(10, 0)).unwrap();
+    assert_eq!(purse.attention(), Some(Attention::Working), "it goes on by itself");
+    purse.input(lent(10, 30)).unwrap();
+    assert_eq!(purse.attention(), Some(Attention::BudgetHold));
+    purse.input(lent(40, 0)).unwrap();
+    assert_eq!(purse.state.phase(), Phase::Stopping, "they have used all of it");
+    assert_eq!(purse.count(Kind::HelpersCharged), 4);
+}
+
+#[test]
+fn helpers_of_a_session_without_a_budget_are_only_counted() {
+    let mut free = Purse::of(created(RestartPolicy::Never, Approve::Ask, false, None));
+    free.work();
+    free.input(lent(500, 500)).unwrap();
+    free.input(lent(500, 500)).unwrap();
+    assert_eq!((free.count(Kind::HelpersCharged), free.effects.as_slice()), (1, &[][..]));
+    assert_eq!(free.attention(), Some(Attention::Working));
+}
+
 #[test]
 fn what_a_used_up_budget_holds_is_not_started_again_by_itself() {
     let mut created = created(RestartPolicy::Always, Approve::Ask, false, None);
@@ -158,6 +238,7 @@ fn what_a_used_up_budget_holds_is_not_started_again_by_itself() {
     let exit = ExitFacts {
         how: How::Signaled { signal: 9 },
         oom: false,
+        memory: None,
         leftovers: vec![],
         asked: None,
         shut_down: false,
@@ -178,6 +259,7 @@ fn without_a_person_dollars_end_the_session() {
     let exit = ostler_domain::session::ExitFacts {
         how,
         oom: false,
+        memory: None,
         leftovers: Vec::new(),
         asked: None,
         shut_down: false,

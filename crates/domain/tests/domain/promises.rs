@@ -92,6 +92,7 @@ fn input_of_every_sort_exists() {
         Input::Request(..)
         | Input::Report(_)
         | Input::Spawned(_)
+        | Input::Lent { .. }
         | Input::InputTaped { .. }
         | Input::Intake(_)
         | Input::TapeDamaged { .. }
@@ -111,7 +112,9 @@ fn input_of_every_sort_exists() {
         | Input::Refused(_)
         | Input::LimitEnded
         | Input::Quiet
-        | Input::Campaign(_) => true,
+        | Input::Campaign(_)
+        | Input::Agent(_)
+        | Input::Helpers(_) => true,
     };
     assert!(covers(&Input::TimedOut));
 }

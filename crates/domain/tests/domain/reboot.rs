@@ -74,6 +74,7 @@ impl Lost {
         let exit = ExitFacts {
             how,
             oom: false,
+            memory: None,
             leftovers: vec![],
             asked: shut_down.then(|| "signal: keeper SIGTERM".to_owned()),
             shut_down,

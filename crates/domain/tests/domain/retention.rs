@@ -22,11 +22,11 @@ fn day(n: u64) -> Time {
 
 fn rules(archive: Option<u64>, delete: Option<u64>) -> Rules {
     let after = |days: Option<u64>| days.map(|days| After::Seconds(days * DAY));
-    Rules { archive_after: after(archive), delete_after: after(delete), tombstone: None }
+    Rules { archive_after: after(archive), delete_after: after(delete), ..Rules::default() }
 }
 
 fn ended(at: Time) -> Facts {
-    Facts { ended: Some(at), kept: Kept::default(), is_needed: false, has_work_tree: false }
+    Facts { ended: Some(at), kept: Kept::default(), removed: None, is_needed: false, has_work_tree: false }
 }
 
 fn held() -> Option<Hold> {
@@ -38,6 +38,31 @@ fn step(verdict: &Verdict) -> Option<Step> {
         Verdict::Do(step, _) => Some(*step),
         Verdict::Nothing | Verdict::Spare(..) => None,
     }
+}
+
+#[test]
+fn what_somebody_removed_is_announced_and_deleted_unless_they_take_it_back() {
+    let none = Rules::default();
+    let mut facts = Facts { removed: Some(day(5)), ..ended(day(1)) };
+    let due = day(6).plus(TOMBSTONE);
+    let rule = || "conversation rm".to_owned();
+    assert_eq!(decide(&facts, &none, day(6)), Verdict::Do(Step::Mark { due }, rule()));
+    facts.kept.due = Some(due);
+    assert_eq!(decide(&facts, &none, day(7)), Verdict::Nothing);
+    assert_eq!(decide(&facts, &none, due), Verdict::Do(Step::Delete, rule()));
+    // Opened again, brought back, held, or in a campaign that deletes nothing.
+    let reopened = Facts { removed: None, ..facts.clone() };
+    assert_eq!(step(&decide(&reopened, &none, due)), Some(Step::Unmark));
+    let mut restored = facts.clone();
+    restored.kept = Kept { restored: Some(day(7)), ..Kept::default() };
+    assert_eq!(decide(&restored, &none, day(60)), Verdict::Nothing);
+    let again = Facts { removed: Some(day(8)), ..restored };
+    assert!(matches!(step(&decide(&again, &none, day(60))), Some(Step::Mark { .. })));
+    let mut kept = facts.clone();
+    kept.kept.held = held();
+    assert_eq!(decide(&kept, &none, due), Verdict::Spare(Step::Delete, Spared::Held));
+    let never = Rules { delete_after: Some(After::Never), ..none };
+    assert_eq!(step(&decide(&facts, &never, due)), Some(Step::Unmark));
 }
 
 #[test]
@@ -179,7 +204,7 @@ prop_compose! {
         delete_after in prop::option::of(prop_oneof![Just(After::Never), any_after()]),
         tombstone in prop::option::of(0_u64..30 * DAY),
     ) -> Rules {
-        Rules { archive_after, delete_after, tombstone }
+        Rules { archive_after, delete_after, tombstone, ..Rules::default() }
     }
 }
 
@@ -208,7 +233,6 @@ proptest! {
                 }
                 Verdict::Do(Step::Unmark, _) => {
                     facts.kept.due = None;
-                    facts.kept.restored = Some(now);
                     marked_at = None;
                 }
                 Verdict::Do(Step::Delete, _) => {

@@ -8,13 +8,16 @@ use ostler_domain::{
     conversation::Key,
     event::{
         Answer, ApprovalAnswered, ApprovalRequested, AskKind, By, ContextCompacted, ContextReset,
-        MessageAccepted, MessageCancelled, MessageEdited, MessageMark, ModelChanged, ProviderBound, Started,
-        StopReason, Text, ToolCall, ToolResult, TurnEnded, TurnStarted, UsageRecorded,
+        DeliveryMirrored, ImageRecorded, MessageAccepted, MessageCancelled, MessageEdited, MessageMark,
+        ModelChanged, ProviderBound, Started, StopReason, Text, ToolCall, ToolResult, TurnEnded, TurnStarted,
+        UsageRecorded,
     },
+    image::Image,
     price::Dollars,
     session::{Approve, Begin, Created, Ended, Obituary, Outcome, RestartPolicy, State, create, decide},
     transcript::{
-        self, Block, Line, Message as Said, PAGE_BEGIN, PAGE_END, Scribe, Shown, StopReason as Stop, shown,
+        self, Block, Line, Message as Said, PAGE_END, Scribe, Shown, StopReason as Stop, TITLE, page_begin,
+        shown,
     },
 };
 use proptest::{collection::vec, prelude::*};
@@ -178,7 +181,7 @@ fn a_whole_conversation_as_it_is_written() {
     let things: Vec<Shown> = lines.iter().flat_map(shown).collect();
     golden("transcript.md", &things.iter().map(transcript::markdown).collect::<String>());
     let entries: String = things.iter().map(transcript::page_entry).collect();
-    golden("transcript.html", &format!("{PAGE_BEGIN}{entries}{PAGE_END}"));
+    golden("transcript.html", &format!("{}{entries}{PAGE_END}", page_begin(TITLE)));
 }
 
 #[test]
@@ -187,7 +190,9 @@ fn no_text_of_an_agent_s_is_a_tag_of_the_page() {
     let entries: String = lines.iter().flat_map(shown).map(|thing| transcript::page_entry(&thing)).collect();
     assert!(!entries.contains("<script") && !entries.contains("<login>"), "{entries}");
     assert_eq!(entries.matches("<details>").count(), entries.matches("</details>").count());
-    assert!(PAGE_BEGIN.contains("default-src 'none'") && !PAGE_BEGIN.contains("<script"));
+    let begin = page_begin("Transcript of <script>");
+    assert!(begin.contains("default-src 'none'") && !begin.contains("<script"));
+    assert!(begin.contains("<title>Transcript of &lt;script&gt;</title>"));
 }
 
 #[test]
@@ -290,6 +295,122 @@ fn what_an_agent_gives_and_asks_for_is_told() {
             "that was refused: no"
         ]
     );
+}
+
+#[test]
+fn pictures_stand_in_what_they_are_of_and_are_named_by_their_bytes() {
+    let life = a_life();
+    let session = life.id;
+    let picture = |mime: &str, tool: Option<&str>, message: Option<MessageId>| {
+        Event::ImageRecorded(ImageRecorded {
+            image: Image::from_base64(mime, "aGVsbG8=").unwrap(),
+            tool_id: tool.map(str::to_owned),
+            message,
+            subagent: None,
+        })
+    };
+    let [accepted, delivered] = told(1, "look");
+    let Event::MessageDelivered(mark) = &delivered else { unreachable!() };
+    let id = mark.id;
+    let events = vec![
+        Event::SessionCreated(Box::new(life)),
+        accepted,
+        picture("image/png", None, Some(id)),
+        Event::TurnStarted(TurnStarted { turn: 1 }),
+        // What is imported was seen, and delivered by nobody here.
+        Event::MessageSeen(MessageMark { id, turn: Some(1) }),
+        call("t1", "Read", "{}"),
+        picture("image/jpeg", Some("t1"), None),
+        answer("t1", 0, ""),
+        picture("image/svg+xml", None, None),
+        Event::TurnEnded(TurnEnded::new(1, StopReason::Completed)),
+    ];
+    let mut lines = lines(&recorded(events.into_iter().map(|event| (session, event)).collect()));
+    let of = |line: &mut Line| line.pictures().map(|picture| picture.mime_type.clone()).collect::<Vec<_>>();
+    let found: Vec<String> = lines.iter_mut().flat_map(of).collect();
+    assert_eq!(found, ["image/png", "image/jpeg", "image/svg+xml"]);
+    let mut roles = Vec::new();
+    for line in &mut lines {
+        if line.pictures().next().is_some() {
+            roles.push(match line {
+                Line::Message { message: Said::User { .. }, .. } => "user",
+                Line::Message { message: Said::ToolResult { content, .. }, .. } => {
+                    assert_eq!(content.len(), 1, "no empty words beside a picture");
+                    "result"
+                }
+                _ => "assistant",
+            });
+        }
+    }
+    assert_eq!(roles, ["user", "result", "assistant"]);
+    let text = jsonl(&lines);
+    let sha256 = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+    assert!(
+        text.contains(&format!(r#"{{"type":"image","mimeType":"image/png","sha256":"{sha256}","bytes":5}}"#)),
+        "{text}"
+    );
+    let markdown: String = lines.iter().flat_map(shown).map(|shown| transcript::markdown(&shown)).collect();
+    assert!(
+        markdown.contains("*picture: image/png, 5 bytes · ostler transcript image 2cf24dba5fb0a30e"),
+        "{markdown}"
+    );
+    // With their bytes, a page has those in it that are pictures and nothing else.
+    let page = |lines: &[Line]| {
+        lines.iter().flat_map(shown).map(|shown| transcript::page_entry(&shown)).collect::<String>()
+    };
+    assert!(!page(&lines).contains("<img"));
+    for picture in lines.iter_mut().flat_map(Line::pictures) {
+        picture.data = Some("aGVsbG8=".to_owned());
+    }
+    let whole = page(&lines);
+    assert_eq!(whole.matches("<img ").count(), 2, "{whole}");
+    assert!(whole.contains("src=\"data:image/png;base64,aGVsbG8=\""), "{whole}");
+    assert!(!whole.contains("data:image/svg"), "{whole}");
+    for picture in lines.iter_mut().flat_map(Line::pictures) {
+        picture.data = Some("\"onerror=\"alert(1)".to_owned());
+        picture.mime_type = "image/png\" x=\"".to_owned();
+    }
+    let evil = page(&lines);
+    assert!(!evil.contains("<img") && !evil.contains("x=\""), "{evil}");
+}
+
+#[test]
+fn what_was_delivered_by_others_is_said_by_the_agent_for_nothing() {
+    let life = a_life();
+    let (session, conversation) = (life.id, life.conversation);
+    let mirrored = DeliveryMirrored {
+        conversation,
+        session,
+        text: "the build is green".to_owned(),
+        media_urls: vec!["https://example.org/shot.png".to_owned()],
+        to: Some("user:U1".to_owned()),
+        by: By("ann".into()),
+    };
+    let events = vec![
+        Event::SessionCreated(Box::new(life)),
+        Event::TurnStarted(TurnStarted { turn: 1 }),
+        used(10, 5),
+        Event::DeliveryMirrored(Box::new(mirrored)),
+        Event::AgentCompletion(Text::from("done".to_owned())),
+        Event::TurnEnded(TurnEnded::new(1, StopReason::Completed)),
+    ];
+    let mut events = recorded(events.into_iter().map(|event| (session, event)).collect());
+    // It is of no session's own sequence.
+    (events[3].session, events[3].session_seq) = (None, None);
+    let lines = lines(&events);
+    let said: Vec<(&[Block], &str, u64, Option<&str>)> = lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::Message { message: Said::Assistant { content, model, usage, .. }, ostler, .. } => {
+                Some((content.as_slice(), model.as_str(), usage.total_tokens, ostler.to.as_deref()))
+            }
+            _ => None,
+        })
+        .collect();
+    let [(content, model, tokens, to), (_, _, of_agent, none)] = said[..] else { panic!("{said:?}") };
+    assert_eq!(content, [Block::text("the build is green"), Block::text("https://example.org/shot.png")]);
+    assert_eq!((model, tokens, to), ("delivery-mirror", 0, Some("user:U1")));
+    assert!(of_agent > 0 && none.is_none(), "the agent's tokens stay the agent's");
 }
 
 #[test]

@@ -5,11 +5,11 @@ use std::{
     fs::File,
     io::{self, Write},
     os::fd::OwnedFd,
-    path::{Component, Path},
+    path::{Component, Path, PathBuf},
 };
 
 use ostler_providers::HomeFile;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, mkdirat, openat2, renameat, unlinkat};
+use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, mkdirat, openat2, renameat, unlinkat};
 
 /// The file's name while it is being written.
 const HALF: &str = ".ostler-half";
@@ -17,6 +17,42 @@ const HALF: &str = ".ostler-half";
 pub(crate) fn write(home: &Path, files: &[HomeFile]) -> io::Result<()> {
     let root = open_dir(CWD, home, ResolveFlags::empty())?;
     files.iter().try_for_each(|file| put(&root, file))
+}
+
+/// Makes these directories, where they are not there.
+pub(crate) fn make_dirs(home: &Path, dirs: &[PathBuf]) -> io::Result<()> {
+    let root = open_dir(CWD, home, ResolveFlags::empty())?;
+    dirs.iter().try_for_each(|dir| made_dir(&root, dir.components()).map(drop))
+}
+
+/// The names of some files in a directory.
+pub(crate) fn files_in(home: &Path, dir: &Path, most: usize) -> io::Result<Vec<String>> {
+    let root = open_dir(CWD, home, ResolveFlags::empty())?;
+    let mut names = Vec::new();
+    for entry in Dir::read_from(open_dir(&root, dir, inside())?)? {
+        let entry = entry?;
+        if entry.file_type() == FileType::RegularFile
+            && let Ok(name) = entry.file_name().to_str()
+        {
+            names.push(name.to_owned());
+        }
+        if names.len() == most {
+            break;
+        }
+    }
+    Ok(names)
+}
+
+fn made_dir<'a>(root: &OwnedFd, parts: impl Iterator<Item = Component<'a>>) -> io::Result<OwnedFd> {
+    let mut dir = root.try_clone()?;
+    for part in parts {
+        match mkdirat(&dir, part.as_os_str(), Mode::RWXU) {
+            Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+        dir = open_dir(&dir, Path::new(part.as_os_str()), inside())?;
+    }
+    Ok(dir)
 }
 
 /// Puts the file in the place of whatever is there.
@@ -32,14 +68,7 @@ fn put(root: &OwnedFd, file: &HomeFile) -> io::Result<()> {
         return Err(strange());
     }
     let name = parts.pop().ok_or_else(strange)?;
-    let mut dir = root.try_clone()?;
-    for part in parts {
-        match mkdirat(&dir, part.as_os_str(), Mode::RWXU) {
-            Ok(()) | Err(rustix::io::Errno::EXIST) => {}
-            Err(error) => return Err(error.into()),
-        }
-        dir = open_dir(&dir, Path::new(part.as_os_str()), inside())?;
-    }
+    let dir = made_dir(root, parts.into_iter())?;
     match unlinkat(&dir, HALF, rustix::fs::AtFlags::empty()) {
         Ok(()) | Err(rustix::io::Errno::NOENT) => {}
         Err(error) => return Err(error.into()),

@@ -6,6 +6,7 @@ mod copy;
 mod git;
 mod grants;
 mod home_files;
+mod leases;
 mod network;
 mod presets;
 
@@ -24,7 +25,8 @@ use ostler_domain::{
 };
 
 pub(crate) use copy::copy as copy_home;
-pub(crate) use home_files::write as write_home_files;
+pub(crate) use home_files::{files_in, make_dirs, write as write_home_files};
+pub(crate) use leases::resolve as resolve_leases;
 pub(crate) use network::gateway;
 pub(crate) use presets::found as found_presets;
 
@@ -92,6 +94,7 @@ impl Machine<'_> {
             device: root.device,
             inode: root.inode,
             read_only: false,
+            leased: Vec::new(),
         };
         let mut confinement = Confinement::new(path);
         confinement.home = HomeDirectory { inside: HOME.into(), source: Some(home) };

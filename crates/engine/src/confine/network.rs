@@ -1,7 +1,7 @@
 //! The network of a sandbox: none, the host's own, or a gateway and what it is told.
 
 use ostler_domain::{
-    Name, Policy,
+    Hint, Name, Policy,
     confinement::Network,
     gateway::{GATEWAY_VERSION, GatewayOrder, Reach},
     limits::{GATEWAY_IDLE, GATEWAY_PORT},
@@ -44,7 +44,7 @@ pub(crate) fn gateway(
         version: GATEWAY_VERSION,
         campaign: campaign.to_string(),
         reach,
-        allow: hosts(policy, options)?,
+        allow: hosts(policy, campaign, options)?,
         idle_ms: GATEWAY_IDLE.as_millis() as u64,
         model: None,
     };
@@ -57,7 +57,7 @@ pub(crate) fn gateway(
 }
 
 /// `net.allow` with its presets resolved: whom a language's tools fetch from is said in `config.toml`, not here.
-fn hosts(policy: &Policy, options: &Options) -> Result<Vec<String>, NotStarted> {
+fn hosts(policy: &Policy, campaign: &Name, options: &Options) -> Result<Vec<String>, NotStarted> {
     let mut hosts = Vec::new();
     for item in &policy.net_allow {
         match item.strip_prefix('@') {
@@ -65,13 +65,22 @@ fn hosts(policy: &Policy, options: &Options) -> Result<Vec<String>, NotStarted> 
             Some(preset) => match options.network_presets.get(preset) {
                 Some(named) => hosts.extend(named.iter().cloned()),
                 None => {
-                    return Err(NotStarted::at(
-                        "policy",
-                        format!(
-                            "net.allow has {item}, but config.toml does not say which hosts that is: \
-                            [network.presets] {preset} = [\"host\", …]"
+                    let message = format!(
+                        "net.allow has {item}, but config.toml does not say which hosts that is: \
+                         [network.presets] {preset} = [\"host\", …]"
+                    );
+                    let cure = |command, effect: &str| Hint { command, effect: effect.to_owned() };
+                    let cures = vec![
+                        cure(
+                            format!("ostler config set network.presets.{preset}+=HOST"),
+                            "names a host that its tools fetch from",
                         ),
-                    ));
+                        cure(
+                            format!("ostler campaign set {campaign} net.allow-={item}"),
+                            "lets agents start without it",
+                        ),
+                    ];
+                    return Err(NotStarted { cures, ..NotStarted::at("policy", message) });
                 }
             },
         }

@@ -42,6 +42,8 @@ impl Engine {
         let old = self.open_one(who).await?;
         self.end_session_of(old.id, &change).await?;
         let _naming = self.shared.naming.lock().await;
+        // Somebody else may have closed it meanwhile.
+        let old = self.open_one(&old.id.to_string()).await?;
         let id = ConversationId::new(self.shared.clock.now().wall, entropy());
         let closed = ConversationClosed { id: old.id, why: CloseReason::Reset, by: change.by.clone() };
         let opened = ConversationOpened {

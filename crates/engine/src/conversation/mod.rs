@@ -1,13 +1,17 @@
 //! Conversations: finding them, opening them once, and what is noted about them.
 
+mod anew;
 mod close;
 
 pub(crate) use close::closed_refusal;
 
+use std::collections::HashSet;
+
 use ostler_domain::{
     ConversationId, Event, FreeNumber, Name, Reason, Refusal, SessionId,
     agent::Agent,
-    conversation::{Conversation, Form, Key, Notes},
+    campaign::Campaign,
+    conversation::{Conversation, Entry, Form, Key, Notes},
     event::{ConversationChanged, ConversationOpened},
     id::Fragment,
     query::{ConversationFilter, Listed, Page},
@@ -16,7 +20,10 @@ use ostler_domain::{
 };
 use ostler_store::RequestReply;
 
-use crate::{Change, Engine, agent::no_auth_profiles, clock::entropy};
+use crate::{Change, Engine, clock::entropy};
+
+/// How many candidates an answer names.
+const CANDIDATES: usize = 5;
 
 /// What is to be opened, unless it is open.
 #[derive(Debug, Clone)]
@@ -76,6 +83,7 @@ impl Engine {
     ) -> Result<ConversationOpened, Refusal> {
         let notes = Notes::default().changed_by(settings);
         let notes = notes.map_err(|fault| Refusal::invalid(fault.to_string()))?;
+        self.check_overrides(&Entry::default(), &notes.entry)?;
         let name = match key.form() {
             Form::Main => agent.name.clone(),
             _ => self.free_name_of_key(agent, &key).await?,
@@ -116,16 +124,6 @@ impl Engine {
         if let Some(found) = self.find_conversation(who).await? {
             return Ok(found);
         }
-        let fragment = Fragment::parse(who, ConversationId::PREFIX);
-        if let Some(fragment) =
-            fragment.filter(|_| who.starts_with(ConversationId::PREFIX) || !who.contains('_'))
-        {
-            match self.shared.store.find_conversations(&fragment).await?.as_slice() {
-                [] => {}
-                [one] => return Ok(one.clone()),
-                several => return Err(ambiguous(who, several)),
-            }
-        }
         match self.session(who).await {
             Ok(view) => self.stored_conversation(view.conversation).await,
             Err(refusal) if refusal.reason == Reason::SessionUnknown => Err(unknown(who)),
@@ -133,7 +131,21 @@ impl Engine {
         }
     }
 
-    /// The conversation of a whole id, or of a name: an open one, else the last one that had it.
+    /// The conversation of a part of its id.
+    pub(crate) async fn conversation_of_part(&self, who: &str) -> Result<Option<Conversation>, Refusal> {
+        let is_another_s = !who.starts_with(ConversationId::PREFIX) && who.contains('_');
+        let Some(fragment) = Fragment::parse(who, ConversationId::PREFIX).filter(|_| !is_another_s) else {
+            return Ok(None);
+        };
+        match self.shared.store.find_conversations(&fragment).await?.as_slice() {
+            [] => Ok(None),
+            [one] => Ok(Some(one.clone())),
+            several => Err(ambiguous(who, several)),
+        }
+    }
+
+    /// The conversation of an id or a part of one, or of a name: an open one, else the last one that had it. A name that
+    /// several campaigns have means none of them in particular.
     pub(crate) async fn find_conversation(&self, who: &str) -> Result<Option<Conversation>, Refusal> {
         let store = &self.shared.store;
         if let Ok(id) = who.parse::<ConversationId>() {
@@ -145,7 +157,22 @@ impl Engine {
         };
         let mut named = store.conversations_named(name).await?;
         named.retain(|found| campaign.is_none_or(|campaign| found.campaign == campaign));
-        Ok(named.into_iter().next())
+        if named.iter().any(|found| found.closed.is_none()) {
+            named.retain(|found| found.closed.is_none());
+        }
+        let campaigns = store.campaigns().await?;
+        let is_registered = |found: &Conversation| campaigns.iter().any(|one| one.id == found.campaign);
+        if named.iter().any(is_registered) {
+            named.retain(is_registered);
+        }
+        // Of each campaign, the newest.
+        let mut seen = HashSet::new();
+        named.retain(|found| seen.insert(found.campaign));
+        match named.as_slice() {
+            [] => self.conversation_of_part(who).await,
+            [one] => Ok(Some(one.clone())),
+            several => Err(in_several(who, several, &campaigns)),
+        }
     }
 
     pub async fn conversations(
@@ -178,13 +205,14 @@ impl Engine {
         }
         let _naming = self.shared.naming.lock().await;
         let mut conversation = self.conversation(who).await?;
+        let before = conversation.notes.entry.clone();
         conversation.notes = conversation.notes.changed_by(settings).map_err(|fault| {
             Refusal::invalid(fault.to_string()).hint(
                 format!("ostler conversation show {}", conversation.id.short()),
                 "shows what is noted about it",
             )
         })?;
-        self.check_overrides(&conversation)?;
+        self.check_overrides(&before, &conversation.notes.entry)?;
         let changed = ConversationChanged {
             id: conversation.id,
             settings: settings.to_vec(),
@@ -196,14 +224,21 @@ impl Engine {
         Ok(conversation)
     }
 
-    fn check_overrides(&self, conversation: &Conversation) -> Result<(), Refusal> {
-        if conversation.notes.entry.auth_profile_override.is_some() {
-            return Err(no_auth_profiles());
+    /// What somebody sets must mean something here; what another program's store says of its own is kept as it is.
+    fn check_overrides(&self, before: &Entry, after: &Entry) -> Result<(), Refusal> {
+        let is_set = |was: &Option<String>, is: &Option<String>| is.is_some() && was != is;
+        match &after.provider_override {
+            Some(provider) if is_set(&before.provider_override, &after.provider_override) => {
+                self.shared.provider(provider)?;
+            }
+            _ => {}
         }
-        match &conversation.notes.entry.provider_override {
-            Some(provider) => self.shared.provider(provider).map(drop),
-            None => Ok(()),
+        if !is_set(&before.auth_profile_override, &after.auth_profile_override) {
+            return Ok(());
         }
+        let account = after.auth_profile_override.as_deref().map(str::parse::<Name>).transpose();
+        let account = account.map_err(|_| Refusal::invalid("that is no name of a profile"))?;
+        self.check_account(after.provider_override.as_deref(), account.as_ref())
     }
 
     /// Makes events of no session durable, with the answer to whoever asked for them.
@@ -247,9 +282,24 @@ fn unknown(who: &str) -> Refusal {
         .hint("ostler conversation ls -a", "lists all there are")
 }
 
+/// A name that several campaigns have, and how each of them is called without doubt.
+fn in_several(who: &str, several: &[Conversation], campaigns: &[Campaign]) -> Refusal {
+    several.iter().take(CANDIDATES).fold(ambiguous(who, several), |refusal, found| {
+        let campaign = campaigns.iter().find(|campaign| campaign.id == found.campaign);
+        let state = found.closed.map_or("open", |_| "closed");
+        match campaign {
+            Some(campaign) => refusal.hint(
+                format!("ostler conversation show {}/{}", campaign.name, found.name),
+                format!("{state}, in {}", campaign.name),
+            ),
+            None => refusal.hint(format!("ostler conversation show {}", found.id.short()), state),
+        }
+    })
+}
+
 fn ambiguous(who: &str, several: &[Conversation]) -> Refusal {
     let shown: Vec<_> =
-        several.iter().take(5).map(|found| format!("{} {}", found.id.short(), found.name)).collect();
+        several.iter().take(CANDIDATES).map(|found| format!("{} {}", found.id.short(), found.name)).collect();
     Refusal::new(Reason::Ambiguous, format!("\"{}\" fits {} conversations", one_line(who, 64), several.len()))
         .because(shown.join(" · "))
 }

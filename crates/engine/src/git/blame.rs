@@ -12,7 +12,7 @@ use ostler_domain::{
     text::one_line,
 };
 
-use super::snapshot::LINE;
+use super::snapshot::line;
 use crate::{Engine, campaign::check_same};
 
 /// How much git says of one line.
@@ -20,23 +20,28 @@ const MOST_SAID: usize = 64 * 1024;
 
 impl Engine {
     /// Where a line of a file comes from: `path` is absolute.
-    pub async fn blame(&self, path: &str, line: u32) -> Result<Blamed, Refusal> {
+    pub async fn blame(&self, path: &str, number: u32) -> Result<Blamed, Refusal> {
         let parent = Path::new(path).parent().map(|parent| parent.to_string_lossy().into_owned());
         let campaign = self.campaign(parent.as_deref().unwrap_or("/")).await?;
         check_same(&campaign)?;
-        let below = below(path, &campaign)?;
-        let reference = format!("refs/trees/{LINE}");
-        let range = format!("-L{line},{line}");
+        let tree = self.worktree_around(path).await?;
+        let root = tree.as_ref().map_or(&campaign.root.path, |tree| &tree.path);
+        let below = below(path, root, &campaign)?;
+        let reference = format!("refs/trees/{}", line(tree.as_ref()));
+        let range = format!("-L{number},{number}");
         let args = ["blame", "--porcelain", &range, &reference, "--"];
         let said = self.shared.ask_snapshots(campaign.id, &args, &[&below], MOST_SAID).await;
         let said = said.map_err(|refusal| {
-            Refusal::new(Reason::SnapshotUnknown, format!("no snapshot has {}:{line}", one_line(&below, 200)))
-                .because(refusal.why.unwrap_or(refusal.message))
+            Refusal::new(
+                Reason::SnapshotUnknown,
+                format!("no snapshot has {}:{number}", one_line(&below, 200)),
+            )
+            .because(refusal.why.unwrap_or(refusal.message))
         })?;
         let unknown = || {
             Refusal::new(
                 Reason::SnapshotUnknown,
-                format!("nobody recorded where {}:{line} is from", one_line(&below, 200)),
+                format!("nobody recorded where {}:{number} is from", one_line(&below, 200)),
             )
         };
         let origin = Origin::parse(&said.text()).ok_or_else(unknown)?;
@@ -44,9 +49,9 @@ impl Engine {
             self.shared.store.snapshot_of(campaign.id, &origin.commit).await?.ok_or_else(unknown)?;
         let (prompt, cost) = match snapshot.cause {
             Cause::Turn => self.turn_facts(snapshot.session, snapshot.turn).await?,
-            Cause::Start | Cause::Rewind => (None, None),
+            Cause::Start | Cause::Rewind | Cause::Removal => (None, None),
         };
-        Ok(Blamed { path: below, line, text: origin.text, snapshot, prompt, cost })
+        Ok(Blamed { path: below, line: number, text: origin.text, snapshot, prompt, cost })
     }
 
     /// What was said to the agent in a turn, and what the turn cost.
@@ -96,12 +101,12 @@ impl Engine {
     }
 }
 
-/// A file's path below its campaign's root.
-fn below(path: &str, campaign: &Campaign) -> Result<String, Refusal> {
+/// A file's path below the root of its tree.
+fn below(path: &str, root: &str, campaign: &Campaign) -> Result<String, Refusal> {
     let path = Path::new(path);
     let canonical = path.parent().and_then(|parent| std::fs::canonicalize(parent).ok());
     let whole = canonical.and_then(|parent| Some(parent.join(path.file_name()?)));
-    let below = whole.as_deref().and_then(|whole| whole.strip_prefix(&campaign.root.path).ok());
+    let below = whole.as_deref().and_then(|whole| whole.strip_prefix(root).ok());
     below.map(|below| below.to_string_lossy().into_owned()).ok_or_else(|| {
         Refusal::invalid(format!("{} is no file of campaign {}", path.display(), campaign.name))
     })

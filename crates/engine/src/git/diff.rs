@@ -2,6 +2,8 @@
 
 use ostler_domain::{
     CampaignId, Reason, Refusal,
+    event::SeenCommit,
+    handoff::Made,
     limits::{DIFF_BYTES, DIFF_FILES, GIT_TIME},
     session::View,
     snapshot::{Difference, FileChange, Point, Snapshot, Span, Tree, files},
@@ -16,11 +18,10 @@ impl Engine {
     pub async fn difference(&self, who: &str, span: &Span, with_patch: bool) -> Result<Difference, Refusal> {
         let view = self.session(who).await?;
         let work = self.settled_work(&view).await?;
+        // The end first: of a turn that is not there, that is the one that was named.
+        let to = span.to.as_ref().map(|wanted| point(&view, &work, wanted)).transpose()?;
         let from = point(&view, &work, span.from.as_ref().unwrap_or(&Point::Turn(0)))?;
-        let to = match &span.to {
-            Some(wanted) => point(&view, &work, wanted)?,
-            None => work.last().unwrap_or(from),
-        };
+        let to = to.or_else(|| work.last()).unwrap_or(from);
         let (from, to) = (from.clone(), to.clone());
         let (a, b) = (from.commit.clone().unwrap_or_default(), to.commit.clone().unwrap_or_default());
         let (mut files, is_cut) = self.shared.changed_files(view.campaign, &a, &b).await?;
@@ -31,13 +32,52 @@ impl Engine {
         }
         difference.files = files;
         if with_patch {
-            let args =
+            let plain =
                 ["diff-tree", "-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color"];
-            let said = self.shared.ask_snapshots(view.campaign, &args, &[&a, &b], DIFF_BYTES).await?;
+            let whole: Vec<&str> = plain.into_iter().chain(["--binary", "--full-index"]).collect();
+            let mut said = self.shared.ask_snapshots(view.campaign, &whole, &[&a, &b], DIFF_BYTES).await?;
             difference.is_cut |= said.is_cut;
+            if said.is_cut {
+                // No binary file takes the room of lines that can be read.
+                said = self.shared.ask_snapshots(view.campaign, &plain, &[&a, &b], DIFF_BYTES).await?;
+            }
             difference.patch = said.bytes;
         }
         Ok(difference)
+    }
+}
+
+/// How much of a commit's name is told with its subject.
+const HASH_SHOWN: usize = 12;
+
+impl Engine {
+    /// What a session made of its tree. What of it cannot be told is left out: its work goes on without that.
+    pub(crate) async fn made(&self, view: &View) -> Made {
+        let work = match self.settled_work(view).await {
+            Ok(work) => work,
+            Err(refusal) => {
+                tracing::warn!(session = %view.id, %refusal, "what it made of its tree is not known");
+                return Made::default();
+            }
+        };
+        let told = |commit: &SeenCommit| {
+            let hash: String = commit.hash.chars().take(HASH_SHOWN).collect();
+            format!("{hash} {}", commit.subject)
+        };
+        let commits = work.commits.iter().rev().map(told).collect();
+        let taken = |snapshot: &Snapshot| snapshot.commit.clone();
+        let ends = work.snapshots.iter().find_map(taken).zip(work.snapshots.iter().rev().find_map(taken));
+        let files = match ends.filter(|(first, last)| first != last) {
+            None => Ok(Vec::new()),
+            Some((first, last)) => {
+                self.shared.changed_files(view.campaign, &first, &last).await.map(|it| it.0)
+            }
+        };
+        let files = files.unwrap_or_else(|refusal| {
+            tracing::warn!(session = %view.id, %refusal, "the files that it changed are not known");
+            Vec::new()
+        });
+        Made { files: files.into_iter().map(|file| file.path).collect(), commits }
     }
 }
 
@@ -103,9 +143,12 @@ pub(super) fn point<'a>(view: &View, work: &'a Tree, wanted: &Point) -> Result<&
         .collect();
     Err(match why {
         Some(why) => refusal.because(why),
-        None if work.snapshots.is_empty() => {
-            refusal.because("snapshots are taken in campaigns whose directory is a git repository")
-        }
+        None if work.snapshots.is_empty() => refusal
+            .because("snapshots are taken in git repositories, and elsewhere where the campaign says so")
+            .hint(
+                format!("ostler campaign set {} snapshots=always", view.campaign.short()),
+                "has files written down in this directory too, from the next session on",
+            ),
         None => refusal.because(format!("there are snapshots of turns {}", taken.join(", "))),
     })
 }

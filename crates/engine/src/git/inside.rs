@@ -6,7 +6,7 @@ use std::{
     io::{self, Write},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    process::Stdio,
+    process::{ExitStatus, Stdio},
     time::Duration,
 };
 
@@ -38,7 +38,7 @@ pub(crate) enum NotDone {
 }
 
 impl NotDone {
-    pub(super) fn because(error: impl std::fmt::Display) -> Self {
+    pub(crate) fn because(error: impl std::fmt::Display) -> Self {
         NotDone::Failed(error.to_string())
     }
 }
@@ -80,6 +80,7 @@ pub(crate) fn around(
         device: found.dev(),
         inode: found.ino(),
         read_only: access == Access::ReadOnly,
+        leased: Vec::new(),
     });
     confinement.home = HomeDirectory { inside: REPOSITORY.into(), source: repository.map(Path::to_owned) };
     confinement.hidden = hidden.to_vec();
@@ -129,6 +130,29 @@ pub(crate) async fn run(
     limit: Duration,
     most: usize,
 ) -> Result<Said, NotDone> {
+    let Ended { status, said, why } = run_whatever(program, document, limit, most).await?;
+    if status.success() || said.is_cut {
+        return Ok(said);
+    }
+    let why = why.text();
+    let last = why.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("git did not say why");
+    Err(NotDone::Failed(one_line(last, 300)))
+}
+
+/// A command that has ended, well or not.
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    pub(crate) said: Said,
+    pub(crate) why: Said,
+}
+
+/// The same, however it ends.
+pub(crate) async fn run_whatever(
+    program: &Program,
+    document: &CommandDocument,
+    limit: Duration,
+    most: usize,
+) -> Result<Ended, NotDone> {
     let mut child = Command::new(program.path())
         .args(["internal", "command", "/proc/self/fd/0"])
         .stdin(Stdio::from(in_memory(document).map_err(NotDone::because)?))
@@ -141,23 +165,16 @@ pub(crate) async fn run(
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let all = async {
         let (said, why) = tokio::try_join!(read(stdout, most), read(stderr, MOST_WHY))?;
-        io::Result::Ok((said, why, child.wait().await?))
+        io::Result::Ok(Ended { status: child.wait().await?, said, why })
     };
-    let (said, why, status) =
-        timeout(limit, all).await.map_err(|_| NotDone::TooLong(limit))?.map_err(NotDone::because)?;
-    if status.success() || said.is_cut {
-        return Ok(said);
-    }
-    let why = why.text();
-    let last = why.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("git did not say why");
-    Err(NotDone::Failed(one_line(last, 300)))
+    timeout(limit, all).await.map_err(|_| NotDone::TooLong(limit))?.map_err(NotDone::because)
 }
 
 /// How much of a complaint is read.
-const MOST_WHY: usize = 64 * 1024;
+pub(crate) const MOST_WHY: usize = 64 * 1024;
 
 /// Reads up to so much, and lets the rest pass by.
-async fn read(from: Option<impl AsyncRead + Unpin>, most: usize) -> io::Result<Said> {
+pub(crate) async fn read(from: Option<impl AsyncRead + Unpin>, most: usize) -> io::Result<Said> {
     let mut bytes = Vec::new();
     let Some(mut from) = from else { return Ok(Said { bytes, is_cut: false }) };
     (&mut from).take(most as u64).read_to_end(&mut bytes).await?;

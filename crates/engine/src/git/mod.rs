@@ -5,9 +5,13 @@
 
 mod blame;
 mod diff;
+mod forecast;
+mod fresh;
 pub(crate) mod inside;
 mod rewind;
 mod snapshot;
+pub(crate) mod worktree;
+mod worktrees;
 
 use std::{
     collections::HashMap,
@@ -18,7 +22,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use ostler_domain::{CampaignId, limits::SNAPSHOTS_AT_ONCE, snapshot::branch_of_head};
+use ostler_domain::{CampaignId, limits::SNAPSHOTS_AT_ONCE, policy::Snapshots, snapshot::branch_of_head};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use tokio::{
     sync::{Mutex as Turns, OwnedMutexGuard, Semaphore},
@@ -75,6 +79,46 @@ fn is_repository(tree: &Path) -> bool {
     std::fs::symlink_metadata(tree.join(".git")).is_ok()
 }
 
+/// Whether a directory's files are written down.
+fn is_written_down(tree: &Path, word: Option<Snapshots>) -> bool {
+    match word.unwrap_or_default() {
+        Snapshots::Git => tree.ancestors().any(is_repository),
+        Snapshots::Always => true,
+        Snapshots::Never => false,
+    }
+}
+
+/// Why a directory that is no repository's top is not written down: what lies in it is too much. Links are not followed,
+/// and repositories within it, of which only the commit counts, are not looked into.
+fn too_much(tree: &Path, most: (usize, u64)) -> Option<String> {
+    let (mut files, mut bytes) = (0, 0_u64);
+    let mut open = vec![tree.to_owned()];
+    while let Some(dir) = open.pop() {
+        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+            let Ok(found) = entry.metadata() else { continue };
+            if found.is_dir() {
+                if !is_repository(&entry.path()) {
+                    open.push(entry.path());
+                }
+                continue;
+            }
+            files += 1;
+            bytes = bytes.saturating_add(if found.is_file() { found.len() } else { 0 });
+            if files > most.0 {
+                return Some(format!(
+                    "the directory has more than {} files, and is no git repository",
+                    most.0
+                ));
+            }
+            if bytes > most.1 {
+                let mib = most.1 >> 20;
+                return Some(format!("the directory has more than {mib} MiB, and is no git repository"));
+            }
+        }
+    }
+    None
+}
+
 /// The branch that is checked out in a directory, as far as its `HEAD` says so.
 pub(crate) fn branch(tree: &Path) -> Option<String> {
     let read = || -> io::Result<String> {
@@ -89,3 +133,36 @@ pub(crate) fn branch(tree: &Path) -> Option<String> {
 }
 
 const HEAD_BYTES: u64 = 1_024;
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_directory_is_written_down_in_a_repository_below_one_or_where_somebody_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let below = dir.path().join("packages/api");
+        fs::create_dir_all(&below).unwrap();
+        assert!(is_written_down(&below, Some(Snapshots::Always)));
+        fs::create_dir(dir.path().join(".git")).unwrap();
+        assert!(is_written_down(dir.path(), None) && is_written_down(&below, None));
+        assert!(!is_written_down(&below, Some(Snapshots::Never)));
+    }
+
+    #[test]
+    fn too_many_files_or_bytes_are_too_much_and_repositories_within_are_not_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        let other = dir.path().join("vendor");
+        fs::create_dir_all(other.join(".git")).unwrap();
+        for n in 0..3 {
+            fs::write(dir.path().join(n.to_string()), "ten bytes!").unwrap();
+            fs::write(other.join(n.to_string()), "ten bytes!").unwrap();
+        }
+        std::os::unix::fs::symlink("/", dir.path().join("root")).unwrap();
+        assert_eq!(too_much(dir.path(), (4, 30)), None);
+        assert!(too_much(dir.path(), (3, 30)).unwrap().contains("more than 3 files"));
+        assert!(too_much(dir.path(), (4, 29)).unwrap().contains("MiB"));
+    }
+}

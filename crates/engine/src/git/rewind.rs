@@ -8,13 +8,14 @@ use ostler_domain::{
     limits::{GIT_TIME, PAGE_MOST},
     query::{Page, Scope, SessionFilter},
     session::{Phase, Sandbox, Status, View},
-    snapshot::{Cause, Changed, Point, Rewinding},
+    snapshot::{Cause, Changed, Point, Rewinding, Snapshot, Tree, turn_number},
+    text::one_line,
 };
 
 use super::{
     diff::{not_done, point},
     inside::{self, Access, NotDone},
-    snapshot::{LINE, Look},
+    snapshot::{Look, line},
 };
 use crate::{Change, Engine, campaign::check_same};
 
@@ -26,7 +27,7 @@ impl Engine {
     pub async fn rewind(
         &self,
         who: &str,
-        wanted: &Point,
+        wanted: &str,
         dry_run: bool,
         change: Change,
     ) -> Result<Rewinding, Refusal> {
@@ -37,7 +38,7 @@ impl Engine {
         }
         self.check_nobody_works(&view).await?;
         let work = self.settled_work(&view).await?;
-        let to = point(&view, &work, wanted)?.clone();
+        let to = self.snapshot_meant(&view, &work, wanted).await?;
         let target = to.commit.clone().unwrap_or_default();
         let campaign = self.campaign(&view.campaign.to_string()).await?;
         check_same(&campaign)?;
@@ -45,7 +46,8 @@ impl Engine {
             session: view.id,
             campaign: view.campaign,
             tree: view.working_dir.clone(),
-            line: LINE.to_owned(),
+            line: line(view.worktree.as_ref()),
+            is_worktree: view.worktree.is_some(),
             hidden: campaign.policy.hide.clone(),
             turn: view.turns,
             cause: Cause::Rewind,
@@ -74,6 +76,31 @@ impl Engine {
         self.shared.record_tree(Event::Rewound(rewound)).await?;
         rewinding.is_done = true;
         Ok(rewinding)
+    }
+
+    /// The snapshot that somebody means: what a turn left, one by its own name, or that of a checkpoint of the session's
+    /// ticket, whichever session came to it.
+    async fn snapshot_meant(&self, view: &View, work: &Tree, wanted: &str) -> Result<Snapshot, Refusal> {
+        let named = match turn_number(wanted) {
+            Some(_) => None,
+            None => self.checkpoint_of(view, wanted).await?,
+        };
+        let Some(checkpoint) = named else {
+            let wanted = Point::parse(wanted).ok_or_else(|| no_point(view, wanted))?;
+            return point(view, work, &wanted).cloned();
+        };
+        let of = checkpoint.at.map_or(view.id, |at| at.session);
+        let meant = match (&checkpoint.snapshot, checkpoint.at) {
+            (Some(name), _) => Point::parse(name).unwrap_or_else(|| Point::Commit(name.clone())),
+            (None, Some(at)) => Point::Turn(at.turn),
+            (None, None) => return Err(no_point(view, wanted)),
+        };
+        if of == view.id {
+            return point(view, work, &meant).cloned();
+        }
+        let other = self.session(&of.to_string()).await?;
+        let work = self.settled_work(&other).await?;
+        point(&other, &work, &meant).cloned()
     }
 
     async fn put_back(&self, look: &Look, before: &str, target: &str) -> Result<(), Refusal> {
@@ -112,4 +139,20 @@ impl Engine {
             .hint(format!("ostler wait {who}"), "waits until it has done")
             .hint(format!("ostler pause {who}"), "lets it rest where it is"))
     }
+}
+
+fn no_point(view: &View, typed: &str) -> Refusal {
+    let message = format!("\"{}\" is no turn, no snapshot and no checkpoint", one_line(typed, 64));
+    let why = match &view.ticket {
+        Some(ticket) => format!(
+            "a turn is a number, a snapshot the beginning of its name, a checkpoint one of ticket {}",
+            one_line(ticket, 64)
+        ),
+        None => {
+            "a turn is a number, a snapshot the beginning of its name; checkpoints are those of a ticket, \
+                 and this session has none"
+                .to_owned()
+        }
+    };
+    Refusal::invalid(message).because(why)
 }

@@ -5,14 +5,20 @@ use std::{path::Path, sync::Arc};
 use ostler_domain::{
     CampaignId, Event, Refusal, SessionId,
     event::{CommitsSeen, SnapshotTaken},
-    limits::{SNAPSHOT_SETTLES, SNAPSHOT_START_WAIT, SNAPSHOT_TIME},
+    limits::{
+        SNAPSHOT_SETTLES, SNAPSHOT_START_WAIT, SNAPSHOT_TIME, SNAPSHOT_TREE_BYTES, SNAPSHOT_TREE_FILES,
+    },
     session::{Attention, Created, Sandbox, View},
     snapshot::{Cause, Changed, Report, Tree, report},
+    worktree::Worktree,
 };
 use ostler_store::{Commit, SeenWork, Urgency};
 use tokio::time::timeout;
 
-use super::inside::{self, Access, NotDone};
+use super::{
+    inside::{self, Access, NotDone},
+    worktree::git_directory,
+};
 use crate::{Engine, shared::Shared};
 
 const TAKE: &str = include_str!("take.sh");
@@ -27,6 +33,8 @@ pub(super) struct Look {
     pub(super) tree: String,
     /// What the tree's line of snapshots is called.
     pub(super) line: String,
+    /// The tree is no campaign's root, but a work tree beside it.
+    pub(super) is_worktree: bool,
     pub(super) hidden: Vec<String>,
     pub(super) turn: u32,
     pub(super) cause: Cause,
@@ -35,7 +43,7 @@ pub(super) struct Look {
 impl Shared {
     /// Snapshot of what a session finds. Its agent waits for that, but not for long.
     pub(crate) async fn snapshot_at_start(self: &Arc<Self>, created: &Created) {
-        if super::is_repository(Path::new(&created.config.working_dir)) {
+        if super::is_written_down(Path::new(&created.config.working_dir), created.policy.snapshots) {
             let looking = self.look_later(created, 0, Cause::Start);
             let _ = timeout(SNAPSHOT_START_WAIT, looking).await;
         }
@@ -43,7 +51,8 @@ impl Shared {
 
     /// Snapshot of what a turn left. Nobody waits for it.
     pub(crate) fn snapshot_after(self: &Arc<Self>, created: &Created, turn: u32) {
-        if created.sandbox == Sandbox::On && super::is_repository(Path::new(&created.config.working_dir)) {
+        let tree = Path::new(&created.config.working_dir);
+        if created.sandbox == Sandbox::On && super::is_written_down(tree, created.policy.snapshots) {
             drop(self.look_later(created, turn, Cause::Turn));
         }
     }
@@ -59,7 +68,8 @@ impl Shared {
             session: created.id,
             campaign: created.campaign,
             tree: created.config.working_dir.clone(),
-            line: LINE.to_owned(),
+            line: line(created.config.worktree.as_ref()),
+            is_worktree: created.config.worktree.is_some(),
             hidden: created.policy.hide.clone(),
             turn,
             cause,
@@ -116,10 +126,27 @@ impl Shared {
         if self.git.is_too_large(tree) {
             return Err(NotDone::Failed("the last look at this tree took too long".to_owned()));
         }
+        if !super::is_repository(tree) {
+            let (tree, most) = (tree.to_owned(), (SNAPSHOT_TREE_FILES, SNAPSHOT_TREE_BYTES));
+            let counted = tokio::task::spawn_blocking(move || super::too_much(&tree, most)).await;
+            if let Some(why) = counted.map_err(NotDone::because)? {
+                return Err(NotDone::Failed(why));
+            }
+        }
         let repository =
             super::repository(&self.options.state_dir, look.campaign).map_err(NotDone::because)?;
         let confinement = inside::around(tree, Access::ReadOnly, &look.hidden, Some(&repository));
-        let confinement = confinement.map_err(NotDone::because)?;
+        let mut confinement = confinement.map_err(NotDone::because)?;
+        let mut own = tree.join(".git");
+        if look.is_worktree {
+            let campaign = self.store.campaign(look.campaign).await.map_err(NotDone::because)?;
+            let unknown = || NotDone::Failed("its campaign is not recorded".to_owned());
+            let campaign = campaign.ok_or_else(unknown)?.campaign;
+            let git = git_directory(&campaign, tree, false).map_err(NotDone::because)?;
+            own.clone_from(&git.path);
+            confinement.git = Some(git);
+        }
+        let own = own.to_string_lossy();
         let title = format!("session {} turn {}", look.session, look.turn);
         let args = [
             look.tree.as_str(),
@@ -127,6 +154,7 @@ impl Shared {
             &title,
             first.unwrap_or_default(),
             seen.head.as_deref().unwrap_or_default(),
+            &own,
         ];
         let document = inside::script(confinement, TAKE, &args);
         let said = inside::run(&self.program, &document, SNAPSHOT_TIME, MOST_SAID).await?;
@@ -178,14 +206,21 @@ impl Shared {
     }
 }
 
-/// The line of snapshots of a campaign's own directory.
-pub(super) const LINE: &str = "campaign";
+/// The line of snapshots of a work tree, or of a campaign's own directory.
+pub(super) fn line(tree: Option<&Worktree>) -> String {
+    tree.map_or_else(|| "campaign".to_owned(), Worktree::line)
+}
 
 impl Engine {
     /// What a session has made of its tree. What its last turn left may still be looked at: that is waited for, a while.
     pub async fn tree(&self, who: &str) -> Result<Tree, Refusal> {
         let view = self.session(who).await?;
-        self.settled_work(&view).await
+        let tree = self.settled_work(&view).await?;
+        let worktree = match &view.worktree {
+            Some(worktree) => self.worktree_at(&worktree.path).await?,
+            None => None,
+        };
+        Ok(Tree { worktree, ..tree })
     }
 
     pub(super) async fn settled_work(&self, view: &View) -> Result<Tree, Refusal> {
@@ -207,7 +242,7 @@ impl Engine {
             Err(_) => self.shared.store.snapshots(view.id).await?,
         };
         let SeenWork { branch, head, commits } = self.shared.store.seen_work(view.id).await?;
-        Ok(Tree { snapshots, branch, head, commits })
+        Ok(Tree { snapshots, branch, head, commits, worktree: None })
     }
 
     /// Whether a snapshot may still be on its way: it is not when the session has been left alone for long.

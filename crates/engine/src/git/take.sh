@@ -2,7 +2,8 @@
 # which the tree cannot be changed. Nothing of the tree is believed or executed: no hook, filter, monitor or helper is
 # configured in our repository, and of the tree's own only what runs no program is asked.
 #   $1 tree  $2 name of the tree  $3 title  $4 first snapshot of the session  $5 last known head
-tree=$1 name=$2 title=$3 first=$4 last=$5
+#   $6 the repository's directory
+tree=$1 name=$2 title=$3 first=$4 last=$5 repository=$6
 umask 077
 cd "$tree" || exit 3
 
@@ -23,7 +24,7 @@ mkdir -p "$GIT_DIR/info"
 echo '* -text -filter -ident -working-tree-encoding' >"$GIT_DIR/info/attributes"
 ours() {
     command git --work-tree="$tree" -c core.bare=false -c core.hooksPath=/dev/null -c core.fsmonitor=false \
-        -c core.attributesFile=/dev/null -c core.excludesFile="$tree/.git/info/exclude" -c core.autocrlf=false \
+        -c core.attributesFile=/dev/null -c core.excludesFile="$repository/info/exclude" -c core.autocrlf=false \
         -c core.untrackedCache=false -c gc.auto=0 -c advice.addEmbeddedRepo=false "$@"
 }
 # What cannot be read is hidden, or nobody's business: the rest counts.
@@ -39,3 +40,5 @@ if [ -z "${taken-}" ]; then
 fi
 echo "snapshot $taken"
 [ -z "$first" ] || echo "changed $(ours diff-tree -r --no-renames --shortstat "$first" "$taken")"
+# Now and then what lies loose is packed: no snapshot is lost by it, since all are in their tree's line.
+ours -c gc.auto=2000 -c gc.autoDetach=false gc --auto --quiet 2>/dev/null || :

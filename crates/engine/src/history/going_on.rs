@@ -6,7 +6,7 @@ use std::{
     io::{self, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Component, Path, PathBuf},
-    time::SystemTime,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use ostler_domain::{
@@ -18,7 +18,7 @@ use ostler_domain::{
 };
 use ostler_providers::Memory;
 
-use super::lines;
+use super::{lines, locks, outside::Environment};
 use crate::Engine;
 
 /// Larger ones are not copied: the agent is told what had been said instead.
@@ -41,8 +41,11 @@ impl Engine {
         let Some(source) = source else { return Ok(()) };
         let Some(known) = self.shared.store.known_history(source, dialogue).await? else { return Ok(()) };
         let (file, read, id) = (known.file, known.mark.to, dialogue.to_owned());
+        let cwd = view.working_dir.clone();
         let looked = tokio::task::spawn_blocking(move || {
-            let holder = holder(Path::new("/proc"), Path::new(&file), source.as_str(), &id);
+            let wanted =
+                Wanted { file: Path::new(&file), program: source.as_str(), dialogue: &id, cwd: &cwd };
+            let holder = holder(Path::new("/proc"), &wanted);
             let grown = fs::metadata(&file).ok().filter(|about| about.len() > read);
             (holder, grown.and_then(|about| about.modified().ok()), file)
         });
@@ -140,34 +143,73 @@ fn copy(file: &Path, home: &Path, memory: &Memory) -> io::Result<()> {
     }
 }
 
-/// The process that has the file open, or was told the dialogue's name; none of Ostler's own sessions.
-fn holder(proc: &Path, file: &Path, program: &str, dialogue: &str) -> Option<Holder> {
-    let file = fs::canonicalize(file).ok();
+/// The dialogue that somebody may have.
+struct Wanted<'a> {
+    file: &'a Path,
+    /// A word in the program's name.
+    program: &'a str,
+    dialogue: &'a str,
+    /// Where its agent worked.
+    cwd: &'a str,
+}
+
+/// The process that has the file open, or was told the dialogue's name, or is the program, works in the same place and may have
+/// written to the file; none of Ostler's own sessions. Programs open their files only to write a line, and one that began a
+/// dialogue was told no name.
+fn holder(proc: &Path, wanted: &Wanted<'_>) -> Option<Holder> {
+    let file = fs::canonicalize(wanted.file).ok();
+    let written = fs::metadata(wanted.file).and_then(|about| about.modified()).ok();
     for entry in fs::read_dir(proc).into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
             continue;
         };
         let dir = entry.path();
-        let is_told = || was_told(&fs::read(dir.join("cmdline")).unwrap_or_default(), program, dialogue);
+        let command = fs::read(dir.join("cmdline")).unwrap_or_default();
         let has_open = || {
             let links = fs::read_dir(dir.join("fd")).into_iter().flatten().flatten();
             file.is_some() && links.into_iter().any(|link| fs::read_link(link.path()).ok() == file)
         };
-        if !is_told() && !has_open() {
+        let may_have_written = || {
+            is_program(&command, wanted.program)
+                && fs::read_link(dir.join("cwd")).is_ok_and(|cwd| cwd == Path::new(wanted.cwd))
+                && written.zip(began(proc, &dir)).is_some_and(|(written, began)| written >= began)
+        };
+        if !was_told(&command, wanted.program, wanted.dialogue) && !has_open() && !may_have_written() {
             continue;
         }
-        let environment = fs::read(dir.join("environ")).unwrap_or_default();
-        let variable = |name: &str| {
-            let all = environment.split(|byte| *byte == 0).map(String::from_utf8_lossy);
-            all.into_iter().find_map(|line| line.strip_prefix(name)?.strip_prefix('=').map(str::to_owned))
-        };
-        if pid == std::process::id() || variable("OSTLER_SESSION_ID").is_some() {
+        let environment = Environment::of(&dir);
+        if pid == std::process::id() || environment.is_of_ostler() {
             continue;
         }
         let name = fs::read_to_string(dir.join("comm")).unwrap_or_default().trim().to_owned();
-        return Some(Holder { pid, name, pane: variable("TMUX_PANE") });
+        return Some(Holder { pid, name, pane: environment.pane() });
     }
     None
+}
+
+/// Of a second, in what the kernel tells of processes: the same on all machines that we run on.
+const TICKS: u64 = 100;
+
+/// When a process began.
+fn began(proc: &Path, dir: &Path) -> Option<SystemTime> {
+    let ticks = locks::started(&fs::read_to_string(dir.join("stat")).ok()?)?;
+    let machine = fs::read_to_string(proc.join("stat")).ok()?;
+    let machine = machine.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
+    let since = Duration::from_millis(ticks.saturating_mul(1_000 / TICKS));
+    UNIX_EPOCH.checked_add(Duration::from_secs(machine))?.checked_add(since)
+}
+
+/// `claude`, `node …/codex`. A tool that an agent runs there, such as `rg claude`, has another program's name first.
+fn is_program(command: &[u8], program: &str) -> bool {
+    let mut words = command.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+    let name = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
+    let first = words.next().map(|word| name(&word)).unwrap_or_default();
+    let is_interpreter = matches!(first.as_str(), "node" | "bun" | "deno");
+    let script = words.find(|word| !word.starts_with('-')).map(|word| name(&word));
+    let is_its = |name: &str| {
+        name == program || name.strip_prefix(program).is_some_and(|rest| rest.starts_with(['.', '-']))
+    };
+    is_its(&first) || (is_interpreter && script.is_some_and(|script| is_its(&script)))
 }
 
 /// `claude --resume <id>`, `node …/codex resume <id>`. Whoever only passes the name on, such as `timeout 9 ostler show <id>`, is
@@ -201,14 +243,43 @@ mod tests {
         process(&proc, 4_000_001, &["claude"], "");
         process(&proc, 4_000_002, &["timeout", "9", "ostler", "resume", "d1"], "");
         process(&proc, 4_000_003, &["claude", "--resume", "d1"], "A=b\0OSTLER_SESSION_ID=ses_1\0");
-        assert_eq!(holder(&proc, &file, "claude", "d1"), None);
+        let wanted = Wanted { file: &file, program: "claude", dialogue: "d1", cwd: "/srv/shop" };
+        assert_eq!(holder(&proc, &wanted), None);
         let open = process(&proc, 4_000_004, &["codex"], "TMUX_PANE=%3\0");
         std::os::unix::fs::symlink(fs::canonicalize(&file).unwrap(), open.join("fd/7")).unwrap();
-        let found = holder(&proc, &file, "claude", "d1").unwrap();
+        let found = holder(&proc, &wanted).unwrap();
         assert_eq!((found.pid, found.pane.as_deref()), (4_000_004, Some("%3")));
         fs::remove_dir_all(&open).unwrap();
         process(&proc, 4_000_005, &["claude", "--resume", "d1"], "");
-        assert_eq!(holder(&proc, &file, "claude", "d1").map(|holder| holder.pid), Some(4_000_005));
+        assert_eq!(holder(&proc, &wanted).map(|holder| holder.pid), Some(4_000_005));
+    }
+
+    #[test]
+    fn whoever_works_there_and_may_have_written_holds_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("d1.jsonl");
+        fs::write(&file, "").unwrap();
+        let proc = dir.path().join("proc");
+        let written = fs::metadata(&file).unwrap().modified().unwrap();
+        let now = written.duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let began = |pid: u32, command: &[&str], cwd: &str, seconds: u64| {
+            let dir = process(&proc, pid, command, "TMUX_PANE=%7\0");
+            std::os::unix::fs::symlink(cwd, dir.join("cwd")).unwrap();
+            let fields: Vec<String> =
+                (4..=52).map(|n| if n == 22 { seconds * TICKS } else { 0 }.to_string()).collect();
+            fs::write(dir.join("stat"), format!("{pid} (node) S {}", fields.join(" "))).unwrap();
+        };
+        fs::create_dir_all(&proc).unwrap();
+        fs::write(proc.join("stat"), format!("cpu 1 2\nbtime {}\n", now - 1_000)).unwrap();
+        let wanted = Wanted { file: &file, program: "claude", dialogue: "d1", cwd: "/srv/shop" };
+        began(4_000_001, &["claude"], "/srv/other", 10);
+        began(4_000_002, &["node", "/usr/bin/codex"], "/srv/shop", 10);
+        began(4_000_003, &["rg", "claude"], "/srv/shop", 10);
+        began(4_000_004, &["claude"], "/srv/shop", 1_500);
+        assert_eq!(holder(&proc, &wanted), None, "elsewhere, another program, or begun since");
+        began(4_000_005, &["node", "--no-warnings", "/usr/lib/claude"], "/srv/shop", 990);
+        let found = holder(&proc, &wanted).unwrap();
+        assert_eq!((found.pid, found.pane.as_deref()), (4_000_005, Some("%7")));
     }
 
     #[test]

@@ -3,25 +3,34 @@
 //! One import at a time. A file becomes a session, in as many commits as it takes; each says how far the file was read, so that
 //! whoever comes next, after whatever end, goes on there.
 
+mod beside;
 mod campaign;
 mod going_on;
 mod intake;
 mod kept;
 mod lines;
+mod locks;
 mod openclaw;
+mod outside;
 mod session;
 mod stores;
 mod watch;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    time::Duration,
+};
 
 use ostler_domain::{
-    Reason, Refusal, SessionId, Time,
-    history::{FileNews, Found, Import, News, Source, Standing, Totals, Verdict, standing},
+    CampaignId, Reason, Refusal, SessionId, Time,
+    conversation::Key,
+    history::{
+        FileNews, Found, Import, News, Source, Standing, Store, Totals, Verdict, is_at_work, standing,
+    },
     text::one_line,
 };
 use ostler_store::{CommitError, Committed, KnownHistory};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{MutexGuard, mpsc, oneshot};
 
 use self::{
     intake::Taken,
@@ -45,6 +54,9 @@ struct Run<'a> {
     counted: HashSet<(&'static str, String)>,
     /// Names that it has given, and the sessions of dialogues: they may not be in the record yet.
     named: HashSet<String>,
+    keyed: HashSet<(CampaignId, Key)>,
+    /// The key that the dialogue at hand could not have.
+    clash: Option<Key>,
     sessions: HashMap<(Source, String), SessionId>,
 }
 
@@ -72,11 +84,19 @@ impl Engine {
         change: Change,
         news: mpsc::Sender<News>,
     ) -> Result<(), Refusal> {
-        let Ok(_importing) = self.shared.importing.try_lock() else {
-            return Err(Refusal::new(Reason::WrongState, "an import is under way already")
-                .because("one is made at a time, so that nothing comes in twice")
-                .hint("ostler ls -a", "shows what has come in so far"));
+        let watches = import.watch && !import.dry_run;
+        let _watching = match watches.then(|| self.shared.watching.try_lock()).transpose() {
+            Ok(watching) => watching,
+            Err(_) => {
+                return Err(Refusal::new(Reason::WrongState, "stores are followed already")
+                    .because(
+                        "one does it at a time: this daemon with import.watch, or an import in a terminal",
+                    )
+                    .hint("ostler ls", "shows the agents outside that are at work")
+                    .hint("ostler import all", "takes in once what is there"));
+            }
         };
+        let _importing = if watches { None } else { Some(self.turn_to_import().await?) };
         if !import.dry_run {
             self.shared.audit.write(&Entry {
                 time: self.shared.clock.now().wall,
@@ -95,9 +115,11 @@ impl Engine {
             dry_run: import.dry_run,
             counted: HashSet::new(),
             named: HashSet::new(),
+            keyed: HashSet::new(),
+            clash: None,
             sessions: HashMap::new(),
         };
-        if import.watch && !import.dry_run {
+        if watches {
             return run.watch(&import).await;
         }
         let mut totals = Totals::default();
@@ -111,6 +133,49 @@ impl Engine {
         }
     }
 }
+
+impl Engine {
+    /// Waits for whoever follows stores, who looks for a moment only, and for nobody else.
+    async fn turn_to_import(&self) -> Result<MutexGuard<'_, ()>, Refusal> {
+        match self.shared.importing.try_lock() {
+            Ok(turn) => Ok(turn),
+            Err(_) if self.are_stores_followed() => Ok(self.shared.importing.lock().await),
+            Err(_) => Err(Refusal::new(Reason::WrongState, "an import is under way already")
+                .because("one is made at a time, so that nothing comes in twice")
+                .hint("ostler ls -a", "shows what has come in so far")),
+        }
+    }
+
+    fn are_stores_followed(&self) -> bool {
+        self.shared.watching.try_lock().is_err()
+    }
+
+    /// Follows stores for as long as the daemon runs: agents outside are rows while they work.
+    pub fn follow_stores(&self, stores: Vec<Store>) {
+        let engine = self.clone();
+        self.shared.tasks.spawn(async move {
+            let shutdown = engine.shared.shutdown.clone();
+            let import = Import { stores, watch: true, live: true, ..Import::default() };
+            while !shutdown.is_cancelled() {
+                let (news, mut told) = mpsc::channel(NEWS);
+                let following = engine.import(import.clone(), Change::of_ostler(), news);
+                let listening = async { while told.recv().await.is_some() {} };
+                if let (Err(refusal), ()) = tokio::join!(following, listening) {
+                    tracing::warn!(%refusal, "agents outside are not seen; trying again");
+                }
+                tokio::select! {
+                    () = tokio::time::sleep(FOLLOWED_AGAIN) => {}
+                    () = shutdown.cancelled() => {}
+                }
+            }
+        });
+    }
+}
+
+/// Pause before stores are followed again, when that ended.
+const FOLLOWED_AGAIN: Duration = Duration::from_secs(30);
+/// News that wait for somebody to hear them.
+const NEWS: usize = 64;
 
 /// Why an import did not come to its end.
 enum Stopped {
@@ -133,20 +198,27 @@ impl<E: Into<Refusal>> From<E> for Stopped {
 impl Run<'_> {
     /// Everything that lies in the stores, in the order in which it began.
     async fn all(&mut self, import: &Import, totals: &mut Totals) -> Result<(), Stopped> {
-        let mut dialogues = Vec::new();
+        let (mut dialogues, mut looked_through) = (Vec::new(), Vec::new());
         for store in &import.stores {
             let looked = store.clone();
-            let since = import.since;
-            let found =
-                tokio::task::spawn_blocking(move || stores::look(&looked, since, &stores::Seen::new())).await;
+            let (since, live) = (import.since, import.live);
+            let found = tokio::task::spawn_blocking(move || {
+                refused_by_lock(&looked, live)?;
+                stores::look(&looked, since, &stores::Seen::new())
+            });
+            let found = found.await;
             let found = found.map_err(|_| Refusal::internal("looking through a store failed"))?;
             let (mut these, why_not) = match found {
-                Ok(these) => (these, None),
+                Ok(these) => {
+                    looked_through.push(store);
+                    (these, stores::unread(store))
+                }
                 Err(why) => (Vec::new(), Some(why)),
             };
             let bytes = these.iter().map(|dialogue| dialogue.file.size).sum();
             let (source, dir, files) = (store.source, store.dir.clone(), these.len() as u64);
-            self.tell(News::Found(Found { source, dir, files, bytes, why_not })).await?;
+            let running = outside::running(source).await;
+            self.tell(News::Found(Found { source, dir, files, bytes, why_not, running })).await?;
             dialogues.append(&mut these);
         }
         // Whoever was copied from comes before the copy, and those who asked before those who were asked for.
@@ -163,11 +235,17 @@ impl Run<'_> {
             while under_way.len() >= UNDER_WAY || (is_under_way && !under_way.is_empty()) {
                 self.settle(under_way.pop_front(), totals).await?;
             }
-            let (news, taken) = self.one(dialogue, false).await?;
+            // Whoever follows the stores ends what is followed.
+            let follow = self.engine.are_stores_followed()
+                && is_at_work(dialogue.file.written, self.engine.shared.clock.now().wall);
+            let (news, taken) = self.one(dialogue, follow).await?;
             under_way.push_back((news, taken));
         }
         while let Some(first) = under_way.pop_front() {
             self.settle(Some(first), totals).await?;
+        }
+        for store in looked_through {
+            self.beside(store, totals).await?;
         }
         Ok(())
     }
@@ -242,11 +320,17 @@ impl Run<'_> {
             }
             Ok(Some(taken)) => {
                 news.session = Some(taken.session);
+                news.why = self.clash.take().map(|key| clash(&key));
                 Ok((news, Some(taken)))
             }
             Err(refusal) => Ok((not_taken(news, refusal)?, None)),
         }
     }
+}
+
+/// What is said where another conversation has a key already.
+fn clash(key: &Key) -> String {
+    format!("another conversation has its key {key}, so it has one of its own here")
 }
 
 /// What became of a file whose last commit was handed in.
@@ -275,6 +359,18 @@ async fn stand(file: StoreFile, known: Option<&KnownHistory>) -> std::io::Result
     let mark = known.map(|known| known.mark.clone());
     let looked = move || standing(mark.as_ref(), file.size, |to| lines::prints(&file.path, to));
     tokio::task::spawn_blocking(looked).await.unwrap_or_else(|_| Err(std::io::Error::other("looking failed")))
+}
+
+/// A store that somebody writes to is not read, unless whoever asks says so.
+fn refused_by_lock(store: &Store, live: bool) -> Result<(), String> {
+    if store.source != Source::OpenClaw || live {
+        return Ok(());
+    }
+    let dirs = beside::session_dirs(std::path::Path::new(&store.dir));
+    match locks::held(std::path::Path::new("/proc"), &dirs, std::time::SystemTime::now()) {
+        Some(held) => Err(format!("{held}; stop OpenClaw, or say --live to read it as it is")),
+        None => Ok(()),
+    }
 }
 
 /// When a file was written to, as the record counts time.

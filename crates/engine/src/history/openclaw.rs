@@ -6,7 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ostler_domain::conversation::{Entry, Key, Notes};
+use ostler_domain::{
+    conversation::{Entry, Key, Notes},
+    exchange::{openclaw::recovered_key, openclaw_index::Index},
+};
 use serde_json::{Map, Value};
 
 /// Larger ones are not read: an index of a hundred thousand sessions is smaller.
@@ -22,6 +25,18 @@ pub(super) struct Row {
 }
 
 impl Row {
+    /// The name of its transcript, as far as the row says it. Only the name: a row must not lead out of its directory.
+    pub(super) fn file(&self) -> Option<String> {
+        let named = self.entry.get("sessionFile").and_then(Value::as_str);
+        let named = named.and_then(|path| Path::new(path).file_name());
+        let own = || self.session_id().map(|id| format!("{id}.jsonl"));
+        named.map(|name| name.to_string_lossy().into_owned()).or_else(own)
+    }
+
+    pub(super) fn session_id(&self) -> Option<&str> {
+        self.entry.get("sessionId").and_then(Value::as_str).filter(|id| !id.is_empty())
+    }
+
     /// The key, where it can be one here.
     pub(super) fn key(&self) -> Option<Key> {
         self.key.parse().ok()
@@ -29,10 +44,7 @@ impl Row {
 
     /// What is noted about the conversation. A row that does not fit what this version knows is kept whole all the same.
     pub(super) fn notes(&self) -> Notes {
-        let whole = Value::Object(self.entry.clone());
-        let entry = serde_json::from_value::<Entry>(whole)
-            .unwrap_or_else(|_| Entry { other: self.entry.clone(), ..Entry::default() });
-        Notes { entry, ..Notes::default() }
+        Notes { entry: Entry::of_row(&self.entry), ..Notes::default() }
     }
 }
 
@@ -45,36 +57,50 @@ impl Indexes {
         let dir = file.parent().unwrap_or(Path::new("/"));
         let index = self.0.entry(dir.to_owned()).or_insert_with(|| read(dir));
         let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        index.get(&name).cloned().unwrap_or_else(|| {
-            let agent =
-                dir.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
-            let agent = agent.unwrap_or_else(|| "main".to_owned());
-            let key = format!("agent:{agent}:recovered:{}", dialogue.unwrap_or(&name));
-            Row { key, entry: Map::new() }
+        // A row may leave out that its transcript is of a topic.
+        let of_topic = || {
+            let (id, _) = name.split_once("-topic-")?;
+            index.get(&format!("{id}.jsonl")).filter(|_| !dir.join(format!("{id}.jsonl")).exists())
+        };
+        index.get(&name).or_else(of_topic).cloned().unwrap_or_else(|| {
+            // Its file is found by its name, whatever is written in it.
+            let session = name.strip_suffix(".jsonl").or(dialogue).unwrap_or(&name);
+            Row { key: recovered_key(&agent_of(dir), session), entry: Map::new() }
         })
     }
 }
 
-/// An index that cannot be read has no rows: its transcripts come in all the same.
+/// The agent whose transcripts lie in a directory: `agents/<agent>/sessions`.
+pub(super) fn agent_of(dir: &Path) -> String {
+    let name = dir.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+    name.unwrap_or_else(|| "main".to_owned())
+}
+
+/// The key of what can have none of its own here: it says whose it is, so that it goes out where it came from.
+pub(super) fn other_key(dir: &Path, name: &str) -> Key {
+    let of_agent = format!("agent:{}:import:{name}", agent_of(dir)).parse();
+    of_agent.or_else(|_| format!("import:openclaw:{name}").parse()).unwrap_or_else(|_| Key::main())
+}
+
 fn read(dir: &Path) -> HashMap<String, Row> {
-    let path = dir.join("sessions.json");
-    let is_small = fs::metadata(&path).is_ok_and(|about| about.is_file() && about.len() <= INDEX_BYTES);
-    let text = if is_small { fs::read(&path).unwrap_or_default() } else { Vec::new() };
-    let Ok(Value::Object(rows)) = serde_json::from_slice::<Value>(&text) else { return HashMap::new() };
-    let mut found = HashMap::new();
-    for (key, entry) in rows {
-        let Value::Object(entry) = entry else { continue };
-        // Only the name: a row must not lead out of its directory.
-        let named = entry.get("sessionFile").and_then(Value::as_str);
-        let named = named
-            .and_then(|path| Path::new(path).file_name())
-            .map(|name| name.to_string_lossy().into_owned());
-        let own = entry.get("sessionId").and_then(Value::as_str).map(|id| format!("{id}.jsonl"));
-        if let Some(name) = named.or(own) {
-            found.insert(name, Row { key, entry });
-        }
-    }
-    found
+    let named = rows(&dir.join(INDEX)).into_iter().filter_map(|row| Some((row.file()?, row)));
+    named.collect()
+}
+
+/// The index's name beside the transcripts.
+pub(super) const INDEX: &str = "sessions.json";
+
+/// An index that cannot be read has no rows: its transcripts come in all the same.
+pub(super) fn rows(index: &Path) -> Vec<Row> {
+    read_rows(index).unwrap_or_default()
+}
+
+/// None where there is none that can be read.
+pub(super) fn read_rows(index: &Path) -> Option<Vec<Row>> {
+    fs::metadata(index).ok().filter(|about| about.is_file() && about.len() <= INDEX_BYTES)?;
+    let text = fs::read(index).ok()?;
+    let index = Index::read(&text)?;
+    Some(index.rows().map(|(key, entry)| Row { key: key.to_owned(), entry }).collect())
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use ostler_store::{Commit, CommitError, KnownHistory, SessionCommit, Urgency};
 use super::{
     Answer, Run,
     intake::{Intake, Taken},
+    openclaw,
     stores::Dialogue,
 };
 use crate::Engine;
@@ -200,13 +201,19 @@ impl Run<'_> {
         let at = intake.chronicle.at();
         let source = dialogue.file.source;
         let id = session_id(source, name, from, at);
-        let campaign = match known {
-            Some(known) => engine.campaign(&known.session.campaign.to_string()).await?,
-            None => engine.campaign_around(about.cwd.as_deref()).await?,
+        let row_alone = match (known, &dialogue.row) {
+            (None, Some(row)) => self.opened_for_row(dialogue, row).await?,
+            _ => None,
         };
-        let (conversation, called, opened) = match known {
-            Some(known) => (known.session.conversation, known.session.name.clone(), None),
-            None => {
+        let campaign = match (known, &row_alone) {
+            (Some(known), _) => engine.campaign(&known.session.campaign.to_string()).await?,
+            (None, Some(opened)) => engine.campaign(&opened.campaign.to_string()).await?,
+            (None, None) => engine.campaign_around(about.cwd.as_deref()).await?,
+        };
+        let (conversation, called, opened) = match (known, row_alone) {
+            (Some(known), _) => (known.session.conversation, known.session.name.clone(), None),
+            (None, Some(opened)) => (opened.id, opened.name, None),
+            (None, None) => {
                 let conversation =
                     ConversationId::new(now, bits(&[source.as_str().as_bytes(), name.as_bytes()]));
                 let called = self.free_title(dialogue, name).await?;
@@ -262,22 +269,28 @@ impl Run<'_> {
     }
 
     /// The key of the conversation: OpenClaw's own, or one that says where it is from.
-    async fn key(&self, dialogue: &Dialogue, name: &str, campaign: CampaignId) -> Result<Key, Refusal> {
+    async fn key(&mut self, dialogue: &Dialogue, name: &str, campaign: CampaignId) -> Result<Key, Refusal> {
         if let Some(own) = dialogue.row.as_ref().and_then(|row| row.key()) {
             // Another installation may have had the same.
             let taken = self.engine.shared.store.conversation_keyed(campaign, None, &own).await?;
-            if taken.is_none() {
+            if taken.is_none() && self.keyed.insert((campaign, own.clone())) {
                 return Ok(own);
             }
+            self.clash = Some(own);
         }
         let plain = || {
             let id = bits(&[name.as_bytes()]);
             let is_plain =
                 name.len() <= 128 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
             let name = if is_plain { name.to_owned() } else { format!("{id:032x}") };
-            format!("import:{}:{name}", dialogue.file.source.as_str())
+            match (dialogue.file.source, dialogue.file.path.parent()) {
+                (Source::OpenClaw, Some(dir)) => openclaw::other_key(dir, &name),
+                (source, _) => format!("import:{}:{name}", source.as_str())
+                    .parse()
+                    .unwrap_or_else(|_| unreachable!("letters, digits and dashes make a key")),
+            }
         };
-        Ok(plain().parse().unwrap_or_else(|_| unreachable!("letters, digits and dashes make a key")))
+        Ok(plain())
     }
 }
 
@@ -286,7 +299,12 @@ impl Run<'_> {
     async fn free_title(&mut self, dialogue: &Dialogue, name: &str) -> Result<Name, Refusal> {
         let about = &dialogue.about;
         let titles = [about.title.as_deref(), about.prompt.as_deref(), Some(dialogue.file.source.as_str())];
-        let title = titles.into_iter().flatten().find_map(Name::slug);
+        self.free_name(&titles, name).await
+    }
+
+    /// The first of these that makes a name, if nobody has it; else with the end of what tells it from others.
+    pub(super) async fn free_name(&mut self, titles: &[Option<&str>], name: &str) -> Result<Name, Refusal> {
+        let title = titles.iter().copied().flatten().find_map(Name::slug);
         let title = title.unwrap_or_else(|| unreachable!("a source's name is a name"));
         let is_first = self.named.insert(title.to_string());
         let known = self.engine.shared.store.conversations_named(title.as_str()).await?;
@@ -353,6 +371,7 @@ fn ended(source: &str, why: Option<&str>) -> Event {
             rule: None,
             by: None,
             oom: false,
+            memory: None,
             last: None,
             leftovers: Vec::new(),
             cures: Vec::new(),
@@ -377,6 +396,7 @@ fn config(dialogue: &Dialogue, root: &str) -> Config {
         deadline: None,
         restart: RestartPolicy::Never,
         approve: Approve::Policy,
+        worktree: None,
         ends_with_turn: false,
         environment: BTreeMap::new(),
         provider_config: BTreeMap::new(),
@@ -384,10 +404,13 @@ fn config(dialogue: &Dialogue, root: &str) -> Config {
         auth_profile: None,
         ticket: None,
         ticket_id: None,
+        mission: None,
         watchdogs: WatchdogLimits::default(),
         resumes_after_limit: true,
         approval_us: approval_limit(),
         priority: Default::default(),
         idle_stop_us: None,
+        no_tools: false,
+        leases: Vec::new(),
     }
 }

@@ -22,6 +22,8 @@ const ENTRIES: usize = 2_000_000;
 const BEGINNING: u64 = 64 * 1024;
 const LONG_BEGINNING: u64 = 4 * 1024 * 1024;
 const END: u64 = 16 * 1024;
+/// Where OpenClaw keeps an agent's dialogues since 2026.9.
+const OPENCLAW_DATABASE: &str = "openclaw-agent.sqlite";
 
 /// A file as it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +77,25 @@ pub(super) fn look(store: &Store, since: Option<Time>, seen: &Seen) -> Result<Ve
     Ok(files.into_iter().map(about).collect())
 }
 
+/// Why there is more in a store than can be read: OpenClaw keeps its newer dialogues in a database of its own, whose form
+/// is nobody else's to rely on.
+pub(super) fn unread(store: &Store) -> Option<String> {
+    if store.source != Source::OpenClaw {
+        return None;
+    }
+    let agents = below(Path::new(&store.dir), &["agents"]).into_iter();
+    let agents = agents.flat_map(|agents| fs::read_dir(agents).into_iter().flatten().flatten());
+    let has_database = |agent: &Path| agent.join("agent").join(OPENCLAW_DATABASE).is_file();
+    let count = agents.filter(|agent| has_database(&agent.path())).count();
+    (count > 0).then(|| {
+        format!(
+            "what OpenClaw keeps in {OPENCLAW_DATABASE} (of {count} {}) is read by OpenClaw alone; its older versions' files, \
+             which lie in agents/*/sessions, are read here",
+            if count == 1 { "agent" } else { "agents" }
+        )
+    })
+}
+
 /// Those of these directories that are there; the directory itself where somebody named it exactly.
 fn below(dir: &Path, names: &[&str]) -> Vec<PathBuf> {
     let there: Vec<PathBuf> = names.iter().map(|name| dir.join(name)).filter(|path| path.is_dir()).collect();
@@ -99,13 +120,13 @@ fn walk(source: Source, dir: &Path, depth: usize, left: &mut usize, found: &mut 
     }
 }
 
-fn is_dialogue(source: Source, name: &str) -> bool {
+pub(super) fn is_dialogue(source: Source, name: &str) -> bool {
     let Some(stem) = name.strip_suffix(".jsonl") else { return false };
     match source {
         Source::Claude => stem != "history" && stem != "journal",
         Source::Codex => stem.starts_with("rollout-"),
         // What it kept of its own workings, and copies from before a compaction.
-        Source::OpenClaw => !stem.ends_with(".trajectory") && !stem.contains(".checkpoint."),
+        Source::OpenClaw => !stem.contains(".trajectory") && !stem.contains(".checkpoint."),
     }
 }
 
@@ -129,8 +150,8 @@ fn about(file: &StoreFile) -> io::Result<About> {
 /// A file is named after its dialogue; what its lines call it says which that is only where the name does not.
 fn named(about: About, file: &StoreFile) -> About {
     let stem = file.path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    // Nobody has said anything in it, and nobody has answered.
-    if about.prompt.is_none() && about.model.is_none() {
+    // Nobody has said anything in it, and nobody has answered. What comes from OpenClaw goes out again all the same.
+    if about.prompt.is_none() && about.model.is_none() && file.source != Source::OpenClaw {
         return About { dialogue: None, ..about };
     }
     let dialogue = match file.source {
@@ -146,6 +167,17 @@ mod tests {
 
     fn store(source: Source, dir: &Path) -> Store {
         Store { source, dir: dir.to_string_lossy().into_owned() }
+    }
+
+    #[test]
+    fn a_database_of_openclaw_s_is_said_to_be_unread() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("agents/main/agent")).unwrap();
+        assert_eq!(unread(&store(Source::OpenClaw, dir.path())), None);
+        fs::write(dir.path().join("agents/main/agent/openclaw-agent.sqlite"), "").unwrap();
+        let why = unread(&store(Source::OpenClaw, dir.path())).unwrap();
+        assert!(why.contains("openclaw-agent.sqlite (of 1 agent)"), "{why}");
+        assert_eq!(unread(&store(Source::Codex, dir.path())), None);
     }
 
     #[test]

@@ -1,15 +1,18 @@
 //! Goes on looking at stores: what grows is taken in as it grows, and its session is live for as long as somebody is taken to
 //! write to the file.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
 use ostler_domain::{
     Refusal, SessionId, Time,
-    history::{Found, Import, News, Totals, Verdict, is_at_work},
+    history::{Found, Import, News, Source, Totals, Verdict, is_at_work},
 };
 
 use super::{
-    Run, Stopped, settled,
+    Run, Stopped, outside, settled,
     stores::{self, Seen},
 };
 
@@ -26,7 +29,11 @@ impl Run<'_> {
         let shutdown = self.engine.shared.shutdown.clone();
         let mut is_first = true;
         let ended = loop {
-            match self.look(import, is_first, &mut seen, &mut followed).await {
+            let looked = {
+                let _turn = self.engine.shared.importing.lock().await;
+                self.look(import, is_first, &mut seen, &mut followed).await
+            };
+            match looked {
                 Ok(()) => is_first = false,
                 Err(Stopped::Gone) => break Ok(()),
                 Err(Stopped::Refused(refusal)) => break Err(refusal),
@@ -63,12 +70,14 @@ impl Run<'_> {
             if is_first {
                 let files = found.as_ref().map_or(0, Vec::len) as u64;
                 let bytes = found.iter().flatten().map(|dialogue| dialogue.file.size).sum();
-                let why_not = found.as_ref().err().cloned();
+                let why_not = found.as_ref().err().cloned().or_else(|| stores::unread(store));
                 let (source, dir) = (store.source, store.dir.clone());
-                self.tell(News::Found(Found { source, dir, files, bytes, why_not })).await?;
+                let running = outside::running(source).await;
+                self.tell(News::Found(Found { source, dir, files, bytes, why_not, running })).await?;
             }
             dialogues.extend(found.unwrap_or_default());
         }
+        let changed: HashSet<Source> = dialogues.iter().map(|dialogue| dialogue.file.source).collect();
         dialogues.sort_by_key(|dialogue| (dialogue.about.first, dialogue.file.path.clone()));
         for dialogue in dialogues {
             let file = dialogue.file.clone();
@@ -76,15 +85,20 @@ impl Run<'_> {
             let (mut news, taken) = self.one(dialogue, follow).await?;
             seen.insert(file.path, (file.size, file.written));
             if let Some(taken) = taken {
-                let session = taken.session;
                 news = settled(news, taken.answer).await?;
-                if follow {
-                    followed.insert(session, file.written);
-                }
+            }
+            // Also one that a single import has taken in meanwhile.
+            if let Some(session) = news.session.filter(|_| follow) {
+                followed.insert(session, file.written);
             }
             totals.add(&news);
             if is_first || news.verdict != Verdict::Same {
                 self.tell(News::File(Box::new(news))).await?;
+            }
+        }
+        for store in &import.stores {
+            if is_first || changed.contains(&store.source) {
+                self.beside(store, &mut totals).await?;
             }
         }
         let now = self.engine.shared.clock.now().wall;

@@ -54,9 +54,13 @@ impl Print {
 
 impl Default for Cache {
     fn default() -> Self {
-        let said = std::env::var(CACHED_VARIABLE).ok().and_then(|text| text.parse().ok());
-        Self::lasting(said.map_or(CACHED, Duration::from_millis))
+        Self::lasting(lasts(std::env::var(CACHED_VARIABLE).ok().as_deref()))
     }
+}
+
+/// How long what was read is believed, by what the variable says.
+fn lasts(said: Option<&str>) -> Duration {
+    said.and_then(|text| text.trim().parse().ok()).map_or(CACHED, Duration::from_millis)
 }
 
 impl Cache {
@@ -74,7 +78,7 @@ impl Cache {
         if let Some(dir) = path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         }
-        let _lock = Lock::take(path, now)?;
+        let _lock = Lock::take(path, now, TIMEOUT)?;
         let before = self.read(path)?;
         let mut rows = before.clone();
         change(&mut rows);
@@ -134,9 +138,9 @@ struct Lock {
 }
 
 impl Lock {
-    fn take(store: &Path, now: Time) -> io::Result<Lock> {
+    fn take(store: &Path, now: Time, timeout: Duration) -> io::Result<Lock> {
         let path = store.with_extension("json.lock");
-        let until = Instant::now() + TIMEOUT;
+        let until = Instant::now() + timeout;
         loop {
             match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
                 Ok(mut file) => {
@@ -244,6 +248,70 @@ mod tests {
         let before = Print::of(&path).unwrap();
         cache.update(&path, Time::from_micros(0), |rows| set(rows, "two", 2)).unwrap();
         assert!(Print::of(&path).unwrap() == before);
+    }
+
+    /// Changes a store so that only reading it tells: the same file, as long and as old as before.
+    fn change_unseen(path: &Path, from: &str, to: &str) {
+        let before = Print::of(path).unwrap();
+        let modified = fs::metadata(path).unwrap().modified().unwrap();
+        let text = fs::read_to_string(path).unwrap().replace(from, to);
+        let mut file = File::options().write(true).open(path).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        file.set_modified(modified).unwrap();
+        assert!(Print::of(path).unwrap() == before);
+    }
+
+    #[test]
+    fn what_is_remembered_is_believed_for_its_time_and_with_0_never() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("sessions.json");
+        let updated = |cache: &mut Cache| cache.read(&path).unwrap()["one"]["updatedAt"].as_u64().unwrap();
+        let short = Duration::from_millis(200);
+        for (lasting, waits, read) in [
+            (Duration::from_secs(45), Duration::ZERO, 1),
+            (Duration::ZERO, Duration::ZERO, 2),
+            (short, short, 2),
+        ] {
+            let _ = fs::remove_file(&path);
+            let mut cache = Cache::lasting(lasting);
+            cache.update(&path, Time::from_micros(0), |rows| set(rows, "one", 1)).unwrap();
+            change_unseen(&path, ": 1", ": 2");
+            thread::sleep(waits);
+            assert_eq!(updated(&mut cache), read, "{lasting:?}");
+        }
+        let usual = Duration::from_secs(45);
+        let said = [
+            (None, usual),
+            (Some("0"), Duration::ZERO),
+            (Some("1500"), Duration::from_millis(1_500)),
+            (Some("x"), usual),
+        ];
+        for (said, lasting) in said {
+            assert_eq!(lasts(said), lasting, "{said:?}");
+        }
+    }
+
+    #[test]
+    fn a_lock_that_nobody_gives_back_is_waited_for_10_s_and_is_nobody_s_after_30() {
+        assert_eq!((TIMEOUT, STALE), (Duration::from_secs(10), Duration::from_secs(30)));
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("sessions.json");
+        let held = path.with_extension("json.lock");
+        let aged = |age: Duration| {
+            fs::write(&held, "{}").unwrap();
+            let file = File::options().write(true).open(&held).unwrap();
+            file.set_modified(SystemTime::now() - age).unwrap();
+        };
+        let take = || Lock::take(&path, Time::from_micros(0), POLL * 4);
+        aged(Duration::ZERO);
+        let refused = take().map(drop).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::TimedOut);
+        assert!(refused.to_string().contains("held by somebody else"), "{refused}");
+        aged(STALE - Duration::from_secs(5));
+        assert!(take().is_err(), "it may still be somebody's");
+        aged(STALE + Duration::from_secs(1));
+        drop(take().unwrap());
+        assert!(!held.exists());
     }
 
     #[test]

@@ -246,9 +246,11 @@ impl Engine {
         campaign: &str,
     ) -> Result<Row, Refusal> {
         let store = &self.shared.store;
-        let last = store.sessions_of_conversation(conversation.id, 1).await?.pop();
+        let sessions = store.sessions_of_conversation(conversation.id, PAGE_MOST).await?;
         // What was run elsewhere is said by the row that it came with.
-        let last = last.filter(|last| last.imported.is_none());
+        let own = sessions.iter().filter(|session| session.imported.is_none());
+        let compactions = own.map(|session| u64::from(session.compactions)).sum();
+        let last = sessions.into_iter().next().filter(|last| last.imported.is_none());
         let parent = match conversation.spawned_by {
             Some(session) => match store.session(session).await? {
                 Some(view) => store.conversation(view.conversation).await?,
@@ -268,6 +270,7 @@ impl Engine {
             campaign: campaign.to_owned(),
             conversation,
             last,
+            compactions,
             spawned_by,
         })
     }
@@ -326,6 +329,7 @@ struct Row {
     campaign: String,
     conversation: Conversation,
     last: Option<View>,
+    compactions: u64,
     spawned_by: Option<String>,
     transcript: PathBuf,
 }
@@ -352,6 +356,7 @@ impl Row {
             conversation: &self.conversation,
             campaign: &self.campaign,
             last: self.last.as_ref(),
+            compactions: self.compactions,
             spawned_by: self.spawned_by.as_deref(),
         };
         let row = openclaw::merged(&said, there.as_ref());

@@ -15,22 +15,26 @@ use ostler_domain::{
 };
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::Tried;
+
 /// How often a running hook is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Runs it to its end, or to the end of its time. What becomes of it is in the daemon's log and nowhere else.
-pub(super) async fn run(hook: &Hook, notice: &Notice) {
-    let Ok(body) = serde_json::to_vec(notice) else { return };
+/// Runs it to its end, or to the end of its time. One that failed is not run again: it may have done half of it.
+pub(super) async fn tell(hook: &Hook, notice: &Notice) -> Tried {
+    let body = match serde_json::to_vec(notice) {
+        Ok(body) => body,
+        Err(error) => return Tried::Refused(error.to_string()),
+    };
     let (hook, id) = (hook.clone(), notice.id.clone());
-    let ran = tokio::task::spawn_blocking(move || {
-        let ended = run_to_end(&hook, body);
-        (one_line(&hook.run.join(" "), 200), ended)
-    });
-    match ran.await {
-        Ok((hook, Ok(printed))) if printed.is_empty() => tracing::info!(hook, id, "a hook was told"),
-        Ok((hook, Ok(printed))) => tracing::info!(hook, id, printed, "a hook was told"),
-        Ok((hook, Err(why))) => tracing::warn!(hook, id, why, "a hook failed"),
-        Err(error) => tracing::warn!(%error, "a hook could not be run"),
+    let name = one_line(&hook.run.join(" "), 200);
+    match tokio::task::spawn_blocking(move || run_to_end(&hook, body)).await {
+        Ok(Ok(printed)) => {
+            tracing::debug!(hook = name, id, printed, "a program was told");
+            Tried::Heard
+        }
+        Ok(Err(why)) => Tried::Refused(format!("{name}: {why}")),
+        Err(error) => Tried::Refused(error.to_string()),
     }
 }
 
@@ -107,7 +111,7 @@ mod tests {
 
     fn hook(script: &str, seconds: u64) -> Hook {
         let run = ["sh", "-c", script].map(str::to_owned).to_vec();
-        Hook { on: Vec::new(), run, limit: Duration::from_secs(seconds), details: false }
+        Hook { run, limit: Duration::from_secs(seconds) }
     }
 
     #[test]

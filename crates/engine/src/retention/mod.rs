@@ -3,6 +3,7 @@
 //! Whatever is done is an event first. Files follow it ([`settle`]), with a place of their own in the log, so that whoever
 //! dies in between leaves one form or both, and never none.
 
+mod missions;
 mod needed;
 mod settle;
 mod steps;
@@ -10,7 +11,7 @@ mod steps;
 use std::{collections::VecDeque, time::Duration};
 
 use ostler_domain::{
-    CampaignId, Event, Reason, Refusal, Time,
+    CampaignId, Event, Reason, Refusal, SessionId, Time,
     event::{RetentionHeld, SessionRestored},
     query::{Listed, Page},
     retention::{Facts, Planned, Rules, Stage, Standing, Step, Verdict, decide},
@@ -37,6 +38,8 @@ const PAGE: u32 = 500;
 #[derive(Default)]
 pub(crate) struct Retention {
     at_work: tokio::sync::Mutex<()>,
+    /// The last session whose words and files are gone.
+    gone: tokio::sync::watch::Sender<Option<SessionId>>,
 }
 
 /// What rules want done now, session by session.
@@ -57,8 +60,9 @@ impl Engine {
             None => None,
         };
         let machine = self.shared.options.providers.retention()?;
-        let has_marked = self.shared.store.has_marked().await?;
-        let rows = self.shared.store.campaigns().await?;
+        let has_marked = self.shared.store.has_marked_or_removed().await?;
+        // The rules of one that was removed hold on: what was promised to go is not kept for that.
+        let rows = self.shared.store.recorded_campaigns().await?;
         let campaigns = rows
             .into_iter()
             .filter(|row| only.is_none_or(|only| row.id == only))
@@ -135,8 +139,12 @@ impl Engine {
             )
             .hint(format!("ostler retention hold {}", standing.session.short()), "keeps all rules from it"));
         }
-        let restored =
-            SessionRestored { session: standing.session, why: String::new(), by: change.by.clone() };
+        let restored = SessionRestored {
+            session: standing.session,
+            why: String::new(),
+            by_rule: false,
+            by: change.by.clone(),
+        };
         let request = change.done(&fingerprint, standing.session.to_string());
         self.record_nodes(vec![Event::SessionRestored(restored)], request).await?;
         self.note_retention(&change, "retention.restore", &standing, String::new());
@@ -200,6 +208,11 @@ impl Engine {
             }
             tokio::time::sleep(PAUSE).await;
         }
+        for step in self.archive_missions(None, &Change::of_ostler()).await? {
+            if let Some(why) = step.spared {
+                tracing::info!(mission = %step.mission, why, "what a mission left behind stays");
+            }
+        }
         self.shared.store.drop_garbage().await.map_err(Refusal::from)
     }
 }
@@ -241,6 +254,7 @@ impl Engine {
         let mut facts = Facts {
             ended: standing.ended,
             kept: standing.kept.clone(),
+            removed: candidate.removed,
             is_needed: candidate.is_waited_for || needed.has(candidate),
             has_work_tree: false,
         };
@@ -258,8 +272,7 @@ impl Engine {
     /// Whether it had a work tree of its own that is still there: what is in it may never have been committed.
     async fn has_work_tree(&self, standing: &Standing) -> Result<bool, Refusal> {
         let Some(view) = self.shared.store.session(standing.session).await? else { return Ok(false) };
-        let tree = std::path::Path::new(&view.working_dir);
-        Ok(tree.starts_with(self.shared.options.state_dir.join("worktrees")) && tree.exists())
+        Ok(view.worktree.is_some_and(|tree| std::path::Path::new(&tree.path).exists()))
     }
 }
 

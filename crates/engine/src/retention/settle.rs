@@ -10,7 +10,10 @@ use ostler_domain::{ConversationId, Event, Kind, Refusal, SessionId, query::Even
 use ostler_store::Candidate;
 use ostler_tape::{compress_segment, segment::list_segments};
 
-use crate::{Engine, fault};
+use crate::{
+    Engine, fault,
+    transcript::{FILES, TAIL_NAME},
+};
 
 /// Whose place in the log this is.
 const NAME: &str = "retention";
@@ -28,7 +31,9 @@ impl Engine {
         let sweep = self.shared.options.state_dir.clone();
         // What a daemon before us did not finish.
         tokio::task::spawn_blocking(move || {
-            ["sessions", "homes", "conversations"].map(|dir| sweep_going(&sweep.join(dir)))
+            ["sessions", "homes", "conversations"].iter().for_each(|dir| sweep_going(&sweep.join(dir)));
+            let missions = fs::read_dir(sweep.join("missions"));
+            missions.into_iter().flatten().flatten().for_each(|mission| sweep_going(&mission.path()));
         });
         match store.cursor(NAME).await? {
             Some(place) => Ok(place),
@@ -58,7 +63,10 @@ impl Engine {
                 match &published.event {
                     Event::SessionArchived(archived) => self.settle_archived(archived.session).await?,
                     Event::SessionRestored(restored) => self.settle_restored(restored.session).await?,
-                    Event::SessionDeleted(deleted) => self.settle_deleted(deleted.session).await?,
+                    Event::SessionDeleted(deleted) => {
+                        self.settle_deleted(deleted.session).await?;
+                        self.shared.retention.gone.send_replace(Some(deleted.session));
+                    }
                     _ => {}
                 }
                 fault::point("retention-files");
@@ -121,7 +129,12 @@ impl Engine {
         } else {
             let state = &self.shared.options.state_dir;
             let own = state.join("conversations").join(candidate.conversation.to_string());
-            blocking(move || remove_file(&own.join(IMPORTED))).await?;
+            blocking(move || {
+                remove_file(&own.join(IMPORTED))?;
+                remove_file(&own.join(TAIL_NAME))?;
+                remove_tree(&own.join(FILES))
+            })
+            .await?;
             self.rewrite_transcript(candidate.conversation).await?;
         }
         store.drop_garbage().await.map_err(Refusal::from)
@@ -165,7 +178,7 @@ fn compress_tape(dir: &Path) -> io::Result<(u64, u64)> {
 }
 
 /// Removes what was put aside. What cannot be removed now is swept by the next daemon, and keeps nobody else waiting.
-async fn remove_going<const N: usize>(going: [Option<PathBuf>; N]) -> Result<(), Refusal> {
+pub(super) async fn remove_going<const N: usize>(going: [Option<PathBuf>; N]) -> Result<(), Refusal> {
     blocking(move || {
         going.iter().flatten().for_each(|dir| remove_or_say(dir));
         Ok(())
@@ -180,7 +193,7 @@ fn remove_or_say(dir: &Path) {
 }
 
 /// Gives a directory another name, under which nobody looks for it; nothing where there is none.
-fn put_aside(dir: &Path) -> io::Result<Option<PathBuf>> {
+pub(super) fn put_aside(dir: &Path) -> io::Result<Option<PathBuf>> {
     let Some(name) = dir.file_name() else { return Ok(None) };
     let going = dir.with_file_name(format!("{GOING}{}", name.to_string_lossy()));
     // Of an earlier try.
@@ -214,7 +227,7 @@ fn sweep_going(dir: &Path) {
     }
 }
 
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, Refusal> {
     let done = tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)));

@@ -1,5 +1,7 @@
 //! Doing what a rule says with one session. It is looked at once more first: it may have been gone on with meanwhile.
 
+use std::time::Duration;
+
 use ostler_domain::{
     Event, Reason, Refusal,
     event::{DeletionMarked, SessionArchived, SessionDeleted, SessionRestored},
@@ -8,6 +10,9 @@ use ostler_domain::{
 
 use super::needed::Needed;
 use crate::{Change, Engine, fault};
+
+/// How long whoever has something deleted waits for it to be gone.
+const GONE_WITHIN: Duration = Duration::from_secs(30);
 
 impl Engine {
     /// Does what was planned, if the rules still say so. What stands against it, or went wrong, is said in the answer.
@@ -47,15 +52,19 @@ impl Engine {
                 self.record_nodes(vec![Event::DeletionMarked(marked)], None).await?;
             }
             Step::Unmark => {
-                let restored = SessionRestored { session: id, why: rule, by };
+                let restored = SessionRestored { session: id, why: rule, by_rule: true, by };
                 self.record_nodes(vec![Event::SessionRestored(restored)], None).await?;
             }
             Step::Delete => {
                 fault::point("retention");
-                // The words and the files follow.
+                let mut gone = self.shared.retention.gone.subscribe();
                 let deleted = SessionDeleted { session: id, rule, by };
                 self.record_nodes(vec![Event::SessionDeleted(deleted)], None).await?;
                 fault::point("retention");
+                drop(naming);
+                // The words and the files follow. Whoever hears that it is deleted finds nothing of it any more, unless
+                // that takes very long.
+                let _ = tokio::time::timeout(GONE_WITHIN, gone.wait_for(|last| *last == Some(id))).await;
             }
             Step::Archive => {
                 // Compressing takes its time, and does no harm to whoever goes on with it.
@@ -82,7 +91,7 @@ impl Engine {
         campaign: ostler_domain::CampaignId,
     ) -> Result<ostler_domain::retention::Rules, Refusal> {
         let machine = self.shared.options.providers.retention()?;
-        let own = self.shared.store.campaigns().await?.into_iter().find(|row| row.id == campaign);
+        let own = self.shared.store.recorded_campaigns().await?.into_iter().find(|row| row.id == campaign);
         Ok(own.map_or(machine, |row| row.policy.retention.or(machine)))
     }
 }

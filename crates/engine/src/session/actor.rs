@@ -4,12 +4,12 @@ use std::{collections::VecDeque, path::PathBuf, sync::Arc, time::Duration};
 
 use ostler_domain::{
     CampaignId, Refusal, SessionId,
-    budget::Claim,
+    budget::{Amount, Claim},
     event::By,
     gateway::{Allowance, Spent},
     limits::{ACTOR_INBOX, TAPE_BATCH_BYTES},
     session::{
-        AgentRequest, CampaignUse, Context, Effect, Input, Report, Request, Restart, State, View, decide,
+        AgentRequest, BudgetUse, Context, Effect, Input, Report, Request, Restart, State, View, decide,
     },
 };
 use ostler_providers::{Provider, Say};
@@ -22,7 +22,7 @@ use tokio::{
 use super::{
     commits::{Commits, Draft, Reply},
     intake::{Intake, Taken},
-    keeping::Keeping,
+    keeping::{Keeping, Up},
     spending::Lease,
     timers::{Due, Timers},
 };
@@ -31,6 +31,7 @@ use crate::{
     deltas::Delta,
     keeper::NotStarted,
     launch::terms,
+    lending::Lender,
     shared::Shared,
     tidy::{self, Closed},
 };
@@ -55,7 +56,7 @@ pub(crate) enum Command {
     /// A keeper said that it is ready, or that it is not.
     KeeperUp {
         attempt: u32,
-        result: Result<(), NotStarted>,
+        result: Result<Up, NotStarted>,
     },
     /// Something changed at these paths of the campaign, and may have to be hidden.
     Remask {
@@ -77,7 +78,18 @@ pub(crate) enum Command {
         reply: ostler_domain::call::Reply,
     },
     /// What the campaign has used of its budget.
-    Campaign(CampaignUse),
+    Budgets {
+        campaign: Box<BudgetUse>,
+        agent: Box<BudgetUse>,
+    },
+    /// So much of its budget is about to be another session's.
+    Lend {
+        amount: Amount,
+        /// Told when it is heeded, as with a share.
+        heeded: oneshot::Sender<Option<Spent>>,
+    },
+    /// What its helpers took of its budget may have changed.
+    Helpers,
     /// The daemon goes away on purpose.
     Leave(oneshot::Sender<()>),
 }
@@ -93,6 +105,8 @@ pub(crate) struct Handle {
     pub(crate) linked: Arc<std::sync::atomic::AtomicBool>,
     /// Nothing of its agent is left running, although its end may still be to be recorded.
     pub(crate) gone: Arc<std::sync::atomic::AtomicBool>,
+    /// How its agent is made to stand still, as its keeper says.
+    pub(crate) frozen: Arc<std::sync::Mutex<Option<ostler_tape::frame::FrozenBy>>>,
 }
 
 impl Handle {
@@ -121,6 +135,8 @@ pub(crate) struct Actor {
     pub(super) keeping: Keeping,
     /// How far calls may go by the campaign's budget; none where it has none.
     pub(super) share: Option<Allowance>,
+    /// What of its own budget is about to be another session's.
+    pub(super) lending: Amount,
     pub(super) lease: Lease,
     /// Everything that was on the tape when this daemon found the session has been read.
     pub(super) is_caught_up: bool,
@@ -165,6 +181,7 @@ impl Actor {
             intake,
             keeping: Keeping::default(),
             share: None,
+            lending: Amount::default(),
             lease: Lease::of_epoch(shared.epoch.current()),
             is_caught_up: false,
             outbox: loaded.outbox.into(),
@@ -179,6 +196,7 @@ impl Actor {
                 attached: Arc::new(has_no_keeper.into()),
                 linked: Arc::default(),
                 gone: Arc::default(),
+                frozen: Arc::default(),
             },
             snapshot_seq: 0,
             tidied: 0,
@@ -229,6 +247,9 @@ impl Actor {
             self.shared.keys.forget(self.id);
         }
         self.shared.accounts.changed(self.handle.campaign);
+        if let Some(asker) = self.state.created().spawned_by {
+            self.shared.charge(Lender::Asker(asker)).await;
+        }
         self.shared.watcher.forget(self.id).await;
         // Nobody listens there any more.
         let _ = std::fs::remove_file(self.dir.join("ctl"));
@@ -259,7 +280,9 @@ impl Actor {
             Command::Spending(asked) => drop(asked.send(self.spending().await)),
             Command::Share { share, only_less, heeded } => self.take_share(share, only_less, heeded).await,
             Command::Served { at, ask, reply } => self.served(at, &ask, reply).await,
-            Command::Campaign(usage) => self.campaign_used(usage).await,
+            Command::Budgets { campaign, agent } => self.budgets_used(*campaign, *agent).await,
+            Command::Lend { amount, heeded } => self.lend(amount, heeded).await,
+            Command::Helpers => self.charge_helpers().await,
             Command::Leave(left) => {
                 for (answer, commit) in self.commits.settle().await {
                     self.settled(answer, commit).await;
@@ -335,7 +358,10 @@ impl Actor {
     fn open_dialogue(&mut self, draft: &mut Draft) {
         let created = self.state.created();
         // Settings that cannot be read end the start where they are needed.
-        let settings = self.shared.options.providers.of(&created.config.provider).unwrap_or_default();
+        let config = &created.config;
+        let settings =
+            self.shared.options.providers.of_account(&config.provider, config.auth_profile.as_ref());
+        let settings = settings.unwrap_or_default();
         for say in self.provider.opening(&terms(created, &settings)) {
             self.say(say, draft);
         }
@@ -383,13 +409,17 @@ impl Actor {
                 policy: None,
                 prices: prices.clone(),
                 on_reboot: self.shared.options.on_reboot,
+                is_work_over: false,
             };
             context.now.wall = at;
-            if matches!(input, Input::Report(Report::ApprovalAsked { .. })) {
+            if matches!(input, Input::Report(Report::ApprovalAsked { .. } | Report::ToolAnnounced { .. })) {
                 context.entropy = crate::clock::entropy();
                 context.policy = self.shared.policy_of(self.state.created().campaign).await;
             }
             let _ = self.feed(input, &context, &mut draft);
+        }
+        if !harvest.deltas.is_empty() {
+            self.timers.streams(&self.state);
         }
         for text in harvest.deltas {
             self.shared.deltas.publish(Delta { session: self.id, text });

@@ -3,9 +3,14 @@
 //! Alive means: the lock is held. A closed connection says nothing by itself; only who gets the lock knows that
 //! the keeper is gone, and reads the tape to its end before saying how it ended.
 
-use std::{future::pending, sync::atomic::Ordering, time::Duration};
+use std::{
+    future::pending,
+    sync::{PoisonError, atomic::Ordering},
+    time::Duration,
+};
 
 use ostler_domain::{
+    CampaignId, Hint, Time,
     admission::Standing,
     event::{By, Leftover},
     gateway::Spent,
@@ -22,7 +27,9 @@ use super::actor::{Actor, Command};
 use crate::{
     admission::Stands,
     census, keeper,
+    launch::Order,
     link::{Link, LinkError},
+    shared::Shared,
 };
 
 /// Pauses between tries to reach a keeper that holds its lock: it is still binding, or is just ending.
@@ -47,6 +54,12 @@ pub(super) struct Keeping {
     pub(super) force_at: Option<Instant>,
     /// A keeper is being started: nobody looks at the lock meanwhile.
     pub(super) starting: bool,
+}
+
+/// What a keeper that is ready was started with.
+pub(crate) struct Up {
+    /// When the login ends that the agent was lent, where that is known.
+    lent_until: Option<Time>,
 }
 
 impl Keeping {
@@ -85,6 +98,7 @@ impl Actor {
     /// The first look at a session: new ones are started, others are found again.
     pub(super) async fn begin(&mut self) {
         self.join_campaign().await;
+        self.charge_helpers().await;
         match self.state.phase() {
             Phase::Created => {
                 let halt = self.shared.halt.borrow().clone();
@@ -144,25 +158,34 @@ impl Actor {
             (self.dir.clone(), self.state.created().clone(), self.provider.clone());
         let allowance = self.first_allowance();
         tokio::spawn(async move {
-            if attempt == 1 {
-                shared.snapshot_at_start(&created).await;
-            }
-            let result =
-                match shared.launch_document(&created, provider.as_ref(), attempt, &dir, allowance).await {
-                    Ok(document) => keeper::spawn(&shared.program, &document).await,
-                    Err(not_started) => Err(not_started),
-                };
+            let launch = async {
+                shared.ensure_worktree(&created).await?;
+                if attempt == 1 {
+                    shared.snapshot_at_start(&created).await;
+                }
+                let Order { document, lent_until } =
+                    shared.launch_order(&created, provider.as_ref(), attempt, &dir, allowance).await?;
+                keeper::spawn(&shared.program, &document).await?;
+                Ok(Up { lent_until })
+            };
+            let result = launch.await;
             let _ = commands.send(Command::KeeperUp { attempt, result }).await;
         });
     }
 
-    pub(super) async fn keeper_up(&mut self, attempt: u32, result: Result<(), keeper::NotStarted>) {
+    pub(super) async fn keeper_up(&mut self, attempt: u32, result: Result<Up, keeper::NotStarted>) {
         if attempt != self.state.attempt() {
             return;
         }
         self.keeping.starting = false;
         match result {
-            Ok(()) => self.connect().await,
+            Ok(Up { lent_until }) => {
+                if let Some(until) = lent_until {
+                    let context = self.shared.context();
+                    self.decided(Input::Lent { until }, &context).await;
+                }
+                self.connect().await
+            }
             // The keeper of an earlier try is just giving up.
             Err(not_started) if not_started.stage == "lock" && attempt < LOCK_TRIES => {
                 tokio::time::sleep(RETRY_FIRST * attempt).await;
@@ -174,6 +197,7 @@ impl Actor {
                 self.exited(ExitFacts {
                     how: How::NeverStarted { stage, message, cures },
                     oom: false,
+                    memory: None,
                     leftovers: Vec::new(),
                     asked: None,
                     shut_down: false,
@@ -281,6 +305,7 @@ impl Actor {
             ostler_tape::frame::Intake::TapeLimit => session::Intake::TapeLimit,
         };
         self.handle.gone.store(state.gone, Ordering::Release);
+        *self.handle.frozen.lock().unwrap_or_else(PoisonError::into_inner) = state.frozen;
         if state.gone && self.keeping.force_at.is_some() {
             self.keeping.force_at = Some(Instant::now() + FORCE_AFTER_GONE);
         }
@@ -366,6 +391,7 @@ impl Actor {
             asked: None,
             rung: None,
             oom: false,
+            memory: None,
             leftovers: leftovers
                 .iter()
                 .map(|left| ProcessName { pid: left.pid, name: left.name.clone() })
@@ -383,6 +409,7 @@ impl Actor {
         self.exited(ExitFacts {
             how: How::Lost { reason },
             oom: false,
+            memory: None,
             leftovers,
             asked: None,
             shut_down: false,
@@ -405,11 +432,23 @@ impl Actor {
 
     async fn exited(&mut self, mut exit: ExitFacts) {
         if self.state.is_refused() {
-            exit.cures = self.shared.cures_of_a_refused_key(&self.state.created().config.provider);
+            let config = &self.state.created().config;
+            exit.cures = self.shared.cures_of_a_refused_key(&config.provider, config.auth_profile.as_ref());
         }
-        let context = self.shared.context();
+        if exit.is_out_of_memory() {
+            exit.cures.extend(cure_of_a_memory_limit(&self.shared, self.handle.campaign, &exit).await);
+        }
+        let is_work_over = self.shared.is_work_over(&self.state).await;
+        let context = ostler_domain::session::Context { is_work_over, ..self.shared.context() };
         self.decided(Input::Exited(exit), &context).await;
     }
+}
+
+/// Where the campaign cannot be asked for its name, its id means the same.
+async fn cure_of_a_memory_limit(shared: &Shared, campaign: CampaignId, exit: &ExitFacts) -> Option<Hint> {
+    let row = shared.store.campaign(campaign).await.ok().flatten();
+    let name = row.map_or_else(|| campaign.to_string(), |row| row.campaign.name.to_string());
+    exit.memory.as_ref()?.cure(&name)
 }
 
 /// The exit record in the core's words.
@@ -432,6 +471,7 @@ fn facts(record: ExitRecord) -> ExitFacts {
     ExitFacts {
         how,
         oom: record.oom,
+        memory: record.memory.map(Box::new),
         leftovers: record
             .leftovers
             .into_iter()

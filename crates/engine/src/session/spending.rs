@@ -1,10 +1,10 @@
-//! The actor's part in what its agent may use: its own budget, and its share of the campaign's.
+//! The actor's part in what its agent may use: its own budget, and its share of the campaign's and its agent's.
 
 use ostler_domain::{
-    budget::{Amount, Claim, Held},
+    budget::{Amount, Claim, Held, Used},
     gateway::{Allowance, Spent},
     price::Dollars,
-    session::{CampaignUse, Input, Phase},
+    session::{BudgetUse, Input, Phase},
 };
 use tokio::sync::oneshot;
 
@@ -37,22 +37,27 @@ impl Lease {
 }
 
 impl Actor {
-    /// Before anything is started or found: whether the campaign has a budget, of which nothing is this session's yet.
+    /// Before anything is started or found: whether the campaign or its agent has a budget, of which nothing is this
+    /// session's yet.
     pub(super) async fn join_campaign(&mut self) {
-        let id = self.state.created().campaign;
+        let created = self.state.created().clone();
+        let id = created.campaign;
         self.is_caught_up = self.state.phase() == Phase::Created;
-        let usage = match self.shared.store.campaign(id).await {
-            Ok(Some(row)) => self.shared.campaign_use(&row.campaign).await,
+        let uses = match self.shared.store.campaign(id).await {
+            Ok(Some(row)) => self.shared.uses(&row.campaign, &created).await,
             Ok(None) => return,
             Err(error) => Err(error.into()),
         };
-        match usage {
-            Ok(usage) => {
-                let Some(budget) = usage.budget else { return };
-                let (tokens, dollars) = (budget.tokens.and(Some(0)), budget.dollars.and(Some(Dollars(0))));
+        match uses {
+            Ok((campaign, agent)) => {
+                let budgets = [&campaign, &agent].map(|usage| usage.budget.map(|budget| budget.amount()));
+                if budgets == [None, None] {
+                    return;
+                }
+                let most = budgets.into_iter().flatten().fold(Amount::default(), Amount::least);
+                let (tokens, dollars) = (most.tokens.and(Some(0)), most.dollars.and(Some(Dollars(0))));
                 self.share = Some(Allowance { tokens, dollars, ..Allowance::default() });
-                let context = self.shared.context();
-                self.decided(Input::Campaign(usage), &context).await;
+                self.budgets_used(campaign, agent).await;
                 self.shared.accounts.changed(id);
             }
             Err(refusal) => {
@@ -145,15 +150,52 @@ impl Actor {
         self.lease.waiting.clear();
     }
 
-    /// The campaign's use is known anew.
-    pub(super) async fn campaign_used(&mut self, usage: CampaignUse) {
+    /// What it uses together with others is known anew.
+    pub(super) async fn budgets_used(&mut self, campaign: BudgetUse, agent: BudgetUse) {
         let context = self.shared.context();
-        self.decided(Input::Campaign(usage), &context).await;
+        self.decided(Input::Campaign(campaign), &context).await;
+        self.decided(Input::Agent(agent), &context).await;
+    }
+
+    /// Holds back what is about to be another session's, and answers when the gateway heeds that.
+    pub(super) async fn lend(&mut self, amount: Amount, heeded: oneshot::Sender<Option<Spent>>) {
+        self.settle().await;
+        self.lending = amount;
+        if self.state.process().is_none() {
+            let _ = heeded.send(None);
+        } else if self.keeping.is_linked() {
+            self.send_allowance().await;
+            self.lease.waiting.push(heeded);
+            self.look_whether_heeded();
+        }
+    }
+
+    /// What was lent is in the record by now, or came to nothing.
+    pub(super) async fn charge_helpers(&mut self) {
+        let was_lending = std::mem::take(&mut self.lending) != Amount::default();
+        match self.shared.lent_by(self.id).await {
+            Ok(lent) => {
+                let context = self.shared.context();
+                self.decided(Input::Helpers(lent), &context).await;
+            }
+            Err(refusal) => tracing::warn!(session = %self.id, %refusal, "its helpers' use is not known"),
+        }
+        if was_lending {
+            self.settle().await;
+            self.send_allowance().await;
+        }
     }
 
     /// How far calls may go: by the session's own budget and by its share of the campaign's.
     pub(super) fn allowance(&self) -> Allowance {
         let own = self.state.allowance(&self.shared.prices.current());
+        let lending = Used {
+            tokens: self.lending.tokens.unwrap_or(0),
+            dollars: self.lending.dollars.unwrap_or_default(),
+            unpriced: None,
+        };
+        let left = Amount { tokens: own.tokens, dollars: own.dollars }.left(&lending);
+        let own = Allowance { tokens: left.tokens, dollars: left.dollars, ..own };
         own.least(&self.share.clone().unwrap_or_default())
     }
 

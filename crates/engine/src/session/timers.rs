@@ -15,6 +15,8 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 #[derive(Default)]
 pub(super) struct Timers {
     armed: Option<Armed>,
+    /// The turn of which pieces of an answer have come. They are no events, so the state does not know of them.
+    streamed: Option<u32>,
 }
 
 #[derive(PartialEq, Eq, Clone, Copy)]
@@ -49,9 +51,21 @@ impl Timers {
         }
     }
 
+    /// Takes note that a piece of an answer has come: from here on it is silence that is waited out.
+    pub(super) fn streams(&mut self, state: &State) {
+        self.streamed = state.turn().map(|turn| turn.number);
+    }
+
     /// Looks at the state again: another watchdog, or another limit, starts to wait anew.
     pub(super) fn arm(&mut self, state: &State, now: &Now) {
         let awake = state.watchdog().filter(|_| state.watchdogs_sleep_until(now.wall).is_none());
+        let has_streamed = self.streamed.is_some() && self.streamed == state.turn().map(|turn| turn.number);
+        let awake = awake.map(|(watchdog, limit)| match watchdog {
+            Watchdog::FirstOutput if has_streamed => {
+                (Watchdog::Silent, Duration::from_micros(state.created().config.watchdogs.silent_us))
+            }
+            _ => (watchdog, limit),
+        });
         self.armed = awake.map(|(watchdog, limit)| match self.armed {
             Some(armed) if armed.watchdog == watchdog && armed.limit == limit => armed,
             _ => Armed { watchdog, limit, since: now.since_boot },

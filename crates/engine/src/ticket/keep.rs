@@ -6,10 +6,12 @@ use ostler_domain::{
     conversation::TurnRef,
     event::{TicketCheckpointMade, TicketOutputAdded, TicketStep},
     limits::CALL_TEXT_BYTES,
+    session::View,
+    snapshot::Point,
     ticket::{Checkpoint, Output, OutputKind, Ticket, check_name, check_step},
 };
 
-use super::{invalid, named};
+use super::invalid;
 use crate::{Change, Engine};
 
 /// A point that is to be named.
@@ -77,9 +79,13 @@ impl Engine {
                 (turn > 0).then_some(TurnRef { session: view.id, turn })
             }
         };
-        let snapshot = wanted.snapshot.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        let named = wanted.snapshot.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        let snapshot = match (named, at) {
+            (None, Some(at)) => self.files_after(at).await?,
+            (named, _) => named,
+        };
         if at.is_none() && snapshot.is_none() {
-            let name = named(&whole.ticket);
+            let name = super::named(&whole.ticket);
             return Err(Refusal::invalid(format!("there is nothing yet to return to in ticket {name}"))
                 .because("no session of it has had a turn, and no snapshot was named")
                 .hint(format!("ostler ticket start {name}"), "has an agent work on it")
@@ -90,6 +96,20 @@ impl Engine {
         let request = change.done(&fingerprint, whole.ticket.id.to_string());
         self.record_nodes(vec![Event::TicketCheckpointMade(made)], request).await?;
         Ok(whole.ticket)
+    }
+
+    /// The files as a turn left them, where a snapshot was taken of them.
+    async fn files_after(&self, at: TurnRef) -> Result<Option<String>, Refusal> {
+        let tree = self.tree(&at.session.to_string()).await?;
+        Ok(Point::Turn(at.turn).of(&tree.snapshots).and_then(|taken| taken.commit.clone()))
+    }
+
+    /// The point of this name in the work that a session is part of: the last one of its ticket that has it.
+    pub(crate) async fn checkpoint_of(&self, view: &View, name: &str) -> Result<Option<Checkpoint>, Refusal> {
+        let Some(ticket) = view.ticket_id else { return Ok(None) };
+        let whole = self.shared.store.whole_ticket(ticket).await?;
+        let points = whole.map(|whole| whole.checkpoints).unwrap_or_default();
+        Ok(points.into_iter().rev().map(|point| point.what).find(|point| point.name == name.trim()))
     }
 
     /// Says that a step begins or ends. What sessions say of theirs is kept apart.

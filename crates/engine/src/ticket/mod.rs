@@ -176,7 +176,14 @@ impl Engine {
     /// A ticket with all that belongs to it.
     pub async fn whole_ticket(&self, who: &str) -> Result<Whole, Refusal> {
         let id = self.ticket(who).await?.id;
-        self.shared.store.whole_ticket(id).await?.ok_or_else(|| unknown(who))
+        let mut whole = self.shared.store.whole_ticket(id).await?.ok_or_else(|| unknown(who))?;
+        // What had no price when it was called may have one now.
+        for iteration in whole.iterations.iter_mut().filter(|iteration| iteration.cost.is_none()) {
+            let view = self.session(&iteration.session.to_string()).await?;
+            let (paid, unpriced) = view.cost.settled(&self.shared.prices.current());
+            iteration.cost = unpriced.is_none().then_some(paid);
+        }
+        Ok(whole)
     }
 
     pub async fn tickets(&self, filter: &TicketFilter, page: Page) -> Result<Listed<Ticket>, Refusal> {

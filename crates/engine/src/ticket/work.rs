@@ -4,8 +4,9 @@ use ostler_domain::{
     Event, Reason, Refusal, SessionId, TicketId, Time,
     campaign::Campaign,
     event::{By, TicketAdded, TicketMoved},
+    limits::PAGE_MOST,
     query::{Page, Scope, SessionFilter, TRIAL_TICKET},
-    session::{Restart, State},
+    session::{Restart, State, View},
     text::one_line,
     ticket::{About, AfterSession, ExternalRef, Links, Status, Ticket, Verb, waits_for},
 };
@@ -106,12 +107,18 @@ impl Engine {
                 let name = blocker.external.as_ref().map_or_else(|| blocker.id.short(), ToString::to_string);
                 format!("{name} is {}: {}", blocker.status.as_str(), one_line(&blocker.title, 80))
             });
+            let id = open[0].id.short();
+            // What was cancelled is started for nobody.
+            let first = match open[0].status.after(Verb::Start) {
+                Ok(_) => (format!("ostler ticket start {id}"), "has an agent do the first of them"),
+                Err(_) => (format!("ostler ticket reopen {id}"), "opens the first of them again"),
+            };
             return Err(Refusal::new(
                 Reason::TicketWaits,
                 format!("ticket {name} waits for {} that must be done before it", open.len()),
             )
             .because(lines.collect::<Vec<_>>().join("\n"))
-            .hint(format!("ostler ticket start {}", open[0].id.short()), "has an agent do the first of them")
+            .hint(first.0, first.1)
             .hint(
                 format!("ostler ticket link {name} --no-depends-on {}", open[0].id.short()),
                 "says that it need not be done before",
@@ -147,10 +154,21 @@ fn refusal_unless_open(ticket: &Ticket, by_person: bool) -> Result<(), Refusal> 
 }
 
 impl Shared {
+    /// Whether the ticket that a session works on is over. Where that cannot be known, it is asked again before another
+    /// session goes on.
+    pub(crate) async fn is_work_over(&self, state: &State) -> bool {
+        let Some(id) = state.created().config.ticket_id else { return false };
+        self.store.ticket(id).await.is_ok_and(|ticket| ticket.is_some_and(|ticket| !ticket.status.is_open()))
+    }
+
     /// What the end of a session means for the ticket that it worked on.
     pub(crate) async fn ticket_after(&self, state: &State, at: Time) -> Option<(Time, Event)> {
         let created = state.created();
         let id = created.config.ticket_id?;
+        // A helper does a part of the work: whoever asked for it says what becomes of all of it.
+        if created.spawned_by.is_some() {
+            return None;
+        }
         let looked = async {
             let ticket = self.store.ticket(id).await?;
             let filter = SessionFilter {
@@ -158,8 +176,9 @@ impl Shared {
                 ticket: Some(id.to_string()),
                 ..SessionFilter::default()
             };
-            let others = self.store.list_sessions(&filter, Page::of(2, None)).await?.rows;
-            Ok::<_, ostler_store::ReadError>((ticket, others.iter().any(|other| other.id != created.id)))
+            let others = self.store.list_sessions(&filter, Page::of(PAGE_MOST, None)).await?.rows;
+            let is_another = |other: &View| other.id != created.id && other.spawned_by.is_none();
+            Ok::<_, ostler_store::ReadError>((ticket, others.iter().any(is_another)))
         };
         let (ticket, has_others) = match looked.await {
             Ok((ticket, has_others)) => (ticket?, has_others),

@@ -2,19 +2,24 @@
 
 mod archive;
 mod file;
+mod image;
 mod imported;
+mod mirrored;
 mod verify;
 mod writer;
 
 use std::collections::VecDeque;
 
 use ostler_domain::{
-    ConversationId, Refusal, SessionId,
+    ConversationId, Recorded, Refusal, SessionId,
     limits::PAGE_MOST,
     query::{EventFilter, Page, SessionFilter},
     transcript::{KINDS, Line, Scribe},
 };
 
+pub use imported::ImportedFile;
+pub(crate) use imported::{FILES, TAIL_NAME};
+pub use mirrored::Delivery;
 pub(crate) use writer::Transcripts;
 
 use crate::Engine;
@@ -32,6 +37,10 @@ pub struct Transcript {
     /// Nothing behind this place is looked at.
     until: u64,
     scribe: Scribe,
+    /// What was delivered beside sessions, as far as it is read ahead, and from where on there may be more.
+    mirrored: VecDeque<Recorded>,
+    mirrored_after: Option<u64>,
+    conversation: ConversationId,
 }
 
 impl Engine {
@@ -56,18 +65,33 @@ impl Engine {
                 break;
             }
         }
-        Ok(Transcript { engine: self.clone(), sessions, after: 0, until, scribe: Scribe::default() })
+        Ok(Transcript {
+            engine: self.clone(),
+            sessions,
+            after: 0,
+            until,
+            scribe: Scribe::default(),
+            mirrored: VecDeque::new(),
+            mirrored_after: Some(0),
+            conversation: id,
+        })
     }
 }
 
 impl Transcript {
     /// The next lines, perhaps none; nothing at the end.
     pub async fn next(&mut self) -> Result<Option<Vec<Line>>, Refusal> {
-        let Some(session) = self.sessions.front().copied() else { return Ok(None) };
+        let Some(session) = self.sessions.front().copied() else {
+            let mut lines = Vec::new();
+            let has_more = self.mirrored_before(self.until.saturating_add(1), &mut lines).await?;
+            return Ok(has_more.then_some(lines));
+        };
         let filter = EventFilter { session: Some(session), kinds: KINDS.to_vec(), ..EventFilter::default() };
         let page = self.engine.shared.store.events_after(self.after, &filter, PAGE).await?;
         let mut lines = Vec::new();
-        for recorded in page.rows.iter().take_while(|recorded| recorded.seq <= self.until) {
+        let until = self.until;
+        for recorded in page.rows.iter().take_while(|recorded| recorded.seq <= until) {
+            self.mirrored_before(recorded.seq, &mut lines).await?;
             lines.extend(self.scribe.apply(recorded));
         }
         match page.next_cursor {
@@ -77,6 +101,23 @@ impl Transcript {
             }
         }
         Ok(Some(lines))
+    }
+
+    /// The lines of what was delivered before a place. Says whether there was anything.
+    async fn mirrored_before(&mut self, seq: u64, lines: &mut Vec<Line>) -> Result<bool, Refusal> {
+        let mut has_any = false;
+        loop {
+            if let (true, Some(after)) = (self.mirrored.is_empty(), self.mirrored_after) {
+                let found = self.engine.shared.store.mirrored(self.conversation, after, PAGE).await?;
+                self.mirrored_after = found.last().map(|last| last.seq);
+                self.mirrored.extend(found);
+            }
+            match self.mirrored.pop_front_if(|next| next.seq < seq) {
+                Some(next) => lines.extend(self.scribe.apply(&next)),
+                None => return Ok(has_any),
+            }
+            has_any = true;
+        }
     }
 
     /// What is remembered behind the last line.

@@ -169,8 +169,12 @@ impl Engine {
         open: &mut Open,
         recorded: &Recorded,
     ) -> Result<Option<ConversationId>, Refusal> {
-        let Some(session) = recorded.session else { return Ok(None) };
-        let Some(id) = self.whose_transcript(open, session, &recorded.event).await? else { return Ok(None) };
+        let id = match (&recorded.event, recorded.session) {
+            (Event::DeliveryMirrored(mirrored), _) => Some(mirrored.conversation),
+            (event, Some(session)) => self.whose_transcript(open, session, event).await?,
+            (_, None) => None,
+        };
+        let Some(id) = id else { return Ok(None) };
         if !open.of.contains_key(&id) {
             self.take_up(open, id, recorded).await?;
         }

@@ -27,6 +27,11 @@ enum Dialect {
     Gemini,
 }
 
+/// Says whether a model is asked to answer.
+pub(crate) fn is_call(method: &str, path: &str) -> bool {
+    Dialect::of(method, path).is_some()
+}
+
 impl Dialect {
     /// Known by the path, whatever stands before it. Asking again for what was answered before is no call.
     fn of(method: &str, path: &str) -> Option<Dialect> {

@@ -7,6 +7,7 @@
 mod body;
 mod exchange;
 mod head;
+mod reach;
 mod upstream;
 
 use std::{
@@ -16,8 +17,9 @@ use std::{
 };
 
 use ostler_domain::{
-    gateway::{CallEnd, ModelCall, ModelOrder},
+    gateway::{CallEnd, ModelCall, ModelOrder, NetDecision},
     limits::{MODEL_HOLD_LOOK, MODEL_RETRY_AFTER},
+    text::one_line,
 };
 use rustix::event::{PollFd, PollFlags};
 use serde_json::{Value, json};
@@ -32,7 +34,8 @@ use crate::{
     log,
     meter::{Found, Meter},
     purse::Content,
-    tunnel::wait,
+    rules::{Target, Way},
+    tunnel::{Counts, wait},
 };
 
 pub(crate) use self::{
@@ -40,6 +43,9 @@ pub(crate) use self::{
     head::is_ours,
     upstream::{Trust, dial, greet},
 };
+
+/// How much of a path that is refused is told.
+const SHOWN_PATH: usize = 200;
 
 /// What was seen of an answer.
 struct Seen {
@@ -86,6 +92,9 @@ impl Gateway {
             Ok(request) => request,
             Err(fault) => return self.refuse(client, "400 Bad Request", "invalid_request", fault),
         };
+        if !reach::is_let_through(&request.method, &request.path) {
+            return self.hold_back(client, order, &request);
+        }
         let began = Instant::now();
         let meter = Meter::new(&request.method, &request.path);
         let mut seen = Seen {
@@ -133,21 +142,44 @@ impl Gateway {
         }
     }
 
+    /// What is no call would use the key for something that nobody lent it for, and nobody counts.
+    fn hold_back(&self, client: &TcpStream, order: &ModelOrder, request: &Request) -> io::Result<()> {
+        let what = one_line(&format!("{} {}", request.method, request.path), SHOWN_PATH);
+        let target = Target {
+            host: order.upstream.host.clone(),
+            port: order.upstream.port,
+            way: Way::Plain,
+        };
+        let rule = format!("{what} is no call to a model");
+        let text = format!("{rule}, and nothing else goes through to the model's address");
+        self.tell(&target, NetDecision::Denied, rule, None, Counts::default(), "");
+        self.refuse(client, "404 Not Found", "not_a_model_call", &text)
+    }
+
     /// Lets a call begin, at once or as soon as more is allowed. Who only asks what models there are spends nothing.
     fn admit(&self, client: &TcpStream, order: &ModelOrder, request: &Request) -> io::Result<Admission> {
         let deadline = Instant::now() + Duration::from_millis(order.hold_ms);
-        while let Some(why) = self.purse.end().filter(|_| request.method == "POST") {
+        let mut has_waited = false;
+        loop {
+            let end = self.purse.end().filter(|_| request.method == "POST");
+            // Looked for after what is allowed: who left before more was allowed begins nothing.
+            if has_waited && self.is_gone(client, Instant::now())? {
+                return Ok(Admission::Gone);
+            }
+            let Some(why) = end else { return Ok(Admission::Granted) };
             if Instant::now() >= deadline {
                 return Ok(Admission::Refused(why));
             }
-            let look = deadline.min(Instant::now() + MODEL_HOLD_LOOK);
-            let mut fds = [PollFd::new(client, PollFlags::RDHUP), PollFd::new(&self.stop, PollFlags::IN)];
-            wait(&mut fds, Some(look))?;
-            if fds.iter().any(|fd| !fd.revents().is_empty()) {
-                return Ok(Admission::Gone);
-            }
+            self.is_gone(client, deadline.min(Instant::now() + MODEL_HOLD_LOOK))?;
+            has_waited = true;
         }
-        Ok(Admission::Granted)
+    }
+
+    /// Whether the agent or the session is, at the latest when `until` has come.
+    fn is_gone(&self, client: &TcpStream, until: Instant) -> io::Result<bool> {
+        let mut fds = [PollFd::new(client, PollFlags::RDHUP), PollFd::new(&self.stop, PollFlags::IN)];
+        wait(&mut fds, Some(until))?;
+        Ok(fds.iter().any(|fd| !fd.revents().is_empty()))
     }
 
     fn tell_call(&self, request: &Request, seen: Seen, outcome: &Outcome, began: Instant) {

@@ -113,7 +113,7 @@ fn each_portion_of_an_answer_is_passed_on_before_the_next_is_there() {
     });
     let mut keeper = keeper(&format!("http://127.0.0.1:{port}"));
     let mut client = keeper.connect();
-    client.write_all(b"GET /stream HTTP/1.1\r\n\r\n").unwrap();
+    client.write_all(b"GET /v1/models HTTP/1.1\r\n\r\n").unwrap();
     head(&mut client);
     for number in 0..10 {
         for part in [format!("8\r\ndata: {number}"), "\n\r\n".to_owned()] {
@@ -168,7 +168,7 @@ fn bodies_of_megabytes_pass_in_every_framing_both_ways() {
         let mut writer = client.try_clone().unwrap();
         let to_say = body.clone();
         let saying = thread::spawn(move || {
-            write!(writer, "POST /x HTTP/1.1\r\n{framing}\r\n\r\n").unwrap();
+            write!(writer, "POST /tokenize HTTP/1.1\r\n{framing}\r\n\r\n").unwrap();
             writer.write_all(&to_say).unwrap();
             // A second call behind the first is nobody's: it would be one that nobody counts.
             writer.write_all(b"POST /uncounted HTTP/1.1\r\n\r\n").unwrap();
@@ -189,7 +189,7 @@ fn an_agent_that_leaves_takes_the_upstreams_call_along() {
     let gone = std::sync::Mutex::new(gone);
     let port = upstream(move |mut stream| {
         let head = head(&mut stream);
-        if head.contains("/begun") {
+        if head.contains("begun") {
             stream.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n").unwrap();
         }
         let gone = gone.lock().unwrap();
@@ -197,7 +197,7 @@ fn an_agent_that_leaves_takes_the_upstreams_call_along() {
         gone.send(matches!(stream.read(&mut [0]), Ok(0) | Err(_))).unwrap();
     });
     let mut keeper = keeper(&format!("http://127.0.0.1:{port}"));
-    for (path, with_reset) in [("/begun", false), ("/begun", true), ("/silent", false), ("/silent", true)] {
+    for (path, with_reset) in [("/models/begun", false), ("/models/begun", true), ("/models/silent", false), ("/models/silent", true)] {
         let mut client = keeper.connect();
         write!(client, "GET {path} HTTP/1.1\r\n\r\n").unwrap();
         assert!(!is_gone.recv_timeout(PATIENCE).unwrap());
@@ -255,7 +255,7 @@ fn an_answer_that_breaks_off_is_not_made_whole() {
         write!(stream, "HTTP/1.1 200 OK\r\n{framing}\r\n\r\n4\r\nhalf").unwrap();
     });
     let mut keeper = keeper(&format!("http://127.0.0.1:{port}"));
-    for path in ["/chunked", "/length"] {
+    for path in ["/models/chunked", "/models/length"] {
         let said = keeper.ask(&format!("GET {path} HTTP/1.1\r\n\r\n"));
         assert!(said.ends_with("\r\n\r\n4\r\nhalf"), "{said}");
         let call = keeper.call();
@@ -275,7 +275,7 @@ fn an_upstream_that_answers_early_is_heard() {
     });
     let mut keeper = keeper(&format!("http://127.0.0.1:{port}"));
     let mut client = keeper.connect();
-    client.write_all(b"POST /x HTTP/1.1\r\nContent-Length: 100000000\r\n\r\nonly the beginning").unwrap();
+    client.write_all(b"POST /tokenize HTTP/1.1\r\nContent-Length: 100000000\r\n\r\nonly the beginning").unwrap();
     let mut said = String::new();
     client.read_to_string(&mut said).unwrap();
     assert!(said.ends_with("too large"), "{said}");
@@ -293,7 +293,7 @@ fn who_waits_for_a_sign_to_go_on_gets_it_and_interim_answers_are_not_the_answer(
     });
     let mut keeper = keeper(&format!("http://127.0.0.1:{port}"));
     let mut client = keeper.connect();
-    client.write_all(b"POST /x HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n").unwrap();
+    client.write_all(b"POST /tokenize HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n").unwrap();
     assert_eq!(head(&mut client), "HTTP/1.1 100 Continue\r\n\r\n");
     client.write_all(b"hi").unwrap();
     let mut said = String::new();
@@ -316,6 +316,14 @@ fn only_the_upstream_is_reached_this_way() {
         let said = keeper.ask(&format!("GET {foreign} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n"));
         assert!(said.starts_with("HTTP/1.1 403 "), "{said}");
         assert_eq!(keeper.record().decision, NetDecision::Denied);
+    }
+    for (method, path) in [("GET", "/files"), ("POST", "/messages/batches"), ("DELETE", "/models/mine")] {
+        let said = keeper.ask(&format!("{method} {path} HTTP/1.1\r\n\r\n"));
+        assert!(said.starts_with("HTTP/1.1 404 "), "{said}");
+        assert_eq!(body(&said)["error"]["code"], "not_a_model_call");
+        let told = keeper.record();
+        assert_eq!((told.decision, told.port), (NetDecision::Denied, port));
+        assert_eq!(told.rule, format!("{method} {path} is no call to a model"));
     }
     let mut without = Keeper::new(Reach::Open, &[], 60_000);
     assert!(without.ask("GET /v1/models HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 400 "));
@@ -356,7 +364,7 @@ fn an_upstream_is_reached_over_tls_and_only_if_its_certificate_holds() {
         believing.authorities = Some(AUTHORITY.to_owned());
         let mut keeper = Keeper::with_model(Reach::Provider, &[], 60_000, Some(believing));
         let mut client = keeper.connect();
-        write!(client, "POST /x HTTP/1.1\r\nContent-Length: {}\r\n\r\n", body.len()).unwrap();
+        write!(client, "POST /tokenize HTTP/1.1\r\nContent-Length: {}\r\n\r\n", body.len()).unwrap();
         let mut writer = client.try_clone().unwrap();
         let to_say = body.clone();
         let saying = thread::spawn(move || writer.write_all(&to_say).unwrap());

@@ -21,11 +21,11 @@ pub(super) struct Carriers {
     threads: Vec<JoinHandle<io::Result<()>>>,
 }
 
-/// The command's standard streams, and who carries what it says.
-pub(super) fn begin() -> io::Result<([OwnedFd; 3], Carriers)> {
+/// The command's standard streams, and who carries what it says; its input is the caller's, or at its end.
+pub(super) fn begin(has_input: bool) -> io::Result<([OwnedFd; 3], Carriers)> {
     let (over, under_way) = pipe()?;
     let mut threads = Vec::new();
-    let stdin = bring_input(io::stdin())?;
+    let stdin = if has_input { bring_input(io::stdin())? } else { pipe()?.0.into() };
     let stdout = take_output(io::stdout(), under_way.try_clone()?, &mut threads)?;
     // Where both go to the same place, one pipe keeps what is said in order.
     let stderr = if is_same(io::stdout(), io::stderr())? {

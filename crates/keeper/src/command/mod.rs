@@ -1,8 +1,9 @@
 //! `ostler internal command`: runs one command in a sandbox for whoever waits for it, and ends with it. A keeper without
 //! a tape: nothing of the caller's goes in, its input and output are carried over. With `--tty` the command has a terminal
 //! of its own, and what happens on one is carried to the other. With `--observe` what it wanted and was not given is
-//! written down.
+//! written down. With `--attended` its caller is a daemon.
 
+mod attended;
 mod carry;
 mod observe;
 mod screen;
@@ -28,11 +29,12 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::time::Timespec;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 
+use self::attended::Attendant;
 use self::carry::Carriers;
 use self::observe::Watch;
 use self::screen::Screen;
 use crate::log::log;
-use crate::memory::MemoryWatch;
+use crate::memory::{HeldBy, MemoryWatch};
 use crate::process::Process;
 use crate::signals;
 use crate::tree::Tree;
@@ -45,34 +47,46 @@ const PASSED_ON: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 const SIGNALLED: i32 = 128;
 
 /// What is asked for beside the command.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Wanted {
     tty: bool,
     /// Where to write a `Trace`.
     observe: Option<OsString>,
+    attendant: Option<Attendant>,
 }
 
-/// `args`: `--tty` or `--observe FILE`, and the file that holds the document, which nobody else can open.
+/// `args`: `--tty` or `--observe FILE`, and the file that holds the document, which nobody else can open; or `--attended`
+/// with a lock, or `--attended-to-its-end`, and the document comes from whoever attends it.
 pub(crate) fn run(args: &[OsString]) -> ExitCode {
-    let (wanted, path) = match args {
-        [tty, path] if tty == "--tty" => (Wanted { tty: true, observe: None }, Some(path)),
+    let ended = match args {
+        [kind, lock] if kind == "--attended" => attended(lock, false),
+        [kind, lock] if kind == "--attended-to-its-end" => attended(lock, true),
+        [tty, path] if tty == "--tty" => from_file(path, Wanted { tty: true, ..Wanted::default() }),
         [observe, file, path] if observe == "--observe" => {
-            (Wanted { tty: false, observe: Some(file.clone()) }, Some(path))
+            from_file(path, Wanted { observe: Some(file.clone()), ..Wanted::default() })
         }
-        [path] => (Wanted::default(), Some(path)),
-        _ => (Wanted::default(), None),
+        [path] => from_file(path, Wanted::default()),
+        _ => Err(io::ErrorKind::InvalidInput.into()),
     };
-    let ended = path
-        .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))
-        .and_then(read_document)
-        .and_then(|document| start(document, wanted))
-        .and_then(Running::wait);
     match ended {
         Ok(code) => code,
         Err(error) => {
             let _ = writeln!(io::stderr(), "ostler: the command was not run: {error}");
             ExitCode::from(EXIT_REFUSED)
         }
+    }
+}
+
+fn from_file(path: &OsString, wanted: Wanted) -> io::Result<ExitCode> {
+    start(read_document(path)?, wanted)?.wait()
+}
+
+fn attended(lock: &OsString, ends_by_itself: bool) -> io::Result<ExitCode> {
+    match attended::begin(lock.as_ref(), ends_by_itself)? {
+        Some((document, attendant)) => {
+            start(document, Wanted { attendant: Some(attendant), ..Wanted::default() })?.wait()
+        }
+        None => Ok(ExitCode::from(EXIT_REFUSED)),
     }
 }
 
@@ -95,6 +109,7 @@ struct Running {
     /// The command's own terminal, where it has one.
     screen: Option<Screen>,
     observe: Option<Observe>,
+    attendant: Option<Attendant>,
     agent: Option<u32>,
     tree: Tree,
     memory: Option<MemoryWatch>,
@@ -109,7 +124,7 @@ struct Observe {
     watch: Option<Watch>,
 }
 
-fn start(document: CommandDocument, Wanted { tty, observe }: Wanted) -> io::Result<Running> {
+fn start(document: CommandDocument, Wanted { tty, observe, attendant }: Wanted) -> io::Result<Running> {
     if observe.is_some() {
         // Whoever wants to know is another process, and the command ends with it.
         set_parent_process_death_signal(Some(Signal::TERM))?;
@@ -125,7 +140,7 @@ fn start(document: CommandDocument, Wanted { tty, observe }: Wanted) -> io::Resu
         // A warden makes a terminal where the command finds it; without one it is made here.
         Some(screen) if confinement.is_none() => (screen.far_side()?, Carriers::none()?),
         Some(_) => (nothing()?, Carriers::none()?),
-        None => carry::begin()?,
+        None => carry::begin(attendant.is_none())?,
     };
     if tty {
         env.retain(|(name, _)| name != "TERM");
@@ -143,7 +158,7 @@ fn start(document: CommandDocument, Wanted { tty, observe }: Wanted) -> io::Resu
     let is_observed = observe.is_some();
     let confined = confinement.is_some();
     let limit_bytes = confinement.as_ref().and_then(|confinement| confinement.limits.memory_bytes);
-    let memory = limit_bytes.map(|bytes| MemoryWatch::new(bytes, Instant::now()));
+    let memory = limit_bytes.map(|bytes| MemoryWatch::new(bytes, HeldBy::Keeper, Instant::now()));
     let order = Order {
         program,
         args,
@@ -165,6 +180,7 @@ fn start(document: CommandDocument, Wanted { tty, observe }: Wanted) -> io::Resu
         carriers,
         screen,
         observe,
+        attendant,
         agent: None,
         tree,
         memory,
@@ -183,7 +199,10 @@ impl Running {
         loop {
             match channel::receive_report(&self.channel)? {
                 Received::Message(InitReport::Housed { init_pid }) => self.tree.set_pid_one(init_pid),
-                Received::Message(InitReport::Started { pid, .. }) => self.agent = Some(pid),
+                Received::Message(InitReport::Started { pid, .. }) => {
+                    self.agent = Some(pid);
+                    self.heed()?;
+                }
                 Received::Message(InitReport::Tampered { names }) => self.tampered.extend(names),
                 Received::Message(InitReport::Ended { status: ended }) if status.is_none() => {
                     status = Some(ExitStatus::from_raw(ended));
@@ -252,7 +271,12 @@ impl Running {
         let observer = watch.and_then(Watch::observer);
         let told = observer.map(|_| fds.len());
         fds.extend(observer.map(|observer| PollFd::new(observer, PollFlags::IN)));
-        let until = self.memory.as_ref().map(|memory| remaining(memory.wake_at()));
+        let attended = self.attendant.as_ref().and_then(Attendant::listens_on);
+        fds.extend(attended.map(|stream| PollFd::from_borrowed_fd(stream, PollFlags::IN)));
+        let until = match &self.attendant {
+            Some(attendant) if attendant.is_to_end() => Some(attended::LOOK),
+            _ => self.memory.as_ref().map(|memory| remaining(memory.wake_at())),
+        };
         match poll(&mut fds, until.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
@@ -287,11 +311,18 @@ impl Running {
             }
         }
         self.check_memory();
+        self.heed()?;
         self.screen.as_mut().map_or(Ok(()), |screen| screen.carry(keys_are_waiting))
     }
 }
 
 impl Running {
+    /// Does what whoever attends the command says.
+    fn heed(&mut self) -> io::Result<()> {
+        let has_started = self.agent.is_some();
+        self.attendant.as_mut().map_or(Ok(()), |attendant| attendant.heed(&mut self.tree, has_started))
+    }
+
     /// A command that has taken more than it may is ended with all that it has started.
     fn check_memory(&mut self) {
         let Some(watch) = &mut self.memory else { return };

@@ -58,8 +58,13 @@ impl Session {
         let camp = session.base.path().canonicalize().unwrap().join("camp");
         std::fs::create_dir(&camp).unwrap();
         let found = std::fs::metadata(&camp).unwrap();
-        let root =
-            CampaignRoot { path: camp.clone(), device: found.dev(), inode: found.ino(), read_only: false };
+        let root = CampaignRoot {
+            path: camp.clone(),
+            device: found.dev(),
+            inode: found.ino(),
+            read_only: false,
+            leased: Vec::new(),
+        };
         session.document.args[3] = camp.to_str().unwrap().to_owned();
         session.document.cwd = camp;
         session.document.confinement = Some(Confinement::new(root));

@@ -4,17 +4,25 @@
 
 mod config;
 mod files;
+mod http;
 mod log;
 mod systemd;
 
-use std::{env, process::ExitCode, time::Duration};
+use std::{env, path::PathBuf, process::ExitCode, time::Duration};
 
-use ostler_domain::{Now, Reason, Refusal, config::Config, event::By, home::Home, provider::CallerKeys};
+use ostler_domain::{
+    Now, Reason, Refusal,
+    config::Config,
+    event::By,
+    history::{Source, Store},
+    home::Home,
+    provider::CallerKeys,
+};
 use ostler_engine::{
     Change, Clock, DirLock, Engine, ExportSettings, Fetcher, NoticeSettings, Options, Post, Poster, Program,
     ProviderSettings, VERSION,
 };
-use ostler_server::{ControlSocket, Served, Stop};
+use ostler_server::{ControlSocket, Indoors, Served, Stop};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -69,6 +77,8 @@ fn run(place: Place) -> Result<(), Refusal> {
     // Two threads: the work is waiting, and the writer and the readers have threads of their own.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
+        // As much as a program's first thread has: what is asked goes deep, and what is not used costs nothing.
+        .thread_stack_size(8 * 1024 * 1024)
         .enable_all()
         .build()
         .map_err(|error| Refusal::internal(format!("the runtime cannot be started: {error}")))?;
@@ -83,11 +93,13 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
     let clock = Clock::system();
     let Now { wall: started, boot, .. } = clock.now();
     let on_disk = program.on_disk().to_owned();
+    let watches_stores = config.watches_stores();
     let poster = Poster::new(|post: &Post| {
         let headers: Vec<(&str, String)> =
             post.headers.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
         ostler_gateway::post(&post.url, &headers, &post.body, post.within)
     });
+    let links = http::Links::default();
     let options = Options {
         state_dir: home.state().to_owned(),
         daemon_json: home.daemon_json(),
@@ -97,9 +109,10 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
         resumes_after_limit: config.resumes_after_limit(),
         approval_limit: config.approval_limit(),
         notices: NoticeSettings {
-            hooks: config.hooks(),
-            webhook: config.webhook(),
+            channels: http::channels(&home),
             post: Some(poster.clone()),
+            link: Some(links.linker()),
+            looked_at: Some(home.looked_at()),
         },
         export: config.export().map(|export| ExportSettings { export, post: poster }),
         orphan_grace: config.orphan_grace(),
@@ -125,14 +138,23 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
     };
     let socket = socket.map_err(|error| Refusal::internal(chain(&error)))?;
     let (stop, stopped) = watch::channel(None);
-    let announced = files::Announced { program: on_disk, socket: path, is_service, boot };
+    let announced = files::Announced { program: on_disk.clone(), socket: path, is_service, boot };
     match files::announce(&home, &announced) {
         // The last daemon's file names the same socket; `stay_reachable` writes this one's as soon as there is room.
         Err(refusal) if refusal.reason == Reason::DiskFull => tracing::error!(%refusal, "not announced yet"),
         announced => announced?,
     }
-    let served =
-        Served { engine: engine.clone(), started, state_dir: home.state().to_owned(), stop: stop.clone() };
+    let (indoors, arrivals) = Indoors::new();
+    let http = http::Http::new(&home, on_disk, &engine, indoors);
+    links.are_made_by(&http);
+    let served = Served {
+        engine: engine.clone(),
+        started,
+        state_dir: home.state().to_owned(),
+        stop: stop.clone(),
+        http: http.clone(),
+    };
+    tokio::spawn(ostler_server::serve_indoors(served.clone(), arrivals, asked(stopped.clone())));
     // Answers at once; what lives is found meanwhile, and shown as detached until it is.
     let door = tokio::spawn(ostler_server::serve(served.clone(), socket, asked(stopped.clone())));
     let state_dir = files::Identity::of(home.state())?;
@@ -140,10 +162,7 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
     tokio::spawn(signals(stop));
     let manager = systemd::Manager::new();
     tokio::spawn(manager.clone().give_signs_of_life(engine.clone()));
-    tokio::spawn(adopt(engine.clone()));
-    if let Err(refusal) = engine.begin_notices().await {
-        tracing::error!(%refusal, "nobody is told of what happens: neither hooks nor a webhook");
-    }
+    tokio::spawn(adopt(engine.clone(), watches_stores.then(usual_stores).unwrap_or_default()));
     if let Err(refusal) = engine.begin_export().await {
         tracing::error!(%refusal, "no collector is told of what sessions do");
     }
@@ -155,6 +174,14 @@ async fn serve(place: Place, home: Home, config: Config, program: Program) -> Re
     }
     if let Err(refusal) = engine.begin_retention().await {
         tracing::error!(%refusal, "no rule of retention is followed");
+    }
+    match http.door().await {
+        Ok(door) => door.begin_uplink(http::hub(&home)),
+        Err(refusal) => tracing::error!(%refusal, "the HTTP door stays closed"),
+    }
+    // Behind the door: what is told has links to it.
+    if let Err(refusal) = engine.begin_notices().await {
+        tracing::error!(%refusal, "nobody is told of what happens");
     }
     tracing::info!(pid = std::process::id(), version = VERSION, "ready");
     manager.say_ready();
@@ -222,11 +249,24 @@ async fn stay_reachable(
     }
 }
 
-async fn adopt(engine: Engine) {
+/// The stores of agent programs that whoever runs the daemon has.
+fn usual_stores() -> Vec<Store> {
+    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let home = variable("HOME").filter(|home| home.is_absolute());
+    let usual = |source: &Source| Some((*source, source.usual_dir(variable, home.as_deref())?));
+    let found = Source::ALL.iter().filter_map(usual);
+    found.map(|(source, dir)| Store { source, dir: dir.to_string_lossy().into_owned() }).collect()
+}
+
+async fn adopt(engine: Engine, stores: Vec<Store>) {
     match engine.adopt().await {
         Ok(0) => {}
         Ok(count) => tracing::info!(count, "sessions found again"),
         Err(refusal) => tracing::error!(%refusal, "sessions cannot be looked for"),
+    }
+    // Behind that: what a daemon before us followed has been ended.
+    if !stores.is_empty() {
+        engine.follow_stores(stores);
     }
 }
 

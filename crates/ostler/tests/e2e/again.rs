@@ -94,7 +94,10 @@ async fn a_new_session_of_an_older_conversation_asks_for_as_long_as_is_set_now()
     let ask = json!({"steps": [{"ask": {"tool": "fetch", "input": "https://a.example"}}]}).to_string();
     let run = home.run(&["run", "-d", "-q", "-p", "script", "hello"]);
     let id = String::from_utf8(run.stdout).unwrap().trim().to_owned();
-    home.reaches(&id, "its first turn", |view| view.attention == Some(Attention::Idle)).await;
+    home.reaches(&id, "its first turn", |view| {
+        view.attention == Some(Attention::Idle) && view.last_completion.is_some()
+    })
+    .await;
     assert!(home.run(&["stop", &id]).status.success());
     home.ended(&id).await;
     assert!(home.run(&["config", "set", "approvals.limit", "1h"]).status.success());

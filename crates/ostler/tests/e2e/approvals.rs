@@ -132,6 +132,13 @@ async fn where_nobody_is_there_the_rest_is_denied_at_once() {
     let heard = heard(&home, session).await;
     assert_eq!(heard[0], "run was allowed.");
     assert!(heard[1].contains("nobody is there to answer") && heard[1].contains("reboot"), "{heard:?}");
+
+    // That was so of whoever ran it then. Whoever speaks to it later is asked.
+    let later = scenario::of(vec![ask("reboot"), scenario::say("went on again")]);
+    let told = home.run(&["send", &session.short(), &later]);
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    let successor = home.client().await.chain(&session.to_string()).await.unwrap().pop().unwrap().id;
+    home.reaches(&successor.to_string(), "the question", asks).await;
 }
 
 #[tokio::test]
@@ -277,13 +284,21 @@ async fn what_is_said_to_somebody_who_asks_is_the_answer() {
     let home = TestHome::started(OSTLER).await;
     let client = home.client().await;
     let question = json!({"ask": {"tool": "question", "input": "red or blue?"}});
-    let session = begin(&client, Approve::Policy, vec![question.clone(), question]).await;
+    let steps = vec![question.clone(), question, scenario::say("red it is")];
+    let session = begin(&client, Approve::Policy, steps).await;
     let who = session.to_string();
     let waits = |view: &View| view.attention == Some(Attention::WaitingInput);
     let view = home.reaches(&who, "the question", waits).await;
     let empty = home.run(&["allow", &view.approvals_open[0].to_string()]);
     let said = String::from_utf8_lossy(&empty.stderr).into_owned();
     assert!(empty.status.code() == Some(2) && said.contains("wants an answer in words"), "{said}");
+    let short = view.approvals_open[0].short();
+    let always = home.run(&["allow", "--always", &short]);
+    let said = String::from_utf8_lossy(&always.stderr).into_owned();
+    assert!(
+        said.contains("no rule answers a question") && said.contains(&format!("allow {short} -m")),
+        "{said}"
+    );
     let shown = home.run(&["show", &who]);
     assert!(String::from_utf8_lossy(&shown.stdout).contains("ostler send "), "{shown:?}");
     let answered = home.run(&["send", &who, "blue"]);
@@ -292,7 +307,37 @@ async fn what_is_said_to_somebody_who_asks_is_the_answer() {
     let is_next = |view: &View| view.approvals_open.first().is_some_and(|open| *open != first);
     home.reaches(&who, "the next question", is_next).await;
     let waited = home.run(&["send", &who, "red", "--wait"]);
-    assert!(waited.status.success() && !waited.stdout.is_empty(), "{waited:?}");
+    assert!(waited.status.success(), "{waited:?}");
+    assert_eq!(String::from_utf8_lossy(&waited.stdout).trim(), "red it is");
     let given = client.approval(&first.to_string()).await.unwrap().answer.unwrap();
     assert_eq!(given.message, "blue");
+}
+
+#[tokio::test]
+async fn who_waits_for_what_comes_of_an_answer_hears_whether_anything_did() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let waits = |view: &View| view.attention == Some(Attention::WaitingInput);
+    let answered = async |steps: Vec<Value>, flags: &[&str]| {
+        let question = json!({"ask": {"tool": "question", "input": "red or blue?"}});
+        let steps = [vec![question], steps].concat();
+        let who = begin(&client, Approve::Policy, steps).await.to_string();
+        home.reaches(&who, "the question", waits).await;
+        let output = home.run(&[&["send", &who, "red", "--wait"], flags].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap(), said)
+    };
+    let (code, out, _) = answered(vec![scenario::say("red it is")], &[]).await;
+    assert_eq!((code, out.trim()), (0, "red it is"));
+    let (code, out, _) = answered(vec![scenario::say("red it is")], &["--json"]).await;
+    let told: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &told["answer"]), (0, &json!("red it is")), "{told}");
+    assert_eq!(told["approval"]["answer"]["message"], "red", "{told}");
+    let (code, _, said) = answered(vec![json!({"exit": 3})], &[]).await;
+    assert!(code == 10 && said.contains('✗'), "{code}: {said}");
+    let (code, out, _) = answered(vec![json!({"exit": 3})], &["--json"]).await;
+    let told: Value = serde_json::from_str(&out).unwrap();
+    assert!(code == 10 && told["why"].is_string(), "{told}");
+    let (code, ..) = answered(vec![json!({"sleep_ms": 60_000})], &["--timeout", "300ms"]).await;
+    assert_eq!(code, 8);
 }

@@ -232,6 +232,48 @@ async fn reserved_names_are_ours_and_compat_adds_others() {
 }
 
 #[tokio::test]
+async fn only_readers_read_what_is_recorded_of_others() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    client.add_agent("shop", &"auditor".parse().unwrap(), vec![]).await.unwrap();
+    let other = home.session(&client, &scenario::of(vec![scenario::say("The vault's code is tulip")])).await;
+    home.reaches(&other.id.to_string(), "the turn's end", |view| view.last_completion.is_some()).await;
+    let script = format!(
+        "ostler show {}; ostler search tulip; ostler show ses_01ARZ3NDEKTSV4RRFFQ69G5FAV; true",
+        other.id
+    );
+    let looks = async || {
+        let mut wanted = CreateSession::new("shop", "script");
+        wanted.agent = Some("auditor".to_owned());
+        wanted.initial_message = Some(scenario::of(vec![shell(&script)]));
+        wanted.ends_with_turn = true;
+        let session = client.create_session(wanted).await.unwrap();
+        home.ended(&session.id.to_string()).await;
+        let events = home.events(&client, session.id).await;
+        let denied = denied(&events).into_iter().map(|(_, target)| target).collect::<Vec<_>>();
+        (outputs(&events).concat(), denied)
+    };
+    let (output, denied) = looks().await;
+    assert!(!output.contains("code is tulip"), "{output}");
+    let errors: Vec<&str> = output.lines().filter(|line| line.starts_with("error:")).collect();
+    assert!(errors.len() == 2 && errors[0] == errors[1], "one answer for both: {output}");
+    assert_eq!(denied.len(), 2, "{denied:?}");
+    assert!(home.run(&["campaign", "set", "shop", "readers+=auditor"]).status.success());
+    let (output, denied) = looks().await;
+    assert!(output.contains("code is tulip") && output.contains(other.name.as_str()), "{output}");
+    assert_eq!(denied.len(), 1, "what does not exist is still answered like that: {denied:?}");
+    // A name that nobody registered grants nothing.
+    assert!(home.run(&["campaign", "set", "shop", "readers=somebody"]).status.success());
+    let mut wanted = CreateSession::new("shop", "script");
+    wanted.name = Some("somebody".parse().unwrap());
+    wanted.initial_message = Some(scenario::of(vec![shell(&script)]));
+    wanted.ends_with_turn = true;
+    let session = client.create_session(wanted).await.unwrap();
+    home.ended(&session.id.to_string()).await;
+    assert!(!outputs(&home.events(&client, session.id).await).concat().contains("code is tulip"));
+}
+
+#[tokio::test]
 async fn an_agent_reads_the_ticket_it_works_on_and_no_other() {
     let home = TestHome::started(OSTLER).await;
     let client = home.client().await;
@@ -270,7 +312,7 @@ async fn an_agent_reads_the_ticket_it_works_on_and_no_other() {
 }
 
 /// What a client of MCP writes to use tools, one message a line, with time for the answers.
-fn mcp(calls: &[serde_json::Value]) -> String {
+pub(crate) fn mcp(calls: &[serde_json::Value]) -> String {
     let info = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": info});
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});

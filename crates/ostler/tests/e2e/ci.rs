@@ -1,9 +1,14 @@
 //! `run` as a job in CI meets it: checks, what counts as a failure, and the result object.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use ostler_domain::Event;
-use ostler_testkit::{TestHome, scenario};
+use ostler_testkit::{TestHome, scenario, wait};
 use serde_json::{Value, json};
 
 use crate::OSTLER;
@@ -44,6 +49,8 @@ fn write(path: &str, text: &str) -> Value {
 async fn what_was_changed_and_committed_is_in_the_result() {
     let home = TestHome::started(OSTLER).await;
     repository(&home);
+    // Hidden from the sandbox in which the repository is looked at, too.
+    std::fs::write(home.campaign_dir().join(".env"), "SECRET=1\n").unwrap();
     let steps = vec![
         write("a.txt", "one\n2\nthree\n"),
         write("new.rs", "fn main() {}\n"),
@@ -135,6 +142,39 @@ async fn each_way_to_end_has_its_exit_code() {
 }
 
 #[tokio::test]
+async fn the_time_of_a_run_is_over_for_its_check_too() {
+    let home = TestHome::started(OSTLER).await;
+    let began = std::time::Instant::now();
+    // Every try would take a minute, and there would be a hundred: the time is that of all together.
+    let hangs = ["--timeout", "3s", "--check", "sleep 60", "--retries", "100"];
+    let (result, code) = run(&home, &hangs, vec![scenario::say("done")]);
+    assert_eq!((code, &result["outcome"]), (12, &json!("timeout")), "{result}");
+    assert_eq!(result["check"], json!({"command": "sleep 60", "exit": null, "tries": 1}));
+    // Each failure takes a part of it.
+    let fails = ["--timeout", "4s", "--check", "sleep 1; false", "--retries", "100"];
+    let (result, code) = run(&home, &fails, vec![scenario::say("done")]);
+    assert_eq!((code, &result["outcome"]), (12, &json!("timeout")), "{result}");
+    let kept = ["--keep", "--timeout", "3s", "--check", "sleep 60"];
+    let (result, code) = run(&home, &kept, vec![scenario::say("done")]);
+    assert_eq!((code, &result["outcome"]), (12, &json!("timeout")), "{result}");
+    assert!(began.elapsed() < std::time::Duration::from_secs(50), "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn who_stops_a_session_stops_its_check() {
+    let home = TestHome::started(OSTLER).await;
+    let prompt = scenario::of(vec![scenario::say("done")]);
+    let check = "touch checking; sleep 600";
+    let args = ["run", "-p", "script", "--name", "fix", "-o", "json", "--check", check, &prompt];
+    let running = home.command(&args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    wait::until("the check", wait::PATIENCE, || home.campaign_dir().join("checking").exists());
+    assert!(home.run(&["stop", "fix"]).status.success());
+    let output = running.wait_with_output().unwrap();
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &result["outcome"]), (Some(15), &json!("stopped")), "{result}");
+}
+
+#[tokio::test]
 async fn lines_end_with_the_result() {
     let home = TestHome::started(OSTLER).await;
     let mut command = home.command(&["run", "-p", "script", "-o", "jsonl", "--check", "true", "explain"]);
@@ -177,10 +217,13 @@ async fn the_example_for_ci_runs() {
     git(&dir, &["commit", "-qm", "first"]);
     let programs = Path::new(OSTLER).parent().unwrap().display().to_string();
     let path = format!("{programs}:{}", std::env::var("PATH").unwrap());
+    // The page has a budget in dollars, and the agent that stands in for the one with a model costs nothing by itself.
+    assert!(home.run(&["price", "set", "script", "input=1", "output=1"]).status.success());
     let lines = lines_of_the_example();
     assert_eq!(lines.len(), 4, "{lines:?}");
     for line in &lines {
-        let mut step = home.command_of(Path::new("sh"), &["-ec", line]);
+        // Each step is a process of its own that shares nothing with the one before but where it works.
+        let mut step = home.command_of(Path::new("setsid"), &["-w", "sh", "-ec", line]);
         step.current_dir(&dir).env("PATH", &path).env("PROVIDER", "script").env("CI", "true");
         let done = step.env("GITHUB_STEP_SUMMARY", dir.join("summary.md")).output().unwrap();
         let err = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -193,5 +236,10 @@ async fn the_example_for_ci_runs() {
     assert_eq!((&result["exit"], &result["check"]["tries"]), (&json!(0), &json!(2)), "{result}");
     let files = result["files"].as_array().unwrap();
     assert!(files.iter().any(|file| file["path"] == "tries"), "{result}");
-    assert!(fs::read_to_string(dir.join("summary.md")).unwrap().contains("Correct what"));
+    let summary = fs::read_to_string(dir.join("summary.md")).unwrap();
+    assert!(summary.contains("Correct what") && summary.contains('#'), "{summary}");
+    // Who works elsewhere has another last one, or none.
+    let mut other = home.command_of(Path::new("setsid"), &["-w", OSTLER, "show", "-"]);
+    let other = other.current_dir(home.path()).env("CI", "true").output().unwrap();
+    assert_eq!(other.status.code(), Some(3), "{other:?}");
 }

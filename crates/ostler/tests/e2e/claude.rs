@@ -326,6 +326,35 @@ async fn an_agent_killed_in_its_turn_is_told_so_and_goes_on_with_it() {
 }
 
 #[tokio::test]
+async fn a_turn_about_what_was_left_running_answers_no_message() {
+    let who = "a_turn_about_what_was_left_running_answers_no_message";
+    let Some(stage) = Stage::set(who).await else { return };
+    let mut wanted = CreateSession::new("shop", "claude-code");
+    let left = json!({"command": "tail -f /dev/null", "description": "wait", "run_in_background": true});
+    let steps = json!([{"tools": [{"name": "Bash", "arguments": left}]}, {"text": "It runs."}]);
+    wanted.initial_message = Some(prompt(steps));
+    wanted.approve = Approve::All;
+    wanted.ends_with_turn = true;
+    let first = stage.client.create_session(wanted).await.unwrap();
+    let has_left_it = |view: &View| view.turns == 1 && view.last_completion.is_some();
+    stage.home.reaches(&first.id.to_string(), "something left running", has_left_it).await;
+    stage.client.stop_session(&first.id.to_string(), false).await.unwrap();
+    stage.home.ended(&first.id.to_string()).await;
+    let path = stage.file("plan.md");
+    let steps = json!([{"write": {"path": path, "content": "# plan\n"}}, {"text": "The plan is written."}]);
+    let next = stage.say(first.id, steps).await;
+    let view = stage.home.ended(&next.id.to_string()).await;
+    assert_eq!(
+        (view.outcome, view.last_completion.as_deref()),
+        (Some(Outcome::Done), Some("The plan is written."))
+    );
+    assert_eq!(fs::read_to_string(&path).unwrap(), "# plan\n");
+    let kinds = kinds(&stage.events(next.id).await);
+    let place = |kind: Kind| kinds.iter().rposition(|other| *other == kind);
+    assert!(place(Kind::MessageAnswered) > place(Kind::AgentToolResult), "{kinds:?}");
+}
+
+#[tokio::test]
 async fn an_agent_whose_record_is_gone_is_told_what_was_said() {
     let Some(stage) = Stage::set("an_agent_whose_record_is_gone_is_told_what_was_said").await else { return };
     let first = stage.begin(Approve::All, json!([{"text": "the word is heron"}])).await;
@@ -346,6 +375,46 @@ async fn an_agent_whose_record_is_gone_is_told_what_was_said() {
         "{:#}",
         last.body["messages"]
     );
+}
+
+#[tokio::test]
+async fn a_copy_whose_record_is_gone_is_told_what_came_before_it() {
+    let Some(stage) = Stage::set("a_copy_whose_record_is_gone_is_told_what_came_before_it").await else {
+        return;
+    };
+    let origin = stage.begin(Approve::All, json!([{"text": "the word is heron"}])).await;
+    stage.turns(origin.id, 1).await;
+    let copy = stage.client.fork_session(&origin.id.to_string(), None, None).await.unwrap();
+    stage.say(copy.id, json!([{"text": "the other word is crane"}])).await;
+    stage.turns(copy.id, 1).await;
+    stage.say(origin.id, json!([{"text": "only here it is ibis"}])).await;
+    stage.turns(origin.id, 2).await;
+    stage.client.stop_session(&copy.id.to_string(), false).await.unwrap();
+    let view = stage.home.ended(&copy.id.to_string()).await;
+    let conversation = view.conversation.to_string();
+    fs::remove_dir_all(stage.home.home.state().join("homes").join(&conversation).join(".claude/projects"))
+        .unwrap();
+    let next = stage.say(copy.id, json!([{"text": "so I was told"}])).await;
+    stage.turns(next.id, 1).await;
+    let knows = |text: &str| {
+        assert!(text.contains("You said: the word is heron"), "{text}");
+        assert!(text.contains("You said: the other word is crane"), "{text}");
+        assert!(!text.contains("ibis"), "{text}");
+    };
+    knows(&stage.model.seen().pop().unwrap().body["messages"].to_string());
+    // Another provider goes on with it, and is told the same.
+    stage.client.stop_session(&next.id.to_string(), false).await.unwrap();
+    stage.home.ended(&next.id.to_string()).await;
+    stage.client.set_conversation(&conversation, vec!["provider=script".to_owned()]).await.unwrap();
+    let message =
+        SendMessage { who: next.id.to_string(), text: "go on".to_owned(), ..SendMessage::default() };
+    let other = stage.client.send_message(message).await.unwrap().sent().unwrap().session;
+    assert_eq!(other.provider, "script");
+    stage.turns(other.id, 1).await;
+    let tape = stage.home.home.state().join("sessions").join(other.id.to_string());
+    let files = fs::read_dir(tape).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+    let bytes: Vec<u8> = files.filter_map(|path| fs::read(path).ok()).flatten().collect();
+    knows(&String::from_utf8_lossy(&bytes));
 }
 
 #[tokio::test]
@@ -388,7 +457,7 @@ async fn a_fork_goes_its_own_way_and_the_origin_hears_nothing_of_it() {
     let Some(stage) = Stage::set(who).await else { return };
     let session = stage.begin(Approve::All, json!([{"text": "The word is heron."}])).await;
     let origin = stage.turns(session.id, 1).await;
-    let fork = stage.client.fork_session(&session.id.to_string(), None).await.unwrap();
+    let fork = stage.client.fork_session(&session.id.to_string(), None, None).await.unwrap();
     assert_eq!(fork.name.as_str(), format!("{}-2", origin.name));
     stage.say(fork.id, json!([{"text": "The fork says crane.", "usage": {"input": 30, "output": 3}}])).await;
     let forked = stage.turns(fork.id, 1).await;

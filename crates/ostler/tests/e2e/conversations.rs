@@ -1,11 +1,11 @@
 //! Agents and their conversations: one open for each key, one session at a time, and fresh ones in their place.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use ostler_client::{Client, CreateSession, SendMessage, Taken};
 use ostler_domain::{
     Name, Reason,
-    conversation::{CloseReason, Key},
+    conversation::{CloseReason, Key, TurnRef},
     query::{ConversationFilter, Page, Scope, SessionFilter},
     session::{Attention, Outcome, View},
 };
@@ -35,6 +35,14 @@ fn of_agent(agent: &str, prompt: &str) -> CreateSession {
 async fn idle(home: &TestHome, view: &View, turns: u32) -> View {
     let is_idle = |view: &View| view.turns == turns && view.attention == Some(Attention::Idle);
     home.reaches(&view.id.to_string(), "its turn to end", is_idle).await
+}
+
+/// All that crossed a session's border.
+fn on_tape(home: &TestHome, view: &View) -> String {
+    let dir = home.path().join("home/state/sessions").join(view.id.to_string());
+    let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let files = files.filter(|path| path.is_file()).filter_map(|path| std::fs::read(path).ok());
+    files.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
 }
 
 async fn with_agent(home: &TestHome) -> Client {
@@ -74,13 +82,7 @@ async fn an_agent_is_told_who_it_is_when_it_begins() {
     client.set_agent("api", vec!["system_prompt=You are the builder.".to_owned()]).await.unwrap();
     let first = client.create_session(of_agent("api", "hello")).await.unwrap();
     idle(&home, &first, 1).await;
-    let heard =
-        std::fs::read_dir(home.path().join("home/state/sessions").join(first.id.to_string())).unwrap();
-    let tapes = heard.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
-    let told = tapes
-        .filter_map(|path| std::fs::read(path).ok())
-        .any(|bytes| String::from_utf8_lossy(&bytes).contains("You are the builder."));
-    assert!(told, "the agent was not told who it is");
+    assert!(on_tape(&home, &first).contains("You are the builder."), "the agent was not told who it is");
     let refused = client.set_agent("api", vec!["auth_profile=work".to_owned()]).await.unwrap_err();
     assert_eq!(refused.to_refusal().reason, Reason::InvalidArgument);
 }
@@ -89,11 +91,20 @@ async fn an_agent_is_told_who_it_is_when_it_begins() {
 async fn two_hundred_who_open_one_conversation_get_the_same() {
     let home = TestHome::started(OSTLER).await;
     let client = with_agent(&home).await;
-    let asked = (0..200).map(|n| {
-        let client = client.clone();
+    // A connection each, as two hundred processes have, and all of them at once.
+    let mut clients = Vec::new();
+    for _ in 0..200 {
+        clients.push(home.client().await);
+    }
+    let all_are_there = Arc::new(tokio::sync::Barrier::new(clients.len()));
+    let asked = clients.into_iter().enumerate().map(|(n, client)| {
         // The same key, as everybody writes it.
         let text = if n % 2 == 0 { "agent:api:slack:dm:U1" } else { "Agent:API:Slack:DM:u1" };
-        tokio::spawn(async move { client.open_conversation("api", &key(text)).await.unwrap() })
+        let all_are_there = all_are_there.clone();
+        tokio::spawn(async move {
+            all_are_there.wait().await;
+            client.open_conversation("api", &key(text)).await.unwrap()
+        })
     });
     let asked: Vec<_> = asked.collect();
     let mut ids = HashSet::new();
@@ -188,10 +199,213 @@ async fn what_is_set_on_a_conversation_holds_from_its_next_session_on() {
     let first = client.send_message(say("api", "hi")).await.unwrap().sent().unwrap().session;
     idle(&home, &first, 1).await;
     client.set_conversation("api", vec!["model=tiny".to_owned(), "label=Checkout".to_owned()]).await.unwrap();
+    let listed = home.run(&["conversation", "ls", "-o", "json"]).stdout;
+    let listed: serde_json::Value = serde_json::from_slice(&listed).unwrap();
+    assert_eq!(listed["conversations"][0]["label"], "Checkout", "{listed}");
     client.stop_session("api", false).await.unwrap();
     home.ended(&first.id.to_string()).await;
     let second = client.send_message(say("api", "hi")).await.unwrap().sent().unwrap().session;
     assert_eq!((second.continues, second.model.as_deref()), (Some(first.id), Some("tiny")));
     let wrong = client.set_conversation("api", vec!["provider=nope".to_owned()]).await.unwrap_err();
     assert_eq!(wrong.to_refusal().reason, Reason::ProviderUnknown);
+}
+
+async fn told(client: &Client, home: &TestHome, view: &View, text: &str, turns: u32) -> View {
+    client.send_message(say(&view.id.to_string(), text)).await.unwrap();
+    idle(home, view, turns).await
+}
+
+#[tokio::test]
+async fn a_fork_at_a_turn_knows_nothing_of_what_came_after() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let mut wanted = CreateSession::new("shop", "script");
+    wanted.initial_message = Some("heron".to_owned());
+    let origin = client.create_session(wanted).await.unwrap();
+    idle(&home, &origin, 1).await;
+    told(&client, &home, &origin, "crane", 2).await;
+    let origin = told(&client, &home, &origin, "ibis", 3).await;
+    let who = origin.id.to_string();
+
+    let fork = client.fork_session(&who, None, Some("2")).await.unwrap();
+    let copy = client.conversation(&fork.conversation.to_string()).await.unwrap();
+    assert_eq!(copy.forked_from, Some(origin.conversation));
+    assert_eq!(copy.forked_at, Some(TurnRef { session: origin.id, turn: 2 }));
+    let forked = told(&client, &home, &fork, "what do you know?", 1).await;
+    let heard = on_tape(&home, &forked);
+    assert!(heard.contains("You were told: heron") && heard.contains("You were told: crane"), "{heard}");
+    assert!(!heard.contains("ibis"), "{heard}");
+    // The other one stays as it is.
+    assert_eq!(client.session(&who).await.unwrap().turns, 3);
+
+    for wrong in ["0", "4", "nowhere"] {
+        let refused = client.fork_session(&who, None, Some(wrong)).await.unwrap_err().to_refusal();
+        assert_eq!(refused.reason, Reason::InvalidArgument, "{wrong}");
+        assert_eq!(refused.why.as_deref(), Some("its turns are 1 to 3"), "{wrong}");
+    }
+    // Of the last turn on the agent's own memory is copied, where it has one.
+    let whole = client.fork_session(&who, None, Some("3")).await.unwrap();
+    let copy = client.conversation(&whole.conversation.to_string()).await.unwrap();
+    assert_eq!(copy.forked_at, Some(TurnRef { session: origin.id, turn: 3 }));
+    let shown = home.run(&["conversation", "show", &fork.conversation.to_string(), "--json"]);
+    let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+    assert_eq!(shown["forked_at"]["turn"], 2, "{shown}");
+}
+
+#[tokio::test]
+async fn a_copy_of_a_copy_knows_what_came_before_both() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let mut wanted = CreateSession::new("shop", "script");
+    wanted.initial_message = Some("heron".to_owned());
+    let origin = client.create_session(wanted).await.unwrap();
+    idle(&home, &origin, 1).await;
+    told(&client, &home, &origin, "crane", 2).await;
+    let origin = told(&client, &home, &origin, "ibis", 3).await;
+    let first = client.fork_session(&origin.id.to_string(), None, Some("2")).await.unwrap();
+    told(&client, &home, &first, "egret", 1).await;
+    told(&client, &home, &first, "stork", 2).await;
+    let of_turn = client.fork_session(&first.id.to_string(), None, Some("1")).await.unwrap();
+    let whole = client.fork_session(&first.id.to_string(), None, None).await.unwrap();
+    // What either says from now on is not the other's.
+    told(&client, &home, &first, "raven", 3).await;
+    told(&client, &home, &of_turn, "what do you know?", 1).await;
+    told(&client, &home, &whole, "what do you know?", 1).await;
+    let third = client.fork_session(&whole.id.to_string(), None, None).await.unwrap();
+    told(&client, &home, &third, "what do you know?", 1).await;
+    for (copy, knows) in [
+        (&of_turn, "heron crane egret"),
+        (&whole, "heron crane egret stork"),
+        (&third, "heron crane egret stork"),
+    ] {
+        let heard = on_tape(&home, copy);
+        for bird in ["heron", "crane", "egret", "stork", "ibis", "raven"] {
+            let is_told = heard.contains(&format!("You were told: {bird}"));
+            assert_eq!(is_told, knows.contains(bird), "{bird} in {heard}");
+        }
+        let place = |bird: &str| heard.find(bird).unwrap();
+        assert!(place("heron") < place("crane") && place("crane") < place("egret"), "{heard}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_several_campaigns_have_is_nobody_s_outside_of_them() {
+    let home = TestHome::started(OSTLER).await;
+    let client = with_agent(&home).await;
+    let dir = home.path().join("site");
+    std::fs::create_dir_all(&dir).unwrap();
+    assert!(home.run(&["campaign", "add", dir.to_str().unwrap()]).status.success());
+    client.add_agent("site", &name("api"), Vec::new()).await.unwrap();
+    for agent in ["shop/api", "site/api"] {
+        client.open_conversation(agent, &Key::main()).await.unwrap();
+    }
+    let refused = client.conversation("api").await.unwrap_err().to_refusal();
+    assert_eq!(refused.reason, Reason::Ambiguous);
+    let hints: Vec<_> = refused.hints.iter().map(|hint| hint.command.as_str()).collect();
+    assert_eq!(hints, ["ostler conversation show site/api", "ostler conversation show shop/api"]);
+    for verb in ["rm", "reset"] {
+        let answer = home.command(&["conversation", verb, "api"]).current_dir("/").output().unwrap();
+        assert!(!answer.status.success(), "{verb}");
+    }
+    let open = client.conversations(&ConversationFilter::default(), Page::of(10, None)).await.unwrap().rows;
+    assert_eq!(open.len(), 2, "both are what they were");
+    // Within a campaign its own is meant, and one that is closed is in nobody's way.
+    let answer = home.command(&["conversation", "rm", "api"]).current_dir(&dir).output().unwrap();
+    assert!(answer.status.success(), "{}", String::from_utf8_lossy(&answer.stderr));
+    let left = client.conversation("api").await.unwrap();
+    assert_eq!(left.campaign, client.campaign("shop").await.unwrap().id);
+}
+
+#[tokio::test]
+async fn what_a_removed_agent_left_is_not_taken_for_its_namesake_s() {
+    let home = TestHome::started(OSTLER).await;
+    let client = with_agent(&home).await;
+    let old = client.send_message(say("api", "hi")).await.unwrap().sent().unwrap().session;
+    client.stop_session(&old.id.to_string(), false).await.unwrap();
+    home.ended(&old.id.to_string()).await;
+    let listed = || String::from_utf8(home.run(&["conversation", "ls", "-C", "shop"]).stdout).unwrap();
+    assert!(!listed().contains("(removed)"), "{}", listed());
+    assert!(home.run(&["agent", "rm", "api"]).status.success());
+    assert!(home.run(&["agent", "add", "api", "-C", "shop", "-p", "script"]).status.success());
+    assert!(home.run(&["conversation", "open", "api"]).status.success());
+    let text = listed();
+    let of = |id: &str| text.lines().find(|line| line.contains(id)).unwrap().to_owned();
+    assert_eq!((text.matches("api").count() > 1, text.matches("(removed)").count()), (true, 1), "{text}");
+    assert!(of(&old.conversation.short()).contains("api (removed)"), "{text}");
+}
+
+#[tokio::test]
+async fn a_fork_of_a_conversation_finds_a_turn_in_whichever_session_has_it() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let mut wanted = CreateSession::new("shop", "script");
+    wanted.name = Some("birds".parse().unwrap());
+    wanted.initial_message = Some("heron".to_owned());
+    let first = client.create_session(wanted).await.unwrap();
+    idle(&home, &first, 1).await;
+    told(&client, &home, &first, "crane", 2).await;
+    client.stop_session(&first.id.to_string(), false).await.unwrap();
+    home.ended(&first.id.to_string()).await;
+    let second = client.send_message(say("birds", "ibis")).await.unwrap().sent().unwrap().session;
+    idle(&home, &second, 1).await;
+
+    let forked = home.run(&["conversation", "fork", "birds", "--at", "2", "-q"]);
+    assert!(forked.status.success(), "{}", String::from_utf8_lossy(&forked.stderr));
+    let fork = client.session(String::from_utf8_lossy(&forked.stdout).trim()).await.unwrap();
+    let copy = client.conversation(&fork.conversation.to_string()).await.unwrap();
+    assert_eq!(copy.forked_at, Some(TurnRef { session: first.id, turn: 2 }));
+    let fork = told(&client, &home, &fork, "what do you know?", 1).await;
+    let heard = on_tape(&home, &fork);
+    assert!(heard.contains("You were told: crane") && !heard.contains("ibis"), "{heard}");
+
+    let refused = client.fork_session("birds", None, Some("3")).await.unwrap_err().to_refusal();
+    assert_eq!(refused.message, "no session of birds has a turn 3");
+    assert_eq!(refused.why.as_deref(), Some("its 2 sessions have 2 turns or fewer each"));
+    // Whoever names a session means its turns.
+    let refused =
+        client.fork_session(&second.id.to_string(), None, Some("2")).await.unwrap_err().to_refusal();
+    assert!(
+        refused
+            .hints
+            .iter()
+            .all(|hint| !hint.command.starts_with("ostler fork") || hint.command.contains("--at 2"))
+    );
+}
+
+#[tokio::test]
+async fn a_conversation_that_rested_for_long_begins_anew_with_the_next_message() {
+    let home = TestHome::started(OSTLER).await;
+    let client = with_agent(&home).await;
+    let first = client.send_message(say("api", "one")).await.unwrap().sent().unwrap().session;
+    idle(&home, &first, 1).await;
+    client.set_conversation(&first.conversation.to_string(), vec!["label=Shop".to_owned()]).await.unwrap();
+    // Off by default, and not before the time is over.
+    assert!(home.run(&["campaign", "set", "shop", "reset.idle=1h"]).status.success());
+    let same = client.send_message(say("api", "two")).await.unwrap().sent().unwrap().session;
+    assert_eq!(same.id, first.id);
+    idle(&home, &first, 2).await;
+    assert!(home.run(&["campaign", "set", "shop", "reset.idle=1s"]).status.success());
+    tokio::time::sleep(std::time::Duration::from_millis(1_100)).await;
+    // However many speak at once, it begins anew once.
+    let asked: Vec<_> = (0..8)
+        .map(|n| {
+            let client = client.clone();
+            tokio::spawn(async move { client.send_message(say("api", &format!("three {n}"))).await })
+        })
+        .collect();
+    let mut heard = HashSet::new();
+    for asked in asked {
+        heard.insert(asked.await.unwrap().unwrap().sent().unwrap().session.id);
+    }
+    assert_eq!(heard.len(), 1, "{heard:?}");
+    let fresh = client.session(&heard.iter().next().unwrap().to_string()).await.unwrap();
+    assert_ne!(fresh.conversation, first.conversation);
+    assert_eq!(fresh.continues, None);
+    let opened = client.conversation(&fresh.conversation.to_string()).await.unwrap();
+    assert_eq!(opened.replaces, Some(first.conversation));
+    assert_eq!(opened.notes.entry.label.as_deref(), Some("Shop"), "what is noted about it is kept");
+    let old = client.conversation(&first.conversation.to_string()).await.unwrap();
+    assert_eq!(old.closed.unwrap().why, CloseReason::Reset);
+    let refused = home.run(&["campaign", "set", "shop", "reset.daily=noon"]);
+    assert_eq!(refused.status.code(), Some(2));
 }

@@ -1,6 +1,7 @@
 //! What is recorded, as files of other programs: once, and live.
 
 use std::{
+    collections::BTreeMap,
     fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
@@ -10,7 +11,8 @@ use std::{
 use ostler_client::{Client, CreateSession, SendMessage};
 use ostler_domain::{
     conversation::Key,
-    history::{Import, Source, Store},
+    history::{Import, News, Source, Store},
+    query::{ConversationFilter, Page},
     session::{Attention, View},
 };
 use ostler_testkit::{TestHome, scenario, wait};
@@ -128,6 +130,23 @@ async fn an_export_has_the_store_of_openclaw() {
     let to = home.path().join("one");
     out(&home, &["export", &topic.id.to_string(), "--format", "openclaw", "--dir", to.to_str().unwrap()]);
     assert_eq!(read(&to.join("agents/api/sessions/sessions.json")).as_object().unwrap().len(), 1);
+    // An agent that is gone keeps its dialogues under its name, and gives way to whoever has it now.
+    for session in [&main, &topic] {
+        out(&home, &["stop", "--now", &session.id.to_string()]);
+        home.ended(&session.id.to_string()).await;
+    }
+    let rows = |to: &str| {
+        let to = home.path().join(to);
+        out(&home, &["export", "-C", "shop", "--format", "openclaw", "--dir", to.to_str().unwrap()]);
+        read(&to.join("agents/api/sessions/sessions.json"))
+    };
+    out(&home, &["agent", "rm", "api"]);
+    assert_eq!(rows("gone")["agent:api:main"]["sessionId"], json!(main.conversation));
+    out(&home, &["agent", "add", "api", "-C", "shop"]);
+    let now = talk(&home, &client, "main", "hello again").await;
+    assert_eq!(rows("anew")["agent:api:main"]["sessionId"], json!(now.conversation));
+    let aside = home.path().join(format!("anew/agents/api/sessions/{}.jsonl", main.conversation));
+    assert!(aside.exists(), "what was said is there all the same");
 }
 
 #[tokio::test]
@@ -159,6 +178,215 @@ async fn what_came_from_openclaw_goes_out_as_it_was() {
     for (field, value) in row.as_object().unwrap() {
         assert_eq!(out.get(field), Some(value), "{field}");
     }
+}
+
+fn copy_dir(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        match entry.file_type().unwrap().is_dir() {
+            true => copy_dir(&entry.path(), &to.join(entry.file_name())),
+            false => drop(fs::copy(entry.path(), to.join(entry.file_name())).unwrap()),
+        }
+    }
+}
+
+/// Every file below a directory, with its bytes.
+fn tree(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    fn walk(dir: &Path, below: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
+        for entry in fs::read_dir(dir.join(below)).unwrap() {
+            let entry = entry.unwrap();
+            let name = below.join(entry.file_name());
+            match entry.file_type().unwrap().is_dir() {
+                true => walk(dir, &name, found),
+                false => drop(found.insert(name, fs::read(entry.path()).unwrap())),
+            }
+        }
+    }
+    let mut found = BTreeMap::new();
+    walk(dir, Path::new(""), &mut found);
+    found
+}
+
+async fn import_openclaw(client: &Client, dir: &Path, live: bool) -> Vec<News> {
+    let store = Store { source: Source::OpenClaw, dir: dir.to_string_lossy().into_owned() };
+    let import = Import { stores: vec![store], live, ..Import::default() };
+    let mut news = client.import_history(&import).await.unwrap();
+    let mut all = Vec::new();
+    while let Some(one) = news.next().await {
+        all.push(one.unwrap());
+    }
+    all
+}
+
+fn same_trees(from: &Path, to: &Path) {
+    let (from, to) = (tree(&from.join("agents")), tree(&to.join("agents")));
+    assert_eq!(from.keys().collect::<Vec<_>>(), to.keys().collect::<Vec<_>>());
+    for (name, bytes) in &from {
+        let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        assert_eq!(shown(bytes), shown(&to[name]), "{}", name.display());
+    }
+}
+
+/// A recorded store, and what is done to it before it comes in.
+type Changed<'a> = (&'a str, &'a dyn Fn(&Path));
+
+/// Import and export give the same files again, to the byte: of the stores that were recorded, and of ones that are damaged.
+#[tokio::test]
+async fn a_store_of_openclaw_comes_in_and_goes_out_the_same() {
+    let recorded =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../providers/tests/recordings/history/openclaw");
+    let put_aside = |sessions: &Path| {
+        let id = "aaaaaaaa-0000-4000-8000-000000000001";
+        for (name, text) in [
+            (format!("{id}.jsonl.reset.2026-11-15T18-19-54.412Z"), "{\"type\":\"session\"}\n"),
+            (
+                format!("{id}.checkpoint.11111111-0000-4000-8000-000000000001.jsonl"),
+                "{\"type\":\"session\"}\nhalf",
+            ),
+            (
+                "dddddddd-0000-4000-8000-000000000009.jsonl.deleted.2026-11-15T18-19-54.412Z".to_owned(),
+                "old\n",
+            ),
+            ("sessions.json.bak.1793527206000".to_owned(), "{}"),
+            ("skills-prompts/sha256/ab/abcd.txt".to_owned(), "a skill"),
+        ] {
+            let path = sessions.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+    };
+    let damage = |sessions: &Path| {
+        let torn = sessions.join("aaaaaaaa-0000-4000-8000-000000000001.jsonl");
+        let mut text = fs::read(&torn).unwrap();
+        text.extend_from_slice(b"not json \xff\xfe\n\r\n{\"type\":\"message\",\"id\":\"to");
+        fs::write(torn, text).unwrap();
+        fs::write(sessions.join("eeeeeeee-0000-4000-8000-000000000001.jsonl"), "").unwrap();
+        fs::write(sessions.join("eeeeeeee-0000-4000-8000-000000000002.jsonl"), "{\"type\":\"se").unwrap();
+        let header = r#"{"type":"session","version":3,"id":"eeeeeeee-0000-4000-8000-000000000003","timestamp":"2026-11-15T10:00:00.000Z","cwd":"/x"}"#;
+        fs::write(sessions.join("eeeeeeee-0000-4000-8000-000000000003.jsonl"), format!("{header}\n"))
+            .unwrap();
+        let index = sessions.join("sessions.json");
+        let text = fs::read_to_string(&index).unwrap();
+        // A row that is none, one that nobody here could have for a key, and two that are one in another case.
+        let more = r#"{"odd": 5, "agent:main:Discord:DM:user": {"sessionId":"ffffffff-0000-4000-8000-000000000001","updatedAt":1.50},
+   "no\tkey": {"sessionId": "x"}, "#;
+        fs::write(index, text.replacen('{', more, 1)).unwrap();
+    };
+    let no_index = |sessions: &Path| fs::write(sessions.join("sessions.json"), "{\"agent:main:ma").unwrap();
+    let as_recorded = |_: &Path| {};
+    let stores: [Changed<'_>; 5] = [
+        ("store-2026.6.11", &as_recorded),
+        ("store-handwritten", &as_recorded),
+        ("store-handwritten", &put_aside),
+        ("store-handwritten", &damage),
+        ("store-handwritten", &no_index),
+    ];
+    for (n, (name, change)) in stores.into_iter().enumerate() {
+        let home = TestHome::started(OSTLER).await;
+        let client = home.client().await;
+        let from = home.path().join("outside/.openclaw");
+        let sessions = from.join("agents/main/sessions");
+        copy_dir(&recorded.join(name), &sessions);
+        change(&sessions);
+        let before = tree(&from);
+        import_openclaw(&client, &from, false).await;
+        let to = home.path().join("claw");
+        out(&home, &["export", "--all", "--format", "openclaw", "--dir", to.to_str().unwrap()]);
+        eprintln!("store {n}, {name}");
+        same_trees(&from, &to);
+        // Once more brings nothing new, and gives the same again.
+        let again = import_openclaw(&client, &from, false).await;
+        let News::Done(totals) = again.last().unwrap() else { panic!("{again:?}") };
+        // An index that cannot be read is said each time.
+        let broken = u64::from(n == 4);
+        assert_eq!((totals.new, totals.grown, totals.failed), (0, 0, broken), "store {n}: {again:?}");
+        out(&home, &["export", "--all", "--format", "openclaw", "--dir", to.to_str().unwrap()]);
+        same_trees(&from, &to);
+        assert_eq!(tree(&from), before, "a store is only read");
+    }
+}
+
+/// A row without a transcript is a conversation, and what changes there changes here unless somebody changed it here.
+#[tokio::test]
+async fn rows_alone_are_conversations_and_follow_the_index() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let from = home.path().join("outside/.openclaw");
+    let sessions = from.join("agents/main/sessions");
+    fs::create_dir_all(&sessions).unwrap();
+    let write = |one: &str, other: &str| {
+        let index = json!({
+            "agent:main:main": {"sessionId": "a", "updatedAt": 1, "thinkingLevel": one},
+            "agent:main:slack:dm:u1": {"sessionId": "b", "updatedAt": 1, "thinkingLevel": other},
+        });
+        fs::write(sessions.join("sessions.json"), index.to_string()).unwrap();
+    };
+    write("low", "low");
+    import_openclaw(&client, &from, false).await;
+    let listed = out(&home, &["conversation", "ls", "--json"]);
+    assert!(listed.contains("agent:main:main") && listed.contains("agent:main:slack:dm:u1"), "{listed}");
+    let filter = ConversationFilter::default();
+    let rows = client.conversations(&filter, Page::of(10, None)).await.unwrap().rows;
+    let id = |key: &str| rows.iter().find(|row| row.key.as_str() == key).unwrap().id.to_string();
+    let (main, slack) = (id("agent:main:main"), id("agent:main:slack:dm:u1"));
+    out(&home, &["conversation", "set", &slack, "thinking_level=high"]);
+    write("medium", "medium");
+    import_openclaw(&client, &from, false).await;
+    let level = async |who: &str| client.conversation(who).await.unwrap().notes.entry.thinking_level;
+    assert_eq!(level(&main).await.as_deref(), Some("medium"), "it follows");
+    assert_eq!(level(&slack).await.as_deref(), Some("high"), "somebody has set it here");
+    // Its transcript comes later, and is the same conversation's.
+    let header =
+        r#"{"type":"session","version":3,"id":"a","timestamp":"2026-11-15T10:00:00.000Z","cwd":"/x"}"#;
+    let line = r#"{"type":"message","id":"1","parentId":null,"timestamp":"2026-11-15T10:00:01.000Z","message":{"role":"user","content":"hello"}}"#;
+    fs::write(sessions.join("a.jsonl"), format!("{header}\n{line}\n")).unwrap();
+    import_openclaw(&client, &from, false).await;
+    assert_eq!(client.session("a").await.unwrap().conversation.to_string(), main);
+}
+
+#[tokio::test]
+async fn what_openclaw_keeps_in_its_database_is_said_to_be_unread() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let from = home.path().join("outside/.openclaw");
+    fs::create_dir_all(from.join("agents/main/agent")).unwrap();
+    fs::write(from.join("agents/main/agent/openclaw-agent.sqlite"), "SQLite format 3").unwrap();
+    let news = import_openclaw(&client, &from, false).await;
+    let News::Found(found) = &news[0] else { panic!("{news:?}") };
+    assert!(found.why_not.as_ref().is_some_and(|why| why.contains("openclaw-agent.sqlite")), "{found:?}");
+    let said = home.run(&["import", "openclaw", "--from", from.to_str().unwrap()]);
+    let words = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(words.contains("nothing: what OpenClaw keeps in openclaw-agent.sqlite"), "{words}");
+}
+
+/// Where OpenClaw is writing, nothing is read unless somebody says so.
+#[tokio::test]
+async fn a_store_that_somebody_writes_to_is_left_alone() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let from = home.path().join("outside/.openclaw");
+    let sessions = from.join("agents/main/sessions");
+    let recorded =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../providers/tests/recordings/history/openclaw");
+    copy_dir(&recorded.join("store-handwritten"), &sessions);
+    let lock = json!({"pid": std::process::id()});
+    fs::write(sessions.join("aaaaaaaa-0000-4000-8000-000000000001.jsonl.lock"), lock.to_string()).unwrap();
+    let news = import_openclaw(&client, &from, false).await;
+    let News::Found(found) = &news[0] else { panic!("{news:?}") };
+    let why = found.why_not.clone().unwrap();
+    assert!(why.contains(&std::process::id().to_string()) && why.contains("--live"), "{why}");
+    let News::Done(totals) = news.last().unwrap() else { panic!("{news:?}") };
+    assert_eq!(totals.files, 0);
+    let news = import_openclaw(&client, &from, true).await;
+    let News::Done(totals) = news.last().unwrap() else { panic!("{news:?}") };
+    assert!(totals.new >= 3, "{totals:?}");
+    let to = home.path().join("claw");
+    out(&home, &["export", "--all", "--format", "openclaw", "--dir", to.to_str().unwrap()]);
+    assert!(
+        tree(&to).keys().all(|name| !name.to_string_lossy().ends_with(".lock")),
+        "locks are nobody's past"
+    );
 }
 
 /// Waits until the mirror's row of a key is as it should be.
@@ -196,6 +424,8 @@ async fn a_mirror_follows_the_log_and_leaves_what_is_others() {
 
     // A lock is waited for.
     let lock = store.with_extension("json.lock");
+    // The daemon's own goes a moment after the file is there.
+    wait::until("the daemon to let go of its lock", wait::PATIENCE, || !lock.exists());
     fs::write(&lock, "{}").unwrap();
     out(&home, &["conversation", "label", &view.conversation.to_string(), "Login"]);
     std::thread::sleep(std::time::Duration::from_secs(1));

@@ -33,7 +33,7 @@ fn the_caller_s_own_descriptors_stay_outside() {
     let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let mut accepted = listener.accept().unwrap().0;
     let script = "readlink /proc/self/fd/0; readlink /proc/self/fd/1; readlink /proc/self/fd/2
-        ls /proc/self/fd/0/ >&2; truncate -s 0 /dev/stdout 2>&1; chmod 777 /dev/stdout 2>&1; cat; ls /proc/$$/fd | wc -l";
+        ls /proc/self/fd/0/ >&2; truncate -s 0 /dev/stdout 2>&1; chmod 777 /dev/stdout 2>&1; cat; ls /proc/$$/fd; true";
     let socket = Stdio::from(OwnedFd::from(socket));
     accepted.write_all(b"from the socket\n").unwrap();
     accepted.shutdown(std::net::Shutdown::Write).unwrap();
@@ -42,7 +42,8 @@ fn the_caller_s_own_descriptors_stay_outside() {
     let said = fs::read_to_string(&kept).unwrap();
     let pipes = said.lines().filter(|line| line.starts_with("pipe:[")).count();
     assert!(said.starts_with("kept\n") && pipes == 3, "{said}");
-    assert!(said.contains("from the socket\n") && said.ends_with("\n3\n"), "{said}");
+    // Without a pipe or a redirection of the shell's own, which it would hold for a moment.
+    assert!(said.ends_with("from the socket\n0\n1\n2\n"), "{said}");
     assert_ne!(fs::metadata(&kept).unwrap().permissions().mode() & 0o777, 0o777);
 
     let directory = inside(&home, "ls /proc/self/fd/0/").stdin(File::open(home.path()).unwrap()).output();

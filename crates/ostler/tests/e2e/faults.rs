@@ -14,7 +14,7 @@ use ostler_domain::{
     query::{EventFilter, Page, SessionFilter},
     session::{Attention, Outcome, Status},
 };
-use ostler_testkit::{TestHome, numbers, scenario, wait};
+use ostler_testkit::{TestHome, numbers, scenario, skip, wait};
 use serde_json::json;
 
 use crate::OSTLER;
@@ -275,7 +275,7 @@ impl SmallDisk {
         let mounted =
             Command::new("mount").args(["-t", "tmpfs", "-o", &options, "ostler-test"]).arg(dir).status();
         if !mounted.is_ok_and(|status| status.success()) {
-            eprintln!("skipped: mounting a small file system needs root");
+            skip::lacking("mounting a small file system needs root");
             return None;
         }
         Some(Self { dir: dir.to_owned() })

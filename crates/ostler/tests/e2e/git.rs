@@ -4,7 +4,8 @@ use std::{fs, path::Path, process::Command};
 
 use ostler_client::{Client, CreateSession, SendMessage};
 use ostler_domain::{
-    Reason,
+    Event, Reason,
+    handoff::Wish,
     query::{Page, SessionFilter},
     session::{Attention, Status, View},
     snapshot::{Cause, FileStatus, Tree},
@@ -76,6 +77,28 @@ async fn work(client: &Client, view: &View) -> Tree {
 }
 
 #[tokio::test]
+async fn whoever_gets_work_handed_is_told_of_commits_and_of_what_a_shell_wrote() {
+    let (home, client) = in_repository().await;
+    let steps = vec![
+        write("a.txt", "three\n"),
+        run(&["git", "add", "a.txt"]),
+        run(&["git", "commit", "-qm", "count to three"]),
+        run(&["sh", "-c", "mkdir -p dist && echo built > dist/app.js"]),
+    ];
+    let first = turn(&home, &client, None, steps).await;
+    let child = client.hand_off(&first.id.to_string(), "", Wish::default()).await.unwrap();
+    let packed = home.events(&client, child.id).await.into_iter().find_map(|recorded| match recorded.event {
+        Event::HandoffPacked(pack) => Some(*pack),
+        _ => None,
+    });
+    let pack = packed.unwrap();
+    let [commit] = pack.known.commits.as_slice() else { panic!("{:?}", pack.known.commits) };
+    assert!(commit.ends_with(" count to three"), "{commit}");
+    assert_eq!(pack.known.files, ["dist/app.js", "a.txt"]);
+    assert!(pack.prompt().contains("## Commits\n- "), "{}", pack.prompt());
+}
+
+#[tokio::test]
 async fn each_turn_is_written_down_and_can_be_compared() {
     let (home, client) = in_repository().await;
     let steps =
@@ -118,6 +141,7 @@ async fn each_turn_is_written_down_and_can_be_compared() {
     assert_eq!(files("0..1").await, ["a.txt", "new.txt"]);
     let refused = client.difference(&who, "7", false).await.unwrap_err().to_refusal();
     assert_eq!(refused.reason, Reason::SnapshotUnknown);
+    assert!(refused.message.contains("no snapshot of turn 7 "), "{}", refused.message);
     let refused = client.difference(&who, "--output=x", false).await.unwrap_err().to_refusal();
     assert_eq!(refused.reason, Reason::InvalidArgument);
 
@@ -131,6 +155,21 @@ async fn each_turn_is_written_down_and_can_be_compared() {
     let mode = |path: &Path| std::os::unix::fs::MetadataExt::mode(&fs::metadata(path).unwrap()) & 0o777;
     let repository = fs::read_dir(&snapshots).unwrap().next().unwrap().unwrap().path();
     assert_eq!((mode(&snapshots), mode(&repository)), (0o700, 0o700));
+}
+
+#[tokio::test]
+async fn a_patch_with_a_binary_file_can_be_applied() {
+    let (home, client) = in_repository().await;
+    let bytes = "head -c 300 /dev/zero > b.bin; echo TWO >> a.txt";
+    let view = turn(&home, &client, None, vec![run(&["sh", "-c", bytes])]).await;
+    let patch = client.difference(&view.id.to_string(), "", true).await.unwrap().patch;
+    let root = home.campaign_dir();
+    fs::remove_file(root.join("b.bin")).unwrap();
+    git(&root, &["checkout", "-q", "a.txt"]);
+    let file = home.path().join("fix.patch");
+    fs::write(&file, patch).unwrap();
+    git(&root, &["apply", file.to_str().unwrap()]);
+    assert_eq!(fs::read(root.join("b.bin")).unwrap(), [0; 300]);
 }
 
 #[tokio::test]
@@ -167,6 +206,52 @@ async fn files_come_back_and_nothing_is_lost() {
     assert_eq!((read("a.txt").as_deref(), read("b.txt")), (Some("one\ntwo\n"), None));
     git(&root, &["diff", "--quiet", "HEAD"]);
     assert!(!client.rewind(&who, "0", false).await.unwrap().is_done, "it is so already");
+}
+
+#[tokio::test]
+async fn a_directory_that_is_no_repository_is_written_down_where_its_campaign_says_so() {
+    let home = TestHome::new(OSTLER);
+    let root = home.campaign_dir();
+    fs::write(root.join("a.txt"), "one\ntwo\n").unwrap();
+    home.begin().await;
+    let client = home.client().await;
+    let without = turn(&home, &client, None, vec![write("b.txt", "x\n")]).await;
+    let refused = home.run(&["diff", &without.id.to_string()]);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && said.contains("snapshots=always"), "{said}");
+    client.set_campaign("shop", vec!["snapshots=always".to_owned()]).await.unwrap();
+    let first = turn(&home, &client, None, vec![write("a.txt", "one\n2\n"), write("c.txt", "new\n")]).await;
+    let first = turn(&home, &client, Some(&first), vec![write("a.txt", "1\n2\n")]).await;
+    let who = first.id.to_string();
+    let diff = String::from_utf8(home.run(&["diff", &who, "1"]).stdout).unwrap();
+    assert!(diff.contains("-two") && diff.contains("+2") && diff.contains("c.txt"), "{diff}");
+    let blamed = home.command(&["blame", "a.txt:2"]).current_dir(&root).output().unwrap();
+    let blamed = String::from_utf8(blamed.stdout).unwrap();
+    assert!(blamed.contains("turn 1 of"), "{blamed}");
+    let back = home.run(&["rewind", &who, "1", "--files", "-y"]);
+    assert!(back.status.success(), "{}", String::from_utf8_lossy(&back.stderr));
+    assert_eq!(fs::read_to_string(root.join("a.txt")).unwrap(), "one\n2\n");
+    assert!(!root.join(".git").exists(), "nothing is left in it");
+    // Too much of it is said, and harms nobody.
+    let large = fs::File::create(root.join("large.bin")).unwrap();
+    large.set_len(1 << 30).unwrap();
+    let full = turn(&home, &client, None, vec![write("d.txt", "x\n")]).await;
+    let refused = home.run(&["diff", &full.id.to_string()]);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("more than 512 MiB, and is no git repository"), "{said}");
+}
+
+#[tokio::test]
+async fn a_directory_of_a_repository_is_written_down() {
+    let home = TestHome::new(OSTLER);
+    let root = home.campaign_dir();
+    git(root.parent().unwrap(), &["init", "-q", "-b", "trunk"]);
+    fs::write(root.join("a.txt"), "one\n").unwrap();
+    home.begin().await;
+    let client = home.client().await;
+    let view = turn(&home, &client, None, vec![write("a.txt", "two\n")]).await;
+    let diff = String::from_utf8(home.run(&["diff", &view.id.to_string()]).stdout).unwrap();
+    assert!(diff.contains("-one") && diff.contains("+two"), "{diff}");
 }
 
 #[tokio::test]
@@ -278,4 +363,44 @@ async fn a_snapshot_that_cannot_be_taken_harms_nobody() {
     let refused = client.rewind(&view.id.to_string(), "0", false).await.unwrap_err().to_refusal();
     assert_eq!(refused.reason, Reason::SnapshotUnknown);
     assert_eq!(fs::read_to_string(home.campaign_dir().join("a.txt")).unwrap(), "x\n");
+}
+
+#[tokio::test]
+async fn a_checkpoint_leads_back_to_its_files_and_its_turn() {
+    let (home, client) = in_repository().await;
+    let ok = |args: &[&str]| {
+        let output = home.run(args);
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    let ticket = ok(&["ticket", "add", "limit logins", "-C", "shop", "-q"]);
+    let mut wanted = CreateSession::new("shop", "script");
+    wanted.ticket = Some(ticket.clone());
+    wanted.initial_message = Some(scenario::of(vec![write("a.txt", "green\n")]));
+    let view = client.create_session(wanted).await.unwrap();
+    let is_idle = |view: &View| view.turns == 1 && view.attention == Some(Attention::Idle);
+    let view = home.reaches(&view.id.to_string(), "its turn to end", is_idle).await;
+    ok(&["ticket", "checkpoint", &ticket, "green"]);
+    let whole: Value = serde_json::from_str(&ok(&["ticket", "show", &ticket, "--json"])).unwrap();
+    let taken = work(&client, &view).await;
+    let commit = taken.snapshots.iter().rev().find_map(|taken| taken.commit.clone()).unwrap();
+    assert_eq!(whole["checkpoints"][0]["snapshot"], commit.as_str(), "{whole}");
+    let view = turn(&home, &client, Some(&view), vec![write("a.txt", "red\n")]).await;
+    let who = view.id.to_string();
+
+    let unknown = client.rewind(&who, "blue", true).await.unwrap_err().to_refusal();
+    assert_eq!(unknown.reason, Reason::InvalidArgument);
+    client.rewind(&who, "green", false).await.unwrap();
+    assert_eq!(fs::read_to_string(home.campaign_dir().join("a.txt")).unwrap(), "green\n");
+    let fork = client.fork_session(&who, None, Some("green")).await.unwrap();
+    let copy = client.conversation(&fork.conversation.to_string()).await.unwrap();
+    assert_eq!(copy.forked_at.map(|at| (at.session, at.turn)), Some((view.id, 1)));
+    // Whoever takes the work over returns to the same point.
+    client.stop_session(&who, false).await.unwrap();
+    home.ended(&who).await;
+    fs::write(home.campaign_dir().join("a.txt"), "grey\n").unwrap();
+    let next = client.restart_session(&who).await.unwrap();
+    home.reaches(&next.id.to_string(), "it to rest", |view| view.status == Status::Running).await;
+    client.rewind(&next.id.to_string(), "green", false).await.unwrap();
+    assert_eq!(fs::read_to_string(home.campaign_dir().join("a.txt")).unwrap(), "green\n");
 }

@@ -1,8 +1,9 @@
 //! Work that goes from one session to the next: asked for by people and by agents, also while no daemon runs.
 
-use ostler_client::{CreateSession, SendMessage};
+use ostler_client::{Client, CreateSession, SendMessage};
 use ostler_domain::{
     Event, Reason,
+    event::Answer,
     handoff::{Pack, Wish},
     session::{Attention, Outcome, View},
 };
@@ -63,6 +64,19 @@ async fn a_person_hands_work_on() {
     assert_eq!(again.to_refusal().reason, Reason::WrongState);
 }
 
+async fn successor(client: &Client, first: &View) -> View {
+    let child = async {
+        loop {
+            let chain = client.chain(&first.id.to_string()).await.unwrap();
+            if let [_, child, ..] = chain.as_slice() {
+                return child.clone();
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(wait::PATIENCE, child).await.expect("nobody went on")
+}
+
 #[tokio::test]
 async fn an_agent_hands_on_also_while_no_daemon_runs() {
     let home = TestHome::started(OSTLER).await;
@@ -88,16 +102,9 @@ async fn an_agent_hands_on_also_while_no_daemon_runs() {
     let client = home.start().await;
     let parent = home.ended(&first.id.to_string()).await;
     assert_eq!(parent.outcome, Some(Outcome::Handoff));
-    let child = async {
-        loop {
-            let chain = client.chain(&first.id.to_string()).await.unwrap();
-            if let [_, child, ..] = chain.as_slice() {
-                return child.clone();
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-        }
-    };
-    let child = tokio::time::timeout(wait::PATIENCE, child).await.expect("nobody went on");
+    let sentence = parent.obituary.as_ref().unwrap().sentence.clone();
+    assert!(sentence.contains("asked by its own agent"), "{sentence}");
+    let child = successor(&client, &first).await;
     let pack = pack_of(&home, &child).await;
     assert_eq!(
         (pack.wish.done.as_slice(), pack.wish.decided.as_slice()),
@@ -131,4 +138,100 @@ async fn work_goes_to_another_agent_and_stays_one_chain() {
     let texts: Vec<_> =
         answer["citations"].as_array().unwrap().iter().map(|cited| cited["text"].as_str().unwrap()).collect();
     assert!(texts.iter().any(|text| text.contains("built")), "{texts:?}");
+}
+
+#[tokio::test]
+async fn an_agent_hands_its_work_only_to_those_it_may_speak_to() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    client.add_agent("shop", &"reviewer".parse().unwrap(), vec![]).await.unwrap();
+    let hands_on =
+        || wanted(vec![json!({"run": ["ostler", "handoff", "--to", "agent:reviewer", "-m", "look"]})]);
+    let first = client.create_session(hands_on()).await.unwrap();
+    home.ended(&first.id.to_string()).await;
+    let child = successor(&client, &first).await;
+    assert!(child.agent.is_none() && child.conversation == first.conversation, "{child:?}");
+    let note = pack_of(&home, &child).await.wish.note;
+    let refused = |name: &str| format!("look\nIt was to go to {name}: nobody of that name takes its work.");
+    assert_eq!(note, refused("agent:reviewer"));
+    // Whether there is such an agent is not learnt, however it is named; and no provider is had that nobody chose.
+    for name in ["reviewer", "nobody", "openai-api"] {
+        let handed = wanted(vec![json!({"run": ["ostler", "handoff", "--to", name, "-m", "look"]})]);
+        let asking = client.create_session(handed).await.unwrap();
+        home.ended(&asking.id.to_string()).await;
+        let child = successor(&client, &asking).await;
+        assert_eq!(pack_of(&home, &child).await.wish.note, refused(name));
+        client.stop_session(&child.id.to_string(), true).await.unwrap();
+    }
+    // Whom its campaign names gets it.
+    assert!(home.run(&["campaign", "set", "shop", "peers+=reviewer"]).status.success());
+    let second = client.create_session(hands_on()).await.unwrap();
+    home.ended(&second.id.to_string()).await;
+    let child = successor(&client, &second).await;
+    assert_eq!(child.agent.unwrap().name.as_str(), "reviewer");
+    // A person may name anybody.
+    assert!(home.run(&["campaign", "set", "shop", "peers-=reviewer"]).status.success());
+    let third = client.create_session(wanted(vec![scenario::say("built")])).await.unwrap();
+    idle(&home, &third).await;
+    let child = client.hand_off(&third.id.to_string(), "agent:reviewer", Wish::default()).await.unwrap();
+    assert_eq!(child.agent.unwrap().name.as_str(), "reviewer");
+}
+
+#[tokio::test]
+async fn somebody_who_is_gone_is_asked_without_tools() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let ticket = home.run(&["ticket", "add", "limit logins", "-C", "shop", "-q"]);
+    let ticket = String::from_utf8(ticket.stdout).unwrap().trim().to_owned();
+    let mut first = wanted(vec![scenario::say("the limit is five a minute")]);
+    first.ticket = Some(ticket.clone());
+    let first = client.create_session(first).await.unwrap();
+    idle(&home, &first).await;
+    client.stop_session(&first.id.to_string(), false).await.unwrap();
+    home.ended(&first.id.to_string()).await;
+    let who = first.id.to_string();
+
+    let output = home.run(&["seance", &who, "what is the limit?", "--ask", "--json"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let seance: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(seance["citations"][0]["text"].as_str().unwrap().contains("five a minute"), "{seance}");
+    assert!(seance["answer"]["text"].as_str().unwrap().contains("You said:"), "{seance}");
+    let copy = client.session(seance["answer"]["session"].as_str().unwrap()).await.unwrap();
+    assert_eq!((copy.outcome, copy.continues, copy.ticket_id), (Some(Outcome::Done), None, None));
+    assert!(copy.budget.is_some_and(|budget| budget.tokens.is_some()), "{copy:?}");
+    let whole = home.run(&["ticket", "show", &ticket, "--json"]);
+    let whole: serde_json::Value = serde_json::from_slice(&whole.stdout).unwrap();
+    assert_eq!(whole["iterations"].as_array().unwrap().len(), 1, "{whole}");
+    let shown = String::from_utf8(home.run(&["seance", &who, "the limit?", "--ask"]).stdout).unwrap();
+    let (cited, answered) = (shown.find("five a minute").unwrap(), shown.find("asked itself").unwrap());
+    assert!(cited < answered, "{shown}");
+
+    // Whatever it tries: it writes nothing, is given no leave, and says nothing of a session's work.
+    assert!(home.run(&["campaign", "set", "shop", "limits.sessions=1"]).status.success());
+    let other = client.create_session(wanted(vec![scenario::say("in its place")])).await.unwrap();
+    idle(&home, &other).await;
+    let copy = client.ask_session(&who, "what is the limit?", Default::default()).await.unwrap();
+    let tries = scenario::of(vec![
+        json!({"write": {"path": "note.txt", "text": "x"}}),
+        json!({"run": ["ostler", "done", "-m", "finished"]}),
+        json!({"ask": {"tool": "read", "input": "a.txt"}}),
+    ]);
+    let more = SendMessage { who: copy.id.to_string(), text: tries, ..SendMessage::default() };
+    client.send_message(more).await.unwrap();
+    client.stop_session(&other.id.to_string(), false).await.unwrap();
+    let copy = home.ended(&copy.id.to_string()).await;
+    assert_eq!((copy.turns, copy.outcome), (2, Some(Outcome::Done)));
+    let events = home.events(&client, copy.id).await;
+    let wrote = |event: &Event| matches!(event, Event::AgentToolResult(result) if result.success);
+    let left =
+        |event: &Event| matches!(event, Event::ApprovalAnswered(given) if given.answer == Answer::Allowed);
+    let reported = |event: &Event| matches!(event, Event::DoneReported(_));
+    for (what, happened) in
+        [("wrote", &wrote as &dyn Fn(&Event) -> bool), ("leave", &left), ("done", &reported)]
+    {
+        assert!(!events.iter().any(|recorded| happened(&recorded.event)), "{what}");
+    }
+    assert!(!home.campaign_dir().join("note.txt").exists());
+    let empty = client.ask_session(&who, " ", Default::default()).await.unwrap_err().to_refusal();
+    assert_eq!(empty.reason, Reason::InvalidArgument);
 }

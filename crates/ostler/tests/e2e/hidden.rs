@@ -8,7 +8,7 @@ use std::{
 };
 
 use ostler_domain::{Event, event::Tamper};
-use ostler_testkit::{TestHome, scenario, wait};
+use ostler_testkit::{TestHome, scenario, skip, wait};
 use serde_json::json;
 
 use crate::OSTLER;
@@ -91,7 +91,7 @@ async fn a_hidden_file_that_git_tracks_is_warned_about() {
         && git(&camp, &["add", "-f", "."])
         && git(&camp, &["commit", "-qm", "x"]))
     {
-        eprintln!("skipped: a_hidden_file_that_git_tracks_is_warned_about needs git");
+        skip::lacking("a_hidden_file_that_git_tracks_is_warned_about needs git");
         return;
     }
     let said = |args: &[&str]| {

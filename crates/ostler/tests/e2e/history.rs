@@ -15,7 +15,7 @@ use ostler_domain::{
     query::{Page, Scope, SessionFilter},
     session::{Outcome, Status, View},
 };
-use ostler_testkit::{TestHome, wait};
+use ostler_testkit::TestHome;
 use serde_json::{Value, json};
 
 use crate::OSTLER;
@@ -113,10 +113,8 @@ async fn a_dialogue_comes_in_once_and_what_is_added_to_it_once() {
     let request = GetUsage { by: Some(UsageBy::Day), ..GetUsage::default() };
     let by_day = client.usage(&request).await.unwrap();
     assert_eq!((by_day.rows[0].key.as_str(), by_day.rows[0].usage), ("2026-11-15", RECORDED_USAGE));
-    let found = || home.run(&["search", "\"You are welcome\""]);
-    wait::until("the text to be found", wait::PATIENCE, || {
-        String::from_utf8_lossy(&found().stdout).contains("You are welcome")
-    });
+    let found = home.run(&["search", "\"You are welcome\""]);
+    assert!(String::from_utf8_lossy(&found.stdout).contains("You are welcome"), "found at once: {found:?}");
     let transcript = home.run(&["transcript", "show", DIALOGUE]);
     assert!(String::from_utf8_lossy(&transcript.stdout).contains("You are welcome."));
 
@@ -247,6 +245,66 @@ async fn codex_and_openclaw_come_in_with_what_is_noted_about_them() {
 }
 
 #[tokio::test]
+async fn two_agents_rows_of_one_key_come_in_and_a_broken_index_is_said() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let claw = home.path().join("outside/.openclaw");
+    for (agent, id) in
+        [("main", "aaaaaaaa-0000-4000-8000-000000000001"), ("old", "bbbbbbbb-0000-4000-8000-000000000002")]
+    {
+        let sessions = claw.join("agents").join(agent).join("sessions");
+        fs::create_dir_all(&sessions).unwrap();
+        let text = fs::read_to_string(Path::new(RECORDED).join("openclaw/handwritten.jsonl")).unwrap();
+        let text = text.replace("aaaaaaaa-0000-4000-8000-000000000001", id);
+        fs::write(sessions.join(format!("{id}.jsonl")), text).unwrap();
+        // One row has a dialogue, the other has none yet.
+        let rows = json!({"agent:main:main": {"sessionId": id}, (format!("agent:{agent}:later")): {"sessionId": format!("{agent}-later")}});
+        fs::write(sessions.join("sessions.json"), rows.to_string()).unwrap();
+    }
+    let (_, totals) = imported(&client, &import(Source::OpenClaw, &claw)).await;
+    assert_eq!((totals.new, totals.failed), (2, 0), "a row without a dialogue is no session");
+    fs::write(claw.join("agents/old/sessions/sessions.json"), "{\"agent:main").unwrap();
+    let (news, totals) = imported(&client, &import(Source::OpenClaw, &claw)).await;
+    assert_eq!(totals.failed, 1);
+    assert!(news.iter().any(|news| format!("{news:?}").contains("cannot be read as an index")), "{news:?}");
+}
+
+/// A row of OpenClaw's names the vendor of a model where a conversation here names a provider.
+#[tokio::test]
+async fn a_vendor_in_a_row_is_no_provider_and_hinders_nobody() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let sessions = home.path().join("outside/.openclaw/agents/main/sessions");
+    fs::create_dir_all(&sessions).unwrap();
+    let id = "aaaaaaaa-0000-4000-8000-000000000001";
+    let text = fs::read_to_string(Path::new(RECORDED).join("openclaw/handwritten.jsonl")).unwrap();
+    let root = json!(home.campaign_dir().to_string_lossy()).to_string();
+    fs::write(sessions.join(format!("{id}.jsonl")), text.replace("\"/campaign/workspace\"", &root)).unwrap();
+    let row = json!({"agent:main:main": {
+        "sessionId": id, "providerOverride": "anthropic", "authProfileOverride": "work", "modelOverride": "opus",
+    }});
+    fs::write(sessions.join("sessions.json"), row.to_string()).unwrap();
+    imported(&client, &import(Source::OpenClaw, &home.path().join("outside/.openclaw"))).await;
+    let view = client.session(id).await.unwrap();
+    let conversation = view.conversation.to_string();
+    // What is not about it can be set, and what is said of a provider must be one.
+    let named = client.set_conversation(&conversation, vec!["label=Shop".to_owned()]).await.unwrap();
+    assert_eq!(named.notes.entry.provider_override.as_deref(), Some("anthropic"), "it is kept as it was");
+    let wrong = client.set_conversation(&conversation, vec!["provider=mistral".to_owned()]).await;
+    assert_eq!(wrong.unwrap_err().to_refusal().reason, Reason::ProviderUnknown);
+    // The session that goes on is one of the program whose dialogue it is, and that is not here.
+    let absent = client.restart_session(&view.id.to_string()).await.unwrap_err().to_refusal();
+    assert_eq!(absent.reason, Reason::ProviderMissing);
+    assert!(absent.message.contains("openclaw"), "{}", absent.message);
+    client.set_conversation(&conversation, vec!["provider=script".to_owned()]).await.unwrap();
+    let own = client.restart_session(&view.id.to_string()).await.unwrap();
+    assert_eq!((own.provider.as_str(), own.continues), ("script", Some(view.id)));
+    // The account of the row is still none of ours.
+    let again = client.restart_session(&own.id.to_string()).await.unwrap();
+    assert_eq!(again.continues, Some(own.id));
+}
+
+#[tokio::test]
 async fn an_imported_session_is_read_and_nothing_else() {
     let home = TestHome::started(OSTLER).await;
     let client = home.client().await;
@@ -324,8 +382,22 @@ async fn agents_outside_are_rows_for_as_long_as_somebody_watches() {
     let working = home.reaches(DIALOGUE, "a turn outside", |view| view.status == Status::Working).await;
     assert_eq!(working.id, view.id, "it is the same session that goes on");
     assert_eq!(home.run(&["stop", DIALOGUE]).status.code(), Some(4));
-    // A second import is refused meanwhile.
-    let mut second = client.import_history(&import(Source::Claude, &dir)).await.unwrap();
+    // Whoever means many means those of Ostler, and nobody waits for what it cannot hold up.
+    for verb in ["stop", "pause", "kill", "interrupt"] {
+        let many = home.run(&[verb, "--status", "WORKING", "-y"]);
+        let said = String::from_utf8_lossy(&many.stderr);
+        assert!(many.status.success() && said.contains("No session fits"), "{verb}: {said}");
+    }
+    let drained = home.run(&["node", "drain", "--wait", "--timeout", "30s", "--json"]);
+    assert!(drained.status.success(), "{drained:?}");
+    assert!(home.run(&["node", "drain", "--end"]).status.success());
+    // A single import beside it finds what there is, and does not end what is followed; a second watch is refused.
+    append(&dialogue(&dir), &[answered(2, "msg_beside", "beside")]);
+    let (_, totals) = imported(&client, &import(Source::Claude, &dir)).await;
+    assert_eq!((totals.files, totals.failed), (1, 0), "{totals:?}");
+    assert!(live(&client.session(DIALOGUE).await.unwrap()));
+    let watch = Import { watch: true, ..import(Source::Claude, &dir) };
+    let mut second = client.import_history(&watch).await.unwrap();
     assert_eq!(second.next().await.unwrap().unwrap_err().to_refusal().reason, Reason::WrongState);
     // Whoever watched goes with the daemon: the next one ends the row, and the next import goes on behind it.
     home.kill_daemon();
@@ -337,6 +409,92 @@ async fn agents_outside_are_rows_for_as_long_as_somebody_watches() {
     let (files, _) = imported(&client, &import(Source::Claude, &dir)).await;
     let next = client.session(&files[0].session.unwrap().to_string()).await.unwrap();
     assert_eq!((files[0].verdict, next.continues), (Verdict::Grown, Some(view.id)));
+}
+
+/// With a word in the configuration the daemon follows them itself, and nobody has to keep a terminal open.
+#[tokio::test]
+async fn the_daemon_follows_agents_outside_by_itself() {
+    let home = TestHome::new(OSTLER);
+    home.configure("[import]\nwatch = true\n");
+    let dir = claude_store(&home);
+    let began =
+        home.command(&["daemon", "start"]).env("CLAUDE_CONFIG_DIR", &dir).env("HOME", home.path()).output();
+    assert!(began.unwrap().status.success());
+    let view = home.reaches(DIALOGUE, "the row of an agent outside", |view| view.outcome.is_none()).await;
+    append(&dialogue(&dir), &[said(1, "go on")]);
+    home.reaches(DIALOGUE, "a turn outside", |view| view.status == Status::Working).await;
+    assert!(String::from_utf8_lossy(&home.run(&["ls"]).stdout).contains("outside"));
+    // Whoever is refused a second writer is told to import, and can.
+    let client = home.client().await;
+    let (_, totals) = imported(&client, &import(Source::Claude, &dir)).await;
+    assert_eq!((totals.files, totals.failed), (1, 0), "{totals:?}");
+    assert_eq!(client.session(DIALOGUE).await.unwrap().id, view.id);
+}
+
+/// A picture is kept once, shown where it was, and goes with whoever named it.
+#[tokio::test]
+async fn pictures_come_in_and_go_out() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let dir = claude_store(&home);
+    let data =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let picture =
+        json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}});
+    let blocks = |at: u32, content: Value| {
+        let mut line = said(at, "");
+        line["message"]["content"] = content;
+        line
+    };
+    let prompt = blocks(1, json!([{"type": "text", "text": "what is this"}, picture.clone()]));
+    let mut asked = answered(2, "msg_look", "");
+    asked["message"]["content"] =
+        json!([{"type": "tool_use", "id": "toolu_9", "name": "Read", "input": {"file_path": "/a.png"}}]);
+    asked["message"]["stop_reason"] = json!("tool_use");
+    let result = blocks(3, json!([{"type": "tool_result", "tool_use_id": "toolu_9", "content": [picture]}]));
+    append(&dialogue(&dir), &[prompt, asked, result, answered(4, "msg_seen", "a pixel")]);
+    let (files, _) = imported(&client, &import(Source::Claude, &dir)).await;
+    let id = files[0].session.unwrap();
+    let shown: Vec<_> = home
+        .events(&client, id)
+        .await
+        .into_iter()
+        .filter_map(|recorded| match recorded.event {
+            Event::ImageRecorded(shown) => Some(shown),
+            _ => None,
+        })
+        .collect();
+    let [told, answered] = shown.as_slice() else { panic!("{shown:?}") };
+    assert!(told.message.is_some() && answered.tool_id.as_deref() == Some("toolu_9"));
+    assert_eq!((&told.image, told.image.mime.as_str(), told.image.bytes), (&answered.image, "image/png", 70));
+    let out = |args: &[&str]| {
+        let output = home.run(args);
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    };
+    let text = |args: &[&str]| String::from_utf8(out(args)).unwrap();
+    let who = id.to_string();
+    let lines = text(&["transcript", "export", &who]);
+    assert_eq!(lines.matches(data).count(), 2, "{lines}");
+    assert!(lines.contains("what is this"), "what was asked is in it");
+    let on_disk = text(&["transcript", "show", &who, "-o", "jsonl"]);
+    assert!(!on_disk.contains(data) && on_disk.contains(&told.image.sha256), "{on_disk}");
+    let page = text(&["transcript", "export", &who, "--format", "html"]);
+    assert_eq!(page.matches(&format!("src=\"data:image/png;base64,{data}\"")).count(), 2, "{page}");
+    let words = text(&["transcript", "export", &who, "--markdown"]);
+    assert!(words.contains("picture: image/png, 70 bytes") && !words.contains(data), "{words}");
+    let bytes = out(&["transcript", "image", &told.image.sha256[..12]]);
+    assert_eq!(bytes.len(), 70);
+    assert!(bytes.starts_with(b"\x89PNG"));
+    assert_eq!(home.run(&["transcript", "image", "0000000000000000"]).status.code(), Some(2));
+    out(&["db", "check", "--full"]);
+    // What is gone from the disk is a finding.
+    let blob =
+        home.path().join("home/state/blobs").join(&told.image.sha256[..2]).join(&told.image.sha256[2..]);
+    fs::remove_file(blob).unwrap();
+    let check = home.run(&["db", "check", "--full"]);
+    assert!(!check.status.success());
+    assert!(format!("{check:?}").contains("picture"), "{check:?}");
 }
 
 /// Killed at any moment, an import is gone on with, and nothing is there twice.

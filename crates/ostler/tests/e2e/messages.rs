@@ -7,7 +7,7 @@ use ostler_domain::{
     Event, Kind, Mode, Reason, Receipt,
     conversation::{CloseReason, Inbound},
     query::{EventFilter, Page},
-    session::{Attention, View},
+    session::{Attention, Outcome, View},
 };
 use ostler_testkit::{TestHome, scenario};
 use serde_json::{Value, json};
@@ -263,6 +263,29 @@ async fn the_same_name_is_the_same_message() {
 }
 
 #[tokio::test]
+async fn said_again_it_is_answered_as_it_was() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let view = client.create_session(CreateSession::new("shop", "script")).await.unwrap();
+    let said = scenario::of(vec![scenario::say("forty-two")]);
+    for _ in 0..2 {
+        let args =
+            ["send", &view.id.to_string(), &said, "--id", "k1", "--wait", "--timeout", "30s", "--json"];
+        let (out, code) = ostler(&home, &args);
+        let sent: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(
+            (code, &sent["receipt"], &sent["answer"]),
+            (Some(0), &json!("answered"), &json!("forty-two"))
+        );
+    }
+    let (out, _) = ostler(&home, &["send", &view.id.to_string(), &said, "--id", "k1", "--json"]);
+    assert!(out.contains("\"receipt\":\"answered\""), "{out}");
+    // A conversation is known by the end of its id, as lists show it.
+    let short = view.conversation.short();
+    assert_eq!(client.session(&short).await.unwrap().id, view.id);
+}
+
+#[tokio::test]
 async fn the_send_policy_decides_and_is_recorded() {
     let home = TestHome::started(OSTLER).await;
     let client = home.client().await;
@@ -288,6 +311,22 @@ async fn the_send_policy_decides_and_is_recorded() {
     let tested = ostler(&home, &["policy", "test", "send", "api-discord-group-g1", "-o", "json"]).0;
     let tested: Value = serde_json::from_str(&tested).unwrap();
     assert_eq!((tested["verdict"].as_str(), tested["by"].as_str()), (Some("denied"), Some("send.rule 1")));
+    // What a session begins with is said too, whether its conversation is open or not.
+    let begin = |key: &str| {
+        let mut wanted = CreateSession::new("shop", "script");
+        wanted.agent = Some("api".to_owned());
+        wanted.key = Some(key.parse().unwrap());
+        wanted.initial_message = Some("hello".to_owned());
+        wanted
+    };
+    for key in ["agent:api:discord:group:g1", "agent:api:discord:group:new"] {
+        let denied = client.create_session(begin(key)).await.unwrap_err().to_refusal();
+        assert_eq!(denied.reason, Reason::PermissionDenied, "{key}");
+        assert_eq!(denied.why.as_deref(), Some("send.rule 1: deny channel=discord chat_type=group"));
+    }
+    let begun = client.create_session(begin("agent:api:slack:dm:u2")).await.unwrap();
+    let first = client.messages(&begun.id.to_string(), Page::of(1, None)).await.unwrap().rows;
+    assert_eq!(first[0].rule.as_deref(), Some("send.rule 2: allow key_prefix=agent:api:slack"));
     // The conversation's own word comes first.
     let allowed = ["conversation", "set", "api-discord-group-g1", "send_policy=allow"];
     assert_eq!(ostler(&home, &allowed).1, Some(0));
@@ -327,4 +366,34 @@ async fn where_a_message_came_from_is_where_answers_go_and_a_group_wants_a_menti
     idle(&home, &sent.session, 2).await;
     let entry = client.conversation(&who).await.unwrap().notes.entry;
     assert_eq!(entry.last_to.as_deref(), Some("g2"));
+    // When it first hears something there, it is told where it is; once.
+    assert_eq!(entry.group_activation_needs_system_intro, Some(false));
+    let told = client.message(&heard.message.to_string()).await.unwrap().message.text;
+    assert!(told.starts_with("[You are in the group on slack.") && told.ends_with("@API, you?"), "{told}");
+    // What does not wake it is dropped, and stays readable.
+    client.stop_session(&sent.session.id.to_string(), false).await.unwrap();
+    home.ended(&sent.session.id.to_string()).await;
+    let named = SendMessage { idempotency_key: Some("chat-7".to_owned()), ..from("anybody?", "g2") };
+    let unheard = client.send_message(named.clone()).await.unwrap().sent().unwrap();
+    assert_eq!((unheard.receipt, unheard.woke), (Receipt::Dropped, false));
+    assert_eq!(client.send_message(named).await.unwrap().sent().unwrap().message, unheard.message, "once");
+    let row = client.message(&unheard.message.to_string()).await.unwrap();
+    assert_eq!((row.message.text.as_str(), row.receipt), ("anybody?", Receipt::Dropped));
+    assert!(row.why.unwrap().contains("@api"));
+    let asleep = sent.session.id.to_string();
+    assert!(ostler(&home, &["message", "ls", "--all", &asleep]).0.contains("anybody?"));
+    assert_eq!(client.session(&sent.session.id.to_string()).await.unwrap().outcome, Some(Outcome::Stopped));
+    ostler(&home, &["db", "reindex"]);
+    assert_eq!(client.message(&unheard.message.to_string()).await.unwrap().receipt, Receipt::Dropped);
+    // And it can be asked before.
+    for (text, verdict) in [(None, "partly"), (Some("anybody?"), "denied"), (Some("@api?"), "allowed")] {
+        let mut asked = vec!["policy", "test", "send", &who, "-o", "json"];
+        text.iter().for_each(|text| asked.extend(["--text", text]));
+        let tested: Value = serde_json::from_str(&ostler(&home, &asked).0).unwrap();
+        assert_eq!(
+            (tested["verdict"].as_str(), &tested["by"]),
+            (Some(verdict), &json!("group_activation")),
+            "{tested}"
+        );
+    }
 }

@@ -16,7 +16,7 @@ use ostler_domain::{
     event::{UsageRecorded, UsageSource},
     session::{Attention, Outcome, Phase},
 };
-use ostler_testkit::{TestHome, scenario, wait};
+use ostler_testkit::{TestHome, scenario, skip, wait};
 use serde_json::{Value, json};
 
 use crate::OSTLER;
@@ -51,6 +51,18 @@ impl Model {
 
     pub(crate) fn calls(&self) -> usize {
         self.heads.lock().unwrap().len()
+    }
+
+    /// The keys that it was shown, in the order of the calls.
+    fn keys(&self) -> Vec<String> {
+        let heads = self.heads.lock().unwrap();
+        let key = |head: &String| {
+            head.lines()
+                .find_map(|line| line.strip_prefix("authorization: Bearer "))
+                .unwrap_or_default()
+                .to_owned()
+        };
+        heads.iter().map(key).collect()
     }
 }
 
@@ -88,7 +100,7 @@ fn answer(mut stream: TcpStream, heads: &Mutex<Vec<String>>, name: &str) {
 /// A home whose scripted agents have a model.
 pub(crate) async fn home(model: &Model) -> Option<TestHome> {
     if !std::path::Path::new("/bin/bash").exists() {
-        eprintln!("skipped: calls to the model need bash");
+        skip::lacking("calls to the model need bash");
         return None;
     }
     let home = TestHome::started(OSTLER).await;
@@ -385,4 +397,60 @@ async fn a_command_that_says_a_key_is_run_once_for_each_start() {
     let next = home.client().await.chain(&session).await.unwrap().pop().unwrap().id;
     home.reaches(&next.to_string(), "it to be live", |view| view.phase == Phase::Live).await;
     assert_eq!(count(), 2, "another start, another look");
+}
+
+#[tokio::test]
+async fn each_account_s_sessions_are_paid_for_by_its_own_key_at_its_own_server() {
+    let (usual, elsewhere) = (Model::start(), Model::start());
+    let Some(home) = home(&usual).await else { return };
+    let file = |name: &str| {
+        let path = home.path().join(name);
+        fs::write(&path, format!("sk-of-{name}\n")).unwrap();
+        path.display().to_string()
+    };
+    let set = |key: &str, value: &str| {
+        let set = home.run(&["config", "set", &format!("providers.script.profiles.{key}"), value]);
+        assert!(set.status.success(), "{set:?}");
+    };
+    set("work.api_key_file", &file("work"));
+    set("far.base_url", &format!("http://127.0.0.1:{}/base", elsewhere.port));
+    set("far.api_key_file", &file("far"));
+    let prompt = scenario::of(vec![call()]);
+    let run = |more: &[&str]| {
+        let args: Vec<&str> =
+            ["run", "-o", "json"].iter().chain(more).copied().chain([prompt.as_str()]).collect();
+        home.run(&args)
+    };
+    let by_script = |profile: &str| {
+        let run = run(&["-p", "script", "--auth-profile", profile]);
+        assert!(run.status.success(), "{run:?}");
+        let told: Value = serde_json::from_slice(&run.stdout).unwrap();
+        told["session"].as_str().unwrap().to_owned()
+    };
+    let id = by_script("work");
+    by_script("far");
+    assert_eq!((usual.keys(), elsewhere.keys()), (vec!["sk-of-work".into()], vec!["sk-of-far".into()]));
+    assert!(run(&["-p", "script"]).status.success());
+    assert_eq!(usual.keys()[1], KEY, "who names none has the usual one");
+    let client = home.client().await;
+    assert_eq!(client.session(&id).await.unwrap().auth_profile.unwrap().as_str(), "work");
+
+    // An agent's sessions, and one conversation's among them.
+    let add = ["agent", "add", "-C", "shop", "api", "--provider", "script", "--auth-profile", "work"];
+    assert!(home.run(&add).status.success());
+    assert!(run(&["-C", "shop", "--agent", "api"]).status.success());
+    assert_eq!(usual.keys()[2], "sk-of-work");
+    let talk =
+        client.conversations(&Default::default(), ostler_domain::query::Page::of(50, None)).await.unwrap();
+    let talk = talk.rows.into_iter().find(|talk| talk.agent.is_some()).unwrap();
+    let far = home.run(&["conversation", "set", &talk.id.to_string(), "auth_profile=far"]);
+    assert!(far.status.success(), "{far:?}");
+    assert!(run(&["-C", "shop", "--agent", "api"]).status.success());
+    assert_eq!(elsewhere.calls(), 2);
+
+    let unknown = run(&["-p", "script", "--auth-profile", "nobody"]);
+    let said = String::from_utf8_lossy(&unknown.stderr);
+    assert!(!unknown.status.success() && said.contains("there are far, work"), "{said}");
+    let shown = String::from_utf8(home.run(&["provider", "show", "script"]).stdout).unwrap();
+    assert!(shown.contains("work") && shown.contains("far") && !shown.contains("sk-of"), "{shown}");
 }

@@ -2,7 +2,10 @@
 
 use std::{fs, time::Duration};
 
-use ostler_client::{Client, CreateSession, ListEvents, Place, query::EventFilter};
+use ostler_client::{
+    Client, CreateSession, ListEvents, Place,
+    query::{EventFilter, Page, SessionFilter},
+};
 use ostler_domain::{
     Budget, Event, Kind, Reason, SessionId,
     budget::WhenUsedUp,
@@ -194,6 +197,64 @@ async fn a_campaign_s_dollars_are_shared_by_its_sessions_and_hold_with_no_daemon
     let listed = home.run(&["ls", "-a"]);
     let said = String::from_utf8_lossy(&listed.stderr).into_owned();
     assert!(said.contains("today (UTC) $0.0048 of $5.00"), "{said}");
+}
+
+#[tokio::test]
+async fn an_agent_s_dollars_are_those_of_all_its_sessions_and_their_helpers() {
+    let model = Model::start();
+    let Some(home) = home(&model).await else { return };
+    let client = home.client().await;
+    // Five calls, of which four are eighty percent.
+    let budget = vec!["provider=script".to_owned(), "budget=0.001usd/day".to_owned()];
+    let agent = client.add_agent("shop", &"api".parse().unwrap(), budget).await.unwrap();
+    let of_agent = |key: &str, steps: Vec<Value>| {
+        let mut wanted = CreateSession::new("shop", "");
+        wanted.agent = Some("api".to_owned());
+        wanted.key = Some(key.parse().unwrap());
+        wanted.initial_message = Some(scenario::of(steps));
+        wanted.ends_with_turn = true;
+        wanted
+    };
+    fs::write(home.campaign_dir().join("task"), scenario::of(vec![call(), call()])).unwrap();
+    let asks = json!({"run": ["bash", "-c", "ostler spawn tester \"$(cat task)\""]});
+    let first = client.create_session(of_agent("one", vec![call(), call(), asks])).await.unwrap();
+    assert_eq!(home.ended(&first.id.to_string()).await.outcome, Some(Outcome::Done));
+    let helped = SessionFilter { spawned_by: Some(first.id), ..SessionFilter::default() };
+    let helper = client.sessions(&helped, Page::of(1, None)).await.unwrap().rows.remove(0);
+    assert_eq!(home.ended(&helper.id.to_string()).await.outcome, Some(Outcome::Done));
+    assert_eq!(model.calls(), 4);
+    let (_, used) = client.agent_with_use("api").await.unwrap();
+    assert_eq!(used.unwrap().dollars, Dollars(4 * CALL.0), "with its helper's");
+
+    let second = client.create_session(of_agent("two", vec![call(), call(), call()])).await.unwrap().id;
+    let view = held(&home, second).await;
+    assert!(
+        view.evidence.contains("agent api: ") && view.evidence.contains("today (UTC)"),
+        "{}",
+        view.evidence
+    );
+    assert_eq!(model.calls(), 5, "one more fits, and not two");
+    let kinds = vec![Kind::BudgetWarned];
+    let filter = EventFilter { kinds, ..EventFilter::default() };
+    let warned =
+        client.events(&ListEvents { filter, from: Place::After(0), limit: 100 }).await.unwrap().events;
+    let told = format!("{warned:?}");
+    assert!(warned.len() == 1 && told.contains(&agent.id.to_string()), "once, and whose it is: {told}");
+    // Others of the campaign go on; the agent itself starts nothing, and the cure is said.
+    let other = begin(&client, vec![call()], None, WhenUsedUp::Hold).await;
+    assert_eq!(home.ended(&other.id.to_string()).await.outcome, Some(Outcome::Done));
+    let refused = home.run(&["run", "--agent", "api", "--key", "three", "hello"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(4), "{said}");
+    assert!(said.contains("ostler agent set shop/api budget=AMOUNT/day"), "{said}");
+    let shown = String::from_utf8(home.run(&["agent", "show", "api"]).stdout).unwrap();
+    assert!(shown.contains("today (UTC), used up"), "{shown}");
+    let cost = String::from_utf8(home.run(&["cost"]).stderr).unwrap();
+    assert!(cost.contains("budget shop/api"), "{cost}");
+    let raised = home.run(&["agent", "set", "api", "budget=1usd/day"]);
+    assert!(raised.status.success(), "{raised:?}");
+    assert_eq!(home.ended(&second.to_string()).await.outcome, Some(Outcome::Done));
+    assert_eq!(model.calls(), 8);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use ostler_domain::{
 use ostler_testkit::{
     TestHome,
     process::{Proc, command_line},
-    scenario, wait,
+    scenario, skip, wait,
 };
 use serde_json::json;
 
@@ -34,7 +34,7 @@ fn ask(target: &str) -> serde_json::Value {
 #[tokio::test]
 async fn a_denied_connection_is_answered_and_recorded_with_its_words() {
     if !std::path::Path::new("/bin/bash").exists() {
-        eprintln!("skipped: a_denied_connection_is_answered_and_recorded_with_its_words needs bash");
+        skip::lacking("a_denied_connection_is_answered_and_recorded_with_its_words needs bash");
         return;
     }
     let home = TestHome::started(OSTLER).await;
@@ -94,7 +94,13 @@ async fn a_preset_without_hosts_keeps_a_session_from_starting() {
     let session = home.session(&client, "hello").await;
     let view = home.ended(&session.id.to_string()).await;
     assert_eq!(view.outcome, Some(Outcome::FailedStart), "{view:?}");
-    assert!(format!("{view:?}").contains("[network.presets] rust"), "{view:?}");
+    let obituary = view.obituary.unwrap();
+    assert!(obituary.sentence.contains("[network.presets] rust"), "{obituary:?}");
+    let cures: Vec<&str> = obituary.cures.iter().map(|cure| cure.command.as_str()).collect();
+    assert_eq!(
+        cures,
+        ["ostler config set network.presets.rust+=HOST", "ostler campaign set shop net.allow-=@rust"]
+    );
     let denied = denied(&home.events(&client, session.id).await);
     assert!(matches!(&denied[..], [one] if one.kind == DeniedKind::Policy), "{denied:?}");
 }
@@ -102,7 +108,7 @@ async fn a_preset_without_hosts_keeps_a_session_from_starting() {
 #[tokio::test]
 async fn a_gateway_that_is_killed_is_followed_by_another() {
     if !std::path::Path::new("/bin/bash").exists() {
-        eprintln!("skipped: a_gateway_that_is_killed_is_followed_by_another needs bash");
+        skip::lacking("a_gateway_that_is_killed_is_followed_by_another needs bash");
         return;
     }
     let home = TestHome::started(OSTLER).await;

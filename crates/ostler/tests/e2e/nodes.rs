@@ -2,12 +2,14 @@
 
 use std::{
     fs,
+    io::{BufRead, BufReader},
     net::TcpListener,
     path::Path,
     process::{Child, Command, Output, Stdio},
 };
 
-use ostler_testkit::{TestHome, scenario, wait};
+use ostler_client::AddCampaign;
+use ostler_testkit::{TestHome, scenario, skip, wait};
 use serde_json::Value;
 
 use crate::OSTLER;
@@ -25,8 +27,7 @@ impl Sshd {
     fn start(home: &TestHome) -> Option<Sshd> {
         let program = ["/usr/sbin/sshd", "/usr/local/sbin/sshd", "/usr/bin/sshd"].into_iter();
         let Some(program) = program.map(Path::new).find(|path| path.exists()) else {
-            assert!(std::env::var_os("CI").is_none(), "sshd is missing");
-            eprintln!("skipped: nodes needs sshd");
+            skip::lacking("nodes needs sshd");
             return None;
         };
         let dir = home.path().join("ssh");
@@ -116,6 +117,21 @@ async fn another_machine_does_what_is_asked_from_here() {
     let logs = sshd.run(&near, &["logs", "--node", "far", "there"]);
     assert!(logs.status.success() && said(&logs).contains("hello"), "{}", said(&logs));
 
+    // Several people share the login over there: the record has who of them it was.
+    let told = scenario::of(vec![scenario::say("hi")]);
+    let ssh = format!("ssh -F {}", sshd.client);
+    let asked = |person: &str, args: &[&str]| {
+        let mut command = near.command(args);
+        command.env("OSTLER_SSH", &ssh).env("OSTLER_USER", person).stdin(Stdio::null()).output().unwrap()
+    };
+    let run = ["run", "-d", "--node", "far", "-C", "shop", "-p", "script", "--name", "shared", "-q", &told];
+    assert!(asked("ann", &run).status.success());
+    assert!(asked("bob", &["stop", "--node", "far", "shared"]).status.success());
+    let ended = said(&sshd.run(&near, &["show", "--node", "far", "shared"]));
+    assert!(ended.contains("(bob)"), "{ended}");
+    let odd = asked("a$(b)", &["stop", "--node", "far", "shared"]);
+    assert!(odd.status.success(), "{}", said(&odd));
+
     // One of each, in one list; and a change over there by its short name from here.
     let sleeping = scenario::of(vec![serde_json::json!({"run": ["sleep", "300"]})]);
     let started =
@@ -138,6 +154,53 @@ async fn another_machine_does_what_is_asked_from_here() {
     assert_eq!(nodes(&all), [("far".to_owned(), far_id.clone()), ("here".to_owned(), near_id.clone())]);
     let table = said(&sshd.run(&near, &["ls", "--node", "all"]));
     assert!(table.contains("NODE") && table.contains("far") && table.contains("here"), "{table}");
+    assert!(table.contains("here 1 · far 1"), "{table}");
+    let states = |list: &Value| -> Vec<(String, String)> {
+        let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
+        let rows = list["nodes"].as_array().unwrap().iter();
+        rows.map(|row| (text(row, "node"), text(row, "state"))).collect()
+    };
+    let state = |node: &str, state: &str| (node.to_owned(), state.to_owned());
+    assert_eq!(states(&all), [state("here", "answers"), state("far", "answers")]);
+    // Filters are each machine's to understand, and what one of them has never heard of the other may know.
+    let found =
+        |args: &[&str]| nodes(&sshd.json(&near, &[&["ls", "--node", "all", "--json"], args].concat()));
+    assert_eq!(found(&["--status", "WORKING"]).len(), 2);
+    assert_eq!(found(&["--needs-me"]), []);
+    assert_eq!(found(&["-a", "--agent", "there"]).len(), 1);
+    let elsewhere = far.path().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let wanted = AddCampaign {
+        path: elsewhere.to_str().unwrap().to_owned(),
+        name: Some("elsewhere".parse().unwrap()),
+    };
+    far.client().await.add_campaign(wanted).await.unwrap();
+    assert_eq!(found(&["-C", "elsewhere"]), []);
+    assert_eq!(found(&["-C", "shop"]).len(), 2);
+    let nowhere = sshd.run(&near, &["ls", "--node", "all", "-C", "nowhere"]);
+    assert_eq!(nowhere.status.code(), Some(3), "{}", said(&nowhere));
+    assert_eq!(found(&["-a", "--limit", "1"]).len(), 1);
+    let part = said(&sshd.run(&near, &["ls", "--node", "all", "-a", "--limit", "1"]));
+    assert!(part.contains("more: --limit 0"), "{part}");
+    // Watched, a row is told once for each time that it changed.
+    let mut watching = near
+        .command(&["ls", "--node", "all", "-w", "-o", "jsonl"])
+        .env("OSTLER_SSH", &ssh)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(watching.stdout.take().unwrap()).lines();
+    let mut told = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    let mut until = |node: &str, is: &dyn Fn(&Value) -> bool| {
+        told.by_ref().find(|row| row["node"] == node && is(row)).expect("it was told");
+    };
+    until("far", &|row| row["status"] == "WORKING");
+    assert!(sshd.run(&near, &["pause", "--node", "far", &far_id]).status.success());
+    until("far", &|row| row["attention"] == "paused");
+    watching.kill().unwrap();
+    watching.wait().unwrap();
+    assert!(sshd.run(&near, &["resume", "--node", "far", &far_id]).status.success());
 
     // What looks at files here is not asked of somebody else, and a path here is none there.
     for (args, word) in [
@@ -157,6 +220,10 @@ async fn another_machine_does_what_is_asked_from_here() {
     sshd.child.wait().unwrap();
     let stale = sshd.json(&near, &["ls", "--node", "all", "--json"]);
     assert_eq!(nodes(&stale), nodes(&all));
+    assert_eq!(states(&stale), [state("here", "answers"), state("far", "offline")]);
+    let none = said(&sshd.run(&near, &["ls", "--node", "all", "--needs-me"]));
+    assert!(none.contains("No session fits on any machine"), "{none}");
+    assert!(none.contains("here 0 · far offline") && none.contains("had none of these"), "{none}");
     let row =
         |node: &str| stale["sessions"].as_array().unwrap().iter().find(|row| row["node"] == node).unwrap();
     assert!(row("far")["stale_since"].is_string() && row("here")["stale_since"].is_null(), "{stale}");

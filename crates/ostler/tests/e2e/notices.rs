@@ -17,21 +17,22 @@ use serde_json::{Value, json};
 use crate::OSTLER;
 
 /// An address that is told, and what it heard.
-struct Ear {
-    address: SocketAddr,
+pub(crate) struct Ear {
+    pub(crate) address: SocketAddr,
     heard: Arc<Mutex<Vec<Heard>>>,
     /// What it answers next; 204 when nothing is left.
     statuses: Arc<Mutex<VecDeque<u16>>>,
 }
 
 #[derive(Debug, Clone)]
-struct Heard {
-    head: String,
-    body: Value,
+pub(crate) struct Heard {
+    pub(crate) head: String,
+    /// JSON, or a text.
+    pub(crate) body: Value,
 }
 
 impl Heard {
-    fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         let line = self.head.lines().find_map(|line| line.strip_prefix(&format!("{name}: ")));
         line.unwrap_or_else(|| panic!("no {name} in {}", self.head))
     }
@@ -43,7 +44,7 @@ fn silent() -> SocketAddr {
 }
 
 impl Ear {
-    fn open(address: SocketAddr, statuses: &[u16]) -> Self {
+    pub(crate) fn open(address: SocketAddr, statuses: &[u16]) -> Self {
         let listener = TcpListener::bind(address).unwrap();
         let ear = Self {
             address: listener.local_addr().unwrap(),
@@ -63,11 +64,11 @@ impl Ear {
         ear
     }
 
-    fn heard(&self) -> Vec<Heard> {
+    pub(crate) fn heard(&self) -> Vec<Heard> {
         self.heard.lock().unwrap().clone()
     }
 
-    fn wait_for(&self, count: usize) -> Vec<Heard> {
+    pub(crate) fn wait_for(&self, count: usize) -> Vec<Heard> {
         wait::until("the webhook to be told", wait::PATIENCE, || self.heard().len() >= count);
         self.heard()
     }
@@ -84,7 +85,10 @@ fn read(mut stream: &TcpStream) -> Option<Heard> {
         let length =
             head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok())?;
         if body.len() >= length {
-            return Some(Heard { head: head.to_owned(), body: serde_json::from_str(body).unwrap() });
+            return Some(Heard {
+                head: head.to_owned(),
+                body: serde_json::from_str(body).unwrap_or_else(|_| json!(body)),
+            });
         }
     }
 }

@@ -21,6 +21,7 @@ fn home(config: &str) -> TestHome {
 /// Without the keys of whoever runs the tests.
 fn run(home: &TestHome, args: &[&str]) -> Output {
     let mut command = home.command(args);
+    command.env("HOME", home.path().join("nobody"));
     command.env_remove("ANTHROPIC_API_KEY").env_remove("OPENAI_API_KEY").output().unwrap()
 }
 
@@ -163,9 +164,11 @@ fn what_is_no_login_is_not_taken_over_whatever_key_is_configured() {
         let output = login(garbage);
         let err = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(6), "{garbage}: {err}");
-        assert!(err.contains("there is no login of it in"), "{err}");
+        assert!(err.contains("auth.json cannot be read as a login of it"), "{err}");
     }
-    assert!(!home.home.state().join("credentials/codex/.codex/auth.json").exists());
+    let gone = run(&home, &["provider", "login", "codex", "--from", "/nowhere/auth.json"]);
+    assert!(String::from_utf8_lossy(&gone.stderr).contains("cannot be taken over"), "{gone:?}");
+    assert!(!home.home.state().join("credentials/codex").exists(), "nothing is left of what did not come");
     let output = login(r#"{"auth_mode":"apikey","OPENAI_API_KEY":"sk-dummy-of-a-test"}"#);
     let out = String::from_utf8_lossy(&output.stdout);
     assert!(
@@ -197,7 +200,11 @@ fn init_goes_to_its_end_without_a_terminal_and_names_a_command_that_works() {
     fs::write(home.home.config_toml(), api).unwrap();
     let output = run(&home, &["init", "-y"]);
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(out.trim(), "Ready.    ostler run \"…\"", "{err}");
+    assert_eq!(
+        out.trim(),
+        "Ready.    ostler run \"…\" · ostler search \"…\" · ostler top · ostler open",
+        "{err}"
+    );
     assert!(
         err.contains("found     openai-api (none is sent)") && err.contains("not found: claude-code"),
         "{err}"
@@ -240,6 +247,48 @@ fn trials_of_providers_fill_no_list() {
     assert_eq!(answer(&home, &["ls", "-a", "-o", "json"])["sessions"], json!([]));
     let trials = answer(&home, &["ls", "-a", "--ticket", "ostler:trial", "-o", "json"]);
     assert_eq!(trials["sessions"][0]["id"], session);
+}
+
+#[test]
+fn what_works_is_told_and_an_agent_that_costs_nothing_is_asked() {
+    let home = home(NOTHING);
+    let can = json!({"resume": false, "fork": false, "steer": false, "interrupt": true, "approvals": true,
+        "partial_output": true, "model_change": false});
+    let said = answer(&home, &["provider", "test", "script", "-o", "json"]);
+    assert_eq!((&said["can"], &said["net_mode"], said.get("asked")), (&can, &json!("none"), None), "{said}");
+    let said = answer(&home, &["provider", "test", "script", "--ask", "-o", "json"]);
+    let asked = &said["asked"];
+    assert_eq!((&asked["answer"], &asked["tool_call"]), (&json!("ready"), &json!("yes")), "{said}");
+    assert_eq!((&said["ok"], &asked["approval"]), (&json!(true), &json!("yes")), "{said}");
+    let output = run(&home, &["provider", "test", "script", "--ask"]);
+    let out = String::from_utf8_lossy(&output.stdout);
+    for line in [
+        "✓ script  ready in its sandbox after ",
+        "approvals yes",
+        "yes: it asked for leave",
+        "key      none is needed",
+    ] {
+        assert!(out.contains(line), "{line}: {out}");
+    }
+    assert_eq!(
+        answer(&home, &["provider", "show", "script", "-o", "json"])["usage_sources"],
+        json!(["report"])
+    );
+
+    // Whoever looks at the machine is told the same, and who needs what does not work.
+    assert!(run(&home, &["agent", "add", "tester", "-C", "shop", "-p", "codex"]).status.success());
+    let output = run(&home, &["doctor"]);
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{out}");
+    for part in ["built in, needs no key, answered in ", "1 agent uses it", "table of 20", "store ", "tools"]
+    {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    let quick = run(&home, &["doctor", "--quick"]);
+    assert!(
+        quick.status.success() && !String::from_utf8_lossy(&quick.stdout).contains("answered"),
+        "{quick:?}"
+    );
 }
 
 #[test]

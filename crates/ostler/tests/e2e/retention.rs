@@ -264,3 +264,88 @@ async fn whoever_dies_in_between_has_lost_nothing_that_no_rule_deletes() {
         daemon.wait().unwrap();
     }
 }
+
+#[tokio::test]
+async fn what_somebody_removes_is_announced_and_deleted_and_can_be_taken_back() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let gone = done(&home, &client, &turn()).await;
+    let kept = done(&home, &client, &turn()).await;
+    let (gone_id, kept_id) = (gone.conversation.to_string(), kept.conversation.to_string());
+    for id in [&gone_id, &kept_id] {
+        out(&home, &["conversation", "rm", id]);
+    }
+    let marks = vec![
+        (gone.name.to_string(), "mark".to_owned(), false),
+        (kept.name.to_string(), "mark".to_owned(), false),
+    ];
+    // Only said: nothing goes before somebody, or the daemon's hour, follows it.
+    assert_eq!(steps(&json_of(&home, &["retention", "plan"])), marks);
+    assert!(out(&home, &["logs", &gone.id.to_string()]).contains(WORDS));
+    assert_eq!(steps(&json_of(&home, &["retention", "run", "-y"])), marks);
+    let said = |args: &[&str]| String::from_utf8(home.run(args).stderr).unwrap();
+    let plan = said(&["retention", "plan"]);
+    assert!(plan.contains("2 sessions marked") && plan.contains("for good in 13d"), "{plan}");
+    let held = out(&home, &["retention", "hold", &kept.id.to_string()]);
+    assert!(held.contains("and not while") && !held.contains("is deleted for good"), "{held}");
+    let plan = said(&["retention", "plan"]);
+    assert!(plan.contains("1 session marked") && plan.contains("1 marked session held"), "{plan}");
+    out(&home, &["retention", "hold", &kept.id.to_string(), "--off"]);
+    out(&home, &["conversation", "reopen", &kept_id]);
+    let mut daemon = days_later(&home, 15, None);
+    let ran = steps(&json_of(&home, &["retention", "run", "-y"]));
+    let expected = [(gone.name.to_string(), "delete"), (kept.name.to_string(), "unmark")];
+    assert_eq!(ran, expected.map(|(name, step)| (name, step.to_owned(), false)));
+    wait::until("the words to go", wait::PATIENCE, || {
+        !out(&home, &["logs", &gone.id.to_string()]).contains(WORDS)
+    });
+    assert!(out(&home, &["logs", &kept.id.to_string()]).contains(WORDS));
+    home.kill_daemon();
+    daemon.wait().unwrap();
+}
+
+#[tokio::test]
+async fn what_was_to_go_goes_also_when_its_campaign_was_removed() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    out(&home, &["campaign", "set", "shop", "retention.delete_after=60d"]);
+    let marked = done(&home, &client, &turn()).await;
+    let ruled = done(&home, &client, &turn()).await;
+    out(&home, &["conversation", "rm", &marked.conversation.to_string()]);
+    let mark = vec![(marked.name.to_string(), "mark".to_owned(), false)];
+    assert_eq!(steps(&json_of(&home, &["retention", "run", "-y"])), mark);
+    out(&home, &["campaign", "rm", "shop"]);
+    let words_of = |view: &View| out(&home, &["logs", &view.id.to_string()]).contains(WORDS);
+    let mut daemon = days_later(&home, 15, None);
+    let delete = vec![(marked.name.to_string(), "delete".to_owned(), false)];
+    assert_eq!(steps(&json_of(&home, &["retention", "run", "-y"])), delete);
+    wait::until("the words to go", wait::PATIENCE, || !words_of(&marked));
+    assert!(words_of(&ruled), "no rule says so yet");
+    home.kill_daemon();
+    daemon.wait().unwrap();
+    let mut daemon = days_later(&home, 61, None);
+    let mark = vec![(ruled.name.to_string(), "mark".to_owned(), false)];
+    assert_eq!(steps(&json_of(&home, &["retention", "run", "-y"])), mark, "its own rule holds on");
+    home.kill_daemon();
+    daemon.wait().unwrap();
+}
+
+#[tokio::test]
+async fn many_that_nobody_uses_are_removed_at_once_after_a_question() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let one = done(&home, &client, "one").await;
+    done(&home, &client, "two").await;
+    let listed = |args: &[&str]| {
+        let pruned = json_of(&home, &[&["conversation", "prune", "--idle"], args].concat());
+        (pruned["is_done"].as_bool().unwrap(), pruned["conversations"].as_array().unwrap().len())
+    };
+    assert_eq!(listed(&["1h", "-y"]), (true, 0), "both were just used");
+    assert_eq!(home.run(&["conversation", "prune", "--idle", "1ms"]).status.code(), Some(2), "nobody to ask");
+    assert_eq!(listed(&["1ms", "--dry-run"]), (false, 2));
+    let conversation = || json_of(&home, &["conversation", "show", &one.conversation.to_string()]);
+    assert_eq!(conversation()["closed"], Value::Null);
+    assert_eq!(listed(&["1ms", "-C", "shop", "-y"]), (true, 2));
+    assert_eq!(conversation()["close_reason"], "removed");
+    assert_eq!(listed(&["1ms", "-y"]), (true, 0));
+}

@@ -82,6 +82,15 @@ fn what_is_longer_than_the_screen_is_read_in_the_pager() {
     on_terminal(&["help"]);
     let page = fs::read_to_string(&read).unwrap();
     assert!(page.contains("EMERGENCY") && page.lines().count() > 40, "{page}");
+    let prompt = scenario::of((0..60).map(|n| scenario::say(&format!("line {n}"))).collect());
+    assert!(home.run(&["run", "-p", "script", "--name", "talker", &prompt]).status.success());
+    fs::remove_file(&read).unwrap();
+    on_terminal(&["logs", "talker"]);
+    let page = fs::read_to_string(&read).unwrap();
+    assert!(page.contains("line 3") && page.lines().count() > 40, "{page}");
+    fs::remove_file(&read).unwrap();
+    on_terminal(&["logs", "-f", "talker"]);
+    assert!(!read.exists(), "what is followed is not kept for later");
     let piped = home.command(&["help"]).env("PAGER", "false").output().unwrap();
     assert!(piped.status.success() && piped.stdout.len() > 1_000, "a pipe has no pager");
 }
@@ -133,7 +142,97 @@ fn aliases_with_a_flag_in_them_do_what_they_stand_for() {
     let listed = |args: &[&str]| String::from_utf8(home.run(args).stdout).unwrap();
     assert_eq!(listed(&["find", "-q"]), listed(&["ls", "-a", "-q"]));
     assert!(listed(&["find", "-q"]).starts_with("ses_") && listed(&["ls", "-q"]).is_empty());
+    assert_eq!(listed(&["sessions", "find", "-q"]), listed(&["ls", "-a", "-q"]));
+    assert_eq!(
+        listed(&["sessions", "list", "-a", "--rig", "shop", "-q"]),
+        listed(&["ls", "-a", "-C", "shop", "-q"])
+    );
+    assert_eq!(listed(&["sessions", "show", "done", "-q"]), listed(&["show", "done", "-q"]));
+    let chain = listed(&["sessions", "chain", "done", "--json"]);
+    assert!(chain.contains("ses_") && chain == listed(&["chain", "show", "done", "--json"]), "{chain}");
     let watched = listed(&["watch", "--after", "0", "--limit", "2", "-o", "jsonl"]);
     assert_eq!(watched, listed(&["events", "-f", "--after", "0", "--limit", "2", "-o", "jsonl"]));
     assert_eq!(watched.lines().count(), 2);
+}
+
+#[test]
+fn a_person_says_that_the_work_is_done_and_what_it_was() {
+    let home = shop();
+    asking(&home, "api");
+    let text = |args: &[&str], code: i32| {
+        let output = home.run(args);
+        let all =
+            format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {all}");
+        all
+    };
+    assert!(text(&["label", "api", "the login"], 0).contains("is labelled “the login”"));
+    assert!(text(&["session", "label", "api", ""], 0).contains("has no label"));
+    assert!(text(&["done"], 2).contains("ostler done WHO"), "of which?");
+    assert!(text(&["done", "api", "-m", "x"], 2).contains("ostler label WHO TEXT"));
+    let done = text(&["session", "done", "api"], 0);
+    assert!(done.contains("Its work is done, said "), "{done}");
+    assert_eq!(session(&home, "api")["outcome"], "done");
+    assert!(text(&["done", "api"], 0).contains("had ended before"));
+    // What many would be done to is shown first.
+    asking(&home, "web");
+    for verb in ["kill", "interrupt", "stop"] {
+        let shown = text(&[verb, "-C", "shop", "--dry-run"], 0);
+        assert!(shown.contains("web") && shown.contains("1 session would be"), "{shown}");
+    }
+    let shown = text(&["halt", "--dry-run"], 0);
+    assert!(shown.contains("1 session would be killed"), "{shown}");
+    assert_eq!(session(&home, "web")["status"], "RUNNING", "nothing was done");
+    let refused = text(&["send", "nobody", "x", "--json"], 3);
+    assert!(refused.contains("\"request_id\":\"req_"), "{refused}");
+    let told = text(&["ls", "-v"], 0);
+    assert!(told.contains("daemon ") && told.contains("pid ") && told.contains("exit 0 after "), "{told}");
+}
+
+#[test]
+fn one_thing_is_drawn_anew_as_it_happens() {
+    let home = shop();
+    asking(&home, "api");
+    let mut on = OnTerminal::start(&home, &["show", "-w", "api"]);
+    on.until_shown("waiting_approval");
+    assert!(home.run(&["stop", "api"]).status.success());
+    on.until_shown("STOPPED");
+    on.child.kill().unwrap();
+    on.child.wait().unwrap();
+    assert_eq!(home.run(&["show", "-w", "api"]).status.code(), Some(2), "a pipe is no terminal");
+}
+
+#[test]
+fn who_attaches_to_one_that_has_ended_has_a_new_one() {
+    let home = shop();
+    let run = home.run(&["run", "-p", "script", "-q", "--name", "old", "hello"]);
+    assert!(run.status.success(), "{run:?}");
+    let before = session(&home, "old")["id"].clone();
+    let mut on = OnTerminal::start(&home, &["attach", "old"]);
+    on.until_shown("had ended; a new session goes on");
+    on.until_shown("a message, Enter sends it");
+    on.type_in("still there?\r");
+    on.until_shown("You said: still there?");
+    on.type_in("\u{4}");
+    assert_eq!(on.child.wait().unwrap().code(), Some(0));
+    let after = session(&home, "old");
+    assert_ne!(after["id"], before);
+    assert_eq!(after["continues"], before);
+    // An agent that has not worked yet has its first.
+    assert!(home.run(&["agent", "add", "fresh", "-p", "script"]).status.success());
+    let mut on = OnTerminal::start(&home, &["attach", "fresh"]);
+    on.until_shown("a message, Enter sends it");
+    on.type_in("\u{4}");
+    assert_eq!(on.child.wait().unwrap().code(), Some(0));
+    wait::until("its first session", wait::PATIENCE, || session(&home, "fresh")["status"] == "RUNNING");
+}
+
+#[test]
+fn a_command_may_make_a_campaign_of_where_it_runs() {
+    let home = TestHome::new(OSTLER);
+    let refused = home.run(&["exec", "--", "git", "--version"]);
+    assert_eq!(refused.status.code(), Some(3), "{refused:?}");
+    let run = home.run(&["exec", "--here", "--", "git", "--version"]);
+    assert!(run.status.success() && String::from_utf8_lossy(&run.stderr).contains("(added)"), "{run:?}");
+    assert!(String::from_utf8_lossy(&run.stdout).contains("git version"), "{run:?}");
 }

@@ -17,7 +17,7 @@ use std::{
 };
 
 use ostler_domain::session::{Attention, View};
-use ostler_testkit::{TestHome, numbers, process::Proc, scenario, wait};
+use ostler_testkit::{TestHome, numbers, process::Proc, scenario, skip, wait};
 
 use crate::OSTLER;
 
@@ -152,7 +152,7 @@ fn the_units_are_what_systemd_understands() {
         verify.args(flags).args(["verify", "--man=no"]).args(&units).env("SYSTEMD_LOG_LEVEL", "warning");
         verify.env("XDG_RUNTIME_DIR", home.path());
         let Ok(verified) = verify.output() else {
-            eprintln!("skipped: the_units_are_what_systemd_understands needs systemd-analyze");
+            skip::lacking("the_units_are_what_systemd_understands needs systemd-analyze");
             return;
         };
         let said = String::from_utf8_lossy(&verified.stderr);
@@ -222,9 +222,8 @@ impl Drop for Unit {
 async fn a_restart_of_the_unit_ends_the_daemon_alone() {
     let home = TestHome::new(OSTLER);
     let Some(unit) = Unit::make(&home) else {
-        eprintln!(
-            "skipped: a_restart_of_the_unit_ends_the_daemon_alone needs a cgroup of version 2 to write to"
-        );
+        let test = "a_restart_of_the_unit_ends_the_daemon_alone";
+        skip::impossible(test, "no cgroup of version 2 may be written here");
         return;
     };
     let manager = Manager::of(&home);

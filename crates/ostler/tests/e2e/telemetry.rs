@@ -47,16 +47,16 @@ async fn a_session_becomes_spans_below_its_caller() {
     fs::write(home.path().join("headers"), "authorization: Bearer dummy\nx-team: agents\n").unwrap();
     let caller = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let ran = home
-        .command(&["run", "-p", "script", "--name", "traced", &work()])
+        .command(&["run", "-p", "script", "--name", "a-secret-wish", &work()])
         .env("TRACEPARENT", caller)
         .output();
     assert!(ran.unwrap().status.success());
 
-    let session = &collector.wait_for("invoke_workflow traced")[0];
+    let session = &collector.wait_for("invoke_workflow script")[0];
     assert_eq!(session["traceId"], "4bf92f3577b34da6a3ce929d0e0e4736");
     assert_eq!(session["parentSpanId"], "00f067aa0ba902b7");
     assert_eq!(attribute(session, "ostler.session.outcome"), Some(json!("done")));
-    let turn = &collector.wait_for("invoke_agent traced")[0];
+    let turn = &collector.wait_for("invoke_agent script")[0];
     assert_eq!(turn["parentSpanId"], session["spanId"]);
     assert_eq!(attribute(turn, "gen_ai.usage.input_tokens"), Some(json!("550")));
     let call = &collector.wait_for("chat script")[0];

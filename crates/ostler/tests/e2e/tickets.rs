@@ -121,6 +121,61 @@ fn what_came_of_a_ticket_is_kept_with_it() {
 }
 
 #[test]
+fn what_an_agent_says_came_of_its_work_is_an_output_of_its_ticket() {
+    let home = with_campaign();
+    let steps = json!({"steps": [shell("ostler output report docs/r.md --kind path"), {"say": "done"}]});
+    let ticket = ok(&home, &["ticket", "add", "Fix the login", "-q"]);
+    ok(&home, &["run", "-q", "-p", "script", "--ticket", &ticket, &steps.to_string()]);
+    let whole = json_of(&home, &["ticket", "show", &ticket]);
+    let output = &whole["outputs"][0];
+    assert_eq!((&output["name"], &output["value"]), (&json!("report"), &json!("docs/r.md")), "{whole}");
+    assert_eq!(output["session"], whole["iterations"][0]["session"], "{whole}");
+    ok(&home, &["db", "reindex"]);
+    assert_eq!(json_of(&home, &["ticket", "show", &ticket])["outputs"], whole["outputs"]);
+}
+
+#[test]
+fn a_session_is_not_ended_for_a_restart_that_its_ticket_forbids() {
+    let home = with_campaign();
+    let session = ok(&home, &["run", "-d", "-q", "-p", "script", "--ticket", "gh:shop#60", "hello"]);
+    ok(&home, &["ticket", "done", "gh:shop#60"]);
+    let (code, words) = refused(&home, &["restart", &session]);
+    assert!(code == Some(4) && words.contains("gh:shop#60"), "{code:?} {words}");
+    assert_eq!(json_of(&home, &["show", &session])["outcome"], Value::Null);
+}
+
+#[test]
+fn nothing_is_promised_to_go_on_with_a_ticket_that_is_over() {
+    let home = with_campaign();
+    let waits = r#"until test -e go; do sleep 0.05; done; exit 3"#;
+    let dies = scenario::of(vec![json!({"run": ["sh", "-c", waits]}), json!({"exit": 3})]);
+    let session = ok(
+        &home,
+        &["run", "-d", "-q", "-p", "script", "--restart", "always", "--ticket", "gh:shop#61", &dies],
+    );
+    ok(&home, &["ticket", "done", "gh:shop#61"]);
+    fs::write(home.campaign_dir().join("go"), "").unwrap();
+    home.run(&["wait", &session]);
+    let view = json_of(&home, &["show", &session]);
+    assert_eq!((&view["outcome"], &view["restart"]), (&json!("crashed"), &Value::Null), "{view}");
+}
+
+#[test]
+fn what_an_attempt_cost_is_unknown_until_its_model_has_a_price() {
+    let home = with_campaign();
+    let usage = json!({"usage": {"input": 1_000_000, "output": 0}});
+    let script = scenario::of(vec![usage, scenario::say("done")]);
+    ok(&home, &["run", "-q", "-p", "script", "--ticket", "gh:shop#62", &script]);
+    assert!(ok(&home, &["ticket", "show", "gh:shop#62"]).contains("cost unknown"));
+    let whole = json_of(&home, &["ticket", "show", "gh:shop#62"]);
+    assert_eq!((&whole["cost_usd"], &whole["iterations"][0]["cost_usd"]), (&Value::Null, &Value::Null));
+    let sum = || ok(&home, &["sql", "SELECT sum(cost_usd) IS NULL FROM v1_sessions", "-o", "jsonl"]);
+    assert!(sum().contains('1'), "{}", sum());
+    ok(&home, &["price", "set", "script", "input=3", "output=15"]);
+    assert_eq!(json_of(&home, &["ticket", "show", "gh:shop#62"])["cost_usd"], 3.0);
+}
+
+#[test]
 fn tickets_never_wait_for_each_other() {
     let home = with_campaign();
     let add = |text: &str, on: &[&str]| {
@@ -170,6 +225,56 @@ fn another_tracker_s_work_comes_once() {
     fs::write(&todo, "- [ ] Tidy up\n- [x] Rest\n").unwrap();
     ok(&home, &["ticket", "import", todo.to_str().unwrap()]);
     assert_eq!(status(&home, "md:todo.md#rest"), "done");
+    let other = home.campaign_dir().join("docs");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("todo.md"), "- [x] Tidy up\n").unwrap();
+    ok(&home, &["ticket", "import", other.join("todo.md").to_str().unwrap()]);
+    assert_eq!(status(&home, "md:todo.md#tidy-up"), "initialized", "another file says nothing of it");
+    assert_eq!(status(&home, "md:docs/todo.md#tidy-up"), "done");
     let (code, _) = refused(&home, &["ticket", "import", todo.to_str().unwrap(), "--format", "github"]);
     assert_eq!(code, Some(2));
+}
+
+#[test]
+fn a_helper_s_word_says_nothing_of_the_whole_work() {
+    let home = with_campaign();
+    let dir = home.campaign_dir();
+    fs::write(dir.join("helper"), scenario::of(vec![shell("ostler done -m mine; true")])).unwrap();
+    fs::write(
+        dir.join("slow"),
+        scenario::of(vec![shell("until [ -e end ]; do sleep 0.05; done; ostler done")]),
+    )
+    .unwrap();
+    // Its helper says that it is done; the lead does not.
+    let prompt = scenario::of(vec![shell(
+        "ostler spawn quick \"$(cat helper)\"; until [ -e go ]; do sleep 0.05; done",
+    )]);
+    let ticket = ok(&home, &["ticket", "add", &prompt, "-q"]);
+    let lead = ok(&home, &["ticket", "start", &ticket, "-p", "script", "-q"]);
+    let helpers =
+        |lead: &str| json_of(&home, &["chain", "show", lead])["helpers"].as_array().unwrap().clone();
+    ostler_testkit::wait::until("the helper to end", ostler_testkit::wait::PATIENCE, || {
+        helpers(&lead).first().is_some_and(|helper| helper["outcome"] == "done")
+    });
+    assert_eq!(status(&home, &ticket), "running", "the lead works on it");
+    fs::write(dir.join("go"), "").unwrap();
+    ok(&home, &["wait", &lead]);
+    assert_eq!(status(&home, &ticket), "queued", "nobody whose work it is has said that it is done");
+
+    // The lead says so while a helper still works: that is what counts, whatever becomes of the helper.
+    let prompt = scenario::of(vec![shell("ostler spawn slow \"$(cat slow)\" && ostler done")]);
+    let ticket = ok(&home, &["ticket", "add", &prompt, "--ref", "gh:shop#7", "-q"]);
+    let lead = ok(&home, &["ticket", "start", &ticket, "-p", "script", "-q"]);
+    ok(&home, &["wait", &lead]);
+    assert_eq!(status(&home, &ticket), "done");
+    fs::write(dir.join("end"), "").unwrap();
+    let helper = helpers(&lead)[0]["id"].as_str().unwrap().to_owned();
+    ok(&home, &["wait", &helper]);
+    assert_eq!(status(&home, &ticket), "done");
+
+    // The chain of a ticket, with all who helped, and its cost in one row.
+    let chain = json_of(&home, &["chain", "show", "gh:shop#7"]);
+    assert_eq!((&chain["session_count"], &chain["helper_count"]), (&json!(1), &json!(1)), "{chain}");
+    let (code, words) = refused(&home, &["chain", "show", "gh:shop#99"]);
+    assert!(code == Some(4) || code == Some(3), "{code:?} {words}");
 }

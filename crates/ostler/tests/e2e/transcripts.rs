@@ -102,10 +102,13 @@ async fn a_conversation_of_two_sessions_is_one_file_for_its_owner_alone() {
     assert_eq!(out(&["transcript", "export", &id]), text);
     let markdown = out(&["transcript", "export", &id, "--markdown"]);
     assert!(markdown.contains("<details>") && markdown.contains("Looked &lt;b>."), "{markdown}");
+    let title = format!("Transcript of shop/{}", first.name);
+    assert!(markdown.starts_with(&format!("## {}\n", title.replace('_', "\\_"))), "{markdown}");
     let page = home.path().join("page.html");
     out(&["transcript", "export", &id, "--file", page.to_str().unwrap()]);
     let page_text = fs::read_to_string(&page).unwrap();
     assert!(page_text.starts_with("<!doctype html>") && page_text.trim_end().ends_with("</html>"));
+    assert!(page_text.contains(&format!("<title>{title}</title>")), "{title}");
     assert!(page_text.contains("Looked &lt;b&gt;.") && !page_text.contains("<script"));
     assert_eq!(mode(&page), 0o600);
     let shown = out(&["transcript", "show", &first.conversation.to_string()]);
@@ -119,6 +122,48 @@ async fn a_conversation_of_two_sessions_is_one_file_for_its_owner_alone() {
     assert!(last.contains("again") && !last.contains("I look"), "{last}");
     let none = home.run(&["transcript", "show", &id, "--turn", "7"]);
     assert_eq!(none.status.code(), Some(2));
+}
+
+/// What somebody else said in the agent's name is where it was said, whether a session lived then or not.
+#[tokio::test]
+async fn what_was_delivered_elsewhere_is_in_the_transcript() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let first = home.session(&client, &turn()).await;
+    home.reaches(&first.id.to_string(), "its turn to end", is_idle).await;
+    let who = first.conversation.to_string();
+    let append = |more: &[&str]| {
+        let output = home.run(&[&["transcript", "append", &who], more].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    append(&["while it lives", "--to", "user:U1", "--media", "https://example.org/a.png"]);
+    client.stop_session(&first.id.to_string(), false).await.unwrap();
+    home.ended(&first.id.to_string()).await;
+    append(&["while nobody does"]);
+    let text = scenario::of(vec![scenario::say("again")]);
+    let say = SendMessage { who: who.clone(), text, ..SendMessage::default() };
+    let second = client.send_message(say).await.unwrap().sent().unwrap().session;
+    home.reaches(&second.id.to_string(), "its turn to end", is_idle).await;
+    append(&["behind all"]);
+    let text = written(&home, &client, &second, "transcript.jsonl").await;
+    let all = lines(&text);
+    let said: Vec<_> = all
+        .iter()
+        .filter(|line| line["message"]["role"] == "assistant")
+        .filter_map(|line| line["message"]["content"].as_array()?.last()?["text"].as_str())
+        .collect();
+    assert_eq!(
+        said[said.len() - 4..],
+        ["https://example.org/a.png", "while nobody does", "again", "behind all"]
+    );
+    let mirrored: Vec<_> = all.iter().filter(|line| line["message"]["model"] == "delivery-mirror").collect();
+    assert_eq!((mirrored.len(), &mirrored[0]["ostler"]["to"]), (3, &json!("user:U1")));
+    assert!(mirrored.iter().all(|line| line["message"]["usage"]["totalTokens"] == 0));
+    let used: u64 = all.iter().filter_map(|line| line["message"]["usage"]["totalTokens"].as_u64()).sum();
+    assert_eq!(used, 740);
+    assert!(verified(&client, Some(&who), false).await.iter().all(|verified| verified.difference.is_none()));
+    let refused = home.run(&["transcript", "append", &who, ""]);
+    assert_eq!(refused.status.code(), Some(2), "nothing was delivered");
 }
 
 #[tokio::test]

@@ -114,6 +114,7 @@ async fn a_keeper_of_a_later_version_is_adopted() {
             asked: None,
             rung: None,
             oom: false,
+            memory: None,
             leftovers: vec![],
             untaped_bytes: 0,
             tape_end: keeper.writer.end(),

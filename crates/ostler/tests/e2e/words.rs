@@ -2,7 +2,7 @@
 
 use std::{os::unix::process::CommandExt, process::Output};
 
-use ostler_testkit::{TestHome, scenario, wait};
+use ostler_testkit::{TestHome, scenario, skip, wait};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -96,7 +96,7 @@ fn a_daemon_ends_with_its_home() {
 #[test]
 fn somebody_else_s_daemon_is_not_talked_to() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: only root can be somebody else");
+        skip::impossible("somebody_else_s_daemon_is_not_talked_to", "only root can be somebody else");
         return;
     }
     let home = shop();

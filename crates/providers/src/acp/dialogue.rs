@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use ostler_domain::{
-    MessageId,
+    Message, MessageId,
     event::{AskKind, StopReason},
     session::{AgentRequest, Begin, Report},
     text::one_line,
@@ -22,6 +22,10 @@ const STATE_VERSION: u32 = 1;
 const PROTOCOL_VERSION: u64 = 1;
 /// A method of our own, for agents that say that they know it.
 const PING: &str = "_ostler/ping";
+/// Another, by which such an agent is told something within a turn.
+const STEER: &str = "_ostler/steer";
+/// Another, by which such an agent says that it is about to use a tool, and asks whether it must ask for leave.
+const ANNOUNCE: &str = "_ostler/announce";
 const METHOD_NOT_FOUND: i64 = -32601;
 const LOGIN_REQUIRED: i64 = -32000;
 /// The tag of the first line begins with this; the rest is what the dialogue must know.
@@ -80,11 +84,17 @@ pub(crate) struct AcpDialogue {
     is_bound: bool,
     /// It answers a ping. Others are not asked: some print on standard error that they do not know the method.
     answers_pings: bool,
+    /// It can be told something within a turn.
+    can_steer: bool,
+    /// What it was told so, and has not said that it has heard.
+    steered: Vec<MessageId>,
     /// A conversation of before is being told again: nothing of it is new.
     is_loading: bool,
     /// Our requests that wait for an answer, by id.
     waiting: BTreeMap<String, Waiting>,
     asks: BTreeMap<String, Ask>,
+    /// The ids of calls that it has announced and that wait to hear whether it must ask.
+    announced: BTreeMap<String, Value>,
     turn: Option<Turn>,
 }
 
@@ -93,6 +103,7 @@ enum Waiting {
     Initialize,
     Open { resumed: bool },
     Prompt,
+    Steer { prompt: Value },
     Ping,
     Other,
 }
@@ -138,11 +149,10 @@ impl Dialogue for AcpDialogue {
                 json!({"jsonrpc": "2.0", "id": format!("in-{input_no}"), "method": method, "params": params}),
             ])
         };
+        let told = |message: &Message| json!({"sessionId": session, "prompt": [{"type": "text", "text": message.text}]});
         match request {
-            AgentRequest::Prompt(message) => call(
-                "session/prompt",
-                json!({"sessionId": session, "prompt": [{"type": "text", "text": message.text}]}),
-            ),
+            AgentRequest::Prompt(message) => call("session/prompt", told(message)),
+            AgentRequest::Steer(message) if self.can_steer => call(STEER, told(message)),
             AgentRequest::Interrupt => {
                 let cancel =
                     json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}});
@@ -168,6 +178,10 @@ impl Dialogue for AcpDialogue {
                 call("session/set_model", json!({"sessionId": session, "modelId": model}))
             }
             AgentRequest::Nudge if self.answers_pings => call(PING, json!({})),
+            AgentRequest::Proceed { ask, must_ask } => {
+                let ask = self.announced.get(ask)?;
+                foreign::lines(&[json!({"jsonrpc": "2.0", "id": ask, "result": {"mustAsk": must_ask}})])
+            }
             AgentRequest::Nudge | AgentRequest::Steer(_) | AgentRequest::End => None,
         }
     }
@@ -190,8 +204,10 @@ impl AcpDialogue {
         {
             match (message["method"].as_str(), message.get("id")) {
                 (Some(method), Some(id)) => self.requested(method, id, &message["params"], tag, heard),
+                (Some("session/cancel"), None) => self.turn.iter_mut().for_each(Turn::cancel),
                 (None, Some(id)) => {
                     let ask = id.to_string();
+                    self.announced.remove(&ask);
                     // An interrupt answers what the agent had asked; nobody else's word counts any more.
                     if self.asks.remove(&ask).is_some() && tag == AgentRequest::Interrupt.tag() {
                         heard.push(Heard::Report(Report::ApprovalWithdrawn { ask }));
@@ -212,10 +228,15 @@ impl AcpDialogue {
                 Waiting::Open { resumed: true }
             }
             "session/prompt" => {
-                let messages: Vec<MessageId> = AgentRequest::prompted(tag).into_iter().collect();
-                self.turn = Some(Turn::default());
+                let again = std::mem::take(&mut self.steered);
+                let messages: Vec<MessageId> = again.into_iter().chain(AgentRequest::prompted(tag)).collect();
+                self.turn.get_or_insert_default();
                 heard.push(Heard::Report(Report::TurnStarted { messages }));
                 Waiting::Prompt
+            }
+            STEER => {
+                self.steered.extend(AgentRequest::prompted(tag));
+                Waiting::Steer { prompt: params["prompt"].clone() }
             }
             PING => Waiting::Ping,
             _ => Waiting::Other,
@@ -230,6 +251,12 @@ impl AcpDialogue {
     fn said(&mut self, message: &Value, line: &Line<'_>, heard: &mut Vec<Heard>) {
         match (message["method"].as_str(), message.get("id")) {
             (Some("session/request_permission"), Some(id)) => self.asked(id, &message["params"], heard),
+            (Some(ANNOUNCE), Some(id)) => {
+                let turn = self.turn.get_or_insert_default();
+                let (tool, _, action) = turn.asked_about(&message["params"]["toolCall"], heard);
+                self.announced.insert(id.to_string(), id.clone());
+                heard.push(Heard::Report(Report::ToolAnnounced { ask: id.to_string(), tool, action }));
+            }
             (Some(method), Some(id)) => {
                 let error = json!({"code": METHOD_NOT_FOUND, "message": format!("{method} is not offered")});
                 heard.extend(
@@ -238,7 +265,7 @@ impl AcpDialogue {
             }
             (Some("session/update"), None) if !self.is_loading => {
                 if let Some(turn) = &mut self.turn {
-                    turn.update(&message["params"]["update"], heard);
+                    turn.update(&message["params"]["update"], line, heard);
                     self.bind(heard);
                 }
             }
@@ -276,6 +303,15 @@ impl AcpDialogue {
             }
             (Waiting::Prompt, _) => self.turn_ended(message, error, heard),
             (Waiting::Ping, _) => heard.push(Heard::Report(Report::Alive)),
+            (Waiting::Steer { .. }, None) => {
+                let messages = std::mem::take(&mut self.steered);
+                heard.push(Heard::Report(Report::TurnStarted { messages }));
+            }
+            // The turn ended a moment before: what was to go into it begins one of its own.
+            (Waiting::Steer { prompt }, Some(_)) => {
+                let params = json!({"sessionId": self.session, "prompt": prompt});
+                heard.extend(request(line, "session/prompt", &params));
+            }
             (Waiting::Other, Some(error)) => heard.push(Heard::Report(Report::Error(in_words(error)))),
             (Waiting::Other, None) => {}
         }
@@ -291,6 +327,7 @@ impl AcpDialogue {
             return;
         }
         self.answers_pings = result["agentCapabilities"]["_meta"][PING] == true;
+        self.can_steer = result["agentCapabilities"]["_meta"][STEER] == true;
         let Some(before) = self.opening.resume.clone() else { return heard.extend(self.new_session(line)) };
         let can = &result["agentCapabilities"];
         let has = |what: &str| can["sessionCapabilities"].get(what).is_some_and(|can| !can.is_null());
@@ -371,18 +408,20 @@ impl AcpDialogue {
         if error.is_none() {
             self.bind(heard);
         }
+        self.announced.clear();
         for (ask, _) in std::mem::take(&mut self.asks) {
             heard.push(Heard::Report(Report::ApprovalWithdrawn { ask }));
         }
         let reason = result["stopReason"].as_str().unwrap_or_default();
         let turn = self.turn.take().unwrap_or_default();
-        turn.end(result, if reason == "cancelled" { "interrupted" } else { "the turn ended" }, heard);
+        let is_cut_short = turn.is_cut_short(reason);
+        turn.end(result, if is_cut_short { "interrupted" } else { "the turn ended" }, heard);
         let stop_reason = match (error, reason) {
             (Some(error), _) => {
                 heard.push(Heard::Report(failure(error)));
                 StopReason::Error
             }
-            (None, "cancelled") => StopReason::Interrupted,
+            (None, _) if is_cut_short => StopReason::Interrupted,
             (None, "max_tokens" | "max_turn_requests" | "refusal") => {
                 let what = match reason {
                     "max_tokens" => "the model's answer was longer than its limit",
@@ -395,6 +434,11 @@ impl AcpDialogue {
             (None, _) => StopReason::Completed,
         };
         heard.push(Heard::Report(Report::TurnEnded { stop_reason }));
+        // What was said to it meanwhile waited for this.
+        if self.waiting.values().any(|waiting| *waiting == Waiting::Prompt) {
+            self.turn = Some(Turn::default());
+            heard.push(Heard::Report(Report::TurnStarted { messages: Vec::new() }));
+        }
     }
 
     /// A turn runs under the agent's name for the conversation: it really has it.
@@ -417,7 +461,7 @@ fn failure(error: &Value) -> Report {
     if error["code"] == LOGIN_REQUIRED {
         Report::AuthFailed(in_words(error))
     } else {
-        Report::Error(foreign::error_words(&in_words(error)))
+        Report::Error(foreign::error_words(&foreign::without_json(&in_words(error))))
     }
 }
 

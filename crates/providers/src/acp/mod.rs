@@ -80,6 +80,14 @@ impl Provider for Acp {
         known::find(self.own_name())?.key_variable
     }
 
+    fn unseen(&self) -> &[&str] {
+        known::find(self.own_name()).map_or(&[], |known| known.unseen)
+    }
+
+    fn instruction_files(&self) -> &[&str] {
+        known::find(self.own_name()).map_or(&[], |known| known.instruction_files)
+    }
+
     fn program(&self) -> Option<ProgramSpec> {
         let known = known::find(self.own_name());
         Some(ProgramSpec {

@@ -2,11 +2,14 @@
 
 use ostler_domain::{
     event::{Action, ToolCall, ToolResult},
+    image::Image,
     limits,
     text::{head, one_line},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::parts::images;
 
 /// Longest summary of a call.
 const SUMMARY_BYTES: usize = 200;
@@ -23,6 +26,9 @@ pub(super) struct Tool {
     /// What came over a terminal that we do not have.
     terminal: String,
     exit: Option<i32>,
+    /// The names of pictures that were told of: agents say all that there is again and again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pictures: Vec<String>,
     status: Option<String>,
     /// Whether the call has been reported.
     pub(super) is_told: bool,
@@ -56,6 +62,19 @@ impl Tool {
         }
         let code = &meta["terminal_exit"]["exit_code"];
         self.exit = code.as_i64().and_then(|code| i32::try_from(code).ok()).or(self.exit);
+    }
+
+    /// The pictures that are said to be in its result, and were not before.
+    pub(super) fn new_pictures(&mut self, said: &Value) -> Vec<Image> {
+        let raw = images(&said["rawOutput"]["content"]);
+        let mut found = images(&said["content"]);
+        found.extend(raw);
+        found.retain(|image| {
+            let is_new = !self.pictures.contains(&image.sha256);
+            self.pictures.extend(is_new.then(|| image.sha256.clone()));
+            is_new
+        });
+        found
     }
 
     /// Whether enough is known to tell of the call.
@@ -99,6 +118,8 @@ impl Tool {
             Some("execute") => Action::Run { command: said(&["command", "cmd"]).unwrap_or_default() },
             Some("edit" | "delete" | "move") => Action::Write { paths: paths() },
             Some("read") => Action::Read { paths: paths() },
+            // Who names no place may search the web.
+            Some("search") if !paths().is_empty() => Action::Read { paths: paths() },
             Some("fetch") => Action::Fetch { url: said(&["url"]).unwrap_or_default() },
             _ => Action::Other,
         }
@@ -141,7 +162,9 @@ impl Tool {
         let said = raw.or_else(|| self.content.clone()).filter(|text| !text.is_empty());
         let said = said.unwrap_or_else(|| self.terminal.clone());
         match (&said, &self.output) {
-            (said, Some(output)) if said.is_empty() && output.is_object() => output.to_string(),
+            (said, Some(output)) if said.is_empty() && output.is_object() && self.pictures.is_empty() => {
+                output.to_string()
+            }
             _ => head(&said, limits::LINE_BYTES).to_owned(),
         }
     }

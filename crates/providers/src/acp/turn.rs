@@ -8,14 +8,28 @@ use ostler_domain::{
     session::Report,
     text::head,
 };
+use ostler_tape::Line;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{tool::Tool, usage};
-use crate::Heard;
+use crate::{
+    Heard, foreign,
+    parts::{images, shown},
+};
 
 /// Open calls that are remembered; an agent that never ends its calls loses the oldest.
 const OPEN_TOOLS: usize = 256;
+/// What is shown beside the work and says nothing of it: plans, commands, modes, titles, and our own words back.
+const DECORATION: [&str; 7] = [
+    "plan",
+    "available_commands_update",
+    "current_mode_update",
+    "config_option_update",
+    "config_options_update",
+    "session_info_update",
+    "user_message_chunk",
+];
 /// Tries that an agent of ours makes of one call.
 const OWN_TRIES: u32 = 5;
 
@@ -29,6 +43,9 @@ pub(super) struct Turn {
     /// A call of this turn was read off the wire.
     #[serde(default)]
     is_on_the_wire: bool,
+    /// The agent was told to end it.
+    #[serde(default)]
+    is_cancelled: bool,
 }
 
 /// A text that comes in pieces.
@@ -39,6 +56,10 @@ struct Streaming {
 }
 
 impl Streaming {
+    fn is_empty(&self) -> bool {
+        self.messages.iter().all(|(_, text)| text.trim().is_empty())
+    }
+
     fn push(&mut self, message: Option<&str>, text: &str) {
         let size: usize = self.messages.iter().map(|(_, text)| text.len()).sum();
         let text = head(text, limits::LINE_BYTES.saturating_sub(size));
@@ -70,12 +91,13 @@ impl Turn {
     }
 
     /// Takes in a `session/update`.
-    pub(super) fn update(&mut self, update: &Value, heard: &mut Vec<Heard>) {
+    pub(super) fn update(&mut self, update: &Value, line: &Line<'_>, heard: &mut Vec<Heard>) {
         let message = update["messageId"].as_str();
         let text = update["content"]["text"].as_str().unwrap_or_default();
         match update["sessionUpdate"].as_str().unwrap_or_default() {
             "agent_message_chunk" => {
                 self.flush_thought(heard);
+                heard.extend(shown(images(&Value::Array(vec![update["content"].clone()])), None, None));
                 self.text.push(message, text);
                 heard.push(Heard::Delta(text.to_owned()));
             }
@@ -93,8 +115,9 @@ impl Turn {
                 }
                 heard.extend(usage::context(update).map(|context| Heard::Report(Report::Context(context))));
             }
-            // Plans, commands, modes, titles: decoration. And what later versions of the protocol add.
-            _ => {}
+            kind if DECORATION.contains(&kind) => {}
+            // What later versions of the protocol add.
+            _ => heard.extend(foreign::unread(line).map(Heard::Report)),
         }
     }
 
@@ -106,9 +129,11 @@ impl Turn {
         }
         let tool = self.tools.entry(id.to_owned()).or_default();
         tool.merge(said);
+        let pictures = tool.new_pictures(said);
         if !tool.is_told && (tool.is_known() || tool.has_ended()) {
             self.tell_call(id, heard);
         }
+        heard.extend(shown(pictures, Some(id), None));
         if self.tools.get(id).is_some_and(Tool::has_ended)
             && let Some(tool) = self.tools.remove(id)
         {
@@ -164,6 +189,17 @@ impl Turn {
     }
 
     /// The turn is over: what was said last is its answer, and no call stays without a result.
+    /// The agent is told to end it.
+    pub(super) fn cancel(&mut self) {
+        self.is_cancelled = true;
+    }
+
+    /// Whether it comes to nothing because the agent was told so. opencode 1.18.33 calls such a turn one that it ended by
+    /// itself, but with no answer.
+    pub(super) fn is_cut_short(&self, reason: &str) -> bool {
+        reason == "cancelled" || (self.is_cancelled && reason == "end_turn" && self.text.is_empty())
+    }
+
     pub(super) fn end(mut self, result: &Value, why: &str, heard: &mut Vec<Heard>) {
         self.flush_thought(heard);
         for (id, tool) in std::mem::take(&mut self.tools) {

@@ -39,6 +39,8 @@ const SETTINGS: [(&str, &str); 4] = [
     ("tools", "--tools"),
     ("disallowed_tools", "--disallowedTools"),
 ];
+/// How much its model can be told to think.
+const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
 /// No telemetry, no update of itself, nothing that is not the model; and the events that say when it is idle.
 const ENVIRONMENT: [(&str, &str); 6] = [
     ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
@@ -104,6 +106,18 @@ impl Provider for ClaudeCode {
         config.keys().map(String::as_str).find(|key| !SETTINGS.iter().any(|(known, _)| known == key))
     }
 
+    fn can_go_without_tools(&self) -> bool {
+        true
+    }
+
+    fn thinking(&self, level: &str) -> Option<(&'static str, String)> {
+        let effort = match level {
+            "minimal" => "low",
+            level => EFFORTS.iter().find(|known| **known == level)?,
+        };
+        Some(("effort", effort.to_owned()))
+    }
+
     fn command(&self, launch: &Launch) -> Result<CommandSpec, LaunchError> {
         if let Some(key) = self.unknown_setting(&launch.terms.config) {
             return Err(LaunchError::UnknownSetting { key: key.to_owned() });
@@ -135,6 +149,11 @@ impl Provider for ClaudeCode {
         [RungAction::CloseInput, RungAction::Signal(SIGTERM), RungAction::Kill]
             .map(|action| Rung { action, wait_ms: RUNG_MS })
             .to_vec()
+    }
+
+    /// Without a project's settings it does not read its instructions either.
+    fn instruction_files(&self) -> &[&str] {
+        &["CLAUDE.md", "AGENTS.md"]
     }
 
     fn native(&self, provider_id: &str, home: &std::path::Path) -> Option<NativeCommand> {
@@ -196,17 +215,17 @@ fn arguments(launch: &Launch) -> Vec<String> {
             add("--allowedTools", &format!("mcp__{}", mcp::NAME));
         }
     }
-    if asks(launch) {
-        add("--permission-mode", "default");
-        add("--permission-prompt-tool", "stdio");
-    } else {
-        add("--permission-mode", "bypassPermissions");
+    if terms.no_tools {
+        add("--tools", "");
     }
+    add("--permission-mode", if asks(launch) { "default" } else { "bypassPermissions" });
+    // Also who needs no leave may have a question: without somebody to put it to, its model has no tool to ask one.
+    add("--permission-prompt-tool", "stdio");
     if let Some(instructions) = &terms.instructions {
         add("--append-system-prompt", instructions);
     }
     for (key, option) in SETTINGS {
-        if let Some(value) = terms.config.get(key) {
+        if let Some(value) = terms.config.get(key).filter(|_| !(terms.no_tools && key == "tools")) {
             add(option, value);
         }
     }
@@ -257,6 +276,7 @@ mod tests {
                 instructions: None,
                 mcp: Some("/run/ostler/ostler".into()),
                 config: [("effort".to_owned(), "high".to_owned())].into(),
+                no_tools: false,
             },
             ostler: "/run/ostler/ostler".into(),
             program: Some(FoundProgram {
@@ -277,6 +297,15 @@ mod tests {
 
     fn words(begin: Begin, approve: Approve) -> String {
         ClaudeCode.command(&launch(begin, approve)).unwrap().args.join(" ")
+    }
+
+    #[test]
+    fn what_the_project_says_is_added_to_what_its_model_is_told() {
+        let mut launch = launch(Begin::Fresh, Approve::Ask);
+        launch.terms.instructions = Some("Use tabs.".to_owned());
+        let args = ClaudeCode.command(&launch).unwrap().args;
+        let at = args.iter().position(|arg| arg == "--append-system-prompt").unwrap();
+        assert_eq!(args[at + 1], "Use tabs.");
     }
 
     #[test]
@@ -319,6 +348,24 @@ mod tests {
         without.terms.mcp = None;
         let command = ClaudeCode.command(&without).unwrap();
         assert!(!command.args.iter().any(|arg| arg.contains("--mcp-config")));
+    }
+
+    #[test]
+    fn who_only_answers_has_no_tool_whatever_its_settings_say() {
+        let mut asked = launch(Begin::Fresh, Approve::Nobody);
+        asked.terms.mcp = None;
+        asked.terms.no_tools = true;
+        asked.terms.config.insert("tools".to_owned(), "Bash".to_owned());
+        let args = ClaudeCode.command(&asked).unwrap().args;
+        let tools: Vec<&[String]> = args.windows(2).filter(|pair| pair[0] == "--tools").collect();
+        assert!(matches!(tools.as_slice(), [[_, none]] if none.is_empty()), "{args:?}");
+    }
+
+    #[test]
+    fn a_level_of_thinking_is_an_effort() {
+        assert_eq!(ClaudeCode.thinking("minimal"), Some(("effort", "low".to_owned())));
+        assert_eq!(ClaudeCode.thinking("xhigh"), Some(("effort", "xhigh".to_owned())));
+        assert_eq!((ClaudeCode.thinking("on"), ClaudeCode.thinking("off")), (None, None));
     }
 
     #[test]

@@ -35,6 +35,10 @@ const OFF: [&str; 13] = [
     "skill_mcp_dependency_install",
 ];
 
+/// The setting of a session that says how much its model thinks, and what it may be.
+pub(super) const EFFORT: &str = "effort";
+pub(super) const EFFORTS: &[&str] = &["minimal", "low", "medium", "high", "xhigh"];
+
 pub(super) fn text(launch: &Launch) -> String {
     let terms = &launch.terms;
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
@@ -59,6 +63,9 @@ pub(super) fn text(launch: &Launch) -> String {
     line("web_search = \"disabled\"".to_owned());
     // Without it models think in silence.
     line("model_reasoning_summary = \"auto\"".to_owned());
+    if let Some(effort) = terms.config.get(EFFORT) {
+        line(format!("model_reasoning_effort = {}", quoted(effort)));
+    }
     // A login shell resets the search path.
     line("allow_login_shell = false".to_owned());
     if let Some(base_url) = &base_url {

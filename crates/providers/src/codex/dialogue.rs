@@ -5,24 +5,27 @@ use std::collections::{BTreeMap, VecDeque};
 
 use ostler_domain::{
     MessageId,
-    event::{AgentRetrying, AskKind, ContextCompacted, StopReason, ToolResult},
+    event::{Action, AskKind, ContextCompacted, StopReason, ToolResult},
     session::{AgentRequest, CallUsage, Report},
-    text::one_line,
 };
 use ostler_tape::{Line, LineBody, Stream};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
+    failure::{failed, in_words},
     item::{self, Open},
     meter::{self, Total},
+    notices,
     opening::Opening,
+    question::{self, Questions},
 };
-use crate::{Dialogue, DialogueState, Heard, Say, UnknownState, foreign};
+use crate::{Dialogue, DialogueState, Heard, Say, UnknownState, foreign, parts::shown};
 
 const STATE_VERSION: u32 = 1;
+/// What its model is told to make the conversation smaller.
+const COMPACT: &str = "/compact";
 const METHOD_NOT_FOUND: i64 = -32601;
-const ERROR_BYTES: usize = 2000;
 /// How many of each are remembered: requests without an answer, turns of this process, calls that ended.
 const REMEMBERED: usize = 64;
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -48,6 +51,8 @@ pub(super) struct CodexDialogue {
     totals: BTreeMap<String, Total>,
     /// What the last report of background work said.
     background: Vec<String>,
+    /// The model of the turns to come.
+    next_model: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,6 +62,10 @@ enum Waiting {
         resumed: bool,
     },
     Turn,
+    /// Another model, for the turns after the one that is open.
+    Model {
+        model: String,
+    },
     /// Words for the turn that was open when they were written.
     Steer {
         input: Value,
@@ -68,6 +77,9 @@ enum Waiting {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Ask {
     id: Value,
+    /// What a person answers in words.
+    #[serde(default)]
+    questions: Option<Questions>,
 }
 
 impl CodexDialogue {
@@ -99,6 +111,10 @@ impl Dialogue for CodexDialogue {
         let thread = self.thread.as_deref().unwrap_or_default();
         let input = |text: &str| json!([{"type": "text", "text": text, "text_elements": []}]);
         let message = match request {
+            // Its own word for it on its own screen, which it does not know here.
+            AgentRequest::Prompt(message) if message.text.trim() == COMPACT => {
+                json!({"id": id, "method": "thread/compact/start", "params": {"threadId": thread}})
+            }
             AgentRequest::Prompt(message) => json!({"id": id, "method": "turn/start",
                 "params": {"threadId": thread, "input": input(&message.text)}}),
             AgentRequest::Steer(message) => json!({"id": id, "method": "turn/steer",
@@ -107,8 +123,13 @@ impl Dialogue for CodexDialogue {
             AgentRequest::Interrupt | AgentRequest::End => json!({"id": id, "method": "turn/interrupt",
                 "params": {"threadId": thread, "turnId": self.turn.as_ref()?}}),
             AgentRequest::Answer { ask, allow, message } => {
+                let Ask { id: asked, questions } = self.asks.get(ask)?;
+                if let Some(questions) = questions {
+                    let answer = json!({"id": asked, "result": questions.answered(*allow, message)});
+                    return foreign::lines([&answer]);
+                }
                 let decision = if *allow { "accept" } else { "decline" };
-                let answer = json!({"id": self.asks.get(ask)?.id, "result": {"decision": decision}});
+                let answer = json!({"id": asked, "result": {"decision": decision}});
                 // The answer has no room for words: they go into the turn before it, or the model goes on without them.
                 let why = self.turn.as_ref().filter(|_| !allow && !message.is_empty()).map(|turn| {
                     let input = input(&foreign::denial(message));
@@ -118,8 +139,11 @@ impl Dialogue for CodexDialogue {
                 return foreign::lines(why.iter().chain([&answer]));
             }
             // Nobody knows this method, and whoever says so is alive.
+            // It announces nothing.
+            AgentRequest::Proceed { .. } => return None,
             AgentRequest::Nudge => json!({"id": id, "method": "_ostler/ping", "params": {}}),
-            AgentRequest::Model(_) => return None,
+            AgentRequest::Model(model) => json!({"id": id, "method": "thread/settings/update",
+                "params": {"threadId": thread, "model": model}}),
         };
         let mut bytes = serde_json::to_vec(&message).ok()?;
         bytes.push(b'\n');
@@ -148,7 +172,7 @@ impl CodexDialogue {
                         "initialize" => Waiting::Initialize,
                         "thread/start" => Waiting::Thread { resumed: false },
                         "thread/resume" | "thread/fork" => Waiting::Thread { resumed: true },
-                        "turn/start" => {
+                        "turn/start" | "thread/compact/start" => {
                             self.prompts.extend(AgentRequest::prompted(tag));
                             Waiting::Turn
                         }
@@ -157,6 +181,10 @@ impl CodexDialogue {
                             Waiting::Steer { input: message["params"]["input"].clone() }
                         }
                         "_ostler/ping" => Waiting::Ping,
+                        "thread/settings/update" => {
+                            let model = message["params"]["model"].as_str().unwrap_or_default();
+                            Waiting::Model { model: model.to_owned() }
+                        }
                         _ => Waiting::Other,
                     };
                     if self.waiting.len() >= REMEMBERED {
@@ -178,6 +206,7 @@ impl CodexDialogue {
             (Some("item/commandExecution/requestApproval" | "item/fileChange/requestApproval"), Some(id)) => {
                 self.asked(id, params, heard);
             }
+            (Some("item/tool/requestUserInput"), Some(id)) => self.questioned(id, params, heard),
             (Some(method), Some(id)) => {
                 let error = json!({"code": METHOD_NOT_FOUND, "message": format!("{method} is not offered")});
                 heard.extend(Say::line("refuse", &json!({"id": id, "error": error})).map(Heard::Say));
@@ -215,6 +244,7 @@ impl CodexDialogue {
                 heard.push(Heard::Report(Report::CannotStart(in_words(error))));
             }
             (Waiting::Ping, _) => heard.push(Heard::Report(Report::Alive)),
+            (Waiting::Model { model }, None) => self.next_model = Some(model.clone()),
             // The turn ended a moment before: what was to go into it begins one of its own.
             (Waiting::Steer { input }, Some(_)) if self.turn.is_none() => {
                 let params = json!({"threadId": self.thread, "input": input});
@@ -251,13 +281,19 @@ impl CodexDialogue {
                 remember(&mut self.turns, id);
                 if is_ours && self.turn.as_deref() != Some(id) {
                     self.turn = Some(id.to_owned());
+                    if self.next_model.is_some() {
+                        self.model = self.next_model.take();
+                    }
                     let messages = std::mem::take(&mut self.prompts);
                     heard.push(Heard::Report(Report::TurnStarted { messages }));
                     self.bind(heard);
                 }
             }
             "thread/tokenUsage/updated" => self.used(params, heard),
-            _ if !is_ours => {}
+            // What other threads do is told by the calls that began them.
+            _ if !is_ours && params.get("threadId").is_some() => {}
+            method if notices::is_of_no_concern(method) => {}
+            _ if !is_ours => heard.extend(foreign::unread(line).map(Heard::Report)),
             "turn/completed" => self.turn_completed(&params["turn"], line, heard),
             "item/started" => self.item_started(&params["item"], heard),
             "item/completed" => self.item_completed(&params["item"], heard),
@@ -271,7 +307,7 @@ impl CodexDialogue {
                     heard.push(Heard::Report(Report::ApprovalWithdrawn { ask }));
                 }
             }
-            _ => {}
+            _ => heard.extend(foreign::unread(line).map(Heard::Report)),
         }
     }
 
@@ -347,6 +383,7 @@ impl CodexDialogue {
                     heard.push(Heard::Report(Report::ToolCall(Open::of(item).call(id))));
                 }
                 remember(&mut self.ended, id);
+                heard.extend(shown(item::images(item), Some(id), None));
                 heard.push(Heard::Report(Report::ToolResult(item::result(id, item))));
                 if self.turn.is_none() {
                     self.tell_background(heard);
@@ -372,9 +409,23 @@ impl CodexDialogue {
         let input = known.or_else(|| params["command"].as_str().map(str::to_owned)).unwrap_or_default();
         let action = open.map(|open| open.action.clone()).unwrap_or_default();
         let ask = id.to_string();
-        self.asks.insert(ask.clone(), Ask { id: id.clone() });
+        self.asks.insert(ask.clone(), Ask { id: id.clone(), questions: None });
         let kind = AskKind::Leave;
         heard.push(Heard::Report(Report::ApprovalAsked { ask, tool, input, kind, action, subagent: None }));
+    }
+
+    fn questioned(&mut self, id: &Value, params: &Value, heard: &mut Vec<Heard>) {
+        let ask = id.to_string();
+        let questions = Some(Questions::of(params));
+        self.asks.insert(ask.clone(), Ask { id: id.clone(), questions });
+        heard.push(Heard::Report(Report::ApprovalAsked {
+            ask,
+            tool: "requestUserInput".to_owned(),
+            input: question::in_words(params),
+            kind: AskKind::Question,
+            action: Action::default(),
+            subagent: None,
+        }));
     }
 
     fn turn_completed(&mut self, turn: &Value, line: &Line<'_>, heard: &mut Vec<Heard>) {
@@ -447,41 +498,4 @@ fn remember(list: &mut VecDeque<String>, one: &str) {
         list.pop_front();
     }
     list.push_back(one.to_owned());
-}
-
-/// A model call failed; it tries again by itself, or the turn is about to fail.
-fn failed(params: &Value, heard: &mut Vec<Heard>) {
-    let error = &params["error"];
-    let status = error["codexErrorInfo"]
-        .as_object()
-        .and_then(|info| info.values().find_map(|details| details["httpStatusCode"].as_u64()));
-    let message = foreign::without_json(error["message"].as_str().unwrap_or_default());
-    let details = error["additionalDetails"].as_str().map(foreign::without_json);
-    let why = one_line(details.as_deref().unwrap_or(&message), ERROR_BYTES);
-    let will_retry = params["willRetry"] == true;
-    match status {
-        // It would try for seconds, and be refused each time.
-        Some(401 | 403) => return heard.push(Heard::Report(Report::AuthFailed(why))),
-        Some(429) => heard.push(Heard::Report(Report::RateLimited { what: why.clone(), until: None })),
-        _ => {}
-    }
-    heard.push(Heard::Report(if will_retry {
-        let (attempt, most) = tries(&message);
-        Report::Retrying(AgentRetrying { why, attempt, most, after_ms: None })
-    } else {
-        let is_full = error["codexErrorInfo"] == "contextWindowExceeded";
-        let said = if is_full { format!("context window exceeded: {message}") } else { message };
-        Report::Error(foreign::error_words(&one_line(&said, ERROR_BYTES)))
-    }));
-}
-
-/// `Reconnecting... 2/5`
-fn tries(message: &str) -> (u32, u32) {
-    let word = message.split_whitespace().find_map(|word| word.split_once('/'));
-    word.and_then(|(this, most)| Some((this.parse().ok()?, most.parse().ok()?))).unwrap_or_default()
-}
-
-fn in_words(error: &Value) -> String {
-    let message = error["message"].as_str().map_or_else(|| error.to_string(), str::to_owned);
-    one_line(&foreign::without_json(&message), ERROR_BYTES)
 }

@@ -2,10 +2,13 @@
 
 use ostler_domain::{
     event::{Action, ToolCall, ToolResult},
+    image::Image,
     text::one_line,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::parts::{self, parts};
 
 /// Longest summary of a call.
 const SUMMARY_BYTES: usize = 200;
@@ -94,6 +97,12 @@ fn unwrapped(command: &str) -> &str {
     inner.filter(|inner| !inner.contains('\'')).unwrap_or(command)
 }
 
+/// Pictures that a tool of somebody else's server gave.
+pub(super) fn images(item: &Value) -> Vec<Image> {
+    let (of_server, of_client) = (&item["result"]["content"], &item["contentItems"]);
+    parts::images(of_server).into_iter().chain(parts::images(of_client)).collect()
+}
+
 pub(super) fn result(id: &str, item: &Value) -> ToolResult {
     let status = item["status"].as_str().unwrap_or("completed");
     let text = |value: &Value| match value {
@@ -103,6 +112,7 @@ pub(super) fn result(id: &str, item: &Value) -> ToolResult {
     };
     let output = text(&item["aggregatedOutput"])
         .or_else(|| text(&item["error"]["message"]))
+        .or_else(|| Some(parts(&item["result"]["content"]).0).filter(|_| !images(item).is_empty()))
         .or_else(|| text(&item["result"]))
         .unwrap_or_else(|| if status == "completed" { String::new() } else { status.to_owned() });
     ToolResult {

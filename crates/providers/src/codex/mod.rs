@@ -3,10 +3,15 @@
 
 mod config;
 mod dialogue;
+mod failure;
 mod item;
 mod login;
 mod meter;
+mod notices;
 mod opening;
+mod question;
+
+use std::collections::BTreeMap;
 
 use ostler_domain::limits;
 use ostler_tape::frame::{Rung, RungAction};
@@ -38,7 +43,7 @@ impl Provider for Codex {
             approvals: true,
             hears_why: true,
             partial_output: true,
-            model_change: false,
+            model_change: true,
             usage: UsageSource::Report,
         }
     }
@@ -67,6 +72,15 @@ impl Provider for Codex {
         Some("OPENAI_API_KEY")
     }
 
+    fn unknown_setting<'a>(&self, config: &'a BTreeMap<String, String>) -> Option<&'a str> {
+        config.keys().map(String::as_str).find(|key| *key != config::EFFORT)
+    }
+
+    fn thinking(&self, level: &str) -> Option<(&'static str, String)> {
+        let effort = if level == "max" { "xhigh" } else { level };
+        config::EFFORTS.contains(&effort).then(|| (config::EFFORT, effort.to_owned()))
+    }
+
     fn command(&self, launch: &Launch) -> Result<CommandSpec, LaunchError> {
         if let Some(key) = self.unknown_setting(&launch.terms.config) {
             return Err(LaunchError::UnknownSetting { key: key.to_owned() });
@@ -90,10 +104,14 @@ impl Provider for Codex {
             program: program.path.clone(),
             args: words.chain(launch.settings.args.iter().cloned()).collect(),
             env,
-            home_files: vec![HomeFile {
-                path: format!("{HOME}/config.toml").into(),
-                text: config::text(launch),
-            }],
+            home_files: vec![
+                HomeFile { path: format!("{HOME}/config.toml").into(), text: config::text(launch) },
+                // Empty, it takes the place of what a project no longer says.
+                HomeFile {
+                    path: format!("{HOME}/AGENTS.md").into(),
+                    text: launch.terms.instructions.clone().unwrap_or_default(),
+                },
+            ],
             read_only: package.filter(|_| is_packaged).map(ToOwned::to_owned).into_iter().collect(),
         })
     }
@@ -108,6 +126,11 @@ impl Provider for Codex {
 
     fn has_plans(&self) -> bool {
         true
+    }
+
+    /// It reads none of a project that it does not trust.
+    fn instruction_files(&self) -> &[&str] {
+        &["AGENTS.md"]
     }
 
     fn stop_ladder(&self) -> Vec<Rung> {

@@ -25,7 +25,6 @@ pub(super) fn opening(terms: &Terms) -> Vec<Say> {
         approval: approval_policy(terms.approve).to_owned(),
         before: terms.begin.provider_id().map(str::to_owned),
         fork: matches!(terms.begin, Begin::Fork { .. }),
-        instructions: terms.instructions.clone(),
         model: terms.model.clone(),
     };
     let Ok(tag) = serde_json::to_string(&opening) else { return Vec::new() };
@@ -44,7 +43,6 @@ pub(super) struct Opening {
     /// The thread that is gone on with.
     pub(super) before: Option<String>,
     fork: bool,
-    instructions: Option<String>,
     model: Option<String>,
 }
 
@@ -57,9 +55,6 @@ impl Opening {
     /// Asks for the thread: that of before, or a new one.
     pub(super) fn thread(&self, line: &Line<'_>, before: Option<&str>) -> Option<Heard> {
         let mut params = json!({"cwd": self.cwd, "approvalPolicy": self.approval, "sandbox": SANDBOX});
-        if let Some(instructions) = &self.instructions {
-            params["developerInstructions"] = instructions.as_str().into();
-        }
         // Else a thread of before comes back with the model that it had.
         if let Some(model) = &self.model {
             params["model"] = model.as_str().into();

@@ -12,7 +12,7 @@ use ostler_domain::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{About, Reader, Recent, text_of, time_of, words};
+use super::{About, Reader, Recent, pictures, prompt, text_of, time_of, words};
 use crate::claude_code::tools;
 
 /// Beside the model that a call names: Claude Code's own words in its place.
@@ -113,12 +113,14 @@ impl Claude {
         let subagent = self.subagent(line);
         let content = &line["message"]["content"];
         for block in content.as_array().into_iter().flatten().filter(|block| block["type"] == "tool_result") {
-            let output = tools::output(&block["content"], &line["toolUseResult"]);
+            let (output, images) = tools::output(&block["content"], &line["toolUseResult"]);
             let success = block["is_error"] != true;
+            let tool_id = text_of(block, "tool_use_id").unwrap_or_default();
+            told.extend(pictures(images, at, &tool_id, subagent.as_ref()));
             told.push(Told {
                 at,
                 what: What::ToolResult(ToolResult {
-                    tool_id: text_of(block, "tool_use_id").unwrap_or_default(),
+                    tool_id,
                     success,
                     exit: tools::exit(&output).filter(|_| !success),
                     output,
@@ -129,10 +131,11 @@ impl Claude {
         let said = match content {
             Value::Array(blocks) => {
                 let said = blocks.iter().filter(|block| block["type"] != "tool_result").cloned().collect();
-                words(&Value::Array(said))
+                prompt(&Value::Array(said), place)
             }
-            content => words(content),
+            content => prompt(content, place),
         };
+        let What::Prompt { text: said, images, .. } = said else { return };
         let is_aside = line["isMeta"] == true || line["isCompactSummary"] == true;
         if said.trim().is_empty() || is_aside || ASIDE.iter().any(|aside| said.starts_with(aside)) {
             return;
@@ -142,7 +145,7 @@ impl Claude {
         } else if subagent.is_some() {
             What::Status(format!("asked of a sub-agent: {said}"))
         } else {
-            What::Prompt { text: typed(said), place }
+            What::Prompt { text: typed(said), place, images }
         };
         told.push(Told { at, what });
     }

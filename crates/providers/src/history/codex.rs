@@ -7,12 +7,14 @@ use ostler_domain::{
     Time, Usage,
     event::{ContextCompacted, StopReason, ToolCall, ToolResult},
     history::{Call, Told, What, bits},
+    image::Image,
     text::one_line,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{About, Reader, text_of, time_of, words};
+use super::{About, Reader, pictures, prompt, text_of, time_of, words};
+use crate::parts::images;
 
 const SUMMARY_BYTES: usize = 200;
 
@@ -124,10 +126,16 @@ impl Codex {
 
     fn event(&mut self, event: &Value, place: u64, at: Option<Time>, told: &mut Vec<Told>) {
         let what = match event["type"].as_str() {
-            Some("user_message") => text_of(event, "message").map(|text| What::Prompt { text, place }),
+            Some("user_message") => {
+                let urls = event["images"].as_array().into_iter().flatten().filter_map(Value::as_str);
+                let images: Vec<Image> = urls.filter_map(Image::from_data_url).collect();
+                let alone = (!images.is_empty()).then(|| "[image]".to_owned());
+                let text = text_of(event, "message").or(alone);
+                text.map(|text| What::Prompt { text, place, images })
+            }
             Some("item_completed") if event["item"]["type"] == "UserMessage" => {
-                let text = words(&event["item"]["content"]);
-                (!text.is_empty()).then_some(What::Prompt { text, place })
+                let said = prompt(&event["item"]["content"], place);
+                (!matches!(&said, What::Prompt { text, .. } if text.is_empty())).then_some(said)
             }
             Some("token_count") => self.count(&event["info"]).map(What::Call),
             Some("task_complete" | "turn_complete") => Some(What::Rests(StopReason::Completed)),
@@ -202,7 +210,7 @@ impl Codex {
                 if said.starts_with('<') || said.starts_with("# AGENTS.md") {
                     return;
                 }
-                What::Prompt { text: said, place }
+                prompt(&item["content"], place)
             }
             Some("reasoning") => {
                 let summary = words(&item["summary"]);
@@ -212,7 +220,13 @@ impl Codex {
             Some("custom_tool_call") => call(text("name"), text("input")),
             Some("local_shell_call") => call("shell".to_owned(), item["action"].to_string()),
             Some("web_search_call") => call("web_search".to_owned(), item["action"].to_string()),
-            Some("function_call_output" | "custom_tool_call_output") => result(id(), &item["output"]),
+            Some("function_call_output" | "custom_tool_call_output") => {
+                let output = &item["output"];
+                let found = ["content", "content_items"].iter().flat_map(|name| images(&output[*name]));
+                let images = images(output).into_iter().chain(found).collect();
+                told.extend(pictures(images, at, &id(), None));
+                result(id(), output)
+            }
             _ => return,
         };
         let is_empty = matches!(&what, What::Completion(said) | What::Thinking(said) if said.text.is_empty());

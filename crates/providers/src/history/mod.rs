@@ -11,15 +11,16 @@ use std::collections::VecDeque;
 
 use ostler_domain::{
     Time,
-    event::Raw,
+    event::{ImageRecorded, Raw},
     history::{Source, Told, What},
+    image::Image,
     limits::{JSON_DEPTH, LINE_BYTES, OPAQUE_PREVIEW_BYTES},
     text::head,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::foreign::is_deeper_than;
+use crate::{foreign::is_deeper_than, parts::parts};
 
 /// What a file is about, as far as its lines have said.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -140,18 +141,30 @@ fn text_of(value: &Value, name: &str) -> Option<String> {
 
 /// The texts of blocks, and the names of those that are none.
 fn words(content: &Value) -> String {
-    match content {
-        Value::String(text) => text.clone(),
-        Value::Array(blocks) => {
-            let word = |block: &Value| match block["text"].as_str() {
-                Some(text) => text.to_owned(),
-                None => format!("[{}]", block["type"].as_str().unwrap_or("block")),
-            };
-            blocks.iter().map(word).collect::<Vec<_>>().join("\n")
-        }
-        Value::Null => String::new(),
-        other => other.to_string(),
-    }
+    parts(content).0
+}
+
+/// What a person said, in blocks. Where that is a picture alone, it has a word for it.
+fn prompt(content: &Value, place: u64) -> What {
+    let (text, images) = parts(content);
+    let text = if text.trim().is_empty() && !images.is_empty() { "[image]".to_owned() } else { text };
+    What::Prompt { text, place, images }
+}
+
+/// Pictures of a result, to be told before it.
+fn pictures(
+    images: Vec<Image>,
+    at: Option<Time>,
+    tool_id: &str,
+    subagent: Option<&String>,
+) -> impl Iterator<Item = Told> {
+    let of = move |image| ImageRecorded {
+        image,
+        tool_id: Some(tool_id.to_owned()),
+        message: None,
+        subagent: subagent.cloned(),
+    };
+    images.into_iter().map(move |image| Told { at, what: What::Image(of(image)) })
 }
 
 /// Calls whose tokens have been told, the last few: more may be said of them.

@@ -5,14 +5,15 @@
 
 use ostler_domain::{
     Time, Usage,
-    event::{ContextCompacted, StopReason, Text, ToolCall, ToolResult},
+    event::{ContextCompacted, ImageRecorded, StopReason, Text, ToolCall, ToolResult},
     history::{Call, Told, What},
     text::one_line,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{About, Reader, text_of, words};
+use super::{About, Reader, pictures, prompt, text_of, words};
+use crate::parts::parts;
 
 const SUMMARY_BYTES: usize = 200;
 /// In the place of a model: what the gateway itself put into the transcript.
@@ -73,17 +74,21 @@ impl OpenClaw {
         let tell = |what: What| Told { at, what };
         match role {
             Some("user") => {
-                let text = words(&message["content"]);
-                told.extend((!text.trim().is_empty()).then(|| tell(What::Prompt { text, place })));
+                let said = prompt(&message["content"], place);
+                let is_empty = matches!(&said, What::Prompt { text, .. } if text.trim().is_empty());
+                told.extend((!is_empty).then(|| tell(said)));
             }
             Some("assistant") => self.assistant(message, at, told),
             Some("toolResult" | "tool") => {
                 let exit = message["details"]["exitCode"].as_i64().and_then(|code| i32::try_from(code).ok());
+                let tool_id = text_of(message, "toolCallId").unwrap_or_default();
+                let (output, images) = parts(&message["content"]);
+                told.extend(pictures(images, at, &tool_id, None));
                 told.push(tell(What::ToolResult(ToolResult {
-                    tool_id: text_of(message, "toolCallId").unwrap_or_default(),
+                    tool_id,
                     success: message["isError"] != true && exit.is_none_or(|code| code == 0),
                     exit,
-                    output: words(&message["content"]),
+                    output,
                     subagent: None,
                 })));
             }
@@ -155,6 +160,10 @@ fn block(block: &Value) -> Option<What> {
                 subagent: None,
             }))
         }
+        Some("image") => parts(&Value::Array(vec![block.clone()]))
+            .1
+            .pop()
+            .map(|image| What::Image(ImageRecorded { image, tool_id: None, message: None, subagent: None })),
         _ => None,
     }
 }

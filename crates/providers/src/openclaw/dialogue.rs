@@ -13,48 +13,23 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    config::{PORT, model_reference, permission_mode, token},
+    config::model_reference,
+    events,
+    opening::{CONNECT, CREATE, FIND, Opening, PERMISSION, SUBSCRIBE, WORKS, req, say},
     task::Helpers,
 };
-use crate::{Dialogue, DialogueState, Heard, Say, Terms, UnknownState, foreign};
+use crate::{
+    Dialogue, DialogueState, Heard, Say, UnknownState, foreign,
+    parts::{images, shown},
+};
 
 const STATE_VERSION: u32 = 1;
-const PROTOCOL: u32 = 4;
-const OPENING: &str = "open:";
-const CONNECT: &str = "connect";
-const CREATE: &str = "create";
-const PERMISSION: &str = "permission";
-const SUBSCRIBE: &str = "subscribe";
 const NUDGE: &str = "nudge-";
 /// Bytes of an error, characters of a line about a call.
 const ERROR_BYTES: usize = 2000;
 const SUMMARY: usize = 120;
 /// Messages whose tokens were told.
 const REMEMBERED: usize = 64;
-
-/// Where the bridge finds the gateway, and what the dialogue must know: the first line that is written.
-pub(super) fn opening(terms: &Terms) -> Option<Say> {
-    let session = terms.session.to_string();
-    let opening = Opening {
-        key: match terms.begin.provider_id() {
-            Some(before) => before.to_owned(),
-            // `main` is where its own background work goes; ours must never be that.
-            None => format!("agent:main:{}", session.to_lowercase()),
-        },
-        token: token(&session),
-        permission: permission_mode(terms.approve).to_owned(),
-    };
-    let tag = serde_json::to_string(&opening).ok()?;
-    Say::line(format!("{OPENING}{tag}"), &json!({"bridge": format!("ws://127.0.0.1:{PORT}")}))
-}
-
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-struct Opening {
-    key: String,
-    token: String,
-    permission: String,
-}
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -91,7 +66,7 @@ impl Dialogue for OpenclawDialogue {
         let frame = foreign::object(line).and_then(|text| serde_json::from_str::<Value>(text).ok());
         match frame {
             Some(frame) if frame["type"] == "res" => self.answered(&frame, heard),
-            Some(frame) if frame["type"] == "event" => self.happened(&frame, heard),
+            Some(frame) if frame["type"] == "event" => self.happened(&frame, line, heard),
             _ => heard.extend(foreign::unread(line).map(Heard::Report)),
         }
     }
@@ -139,6 +114,8 @@ impl Dialogue for OpenclawDialogue {
                 });
                 return foreign::lines(why.iter().chain([&answer]));
             }
+            // It announces nothing.
+            AgentRequest::Proceed { .. } => return None,
             AgentRequest::Nudge => req(&format!("{NUDGE}{input_no}"), "health", json!({})),
         };
         Some(Say::line("", &frame)?.bytes)
@@ -149,14 +126,6 @@ impl Dialogue for OpenclawDialogue {
     }
 }
 
-fn req(id: &str, method: &str, params: Value) -> Value {
-    json!({"type": "req", "id": id, "method": method, "params": params})
-}
-
-fn say(id: &str, method: &str, params: Value) -> Option<Heard> {
-    Say::line(id, &req(id, method, params)).map(Heard::Say)
-}
-
 fn report(heard: &mut Vec<Heard>, report: Report) {
     heard.push(Heard::Report(report));
 }
@@ -165,8 +134,8 @@ impl OpenclawDialogue {
     /// Something of ours that is on the tape, so that it was written.
     fn told(&mut self, line: &Line<'_>) {
         let Some(input) = &line.input else { return };
-        if let Some(opening) = input.tag.strip_prefix(OPENING) {
-            self.opening = serde_json::from_str(opening).unwrap_or_default();
+        if let Some(opening) = Opening::of(&input.tag) {
+            self.opening = opening;
         } else if let Some(message) = AgentRequest::prompted(&input.tag) {
             self.prompts.push(message);
         } else if let Some(ask) = input.tag.strip_prefix("answer:") {
@@ -179,23 +148,48 @@ impl OpenclawDialogue {
         if frame["ok"] != true {
             return self.refused(id, &frame["error"], heard);
         }
-        let key = self.opening.key.clone();
+        let session = &frame["payload"]["session"];
         match id {
-            CONNECT => {
-                heard.extend(say(CREATE, "sessions.create", json!({"key": key})));
+            CONNECT if self.opening.is_resumed => heard.extend(self.opening.find()),
+            CONNECT => heard.extend(self.opening.create()),
+            FIND => {
+                if session.is_null() {
+                    report(heard, Report::ContextReset { why: self.opening.lost() });
+                }
+                heard.extend(self.opening.create());
             }
             CREATE => {
                 self.model = frame["payload"]["resolved"]["model"].as_str().map(str::to_owned);
-                let mode = &self.opening.permission;
-                heard.extend(say(PERMISSION, "sessions.patch", json!({"key": key, "permissionMode": mode})));
-                let wanted = json!({"key": key, "includeApprovals": true});
-                heard.extend(say(SUBSCRIBE, "sessions.messages.subscribe", wanted));
+                heard.extend(self.opening.subscribe());
             }
-            SUBSCRIBE => {
-                report(heard, Report::Ready { provider_id: Some(key), model: self.model.clone() });
+            SUBSCRIBE if self.opening.is_resumed => heard.extend(self.opening.look_for_work()),
+            SUBSCRIBE => self.ready(heard),
+            WORKS => {
+                // It goes on by itself with what it was doing when it died: that is the open turn, and nothing is told to
+                // it before that has ended.
+                if let Some(run) = session["activeRunIds"][0].as_str() {
+                    self.begin(run, heard);
+                }
+                self.ready(heard);
             }
             _ if id.starts_with(NUDGE) => report(heard, Report::Alive),
+            _ if frame["payload"]["status"] == "started" => self.taken(&frame["payload"], heard),
             _ => {}
+        }
+    }
+
+    fn ready(&self, heard: &mut Vec<Heard>) {
+        let (provider_id, model) = (Some(self.opening.key.clone()), self.model.clone());
+        report(heard, Report::Ready { provider_id, model });
+    }
+
+    /// A prompt was taken. Its run says that it began only seconds later, when its context is prepared: it is at work
+    /// from now on, unless it waits in line behind another run.
+    fn taken(&mut self, payload: &Value, heard: &mut Vec<Heard>) {
+        let run = payload["runId"].as_str().unwrap_or_default();
+        let is_ours = run.parse().is_ok_and(|prompt: MessageId| self.prompts.contains(&prompt));
+        if is_ours && self.turn.is_none() {
+            self.begin(run, heard);
         }
     }
 
@@ -209,6 +203,12 @@ impl OpenclawDialogue {
             }
             return;
         }
+        // Who cannot be asked what it remembers is taken to remember it.
+        match id {
+            FIND => return heard.extend(self.opening.create()),
+            WORKS => return self.ready(heard),
+            _ => {}
+        }
         let said = format!("{}: {text}", what_was_asked(id));
         // Without one of these it is never ready.
         let opens = [CONNECT, CREATE, SUBSCRIBE].contains(&id);
@@ -220,11 +220,12 @@ impl OpenclawDialogue {
         }
     }
 
-    fn happened(&mut self, frame: &Value, heard: &mut Vec<Heard>) {
+    fn happened(&mut self, frame: &Value, line: &Line<'_>, heard: &mut Vec<Heard>) {
         let payload = &frame["payload"];
         match frame["event"].as_str().unwrap_or_default() {
-            "connect.challenge" => heard.extend(say(CONNECT, "connect", self.introduction())),
-            "agent" if payload["isHeartbeat"] != true => self.agent(payload, heard),
+            "connect.challenge" => heard.extend(say(CONNECT, "connect", self.opening.introduction())),
+            "agent" if payload["isHeartbeat"] == true => {}
+            "agent" => self.agent(payload, heard),
             "chat" => self.chat(payload, heard),
             "session.message" => self.message(payload, heard),
             "sessions.changed" => self.changed(payload, heard),
@@ -232,22 +233,9 @@ impl OpenclawDialogue {
             "exec.approval.resolved" => self.resolved(payload, heard),
             "task" => self.task(&payload["task"], heard),
             "shutdown" => report(heard, Report::Status("the gateway shuts down".to_owned())),
-            // It has sixty more kinds, about screens and channels that are not there.
-            _ => {}
+            event if events::are_of_others(event) => {}
+            _ => heard.extend(foreign::unread(line).map(Heard::Report)),
         }
-    }
-
-    fn introduction(&self) -> Value {
-        json!({
-            "minProtocol": PROTOCOL, "maxProtocol": PROTOCOL,
-            // This very client, with the shared token, needs no key of its own and no pairing.
-            "client": {"id": "gateway-client", "version": env!("CARGO_PKG_VERSION"), "platform": "linux", "mode": "backend"},
-            "role": "operator",
-            "scopes": ["operator.read", "operator.write", "operator.approvals", "operator.admin"],
-            // Left out, tools are silent and everything that needs leave is denied, and nothing says so.
-            "caps": ["tool-events", "session-scoped-events", "approvals", "exec-approvals", "plugin-approvals"],
-            "auth": {"token": self.opening.token},
-        })
     }
 
     /// Whose event this is: the agent's own (nothing), a helper's (its key), or nobody's whom we know.
@@ -476,6 +464,7 @@ fn tool(data: &Value, subagent: Option<String>, heard: &mut Vec<Heard>) {
             let output = texts.filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n");
             let exit = result["details"]["exitCode"].as_i64().and_then(|code| i32::try_from(code).ok());
             let success = data["isError"] != true && exit.is_none_or(|code| code == 0);
+            heard.extend(shown(images(&result["content"]), Some(&tool_id), subagent.as_ref()));
             report(heard, Report::ToolResult(ToolResult { tool_id, success, exit, output, subagent }));
         }
         _ => {}
@@ -487,6 +476,6 @@ fn failure(payload: &Value) -> Report {
     match payload["errorDetail"]["failoverReason"].as_str() {
         Some("auth" | "billing") => Report::AuthFailed(text),
         Some("rate_limit") => Report::RateLimited { what: text, until: None },
-        _ => Report::Error(text),
+        _ => Report::Error(foreign::error_words(&text)),
     }
 }

@@ -3,6 +3,8 @@
 
 mod config;
 mod dialogue;
+mod events;
+mod opening;
 mod task;
 mod usage;
 
@@ -22,6 +24,10 @@ const STATE: &str = ".openclaw";
 const SIGTERM: i32 = 15;
 /// It drains for minutes when asked in the middle of work; a gateway at rest needs two seconds.
 const RUNG_MS: u64 = 6_000;
+
+/// How much its model thinks, and the words that it knows for that.
+const THINKING: &str = "thinking";
+const LEVELS: [&str; 7] = ["off", "minimal", "low", "medium", "high", "xhigh", "max"];
 
 impl Provider for Openclaw {
     fn name(&self) -> &str {
@@ -65,7 +71,11 @@ impl Provider for Openclaw {
     }
 
     fn unknown_setting<'a>(&self, config: &'a BTreeMap<String, String>) -> Option<&'a str> {
-        config.keys().map(String::as_str).find(|key| *key != config::API)
+        config.keys().map(String::as_str).find(|key| ![config::API, THINKING].contains(key))
+    }
+
+    fn thinking(&self, level: &str) -> Option<(&'static str, String)> {
+        LEVELS.contains(&level).then(|| (THINKING, level.to_owned()))
     }
 
     fn command(&self, launch: &Launch) -> Result<CommandSpec, LaunchError> {
@@ -90,7 +100,7 @@ impl Provider for Openclaw {
     }
 
     fn opening(&self, terms: &Terms) -> Vec<Say> {
-        dialogue::opening(terms).into_iter().collect()
+        opening::opening(terms).into_iter().collect()
     }
 
     fn dialogue(&self, state: Option<&DialogueState>) -> Result<Box<dyn Dialogue>, UnknownState> {

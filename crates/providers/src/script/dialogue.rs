@@ -96,7 +96,10 @@ impl Dialogue for ScriptDialogue {
     fn on_request(&self, request: &AgentRequest, _input_no: u64) -> Option<Vec<u8>> {
         let told = match request {
             AgentRequest::Prompt(message) => Told::Prompt { id: message.id, text: &message.text },
-            AgentRequest::Steer(_) | AgentRequest::Model(_) | AgentRequest::End => return None,
+            AgentRequest::Steer(_)
+            | AgentRequest::Model(_)
+            | AgentRequest::Proceed { .. }
+            | AgentRequest::End => return None,
             AgentRequest::Interrupt => Told::Interrupt {},
             AgentRequest::Answer { ask, allow, message } => Told::Answer { id: ask, allow: *allow, message },
             AgentRequest::Nudge => Told::Ping {},

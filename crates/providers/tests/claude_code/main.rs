@@ -11,6 +11,7 @@ use std::{fs, path::Path};
 use ostler_domain::{Usage, session::Report};
 use ostler_providers::{Dialogue, DialogueState, Heard, Provider, claude_code::ClaudeCode};
 
+use ostler_tape::{Line, LineBody, Stream};
 use recording::Recording;
 
 fn dialogue(state: Option<&DialogueState>) -> Box<dyn Dialogue> {
@@ -126,4 +127,26 @@ fn the_calls_of_the_golden_session_are_known_one_by_one() {
             (true, 9, 50, 3200, 7)
         ]
     );
+}
+
+#[test]
+fn what_reading_a_picture_gives_is_the_picture() {
+    let line = serde_json::json!({
+        "type": "user", "session_id": "s", "parent_tool_use_id": null,
+        "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": [
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGVsbG8="}},
+        ]}]},
+        "tool_use_result": {"type": "image", "file": {"base64": "aGVsbG8=", "type": "image/png", "originalSize": 5}},
+    });
+    let mut heard = Vec::new();
+    let body = LineBody::Whole(line.to_string().into_bytes().into());
+    let line = Line { stream: Stream::Out, start: 0, end: 1, time_us: 0, body, input: None };
+    dialogue(None).on_line(&line, &mut heard);
+    let reports: Vec<&Report> = heard
+        .iter()
+        .filter_map(|heard| if let Heard::Report(report) = heard { Some(report) } else { None })
+        .collect();
+    let [.., Report::Image(shown), Report::ToolResult(result)] = reports[..] else { panic!("{heard:?}") };
+    assert_eq!((shown.tool_id.as_deref(), shown.image.data()), (Some("toolu_1"), Some(&b"hello"[..])));
+    assert_eq!((result.tool_id.as_str(), result.output.as_str()), ("toolu_1", ""));
 }

@@ -96,6 +96,9 @@ fn word(report: &Report) -> String {
                 short(&result.output)
             )
         }
+        Report::Image(shown) => {
+            format!("picture {:?} [{}]", shown.image, shown.tool_id.as_deref().unwrap_or("-"))
+        }
         Report::Status(text) => format!("status  {}", short(text)),
         Report::Error(text) => format!("error   {}", short(text)),
         Report::Retrying(retrying) => format!(
@@ -136,6 +139,7 @@ fn word(report: &Report) -> String {
             format!("ask     {}{kind} {tool} {} [{ask}]{action}", by(subagent.as_deref()), short(input))
         }
         Report::ApprovalWithdrawn { ask } => format!("unask   [{ask}]"),
+        Report::ToolAnnounced { ask, tool, action } => format!("announces [{ask}] {tool} · {action:?}"),
         Report::Alive => "alive".to_owned(),
     }
 }

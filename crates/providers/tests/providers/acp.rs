@@ -6,7 +6,6 @@ use ostler_domain::{
     message::Mode,
     session::{AgentRequest, Begin, Report},
 };
-use ostler_providers::registry;
 use serde_json::{Value, json};
 
 use crate::{
@@ -17,16 +16,6 @@ use crate::{
 #[test]
 fn recordings_come_to_what_they_came_to() {
     pin(&all("acp", "", "acp:any"));
-}
-
-#[test]
-fn a_state_of_another_version_is_not_read() {
-    for name in ["acp:any", "codex", "openai-api"] {
-        let provider = registry::find(name).unwrap();
-        let mut state = provider.dialogue(None).unwrap().state();
-        state.version += 1;
-        assert!(provider.dialogue(Some(&state)).is_err());
-    }
 }
 
 impl Scene {
@@ -128,6 +117,35 @@ fn leave_is_given_by_kind_and_an_interrupt_withdraws_the_question() {
 }
 
 #[test]
+fn what_is_announced_waits_to_hear_whether_it_must_ask() {
+    let mut scene = Scene::open(Begin::Fresh);
+    scene.ready();
+    let call =
+        |kind: &str| json!({"toolCallId": "c1", "kind": kind, "title": "t", "locations": [{"path": "src"}]});
+    for (kind, must_ask) in [("read", true), ("search", false)] {
+        scene.said(&json!({"id": 5, "method": "_ostler/announce", "params": {"toolCall": call(kind)}}));
+        let announced = scene.reports().last().cloned().cloned();
+        let Some(Report::ToolAnnounced { ask, action, .. }) = announced else { panic!("{announced:?}") };
+        assert_eq!(action, ostler_domain::event::Action::Read { paths: vec!["src".to_owned()] });
+        let proceed = AgentRequest::Proceed { ask, must_ask };
+        let told = scene.ask(&proceed).unwrap();
+        assert_eq!((&told["id"], &told["result"]), (&json!(5), &json!({"mustAsk": must_ask})));
+        assert_eq!(scene.ask(&proceed), None, "it was told");
+    }
+}
+
+#[test]
+fn a_failure_is_told_by_the_message_of_the_server() {
+    let mut scene = Scene::open(Begin::Fresh);
+    scene.ready();
+    let prompt = scene.prompt();
+    let said = r#"{"error":{"code":404,"message":"no such model","status":"NOT_FOUND"}}"#;
+    scene.said(&json!({"id": prompt["id"], "error": {"code": 500, "message": said}}));
+    let is_plain = |report: &&Report| matches!(report, Report::Error(said) if said == "no such model");
+    assert!(scene.reports().iter().any(is_plain), "{:?}", scene.reports());
+}
+
+#[test]
 fn what_an_agent_may_not_ask_is_refused_and_only_who_knows_a_nudge_is_nudged() {
     let mut scene = Scene::open(Begin::Fresh);
     scene.ready();
@@ -166,4 +184,113 @@ fn text_that_is_withdrawn_is_no_answer() {
         _ => None,
     });
     assert_eq!(told.collect::<Vec<_>>(), ["limited, until None", "the answer"]);
+}
+
+#[test]
+fn a_picture_is_told_once_however_often_it_is_said() {
+    let mut scene = Scene::open(Begin::Fresh);
+    scene.ready();
+    scene.prompt();
+    let picture = json!([{"type": "content", "content": {"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}}]);
+    scene.said(&update(
+        &json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "shot", "rawInput": {"a": 1}}),
+    ));
+    scene.said(&update(
+        &json!({"sessionUpdate": "tool_call_update", "toolCallId": "1", "content": picture.clone()}),
+    ));
+    scene.said(&update(&json!({"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "completed",
+        "content": picture, "rawOutput": {"content": [{"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}]}})));
+    scene.said(&update(&json!({"sessionUpdate": "agent_message_chunk",
+        "content": {"type": "image", "data": "d29ybGQ=", "mimeType": "image/png"}})));
+    let reports = scene.reports();
+    let pictures: Vec<_> = reports
+        .iter()
+        .filter_map(|report| match report {
+            Report::Image(shown) => Some((shown.tool_id.as_deref(), shown.image.data())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(pictures, [(Some("1"), Some(&b"hello"[..])), (None, Some(&b"world"[..]))]);
+    let place = |is: &dyn Fn(&Report) -> bool| reports.iter().position(|report| is(report)).unwrap();
+    let image = place(&|report| matches!(report, Report::Image(_)));
+    let result = place(&|report| matches!(report, Report::ToolResult(result) if result.output.is_empty()));
+    assert!(image < result, "before the result that it is in");
+}
+
+#[test]
+fn a_turn_that_was_told_to_end_and_answers_nothing_was_interrupted_whatever_it_is_called() {
+    let ended = |says_something: bool, is_cancelled: bool| {
+        let mut scene = Scene::open(Begin::Fresh);
+        scene.ready();
+        let prompt = scene.prompt();
+        if is_cancelled {
+            scene.ask(&AgentRequest::Interrupt).unwrap();
+        }
+        if says_something {
+            let content = json!({"type": "text", "text": "the answer"});
+            scene.said(&update(&json!({"sessionUpdate": "agent_message_chunk", "content": content})));
+        }
+        scene.said(&json!({"id": prompt["id"], "result": {"stopReason": "end_turn"}}));
+        match scene.reports().last() {
+            Some(Report::TurnEnded { stop_reason }) => *stop_reason,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(ended(false, true), StopReason::Interrupted, "opencode 1.18.33");
+    assert_eq!(ended(true, true), StopReason::Completed, "it was done before it heard of it");
+    assert_eq!(ended(false, false), StopReason::Completed);
+}
+
+#[test]
+fn words_go_into_the_turn_of_an_agent_that_hears_them_or_begin_one_of_their_own() {
+    let mut scene = Scene::open(Begin::Fresh);
+    let able = json!({"protocolVersion": 1, "agentCapabilities": {"_meta": {"_ostler/steer": true}}});
+    let asked = scene.said(&json!({"id": "open", "result": able}));
+    scene.said(&json!({"id": asked[0]["id"], "result": {"sessionId": "s1"}}));
+    let words = |n: u8| {
+        let id: MessageId = format!("msg_0000000000000000000000000{n}").parse().unwrap();
+        Message { id, text: format!("words {n}"), mode: Mode::Steer }
+    };
+    let prompted = scene.prompt();
+    let steered = scene.ask(&AgentRequest::Steer(words(2))).unwrap();
+    assert_eq!(
+        (&steered["method"], &steered["params"]["prompt"][0]["text"]),
+        (&json!("_ostler/steer"), &json!("words 2"))
+    );
+    let started = |scene: &Scene| -> Vec<Vec<MessageId>> {
+        let started = scene.reports().into_iter().filter_map(|report| match report {
+            Report::TurnStarted { messages } => Some(messages.clone()),
+            _ => None,
+        });
+        started.collect()
+    };
+    assert_eq!(started(&scene).len(), 1, "it has not heard it yet");
+    scene.said(&json!({"id": steered["id"], "result": {}}));
+    assert_eq!(started(&scene)[1], [words(2).id]);
+    // The turn ends a moment before the next words come.
+    let late = scene.ask(&AgentRequest::Steer(words(3))).unwrap();
+    scene.said(&json!({"id": prompted["id"], "result": {"stopReason": "end_turn"}}));
+    let again =
+        scene.said(&json!({"id": late["id"], "error": {"code": -32603, "message": "no turn is open"}}));
+    assert_eq!(
+        (&again[0]["method"], &again[0]["params"]["prompt"]),
+        (&json!("session/prompt"), &late["params"]["prompt"])
+    );
+    assert_eq!(started(&scene)[2], [words(3).id]);
+    assert!(!scene.reports().iter().any(|report| matches!(report, Report::Error(_))), "nothing failed");
+}
+
+#[test]
+fn an_update_that_nobody_knows_is_kept_and_decoration_is_not() {
+    let mut scene = Scene::open(Begin::Fresh);
+    scene.ready();
+    scene.prompt();
+    let opaque =
+        |scene: &Scene| scene.reports().iter().filter(|one| matches!(one, Report::Opaque(_))).count();
+    for kind in ["plan", "available_commands_update", "current_mode_update", "user_message_chunk"] {
+        scene.said(&update(&json!({"sessionUpdate": kind})));
+    }
+    assert_eq!(opaque(&scene), 0);
+    scene.said(&update(&json!({"sessionUpdate": "hologram", "content": "x"})));
+    assert_eq!(opaque(&scene), 1);
 }

@@ -2,6 +2,7 @@
 
 use ostler_domain::{
     Message, MessageId,
+    event::AskKind,
     message::Mode,
     session::{AgentRequest, Begin, Report},
 };
@@ -88,4 +89,98 @@ fn an_agent_that_opens_nothing_says_at_once_that_it_cannot_work() {
     let mut scene = Scene::of("codex", Begin::Fresh);
     scene.said(&json!({"id": "open", "error": error}));
     assert!(matches!(scene.reports()[..], [Report::CannotStart(_)]));
+}
+
+/// A session with a thread and an open turn.
+fn at_work() -> Scene {
+    let mut scene = Scene::of("codex", Begin::Fresh);
+    let asked = scene.said(&json!({"id": "open", "result": {}}));
+    scene.said(&json!({"id": asked[1]["id"], "result": {"thread": {"id": "t"}, "model": "m"}}));
+    scene.ask(&AgentRequest::Prompt(message(1))).unwrap();
+    scene.said(&json!({"method": "turn/started", "params": {"threadId": "t", "turn": {"id": "u1"}}}));
+    scene
+}
+
+#[test]
+fn a_question_of_its_model_waits_for_a_person_s_words() {
+    let mut scene = at_work();
+    let choices = json!([{"label": "red", "description": ""}, {"label": "blue", "description": ""}]);
+    let questions = json!([
+        {"id": "q1", "header": "Colour", "question": "Which colour?", "options": choices},
+        {"id": "q2", "header": "Name", "question": "Which name?"},
+    ]);
+    let params =
+        json!({"threadId": "t", "turnId": "u1", "itemId": "i", "isBlocking": true, "questions": questions});
+    scene.said(&json!({"id": 7, "method": "item/tool/requestUserInput", "params": params}));
+    let asked = scene.reports().last().map(|report| (*report).clone());
+    let Some(Report::ApprovalAsked { ask, kind, input, .. }) = asked else { panic!("{asked:?}") };
+    assert_eq!((kind, input.as_str()), (AskKind::Question, "Which colour? (red | blue)\nWhich name?"));
+    let message = "blue\nAda".to_owned();
+    let answer: Value = scene.ask(&AgentRequest::Answer { ask, allow: true, message }).unwrap();
+    assert_eq!(
+        answer,
+        json!({"id": 7, "result": {"answers": {"q1": {"answers": ["blue"]}, "q2": {"answers": ["Ada"]}}}})
+    );
+}
+
+#[test]
+fn another_model_is_that_of_the_turns_to_come() {
+    let mut scene = at_work();
+    let asked: Value = scene.ask(&AgentRequest::Model("gpt-next".into())).unwrap();
+    assert_eq!(
+        (&asked["method"], &asked["params"]),
+        (&json!("thread/settings/update"), &json!({"threadId": "t", "model": "gpt-next"}))
+    );
+    scene.said(&json!({"id": asked["id"], "result": {}}));
+    let mut model_of_turn = |turn: &str, total: u64| {
+        let used = json!({"inputTokens": total, "outputTokens": 0, "totalTokens": total});
+        let usage = json!({"last": used, "total": used});
+        let params = json!({"threadId": "t", "turnId": turn, "tokenUsage": usage});
+        scene.said(&json!({"method": "thread/tokenUsage/updated", "params": params}));
+        scene.said(&json!({"method": "turn/completed", "params": {"threadId": "t", "turn": {"id": turn, "status": "completed"}}}));
+        let mut models = scene.reports().into_iter().filter_map(|report| match report {
+            Report::Usage(call) => call.model.clone(),
+            _ => None,
+        });
+        let model = models.next_back();
+        scene.said(&json!({"method": "turn/started", "params": {"threadId": "t", "turn": {"id": "u2"}}}));
+        model
+    };
+    assert_eq!(model_of_turn("u1", 10).as_deref(), Some("m"));
+    assert_eq!(model_of_turn("u2", 20).as_deref(), Some("gpt-next"));
+}
+
+#[test]
+fn a_conversation_is_made_smaller_when_it_is_told_so() {
+    let mut scene = at_work();
+    scene.said(&json!({"method": "turn/completed", "params": {"threadId": "t", "turn": {"id": "u1", "status": "completed"}}}));
+    let smaller = Message { text: "/compact\n".into(), ..message(2) };
+    let asked: Value = scene.ask(&AgentRequest::Prompt(smaller)).unwrap();
+    assert_eq!(
+        (&asked["method"], &asked["params"]),
+        (&json!("thread/compact/start"), &json!({"threadId": "t"}))
+    );
+    scene.said(&json!({"id": asked["id"], "result": {}}));
+    scene.said(&json!({"method": "turn/started", "params": {"threadId": "t", "turn": {"id": "u2"}}}));
+    let mut started = scene.reports().into_iter().filter_map(|report| match report {
+        Report::TurnStarted { messages } => Some(messages.clone()),
+        _ => None,
+    });
+    assert_eq!(started.next_back(), Some(vec![message(2).id]));
+}
+
+#[test]
+fn a_notification_that_nobody_knows_is_kept_and_one_of_another_thread_is_not() {
+    let mut scene = at_work();
+    let before = scene.reports().len();
+    for (method, thread) in
+        [("warning", "t"), ("item/reasoning/textDelta", "t"), ("thread/teleported", "other")]
+    {
+        scene.said(&json!({"method": method, "params": {"threadId": thread}}));
+    }
+    assert_eq!(scene.reports().len(), before);
+    scene.said(&json!({"method": "thread/teleported", "params": {"threadId": "t"}}));
+    scene.said(&json!({"method": "world/ended", "params": {}}));
+    assert!(matches!(&scene.reports()[before..], [Report::Opaque(one), Report::Opaque(other)]
+            if one.text.contains("teleported") && other.text.contains("world/ended")));
 }

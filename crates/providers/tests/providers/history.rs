@@ -50,11 +50,12 @@ fn shown(told: &[Told]) -> String {
     text
 }
 
-const RECORDINGS: [(Source, &str); 5] = [
+const RECORDINGS: [(Source, &str); 6] = [
     (Source::Claude, "claude/session.jsonl"),
     (Source::Codex, "codex/rollout.jsonl"),
     (Source::OpenClaw, "openclaw/file-store.jsonl"),
     (Source::OpenClaw, "openclaw/version-4.jsonl"),
+    (Source::OpenClaw, "openclaw/version-4-subagent.jsonl"),
     (Source::OpenClaw, "openclaw/handwritten.jsonl"),
 ];
 
@@ -205,7 +206,7 @@ fn damaged_lines_are_counted_and_hide_nothing_behind_them() {
 
 fn without_place(what: What) -> What {
     match what {
-        What::Prompt { text, .. } => What::Prompt { text, place: 0 },
+        What::Prompt { text, .. } => What::Prompt { text, place: 0, images: Vec::new() },
         what => what,
     }
 }
@@ -255,4 +256,64 @@ fn fields_of_any_kind_are_read() {
             }
         }
     }
+}
+
+/// Pictures of prompts and of results, in the forms of all programs.
+#[test]
+fn pictures_are_told_with_what_they_are_of() {
+    let data = "aGVsbG8=";
+    let lines = [
+        (
+            Source::Claude,
+            vec![
+                format!(
+                    r#"{{"type":"user","sessionId":"s","message":{{"role":"user","content":[{{"type":"text","text":"look"}},{{"type":"image","source":{{"type":"base64","media_type":"image/png","data":"{data}"}}}}]}}}}"#
+                ),
+                format!(
+                    r#"{{"type":"user","sessionId":"s","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t1","content":[{{"type":"image","source":{{"type":"base64","media_type":"image/png","data":"{data}"}}}}]}}]}}}}"#
+                ),
+            ],
+        ),
+        (
+            Source::Codex,
+            vec![
+                format!(
+                    r#"{{"type":"event_msg","payload":{{"type":"user_message","message":"look","images":["data:image/png;base64,{data}"]}}}}"#
+                ),
+                format!(
+                    r#"{{"type":"response_item","payload":{{"type":"function_call_output","call_id":"t1","output":[{{"type":"input_image","image_url":"data:image/png;base64,{data}"}}]}}}}"#
+                ),
+            ],
+        ),
+        (
+            Source::OpenClaw,
+            vec![
+                format!(
+                    r#"{{"type":"message","id":"1","message":{{"role":"user","content":[{{"type":"text","text":"look"}},{{"type":"image","data":"{data}","mimeType":"image/png"}}]}}}}"#
+                ),
+                format!(
+                    r#"{{"type":"message","id":"2","message":{{"role":"toolResult","toolCallId":"t1","content":[{{"type":"image","data":"{data}","mimeType":"image/png"}}]}}}}"#
+                ),
+            ],
+        ),
+    ];
+    for (source, lines) in lines {
+        let (told, _) = read(source, format!("{}\n", lines.join("\n")).as_bytes(), usize::MAX);
+        let whats: Vec<&What> = told.iter().map(|told| &told.what).collect();
+        let [What::Prompt { text, images, .. }, What::Image(shown), What::ToolResult(result)] = whats[..]
+        else {
+            panic!("{source:?}: {whats:?}")
+        };
+        assert_eq!((text.as_str(), images.len(), result.output.as_str()), ("look", 1, ""), "{source:?}");
+        assert_eq!((shown.tool_id.as_deref(), result.tool_id.as_str()), (Some("t1"), "t1"), "{source:?}");
+        assert_eq!((images[0].data(), &images[0]), (Some(&b"hello"[..]), &shown.image), "{source:?}");
+    }
+    // A picture alone has a word, so that there is something to be listed.
+    let alone = format!(
+        r#"{{"type":"message","id":"1","message":{{"role":"user","content":[{{"type":"image","data":"{data}","mimeType":"image/png"}}]}}}}"#
+    );
+    let (told, _) = read(Source::OpenClaw, format!("{alone}\n").as_bytes(), usize::MAX);
+    assert!(
+        matches!(&told[0].what, What::Prompt { text, images, .. } if text == "[image]" && images.len() == 1)
+    );
 }

@@ -10,3 +10,4 @@ mod history;
 mod openclaw;
 mod recording;
 mod scene;
+mod states;

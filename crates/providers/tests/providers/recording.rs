@@ -65,6 +65,11 @@ impl Recording {
         self.lines.iter().filter_map(|line| serde_json::from_slice(line.body.bytes()).ok())
     }
 
+    /// Its name and its lines.
+    pub(crate) fn into_tape(self) -> (String, Vec<Line<'static>>) {
+        (self.name, self.lines)
+    }
+
     /// The same with every message changed, and the tags of what was said to the agent with it.
     pub(crate) fn adapted(mut self, mut adapt: impl FnMut(&mut Value, u64) -> Option<String>) -> Self {
         for line in &mut self.lines {

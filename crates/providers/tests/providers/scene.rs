@@ -15,6 +15,11 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) fn of(provider: &str, begin: Begin) -> Self {
+        Self::with(provider, begin, &[])
+    }
+
+    /// The same with settings of the session.
+    pub(crate) fn with(provider: &str, begin: Begin, config: &[(&str, &str)]) -> Self {
         let provider = registry::find(provider).unwrap();
         let terms = Terms {
             session: "ses_00000000000000000000000001".parse().unwrap(),
@@ -24,7 +29,8 @@ impl Scene {
             approve: Approve::Ask,
             instructions: None,
             mcp: None,
-            config: Default::default(),
+            config: config.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
+            no_tools: false,
         };
         let mut scene = Self { dialogue: provider.dialogue(None).unwrap(), heard: vec![], at: 0, inputs: 0 };
         for say in provider.opening(&terms) {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ostler_domain::confinement::SESSION_SOCKET;
+use ostler_domain::confinement::{Protect, SESSION_SOCKET};
 
 use crate::support::{Campaign, each_way};
 
@@ -36,6 +36,38 @@ fn a_campaign_that_is_only_looked_at_cannot_be_changed() {
             "cat .env",
         ]);
         assert_eq!(fs::read_to_string(campaign.path("old.txt")).unwrap(), "old");
+    });
+}
+
+#[test]
+fn of_a_campaign_only_what_is_leased_can_be_changed() {
+    each_way(|way| {
+        let campaign = Campaign::new(way).with(|confinement| {
+            confinement.root.read_only = true;
+            confinement.root.leased = vec!["src/api".into(), "notes.txt".into()];
+            confinement.tooling.protect = Protect::Always;
+        });
+        campaign.write("src/api/old.rs", "old");
+        campaign.write("src/api/.env", "secret");
+        campaign.write("src/ui.rs", "ui");
+        campaign.write("notes.txt", "notes");
+        campaign.run("echo new >src/api/new.rs; rm src/api/old.rs; mkdir src/api/d; echo more >>notes.txt");
+        campaign.all_fail(&[
+            "echo x >src/ui.rs",
+            "echo x >src/new",
+            "rm src/ui.rs",
+            "chmod 600 src/ui.rs",
+            "mv src/api src/moved",
+            "mv src/api/new.rs src/new.rs",
+            "ln src/api/new.rs src/linked",
+            "rm notes.txt",
+            "mkdir d",
+            "cat src/api/.env",
+        ]);
+        assert_eq!(fs::read_to_string(campaign.path("src/ui.rs")).unwrap(), "ui");
+        assert_eq!(fs::read_to_string(campaign.path("src/api/new.rs")).unwrap(), "new\n");
+        assert_eq!(fs::read_to_string(campaign.path("notes.txt")).unwrap(), "notesmore\n");
+        assert!(!campaign.path("src/api/old.rs").exists() && !campaign.path("src/new.rs").exists());
     });
 }
 

@@ -15,3 +15,4 @@ mod refusals;
 mod support;
 mod tooling;
 mod tools;
+mod work_trees;

@@ -68,6 +68,19 @@ fn a_protected_name_that_is_a_link_is_refused_with_the_way_out() {
 }
 
 #[test]
+fn a_lease_leads_nowhere_else() {
+    each_way(|way| {
+        let campaign = Campaign::new(way).with(|confinement| {
+            confinement.root.read_only = true;
+            confinement.root.leased = vec!["out".into()];
+        });
+        symlink(campaign.outside(), campaign.path("out")).unwrap();
+        let (_, message, _) = refusal(&campaign);
+        assert!(message.contains("out"), "{message}");
+    });
+}
+
+#[test]
 fn what_is_missing_is_named() {
     each_way(|way| {
         let campaign =

@@ -78,7 +78,13 @@ impl Campaign {
         let root = base.path().canonicalize().unwrap().join("camp");
         fs::create_dir(&root).unwrap();
         let found = fs::metadata(&root).unwrap();
-        let root = CampaignRoot { path: root, device: found.dev(), inode: found.ino(), read_only: false };
+        let root = CampaignRoot {
+            path: root,
+            device: found.dev(),
+            inode: found.ino(),
+            read_only: false,
+            leased: Vec::new(),
+        };
         let campaign = Campaign {
             way,
             base,

@@ -43,6 +43,10 @@ impl AdminService for Served {
                 database_bytes: status.stats.db_bytes + status.stats.wal_bytes,
                 search_bytes: status.stats.search_bytes,
                 sessions: status.stats.sessions,
+                unsearched_events: status
+                    .stats
+                    .searchable_to
+                    .map_or(0, |reached| status.stats.events.saturating_sub(reached)),
             },
             last_seq: status.stats.events,
             schema_version: status.schema_version,

@@ -28,7 +28,11 @@ impl AgentService for Served {
         request: Request<pb::GetAgentRequest>,
     ) -> Result<Response<pb::GetAgentResponse>, Status> {
         let agent = self.engine.agent(&request.get_ref().who).await.map_err(refused)?;
-        Ok(Response::new(pb::GetAgentResponse { agent: Some(to_proto::agent(&agent)) }))
+        let used = self.engine.agent_used(&agent).await.map_err(refused)?;
+        Ok(Response::new(pb::GetAgentResponse {
+            agent: Some(to_proto::agent(&agent)),
+            used: used.as_ref().map(to_proto::agent_use),
+        }))
     }
 
     async fn list_agents(

@@ -115,6 +115,8 @@ impl Served {
         };
         let since =
             request.since.map(|since| from_proto::time(since, "since")).transpose().map_err(invalid)?;
+        let until =
+            request.until.map(|until| from_proto::time(until, "until")).transpose().map_err(invalid)?;
         let key = request.key.map(|key| from_proto::id(&key, "key")).transpose().map_err(invalid)?;
         Ok(ConversationFilter {
             campaign,
@@ -123,6 +125,7 @@ impl Served {
             name: request.name,
             closed_too: request.closed_too,
             since,
+            until,
         })
     }
 }

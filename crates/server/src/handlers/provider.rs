@@ -36,7 +36,9 @@ impl ProviderService for Served {
         &self,
         request: Request<pb::PrepareLoginRequest>,
     ) -> Result<Response<pb::PrepareLoginResponse>, Status> {
-        let plan = self.engine.prepare_login(&request.get_ref().provider).await.map_err(refused)?;
+        let pb::PrepareLoginRequest { provider, profile } = request.into_inner();
+        let profile = from_proto::login_of(profile).map_err(invalid)?;
+        let plan = self.engine.prepare_login(&provider, profile.as_ref()).await.map_err(refused)?;
         let plan = LoginPlan {
             program: plan.program,
             args: plan.args,

@@ -55,6 +55,36 @@ impl RetentionService for Served {
         }))
     }
 
+    async fn plan_mission_retention(
+        &self,
+        request: Request<pb::PlanMissionRetentionRequest>,
+    ) -> Result<Response<pb::PlanMissionRetentionResponse>, Status> {
+        let campaign = said(&request.get_ref().campaign);
+        let steps = self.engine.plan_missions(campaign).await.map_err(refused)?;
+        let planned = steps.iter().map(to_proto::mission_step).collect();
+        Ok(Response::new(pb::PlanMissionRetentionResponse { planned }))
+    }
+
+    async fn run_mission_retention(
+        &self,
+        request: Request<pb::RunMissionRetentionRequest>,
+    ) -> Result<Response<pb::RunMissionRetentionResponse>, Status> {
+        let change = change(&request, "")?;
+        let campaign = said(&request.get_ref().campaign);
+        let steps = self.engine.archive_missions(campaign, &change).await.map_err(refused)?;
+        let done = steps.iter().map(to_proto::mission_step).collect();
+        Ok(Response::new(pb::RunMissionRetentionResponse { done }))
+    }
+
+    async fn remove_mission(
+        &self,
+        request: Request<pb::RemoveMissionRequest>,
+    ) -> Result<Response<pb::RemoveMissionResponse>, Status> {
+        let change = change(&request, "")?;
+        let step = self.engine.remove_mission(&request.get_ref().who, change).await.map_err(refused)?;
+        Ok(Response::new(pb::RemoveMissionResponse { done: Some(to_proto::mission_step(&step)) }))
+    }
+
     async fn list_retention(
         &self,
         request: Request<pb::ListRetentionRequest>,
@@ -98,5 +128,10 @@ impl RetentionService for Served {
 }
 
 async fn plan(engine: &Engine, campaign: &str) -> Result<ostler_engine::Planning, Status> {
-    engine.plan_retention(Some(campaign).filter(|campaign| !campaign.is_empty())).await.map_err(refused)
+    engine.plan_retention(said(campaign)).await.map_err(refused)
+}
+
+/// The campaign that is asked for; none for all.
+fn said(campaign: &str) -> Option<&str> {
+    Some(campaign).filter(|campaign| !campaign.is_empty())
 }

@@ -1,7 +1,9 @@
 //! SessionService.
 
-use ostler_domain::{Receipt, handoff::Wish, query::Page, session::WatchdogLimits};
-use ostler_engine::{Addressee, Answer, MessagePlace, MessageRow, NewSession, Raised, Sent, Words};
+use ostler_domain::{
+    Receipt, budget::Amount, chain::Chain, handoff::Wish, query::Page, session::WatchdogLimits,
+};
+use ostler_engine::{Addressee, Answer, MessagePlace, MessageRow, NewFork, NewSession, Raised, Sent, Words};
 use ostler_wire::{
     from_proto,
     pb::{self, session_service_server::SessionService},
@@ -65,8 +67,13 @@ impl SessionService for Served {
         &self,
         request: Request<pb::GetChainRequest>,
     ) -> Result<Response<pb::GetChainResponse>, Status> {
-        let chain = self.engine.chain(&request.get_ref().who).await.map_err(refused)?;
-        Ok(Response::new(pb::GetChainResponse { sessions: chain.iter().map(to_proto::view).collect() }))
+        let pb::GetChainRequest { who, with_helpers } = request.get_ref();
+        if *with_helpers {
+            let chain = self.engine.whole_chain(who).await.map_err(refused)?;
+            return Ok(Response::new(to_proto::chain(&chain)));
+        }
+        let sessions = self.engine.chain(who).await.map_err(refused)?;
+        Ok(Response::new(to_proto::chain(&Chain { sessions, ..Chain::default() })))
     }
 
     async fn list_lost_sessions(
@@ -121,9 +128,10 @@ impl SessionService for Served {
     ) -> Result<Response<pb::StopSessionResponse>, Status> {
         let change = change(&request, &request.get_ref().request_id)?;
         let wanted = request.into_inner();
-        let ended = match wanted.done {
-            true => self.engine.end(&wanted.who, change).await,
-            false => self.engine.stop(&wanted.who, wanted.now, change).await,
+        let ended = match (wanted.done, wanted.said) {
+            (true, true) => self.engine.finish(&wanted.who, change).await,
+            (true, false) => self.engine.end(&wanted.who, change).await,
+            (false, _) => self.engine.stop(&wanted.who, wanted.now, change).await,
         };
         let view = ended.map_err(refused)?;
         answer!(StopSessionResponse, view)
@@ -190,8 +198,22 @@ impl SessionService for Served {
         let change = keyed!(request);
         let wanted = request.into_inner();
         let name = wanted.name.map(|name| from_proto::id(&name, "name")).transpose().map_err(invalid)?;
-        let view = self.engine.fork(&wanted.who, name, change).await.map_err(refused)?;
+        let copy = NewFork { name, at: wanted.at };
+        let view = self.engine.fork(&wanted.who, copy, change).await.map_err(refused)?;
         answer!(ForkSessionResponse, view)
+    }
+
+    async fn ask_session(
+        &self,
+        mut request: Request<pb::AskSessionRequest>,
+    ) -> Result<Response<pb::AskSessionResponse>, Status> {
+        let change = keyed!(request);
+        let pb::AskSessionRequest { who, question, max_tokens, max_micro_usd, .. } = request.into_inner();
+        let dollars = max_micro_usd.map(ostler_domain::price::Dollars);
+        let amount = Amount { tokens: max_tokens, dollars };
+        let amount = (amount != Amount::default()).then_some(amount);
+        let view = self.engine.ask_copy(&who, &question, amount, change).await.map_err(refused)?;
+        answer!(AskSessionResponse, view)
     }
 
     async fn get_native_command(
@@ -365,6 +387,8 @@ fn new_session(wanted: wish::CreateSession) -> NewSession {
         priority: wanted.priority,
         agent: wanted.agent,
         key: wanted.key,
+        worktree: wanted.worktree,
+        auth_profile: wanted.auth_profile,
         ..NewSession::default()
     }
 }

@@ -1,10 +1,6 @@
 //! TreeService.
 
-use ostler_domain::{
-    Refusal,
-    snapshot::{Point, Span},
-    text::one_line,
-};
+use ostler_domain::{Refusal, snapshot::Span, text::one_line};
 use ostler_wire::{
     pb::{self, tree_service_server::TreeService},
     to_proto,
@@ -43,7 +39,6 @@ impl TreeService for Served {
     ) -> Result<Response<pb::RewindResponse>, Status> {
         let change = change(&request, "")?;
         let pb::RewindRequest { who, point, dry_run } = request.into_inner();
-        let point = Point::parse(&point).ok_or_else(|| refused(no_turn(&point)))?;
         let rewinding = self.engine.rewind(&who, &point, dry_run, change).await.map_err(refused)?;
         Ok(Response::new(to_proto::rewinding(&rewinding)))
     }
@@ -52,6 +47,25 @@ impl TreeService for Served {
         let pb::BlameRequest { path, line } = request.into_inner();
         let blamed = self.engine.blame(&path, line.max(1)).await.map_err(refused)?;
         Ok(Response::new(to_proto::blamed(&blamed)))
+    }
+
+    async fn list_worktrees(
+        &self,
+        request: Request<pb::ListWorktreesRequest>,
+    ) -> Result<Response<pb::ListWorktreesResponse>, Status> {
+        let campaign = request.into_inner().campaign;
+        let all = self.engine.worktrees(campaign.as_deref()).await.map_err(refused)?;
+        let worktrees = all.iter().map(to_proto::kept).collect();
+        Ok(Response::new(pb::ListWorktreesResponse { worktrees }))
+    }
+
+    async fn remove_worktree(
+        &self,
+        request: Request<pb::RemoveWorktreeRequest>,
+    ) -> Result<Response<pb::RemoveWorktreeResponse>, Status> {
+        let change = change(&request, &request.get_ref().request_id)?;
+        let removed = self.engine.remove_worktree(&request.get_ref().who, change).await.map_err(refused)?;
+        Ok(Response::new(to_proto::removed_worktree(removed)))
     }
 }
 

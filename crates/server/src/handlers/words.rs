@@ -37,6 +37,9 @@ impl Served {
             };
             *ticket = self.engine.ticket_word(ticket, campaign).await.map_err(refused)?;
         }
+        if let Some(mission) = &mut filter.mission {
+            *mission = self.engine.mission(mission).await.map_err(refused)?.id.to_string();
+        }
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! The large bodies of a session's events: compressed when it is archived, plain again when it is restored, gone when
+//! The large bodies and the pictures of a session's events: compressed when it is archived, plain again when it is restored, gone when
 //! nobody names them any more.
 
 use ostler_domain::SessionId;
@@ -78,7 +78,7 @@ fn of_session(reader: &Reader, id: SessionId) -> Result<Vec<Vec<u8>>, ReadError>
     let Some(num) = session::number(&reader.connection, id)? else { return Ok(Vec::new()) };
     let mut statement = reader
         .connection
-        .prepare_cached("SELECT DISTINCT blob FROM log_event WHERE session = ?1 AND blob IS NOT NULL")?;
+        .prepare_cached("SELECT blob FROM log_event WHERE session = ?1 AND blob IS NOT NULL UNION SELECT blob FROM image WHERE session = ?1")?;
     Ok(statement.query_map([num], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -89,10 +89,10 @@ fn garbage(connection: &Connection, after: &[u8]) -> rusqlite::Result<Vec<Vec<u8
         .collect()
 }
 
-/// Whether an event has this for its body.
+/// Whether an event has this for its body, or names it as a picture.
 pub(super) fn is_named(connection: &Connection, hash: &[u8]) -> rusqlite::Result<bool> {
     connection
-        .prepare_cached("SELECT EXISTS (SELECT 1 FROM log_event WHERE blob = ?1)")?
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM log_event WHERE blob = ?1) OR EXISTS (SELECT 1 FROM image WHERE blob = ?1)")?
         .query_row([hash], |row| row.get(0))
 }
 

@@ -11,7 +11,9 @@ use crate::{
     blob::Blobs,
     convert::signed,
     error::ReadError,
-    log::{self, Stored},
+    image,
+    log::{self, STORED, Stored},
+    mirrored,
     session::{self, Changing},
     store::Store,
 };
@@ -57,10 +59,25 @@ fn erase(
     match stored.last().and_then(|last| last.session_seq) {
         Some(last) if stored.len() == AT_ONCE => Ok(Some(last + 1)),
         _ => {
+            let beside = mirrored::of_session(connection, id)?.into_iter().chain(unheard(connection, num)?);
+            for stored in beside {
+                erase_event(connection, blobs, &stored, at)?;
+            }
             rewrite_rows(connection, blobs, num)?;
             Ok(None)
         }
     }
+}
+
+/// What was said to it after its end, and is in nobody's log.
+fn unheard(connection: &Connection, num: i64) -> Result<Vec<Stored>, ReadError> {
+    let sql = format!(
+        "SELECT {STORED} FROM message m JOIN log_event e ON e.seq = m.text_seq
+         WHERE m.session = ?1 AND e.session IS NULL AND m.bytes > 0"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let found = statement.query_map([num], Stored::read)?.collect::<rusqlite::Result<Vec<_>>>()?;
+    Ok(found)
 }
 
 fn some_events(connection: &Connection, num: i64, from: u64) -> Result<Vec<Stored>, ReadError> {
@@ -81,16 +98,19 @@ fn erase_event(connection: &Connection, blobs: &Blobs, stored: &Stored, at: Time
     connection
         .prepare_cached("UPDATE log_event SET body = ?2, blob = NULL WHERE seq = ?1")?
         .execute(params![seq, body])?;
-    if let Some(hash) = &stored.blob
-        && !is_named(connection, hash)?
-    {
-        connection
-            .prepare_cached("INSERT OR IGNORE INTO node_garbage(blob, since) VALUES (?1, ?2)")?
-            .execute(params![hash, at.micros()])?;
+    for hash in stored.blob.iter().chain(&image::forget(connection, seq)?) {
+        if !is_named(connection, hash)? {
+            connection
+                .prepare_cached("INSERT OR IGNORE INTO node_garbage(blob, since) VALUES (?1, ?2)")?
+                .execute(params![hash, at.micros()])?;
+        }
     }
     match event {
         Ok(Event::MessageAccepted(accepted)) => {
             erase_message(connection, seq, &accepted.message.id.to_string())?;
+        }
+        Ok(Event::MessageUnheard(unheard)) => {
+            erase_message(connection, seq, &unheard.message.id.to_string())?;
         }
         Ok(Event::MessageEdited(edited)) => erase_message(connection, seq, &edited.id.to_string())?,
         Ok(Event::ApprovalRequested(asked)) => {

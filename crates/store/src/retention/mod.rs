@@ -25,6 +25,8 @@ pub struct Candidate {
     pub conversation: ConversationId,
     /// Another session is going to go on with it, or somebody has to say whether.
     pub is_waited_for: bool,
+    /// When somebody removed its conversation.
+    pub removed: Option<Time>,
 }
 
 /// Some of them, and where to go on.
@@ -60,8 +62,9 @@ pub(crate) fn restored(
     restored: &SessionRestored,
 ) -> rusqlite::Result<()> {
     let at = place.at.micros();
-    let gone = [("archived", &Null as &dyn ToSql), ("due", &Null), ("rule", &Null), ("restored", &at)];
-    set(connection, place, restored.session, &gone)
+    let gone = [("due", &Null as &dyn ToSql), ("rule", &Null), ("archived", &Null), ("restored", &at)];
+    let gone = if restored.by_rule { &gone[..2] } else { &gone[..] };
+    set(connection, place, restored.session, gone)
 }
 
 pub(crate) fn marked(connection: &Connection, place: Place, marked: &DeletionMarked) -> rusqlite::Result<()> {
@@ -110,8 +113,10 @@ const STANDING: &str = "s.num, s.id, s.name, s.campaign, s.ended,
     (SELECT c.name FROM campaign c WHERE c.id = s.campaign) AS campaign_name,
     r.archived, r.due, r.deleted, r.restored, r.held, r.held_by, r.held_why, r.rule";
 
+const REMOVED: &str = "(SELECT c.closed FROM conversation c WHERE c.id = s.conversation AND c.close_reason = 'removed') AS removed";
+
 impl Store {
-    /// The sessions of a campaign that ended until a time, or are to be deleted, in the order in which they were created.
+    /// The sessions of a campaign that ended until a time, are to be deleted, or whose conversation was removed, in the order in which they were created.
     pub async fn retention_candidates(
         &self,
         campaign: CampaignId,
@@ -121,11 +126,12 @@ impl Store {
     ) -> Result<Candidates, ReadError> {
         self.read(move |reader| {
             let sql = format!(
-                "SELECT {STANDING}, s.chain, s.conversation,
+                "SELECT {STANDING}, s.chain, s.conversation, {REMOVED},
                         s.restart_due IS NOT NULL OR EXISTS (SELECT 1 FROM lost l WHERE l.num = s.num) AS waited_for
                  FROM session s LEFT JOIN retention r ON r.num = s.num
                  WHERE s.campaign = ?1 AND s.num > ?2 AND s.ended IS NOT NULL AND r.deleted IS NULL
-                   AND (s.ended <= ?3 OR r.due IS NOT NULL)
+                   AND (s.ended <= ?3 OR r.due IS NOT NULL OR s.conversation IN
+                        (SELECT id FROM conversation WHERE campaign = ?1 AND close_reason = 'removed'))
                  ORDER BY s.num LIMIT ?4"
             );
             let mut statement = reader.connection.prepare_cached(&sql)?;
@@ -146,7 +152,7 @@ impl Store {
     pub async fn retention_candidate(&self, id: SessionId) -> Result<Option<Candidate>, ReadError> {
         self.read(move |reader| {
             let sql = format!(
-                "SELECT {STANDING}, s.chain, s.conversation,
+                "SELECT {STANDING}, s.chain, s.conversation, {REMOVED},
                         s.restart_due IS NOT NULL OR EXISTS (SELECT 1 FROM lost l WHERE l.num = s.num) AS waited_for
                  FROM session s LEFT JOIN retention r ON r.num = s.num WHERE s.id = ?1"
             );
@@ -156,11 +162,12 @@ impl Store {
         .await
     }
 
-    /// Whether anything is announced to be deleted.
-    pub async fn has_marked(&self) -> Result<bool, ReadError> {
+    /// Whether anything is announced to be deleted, or somebody has removed a conversation.
+    pub async fn has_marked_or_removed(&self) -> Result<bool, ReadError> {
         self.read(|reader| {
             const SQL: &str =
-                "SELECT EXISTS (SELECT 1 FROM retention WHERE due IS NOT NULL AND deleted IS NULL)";
+                "SELECT EXISTS (SELECT 1 FROM retention WHERE due IS NOT NULL AND deleted IS NULL)
+                     OR EXISTS (SELECT 1 FROM conversation WHERE close_reason = 'removed')";
             Ok(reader.connection.prepare_cached(SQL)?.query_row([], |row| row.get(0))?)
         })
         .await
@@ -218,6 +225,7 @@ fn candidate(row: &Row<'_>) -> Result<Candidate, ReadError> {
         chain: parsed(row, "chain", "session id")?,
         conversation: parsed(row, "conversation", "conversation id")?,
         is_waited_for: row.get("waited_for")?,
+        removed: time_if_any(row, "removed")?,
     })
 }
 

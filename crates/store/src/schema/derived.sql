@@ -127,6 +127,55 @@ CREATE TABLE ticket_step(
 ) STRICT;
 CREATE INDEX ticket_step_ticket ON ticket_step(ticket, name);
 
+-- Missions, each by the place of its first event.
+CREATE TABLE mission(
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    tail TEXT NOT NULL,
+    campaign TEXT NOT NULL,
+    name TEXT NOT NULL,
+    objective TEXT NOT NULL,
+    strategy TEXT NOT NULL,
+    status TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    started INTEGER,
+    ended INTEGER,
+    updated INTEGER NOT NULL,
+    -- 1 while somebody has it paused, and while something holds all of it.
+    paused INTEGER NOT NULL DEFAULT 0,
+    held INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX mission_tail ON mission(tail);
+CREATE INDEX mission_campaign ON mission(campaign);
+CREATE INDEX mission_name ON mission(name);
+CREATE INDEX mission_status ON mission(status);
+CREATE INDEX mission_open ON mission(seq) WHERE ended IS NULL;
+
+-- Where in the log a mission's events are.
+CREATE TABLE mission_event(
+    mission INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    PRIMARY KEY (mission, seq)
+) STRICT, WITHOUT ROWID;
+
+-- The slots of missions. What was completed says how long the like may take and cost.
+CREATE TABLE assignment(
+    id TEXT PRIMARY KEY,
+    mission INTEGER NOT NULL,
+    role TEXT NOT NULL,
+    type TEXT NOT NULL,
+    model TEXT,
+    -- When it began; of one that is over, moved by its pauses: it took from then until its end.
+    started INTEGER,
+    -- How it ended, and when; empty while it has not.
+    status TEXT,
+    ended INTEGER,
+    tokens INTEGER NOT NULL DEFAULT 0,
+    cost INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+CREATE INDEX assignment_mission ON assignment(mission, status);
+CREATE INDEX assignment_history ON assignment(role, ended) WHERE status = 'completed';
+
 -- One narrow row per session for filters. Lists are newest-created first by `num`, which every index carries
 -- behind its column: pages stay put while sessions change, and a change of state moves few index entries.
 CREATE TABLE session(
@@ -143,6 +192,8 @@ CREATE TABLE session(
     provider TEXT NOT NULL,
     -- The ticket's id; whatever was said of it where it is none.
     ticket TEXT,
+    -- The mission whose assignment it works on.
+    mission TEXT,
     chain TEXT NOT NULL,
     continues TEXT,
     spawned_by TEXT,
@@ -158,7 +209,10 @@ CREATE TABLE session(
     outcome TEXT,
     ended INTEGER,
     -- When a session that goes on with this one is due; empty once there is one.
-    restart_due INTEGER
+    restart_due INTEGER,
+    -- How many binary digits what is paid for it has, in millionths of a dollar: it changes a few times in a life, where
+    -- the cost itself changes with every call.
+    cost_class INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX session_tail ON session(tail);
 CREATE INDEX session_campaign ON session(campaign);
@@ -170,6 +224,7 @@ CREATE INDEX session_role ON session(role) WHERE role IS NOT NULL;
 CREATE UNIQUE INDEX session_live ON session(conversation) WHERE ended IS NULL;
 CREATE INDEX session_provider ON session(provider);
 CREATE INDEX session_ticket ON session(ticket) WHERE ticket IS NOT NULL;
+CREATE INDEX session_mission ON session(mission) WHERE mission IS NOT NULL;
 CREATE INDEX session_chain ON session(chain);
 CREATE INDEX session_continues ON session(continues) WHERE continues IS NOT NULL;
 CREATE INDEX session_spawned_by ON session(spawned_by) WHERE spawned_by IS NOT NULL;
@@ -180,6 +235,8 @@ CREATE INDEX session_not_ended ON session(num) WHERE ended IS NULL;
 CREATE INDEX session_ended_status ON session(status) WHERE ended IS NOT NULL;
 CREATE INDEX session_outcome ON session(outcome) WHERE outcome IS NOT NULL;
 CREATE INDEX session_failed ON session(ended) WHERE status = 'FAILED';
+CREATE INDEX session_model ON session(model) WHERE model IS NOT NULL;
+CREATE INDEX session_cost_class ON session(cost_class) WHERE cost_class > 0;
 CREATE INDEX session_restart_due ON session(num) WHERE restart_due IS NOT NULL;
 
 -- The whole row as shown, apart from the narrow one: it changes with every commit and is never filtered on.
@@ -312,12 +369,29 @@ CREATE TABLE seen_commit(
     PRIMARY KEY (seq, place)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX seen_commit_session ON seen_commit(session);
+CREATE INDEX seen_commit_branch ON seen_commit(branch) WHERE branch IS NOT NULL;
 
 -- Where a session's tree was last seen to be.
 CREATE TABLE seen_head(
     session TEXT PRIMARY KEY,
     branch TEXT,
     head TEXT
+) STRICT, WITHOUT ROWID;
+
+-- Work trees that sessions have, or had, of their own.
+CREATE TABLE worktree(
+    path TEXT PRIMARY KEY,
+    -- Of the first session that was to have it.
+    seq INTEGER NOT NULL,
+    campaign TEXT NOT NULL,
+    -- The last one that was to work in it.
+    session TEXT NOT NULL,
+    branch TEXT NOT NULL,
+    base TEXT NOT NULL,
+    came_from TEXT,
+    -- When it was last made; NULL where it was not yet.
+    made INTEGER,
+    removed INTEGER
 ) STRICT, WITHOUT ROWID;
 
 -- Sessions that were lost with the machine, while nobody has said what becomes of them.
@@ -359,3 +433,21 @@ CREATE TABLE retention(
     rule TEXT
 ) STRICT;
 CREATE INDEX retention_due ON retention(due) WHERE due IS NOT NULL AND deleted IS NULL;
+
+-- Pictures that events name: each is a blob, which goes when nobody names it any more.
+CREATE TABLE image(
+    seq INTEGER PRIMARY KEY,
+    session INTEGER NOT NULL,
+    blob BLOB NOT NULL
+) STRICT;
+CREATE INDEX image_session ON image(session);
+CREATE INDEX image_blob ON image(blob);
+
+-- What was delivered in agents' names; the words are in the events.
+CREATE TABLE mirrored(
+    seq INTEGER PRIMARY KEY,
+    conversation TEXT NOT NULL,
+    session TEXT NOT NULL
+) STRICT;
+CREATE INDEX mirrored_conversation ON mirrored(conversation);
+CREATE INDEX mirrored_session ON mirrored(session);

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Changes when what is indexed, or how, changes: then the old file is of no use.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 const SCHEMA: &str = "
     CREATE TABLE search_meta(only INTEGER PRIMARY KEY CHECK (only = 1), version INTEGER NOT NULL, node TEXT NOT NULL, cursor INTEGER NOT NULL) STRICT;

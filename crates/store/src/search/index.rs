@@ -10,7 +10,7 @@ use ostler_domain::NodeId;
 use rusqlite::{Connection, params};
 use tokio::sync::watch;
 
-use super::{SearchFile, searched_kinds, session_word, text_of};
+use super::{SearchFile, TICKET_WORD, searched_kinds, session_word, text_of};
 use crate::{
     blob::Blobs,
     check::Finding,
@@ -166,11 +166,12 @@ impl Worker {
         let (mut count, mut bytes) = (0, 0);
         while let Some(row) = rows.next()? {
             let stored = Stored::read(row)?;
-            let session = row.get::<_, Option<i64>>("num")?.map(session_word);
+            let session = row.get::<_, Option<i64>>("num")?;
+            let whose = session.map_or_else(|| TICKET_WORD.to_owned(), session_word);
             count += 1;
             if let Some(text) = readable(&stored, &self.blobs) {
                 bytes += text.len();
-                insert.execute(params![signed(stored.seq), text, session]).map_err(damaged)?;
+                insert.execute(params![signed(stored.seq), text, whose]).map_err(damaged)?;
             }
             if count == ROWS_AT_ONCE || bytes >= BYTES_AT_ONCE {
                 reached = stored.seq;

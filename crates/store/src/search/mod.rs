@@ -9,7 +9,7 @@ mod query;
 
 pub(crate) use file::{SearchFile, SearchReader};
 pub(crate) use index::Indexer;
-pub use query::SearchHit;
+pub use query::{Among, SearchHit};
 
 use ostler_domain::{Event, Kind, limits::SEARCH_RESULT_BYTES, text::head};
 
@@ -24,8 +24,15 @@ const fn is_searched(kind: Kind) -> bool {
             | Kind::AgentToolResult
             | Kind::AgentCompletion
             | Kind::AgentError
+            | Kind::StepStarted
+            | Kind::StepEnded
+            | Kind::DoneReported
+            | Kind::OutputAdded
             | Kind::TicketAdded
             | Kind::TicketChanged
+            | Kind::TicketMoved
+            | Kind::TicketOutputAdded
+            | Kind::TicketStep
     )
 }
 
@@ -40,6 +47,9 @@ fn session_word(num: i64) -> String {
     format!("s{num}")
 }
 
+/// The word of what belongs to a ticket and to no session.
+const TICKET_WORD: &str = "t";
+
 /// What of an event can be found.
 fn text_of(event: &Event) -> Option<String> {
     match event {
@@ -49,6 +59,13 @@ fn text_of(event: &Event) -> Option<String> {
         }
         Event::TicketAdded(added) => Some(added.about.intent.clone()),
         Event::TicketChanged(changed) => Some(changed.about.intent.clone()),
+        Event::TicketMoved(moved) => (!moved.why.is_empty()).then(|| moved.why.clone()),
+        Event::TicketOutputAdded(added) => Some(valued(&added.output.name, &added.output.value)),
+        Event::TicketStep(step) => Some(noted(&step.name, &step.note)),
+        Event::OutputAdded(added) => Some(valued(&added.name, &added.value)),
+        Event::StepStarted(step) => Some(noted(&step.name, &step.note)),
+        Event::StepEnded(step) => Some(noted(&step.name, &step.note)),
+        Event::DoneReported(done) => (!done.note.is_empty()).then(|| done.note.clone()),
         Event::MessageEdited(edited) => Some(edited.text.clone()),
         Event::AgentToolCall(call) => Some(format!("{} {}\n{}", call.tool, call.summary, call.input)),
         Event::AgentToolResult(result) => Some(head(&result.output, SEARCH_RESULT_BYTES).to_owned()),
@@ -57,4 +74,12 @@ fn text_of(event: &Event) -> Option<String> {
         }
         _ => None,
     }
+}
+
+fn noted(name: &str, note: &str) -> String {
+    if note.is_empty() { name.to_owned() } else { format!("{name}: {note}") }
+}
+
+fn valued(name: &str, value: &str) -> String {
+    noted(name, head(value, SEARCH_RESULT_BYTES))
 }

@@ -1,13 +1,13 @@
 //! Questions to the index. What people type is words, never a query language.
 
 use ostler_domain::{
-    Kind, Recorded, SessionId, Time,
+    Kind, Recorded, SessionId, TicketId, Time,
     query::{Listed, Page},
     text::one_line,
 };
 use rusqlite::{OptionalExtension, params};
 
-use super::{session_word, text_of};
+use super::{TICKET_WORD, session_word, text_of};
 use crate::{
     convert::{parsed_if_any, signed, unsigned},
     error::{Doing, ReadError},
@@ -23,11 +23,21 @@ const LOOKED_THROUGH: usize = 256 * 1024;
 /// Words of one question; more narrow nothing further.
 const WORDS: usize = 32;
 
+/// Among what a search looks.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Among {
+    pub sessions: Vec<SessionId>,
+    /// What belongs to tickets and to no session too.
+    pub tickets: bool,
+}
+
 /// An event that has the words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchHit {
     pub seq: u64,
     pub session: Option<SessionId>,
+    /// The ticket that it is about, where it belongs to no session.
+    pub ticket: Option<TicketId>,
     pub kind: Kind,
     pub time: Time,
     /// Where it says so, on one line.
@@ -36,15 +46,15 @@ pub struct SearchHit {
 
 impl Store {
     /// Events that have all the words, newest first. `"two words"` in quotes must stand together, `word*` is a
-    /// beginning. The cursor is a `seq`. `sessions`: only what these said and did; what others did is not gone through.
+    /// beginning. The cursor is a `seq`. `among`: only what these said and did; what others did is not gone through.
     pub async fn search(
         &self,
         text: &str,
-        sessions: Option<Vec<SessionId>>,
+        among: Option<Among>,
         page: Page,
     ) -> Result<Listed<SearchHit>, ReadError> {
         let words = words(text);
-        self.read(move |reader| search(reader, &words, sessions.as_deref(), page)).await
+        self.read(move |reader| search(reader, &words, among.as_ref(), page)).await
     }
 
     /// Waits until events up to this one can be found. Returns at once where search is not kept up to date.
@@ -78,39 +88,40 @@ fn words(text: &str) -> Vec<Word> {
 
 /// The words as an FTS5 query: each a quoted string, in which nothing has a meaning. Of sessions where some are named: FTS5
 /// goes through the shorter of two lists and jumps in the longer one, so that others' hits cost nothing.
-fn expression(words: &[Word], sessions: Option<&[i64]>) -> String {
+fn expression(words: &[Word], among: Option<&[String]>) -> String {
     let quoted =
         words.iter().map(|word| format!("\"{}\"{}", word.text, if word.is_beginning { " *" } else { "" }));
     let text = format!("text : ({})", quoted.collect::<Vec<_>>().join(" AND "));
-    let Some(sessions) = sessions else { return text };
-    let of: Vec<String> = sessions.iter().map(|num| session_word(*num)).collect();
-    format!("session : ({}) AND {text}", of.join(" OR "))
+    let Some(among) = among else { return text };
+    format!("session : ({}) AND {text}", among.join(" OR "))
 }
 
 const LOOK: &str =
     "SELECT rowid FROM search_text WHERE search_text MATCH ?1 AND rowid < ?2 ORDER BY rowid DESC LIMIT ?3";
 
-/// The numbers of sessions that there are.
-fn numbers(reader: &Reader, sessions: &[SessionId]) -> Result<Vec<i64>, ReadError> {
+/// The words of those among whom is looked, as far as there are such.
+fn words_of(reader: &Reader, among: &Among) -> Result<Vec<String>, ReadError> {
     let mut statement = reader.connection.prepare_cached("SELECT num FROM session WHERE id = ?1")?;
-    let mut found = Vec::with_capacity(sessions.len());
-    for session in sessions {
-        found.extend(statement.query_row([session.to_string()], |row| row.get::<_, i64>(0)).optional()?);
+    let mut found = Vec::with_capacity(among.sessions.len() + 1);
+    for session in &among.sessions {
+        let num = statement.query_row([session.to_string()], |row| row.get::<_, i64>(0)).optional()?;
+        found.extend(num.map(session_word));
     }
+    found.extend(among.tickets.then(|| TICKET_WORD.to_owned()));
     Ok(found)
 }
 
 fn search(
     reader: &Reader,
     words: &[Word],
-    sessions: Option<&[SessionId]>,
+    among: Option<&Among>,
     page: Page,
 ) -> Result<Listed<SearchHit>, ReadError> {
-    let sessions = sessions.map(|sessions| numbers(reader, sessions)).transpose()?;
-    if words.is_empty() || sessions.as_ref().is_some_and(Vec::is_empty) {
+    let among = among.map(|among| words_of(reader, among)).transpose()?;
+    if words.is_empty() || among.as_ref().is_some_and(Vec::is_empty) {
         return Ok(Listed { rows: Vec::new(), next_cursor: None });
     }
-    let expression = expression(words, sessions.as_deref());
+    let expression = expression(words, among.as_deref());
     let limit = page.limit.max(1);
     let before = signed(page.cursor.unwrap_or(u64::MAX));
     let found = reader.search.ask(|connection| {
@@ -146,7 +157,7 @@ fn hit(reader: &Reader, seq: i64, words: &[Word]) -> Result<Option<SearchHit>, R
     let text = text_of(&recorded.event).unwrap_or_default();
     let snippet = snippet(&text, words);
     let Recorded { seq, session, time, event, .. } = recorded;
-    Ok(Some(SearchHit { seq, session, kind: event.kind(), time, snippet }))
+    Ok(Some(SearchHit { seq, session, ticket: event.ticket(), kind: event.kind(), time, snippet }))
 }
 
 /// The surroundings of the first word found, or the beginning: the index also finds `cafe` in `café`.
@@ -203,7 +214,7 @@ mod tests {
         assert!(words("--- \" ' (").is_empty());
         assert_eq!(of("half \"open quote"), "text : (\"half\" AND \"open quote\")");
         assert_eq!(
-            expression(&words("login s7"), Some(&[7, 12])),
+            expression(&words("login s7"), Some(&[session_word(7), session_word(12)])),
             "session : (s7 OR s12) AND text : (\"login\" AND \"s7\")"
         );
     }

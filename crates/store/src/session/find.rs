@@ -78,6 +78,42 @@ impl Store {
         self.newest("conversation = ?1", id.to_string(), limit).await
     }
 
+    /// A session and those of its conversation before it, newest first.
+    pub async fn sessions_up_to(
+        &self,
+        conversation: ConversationId,
+        session: SessionId,
+        limit: u32,
+    ) -> Result<Vec<View>, ReadError> {
+        self.read(move |reader| {
+            let limited = format!(
+                "num IN (SELECT num FROM session WHERE conversation = ?1 \
+                 AND num <= (SELECT num FROM session WHERE id = ?2) ORDER BY num DESC LIMIT {})",
+                limit.min(PAGE_MOST)
+            );
+            views(reader, &limited, [conversation.to_string(), session.to_string()])
+        })
+        .await
+    }
+
+    /// The sessions of a conversation that were there when a copy of it began, newest first.
+    pub async fn sessions_before_copy(
+        &self,
+        origin: ConversationId,
+        copy: ConversationId,
+        limit: u32,
+    ) -> Result<Vec<View>, ReadError> {
+        self.read(move |reader| {
+            let limited = format!(
+                "num IN (SELECT num FROM session WHERE conversation = ?1 \
+                 AND num < (SELECT min(num) FROM session WHERE conversation = ?2) ORDER BY num DESC LIMIT {})",
+                limit.min(PAGE_MOST)
+            );
+            views(reader, &limited, [origin.to_string(), copy.to_string()])
+        })
+        .await
+    }
+
     /// Sessions that the provider knows by this id, newest first.
     pub async fn sessions_with_provider_id(
         &self,

@@ -9,7 +9,7 @@ use ostler_domain::{
 };
 use rusqlite::{Connection, ToSql, params_from_iter};
 
-use super::views_of;
+use super::{COST_CLASSES, cost_class, views_of};
 use crate::{
     convert::{signed, unsigned},
     error::ReadError,
@@ -97,6 +97,7 @@ fn drivers(filter: &SessionFilter) -> Vec<Driver> {
         ("session_conversation", "conversation", filter.conversation.map(|id| id.to_string())),
         ("session_name", "name", text(&filter.name)),
         ("session_ticket", "ticket", text(&filter.ticket)),
+        ("session_mission", "mission", filter.mission.map(|id| id.to_string())),
         ("session_agent", "agent", text(&filter.agent)),
     ];
     if let Some((index, column, value)) = particular.into_iter().find_map(|(i, c, v)| v.map(|v| (i, c, v))) {
@@ -123,7 +124,10 @@ fn drivers(filter: &SessionFilter) -> Vec<Driver> {
         return vec![Driver::equal("session_campaign", "campaign", campaign.to_string())];
     }
     if let Some(branch) = &filter.branch {
-        return vec![Driver::equal("session_branch", "branch", branch.clone())];
+        // Begun there, or begun elsewhere and seen to have made commits there.
+        let mut seen = Driver::of(None, SEEN_ON_BRANCH);
+        seen.condition.params.extend([branch, branch].map(|name| Box::new(name.clone()) as Box<dyn ToSql>));
+        return vec![Driver::equal("session_branch", "branch", branch.clone()), seen];
     }
     if let Some(role) = &filter.role {
         return vec![Driver::equal("session_role", "role", role.clone())];
@@ -144,11 +148,28 @@ fn drivers(filter: &SessionFilter) -> Vec<Driver> {
         }
         return drivers;
     }
+    if let Some(least) = filter.min_cost.map(cost_class).filter(|least| *least > 0) {
+        // Each class is in the order of its sessions; all of those that may cost so much are gone through together.
+        let of_class = |class: u32| Driver {
+            index: Some("session_cost_class"),
+            condition: Condition {
+                sql: "cost_class > 0 AND cost_class = ?".to_owned(),
+                params: vec![Box::new(class)],
+            },
+        };
+        return (least..=COST_CLASSES).map(of_class).collect();
+    }
+    if let Some(model) = &filter.model {
+        return vec![Driver::equal("session_model", "model", model.clone())];
+    }
     match &filter.provider {
         Some(provider) => vec![Driver::equal("session_provider", "provider", provider.clone())],
         None => vec![Driver::of(None, "1")],
     }
 }
+
+const SEEN_ON_BRANCH: &str = "branch IS NOT ? AND num IN
+    (SELECT s.num FROM seen_commit c JOIN session s ON s.id = c.session WHERE c.branch = ?)";
 
 impl Condition {
     /// That the session of this number, a column of another table, fits.
@@ -169,15 +190,19 @@ impl Condition {
             ("name", filter.name.clone()),
             ("agent", filter.agent.clone()),
             ("role", filter.role.clone()),
-            ("branch", filter.branch.clone()),
             ("provider", filter.provider.clone()),
             ("model", filter.model.clone()),
             ("ticket", filter.ticket.clone()),
+            ("mission", filter.mission.map(|id| id.to_string())),
         ];
         for (column, value) in ids {
             if let Some(value) = value {
                 all.and(&format!("{column} = ?"), [value]);
             }
+        }
+        if let Some(branch) = &filter.branch {
+            let seen = "EXISTS (SELECT 1 FROM seen_commit c WHERE c.session = session.id AND c.branch = ?)";
+            all.and(&format!("(branch = ? OR {seen})"), [branch.clone(), branch.clone()]);
         }
         if let Some(begins) = &filter.name_begins {
             // Without an index: the newest are looked at first, and a name that many share would be all of it.

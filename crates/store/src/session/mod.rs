@@ -1,5 +1,6 @@
 //! `session` and `session_view`: one row per session, as the fold of its events shows it.
 
+mod family;
 mod find;
 mod list;
 mod load;
@@ -7,10 +8,13 @@ mod shown;
 
 use ostler_domain::{
     SessionId, Time,
+    price::Dollars,
     session::{Attention, Outcome, Restart, Status, View},
 };
 use rusqlite::{Connection, OptionalExtension, Statement, params};
 
+pub use family::FamilyOf;
+pub(crate) use family::{ROOT_CHAIN, below};
 pub(crate) use find::{fragment_condition, tail};
 pub(crate) use list::Condition;
 pub use load::LoadedSession;
@@ -31,6 +35,7 @@ pub(crate) struct Fixed {
     branch: Option<String>,
     provider: String,
     ticket: Option<String>,
+    mission: Option<String>,
     chain: String,
     continues: Option<String>,
     spawned_by: Option<String>,
@@ -48,6 +53,7 @@ pub(crate) struct Changing {
     outcome: Option<Outcome>,
     ended: Option<Time>,
     restart_due: Option<Time>,
+    cost_class: u32,
 }
 
 impl Fixed {
@@ -62,6 +68,7 @@ impl Fixed {
             branch: view.branch.clone(),
             provider: view.provider.clone(),
             ticket: view.ticket_id.map(|id| id.to_string()).or_else(|| view.ticket.clone()),
+            mission: view.mission.map(|member| member.mission.to_string()),
             chain: view.chain.to_string(),
             continues: view.continues.map(|id| id.to_string()),
             spawned_by: view.spawned_by.map(|id| id.to_string()),
@@ -93,8 +100,17 @@ impl Changing {
             outcome: view.outcome,
             ended: view.ended_at,
             restart_due,
+            cost_class: cost_class(view.cost.paid),
         }
     }
+}
+
+/// The highest class that is told apart: a thousand million dollars.
+pub(crate) const COST_CLASSES: u32 = 50;
+
+/// How many binary digits a cost has.
+pub(crate) fn cost_class(Dollars(micros): Dollars) -> u32 {
+    (u64::BITS - micros.leading_zeros()).min(COST_CLASSES)
 }
 
 /// The number of a session on this node.
@@ -123,9 +139,9 @@ pub(crate) fn insert(
     connection
         .prepare_cached(
             "INSERT INTO session(num, id, tail, campaign, conversation, name, agent, role, provider, ticket, chain, continues,
-                                 spawned_by, branch, created, imported, model, provider_id, status, attention, outcome, ended, restart_due)
+                                 spawned_by, branch, created, imported, model, provider_id, status, attention, outcome, ended, restart_due, mission, cost_class)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,
-                     iif(EXISTS (SELECT 1 FROM session next WHERE next.continues = ?2), NULL, ?23))",
+                     iif(EXISTS (SELECT 1 FROM session next WHERE next.continues = ?2), NULL, ?23), ?24, ?25)",
         )?
         .execute(params![
             num,
@@ -151,6 +167,8 @@ pub(crate) fn insert(
             changing.outcome.map(Outcome::as_str),
             changing.ended.map(Time::micros),
             changing.restart_due.map(Time::micros),
+            fixed.mission,
+            changing.cost_class,
         ])?;
     connection
         .prepare_cached("INSERT INTO session_view(num, view) VALUES (?1, ?2)")?
@@ -181,7 +199,7 @@ pub(crate) fn update_columns(connection: &Connection, num: i64, changing: &Chang
     connection
         .prepare_cached(
             "UPDATE session SET model = ?2, provider_id = ?3, status = ?4, attention = ?5, outcome = ?6, ended = ?7,
-                    restart_due = iif(EXISTS (SELECT 1 FROM session next WHERE next.continues = session.id), NULL, ?8)
+                    restart_due = iif(EXISTS (SELECT 1 FROM session next WHERE next.continues = session.id), NULL, ?8), cost_class = ?9
              WHERE num = ?1",
         )?
         .execute(params![
@@ -193,6 +211,7 @@ pub(crate) fn update_columns(connection: &Connection, num: i64, changing: &Chang
             changing.outcome.map(Outcome::as_str),
             changing.ended.map(Time::micros),
             changing.restart_due.map(Time::micros),
+            changing.cost_class,
         ])?;
     Ok(())
 }

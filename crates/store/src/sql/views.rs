@@ -108,7 +108,9 @@ pub(crate) const VIEWS: &[View] = &[
             "(SELECT coalesce(sum(cache_read), 0) FROM main.usage u WHERE u.session = s.num), ",
             "(SELECT coalesce(sum(cache_write), 0) FROM main.usage u WHERE u.session = s.num), ",
             "(SELECT coalesce(sum(output), 0) FROM main.usage u WHERE u.session = s.num), ",
-            "(SELECT coalesce(sum(cost), 0) / 1e6 FROM main.usage u WHERE u.session = s.num AND plan = 0) ",
+            // A sum without what has no price would be taken for the whole.
+            "(SELECT CASE WHEN count(*) = count(cost) THEN total(cost) / 1e6 END FROM main.usage u ",
+            "WHERE u.session = s.num AND plan = 0) ",
             "FROM main.session s"
         ),
     },
@@ -280,6 +282,15 @@ pub(crate) const VIEWS: &[View] = &[
         name: "v1_commits",
         columns: &["session", "turn", "branch", "hash", "subject"],
         select: "SELECT session, turn, branch, hash, subject FROM main.seen_commit",
+    },
+    View {
+        name: "v1_worktrees",
+        columns: &["path", "campaign", "session", "branch", "base", "came_from", "made", "removed"],
+        select: concat!(
+            "SELECT path, ",
+            campaign!("w.campaign"),
+            ", session, branch, base, came_from, made, removed FROM main.worktree w"
+        ),
     },
 ];
 

@@ -6,6 +6,7 @@ pub use read::RecentTicket;
 
 use ostler_domain::{
     TicketId, Time,
+    ask::OutputAdded,
     call::{StepEnded, StepMark, StepStarted},
     event::{TicketAdded, TicketCheckpointMade, TicketMoved, TicketOutputAdded, TicketStep},
     ticket::{About, Links},
@@ -93,6 +94,28 @@ pub(crate) fn add_output(
             added.output.kind.as_str(),
             signed(added.output.value.len() as u64),
             added.session.map(|id| id.to_string()),
+        ])?;
+    Ok(())
+}
+
+/// What an agent said came of its work is an output of the ticket that it works on.
+pub(crate) fn add_output_of_session(
+    connection: &Connection,
+    seq: u64,
+    num: i64,
+    added: &OutputAdded,
+) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO ticket_output(seq, ticket, name, kind, bytes, session)
+             SELECT ?1, t.id, ?2, ?3, ?4, s.id FROM session s JOIN ticket t ON t.id = s.ticket WHERE s.num = ?5",
+        )?
+        .execute(params![
+            signed(seq),
+            added.name,
+            added.kind.as_str(),
+            signed(added.value.len() as u64),
+            num
         ])?;
     Ok(())
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use ostler_domain::{
-    AgentId, CampaignId, ConversationId, Event, TicketId, Usage,
+    AgentId, CampaignId, ConversationId, Event, SessionId, TicketId, Usage,
+    ask::OutputAdded,
     conversation::TurnRef,
     event::By,
     id::Fragment,
@@ -186,6 +187,12 @@ fn list_sql(filter: &TicketFilter, page: Page) -> (String, Vec<Box<dyn ToSql>>) 
     } else if !filter.archived_too {
         condition.push_str(" AND status <> 'archived'");
     }
+    for (comparison, time) in [("added >= ?", filter.since), ("added < ?", filter.until)] {
+        if let Some(time) = time {
+            condition.push_str(&format!(" AND {comparison}"));
+            params.push(Box::new(time.micros()));
+        }
+    }
     if let Some(agent) = &filter.agent {
         condition.push_str(
             " AND (EXISTS (SELECT 1 FROM session s WHERE s.ticket = ticket.id AND s.agent = ?)
@@ -274,16 +281,24 @@ fn blockers(connection: &Connection, id: TicketId) -> Result<Vec<Blocker>, ReadE
 
 fn outputs(reader: &Reader, id: TicketId) -> Result<Vec<Dated<Output>>, ReadError> {
     let sql = format!(
-        "SELECT {STORED} FROM ticket_output o JOIN log_event e ON e.seq = o.seq WHERE o.ticket = ?1 ORDER BY o.seq"
+        "SELECT {STORED}, o.session FROM ticket_output o JOIN log_event e ON e.seq = o.seq WHERE o.ticket = ?1 ORDER BY o.seq"
     );
     let mut statement = reader.connection.prepare_cached(&sql)?;
     let mut rows = statement.query([id.to_string()])?;
     let mut outputs = Vec::new();
     while let Some(row) = rows.next()? {
         let stored = Stored::read(row)?;
-        if let Event::TicketOutputAdded(added) = stored.event(&reader.blobs)? {
-            let time = stored.time;
-            outputs.push(Dated { what: added.output, time, by: added.by, session: added.session });
+        let time = stored.time;
+        match stored.event(&reader.blobs)? {
+            Event::TicketOutputAdded(added) => {
+                outputs.push(Dated { what: added.output, time, by: added.by, session: added.session });
+            }
+            Event::OutputAdded(OutputAdded { name, kind, value }) => {
+                let session: SessionId = parsed(row, "session", "session id")?;
+                let (what, by) = (Output { name, kind, value }, By::session(session));
+                outputs.push(Dated { what, time, by, session: Some(session) });
+            }
+            _ => {}
         }
     }
     Ok(outputs)
@@ -324,7 +339,8 @@ fn iterations(connection: &Connection, id: TicketId) -> Result<Vec<Iteration>, R
     let sql = "SELECT s.id, s.name, s.provider, s.created, s.ended, s.outcome, count(u.seq) AS calls,
                       total(u.input) AS input, total(u.cache_read) AS cache_read, total(u.cache_write) AS cache_write,
                       total(u.output) AS output, total(u.reasoning) AS reasoning,
-                      total(CASE WHEN u.plan = 0 THEN u.cost END) AS cost
+                      total(CASE WHEN u.plan = 0 THEN u.cost END) AS cost,
+                      count(CASE WHEN u.plan = 0 AND u.cost IS NULL THEN 1 END) AS unpriced
                FROM session s LEFT JOIN usage u ON u.session = s.num WHERE s.ticket = ?1 GROUP BY s.num ORDER BY s.num";
     let mut statement = connection.prepare_cached(sql)?;
     let found = statement.query_and_then([id.to_string()], |row| {
@@ -349,7 +365,7 @@ fn iterations(connection: &Connection, id: TicketId) -> Result<Vec<Iteration>, R
                 output: total("output")?,
                 reasoning: total("reasoning")?,
             },
-            cost: Dollars(total("cost")?),
+            cost: if row.get::<_, i64>("unpriced")? == 0 { Some(Dollars(total("cost")?)) } else { None },
             calls: unsigned(row.get("calls")?),
         })
     })?;

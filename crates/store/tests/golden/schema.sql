@@ -30,6 +30,20 @@ CREATE TABLE approval(
     -- Those that answered it, as JSON.
     rules TEXT
 ) STRICT;
+CREATE TABLE assignment(
+    id TEXT PRIMARY KEY,
+    mission INTEGER NOT NULL,
+    role TEXT NOT NULL,
+    type TEXT NOT NULL,
+    model TEXT,
+    -- When it began; of one that is over, moved by its pauses: it took from then until its end.
+    started INTEGER,
+    -- How it ended, and when; empty while it has not.
+    status TEXT,
+    ended INTEGER,
+    tokens INTEGER NOT NULL DEFAULT 0,
+    cost INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
 CREATE TABLE campaign(
     seq INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
@@ -93,6 +107,11 @@ CREATE TABLE history_call(
     call TEXT NOT NULL,
     PRIMARY KEY (provider, call)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE image(
+    seq INTEGER PRIMARY KEY,
+    session INTEGER NOT NULL,
+    blob BLOB NOT NULL
+) STRICT;
 CREATE TABLE log_event(
     seq INTEGER PRIMARY KEY,
     session INTEGER,
@@ -135,6 +154,33 @@ CREATE TABLE message(
     answered INTEGER,
     ended INTEGER
 ) STRICT;
+CREATE TABLE mirrored(
+    seq INTEGER PRIMARY KEY,
+    conversation TEXT NOT NULL,
+    session TEXT NOT NULL
+) STRICT;
+CREATE TABLE mission(
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    tail TEXT NOT NULL,
+    campaign TEXT NOT NULL,
+    name TEXT NOT NULL,
+    objective TEXT NOT NULL,
+    strategy TEXT NOT NULL,
+    status TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    started INTEGER,
+    ended INTEGER,
+    updated INTEGER NOT NULL,
+    -- 1 while somebody has it paused, and while something holds all of it.
+    paused INTEGER NOT NULL DEFAULT 0,
+    held INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE TABLE mission_event(
+    mission INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    PRIMARY KEY (mission, seq)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE node_garbage(
     blob BLOB PRIMARY KEY,
     since INTEGER NOT NULL
@@ -216,6 +262,8 @@ CREATE TABLE session(
     provider TEXT NOT NULL,
     -- The ticket's id; whatever was said of it where it is none.
     ticket TEXT,
+    -- The mission whose assignment it works on.
+    mission TEXT,
     chain TEXT NOT NULL,
     continues TEXT,
     spawned_by TEXT,
@@ -231,7 +279,10 @@ CREATE TABLE session(
     outcome TEXT,
     ended INTEGER,
     -- When a session that goes on with this one is due; empty once there is one.
-    restart_due INTEGER
+    restart_due INTEGER,
+    -- How many binary digits what is paid for it has, in millionths of a dollar: it changes a few times in a life, where
+    -- the cost itself changes with every call.
+    cost_class INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE session_view(
     num INTEGER PRIMARY KEY,
@@ -320,9 +371,25 @@ CREATE TABLE usage(
     -- 1 where a subscription covers the call.
     plan INTEGER NOT NULL
 ) STRICT;
+CREATE TABLE worktree(
+    path TEXT PRIMARY KEY,
+    -- Of the first session that was to have it.
+    seq INTEGER NOT NULL,
+    campaign TEXT NOT NULL,
+    -- The last one that was to work in it.
+    session TEXT NOT NULL,
+    branch TEXT NOT NULL,
+    base TEXT NOT NULL,
+    came_from TEXT,
+    -- When it was last made; NULL where it was not yet.
+    made INTEGER,
+    removed INTEGER
+) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX agent_name ON agent(campaign, name) WHERE removed IS NULL;
 CREATE INDEX approval_open ON approval(seq) WHERE state = 'open';
 CREATE INDEX approval_tail ON approval(tail);
+CREATE INDEX assignment_history ON assignment(role, ended) WHERE status = 'completed';
+CREATE INDEX assignment_mission ON assignment(mission, status);
 CREATE UNIQUE INDEX campaign_name ON campaign(name) WHERE removed IS NULL;
 CREATE UNIQUE INDEX campaign_path ON campaign(path) WHERE removed IS NULL;
 CREATE INDEX conversation_active ON conversation(active);
@@ -333,14 +400,24 @@ CREATE INDEX conversation_name ON conversation(name);
 CREATE UNIQUE INDEX conversation_open ON conversation(campaign, agent, folded) WHERE closed IS NULL;
 CREATE INDEX conversation_spawned_by ON conversation(spawned_by) WHERE spawned_by IS NOT NULL;
 CREATE INDEX conversation_tail ON conversation(tail);
+CREATE INDEX image_blob ON image(blob);
+CREATE INDEX image_session ON image(session);
 CREATE INDEX log_event_blob ON log_event(blob) WHERE blob IS NOT NULL;
 CREATE UNIQUE INDEX log_event_session ON log_event(session, session_seq) WHERE session IS NOT NULL;
 CREATE INDEX message_conversation ON message(conversation);
 CREATE INDEX message_key ON message(key) WHERE key IS NOT NULL;
 CREATE INDEX message_made_room ON message(made_room_for) WHERE made_room_for IS NOT NULL;
 CREATE INDEX message_session ON message(session);
+CREATE INDEX mirrored_conversation ON mirrored(conversation);
+CREATE INDEX mirrored_session ON mirrored(session);
+CREATE INDEX mission_campaign ON mission(campaign);
+CREATE INDEX mission_name ON mission(name);
+CREATE INDEX mission_open ON mission(seq) WHERE ended IS NULL;
+CREATE INDEX mission_status ON mission(status);
+CREATE INDEX mission_tail ON mission(tail);
 CREATE INDEX node_request_time ON node_request(time);
 CREATE INDEX retention_due ON retention(due) WHERE due IS NOT NULL AND deleted IS NULL;
+CREATE INDEX seen_commit_branch ON seen_commit(branch) WHERE branch IS NOT NULL;
 CREATE INDEX seen_commit_session ON seen_commit(session);
 CREATE INDEX session_agent ON session(agent);
 CREATE INDEX session_branch ON session(branch) WHERE branch IS NOT NULL;
@@ -348,9 +425,12 @@ CREATE INDEX session_campaign ON session(campaign);
 CREATE INDEX session_chain ON session(chain);
 CREATE INDEX session_continues ON session(continues) WHERE continues IS NOT NULL;
 CREATE INDEX session_conversation ON session(conversation);
+CREATE INDEX session_cost_class ON session(cost_class) WHERE cost_class > 0;
 CREATE INDEX session_ended_status ON session(status) WHERE ended IS NOT NULL;
 CREATE INDEX session_failed ON session(ended) WHERE status = 'FAILED';
 CREATE UNIQUE INDEX session_live ON session(conversation) WHERE ended IS NULL;
+CREATE INDEX session_mission ON session(mission) WHERE mission IS NOT NULL;
+CREATE INDEX session_model ON session(model) WHERE model IS NOT NULL;
 CREATE INDEX session_name ON session(name);
 CREATE INDEX session_not_ended ON session(num) WHERE ended IS NULL;
 CREATE INDEX session_outcome ON session(outcome) WHERE outcome IS NOT NULL;

@@ -77,6 +77,12 @@ fn a_database_of_version_1_opens_and_reads() {
     }
     let place = Place::new();
     fs::write(place.paths().db, zstd::decode_all(fs::File::open(&path).unwrap()).unwrap()).unwrap();
+    // The picture that one of its events names lies beside it.
+    let Event::ImageRecorded(shown) = event(Kind::ImageRecorded, 1) else { unreachable!() };
+    let (shelf, name) = shown.image.sha256.split_at(2);
+    let shelf = place.paths().blobs.join(shelf);
+    fs::create_dir_all(&shelf).unwrap();
+    fs::write(shelf.join(name), shown.image.data().unwrap()).unwrap();
     let store = open(place.dir.path());
     let log = whole_log(&store);
     assert!(log.len() >= 50, "{} events", log.len());

@@ -2,6 +2,7 @@
 
 use ostler_domain::{
     Event, Kind,
+    agent::Agent,
     conversation::{CloseReason, Key},
     event::ConversationOpened,
     query::Page,
@@ -52,6 +53,21 @@ fn agents_are_found_by_id_and_name_until_they_are_removed() {
     record(&store, Kind::AgentRemoved, 1);
     assert_eq!(block_on(store.agent_named(campaign_id(1), "api-1")).unwrap(), None);
     assert_eq!(block_on(store.agent(samples::agent_id(1))).unwrap(), Some(agent));
+}
+
+#[test]
+fn an_agent_of_a_removed_campaign_is_found_by_its_id_alone() {
+    let place = Place::new();
+    let store = place.open();
+    (0..2).for_each(|n| record(&store, Kind::CampaignAdded, n));
+    (0..2).for_each(|n| record(&store, Kind::AgentAdded, n));
+    record(&store, Kind::CampaignRemoved, 1);
+    let listed = |campaign| block_on(store.agents(campaign, Page::of(9, None))).unwrap().rows;
+    let ids = |agents: Vec<Agent>| agents.into_iter().map(|agent| agent.id).collect::<Vec<_>>();
+    assert_eq!(ids(listed(None)), [samples::agent_id(0)]);
+    assert_eq!(ids(block_on(store.agents_named("api-1")).unwrap()), []);
+    assert_eq!(ids(listed(Some(campaign_id(1)))), [samples::agent_id(1)]);
+    assert!(block_on(store.agent(samples::agent_id(1))).unwrap().is_some());
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod events;
 mod faults;
 mod golden;
 mod identity;
+mod mission_samples;
 mod opening;
 mod reindex;
 mod retention;

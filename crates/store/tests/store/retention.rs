@@ -8,14 +8,15 @@ use std::{
 
 use ostler_domain::{
     Event, Kind, Recorded, SessionId,
-    event::{By, SessionDeleted, Text},
+    event::{By, ImageRecorded, SessionDeleted, SessionRestored, Text},
+    image::{Image, base64},
     query::{Page, UsageBy, UsageFilter},
-    retention::Stage,
+    retention::{Kept, Stage},
 };
 use ostler_store::{CheckDepth, Options, Store, block_on};
 
 use crate::{
-    samples::{at, campaign_id, event, session_id},
+    samples::{at, campaign_id, conversation_id, event, session_id},
     support::{Owner, Place, dump, is_derived, node_commit, open, whole_log},
 };
 
@@ -98,6 +99,84 @@ fn an_archived_session_is_read_as_before_in_either_form_and_in_both() {
     assert_eq!(whole_log(&store)[..before.len()], before);
 }
 
+fn picture() -> Event {
+    let image = Image::from_base64("image/png", &base64(WORDS.repeat(50).as_bytes())).unwrap();
+    Event::ImageRecorded(ImageRecorded { image, tool_id: None, message: None, subagent: None })
+}
+
+#[test]
+fn a_picture_is_kept_once_and_goes_with_the_last_who_names_it() {
+    let place = Place::new();
+    let store = place.open();
+    let (one, other) = (ended(&store, 1, picture()), ended(&store, 2, picture()));
+    let Event::ImageRecorded(shown) = picture() else { unreachable!() };
+    let sha256 = shown.image.sha256.as_str();
+    assert_eq!(blobs(&place).len(), 1, "the same bytes are one file");
+    let is_there = |name: &str| block_on(store.image(name)).unwrap() == Some(WORDS.repeat(50).into_bytes());
+    assert!(is_there(sha256) && is_there(&sha256[..9]));
+    assert_eq!(block_on(store.image("00000000")).unwrap(), None);
+    assert_eq!(block_on(store.image("no digits")).unwrap(), None);
+    // Like all that is large, it is compressed with its session, copied, and looked at.
+    block_on(store.compress_blobs(one.id())).unwrap();
+    block_on(store.drop_plain_blobs(one.id())).unwrap();
+    assert!(blobs(&place).iter().all(|blob| is_compressed(blob)) && is_there(sha256));
+    let copy = place.dir.path().join("copy");
+    block_on(store.backup(&copy, |_| {})).unwrap();
+    assert!(block_on(open(&copy).image(sha256)).unwrap().is_some());
+    let before = dump(&place.sql(), is_derived);
+    block_on(store.reindex()).unwrap();
+    assert_eq!(dump(&place.sql(), is_derived), before);
+    let looked = block_on(store.check(CheckDepth::Full)).unwrap();
+    assert_eq!((looked.findings, looked.blobs), (vec![], 2));
+
+    delete(&store, one.id());
+    grow_old(&place);
+    block_on(store.drop_garbage()).unwrap();
+    assert!(is_there(sha256), "the other session names it");
+    delete(&store, other.id());
+    grow_old(&place);
+    block_on(store.drop_garbage()).unwrap();
+    assert_eq!((blobs(&place), block_on(store.image(sha256)).unwrap()), (vec![], None));
+    let before = dump(&place.sql(), is_derived);
+    block_on(store.reindex()).unwrap();
+    assert_eq!(dump(&place.sql(), is_derived), before);
+}
+
+#[test]
+fn what_was_delivered_goes_with_the_session_before_it() {
+    let place = Place::new();
+    let store = place.open();
+    let (one, _) = (ended(&store, 1, picture()), ended(&store, 2, picture()));
+    let delivered = [1, 2, 1].map(|n| (at(60 + n), event(Kind::DeliveryMirrored, n)));
+    store.commit_blocking(node_commit(delivered.to_vec())).unwrap();
+    let of = |n: u64, after: u64| block_on(store.mirrored(conversation_id(n), after, 10)).unwrap();
+    let [first, second] = of(1, 0).try_into().unwrap();
+    assert_eq!(of(1, first.seq), [second]);
+    delete(&store, one.id());
+    let words = |n: u64| of(n, 0).iter().filter(|at| at.event.body().contains("the build is green")).count();
+    assert_eq!((words(1), words(2)), (0, 1));
+    let before = dump(&place.sql(), is_derived);
+    block_on(store.reindex()).unwrap();
+    assert_eq!(dump(&place.sql(), is_derived), before);
+}
+
+#[test]
+fn a_picture_that_is_damaged_or_gone_is_a_finding() {
+    let place = Place::new();
+    let store = place.open();
+    ended(&store, 1, picture());
+    let [blob] = blobs(&place).try_into().unwrap();
+    fs::write(&blob, "another").unwrap();
+    let found = block_on(store.check(CheckDepth::Full)).unwrap().findings;
+    assert!(
+        found.len() == 1 && found[0].text.contains("the picture of event") && found[0].part == "blobs",
+        "{found:?}"
+    );
+    fs::remove_file(&blob).unwrap();
+    let found = block_on(store.check(CheckDepth::Quick)).unwrap().findings;
+    assert!(found.len() == 1 && found[0].text.contains("is not there"), "{found:?}");
+}
+
 #[test]
 fn a_compressed_form_that_is_damaged_takes_nothing_s_place() {
     let place = Place::new();
@@ -131,7 +210,8 @@ fn a_deleted_session_has_lost_its_words_and_nothing_else() {
     assert_eq!(cost(&store), spent);
     assert!(!found("cellar").contains(&one.id()) && found("cellar").contains(&other.id()));
     assert!(!found("login").contains(&one.id()));
-    let of_it = block_on(store.search("cellar", Some(vec![one.id()]), Page::of(0, None))).unwrap();
+    let among = ostler_store::Among { sessions: vec![one.id()], tickets: false };
+    let of_it = block_on(store.search("cellar", Some(among), Page::of(0, None))).unwrap();
     assert!(of_it.rows.is_empty(), "{of_it:?}");
     let index = rusqlite::Connection::open(place.paths().search).unwrap();
     index.execute("INSERT INTO search_text(search_text) VALUES ('integrity-check')", []).unwrap();
@@ -240,12 +320,28 @@ fn rules_are_asked_about_those_that_ended_long_enough_ago_and_those_that_are_mar
     assert_eq!((first.len(), found(Some(at(99)), next.unwrap(), 3).0), (3, vec![session_id(9)]));
     let (marked, held) = (event(Kind::DeletionMarked, 9), event(Kind::RetentionHeld, 6));
     store.commit_blocking(node_commit(vec![(at(50), marked), (at(51), held)])).unwrap();
-    assert!(block_on(store.has_marked()).unwrap());
+    assert!(block_on(store.has_marked_or_removed()).unwrap());
     assert_eq!(found(None, 0, 10).0, [session_id(9)]);
     let listed = block_on(store.retention(Page::of(10, None))).unwrap().rows;
     let stages: Vec<_> = listed.iter().map(|row| (row.session, row.kept.stage())).collect();
     assert_eq!(stages, [(session_id(9), Stage::Marked), (session_id(6), Stage::Hot)]);
     assert_eq!(listed[1].kept.held.as_ref().unwrap().why, "an audit");
     store.commit_blocking(node_commit(vec![(at(60), event(Kind::SessionRestored, 9))])).unwrap();
-    assert!(!block_on(store.has_marked()).unwrap());
+    assert!(!block_on(store.has_marked_or_removed()).unwrap());
+}
+
+#[test]
+fn who_is_brought_back_is_young_again_and_whose_mark_is_called_off_is_as_old_as_before() {
+    let place = Place::new();
+    let store = place.open();
+    let session = ended(&store, 9, event(Kind::AgentStatus, 9)).id();
+    let kept = |by_rule| {
+        let marks = [Kind::SessionArchived, Kind::DeletionMarked].map(|kind| (at(50), event(kind, 9)));
+        store.commit_blocking(node_commit(marks.to_vec())).unwrap();
+        let restored = SessionRestored { session, why: String::new(), by_rule, by: By::ostler() };
+        store.commit_blocking(node_commit(vec![(at(60), Event::SessionRestored(restored))])).unwrap();
+        block_on(store.retention_candidate(session)).unwrap().unwrap().standing.kept
+    };
+    assert_eq!(kept(true), Kept { archived: Some(at(50)), ..Kept::default() });
+    assert_eq!(kept(false), Kept { restored: Some(at(60)), ..Kept::default() });
 }

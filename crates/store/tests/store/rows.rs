@@ -6,6 +6,7 @@ use ostler_domain::{
     campaign::Campaign,
     event::{Answer, MessageAccepted, UsageRecorded},
     id::Fragment,
+    mission::Filter,
     price::Dollars,
     query::{Page, SessionFilter, UsageBy, UsageFilter},
 };
@@ -423,4 +424,17 @@ fn a_halt_lasts_until_it_is_released() {
     assert_eq!((halt.freeze, halt.by.0.as_str(), halt.since), (true, "ann", at(2)));
     record(&store, Kind::HaltReleased, 3);
     assert_eq!(block_on(store.halt()).unwrap(), None);
+}
+
+#[test]
+fn what_a_mission_no_longer_wants_is_not_counted() {
+    let place = Place::new();
+    let store = place.open();
+    record(&store, Kind::MissionCreated, 1);
+    let counted = || block_on(store.missions(&Filter::default(), Page::of(9, None))).unwrap().rows[0].counts;
+    let before = counted();
+    record(&store, Kind::AssignmentsRemoved, 1);
+    let after = counted();
+    assert!(after.total < before.total, "{before:?} {after:?}");
+    assert_eq!(after.cancelled, 0);
 }

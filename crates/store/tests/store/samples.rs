@@ -8,7 +8,7 @@ use ostler_domain::{
     agent::{Agent, Profile},
     approval::Applied,
     ask::{Ask, AskSettled, Asked, OutputAdded, Spawn},
-    budget::{Amount, Period, WhenUsedUp},
+    budget::{Amount, Lent, Period, WhenUsedUp},
     call::{DoneReported, StepEnded, StepMark, StepStarted},
     campaign::{Campaign, Root},
     conversation::{CloseReason, Key, Notes, TurnRef},
@@ -17,6 +17,7 @@ use ostler_domain::{
     gateway::{NetDecision, Network},
     handoff::{HandoffRequested, Known, Pack, Said, TestRun, To, Wish},
     history::{HistoryRead, Origin, Prints, Source},
+    image::Image,
     message::Summary,
     price::Dollars,
     session::{
@@ -26,6 +27,7 @@ use ostler_domain::{
     snapshot::{Cause, Changed},
     ticket::{About, Checkpoint, Links, Output, OutputKind, Status},
     time::BootId,
+    worktree::Worktree,
 };
 
 /// 2025-11-13, and a second later for each `n`.
@@ -148,6 +150,7 @@ pub(crate) fn created(n: u64) -> Created {
             model: Some(format!("model-{}", n % 2)),
             working_dir: format!("/home/ann/shop-{}", n % 3),
             branch: (n % 3 == 1).then(|| "agent/login".to_owned()),
+            worktree: (n % 3 == 1).then(worktree),
             budget: Some(Budget { tokens: Some(1_000_000), dollars: None, when_used_up: WhenUsedUp::Stop }),
             when_used_up: WhenUsedUp::Stop,
             billing: Billing::Plan,
@@ -167,11 +170,14 @@ pub(crate) fn created(n: u64) -> Created {
                 _ => None,
             },
             ticket_id: (n % 8 == 1).then(|| ticket_id(n % 4)),
+            mission: None,
             watchdogs: WatchdogLimits::default(),
             resumes_after_limit: true,
             approval_us: ostler_domain::session::approval_limit(),
             priority: Default::default(),
             idle_stop_us: None,
+            no_tools: false,
+            leases: Vec::new(),
         },
         sandbox: Sandbox::Off,
         policy: Default::default(),
@@ -206,6 +212,7 @@ pub(crate) fn ended(n: u64, outcome: Outcome) -> Ended {
             rule: Some(StopRule::Timeout),
             by: Some("ann".to_owned()),
             oom: true,
+            memory: None,
             last: Some("Bash: cargo test".to_owned()),
             leftovers: vec![Leftover { pid: 4242, name: "node".to_owned() }],
             cures: Vec::new(),
@@ -234,6 +241,7 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
         dollars: Some(Dollars(5_000_000)),
         unpriced: Some("model-9".to_owned()),
         campaign: Some(campaign_id(1)),
+        agent: None,
         period: Some(Period::Day),
     };
     match kind {
@@ -313,6 +321,23 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             changed: changed(),
             why: Some("too large".to_owned()),
         }),
+        Kind::WorktreeMade => Event::WorktreeMade(WorktreeMade {
+            session: session_id(n),
+            campaign: campaign_id(0),
+            worktree: worktree(),
+            commit: "0a1b2c3d".to_owned(),
+            again: true,
+        }),
+        Kind::WorktreeRemoved => Event::WorktreeRemoved(WorktreeRemoved {
+            session: session_id(n),
+            campaign: campaign_id(0),
+            path: worktree().path,
+            branch: worktree().branch,
+            commit: Some("0a1b2c3d".to_owned()),
+            snapshot: Some("deadbeef".to_owned()),
+            branch_deleted: true,
+            by: by(),
+        }),
         Kind::Rewound => Event::Rewound(Rewound {
             session: session_id(n),
             campaign: campaign_id(0),
@@ -322,6 +347,20 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             changed: changed(),
             by: by(),
         }),
+        Kind::ImageRecorded => Event::ImageRecorded(ImageRecorded {
+            image: Image::from_base64("image/png", "aGVsbG8=").unwrap(),
+            tool_id: Some("t1".to_owned()),
+            message: Some(message_id(n)),
+            subagent: Some("t0".to_owned()),
+        }),
+        Kind::DeliveryMirrored => Event::DeliveryMirrored(Box::new(DeliveryMirrored {
+            conversation: conversation_id(n),
+            session: session_id(n),
+            text: "the build is green".to_owned(),
+            media_urls: vec!["https://example.org/shot.png".to_owned()],
+            to: Some("user:U1".to_owned()),
+            by: by(),
+        })),
         Kind::ConversationReopened => {
             Event::ConversationReopened(ConversationReopened { id: conversation_id(n), by: by() })
         }
@@ -334,6 +373,7 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             agent: Process { pid: 4_242, start_time: 123_456 },
             boot: boot(),
         }),
+        Kind::LoginLent => Event::LoginLent(LoginLent { until: at(n) }),
         Kind::SessionStarted => Event::SessionStarted(Started {
             provider_id: Some(format!("thread-{n}")),
             model: Some("model-9".to_owned()),
@@ -348,6 +388,7 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             by: by(),
             timeout_left_us: Some(5_000_000),
             approvals_left_us: [(approval_id(n), 7_000_000)].into(),
+            asks: Some(Asks { about: AsksAbout::Progress, words: format!("it does not get on {n}") }),
         }),
         Kind::SessionResumed => Event::SessionResumed(Resumed {
             by: by(),
@@ -452,6 +493,13 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             }),
             by: by(),
         }),
+        Kind::HelpersCharged => Event::HelpersCharged(Lent {
+            tokens: n * 10,
+            dollars: Dollars(n * 1_000),
+            held_tokens: n * 3,
+            held_dollars: Dollars(n * 300),
+            unpriced: (n % 2 == 1).then(|| "model-9".to_owned()),
+        }),
         Kind::MessageAccepted => Event::MessageAccepted(MessageAccepted {
             message: Message {
                 id: message_id(n),
@@ -486,6 +534,19 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             made_room_for: Some(message_id(n + 1)),
             is_summarised: true,
         }),
+        Kind::MessageUnheard => Event::MessageUnheard(Box::new(MessageUnheard {
+            message: Message {
+                id: message_id(n),
+                text: format!("Is anybody there, shop {n}?"),
+                mode: Mode::Followup,
+            },
+            conversation: conversation_id(n),
+            session: session_id(n),
+            by: by(),
+            why: "it does not mention @api (group_activation=mention)".to_owned(),
+            rule: None,
+            key: Some(format!("chat-{n}")),
+        })),
         Kind::MessageCancelled => Event::MessageCancelled(MessageCancelled {
             id: message_id(n),
             why: "taken back by ann".to_owned(),
@@ -547,6 +608,7 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
         Kind::SessionRestored => Event::SessionRestored(SessionRestored {
             session: session_id(n),
             why: "an audit".to_owned(),
+            by_rule: false,
             by: by(),
         }),
         Kind::DeletionMarked => Event::DeletionMarked(DeletionMarked {
@@ -676,6 +738,33 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             rule: "command list".to_owned(),
             grant: Some("ostler campaign set shop commands+=make".to_owned()),
         }),
+        Kind::MissionCreated
+        | Kind::MissionStarted
+        | Kind::MissionPaused
+        | Kind::MissionResumed
+        | Kind::MissionHeld
+        | Kind::MissionReleased
+        | Kind::MissionBudgetWarned
+        | Kind::MissionBudgetChanged
+        | Kind::MissionStopRequested
+        | Kind::MissionEnded
+        | Kind::AssignmentsReady
+        | Kind::AssignmentStarted
+        | Kind::AssignmentMoved
+        | Kind::AssignmentCheckStarted
+        | Kind::AssignmentRetried
+        | Kind::AssignmentEnded
+        | Kind::AssignmentsReopened
+        | Kind::AssignmentsAdded
+        | Kind::AssignmentsRemoved
+        | Kind::AssignmentNudged
+        | Kind::AssignmentUnstuck
+        | Kind::CollisionForecast
+        | Kind::MergeStarted
+        | Kind::MergeChecked
+        | Kind::MergeMoving
+        | Kind::MergeEnded
+        | Kind::MissionArchived => crate::mission_samples::event(kind, n),
         Kind::TapeDamaged => Event::TapeDamaged(TapeDamaged { from: 10, to: 20 + n }),
     }
 }
@@ -683,5 +772,15 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
 /// Says whether events of a kind belong to a session.
 pub(crate) fn is_of_session(kind: Kind) -> bool {
     let of_sessions = Kind::SessionCreated.code()..Kind::TicketAdded.code();
-    of_sessions.contains(&kind.code())
+    of_sessions.contains(&kind.code()) || kind == Kind::ImageRecorded
+}
+
+fn worktree() -> Worktree {
+    Worktree {
+        path: "/state/worktrees/shop/login".to_owned(),
+        branch: "agent/login".to_owned(),
+        base: "0a1b2c3d".to_owned(),
+        from: Some("trunk".to_owned()),
+        told: Some("It was gone.".to_owned()),
+    }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use ostler_domain::{Event, Kind, Refusal, SessionId, event::Text, query::Page};
-use ostler_store::{Opened, Options, ReadError, SearchHit, Store, block_on};
+use ostler_store::{Among, Opened, Options, ReadError, SearchHit, Store, block_on};
 
 use crate::{
     samples::{at, event, session_id},
@@ -86,7 +86,12 @@ fn a_search_among_few_sessions_does_not_go_through_others() {
     theirs.record(&store, (0..3_000).map(|n| (at(n), said("needle"))).collect()).unwrap();
     block_on(store.searchable(store.last_seq()));
     let among = |text: &str, sessions: Vec<SessionId>| {
-        let found = block_on(store.search(text, Some(sessions), Page { limit: 10, cursor: None })).unwrap();
+        let found = block_on(store.search(
+            text,
+            Some(Among { sessions, tickets: false }),
+            Page { limit: 10, cursor: None },
+        ))
+        .unwrap();
         (found.rows.iter().map(|hit| hit.seq).collect::<Vec<_>>(), found.next_cursor)
     };
     assert_eq!(among("needle", vec![session_id(1)]), (vec![4, 3], None));

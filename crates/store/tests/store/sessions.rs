@@ -153,11 +153,43 @@ fn every_single_filter_has_its_index() {
         let rows = statement.query_map([], |row| row.get::<_, String>(3)).unwrap();
         rows.collect::<Result<Vec<_>, _>>().unwrap().join("; ")
     };
-    for column in ["campaign", "conversation", "chain", "continues", "name", "provider", "ticket", "outcome"]
-    {
+    for column in [
+        "campaign",
+        "conversation",
+        "chain",
+        "continues",
+        "name",
+        "provider",
+        "ticket",
+        "outcome",
+        "model",
+        "cost_class > 0 AND cost_class",
+    ] {
         let plan = plan(&format!("{column} = 'x'"));
-        assert!(plan.contains(&format!("session_{column} ")) && !plan.contains("TEMP B-TREE"), "{plan}");
+        let index = format!("session_{} ", column.rsplit(' ').next().unwrap());
+        assert!(plan.contains(&index) && !plan.contains("TEMP B-TREE"), "{plan}");
     }
+}
+
+#[test]
+fn a_branch_finds_also_whoever_made_commits_on_it() {
+    let place = Place::new();
+    let store = place.open();
+    let views = filled(&store);
+    // Of those two the first was created on that branch, and the other elsewhere.
+    let seen = [1, 3].map(|n| (at(50), event(Kind::CommitsSeen, n)));
+    store.commit_blocking(node_commit(seen.to_vec())).unwrap();
+    let filter = SessionFilter { branch: Some("agent/login".to_owned()), ..SessionFilter::default() };
+    let began = |view: &&View| view.branch.as_deref() == Some("agent/login");
+    let expected: Vec<SessionId> =
+        views.iter().filter(|view| began(view) || view.id == session_id(3)).map(|view| view.id).collect();
+    for limit in [1, 3, 40] {
+        let found: Vec<SessionId> = all_pages(&store, &filter, limit).iter().map(|view| view.id).collect();
+        assert_eq!(found, expected, "pages of {limit}");
+    }
+    let both = SessionFilter { provider: Some("claude-code".to_owned()), ..filter };
+    let found: Vec<SessionId> = all_pages(&store, &both, 40).iter().map(|view| view.id).collect();
+    assert_eq!(found, [session_id(3)]);
 }
 
 #[test]

@@ -166,6 +166,7 @@ fn an_exit_record() {
         asked: Some(AskedStop { by: "ada".into(), rule: "session stop".into() }),
         rung: Some("signal 15".into()),
         oom: false,
+        memory: None,
         leftovers: vec![ProcessName { pid: 44, name: "sleep".into() }],
         untaped_bytes: 0,
         tape_end: 4096,

@@ -99,7 +99,7 @@ fn answer(stream: &TcpStream, state: &State, request: Request) -> io::Result<()>
         state.amend(number, |seen| (seen.status, seen.complete) = (status, true));
         return plain(stream, status, &[], &found);
     };
-    let step = Step::of(&body, wire);
+    let step = Step::of(&body, wire, &state.otherwise());
     let fails = |what: &str| match (step.number(what), step.number("times")) {
         (Some(_), Some(times)) => u64::from(state.attempt(&step.key)) <= times,
         (given, None) => given.is_some(),
@@ -185,8 +185,8 @@ impl Events<'_> {
         if self.cut.is_some_and(|cut| self.sent >= cut) {
             if self.step.is("cut_clean") {
                 self.chunk("")?;
-            } else {
-                // A reset, as when a server dies.
+            } else if !self.step.is("cut_closed") {
+                // A reset, as when a server dies. The kernel throws away what the other side has not read yet.
                 let _ = set_socket_linger(self.stream, Some(Duration::ZERO));
             }
             return Err(io::ErrorKind::ConnectionAborted.into());

@@ -50,6 +50,8 @@ struct State {
     seen: Mutex<Vec<Seen>>,
     /// How often a step that fails at first was tried.
     attempts: Mutex<HashMap<String, u32>>,
+    /// What prompts without a script are answered with.
+    otherwise: Mutex<Vec<Value>>,
     released: Mutex<u64>,
     release: Condvar,
     over: AtomicBool,
@@ -94,6 +96,12 @@ impl FakeOpenai {
         self.seen().iter().filter_map(|seen| seen.usage).fold(Usage::default(), |sum, usage| sum + usage)
     }
 
+    /// Answers prompts that have no script of their own with these steps from now on.
+    pub fn answer_others(&self, steps: &Value) {
+        let steps = steps.as_array().cloned().unwrap_or_default();
+        *self.state.otherwise.lock().unwrap_or_else(PoisonError::into_inner) = steps;
+    }
+
     /// Lets every answer that hangs go on.
     pub fn release(&self) {
         *self.state.released.lock().unwrap_or_else(PoisonError::into_inner) += 1;
@@ -113,6 +121,10 @@ impl Drop for FakeOpenai {
 impl State {
     fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn otherwise(&self) -> Vec<Value> {
+        self.otherwise.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn see(&self, seen: Seen) -> usize {

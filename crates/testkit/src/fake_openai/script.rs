@@ -14,7 +14,7 @@
 //! | `chunks`, `delay_ms` | deltas of each text; time between events |
 //! | `status`, `headers`, `body` | an error instead; with `times` only the first ones |
 //! | `page` | a web page instead |
-//! | `cut` | the connection is dropped after so many events; with `times` only the first ones; `cut_clean` ends it in order, without a last event |
+//! | `cut` | the connection is dropped after so many events; with `times` only the first ones; `cut_closed` closes it instead, so that all that was sent arrives; `cut_clean` ends it in order, without a last event |
 //! | `hang` | stalls after so many events, until released or left |
 //! | `failed` | `{"code", "message"}`: an error inside of the stream |
 //! | `finish` | another finish reason |
@@ -48,7 +48,8 @@ pub(super) struct Call {
 }
 
 impl Step {
-    pub(super) fn of(body: &Value, wire: Wire) -> Self {
+    /// `otherwise` is what prompts without a script are answered with, where that was said.
+    pub(super) fn of(body: &Value, wire: Wire, otherwise: &[Value]) -> Self {
         let items = match wire {
             Wire::Chat | Wire::Messages => body["messages"].as_array().cloned().unwrap_or_default(),
             Wire::Responses => body["input"].as_array().cloned().unwrap_or_default(),
@@ -57,11 +58,14 @@ impl Step {
         // Claude Code puts words of its own around a prompt, in the same message.
         let scripted = |item: &Value| item["role"] == "user" && text_of(&item["content"]).contains("@@fake");
         let last = items.iter().rposition(scripted).filter(|_| matches!(wire, Wire::Messages | Wire::Gemini));
-        let last = last.or_else(|| items.iter().rposition(is_prompt));
+        let last = last.or_else(|| items.iter().rposition(|item| is_prompt(item, wire)));
         let prompt = last.map(|at| text_of(&items[at]["content"])).unwrap_or_default();
         let after = &items[last.map_or(0, |at| at + 1)..];
         let rounds = rounds(after, wire);
-        let steps = script(&prompt);
+        let steps = match script(&prompt) {
+            none if none.is_empty() => otherwise.to_vec(),
+            steps => steps,
+        };
         let fallback = json!({"text": if steps.is_empty() { format!("fake reply to: {prompt}") } else { "script exhausted".to_owned() }});
         let step = steps.get(rounds).cloned().unwrap_or(fallback);
         let mut fields = step.as_object().cloned().unwrap_or_default();
@@ -128,9 +132,18 @@ fn script(prompt: &str) -> Vec<Value> {
     found
 }
 
-/// A prompt of a person: some agents add items of their own in the user's role, which begin with `<`.
-fn is_prompt(item: &Value) -> bool {
-    item["role"] == "user" && !text_of(&item["content"]).trim_start().starts_with('<')
+/// A prompt of a person: some agents add items of their own in the user's role, which begin with `<`. Claude Code and Gemini
+/// put such words, and what tools gave, into parts of one message.
+fn is_prompt(item: &Value, wire: Wire) -> bool {
+    let is_own = |text: &str| text.trim_start().starts_with('<');
+    let is_said = |text: &str| !text.trim().is_empty() && !is_own(text);
+    item["role"] == "user"
+        && match (&item["content"], wire) {
+            (Value::Array(parts), Wire::Messages | Wire::Gemini) => {
+                parts.iter().filter_map(|part| part["text"].as_str()).any(is_said)
+            }
+            (content, _) => !is_own(&text_of(content)),
+        }
 }
 
 fn text_of(content: &Value) -> String {

@@ -95,8 +95,8 @@ pub fn halt(halt: pb::HaltResponse) -> Result<Halt> {
 }
 
 pub fn store_sizes(sizes: pb::StoreSizes) -> StoreSizes {
-    let pb::StoreSizes { database_bytes, search_bytes, sessions } = sizes;
-    StoreSizes { database_bytes, search_bytes, sessions }
+    let pb::StoreSizes { database_bytes, search_bytes, sessions, unsearched_events } = sizes;
+    StoreSizes { database_bytes, search_bytes, sessions, unsearched_events }
 }
 
 pub fn daemon_stopping(stopping: pb::StopDaemonResponse) -> DaemonStopping {

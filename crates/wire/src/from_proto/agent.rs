@@ -1,6 +1,10 @@
 //! Agents.
 
-use ostler_domain::agent::{Agent, Profile};
+use ostler_domain::{
+    agent::{Agent, Profile},
+    budget::Used,
+    price::Dollars,
+};
 
 use super::{Result, id, required_time};
 use crate::{InvalidField, pb};
@@ -17,4 +21,8 @@ pub fn agent(agent: pb::Agent) -> Result<Agent> {
         added: required_time(agent.added_time, "added_time")?,
         profile,
     })
+}
+
+pub fn agent_use(used: pb::AgentUse) -> Used {
+    Used { tokens: used.tokens, dollars: Dollars(used.micro_usd), unpriced: used.unpriced }
 }

@@ -1,6 +1,6 @@
 //! Imports.
 
-use ostler_domain::history::{FileNews, Found, Import, News, Origin, Store, Totals};
+use ostler_domain::history::{FileNews, Found, Import, News, Origin, Outside, Store, Totals};
 
 use super::{Result, id, optional_time, text, usage};
 use crate::{InvalidField, enums::from, pb};
@@ -25,6 +25,7 @@ pub fn import(request: pb::ImportHistoryRequest) -> Result<Import> {
         stores: request.stores.into_iter().map(store).collect::<Result<_>>()?,
         since: optional_time(request.since, "since")?,
         dry_run: request.dry_run,
+        live: request.live,
         watch: request.watch,
     })
 }
@@ -38,6 +39,7 @@ pub fn import_news(answer: pb::ImportHistoryResponse) -> Result<News> {
             files: found.files,
             bytes: found.bytes,
             why_not: found.why_not,
+            running: found.running.into_iter().map(|one| Outside { pid: one.pid, pane: one.pane }).collect(),
         })),
         Wire::File(file) => {
             history_file(file).map(|file| News::File(Box::new(file))).map_err(|e| e.within("file"))

@@ -8,10 +8,13 @@ mod agent;
 mod conversation;
 mod event;
 mod history;
+mod http;
+mod mission;
 mod provider;
 mod request;
 mod retention;
 mod session;
+mod share;
 mod sql;
 mod tape;
 mod ticket;
@@ -27,13 +30,14 @@ use ostler_domain::{
 };
 
 pub use self::{
-    admin::*, agent::*, conversation::*, event::*, history::*, provider::*, request::*, retention::*,
-    session::*, sql::*, tape::*, ticket::*, transcript::*, tree::*,
+    admin::*, agent::*, conversation::*, event::*, history::*, http::*, mission::*, provider::*, request::*,
+    retention::*, session::*, share::*, sql::*, tape::*, ticket::*, transcript::*, tree::*,
 };
 pub use crate::enums::from::{
-    answer, approve, ask_kind, attention, close_reason, desired, history_source, history_verdict,
-    import_change, mode, on_budget, outcome, output_kind, phase, priority, receipt, restart_policy, severity,
-    status, step_mark, stop_rule, ticket_status, ticket_verb, usage_by,
+    answer, approve, ask_kind, assignment_status, attention, close_reason, desired, history_source,
+    history_verdict, import_change, mission_action, mission_status, mission_strategy, mode, on_budget,
+    outcome, output_kind, phase, priority, receipt, restart_policy, severity, status, step_mark, stop_rule,
+    ticket_status, ticket_verb, usage_by,
 };
 use crate::{InvalidField, pb};
 

@@ -10,6 +10,7 @@ use ostler_domain::{
     price::Dollars,
     provider::CallerKeys,
     session::WatchdogLimits,
+    worktree::Wanted,
 };
 
 use super::{
@@ -57,6 +58,8 @@ pub fn create_session(request: pb::CreateSessionRequest) -> Result<CreateSession
         timeout_counts_waiting: request.timeout_counts_waiting,
         agent: request.agent,
         key: optional_id(request.key, "key")?,
+        worktree: request.worktree.map(|pb::WantedWorktree { branch }| Wanted { branch }),
+        auth_profile: optional_id(request.auth_profile, "auth_profile")?,
     })
 }
 

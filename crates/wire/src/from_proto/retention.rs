@@ -2,12 +2,13 @@
 
 use ostler_domain::{
     event::By,
-    retention::{Hold, Kept, Planned, Standing, Step},
+    retention::{Hold, Kept, MissionStep, Planned, Standing, Step},
 };
 
 use super::{Result, id, optional_time, required, required_time};
 use crate::{
     InvalidField,
+    enums::from,
     pb::{self, RetentionStep as Wire},
 };
 
@@ -49,6 +50,22 @@ pub fn planned(answer: pb::PlannedRetention) -> Result<Planned> {
         standing: retention(standing).map_err(|error| error.within("retention"))?,
         step,
         rule: answer.rule,
+        spared: Some(answer.spared).filter(|why| !why.is_empty()),
+    })
+}
+
+pub fn mission_step(answer: pb::MissionRetention) -> Result<MissionStep> {
+    Ok(MissionStep {
+        mission: id(&answer.mission_id, "mission_id")?,
+        name: id(&answer.name, "name")?,
+        campaign: id(&answer.campaign_id, "campaign_id")?,
+        campaign_name: answer.campaign,
+        status: from::mission_status(answer.status, "status")?,
+        ended: required_time(answer.ended_at, "ended_at")?,
+        rule: answer.rule,
+        worktrees: answer.worktrees,
+        bytes: answer.bytes,
+        archived_bytes: answer.archived_bytes,
         spared: Some(answer.spared).filter(|why| !why.is_empty()),
     })
 }

@@ -5,12 +5,14 @@ use std::time::Duration;
 use ostler_domain::{
     Budget, ConversationId, Hint, Message, Now, Usage,
     approval::Applied,
+    chain::{Chain, Sum},
     event::{By, ContextMeasured, Leftover, Process},
     price::{Cost, Dollars},
     query::{Scope, SessionFilter},
     reboot::{GoingOn, LostSession},
-    session::{AgentRef, Doing, Obituary, Restart, Sandbox, View},
+    session::{AgentRef, Doing, LargestProcess, Obituary, OutOfMemory, Restart, Sandbox, View},
     time::{BootId, Deadline},
+    worktree::Worktree,
 };
 
 use super::{Result, id, optional_id, optional_time, required, required_time, text, time};
@@ -59,8 +61,10 @@ pub fn view(session: pb::Session) -> Result<View> {
         sandbox: sandbox(&session.sandbox)?,
         working_dir: text(session.working_dir, "working_dir")?,
         branch: session.branch,
+        worktree: session.worktree.map(worktree).transpose().map_err(|e| e.within("worktree"))?,
         ticket: session.ticket,
         ticket_id: optional_id(session.ticket_id, "ticket_id")?,
+        mission: session.mission.map(super::membership).transpose().map_err(|e| e.within("mission"))?,
         continues: optional_id(session.continues, "continues")?,
         chain: id(&session.chain_id, "chain_id")?,
         spawned_by: optional_id(session.spawned_by, "spawned_by")?,
@@ -97,6 +101,8 @@ pub fn view(session: pb::Session) -> Result<View> {
             .map(super::history_origin)
             .transpose()
             .map_err(|e| e.within("imported"))?,
+        compactions: session.compactions,
+        auth_profile: optional_id(session.auth_profile, "auth_profile")?,
     })
 }
 
@@ -141,7 +147,17 @@ pub fn obituary(obituary: pb::Obituary) -> Result<Obituary> {
         last: obituary.last,
         leftovers: obituary.leftovers.into_iter().map(leftover).collect(),
         cures: obituary.cures.into_iter().map(cure).collect(),
+        memory: obituary.memory.map(out_of_memory),
     })
+}
+
+fn out_of_memory(memory: pb::OutOfMemory) -> OutOfMemory {
+    OutOfMemory {
+        limit_bytes: memory.limit_bytes,
+        used_bytes: memory.used_bytes,
+        largest: memory.largest.map(|largest| LargestProcess { name: largest.name, bytes: largest.bytes }),
+        oom_kills: memory.oom_kills,
+    }
 }
 
 /// Reads what follows an end. Its deadline knows the wall clock only: it belongs to no boot of this machine.
@@ -206,6 +222,7 @@ pub fn session_filter(filter: pb::SessionFilter) -> Result<SessionFilter> {
         provider: filter.provider,
         model: filter.model,
         ticket: filter.ticket,
+        mission: optional_id(filter.mission, "mission")?,
         statuses: filter
             .statuses
             .into_iter()
@@ -307,5 +324,29 @@ fn answered(answered: pb::ApprovalAnswer) -> Result<Answered> {
         message: answered.message,
         at: required_time(answered.answered_time, "answered_time")?,
         rules: answered.rules.into_iter().map(applied).collect(),
+    })
+}
+
+pub(super) fn worktree(tree: pb::SessionWorktree) -> Result<Worktree> {
+    Ok(Worktree {
+        path: text(tree.path, "path")?,
+        branch: text(tree.branch, "branch")?,
+        base: text(tree.base, "base")?,
+        from: tree.from,
+        told: tree.told,
+    })
+}
+
+pub fn chain(answer: pb::GetChainResponse) -> Result<Chain> {
+    Ok(Chain {
+        sessions: answer.sessions.into_iter().map(view).collect::<Result<_>>()?,
+        helpers: answer.helpers.into_iter().map(view).collect::<Result<_>>()?,
+        session_count: answer.session_count,
+        helper_count: answer.helper_count,
+        sum: Sum {
+            usage: answer.usage.map(usage).unwrap_or_default(),
+            cost: answer.cost.map(cost).unwrap_or_default(),
+            time: Duration::from_micros(answer.time_us),
+        },
     })
 }

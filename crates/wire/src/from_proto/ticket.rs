@@ -104,7 +104,7 @@ fn iteration(iteration: pb::TicketIteration) -> Result<Iteration> {
         ended: optional_time(iteration.ended_time, "ended_time")?,
         result: iteration.result.map(|outcome| from::outcome(outcome, "result")).transpose()?,
         usage: iteration.usage.map(usage).unwrap_or_default(),
-        cost: Dollars(iteration.micro_usd),
+        cost: iteration.micro_usd.map(Dollars),
         calls: iteration.calls,
     })
 }
@@ -123,6 +123,8 @@ pub fn ticket_filter(asked: pb::ListTicketsRequest) -> Result<TicketFilter> {
         external: asked.external_ref,
         conversation: optional_id(asked.conversation, "conversation")?,
         archived_too: asked.archived_too,
+        since: optional_time(asked.since, "since")?,
+        until: optional_time(asked.until, "until")?,
     })
 }
 

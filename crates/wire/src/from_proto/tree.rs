@@ -4,9 +4,10 @@ use ostler_domain::{
     event::SeenCommit,
     price::Dollars,
     snapshot::{Blamed, Cause, Changed, Difference, FileChange, FileStatus, Rewinding, Snapshot, Tree},
+    worktree::{Condition, Kept, RemovedWorktree, Standing},
 };
 
-use super::{Result, id, required, required_time};
+use super::{Result, id, optional_time, required, required_time, session::worktree};
 use crate::{InvalidField, pb};
 
 fn snapshot(snapshot: pb::Snapshot) -> Result<Snapshot> {
@@ -58,6 +59,7 @@ pub fn tree(tree: pb::GetTreeResponse) -> Result<Tree> {
         branch: tree.branch,
         head: tree.head,
         commits: tree.commits.into_iter().map(seen_commit).collect(),
+        worktree: tree.worktree.map(kept).transpose().map_err(|e| e.within("worktree"))?,
     })
 }
 
@@ -77,5 +79,40 @@ pub fn rewinding(rewinding: pb::RewindResponse) -> Result<Rewinding> {
         before: rewinding.before,
         files: rewinding.files.into_iter().map(file_change).collect::<Result<_>>()?,
         is_done: rewinding.is_done,
+    })
+}
+
+pub fn kept(kept: pb::Worktree) -> Result<Kept> {
+    let tree = required(kept.worktree, "worktree")?;
+    Ok(Kept {
+        worktree: worktree(tree).map_err(|e| e.within("worktree"))?,
+        campaign: id(&kept.campaign_id, "campaign_id")?,
+        campaign_name: kept.campaign_name,
+        session: id(&kept.session_id, "session_id")?,
+        session_name: kept.session_name,
+        made: optional_time(kept.made_time, "made_time")?,
+        removed: optional_time(kept.removed_time, "removed_time")?,
+        standing: Standing::parse(&kept.standing)
+            .ok_or_else(|| InvalidField::new("standing", "is no standing of a work tree"))?,
+        condition: Condition {
+            head: kept.head,
+            branch: kept.branch,
+            commits: kept.commits,
+            unmerged: kept.unmerged,
+            uncommitted: kept.uncommitted,
+            busy: kept.busy,
+            ignored: kept.ignored,
+            bytes: kept.bytes,
+        },
+        why: kept.why,
+    })
+}
+
+pub fn removed_worktree(removed: pb::RemoveWorktreeResponse) -> Result<RemovedWorktree> {
+    let before = required(removed.worktree, "worktree")?;
+    Ok(RemovedWorktree {
+        kept: kept(before).map_err(|e| e.within("worktree"))?,
+        branch_deleted: removed.branch_deleted,
+        snapshot: removed.snapshot,
     })
 }

@@ -17,7 +17,7 @@ pub struct Sent {
     pub woke: bool,
     /// How it is said: an agent that cannot be told anything within a turn hears at its end what was to steer it.
     pub mode: Mode,
-    /// The conversation that was opened for it: it began with `/new` or `/reset`.
+    /// The conversation that was opened for it: it began with `/new` or `/reset`, or a rule of its campaign was due.
     pub opened: Option<ConversationId>,
     /// Why it was dropped, where it was.
     pub why: Option<String>,

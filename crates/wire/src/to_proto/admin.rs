@@ -93,8 +93,8 @@ pub fn halt(halt: &Halt) -> pb::HaltResponse {
 }
 
 pub fn store_sizes(sizes: StoreSizes) -> pb::StoreSizes {
-    let StoreSizes { database_bytes, search_bytes, sessions } = sizes;
-    pb::StoreSizes { database_bytes, search_bytes, sessions }
+    let StoreSizes { database_bytes, search_bytes, sessions, unsearched_events } = sizes;
+    pb::StoreSizes { database_bytes, search_bytes, sessions, unsearched_events }
 }
 
 pub fn daemon_stopping(stopping: DaemonStopping) -> pb::StopDaemonResponse {

@@ -1,6 +1,6 @@
 //! Agents.
 
-use ostler_domain::agent::Agent;
+use ostler_domain::{agent::Agent, budget::Used};
 
 use super::time;
 use crate::pb;
@@ -14,4 +14,8 @@ pub fn agent(agent: &Agent) -> pb::Agent {
         added_time: Some(time(agent.added)),
         settings: agent.profile.settings(),
     }
+}
+
+pub fn agent_use(used: &Used) -> pb::AgentUse {
+    pb::AgentUse { tokens: used.tokens, micro_usd: used.dollars.0, unpriced: used.unpriced.clone() }
 }

@@ -41,5 +41,6 @@ pub fn list_conversations(filter: &ConversationFilter, page: Page) -> pb::ListCo
         since: filter.since.map(time),
         limit: page.limit,
         cursor: cursor(page.cursor),
+        until: filter.until.map(time),
     }
 }

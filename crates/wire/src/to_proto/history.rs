@@ -23,6 +23,7 @@ pub fn import(import: &Import) -> pb::ImportHistoryRequest {
         stores: import.stores.iter().map(store).collect(),
         since: import.since.map(time),
         dry_run: import.dry_run,
+        live: import.live,
         watch: import.watch,
     }
 }
@@ -44,6 +45,11 @@ fn history_found(found: &Found) -> pb::HistoryFound {
         files: found.files,
         bytes: found.bytes,
         why_not: found.why_not.clone(),
+        running: found
+            .running
+            .iter()
+            .map(|one| pb::OutsideAgent { pid: one.pid, pane: one.pane.clone() })
+            .collect(),
     }
 }
 

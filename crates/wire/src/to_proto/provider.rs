@@ -1,6 +1,6 @@
 //! Providers.
 
-use ostler_domain::provider::{Models, Status};
+use ostler_domain::provider::{Account, Models, Status};
 
 use crate::{pb, reply::LoginPlan};
 
@@ -17,6 +17,9 @@ pub fn provider_status(status: Status) -> pb::ProviderStatus {
         is_logged_in,
         model,
         capabilities,
+        usage_sources,
+        net_mode,
+        profiles,
     } = status;
     pb::ProviderStatus {
         name,
@@ -30,7 +33,15 @@ pub fn provider_status(status: Status) -> pb::ProviderStatus {
         is_logged_in,
         model,
         capabilities,
+        usage_sources,
+        net_mode: net_mode.map(|mode| mode.as_str().to_owned()),
+        profiles: profiles.into_iter().map(account).collect(),
     }
+}
+
+fn account(account: Account) -> pb::ProviderProfile {
+    let Account { name, base_url, key, is_logged_in } = account;
+    pb::ProviderProfile { name, base_url, key, is_logged_in }
 }
 
 pub fn login_plan(plan: LoginPlan) -> pb::PrepareLoginResponse {

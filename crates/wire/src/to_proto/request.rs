@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use ostler_domain::{RequestId, conversation::Inbound, provider::CallerKeys, session::WatchdogLimits};
+use ostler_domain::{
+    RequestId, conversation::Inbound, provider::CallerKeys, session::WatchdogLimits, worktree::Wanted,
+};
 
 use super::{duration, event_filter, session_filter, time};
 use crate::{
@@ -48,6 +50,8 @@ pub fn create_session(request: CreateSession, id: RequestId) -> pb::CreateSessio
         timeout_counts_waiting: request.timeout_counts_waiting,
         agent: request.agent,
         key: request.key.map(String::from),
+        worktree: request.worktree.map(|Wanted { branch }| pb::WantedWorktree { branch }),
+        auth_profile: request.auth_profile.map(String::from),
     }
 }
 

@@ -1,9 +1,12 @@
 //! Retention.
 
-use ostler_domain::retention::{Planned, Standing, Step};
+use ostler_domain::retention::{MissionStep, Planned, Standing, Step};
 
 use super::time;
-use crate::pb::{self, RetentionStep as Wire};
+use crate::{
+    enums::to,
+    pb::{self, RetentionStep as Wire},
+};
 
 pub fn retention(standing: &Standing) -> pb::Retention {
     let kept = &standing.kept;
@@ -39,5 +42,21 @@ pub fn planned(planned: &Planned) -> pb::PlannedRetention {
         rule: planned.rule.clone(),
         due_at: due.map(time),
         spared: planned.spared.clone().unwrap_or_default(),
+    }
+}
+
+pub fn mission_step(step: &MissionStep) -> pb::MissionRetention {
+    pb::MissionRetention {
+        mission_id: step.mission.to_string(),
+        name: step.name.to_string(),
+        campaign_id: step.campaign.to_string(),
+        campaign: step.campaign_name.clone(),
+        status: to::mission_status(step.status).into(),
+        ended_at: Some(time(step.ended)),
+        rule: step.rule.clone(),
+        worktrees: step.worktrees,
+        bytes: step.bytes,
+        archived_bytes: step.archived_bytes,
+        spared: step.spared.clone().unwrap_or_default(),
     }
 }

@@ -3,11 +3,13 @@
 use ostler_domain::{
     Budget, Hint, Usage,
     approval::Applied,
+    chain::Chain,
     event::{Leftover, Process},
     price::{Cost, Dollars},
     query::{Scope, SessionFilter},
     reboot::LostSession,
-    session::{AgentRef, Doing, Obituary, Restart, View},
+    session::{AgentRef, Doing, Obituary, OutOfMemory, Restart, View},
+    worktree::Worktree,
 };
 
 use super::time;
@@ -49,7 +51,9 @@ pub fn view(view: &View) -> pb::Session {
         sandbox: view.sandbox.as_str().to_owned(),
         working_dir: view.working_dir.clone(),
         branch: view.branch.clone(),
+        worktree: view.worktree.as_ref().map(worktree),
         ticket: view.ticket.clone(),
+        mission: view.mission.map(super::membership),
         ticket_id: view.ticket_id.map(|id| id.to_string()),
         continues: view.continues.map(String::from),
         chain_id: view.chain.to_string(),
@@ -77,6 +81,8 @@ pub fn view(view: &View) -> pb::Session {
         session_seq: view.session_seq,
         priority: to::priority(view.priority).into(),
         imported: view.imported.as_ref().map(super::history_origin),
+        compactions: view.compactions,
+        auth_profile: view.auth_profile.clone().map(String::from),
     }
 }
 
@@ -121,6 +127,19 @@ pub fn obituary(obituary: &Obituary) -> pb::Obituary {
         last: obituary.last.clone(),
         leftovers: obituary.leftovers.iter().map(leftover).collect(),
         cures: obituary.cures.iter().map(cure).collect(),
+        memory: obituary.memory.as_ref().map(out_of_memory),
+    }
+}
+
+fn out_of_memory(memory: &OutOfMemory) -> pb::OutOfMemory {
+    pb::OutOfMemory {
+        limit_bytes: memory.limit_bytes,
+        used_bytes: memory.used_bytes,
+        largest: memory
+            .largest
+            .as_ref()
+            .map(|largest| pb::LargestProcess { name: largest.name.clone(), bytes: largest.bytes }),
+        oom_kills: memory.oom_kills,
     }
 }
 
@@ -174,6 +193,7 @@ pub fn session_filter(filter: &SessionFilter) -> pb::SessionFilter {
         provider: filter.provider.clone(),
         model: filter.model.clone(),
         ticket: filter.ticket.clone(),
+        mission: filter.mission.map(|id| id.to_string()),
         statuses: filter.statuses.iter().map(|status| to::status(*status).into()).collect(),
         attention: filter.attention.iter().map(|attention| to::attention(*attention).into()).collect(),
         outcomes: filter.outcomes.iter().map(|outcome| to::outcome(*outcome).into()).collect(),
@@ -258,5 +278,28 @@ fn answered(answered: &Answered) -> pb::ApprovalAnswer {
         message: answered.message.clone(),
         answered_time: Some(time(answered.at)),
         rules: answered.rules.iter().map(applied).collect(),
+    }
+}
+
+pub(super) fn worktree(tree: &Worktree) -> pb::SessionWorktree {
+    pb::SessionWorktree {
+        path: tree.path.clone(),
+        branch: tree.branch.clone(),
+        base: tree.base.clone(),
+        from: tree.from.clone(),
+        told: tree.told.clone(),
+    }
+}
+
+pub fn chain(chain: &Chain) -> pb::GetChainResponse {
+    let Chain { sessions, helpers, session_count, helper_count, sum } = chain;
+    pb::GetChainResponse {
+        sessions: sessions.iter().map(view).collect(),
+        helpers: helpers.iter().map(view).collect(),
+        usage: Some(usage(sum.usage)),
+        cost: Some(cost(&sum.cost)),
+        time_us: u64::try_from(sum.time.as_micros()).unwrap_or(u64::MAX),
+        session_count: *session_count,
+        helper_count: *helper_count,
     }
 }

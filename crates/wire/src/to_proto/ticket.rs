@@ -91,7 +91,7 @@ fn iteration(iteration: &Iteration) -> pb::TicketIteration {
         ended_time: iteration.ended.map(time),
         result: iteration.result.map(|outcome| to::outcome(outcome).into()),
         usage: Some(usage(iteration.usage)),
-        micro_usd: iteration.cost.0,
+        micro_usd: iteration.cost.map(|cost| cost.0),
         calls: iteration.calls,
     }
 }
@@ -149,5 +149,7 @@ pub fn list_tickets(filter: &TicketFilter, page: Page) -> pb::ListTicketsRequest
         archived_too: filter.archived_too,
         limit: page.limit,
         cursor: cursor(page.cursor),
+        since: filter.since.map(time),
+        until: filter.until.map(time),
     }
 }

@@ -3,9 +3,10 @@
 use ostler_domain::{
     event::SeenCommit,
     snapshot::{Blamed, Changed, Difference, FileChange, Rewinding, Snapshot, Tree},
+    worktree::{Kept, RemovedWorktree},
 };
 
-use super::time;
+use super::{session::worktree, time};
 use crate::pb;
 
 fn snapshot(snapshot: &Snapshot) -> pb::Snapshot {
@@ -55,6 +56,7 @@ pub fn tree(tree: &Tree) -> pb::GetTreeResponse {
         branch: tree.branch.clone(),
         head: tree.head.clone(),
         commits: tree.commits.iter().map(seen_commit).collect(),
+        worktree: tree.worktree.as_ref().map(kept),
     }
 }
 
@@ -75,4 +77,32 @@ pub fn rewinding(rewinding: &Rewinding) -> pb::RewindResponse {
         files: rewinding.files.iter().map(file_change).collect(),
         is_done: rewinding.is_done,
     }
+}
+
+pub fn kept(kept: &Kept) -> pb::Worktree {
+    let found = &kept.condition;
+    pb::Worktree {
+        worktree: Some(worktree(&kept.worktree)),
+        campaign_id: kept.campaign.to_string(),
+        campaign_name: kept.campaign_name.clone(),
+        session_id: kept.session.to_string(),
+        session_name: kept.session_name.clone(),
+        made_time: kept.made.map(time),
+        removed_time: kept.removed.map(time),
+        standing: kept.standing.as_str().to_owned(),
+        head: found.head.clone(),
+        branch: found.branch.clone(),
+        commits: found.commits,
+        unmerged: found.unmerged,
+        uncommitted: found.uncommitted,
+        busy: found.busy.clone(),
+        ignored: found.ignored.clone(),
+        bytes: found.bytes,
+        why: kept.why.clone(),
+    }
+}
+
+pub fn removed_worktree(removed: RemovedWorktree) -> pb::RemoveWorktreeResponse {
+    let RemovedWorktree { kept: before, branch_deleted, snapshot } = removed;
+    pb::RemoveWorktreeResponse { worktree: Some(kept(&before)), branch_deleted, snapshot }
 }

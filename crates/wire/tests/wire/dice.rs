@@ -2,7 +2,10 @@
 
 mod conversation;
 mod history;
+mod http;
+mod mission;
 mod requests;
+mod share;
 mod ticket;
 mod tree;
 
@@ -20,8 +23,8 @@ use ostler_domain::{
     query::{EventFilter, Scope, SessionFilter},
     reboot::{GoingOn, LostSession, MachineRestart},
     session::{
-        Approve, Attention, Desired, Doing, Obituary, Outcome, Phase, Restart, RestartPolicy, Sandbox,
-        Status, StopRule, View, WatchdogLimits,
+        Approve, Attention, Desired, Doing, LargestProcess, Obituary, OutOfMemory, Outcome, Phase, Restart,
+        RestartPolicy, Sandbox, Status, StopRule, View, WatchdogLimits,
     },
     sql::Cell,
     time::{BootId, Deadline},
@@ -184,6 +187,14 @@ impl Dice {
             is_logged_in: self.yes(),
             model: self.maybe(Self::text),
             capabilities: vec![self.text(), self.text()],
+            usage_sources: vec![self.text()],
+            net_mode: self.maybe(|dice| dice.of(ostler_domain::policy::NetMode::ALL)),
+            profiles: vec![ostler_domain::provider::Account {
+                name: self.text(),
+                base_url: self.maybe(Self::text),
+                key: self.text(),
+                is_logged_in: self.yes(),
+            }],
         }
     }
 
@@ -213,6 +224,12 @@ impl Dice {
             rule: self.maybe(|dice| dice.of(RULES)),
             by: self.maybe(Self::text),
             oom: self.yes(),
+            memory: self.maybe(|dice| OutOfMemory {
+                limit_bytes: dice.maybe(Self::number),
+                used_bytes: dice.maybe(Self::number),
+                largest: dice.maybe(|dice| LargestProcess { name: dice.text(), bytes: dice.number() }),
+                oom_kills: dice.number(),
+            }),
             last: self.maybe(Self::text),
             leftovers: self.some(|dice| Leftover { pid: dice.small(), name: dice.text() }),
             cures: self.some(|dice| Hint { command: dice.text(), effect: dice.text() }),
@@ -240,8 +257,10 @@ impl Dice {
             sandbox: Sandbox::Off,
             working_dir: self.text(),
             branch: self.maybe(Self::text),
+            worktree: self.maybe(Self::worktree),
             ticket: self.maybe(Self::text),
             ticket_id: self.maybe(Self::ticket_id),
+            mission: self.maybe(Self::membership),
             continues: self.maybe(Self::session_id),
             chain: self.session_id(),
             spawned_by: self.maybe(Self::session_id),
@@ -269,6 +288,8 @@ impl Dice {
             context: self
                 .maybe(|dice| ContextMeasured { used: dice.number(), window: dice.maybe(Self::number) }),
             imported: self.maybe(Self::history_origin),
+            compactions: self.small(),
+            auth_profile: self.maybe(Self::name),
         }
     }
 
@@ -344,6 +365,7 @@ impl Dice {
             provider: self.maybe(Self::text),
             model: self.maybe(Self::text),
             ticket: self.maybe(Self::text),
+            mission: self.maybe(Self::mission_id),
             statuses: self.some(|dice| dice.of(Status::ALL)),
             attention: self.some(|dice| dice.of(Attention::ALL)),
             outcomes: self.some(|dice| dice.of(Outcome::ALL)),
@@ -453,7 +475,8 @@ impl Dice {
 
     pub(crate) fn node_status(&mut self) -> NodeStatus {
         let (at, entropy) = self.entropy();
-        let [database_bytes, search_bytes, sessions] = std::array::from_fn(|_| self.number());
+        let [database_bytes, search_bytes, sessions, unsearched_events] =
+            std::array::from_fn(|_| self.number());
         NodeStatus {
             pid: self.small(),
             version: self.text(),
@@ -477,7 +500,7 @@ impl Dice {
                 why: dice.text(),
                 since: dice.time(),
             }),
-            store: StoreSizes { database_bytes, search_bytes, sessions },
+            store: StoreSizes { database_bytes, search_bytes, sessions, unsearched_events },
             last_seq: self.number(),
             schema_version: self.small(),
         }

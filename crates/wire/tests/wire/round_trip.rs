@@ -6,8 +6,10 @@ use ostler_domain::{Receipt, RequestId, Time, sql::Answer};
 use ostler_wire::{
     from_proto, pb,
     reply::{
-        AnswerGiven, CheckNews, DaemonStopping, Delta, EventPage, Hit, Received, Sent, Taken, UsageSums,
+        AnswerGiven, CheckNews, DaemonStopping, Delta, EventPage, Hit, NewToken, Received, Sent, Taken,
+        UsageSums,
     },
+    request::MissionAction,
     to_proto,
 };
 use proptest::prelude::*;
@@ -65,6 +67,24 @@ proptest! {
     }
 
     #[test]
+    fn who_comes_in_by_http(mut dice in dice()) {
+        let token = dice.http_token();
+        prop_assert_eq!(from_proto::http_token(bytes(&to_proto::http_token(token.clone()))), Ok(token.clone()));
+        let made = NewToken { token, secret: "secret".to_owned() };
+        prop_assert_eq!(from_proto::new_token(bytes(&to_proto::new_token(made.clone()))), Ok(made));
+        let way = dice.way_in();
+        prop_assert_eq!(from_proto::way_in(bytes(&to_proto::way_in(way.clone()))), Ok(way));
+    }
+
+    #[test]
+    fn what_is_shared(mut dice in dice()) {
+        let share = dice.share();
+        prop_assert_eq!(from_proto::share(bytes(&to_proto::share(share.clone()))), Ok(share.clone()));
+        let made = ostler_wire::reply::NewShare { share, secret: "secret".to_owned() };
+        prop_assert_eq!(from_proto::new_share(bytes(&to_proto::new_share(made.clone()))), Ok(made));
+    }
+
+    #[test]
     fn usage(mut dice in dice()) {
         let usage = dice.usage();
         prop_assert_eq!(from_proto::usage(bytes(&to_proto::usage(usage))), usage);
@@ -116,6 +136,42 @@ proptest! {
     }
 
     #[test]
+    fn missions(mut dice in dice()) {
+        let mission = dice.mission();
+        prop_assert_eq!(from_proto::mission(bytes(&to_proto::mission(&mission))), Ok(mission));
+        let whole = dice.whole_mission();
+        prop_assert_eq!(from_proto::whole_mission(bytes(&to_proto::whole_mission(&whole))), Ok(whole));
+        let preview = dice.mission_preview();
+        prop_assert_eq!(from_proto::mission_preview(bytes(&to_proto::mission_preview(&preview))), Ok(preview));
+        let planned = dice.planned_mission();
+        prop_assert_eq!(from_proto::planned_mission(bytes(&to_proto::planned_mission(&planned))), Ok(planned));
+        let filter = dice.mission_filter();
+        let asked = bytes(&to_proto::list_missions(&filter, ostler_domain::query::Page::of(7, Some(3))));
+        prop_assert_eq!(from_proto::mission_filter(asked), Ok(filter));
+    }
+
+    #[test]
+    fn wishes_to_missions(mut dice in dice()) {
+        let plan = dice.plan_mission();
+        prop_assert_eq!(from_proto::plan_mission(bytes(&to_proto::plan_mission(plan.clone()))), Ok(plan));
+        let paused = dice.paused_mission();
+        prop_assert_eq!(from_proto::paused_mission(bytes(&to_proto::paused_mission(&paused))), Ok(paused));
+        let create = dice.create_mission();
+        let asked = bytes(&to_proto::create_mission(create.clone(), request_id()));
+        prop_assert_eq!(from_proto::create_mission(asked), Ok(create));
+        let resume = dice.resume_mission();
+        let asked = bytes(&to_proto::resume_mission(resume.clone(), request_id()));
+        prop_assert_eq!(from_proto::resume_mission(asked), Ok(resume.clone()));
+        for action in [MissionAction::Start, MissionAction::Resume, MissionAction::Retry] {
+            let asked = bytes(&to_proto::preview_mission(action, resume.clone()));
+            prop_assert_eq!(from_proto::preview_mission(asked), Ok((action, resume.clone())));
+        }
+        let retry = dice.retry_mission();
+        let asked = bytes(&to_proto::retry_mission(retry.clone(), request_id()));
+        prop_assert_eq!(from_proto::retry_mission(asked), Ok(retry));
+    }
+
+    #[test]
     fn tickets(mut dice in dice()) {
         let whole = dice.whole_ticket();
         prop_assert_eq!(from_proto::whole_ticket(bytes(&to_proto::whole_ticket(&whole))), Ok(whole));
@@ -135,8 +191,12 @@ proptest! {
         prop_assert_eq!(from_proto::difference(bytes(&to_proto::difference(difference.clone()))), Ok(difference));
         let rewinding = dice.rewinding();
         prop_assert_eq!(from_proto::rewinding(bytes(&to_proto::rewinding(&rewinding))), Ok(rewinding));
+        let chain = dice.chain();
+        prop_assert_eq!(from_proto::chain(bytes(&to_proto::chain(&chain))), Ok(chain));
         let blamed = dice.blamed();
         prop_assert_eq!(from_proto::blamed(bytes(&to_proto::blamed(&blamed))), Ok(blamed));
+        let removed = dice.removed_worktree();
+        prop_assert_eq!(from_proto::removed_worktree(bytes(&to_proto::removed_worktree(removed.clone()))), Ok(removed));
     }
 
     #[test]

@@ -64,8 +64,23 @@ const OWN: &[Tool] = &[run::TOOL, read::TOOL, write::TOOL, edit::TOOL, list::TOO
 /// And with Ostler's own.
 static ALL: LazyLock<Vec<Tool>> = LazyLock::new(|| OWN.iter().copied().chain(ostler::all()).collect());
 
-pub(super) fn offered(with_ostlers: bool) -> &'static [Tool] {
-    if with_ostlers { &ALL } else { OWN }
+/// Which tools a model has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Offer {
+    /// The agent's own.
+    Own,
+    /// And Ostler's beside them.
+    WithOstlers,
+    /// None: it only answers.
+    Nothing,
+}
+
+pub(super) fn offered(offer: Offer) -> &'static [Tool] {
+    match offer {
+        Offer::Own => OWN,
+        Offer::WithOstlers => &ALL,
+        Offer::Nothing => &[],
+    }
 }
 
 /// A call with its arguments understood, ready to be done.
@@ -181,7 +196,7 @@ mod tests {
 
     #[test]
     fn every_tool_says_what_it_takes() {
-        for tool in offered(true) {
+        for tool in offered(Offer::WithOstlers) {
             let parameters = (tool.parameters)();
             assert_eq!(parameters["type"], "object", "{}", tool.name);
             assert_eq!(parameters["additionalProperties"], false, "{}", tool.name);

@@ -13,7 +13,8 @@ pub(super) fn all() -> impl Iterator<Item = Tool> {
         name: tool.full_name,
         description: tool.description,
         parameters: tool.parameters,
-        kind: if tool.only_reads { Kind::Read } else { Kind::Other },
+        // No file is read, which is what rules about reading are about.
+        kind: Kind::Other,
         // A session does with them what is its own to do.
         needs_leave: false,
         prepare,
@@ -51,17 +52,20 @@ impl Work for Use {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{
+        super::{Offer, offered},
+        *,
+    };
 
     #[test]
     fn they_stand_beside_the_others_under_names_of_their_own() {
-        let names: Vec<&str> = super::super::offered(true).iter().map(|tool| tool.name).collect();
+        let names: Vec<&str> = offered(Offer::WithOstlers).iter().map(|tool| tool.name).collect();
         let mut unique = names.clone();
         unique.sort_unstable();
         unique.dedup();
         assert_eq!(unique.len(), names.len(), "{names:?}");
         assert!(names.contains(&"search") && names.contains(&"ostler_search"));
-        assert!(super::super::offered(false).iter().all(|tool| !tool.name.starts_with("ostler_")));
+        assert!(offered(Offer::Own).iter().all(|tool| !tool.name.starts_with("ostler_")));
     }
 
     #[test]

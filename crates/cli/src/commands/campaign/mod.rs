@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::{
     app::{App, absolute, person_home},
+    commands::config,
     exit_code,
     failure::Failure,
     form::CampaignForm,
@@ -22,19 +23,32 @@ use crate::{
     screen, words,
 };
 
-/// Settings that sessions are asked about while they run.
-const HOLD_AT_ONCE: [&str; 2] = ["approve.rule", "budget"];
+/// Presets that are allowed, and of which nobody has said which hosts they are.
+fn unnamed(allowed: &[String], is_named: impl Fn(&str) -> bool) -> Vec<&str> {
+    allowed.iter().filter_map(|item| item.strip_prefix('@')).filter(|name| !is_named(name)).collect()
+}
+
+/// Settings that are asked about whenever they matter, and not when a session starts; those that end in a dot with all
+/// that begin so.
+const HOLD_AT_ONCE: [&str; 6] = ["approve.rule", "budget", "mirror", "reset.", "retention.", "send."];
 
 /// From when on a change holds.
-fn from_when(settings: &[String]) -> &'static str {
-    let holds_at_once = |setting: &&String| {
-        let key = setting.split('=').next().unwrap_or_default().trim_end_matches(['+', '-']);
-        HOLD_AT_ONCE.contains(&key.trim())
+fn from_when(settings: &[String]) -> String {
+    let key = |setting: &String| -> String {
+        let key = setting.split('=').next().unwrap_or_default();
+        key.trim_end_matches(['+', '-']).trim().to_owned()
     };
-    match settings.iter().filter(holds_at_once).count() {
-        0 => "for sessions started from now on",
-        all if all == settings.len() => "from now on, also for sessions that run",
-        _ => "budget and approve.rule from now on, the rest for sessions started from now on",
+    let holds_at_once = |key: &String| {
+        HOLD_AT_ONCE.iter().any(|one| key == one || (one.ends_with('.') && key.starts_with(one)))
+    };
+    let mut at_once: Vec<String> = settings.iter().map(key).filter(holds_at_once).collect();
+    match at_once.len() {
+        0 => "for sessions started from now on".to_owned(),
+        all if all == settings.len() => "from now on, also for sessions that there are".to_owned(),
+        _ => {
+            at_once.dedup();
+            format!("{} from now on, the rest for sessions started from now on", at_once.join(", "))
+        }
     }
 }
 
@@ -72,7 +86,7 @@ enum Verb {
         #[arg(value_name = "CAMPAIGN")]
         who: String,
         /// What to change; `ostler campaign show` lists the keys
-        #[arg(value_name = "SETTING", required = true, allow_hyphen_values = true)]
+        #[arg(value_name = "SETTING", required = true, allow_negative_numbers = true)]
         settings: Vec<String>,
     },
     /// Say where a campaign's directory is now: it was moved there, or replaced where it was
@@ -153,6 +167,13 @@ pub(crate) async fn run(app: &App, args: CampaignArgs) -> Result<u8, Failure> {
             } else {
                 ui.data_lines(&screen::campaign::changed(&campaign.policy, &settings, ui.out_look()))?;
                 ui.remark(&Line::new().faint(from_when(&settings)));
+                let named = config::current(app)?.network_presets();
+                for preset in unnamed(&campaign.policy.net_allow, |name| named.contains_key(name)) {
+                    let cure = format!("ostler config set network.presets.{preset} '[\"HOST\"]'");
+                    let missing =
+                        format!("no host is named for @{preset} on this machine, and nothing starts so: ");
+                    ui.remark(&Line::toned(Tone::Warn, missing).with(Tone::Accent, cure));
+                }
             }
         }
         Verb::Apply(args) => return apply::run(app, &client, args).await,
@@ -236,9 +257,15 @@ mod tests {
     fn what_holds_at_once_is_told_so() {
         let told =
             |settings: &[&str]| from_when(&settings.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>());
-        assert_eq!(told(&["budget=5usd/day"]), "from now on, also for sessions that run");
-        assert_eq!(told(&["approve.rule-=2", "budget="]), "from now on, also for sessions that run");
+        let allowed = ["@rust", "@go", "files.example"].map(str::to_owned);
+        assert_eq!(unnamed(&allowed, |name| name == "rust"), ["go"]);
+        for at_once in
+            ["budget=5usd/day", "retention.delete_after=40d", "send.rule+=deny", "reset.idle=1h", "mirror="]
+        {
+            assert_eq!(told(&[at_once]), "from now on, also for sessions that there are", "{at_once}");
+        }
+        assert_eq!(told(&["approve.rule-=2", "budget="]), "from now on, also for sessions that there are");
         assert_eq!(told(&["net.mode=none"]), "for sessions started from now on");
-        assert!(told(&["net.mode=none", "budget=5usd"]).starts_with("budget and approve.rule from now on"));
+        assert!(told(&["net.mode=none", "budget=5usd"]).starts_with("budget from now on, the rest"));
     }
 }

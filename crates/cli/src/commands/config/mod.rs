@@ -4,9 +4,13 @@
 mod change;
 mod comments;
 mod edit;
+mod entries;
 mod file;
 mod key_command;
 mod show;
+
+pub(crate) use entries::{Entry, add_entry, remove_channel};
+pub(super) use show::columns;
 
 use std::collections::BTreeMap;
 
@@ -43,7 +47,7 @@ enum Verb {
     /// Change settings: KEY VALUE, KEY=V, KEY+=V, KEY-=V, KEY= for the default
     Set {
         /// What to change; `ostler config show` lists the settings
-        #[arg(value_name = "SETTING", required = true, allow_hyphen_values = true)]
+        #[arg(value_name = "SETTING", required = true, allow_negative_numbers = true)]
         settings: Vec<String>,
     },
     /// Take a setting or a section back

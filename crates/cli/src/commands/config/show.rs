@@ -291,6 +291,11 @@ fn not_set(key: &str) -> Refusal {
     refusal.hint("ostler config show", "prints everything that holds")
 }
 
+/// What its list has.
+pub(in crate::commands) fn columns() -> Vec<String> {
+    table(&[]).names()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

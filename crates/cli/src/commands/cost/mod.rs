@@ -1,11 +1,12 @@
 //! `ostler cost`: what was used, and what that cost at the price of each call. What has no price is said to have none.
 
-mod sums;
-
 use std::cell::RefCell;
 
-use clap::Args;
-use ostler_client::{Client, GetUsage, reply::UsageBy};
+use clap::{
+    Args,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use ostler_client::{Client, GetUsage};
 use ostler_domain::{
     Time,
     limits::PAGE_MOST,
@@ -14,8 +15,6 @@ use ostler_domain::{
 };
 use serde::Serialize;
 
-use self::sums::SumForm;
-pub(crate) use self::sums::{Sum, Sums};
 use super::price;
 use crate::{
     app::App,
@@ -23,9 +22,10 @@ use crate::{
     filters::Filters,
     listing::{self, Found, List, ListArgs, Screen},
     output::to_json,
-    screen::cost::{self as screen, Against},
+    screen::cost::{self as screen, Against, By, Sum, Sums},
     words,
 };
+use ostler_form::cost::{CostsForm, SumForm};
 
 /// Where nothing is said, one day is told, or with `--by day` a week of them.
 const DAYS: u32 = 7;
@@ -36,13 +36,14 @@ pub(crate) struct CostArgs {
     /// Only of these sessions: names, ids, parts of ids
     #[arg(value_name = "WHO")]
     who: Vec<String>,
-    /// What gets a line of its own: day, model, provider, campaign, agent, session, ticket, chain
+    /// What gets a line of its own: day, model, provider, campaign, agent, session, ticket, chain, mission
     #[arg(
         long,
         value_name = "WORD",
         default_value = "session",
         hide_default_value = true,
-        hide_possible_values = true
+        hide_possible_values = true,
+        value_parser = dimension()
     )]
     by: By,
     #[command(flatten)]
@@ -51,57 +52,8 @@ pub(crate) struct CostArgs {
     list: ListArgs,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum By {
-    Session,
-    Agent,
-    Campaign,
-    Model,
-    Provider,
-    Day,
-    Ticket,
-    Chain,
-}
-
-impl By {
-    const fn word(self) -> &'static str {
-        match self {
-            By::Session => "session",
-            By::Agent => "agent",
-            By::Campaign => "campaign",
-            By::Model => "model",
-            By::Provider => "provider",
-            By::Day => "day",
-            By::Ticket => "ticket",
-            By::Chain => "chain",
-        }
-    }
-
-    const fn head(self) -> &'static str {
-        match self {
-            By::Session => "SESSION",
-            By::Agent => "AGENT",
-            By::Campaign => "CAMPAIGN",
-            By::Model => "MODEL",
-            By::Provider => "PROVIDER",
-            By::Day => "DAY (UTC)",
-            By::Ticket => "TICKET",
-            By::Chain => "CHAIN",
-        }
-    }
-
-    /// How the daemon is asked.
-    const fn asked(self) -> UsageBy {
-        match self {
-            By::Session | By::Agent => UsageBy::Session,
-            By::Campaign => UsageBy::Campaign,
-            By::Model => UsageBy::Model,
-            By::Provider => UsageBy::Provider,
-            By::Day => UsageBy::Day,
-            By::Ticket => UsageBy::Ticket,
-            By::Chain => UsageBy::Chain,
-        }
-    }
+fn dimension() -> impl TypedValueParser<Value = By> {
+    PossibleValuesParser::new(By::ALL.map(By::word)).map(|word| By::parse(&word).unwrap_or(By::Session))
 }
 
 pub(crate) async fn run(app: &App, args: CostArgs) -> Result<u8, Failure> {
@@ -159,17 +111,6 @@ struct Costs<'a> {
     total: RefCell<Sum>,
 }
 
-#[derive(Serialize)]
-struct CostForm<'a> {
-    by: &'static str,
-    since: Option<String>,
-    until: Option<String>,
-    /// Of the table of prices.
-    prices_date: &'a str,
-    total: SumForm<'a>,
-    rows: Vec<SumForm<'a>>,
-}
-
 impl List for Costs<'_> {
     type Row = Sum;
     const ROWS: &'static str = "rows";
@@ -193,7 +134,7 @@ impl List for Costs<'_> {
     }
 
     fn object(&self, found: &Found<Sum>) -> Option<String> {
-        Some(to_json(&CostForm {
+        Some(to_json(&CostsForm {
             by: self.by.word(),
             since: self.since.map(words::rfc3339),
             until: self.until.map(words::rfc3339),
@@ -221,7 +162,7 @@ impl List for Costs<'_> {
         let total = self.total.borrow().clone();
         let mut remarks: Vec<_> = self.budgets().await?.iter().map(screen::budget).collect();
         remarks.extend(screen::remarks(&total, &self.prices.date, since.as_deref().unwrap_or("since ever")));
-        let table = screen::table(self.by.head(), &found.rows, &total);
+        let table = screen::table(screen::head(self.by), &found.rows, &total);
         Ok(Screen { table: Some(table), remarks, ..Screen::default() })
     }
 }
@@ -229,7 +170,31 @@ impl List for Costs<'_> {
 impl Costs<'_> {
     async fn sums(&self, since: Option<Time>, until: Option<Time>) -> Result<Sums, Failure> {
         let question = GetUsage { filter: self.filter.clone(), since, until, by: None, limit: 0 };
-        sums::sums(self.client, &question, self.by, &self.prices, &self.chosen).await
+        Ok(screen::sums(self.client, &question, self.by, &self.prices, &self.chosen).await?)
+    }
+
+    /// The same of the agents among them that have a budget of their own: what helpers used counts there too.
+    async fn agents_budgets(&self) -> Result<Vec<Against>, Failure> {
+        let names = self.app.campaign_names(self.client).await?;
+        let mut budgets = Vec::new();
+        let mut page = Page::of(PAGE_MOST, None);
+        loop {
+            let agents = self.client.agents(None, page).await?;
+            for agent in agents.rows {
+                let is_asked = self.filter.campaign.is_none_or(|asked| asked == agent.campaign)
+                    && self.filter.agent.as_deref().is_none_or(|asked| asked == agent.name.as_str());
+                let Some(budget) = agent.profile.period_budget.filter(|_| is_asked) else { continue };
+                let (_, used) = self.client.agent_with_use(&agent.id.to_string()).await?;
+                let used = used.unwrap_or_default();
+                let whose = format!("{}/{}", names.of(&agent.campaign), agent.name);
+                let paid = used.dollars;
+                budgets.push(Against { whose, budget, paid, paid_now: paid, tokens: used.tokens });
+            }
+            match agents.next_cursor {
+                Some(next) => page = Page::of(PAGE_MOST, Some(next)),
+                None => return Ok(budgets),
+            }
+        }
     }
 
     /// What the campaigns asked about may use, and have used.
@@ -247,11 +212,12 @@ impl Costs<'_> {
             let paid_now = match used.unpriced.is_zero() {
                 true => paid,
                 false => {
-                    sums::sums(self.client, &question, By::Campaign, &self.prices, &[]).await?.total.cost
+                    screen::sums(self.client, &question, By::Campaign, &self.prices, &[]).await?.total.cost
                 }
             };
-            budgets.push(Against { campaign: campaign.name.to_string(), budget, paid, paid_now, tokens });
+            budgets.push(Against { whose: campaign.name.to_string(), budget, paid, paid_now, tokens });
         }
+        budgets.extend(self.agents_budgets().await?);
         Ok(budgets)
     }
 }

@@ -52,7 +52,7 @@ pub(super) async fn write(
         };
         let made = gastown::Session::new(session, &around);
         index.write(made.index_line().as_bytes())?;
-        target.write(&format!(".sessions/{}.json", session.id), &made.file())?;
+        target.write(&format!(".sessions/{}.json", session.id), made.file())?;
         feed.extend(events.iter().filter_map(|recorded| Some((recorded.seq, made.feed_line(recorded)?))));
     }
     target.close(index)?;

@@ -61,9 +61,9 @@ impl Target {
         Ok(())
     }
 
-    pub(super) fn write(&mut self, name: &str, text: &str) -> Result<(), Failure> {
+    pub(super) fn write(&mut self, name: &str, text: impl AsRef<[u8]>) -> Result<(), Failure> {
         let mut writing = self.file(name)?;
-        writing.write(text.as_bytes())?;
+        writing.write(text.as_ref())?;
         self.close(writing)
     }
 

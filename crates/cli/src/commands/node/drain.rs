@@ -91,6 +91,8 @@ async fn at_work(client: &Client) -> Result<Vec<Session>, Failure> {
 
 fn is_at_work(session: &Session) -> bool {
     match session.status {
+        // It runs outside of Ostler, which neither started it nor can hold it up.
+        _ if session.imported.is_some() => false,
         Status::Starting | Status::Working | Status::Stopping => true,
         Status::Running => match session.attention {
             // Silent, and in the middle of a turn: what it does would be cut off.
@@ -138,6 +140,8 @@ async fn until_quiet(
 
 #[cfg(test)]
 mod tests {
+    use ostler_domain::history::{Origin, Source};
+
     use super::*;
     use crate::testing;
 
@@ -151,5 +155,9 @@ mod tests {
         let idle = fleet.iter().find(|session| session.name.as_str() == "triage").unwrap();
         assert!(at_work(&Session { attention: Some(Attention::Stalled), ..idle.clone() }));
         assert!(!at_work(idle) && at_work(&Session { messages_waiting: 1, ..idle.clone() }));
+        let works = fleet.iter().find(|session| session.name.as_str() == "docs").unwrap();
+        let origin = Origin { source: Source::Claude, dialogue: String::new(), file: String::new(), from: 0 };
+        let outside = Session { imported: Some(origin), ..works.clone() };
+        assert!(at_work(works) && !at_work(&outside), "nobody waits for what Ostler does not run");
     }
 }

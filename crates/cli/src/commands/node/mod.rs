@@ -109,6 +109,9 @@ async fn add(
         }
     })?;
     let node = Node { address, program };
+    if let Some(before) = nodes::named(home)?.get(name).filter(|before| **before != node) {
+        app.ui.remark(&Line::of(format!("{name} was {}", before.address)));
+    }
     let fields = [("address", Some(node.address.to_string())), ("program", node.program.clone())];
     let fields = fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
     config::set_section(app, &format!("nodes.{name}"), fields)?;
@@ -144,7 +147,7 @@ async fn show(app: &App, home: &Home, name: &str) -> Result<u8, Failure> {
             Line::new().faint("version  ").plain(status.version.clone()),
             Line::new()
                 .faint("sessions ")
-                .plain(format!("{} live, {} recorded", status.live_sessions, status.store.sessions)),
+                .plain(format!("{} live, {} recorded", status.live_sessions, status.recorded_sessions)),
         ]),
         Err(why) => lines.push(Line::new().faint("why      ").plain(why.clone())),
     }
@@ -162,7 +165,14 @@ struct Nodes<'a> {
 struct Row {
     name: String,
     address: String,
-    answer: Result<NodeStatus, String>,
+    answer: Result<Said, String>,
+}
+
+/// What is shown of a machine that answers.
+struct Said {
+    version: String,
+    live_sessions: u64,
+    recorded_sessions: u64,
 }
 
 #[derive(Serialize)]
@@ -180,7 +190,12 @@ impl Row {
         let address = node.address.to_string();
         let way = nodes::way(&name, node, batch);
         let answer = async { Client::connect_by(&way, home).await?.status().await };
-        let answer = answer.await.map_err(|error| {
+        let said = |status: NodeStatus| Said {
+            version: status.version,
+            live_sessions: status.live_sessions,
+            recorded_sessions: status.store.sessions,
+        };
+        let answer = answer.await.map(said).map_err(|error| {
             let refusal = error.to_refusal();
             refusal.why.unwrap_or(refusal.message)
         });
@@ -232,33 +247,73 @@ impl List for Nodes<'_> {
 
     async fn screen(&self, found: &Found<Row>) -> Result<Screen, Failure> {
         if found.rows.is_empty() {
-            let remarks = vec![
-                Line::of("No other machines have a name here."),
-                Line::of("  ostler node add NAME ssh://HOST")
-                    .faint("   gives one a name; ssh must get there"),
-            ];
-            return Ok(Screen { remarks, ..Screen::default() });
+            return Ok(Screen { remarks: nobody(), ..Screen::default() });
         }
-        let mut table = Table::new([
-            Column::new("NAME"),
-            Column::new("ADDRESS"),
-            Column::new("STATE"),
-            Column::new("VERSION"),
-            Column::new("SESSIONS").right(),
-            Column::new("WHY"),
+        Ok(Screen { table: Some(table(&found.rows)), ..Screen::default() })
+    }
+}
+
+fn nobody() -> Vec<Line> {
+    vec![
+        Line::of("No other machines have a name here."),
+        Line::of("  ostler node add NAME ssh://HOST").faint("   gives one a name; ssh must get there"),
+    ]
+}
+
+fn table(rows: &[Row]) -> Table {
+    let mut table = Table::new([
+        Column::new("NAME"),
+        Column::new("ADDRESS"),
+        Column::new("STATE"),
+        Column::new("VERSION"),
+        Column::new("SESSIONS").right(),
+        Column::new("WHY").gives_way_to(20),
+    ]);
+    for row in rows {
+        let status = row.answer.as_ref().ok();
+        let text = |text: Option<String>| text.map_or_else(|| Line::new().faint("–"), Line::of);
+        table.row(vec![
+            Line::new().strong(row.name.as_str()),
+            Line::of(row.address.as_str()),
+            row.state(),
+            text(status.map(|status| status.version.clone())),
+            text(status.map(|status| status.live_sessions.to_string())),
+            Line::of(row.answer.as_ref().err().cloned().unwrap_or_default()),
         ]);
-        for row in &found.rows {
-            let status = row.answer.as_ref().ok();
-            let text = |text: Option<String>| text.map_or_else(|| Line::new().faint("–"), Line::of);
-            table.row(vec![
-                Line::new().strong(row.name.as_str()),
-                Line::of(row.address.as_str()),
-                row.state(),
-                text(status.map(|status| status.version.clone())),
-                text(status.map(|status| status.live_sessions.to_string())),
-                Line::of(row.answer.as_ref().err().cloned().unwrap_or_default()),
-            ]);
-        }
-        Ok(Screen { table: Some(table), ..Screen::default() })
+    }
+    table
+}
+
+/// What its list has.
+pub(super) fn columns() -> Vec<String> {
+    table(&[]).names()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn in_all_looks() {
+        let said = Said { version: "0.1.0".to_owned(), live_sessions: 57, recorded_sessions: 2_040 };
+        let row = |name: &str, address: &str, answer| Row {
+            name: name.to_owned(),
+            address: address.to_owned(),
+            answer,
+        };
+        let rows = [
+            row("build1", "ssh://build1", Ok(said)),
+            row(
+                "build2",
+                "ssh://ann@build2.example:2222",
+                Err("ssh: connect to host build2.example port 2222: Connection refused".to_owned()),
+            ),
+        ];
+        insta::assert_snapshot!(testing::in_all_looks(|look| {
+            let mut lines = table(&rows).lines(look);
+            lines.extend(nobody().iter().flat_map(|line| line.folded(look.width, 0)));
+            lines
+        }));
     }
 }

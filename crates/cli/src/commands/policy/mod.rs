@@ -1,8 +1,12 @@
 //! `ostler policy`: what is in force, and why a decision falls. Changes nothing and asks no agent.
 
 mod show;
+
+pub(super) use show::columns;
 mod test;
 mod test_send;
+
+pub(crate) use self::test::parts as preset_parts;
 
 use clap::{Args, Subcommand};
 use ostler_client::{Campaign, Client};

@@ -123,6 +123,11 @@ fn table(rows: &[Row]) -> Table {
     table
 }
 
+/// What its list has.
+pub(in crate::commands) fn columns() -> Vec<String> {
+    table(&[]).names()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

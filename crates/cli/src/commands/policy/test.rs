@@ -223,7 +223,7 @@ fn real(path: &std::path::Path) -> PathBuf {
 }
 
 /// What a preset grants, as far as it is there.
-fn parts(preset: &Preset) -> Vec<PathBuf> {
+pub(crate) fn parts(preset: &Preset) -> Vec<PathBuf> {
     let mut parts = Vec::new();
     for toolchain in preset.toolchains {
         let said =

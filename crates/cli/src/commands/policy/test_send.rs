@@ -3,7 +3,7 @@
 use clap::Args;
 use ostler_client::{Campaign, Client};
 use ostler_domain::{
-    conversation::{Chat, ChatType, Entry, Key, SendAction, send_verdict},
+    conversation::{Chat, ChatType, Entry, Key, SendAction, send_verdict, unmentioned, wants_mention},
     policy::question::{Explained, Verdict},
 };
 
@@ -24,6 +24,9 @@ pub(super) struct SendArgs {
     /// As if it had this key
     #[arg(long)]
     key: Option<Key>,
+    /// What would be said: in some groups an agent hears only what mentions it
+    #[arg(long)]
+    text: Option<String>,
     #[command(flatten)]
     place: Where,
 }
@@ -34,7 +37,7 @@ pub(super) async fn explained(
     client: &Client,
     args: SendArgs,
 ) -> Result<(Campaign, String, Explained), Failure> {
-    let (campaign, key, agent, mut entry, about) = match &args.who {
+    let (campaign, key, agent, mut entry, about, name) = match &args.who {
         Some(who) => {
             let who = app.addressee(client, who).await?;
             let found = client.conversation(&who).await?;
@@ -44,11 +47,13 @@ pub(super) async fn explained(
                 None => None,
             };
             let about = format!("{} ({})", found.name, found.id.short());
-            (campaign, found.key, agent, found.notes.entry, about)
+            let name = agent.clone().unwrap_or_else(|| found.name.to_string());
+            (campaign, found.key, agent, found.notes.entry, about, name)
         }
         None => {
             let campaign = args.place.campaign(app, client).await?;
-            (campaign, Key::main(), None, Entry::default(), "any conversation like that".to_owned())
+            let about = "any conversation like that".to_owned();
+            (campaign, Key::main(), None, Entry::default(), about, "its agent".to_owned())
         }
     };
     entry.channel = args.channel.or(entry.channel);
@@ -57,6 +62,19 @@ pub(super) async fn explained(
     let chat = Chat::of(&key, agent.as_deref(), &entry);
     let policy = &campaign.policy;
     let found = send_verdict(entry.send_policy, &policy.send_rule, policy.send_default, &chat);
+    if found.action == SendAction::Allow && wants_mention(&entry, &chat) {
+        let set = |who: String| format!("ostler conversation set {who} group_activation=always");
+        let (verdict, why) = match &args.text {
+            None => (Verdict::Partly, format!("only what mentions @{name} is heard; the rest is dropped")),
+            Some(text) => match unmentioned(&entry, &chat, &name, text) {
+                Some(why) => (Verdict::Denied, why),
+                None => (Verdict::Allowed, format!("it mentions @{name}; {}", found.rule)),
+            },
+        };
+        let grant = args.who.map(set).filter(|_| verdict != Verdict::Allowed);
+        let explained = Explained { verdict, why, by: "group_activation".to_owned(), grant };
+        return Ok((campaign, format!("send to {about}"), explained));
+    }
     let verdict = match found.action {
         SendAction::Allow => Verdict::Allowed,
         SendAction::Deny => Verdict::Denied,

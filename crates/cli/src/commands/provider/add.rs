@@ -26,6 +26,12 @@ pub(super) struct AddArgs {
     /// The variable that has its key
     #[arg(long, value_name = "VARIABLE")]
     api_key_env: Option<String>,
+    /// The file that has its key
+    #[arg(long, value_name = "PATH", conflicts_with = "api_key_env")]
+    api_key_file: Option<String>,
+    /// The command that prints its key
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["api_key_env", "api_key_file"])]
+    api_key_command: Option<String>,
     /// The model of sessions that name none
     #[arg(short, long)]
     model: Option<String>,
@@ -66,6 +72,8 @@ pub(super) async fn run(app: &App, args: AddArgs) -> Result<u8, Failure> {
     settings.extend((!args.args.is_empty()).then(|| ("args".to_owned(), list)));
     settings.extend(args.base_url.map(|url| ("base_url".to_owned(), url)));
     settings.extend(args.api_key_env.map(|variable| ("api_key_env".to_owned(), variable)));
+    settings.extend(args.api_key_file.map(|path| ("api_key_file".to_owned(), path)));
+    settings.extend(args.api_key_command.map(|command| ("api_key_command".to_owned(), command)));
     settings.extend(args.model.map(|model| ("model".to_owned(), model)));
     settings.extend(args.env.into_iter().map(|(name, value)| (format!("env.{name}"), value)));
     if settings.is_empty() {

@@ -11,7 +11,7 @@ use std::{
 use clap::Args;
 use ostler_client::{CallerKeys, Client};
 use ostler_domain::{
-    Reason, Refusal,
+    Name, Reason, Refusal,
     provider::{ITS_LOGIN, Status},
 };
 
@@ -29,14 +29,22 @@ pub(super) struct LoginArgs {
     /// Take over the login of this directory or file, such as ~/.claude, instead: only that one file is copied
     #[arg(long, value_name = "PATH")]
     from: Option<PathBuf>,
+    /// The account that is to have it: a profile of config.toml with login = true
+    #[arg(long)]
+    profile: Option<Name>,
 }
 
 pub(super) async fn run(app: &App, client: &Client, args: LoginArgs) -> Result<u8, Failure> {
-    let plan = client.prepare_login(&args.name).await?;
+    let plan = client.prepare_login(&args.name, args.profile.as_ref()).await?;
     let file = Path::new(&plan.file);
     let before = fs::read(file).ok();
     match &args.from {
-        Some(from) => take_over(from, file)?,
+        Some(from) => {
+            if let Err(refusal) = take_over(from, file) {
+                drop_empty(file);
+                return Err(refusal.into());
+            }
+        }
         None if !app.ui.has_person() => {
             return Err(Refusal::invalid("a login is done on a terminal")
                 .hint(format!("ostler provider login {} --from DIR", args.name), "takes over one that exists")
@@ -58,15 +66,29 @@ pub(super) async fn run(app: &App, client: &Client, args: LoginArgs) -> Result<u
         }
     }
     let known = client.providers().await?.into_iter().find(|status| status.name == args.name);
+    let is_logged_in = |status: &Status| match &args.profile {
+        None => status.is_logged_in,
+        Some(profile) => {
+            status.profiles.iter().any(|account| account.name == profile.as_str() && account.is_logged_in)
+        }
+    };
     match known {
-        Some(status) if status.is_logged_in => {
+        Some(status) if is_logged_in(&status) => {
             if app.ui.is_json() {
                 app.ui.json(&status)?;
             } else if !app.ui.is_quiet() {
                 let test = format!("ostler provider test {}", args.name);
-                let line = Line::toned(Tone::Good, "✓").plain(format!(" {} is logged in", args.name));
-                app.ui.data(&line.faint(format!("   {}", use_of(&status))))?;
-                app.ui.remark(&Line::of("  ").with(Tone::Accent, test));
+                let (who, used, next) = match &args.profile {
+                    None => (args.name.clone(), use_of(&status), test),
+                    Some(profile) => (
+                        format!("{} of {}", profile, args.name),
+                        "sessions of that profile use it".to_owned(),
+                        format!("ostler run -p {} --auth-profile {profile} \"…\"", args.name),
+                    ),
+                };
+                let line = Line::toned(Tone::Good, "✓").plain(format!(" {who} is logged in"));
+                app.ui.data(&line.faint(format!("   {used}")))?;
+                app.ui.remark(&Line::of("  ").with(Tone::Accent, next));
             }
             Ok(exit_code::OK)
         }
@@ -74,7 +96,10 @@ pub(super) async fn run(app: &App, client: &Client, args: LoginArgs) -> Result<u
             let refusal = match &args.from {
                 Some(from) => {
                     put_back(file, before)?;
-                    missing(&args.name, &format!("there is no login of it in {}", from.display()))
+                    missing(
+                        &args.name,
+                        &format!("{} cannot be read as a login of it", source(from, file).display()),
+                    )
                 }
                 None => missing(&args.name, &format!("{} has no login in it", plan.file)),
             };
@@ -96,9 +121,21 @@ fn use_of(status: &Status) -> String {
 fn put_back(file: &Path, before: Option<Vec<u8>>) -> Result<(), Refusal> {
     match before {
         Some(login) => write(file, &login),
-        None => fs::remove_file(file),
+        None => fs::remove_file(file).inspect(|()| drop_empty(file)),
     }
     .map_err(|error| Refusal::internal(format!("{} cannot be put back: {error}", file.display())))
+}
+
+/// The directories that were made for a login that did not come. What is in use has something in it, and stays.
+fn drop_empty(file: &Path) {
+    for dir in file.ancestors().skip(1).take(2) {
+        let _ = fs::remove_dir(dir);
+    }
+}
+
+/// The file that is meant: a directory has it by its own name.
+fn source(from: &Path, file: &Path) -> PathBuf {
+    if from.is_dir() { from.join(file.file_name().unwrap_or_default()) } else { from.to_owned() }
 }
 
 fn missing(name: &str, why: &str) -> Refusal {
@@ -109,8 +146,7 @@ fn missing(name: &str, why: &str) -> Refusal {
 
 /// Copies the one file, private from its first byte, whole or not at all.
 fn take_over(from: &Path, file: &Path) -> Result<(), Refusal> {
-    let name = file.file_name().unwrap_or_default();
-    let from = if from.is_dir() { from.join(name) } else { from.to_owned() };
+    let from = source(from, file);
     fs::read(&from).and_then(|login| write(file, &login)).map_err(|error| {
         Refusal::new(Reason::ProviderAuth, format!("the login cannot be taken over: {error}"))
             .because(format!("it was looked for in {}", from.display()))

@@ -3,16 +3,14 @@
 mod add;
 mod login;
 mod models;
-
-use std::time::{Duration, Instant};
+mod test;
+pub(crate) mod trial;
 
 use clap::{Args, Subcommand};
-use ostler_client::{Client, CreateSession};
+use ostler_client::Client;
 use ostler_domain::{
     Reason, Refusal,
-    provider::{Models, Status},
-    query::TRIAL_TICKET,
-    session::{Outcome, Phase, View},
+    provider::{ITS_LOGIN, Models, Status},
 };
 use serde::Serialize;
 
@@ -26,11 +24,6 @@ use crate::{
     output::{Column, Line, Table, Tone},
     words,
 };
-
-/// How long a program may take to say that it is ready: large ones start slowly on a busy machine.
-const READY_WITHIN: Duration = Duration::from_secs(120);
-/// How often the session is looked at meanwhile.
-const LOOK: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 pub(crate) struct ProviderArgs {
@@ -49,14 +42,10 @@ enum Verb {
         /// Its name
         name: String,
     },
-    /// Start it in a campaign's sandbox, wait until it is ready, and end it; no model is called
-    Test {
-        /// Its name
-        name: String,
-        /// The campaign: name, id or a path in it
-        #[arg(short = 'C', long, value_name = "CAMPAIGN", default_value = ".")]
-        campaign: String,
-    },
+    /// Start it in a campaign's sandbox, wait until it is ready, end it, and say what it can do
+    ///
+    /// No model is called, unless it is to be asked (--ask).
+    Test(test::TestArgs),
     /// Have its program log in, once for all sessions; or take over a login that exists (--from)
     Login(login::LoginArgs),
     /// Configure an agent that speaks the Agent Client Protocol: acp:NAME --program P -- ARGS
@@ -71,21 +60,10 @@ struct ShowForm {
     models: KnownModels,
 }
 
-#[derive(Serialize)]
-struct TestForm {
-    provider: String,
-    ok: bool,
-    ready_ms: Option<u64>,
-    session: String,
-    /// What went wrong.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    problem: Option<String>,
-}
-
 impl ProviderArgs {
     /// Whether only a daemon is asked, wherever that is.
     pub(crate) fn is_of_any_machine(&self) -> bool {
-        matches!(self.verb, Verb::Ls(_) | Verb::Show { .. } | Verb::Test { .. })
+        matches!(self.verb, Verb::Ls(_) | Verb::Show { .. } | Verb::Test(_))
     }
 }
 
@@ -106,9 +84,9 @@ pub(crate) async fn run(app: &App, args: ProviderArgs) -> Result<u8, Failure> {
             let models = client.models(&name).await?;
             show(app, status, models)
         }
-        Verb::Test { name, campaign } => {
-            let status = find(client.providers().await?, &name)?;
-            test(app, &client, status, &campaign).await
+        Verb::Test(args) => {
+            let status = find(client.providers().await?, args.name())?;
+            test::run(app, &client, status, &args).await
         }
     }
 }
@@ -144,28 +122,58 @@ impl List for Providers<'_> {
     }
 
     async fn screen(&self, found: &Found<Status>) -> Result<Screen, Failure> {
-        let heads = ["NAME", "VERSION", "KEY", "MODEL", "PROGRAM"].map(Column::new);
-        let mut table = Table::new(heads.to_vec());
-        let mut remarks = Vec::new();
-        for status in &found.rows {
-            let tone = if status.problem.is_some() { Tone::Faint } else { Tone::Plain };
-            let (program, version) = match (&status.problem, &status.program) {
-                (Some(problem), _) => (unusable(status, problem).to_owned(), "-".to_owned()),
-                (None, Some(program)) => (
-                    words::path(program, crate::app::person_home().as_deref()),
-                    status.version.clone().unwrap_or_else(|| "?".to_owned()),
-                ),
-                (None, None) => ("built in".to_owned(), "-".to_owned()),
-            };
-            let model = status.model.clone().unwrap_or_else(|| "-".to_owned());
-            let cells = [&status.name, &version, &status.key, &model, &program];
-            table.row(cells.map(|text| Line::toned(tone, text)).to_vec());
-            if let (Some(lacks), Some(cure)) = (&status.lacks, &status.cure) {
-                let line = Line::of("  ").with(Tone::Accent, cure);
-                remarks.push(line.faint(format!("   {} lacks {lacks}", status.name)));
-            }
-        }
+        let home = crate::app::person_home();
+        let (table, remarks) = listed(&found.rows, home.as_deref());
         Ok(Screen { table: Some(table), remarks, ..Screen::default() })
+    }
+}
+
+/// What its list has.
+pub(super) fn columns() -> Vec<String> {
+    listed(&[], None).0.names()
+}
+
+/// The programs, and what would let those work that cannot.
+fn listed(rows: &[Status], home: Option<&str>) -> (Table, Vec<Line>) {
+    let heads = ["NAME", "VERSION", "KEY", "MODEL", "PROGRAM"].map(Column::new);
+    let mut table = Table::new(heads.to_vec());
+    let mut remarks = Vec::new();
+    let mut are_unsaid = false;
+    for status in rows {
+        let tone = if status.problem.is_some() { Tone::Faint } else { Tone::Plain };
+        let (program, unsaid) = match (&status.problem, &status.program) {
+            (Some(problem), _) => (unusable(status, problem).to_owned(), "-"),
+            (None, Some(program)) => (words::path(program, home), "?"),
+            (None, None) => ("built in".to_owned(), "-"),
+        };
+        let version = status.version.clone().unwrap_or_else(|| unsaid.to_owned());
+        are_unsaid |= version == "?";
+        let model = status.model.clone().unwrap_or_else(|| "-".to_owned());
+        let cells = [&status.name, &version, &status.key, &model, &program];
+        table.row(cells.map(|text| Line::toned(tone, text)).to_vec());
+        if let (Some(lacks), Some(cure)) = (&status.lacks, &status.cure) {
+            let line = Line::of("  ").with(Tone::Accent, cure);
+            remarks.push(line.faint(format!("   {} lacks {lacks}", status.name)));
+        }
+    }
+    if are_unsaid {
+        remarks.push(Line::new().faint("  ? is still being asked of the program: look again in a moment"));
+    }
+    (table, remarks)
+}
+
+/// `known from the wire and its report`
+fn token_words(status: &Status) -> String {
+    let source = |word: &String| match word.as_str() {
+        "wire" => "the wire".to_owned(),
+        "report" => "its report".to_owned(),
+        other => other.to_owned(),
+    };
+    let sources: Vec<String> = status.usage_sources.iter().map(source).collect();
+    if sources.is_empty() {
+        "nobody tells".to_owned()
+    } else {
+        format!("known from {}", sources.join(" and "))
     }
 }
 
@@ -195,11 +203,19 @@ fn show(app: &App, status: Status, models: Models) -> Result<u8, Failure> {
         ("base url", said(&status.base_url, "its own default")),
         ("key", status.key.clone()),
         ("can", status.capabilities.join(", ")),
+        ("tokens", token_words(&status)),
         ("models", models.words()),
     ];
     ui.data(&Line::new().strong(&status.name))?;
     for (name, fact) in facts {
         ui.data(&Line::of(format!("  {name:<10}")).plain(fact))?;
+    }
+    for account in &status.profiles {
+        let key = if account.is_logged_in { ITS_LOGIN } else { account.key.as_str() };
+        let at = account.base_url.as_ref().map(|url| format!(" at {url}")).unwrap_or_default();
+        ui.data(
+            &Line::of(format!("  {:<10}", "profile")).plain(&account.name).faint(format!("  {key}{at}")),
+        )?;
     }
     if let (None, Some(lacks)) = (&status.problem, &status.lacks) {
         ui.data(&Line::of("  lacks     ").with(Tone::Warn, lacks))?;
@@ -213,58 +229,42 @@ fn show(app: &App, status: Status, models: Models) -> Result<u8, Failure> {
     Ok(exit_code::OK)
 }
 
-async fn test(app: &App, client: &Client, status: Status, campaign: &str) -> Result<u8, Failure> {
-    if let Some(problem) = status.problem {
-        let refusal = Refusal::new(Reason::ProviderMissing, problem);
-        let cure = status.cure.unwrap_or_else(|| format!("ostler provider show {}", status.name));
-        return Err(refusal.hint(cure, "makes it startable").into());
-    }
-    let began = Instant::now();
-    let wanted = CreateSession {
-        ticket: Some(TRIAL_TICKET.to_owned()),
-        ..CreateSession::new(app.campaign_operand(campaign)?, &status.name)
-    };
-    let created = client.create_session(wanted).await?;
-    let id = created.id.to_string();
-    let mut view = created;
-    while !has_started(&view) && began.elapsed() < READY_WITHIN {
-        tokio::time::sleep(LOOK).await;
-        view = client.session(&id).await?;
-    }
-    let ready = (view.phase == Phase::Live).then(|| began.elapsed());
-    if view.outcome.is_none() {
-        client.stop_session(&id, ready.is_none()).await?;
-    }
-    let problem = match (ready, view.outcome) {
-        (Some(_), _) => None,
-        (None, Some(Outcome::FailedStart | Outcome::Crashed)) => Some(view.evidence.clone()),
-        (None, _) => Some(format!("it was not ready within {} s", READY_WITHIN.as_secs())),
-    };
-    let code = if problem.is_none() { exit_code::OK } else { exit_code::PROVIDER };
-    let ui = &app.ui;
-    if ui.is_json() {
-        let ready_ms = ready.map(|ready| u64::try_from(ready.as_millis()).unwrap_or(u64::MAX));
-        ui.json(&TestForm { provider: status.name, ok: problem.is_none(), ready_ms, session: id, problem })?;
-        return Ok(code);
-    }
-    match (ready, problem) {
-        (Some(ready), _) => ui.data(
-            &Line::toned(Tone::Good, "✓")
-                .plain(format!(" {} {}", status.name, status.version.unwrap_or_default()))
-                .faint(format!("  ready in its sandbox after {}; no model was called", words::took(ready))),
-        )?,
-        (None, problem) => {
-            ui.data(&Line::toned(Tone::Bad, "✗").plain(format!(
-                " {}  {}",
-                status.name,
-                problem.unwrap_or_default()
-            )))?;
-            ui.remark(&Line::of("  ").with(Tone::Accent, format!("ostler logs {}", view.id.short())));
-        }
-    }
-    Ok(code)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
 
-fn has_started(view: &View) -> bool {
-    view.phase == Phase::Live || view.outcome.is_some()
+    #[test]
+    fn in_all_looks() {
+        let status = |name: &str, program: Option<&str>| Status {
+            name: name.to_owned(),
+            program: program.map(str::to_owned),
+            version: program.map(|_| "2.1.203".to_owned()),
+            key: "its login".to_owned(),
+            ..Status::default()
+        };
+        let rows = [
+            Status {
+                model: Some("sonnet".to_owned()),
+                ..status("claude-code", Some("/home/ann/.local/bin/claude"))
+            },
+            Status {
+                lacks: Some("a login or a key".to_owned()),
+                cure: Some("ostler provider login codex".to_owned()),
+                key: "not logged in".to_owned(),
+                ..status("codex", Some("/usr/bin/codex"))
+            },
+            Status { problem: Some("not found".to_owned()), ..status("openclaw", None) },
+            Status {
+                problem: Some("too old: 2.1.203, needs 3.0.0".to_owned()),
+                ..status("acp:old", Some("/usr/bin/old"))
+            },
+            Status { version: None, ..status("acp:slow", Some("/usr/bin/slow")) },
+            status("script", None),
+        ];
+        insta::assert_snapshot!(testing::in_all_looks(|look| {
+            let (table, remarks) = listed(&rows, Some("/home/ann"));
+            table.lines(look).into_iter().chain(remarks).collect()
+        }));
+    }
 }

@@ -1,9 +1,9 @@
 //! What programs read of retention. Fields are only ever added.
 
-use ostler_domain::retention::{Planned, Standing, Step};
+use ostler_domain::retention::{MissionStep, Standing, Step};
 use serde::Serialize;
 
-use crate::words::rfc3339;
+use crate::{screen::retention::Entry, words::rfc3339};
 
 #[derive(Serialize)]
 pub(super) struct StandingForm {
@@ -62,21 +62,61 @@ pub(super) struct StepForm {
     due: Option<String>,
     /// Why it is not done; null where nothing stands against it.
     spared: Option<String>,
-    session: StandingForm,
+    /// Whose record it is about; absent where it is about what a mission left behind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<StandingForm>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mission: Option<MissionStepForm>,
+}
+
+#[derive(Serialize)]
+pub(in crate::commands) struct MissionStepForm {
+    mission: String,
+    name: String,
+    campaign: String,
+    campaign_id: String,
+    status: &'static str,
+    ended: String,
+    worktrees: u32,
+    bytes: u64,
+    archived_bytes: u64,
+}
+
+impl MissionStepForm {
+    pub(in crate::commands) fn new(step: &MissionStep) -> Self {
+        Self {
+            mission: step.mission.to_string(),
+            name: step.name.to_string(),
+            campaign: step.campaign_name.clone(),
+            campaign_id: step.campaign.to_string(),
+            status: step.status.as_str(),
+            ended: rfc3339(step.ended),
+            worktrees: step.worktrees,
+            bytes: step.bytes,
+            archived_bytes: step.archived_bytes,
+        }
+    }
 }
 
 impl StepForm {
-    pub(super) fn new(planned: &Planned) -> Self {
-        let due = match planned.step {
+    pub(super) fn new(entry: &Entry) -> Self {
+        let (step, rule, session, mission) = match entry {
+            Entry::Session(planned) => {
+                (planned.step, &planned.rule, Some(StandingForm::new(&planned.standing)), None)
+            }
+            Entry::Mission(step) => (Step::Archive, &step.rule, None, Some(MissionStepForm::new(step))),
+        };
+        let due = match step {
             Step::Mark { due } => Some(rfc3339(due)),
             Step::Archive | Step::Unmark | Step::Delete => None,
         };
         Self {
-            step: planned.step.as_str(),
-            rule: Some(planned.rule.clone()).filter(|rule| !rule.is_empty()),
+            step: step.as_str(),
+            rule: Some(rule.clone()).filter(|rule| !rule.is_empty()),
             due,
-            spared: planned.spared.clone(),
-            session: StandingForm::new(&planned.standing),
+            spared: entry.spared().map(str::to_owned),
+            session,
+            mission,
         }
     }
 }

@@ -5,12 +5,24 @@ mod ls;
 mod plan;
 mod run;
 
+use std::collections::HashSet;
+
 use clap::{Args, Subcommand};
 use ostler_client::Client;
-use ostler_domain::retention::Standing;
+use ostler_domain::retention::{Stage, Standing};
 
-use crate::{app::App, exit_code, failure::Failure, listing::ListArgs, output::Line, screen, words};
+use crate::{
+    app::App,
+    exit_code,
+    failure::Failure,
+    listing::{Found, ListArgs},
+    output::Line,
+    screen::{self, retention::Entry},
+    words,
+};
 use form::StandingForm;
+
+pub(super) use form::MissionStepForm;
 
 #[derive(Debug, Args)]
 pub(crate) struct RetentionArgs {
@@ -62,7 +74,7 @@ struct HoldArgs {
     /// Session: name, id, part of an id, or - for the last of this terminal
     who: String,
     /// Why, for whoever asks later
-    #[arg(short, long, default_value = "", hide_default_value = true)]
+    #[arg(short, long, value_name = "WHY", default_value = "", hide_default_value = true)]
     message: String,
     /// Let rules at it again
     #[arg(long, conflicts_with = "message")]
@@ -98,15 +110,32 @@ fn show(app: &App, standing: &Standing) -> Result<u8, Failure> {
     Ok(exit_code::OK)
 }
 
-/// All steps of a plan.
-async fn planned(
-    client: &Client,
-    campaign: Option<&str>,
-) -> Result<Vec<ostler_domain::retention::Planned>, Failure> {
+/// What the rules come to.
+struct Planning {
+    steps: Vec<Entry>,
+    /// Sessions that are marked, and whose time has not come.
+    waiting: Vec<Standing>,
+}
+
+async fn planned(client: &Client, campaign: Option<&str>) -> Result<Planning, Failure> {
     let mut answers = client.plan_retention(campaign).await?;
-    let mut steps = Vec::new();
+    let (mut steps, mut with_step) = (Vec::new(), HashSet::new());
     while let Some(planned) = answers.next().await {
-        steps.push(planned?);
+        let planned = planned?;
+        with_step.insert(planned.standing.session);
+        steps.push(Entry::Session(planned));
     }
-    Ok(steps)
+    let only = match campaign {
+        Some(campaign) => Some(client.campaign(campaign).await?.id),
+        None => None,
+    };
+    let touched = Found::paged(None, None, async |page| client.retention(page).await).await?.rows;
+    let waiting = touched.into_iter().filter(|standing| {
+        standing.kept.stage() == Stage::Marked
+            && only.is_none_or(|only| standing.campaign == only)
+            && !with_step.contains(&standing.session)
+    });
+    let waiting = waiting.collect();
+    steps.extend(client.plan_missions(campaign).await?.into_iter().map(Entry::Mission));
+    Ok(Planning { steps, waiting })
 }

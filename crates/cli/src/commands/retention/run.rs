@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use clap::Args;
 use ostler_client::Client;
-use ostler_domain::{Refusal, retention::Planned};
+use ostler_domain::Refusal;
 
-use super::{Of, form::StepForm, planned};
+use super::{Of, Planning, form::StepForm, planned};
 use crate::{
     app::App,
     exit_code,
@@ -14,7 +14,7 @@ use crate::{
     input,
     listing::{self, Object},
     output::{Format, Line},
-    screen::retention as screen,
+    screen::retention::{self as screen, Entry},
     words,
 };
 
@@ -32,20 +32,24 @@ pub(super) struct RunArgs {
 
 pub(super) async fn run(app: &App, client: &Client, args: RunArgs) -> Result<u8, Failure> {
     let campaign = args.of.campaign(app)?;
-    let steps = planned(client, campaign.as_deref()).await?;
-    let wanted: HashSet<_> =
-        steps.iter().filter(|step| step.spared.is_none()).map(|step| step.standing.session).collect();
+    let Planning { steps, waiting } = planned(client, campaign.as_deref()).await?;
+    let wanted: HashSet<String> =
+        steps.iter().filter(|step| step.spared().is_none()).map(Entry::id).collect();
     if args.dry_run || wanted.is_empty() {
         show(app, &steps)?;
-        match steps.is_empty() {
-            true => screen::nothing().iter().for_each(|line| app.ui.remark(line)),
-            false => app.ui.remark(&Line::of(screen::sum(&steps))),
-        }
+        let remarks = match steps.is_empty() {
+            true => screen::nothing(&waiting, words::now()),
+            false => {
+                app.ui.remark(&Line::of(screen::sum(&steps)));
+                screen::marked(&waiting, words::now())
+            }
+        };
+        remarks.iter().for_each(|line| app.ui.remark(line));
         return Ok(exit_code::OK);
     }
     if !args.yes {
         if !app.ui.has_person() {
-            let count = words::plural(wanted.len() as u64, "session", "sessions");
+            let count = words::plural(wanted.len() as u64, "record", "records");
             return Err(Refusal::invalid(format!("{count} would be changed, and there is nobody to ask"))
                 .because(screen::sum(&steps))
                 .hint("ostler retention run -y", "does it without asking")
@@ -65,24 +69,31 @@ async fn follow(
     app: &App,
     client: &Client,
     campaign: Option<&str>,
-    wanted: &HashSet<ostler_domain::SessionId>,
+    wanted: &HashSet<String>,
 ) -> Result<u8, Failure> {
     let ui = &app.ui;
-    let mut answers = client.run_retention(campaign).await?;
-    let (mut done, mut failed) = (Vec::new(), 0_u64);
-    while let Some(step) = answers.next().await {
-        let step = step?;
-        let is_wanted = wanted.contains(&step.standing.session);
-        failed += u64::from(is_wanted && step.spared.is_some());
+    let mut done = Vec::new();
+    let mut take = |step: Entry| -> Result<u64, Failure> {
+        let is_wanted = wanted.contains(&step.id());
+        let failed = u64::from(is_wanted && step.spared().is_some());
         match ui.format() {
             Some(Format::Jsonl) => ui.json(&StepForm::new(&step))?,
             _ if ui.is_json() => {}
-            _ if ui.is_quiet() => ui.data(&Line::of(step.standing.session.to_string()))?,
-            _ if is_wanted || step.spared.is_none() => ui.data(&screen::done(&step, words::now()))?,
+            _ if ui.is_quiet() => ui.data(&Line::of(step.id()))?,
+            _ if is_wanted || step.spared().is_none() => ui.data(&screen::done(&step, words::now()))?,
             _ => {}
         }
         done.push(step);
         ui.show_meanwhile(Line::new().faint(format!("{} of {}", done.len(), wanted.len())));
+        Ok(failed)
+    };
+    let mut failed = 0;
+    let mut answers = client.run_retention(campaign).await?;
+    while let Some(step) = answers.next().await {
+        failed += take(Entry::Session(step?))?;
+    }
+    for step in client.archive_missions(campaign).await? {
+        failed += take(Entry::Mission(step))?;
     }
     if ui.format() == Some(Format::Json) {
         ui.json(&Object {
@@ -94,14 +105,14 @@ async fn follow(
     Ok(if failed == 0 { exit_code::OK } else { exit_code::PARTLY })
 }
 
-fn show(app: &App, steps: &[Planned]) -> Result<(), Failure> {
+fn show(app: &App, steps: &[Entry]) -> Result<(), Failure> {
     let ui = &app.ui;
     if ui.is_json() {
         let rows = steps.iter().map(StepForm::new).collect();
         return ui.json(&Object { name: "steps", rows, next_cursor: None });
     }
     if !listing::is_table(app) {
-        return steps.iter().try_for_each(|step| ui.data(&Line::of(step.standing.session.to_string())));
+        return steps.iter().try_for_each(|step| ui.data(&Line::of(step.id())));
     }
     if steps.is_empty() {
         return Ok(());

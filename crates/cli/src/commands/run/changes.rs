@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
-use ostler_client::{Campaign, Client, PrepareCommand};
+use ostler_client::{Campaign, Client, PrepareCommand, Session};
+use ostler_domain::snapshot::FileChange;
 use serde::Serialize;
 
 use super::check::in_sandbox;
-use crate::app::App;
+use crate::{app::App, worktree_form::KeptForm};
 
 /// A repository that takes longer to look at is not looked at.
 const LOOKED_WITHIN: Duration = Duration::from_secs(60);
@@ -19,7 +20,8 @@ set -e
 index=$(mktemp)
 cp "$(git rev-parse --git-path index)" "$index" 2>/dev/null || rm -f "$index"
 export GIT_INDEX_FILE=$index
-git add -A >/dev/null 2>&1
+# Hidden files cannot be read here, and are nobody's work.
+git add -A --ignore-errors >/dev/null 2>&1 || :
 git write-tree
 git rev-parse -q --verify HEAD || echo none
 "#;
@@ -74,6 +76,19 @@ pub(super) async fn since(
         before.tree, after.tree
     );
     Some(read(&sh(app, client, campaign, line).await?))
+}
+
+/// What a session with a work tree of its own has made there, by its snapshots, and how the tree stands.
+pub(super) async fn in_worktree(client: &Client, session: &Session) -> (Option<Changes>, Option<KeptForm>) {
+    let who = session.id.to_string();
+    let Ok(tree) = client.tree(&who).await else { return (None, None) };
+    let form = |file: FileChange| FileForm { path: file.path, added: file.added, removed: file.removed };
+    let files = client.difference(&who, "", false).await.ok();
+    let changes = files.map(|difference| Changes {
+        files: difference.files.into_iter().map(form).collect(),
+        commits: tree.commits.iter().map(|commit| commit.hash.clone()).collect(),
+    });
+    (changes, tree.worktree.as_ref().map(KeptForm::new))
 }
 
 async fn sh(app: &App, client: &Client, campaign: &Campaign, line: String) -> Option<String> {

@@ -1,7 +1,11 @@
 //! `--check`: a command that says whether the agent's work is any good, run in the campaign's sandbox with the home of the
 //! session, so that it finds what the agent has fetched.
 
-use std::{os::fd::AsRawFd, process::Stdio, time::Duration};
+use std::{
+    os::fd::AsRawFd,
+    process::Stdio,
+    time::{Duration, Instant},
+};
 
 use ostler_client::{Client, PrepareCommand, Session};
 use ostler_domain::text::{one_line, visible};
@@ -21,8 +25,15 @@ const KEPT_BYTES: usize = 256 * 1024;
 pub(super) struct Check {
     pub(super) command: String,
     pub(super) retries: u32,
-    /// How long one try may take.
-    pub(super) limit: Option<Duration>,
+    /// When the time of the whole run is over.
+    pub(super) until: Option<Instant>,
+}
+
+impl Check {
+    /// How long a try that begins now may take.
+    pub(super) fn time_left(&self) -> Option<Duration> {
+        self.until.map(|until| until.saturating_duration_since(Instant::now()))
+    }
 }
 
 /// How a try ended.
@@ -35,6 +46,11 @@ pub(super) struct Checked {
 }
 
 impl Checked {
+    /// A try that was ended before it had one of its own.
+    pub(super) fn cut_off(took: Duration) -> Self {
+        Self { exit: None, output: String::new(), took }
+    }
+
     pub(super) fn passed(&self) -> bool {
         self.exit == Some(0)
     }
@@ -127,7 +143,7 @@ pub(super) async fn in_sandbox(
 ) -> Result<Checked, Failure> {
     let document = client.prepare_command(wanted).await?;
     let file = in_memory(&document)?;
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     // Inherited: the file stays open over the exec.
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     let mut child = Command::new(&app.program.path)
@@ -157,7 +173,7 @@ pub(super) async fn in_sandbox(
     let took = began.elapsed();
     let Some((output, status)) = ended else {
         let _ = child.kill().await;
-        return Ok(Checked { exit: None, output: String::new(), took });
+        return Ok(Checked::cut_off(took));
     };
     let output = visible(&String::from_utf8_lossy(&output));
     Ok(Checked { exit: status?.code(), output, took })
@@ -173,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_failure_goes_back_so_often_and_no_more() {
-        let wanted = Check { command: "cargo test".to_owned(), retries: 2, limit: None };
+        let wanted = Check { command: "cargo test".to_owned(), retries: 2, until: None };
         let mut checks = Checks::new(wanted);
         assert!(!checks.passed());
         let told = checks.take(checked(Some(101), "1 failed\n")).unwrap();

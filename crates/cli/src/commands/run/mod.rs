@@ -2,6 +2,7 @@
 
 mod changes;
 mod check;
+mod grant;
 mod prompt;
 mod story;
 mod stream;
@@ -20,8 +21,12 @@ use ostler_domain::{
     admission::Priority,
     budget::{Amount, WhenUsedUp},
     conversation::Key,
-    session::{Approve, RestartPolicy},
+    policy::NetMode,
+    provider::SCRIPT,
+    session::{Approve, RestartPolicy, Sandbox},
     telemetry::{Context, TRACEPARENT},
+    text::one_line,
+    worktree::Wanted,
 };
 
 use self::check::Check;
@@ -62,6 +67,12 @@ pub(crate) struct RunArgs {
     /// Which of the agent's conversations [default: main]
     #[arg(long, conflicts_with = "name")]
     key: Option<Key>,
+    /// Work in a git work tree of its own, on branch agent/NAME or on this one; kept while anything is uncommitted or unmerged
+    #[arg(long, value_name = "BRANCH", num_args = 0..=1, require_equals = true)]
+    worktree: Option<Option<String>>,
+    /// Which of the provider's accounts pays: a profile of config.toml
+    #[arg(long, value_name = "PROFILE")]
+    auth_profile: Option<Name>,
     /// Name of the conversation [default: made from the prompt]
     #[arg(long)]
     name: Option<Name>,
@@ -87,6 +98,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 0, requires = "check")]
     retries: u32,
     /// Exit 13 when a question was answered no, or a rule did not allow something
+    ///
+    /// What the kernel refuses inside of the sandbox (a file that is not writable there) only the agent hears of.
     #[arg(long, conflicts_with = "detach")]
     fail_on_denied: bool,
     /// Whether a new session replaces it when it ends: never, on-failure, always
@@ -104,9 +117,6 @@ pub(crate) struct RunArgs {
     /// The ticket it works on: its id, part of it, or what it is elsewhere; gh:shop#412 is written down if it is new
     #[arg(long)]
     ticket: Option<String>,
-    /// Show what the agent prints on its standard error too
-    #[arg(short, long)]
-    verbose: bool,
 }
 
 /// Who answers an agent that asks for leave.
@@ -131,6 +141,7 @@ fn priority(text: &str) -> Result<Priority, String> {
 pub(crate) async fn run(app: &App, args: RunArgs) -> Result<u8, Failure> {
     let began = Instant::now();
     let prompt = prompt::read(app, args.prompt.as_deref(), args.file.as_deref(), args.timeout)?;
+    prompt::refuse_plan(args.file.as_deref(), prompt.as_deref())?;
     if prompt.is_none() && !args.detach && !args.keep {
         return Err(Refusal::invalid("nothing was said to the agent")
             .hint("ostler run \"…\"", "says it")
@@ -159,15 +170,15 @@ pub(crate) async fn run(app: &App, args: RunArgs) -> Result<u8, Failure> {
     let wanted = stream::Wanted {
         keep: args.keep,
         approve: request.approve,
-        verbose: args.verbose,
+        verbose: app.ui.is_verbose(),
         check: args.check.clone().map(|command| Check {
             command,
             retries: args.retries,
-            limit: args.timeout,
+            until: args.timeout.map(|limit| began + limit),
         }),
         fail_on_denied: args.fail_on_denied,
         // Before the agent can have touched anything.
-        before: match app.ui.is_json() && !args.detach && app.node().is_none() {
+        before: match app.ui.is_json() && !args.detach && app.node().is_none() && args.worktree.is_none() {
             true => changes::look(app, &client, &campaign).await,
             false => None,
         },
@@ -202,6 +213,8 @@ fn request(app: &App, args: &RunArgs, campaign: &Campaign, prompt: Option<String
         name: args.name.clone(),
         agent: args.agent.clone(),
         key: args.key.clone(),
+        worktree: args.worktree.clone().map(|branch| Wanted { branch }),
+        auth_profile: args.auth_profile.clone(),
         initial_message: prompt,
         budget: args.budget.map(|amount| Budget::new(amount, when_used_up)),
         when_used_up,
@@ -241,6 +254,12 @@ async fn campaign(app: &App, client: &Client, args: &RunArgs) -> Result<Campaign
             .hint(format!("ostler campaign ls --node {node}"), "lists them; run takes one with -C NAME")
             .into());
     }
+    campaign_here(app, client, args.here).await
+}
+
+/// The campaign around the working directory. `here`: which is made one if it is none; else a person is asked.
+pub(super) async fn campaign_here(app: &App, client: &Client, here: bool) -> Result<Campaign, Failure> {
+    let is_wanted = here;
     let here = absolute(".")?;
     let outside = match client.campaign(&here).await.map_err(Failure::from) {
         Err(failure) if failure.reason() == Some(Reason::CampaignUnknown) => failure,
@@ -249,7 +268,7 @@ async fn campaign(app: &App, client: &Client, args: &RunArgs) -> Result<Campaign
     let root = git_root(&here);
     let shown = words::path(&root, person_home().as_deref());
     let question = format!("{shown} is no campaign yet. May agents read and write there?");
-    if args.here || input::agrees(&app.ui, &question) {
+    if is_wanted || input::agrees(&app.ui, &question) {
         let campaign = client.add_campaign(AddCampaign { path: root, name: None }).await?;
         // Also where only data is wanted: what agents may write from now on is not kept from anybody.
         app.ui.say(
@@ -298,12 +317,32 @@ pub(crate) fn detached(app: &App, campaign: &Campaign, session: &Session) -> Res
 
 fn header(campaign: &Campaign, session: &Session) -> Line {
     let model = row::model(session);
+    let tree = session.worktree.as_ref().map(|tree| format!("worktree {}", one_line(&tree.branch, 80)));
     Line::of("session ").with(Tone::Accent, session.id.short()).faint(" · ").append(Line::joined([
         Line::new().strong(session.name.as_str()),
         Line::of(format!("{}{model}", session.provider)),
         Line::of(campaign.name.as_str()),
+        Line::of(tree.unwrap_or_default()),
         Line::of(format!("sandbox {}", session.sandbox.as_str())),
+        Line::of(network(campaign, session)),
     ]))
+}
+
+/// Whom the agent reaches. Without a sandbox it is nobody's to say.
+fn network(campaign: &Campaign, session: &Session) -> String {
+    let policy = &campaign.policy;
+    let usual = if session.provider == SCRIPT { NetMode::None } else { NetMode::Provider };
+    let more = match policy.net_allow.as_slice() {
+        [] => " only".to_owned(),
+        hosts => format!(" and {}", words::plural(hosts.len() as u64, "entry of net.allow", "of net.allow")),
+    };
+    match (session.sandbox, policy.net_mode.unwrap_or(usual)) {
+        (Sandbox::Off, _) => String::new(),
+        (Sandbox::On, NetMode::None) => "no network".to_owned(),
+        (Sandbox::On, NetMode::Provider) => format!("network provider{more}"),
+        (Sandbox::On, NetMode::Open) => "network open".to_owned(),
+        (Sandbox::On, NetMode::Host) => "the host's network".to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -31,6 +31,20 @@ pub(super) fn read(
     Ok((!is_blank).then_some(text))
 }
 
+/// A plan of several agents is no prompt for one, though it would be taken for one.
+pub(super) fn refuse_plan(file: Option<&Path>, prompt: Option<&str>) -> Result<(), Failure> {
+    let (Some(file), Some(text)) = (file, prompt) else { return Ok(()) };
+    let has = |begins: &str| text.lines().any(|line| line.trim_start().starts_with(begins));
+    if !(has("[[agents]]") && has("objective")) {
+        return Ok(());
+    }
+    let file = file.display();
+    Err(Refusal::invalid(format!("{file} is a plan for several agents, and run starts one"))
+        .hint(format!("ostler mission start {file}"), "starts them")
+        .hint(format!("ostler mission plan {file}"), "says what it would come to, and cost")
+        .into())
+}
+
 fn in_file(file: &Path) -> Result<String, Failure> {
     let cures = |failure: Failure| {
         let refusal = failure.to_refusal().hint("ostler run \"…\"", "takes the prompt as it is typed");
@@ -47,6 +61,15 @@ fn join(prompt: &str, context: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_plan_is_not_taken_for_a_prompt() {
+        let plan = "objective = \"x\"\n[[agents]]\nname = \"a\"\ntask = \"b\"\n";
+        let refused = refuse_plan(Some(Path::new("plan.toml")), Some(plan)).unwrap_err().to_refusal();
+        assert_eq!(refused.hints[0].command, "ostler mission start plan.toml");
+        assert!(refuse_plan(Some(Path::new("fix.md")), Some("the objective of this is …")).is_ok());
+        assert!(refuse_plan(None, Some(plan)).is_ok(), "whoever types it means it");
+    }
 
     #[test]
     fn context_follows_the_prompt() {

@@ -11,8 +11,11 @@ use serde::Serialize;
 use super::{
     changes::{Changes, FileForm},
     check::CheckForm,
+    grant::Rules,
 };
-use crate::{exit_code, failure::of_outcome, screen::money::CostForm, signals::Asked};
+use ostler_form::CostForm;
+
+use crate::{exit_code, failure::of_outcome, signals::Asked, worktree_form::KeptForm};
 
 /// A run so far.
 #[derive(Debug, Default)]
@@ -21,7 +24,9 @@ pub(super) struct Story {
     answer: Option<String>,
     /// It was shown among the activities, because the agent went on after it.
     answer_was_shown: bool,
-    questions: Vec<(ostler_domain::ApprovalId, String)>,
+    questions: Vec<Question>,
+    /// What answers questions; absent where nobody knows.
+    rules: Option<Rules>,
     denied: Vec<DeniedForm>,
     last_turn: Option<StopReason>,
     /// The last turn came to nothing.
@@ -35,6 +40,14 @@ pub(super) struct Story {
     is_followed: bool,
     /// Tokens were read off the wire.
     has_wire: bool,
+}
+
+/// What was asked, and what would allow it from now on.
+#[derive(Debug)]
+struct Question {
+    id: ostler_domain::ApprovalId,
+    asks: String,
+    grant: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -51,6 +64,10 @@ pub(super) struct DeniedForm {
 }
 
 impl Story {
+    pub(super) fn by(rules: Rules) -> Self {
+        Self { rules: Some(rules), ..Self::default() }
+    }
+
     /// Takes in an event. Returns a text that turned out not to be the last one, to be shown.
     pub(super) fn take(&mut self, event: &Event) -> Option<String> {
         let goes_on = matches!(
@@ -71,16 +88,18 @@ impl Story {
                 self.answer_was_shown = false;
             }
             Event::ApprovalRequested(asked) => {
-                self.questions.push((asked.id, asked.asks()));
+                let grant = self.rules.as_ref().and_then(|rules| rules.grant(asked));
+                self.questions.push(Question { id: asked.id, asks: asked.asks(), grant });
             }
             Event::ApprovalAnswered(answered) => {
-                let asked = self.questions.iter().position(|(id, _)| *id == answered.id);
-                let target = asked.map(|place| self.questions.swap_remove(place).1).unwrap_or_default();
+                let asked = self.questions.iter().position(|asked| asked.id == answered.id);
+                let asked = asked.map(|place| self.questions.swap_remove(place));
+                let (target, grant) = asked.map(|asked| (asked.asks, asked.grant)).unwrap_or_default();
                 if answered.answer == Answer::Denied {
                     let by = Some(answered.by.0.clone());
                     let rules: Vec<String> = answered.rules.iter().map(ToString::to_string).collect();
                     let rule = (!rules.is_empty()).then(|| rules.join("; "));
-                    self.denied.push(DeniedForm { kind: "approval", target, by, rule, grant: None });
+                    self.denied.push(DeniedForm { kind: "approval", target, by, rule, grant });
                 }
             }
             Event::Denied(denied) => self.denied.push(DeniedForm {
@@ -130,6 +149,11 @@ impl Story {
     pub(super) fn is_over(&self, keep: bool) -> bool {
         let turn_ended = self.last_turn.is_some_and(|reason| reason != StopReason::ProcessEnded);
         self.ended || (keep && turn_ended)
+    }
+
+    /// Says whether the session has, with or without one that goes on with it.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended || self.is_followed
     }
 
     /// The one that goes on is there: its events come now.
@@ -223,6 +247,7 @@ impl Story {
             commits: beside.changes.map(|changes| changes.commits),
             denied: &self.denied,
             check: beside.check,
+            worktree: beside.worktree,
             duration_ms: u64::try_from(until.since(session.created_at).as_millis()).unwrap_or(u64::MAX),
             obituary: session.obituary.as_ref().map(|obituary| obituary.sentence.as_str()),
             sandbox: session.sandbox.as_str(),
@@ -238,6 +263,8 @@ pub(super) struct Beside {
     /// None where the campaign is no git repository.
     pub(super) changes: Option<Changes>,
     pub(super) check: Option<CheckForm>,
+    /// None where it worked in the campaign's own directory.
+    pub(super) worktree: Option<KeptForm>,
 }
 
 /// What a run cost, and who told of its tokens.
@@ -272,6 +299,8 @@ pub(super) struct ResultForm<'a> {
     commits: Option<Vec<String>>,
     denied: &'a [DeniedForm],
     check: Option<CheckForm>,
+    /// None where it worked in the campaign's own directory.
+    worktree: Option<KeptForm>,
     duration_ms: u64,
     obituary: Option<&'a str>,
     sandbox: &'static str,

@@ -9,18 +9,21 @@ use ostler_client::{AnswerApproval, Campaign, Client, Received, Session, Watched
 use ostler_domain::{
     Event, Hint, Kind, Reason, Refusal, SessionId,
     session::{Approve, Status},
+    usage_audit::Agreement,
 };
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{
-    super::answer,
+    super::{answer, usage},
     changes::{self, Snapshot},
     check::{Check, Checks},
+    grant::Rules,
     header,
     story::{Beside, Story},
 };
 use crate::{
     app::App,
+    bell::Bell,
     exit_code,
     failure::Failure,
     form::EventForm,
@@ -29,7 +32,7 @@ use crate::{
     questions::{Questions, Typed},
     screen::{
         activity::{Teller, Told},
-        money, tree,
+        full_context, money, row, tree,
     },
     signals::{Asked, Signals},
     words,
@@ -68,6 +71,8 @@ struct Stream<'a> {
     checks: Option<Checks>,
     /// Nothing more is to be checked.
     is_checked: bool,
+    /// The time of the run was over while the work was checked: the daemon ends the session.
+    is_out_of_time: bool,
     fail_on_denied: bool,
     campaign: &'a Campaign,
     before: Option<Snapshot>,
@@ -105,7 +110,7 @@ pub(super) async fn follow(
         app,
         client,
         session: session.clone(),
-        story: Story::default(),
+        story: Story::by(Rules::of(campaign, session)),
         teller: if wanted.verbose { Teller::new() } else { Teller::calm() },
         questions: Questions::default(),
         typed: Lines::default(),
@@ -116,6 +121,7 @@ pub(super) async fn follow(
         said_why: false,
         checks: wanted.check.map(Checks::new),
         is_checked: false,
+        is_out_of_time: false,
         fail_on_denied: wanted.fail_on_denied,
         campaign,
         before: wanted.before,
@@ -123,21 +129,27 @@ pub(super) async fn follow(
     let mut signals = Signals::catch()?;
     let filter = EventFilter { session: Some(session.id), ..EventFilter::default() };
     let mut watch = client.watch(filter, Some(0)).await?;
+    let mut bell = Bell::new(app, client, session.id);
     let mut seconds = interval(Duration::from_secs(1));
     seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while !stream.story.is_over(keep && stream.has_no_check_ahead()) {
-        if stream.story.is_at_rest() && !stream.has_no_check_ahead() && stream.asked.is_none() {
-            stream.check(keep, &mut signals).await?;
-            continue;
-        }
-        let then = tokio::select! {
-            item = watch.next() => match item {
-                Some(item) => stream.watched(item?)?,
-                None => return Err(Refusal::new(Reason::DaemonUnreachable, "the daemon is gone").into()),
-            },
-            asked = signals.next() => stream.asked_to_end(asked).await?,
-            line = stream.typed.next(ui) => stream.typed(line).await?,
-            _ = seconds.tick() => stream.show_running().await,
+    while !stream.story.is_over(keep && stream.has_no_check_ahead() && !stream.is_out_of_time) {
+        let is_to_be_checked = stream.story.is_at_rest() && !stream.has_no_check_ahead();
+        let then = if is_to_be_checked && stream.asked.is_none() {
+            stream.check(keep, &mut watch, &mut signals).await?
+        } else {
+            tokio::select! {
+                item = watch.next() => stream.watched(some(item)?)?,
+                asked = signals.next() => stream.asked_to_end(asked).await?,
+                line = stream.typed.next(ui) => {
+                    bell.looked();
+                    stream.typed(line).await?
+                }
+                notice = bell.next() => {
+                    ui.notify(&notice.body());
+                    Then::GoOn
+                }
+                _ = seconds.tick() => stream.show_running().await,
+            }
         };
         match then {
             Then::GoOn => {}
@@ -149,12 +161,21 @@ pub(super) async fn follow(
             }
             Then::FollowOn(id) => {
                 stream.followed_on(id).await?;
+                bell = Bell::new(app, client, id);
                 let filter = EventFilter { session: Some(id), ..EventFilter::default() };
                 watch = client.watch(filter, Some(0)).await?;
             }
         }
     }
     stream.finish(keep).await
+}
+
+/// What a watch has given, which ends only with its daemon.
+fn some(item: Option<Result<Watched, ostler_client::Error>>) -> Result<Watched, Failure> {
+    match item {
+        Some(item) => Ok(item?),
+        None => Err(Refusal::new(Reason::DaemonUnreachable, "the daemon is gone").into()),
+    }
 }
 
 /// The session that goes on with this one, if the event is its first.
@@ -387,12 +408,15 @@ impl Stream<'_> {
         }
         match ui.format() {
             Some(format @ (Format::Json | Format::Jsonl)) => {
-                let changes = match &self.before {
-                    Some(before) => changes::since(self.app, self.client, self.campaign, before).await,
-                    None => None,
+                let (changes, worktree) = match (&session.worktree, &self.before) {
+                    (Some(_), _) => changes::in_worktree(self.client, &session).await,
+                    (None, Some(before)) => {
+                        (changes::since(self.app, self.client, self.campaign, before).await, None)
+                    }
+                    (None, None) => (None, None),
                 };
                 let check = self.checks.as_ref().map(Checks::form);
-                let beside = Beside { is_line: format == Format::Jsonl, changes, check };
+                let beside = Beside { is_line: format == Format::Jsonl, changes, check, worktree };
                 ui.json(&self.story.form(&session, code, beside))?;
             }
             _ => {
@@ -403,8 +427,10 @@ impl Stream<'_> {
                 // A session's record says how it went; what became of its files is told where it is known.
                 let work = self.client.tree(&session.id.to_string()).await.unwrap_or_default();
                 let made = tree::made(&work);
-                let last = self.last_line(&session, keep, code);
-                ui.remark(&Line::joined([last, Line::of(&made)]));
+                let counted = usage::counted(self.client, &session).await;
+                let last = self.last_line(&session, keep, code, counted.as_ref());
+                let kept = work.worktree.as_ref().map(tree::worktree).unwrap_or_default();
+                ui.remark(&Line::joined([last, Line::of(&made), kept]));
                 cures(&session).iter().for_each(|cure| ui.remark(cure));
                 ui.remark(&next(&session, code, !made.is_empty()));
             }
@@ -412,7 +438,7 @@ impl Stream<'_> {
         Ok(code)
     }
 
-    fn last_line(&self, session: &Session, keep: bool, code: u8) -> Line {
+    fn last_line(&self, session: &Session, keep: bool, code: u8, counted: Option<&Agreement>) -> Line {
         let span = words::took(session.ended_at.unwrap_or_else(words::now).since(session.created_at));
         // What ended the session, where it did not end as it should, says more than that its turn ended too.
         let turn_failed = self.story.ended_by_turn_failed(session.outcome);
@@ -429,7 +455,8 @@ impl Stream<'_> {
             total => {
                 let cost = money::short(&session.cost);
                 let space = if cost.is_empty() { "" } else { " " };
-                Line::of(format!("{} tokens{space}{cost}", words::count(total)))
+                let source = counted.map(money::source).unwrap_or_default();
+                Line::of(format!("{} tokens{space}{cost}{source}", words::count(total)))
             }
         };
         let denied = match self.story.denied() {
@@ -464,10 +491,13 @@ fn next(session: &Session, code: u8, changed: bool) -> Line {
         exit_code::OK if changed => [format!("ostler diff {id}"), format!("ostler send {id} \"…\"")],
         exit_code::OK => [format!("ostler logs {id}"), format!("ostler send {id} \"…\"")],
         exit_code::SESSION_BUDGET if session.budget.is_none() => {
-            let campaign = session.campaign.short();
-            [format!("ostler show {id}"), format!("ostler campaign set {campaign} budget=AMOUNT/PERIOD")]
+            [format!("ostler show {id}"), row::shared_budget_cure(session, &session.campaign.short())]
         }
-        _ => [format!("ostler show {id}"), format!("ostler resume {id}{more}")],
+        _ => {
+            let cure = full_context::steps(session).and_then(|steps| steps.into_iter().next());
+            let again = || format!("ostler resume {id}{more}");
+            [format!("ostler show {id}"), cure.map_or_else(again, |(command, _)| command)]
+        }
     };
     let rewind = changed.then(|| format!("ostler rewind {id} 0 --files"));
     commands

@@ -2,22 +2,21 @@
 
 mod args;
 mod course;
+mod question;
 
 use std::time::Duration;
 
 use clap::Args;
 use ostler_client::{
-    AnswerApproval, Approval, Client, SendMessage, Session, Taken, Watch, Watched, query::EventFilter,
-    reply::Sent,
+    Approval, Client, Conversation, SendMessage, Session, Taken, Watch, query::EventFilter, reply::Sent,
 };
 use ostler_domain::{
-    ConversationId, Event, Kind, Mode, Reason, Receipt, Refusal, SessionId, Usage,
+    ConversationId, Kind, Mode, Reason, Receipt, Refusal, SessionId, Usage,
     conversation::{Key, ResponseUsage},
-    event::AskKind,
     session::Attention,
 };
-use serde::Serialize;
-use tokio::time::{Instant, timeout_at};
+use ostler_form::SentForm;
+use tokio::time::Instant;
 
 pub(crate) use self::args::chat_type;
 use self::{
@@ -28,7 +27,7 @@ use crate::{
     app::App,
     exit_code,
     failure::{Failure, of_outcome},
-    form::{ApprovalForm, ConversationForm},
+    form::ConversationForm,
     input,
     output::{Line, Tone},
     parse,
@@ -76,24 +75,6 @@ impl SendArgs {
     }
 }
 
-#[derive(Serialize)]
-struct SentForm<'a> {
-    message: String,
-    receipt: &'static str,
-    mode: Mode,
-    session: String,
-    name: &'a str,
-    woke: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    answer: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    why: Option<&'a str>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    dropped: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rule: Option<&'a str>,
-}
-
 pub(crate) async fn run(app: &App, args: SendArgs) -> Result<u8, Failure> {
     let text = if args.text == "-" { input::whole(&app.ui)? } else { args.text.clone() };
     // An agent's question would otherwise be answered with nothing.
@@ -108,23 +89,25 @@ pub(crate) async fn run(app: &App, args: SendArgs) -> Result<u8, Failure> {
     // Watched before it is sent, so that no receipt is missed; the session may be one that does not exist yet.
     let mut watch = client.watch(EventFilter { kinds: kinds(), ..EventFilter::default() }, None).await?;
     if let Some(question) = asked(&client, before.as_ref()).await? {
-        return answer_question(
-            app,
-            &client,
-            &question,
-            &text,
-            args.wait.then_some((&mut watch, args.timeout)),
-        )
-        .await;
+        let wait = args.wait.then_some((&mut watch, args.timeout));
+        return question::answer(app, &client, &question, &text, wait).await;
     }
     let mode = args.mode.or(args.steer.then_some(When::Steer)).map(Mode::from);
     let (key, idempotency_key, inbound) = (args.key, args.id, args.inbound.inbound());
+    let has_name = idempotency_key.is_some();
     let request = SendMessage { who, text, mode, key, idempotency_key, inbound };
     let sent = match client.send_message(request).await? {
         Taken::Sent(sent) => *sent,
         Taken::Reset(fresh) => return reset(app, &client, fresh).await,
     };
+    if has_name {
+        // Said again, it may long be answered: it is followed from where it was first said.
+        watch = since_said(&client, &sent).await?;
+    }
     app.touched(&sent.session.id);
+    if let Some(fresh) = &sent.opened {
+        app.ui.remark(&begins_anew(&client.conversation(&fresh.to_string()).await?));
+    }
     if let Some(before) = before.filter(|before| sent.woke && sent.session.continues == Some(before.id)) {
         app.ui.remark(&woke(&before, &sent.session));
     } else if sent.woke {
@@ -156,25 +139,14 @@ pub(crate) async fn run(app: &App, args: SendArgs) -> Result<u8, Failure> {
         }
         let answered = course.follow(&app.ui, &mut watch, until, |course| course.is_over()).await?;
         if !answered {
-            let span = words::span(args.timeout.unwrap_or_default());
-            let session = client.session(&course.session.to_string()).await?;
-            if session.attention == Some(Attention::RateLimited) {
-                app.ui.remark(
-                    &Line::toned(Tone::Bad, format!("✗ no answer within {span}: "))
-                        .append(row::now(&session, words::now())),
-                );
-                return Ok(exit_code::SESSION_LIMITED);
-            }
-            return Err(Refusal::new(Reason::TimedOut, format!("no answer within {span}"))
-                .hint(
-                    format!("ostler logs -f {}", course.session.short()),
-                    "follows the agent, which goes on",
-                )
-                .into());
+            return no_answer(app, &client, course.session, args.timeout.unwrap_or_default()).await;
         }
         return answer(app, &client, &sent, &course).await;
     }
-    if sent.session.attention != Some(Attention::Working) {
+    if has_name {
+        course.receipt = client.message(&sent.message.to_string()).await?.receipt;
+    }
+    if sent.session.attention != Some(Attention::Working) && course.receipt < Receipt::Seen {
         let until = Instant::now() + FOR_RECEIPTS;
         course
             .follow(&app.ui, &mut watch, Some(until), |course| {
@@ -186,74 +158,26 @@ pub(crate) async fn run(app: &App, args: SendArgs) -> Result<u8, Failure> {
     Ok(exit_code::OK)
 }
 
-/// The question that an agent waits with, if it is the only thing that it asks.
-async fn question(client: &Client, session: &Session) -> Result<Option<Approval>, Failure> {
-    let [one] = session.approvals_open.as_slice() else { return Ok(None) };
-    let approval = client.approval(&one.to_string()).await?;
-    Ok((approval.kind == AskKind::Question).then_some(approval))
+/// The time is over, and the agent goes on.
+async fn no_answer(app: &App, client: &Client, session: SessionId, waited: Duration) -> Result<u8, Failure> {
+    let span = words::span(waited);
+    let session = client.session(&session.to_string()).await?;
+    if session.attention == Some(Attention::RateLimited) {
+        app.ui.remark(
+            &Line::toned(Tone::Bad, format!("✗ no answer within {span}: "))
+                .append(row::now(&session, words::now())),
+        );
+        return Ok(exit_code::SESSION_LIMITED);
+    }
+    Err(Refusal::new(Reason::TimedOut, format!("no answer within {span}"))
+        .hint(format!("ostler logs -f {}", session.id.short()), "follows the agent, which goes on")
+        .into())
 }
 
-/// What is said to somebody who asks is the answer. With a watch, waits for what comes of it.
-async fn answer_question(
-    app: &App,
-    client: &Client,
-    question: &Approval,
-    text: &str,
-    wait: Option<(&mut Watch, Option<Duration>)>,
-) -> Result<u8, Failure> {
-    let request = AnswerApproval {
-        approval: question.id.to_string(),
-        allow: true,
-        always: false,
-        message: text.to_owned(),
-    };
-    let given = client.answer_approval(request).await?;
-    app.touched(&question.session);
-    let ui = &app.ui;
-    let line = Line::toned(Tone::Good, "answered").plain(format!("  {}", question.asks));
-    let line = line.faint(format!("   session {}", question.session.short()));
-    let Some((watch, timeout)) = wait else {
-        if ui.is_json() {
-            ui.json(&ApprovalForm::new(&given.approval))?
-        } else {
-            ui.data(&line)?
-        }
-        return Ok(exit_code::OK);
-    };
-    ui.remark(&line);
-    let until = timeout.map(|limit| Instant::now() + limit);
-    if !turn_ends(watch, question.session, until).await? {
-        return Err(Refusal::new(Reason::TimedOut, "its turn has not ended in this time").into());
-    }
-    let session = client.session(&question.session.to_string()).await?;
-    if ui.is_json() {
-        ui.json(&ApprovalForm::new(&given.approval))?;
-    } else {
-        ui.text(&format!("{}\n", session.last_completion.as_deref().unwrap_or_default()))?;
-    }
-    Ok(exit_code::OK)
-}
-
-/// Waits for the end of a session's turn, or of the session; false when the time is up before.
-async fn turn_ends(watch: &mut Watch, session: SessionId, until: Option<Instant>) -> Result<bool, Failure> {
-    loop {
-        let next = match until {
-            Some(until) => match timeout_at(until, watch.next()).await {
-                Ok(next) => next,
-                Err(_) => return Ok(false),
-            },
-            None => watch.next().await,
-        };
-        match next {
-            Some(Ok(Watched::Event(event))) if event.session == Some(session) => match event.event {
-                Event::TurnEnded(_) | Event::SessionStopped(_) | Event::SessionFailed(_) => return Ok(true),
-                _ => {}
-            },
-            Some(Ok(_)) => {}
-            Some(Err(error)) => return Err(error.into()),
-            None => return Err(Refusal::new(Reason::DaemonUnreachable, "the daemon is gone").into()),
-        }
-    }
+async fn since_said(client: &Client, sent: &Sent) -> Result<Watch, Failure> {
+    let said = client.message(&sent.message.to_string()).await?;
+    let since = Some(said.accepted);
+    Ok(client.watch(EventFilter { kinds: kinds(), since, ..EventFilter::default() }, Some(0)).await?)
 }
 
 fn kinds() -> Vec<Kind> {
@@ -290,7 +214,7 @@ async fn before(client: &Client, who: &str, key: Option<&Key>) -> Result<Option<
 
 async fn asked(client: &Client, before: Option<&Session>) -> Result<Option<Approval>, Failure> {
     match before {
-        Some(before) => question(client, before).await,
+        Some(before) => question::of(client, before).await,
         None => Ok(None),
     }
 }
@@ -304,11 +228,15 @@ async fn reset(app: &App, client: &Client, fresh: ConversationId) -> Result<u8, 
     } else if app.ui.is_quiet() {
         app.ui.data(&Line::of(fresh.id.to_string()))?;
     } else {
-        let old = fresh.replaces.map(|id| id.short()).unwrap_or_default();
-        let line = Line::of("conversation ").strong(fresh.name.as_str());
-        app.ui.data(&line.plain(format!("  begins anew; what was said is in {old}")))?;
+        app.ui.data(&begins_anew(&fresh))?;
     }
     Ok(exit_code::OK)
+}
+
+fn begins_anew(fresh: &Conversation) -> Line {
+    let old = fresh.replaces.map(|id| id.short()).unwrap_or_default();
+    let line = Line::of("conversation ").strong(fresh.name.as_str());
+    line.plain(format!("  begins anew; what was said is in {old}"))
 }
 
 fn began(session: &Session) -> Line {
@@ -390,6 +318,7 @@ fn receipt(app: &App, sent: &Sent, course: &Course, answer: Option<&str>) -> Res
             why: sent.why.as_deref(),
             dropped: sent.dropped.iter().map(ToString::to_string).collect(),
             rule: sent.rule.as_deref(),
+            opened_conversation: sent.opened.map(|id| id.to_string()),
         });
     }
     if app.ui.is_quiet() {
@@ -422,11 +351,16 @@ async fn answer(app: &App, client: &Client, sent: &Sent, course: &Course) -> Res
         app.ui.remark(&line);
     }
     if code != exit_code::OK {
-        let obituary = session.obituary.as_ref().map(|obituary| obituary.sentence.as_str());
-        let why = course.failure.as_deref().or(obituary).unwrap_or("it was not answered");
+        let why = why_not(&session, course.failure.as_deref());
         app.ui.remark(&Line::toned(Tone::Bad, "✗ ").plain(why));
     }
     Ok(code)
+}
+
+/// Why there is no answer that can be relied on.
+fn why_not<'a>(session: &'a Session, failure: Option<&'a str>) -> &'a str {
+    let obituary = session.obituary.as_ref().map(|obituary| obituary.sentence.as_str());
+    failure.or(obituary).unwrap_or("it was not answered")
 }
 
 #[cfg(test)]

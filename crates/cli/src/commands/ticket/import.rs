@@ -1,6 +1,6 @@
 //! `ostler ticket import`: what another tracker has.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use ostler_client::Client;
@@ -58,12 +58,21 @@ pub(super) async fn run(app: &App, client: &Client, args: ImportArgs) -> Result<
             .hint("ostler ticket import FILE --format markdown|beads|github", "says so")
     })?;
     let text = if name == "-" { input::whole(&app.ui)? } else { input::file(&args.file)? };
-    let work = read_work(format, &text, &name)
-        .map_err(|fault| Refusal::invalid(format!("{name} is not understood")).because(fault.0))?;
     let campaign = app.campaign_operand(args.campaign.as_deref().unwrap_or("."))?;
+    let source = source(&args.file, &client.campaign(&campaign).await?.root.path);
+    let work = read_work(format, &text, &source)
+        .map_err(|fault| Refusal::invalid(format!("{name} is not understood")).because(fault.0))?;
     let imported = client.import_tickets(&campaign, &work, args.dry_run).await?;
     show(app, &work, &imported, args.dry_run)?;
     Ok(exit_code::OK)
+}
+
+/// What a file is called in references: its path in the campaign, or the whole path of one that is elsewhere.
+fn source(file: &Path, root: &str) -> String {
+    let whole = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let root = Path::new(root);
+    let within = root.canonicalize().ok().and_then(|root| whole.strip_prefix(root).ok().map(Path::to_owned));
+    within.unwrap_or(whole).to_string_lossy().into_owned()
 }
 
 fn show(app: &App, work: &[Work], imported: &[Imported], dry_run: bool) -> Result<(), Failure> {

@@ -1,13 +1,12 @@
 //! `ostler ticket`: units of work, and what came of them.
 
-mod form;
 mod import;
 mod start;
 
 use clap::{Args, Subcommand};
 use ostler_client::{AddTicket, Client, LinkTicket, MakeCheckpoint, Ticket};
 use ostler_domain::{
-    Refusal,
+    Refusal, Time,
     call::StepMark,
     query::{Page, Scope, SessionFilter, TicketFilter},
     ticket::{OutputKind, Status, Verb as Move, Whole},
@@ -15,6 +14,8 @@ use ostler_domain::{
 use serde::Serialize;
 
 use super::agent::typed;
+use ostler_form::ticket as form;
+
 use crate::{
     app::{App, campaign_names},
     exit_code,
@@ -22,10 +23,13 @@ use crate::{
     input,
     listing::{self, Found, List, ListArgs, Screen},
     output::{Line, Tone},
+    parse,
     screen::{self, sessions::CampaignNames},
     words,
 };
-use form::{TicketForm, WholeForm};
+pub(super) use form::WholeForm;
+
+use form::TicketForm;
 
 /// Tickets that are listed where nobody says how many.
 const USUALLY: u32 = 50;
@@ -59,7 +63,7 @@ enum Verb {
         #[command(flatten)]
         ticket: Who,
         /// intent=TEXT, type=WORD
-        #[arg(value_name = "SETTING", required = true, allow_hyphen_values = true)]
+        #[arg(value_name = "SETTING", required = true, allow_negative_numbers = true)]
         settings: Vec<String>,
     },
     /// Start a session that works on it; refused while it waits for others
@@ -166,14 +170,26 @@ struct LsArgs {
     /// Worked on by this agent, or in one of its conversations
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
+    /// Worked on in this conversation: name, CAMPAIGN/NAME, id or part of one
+    #[arg(long, value_name = "CONVERSATION")]
+    conversation: Option<String>,
     /// What it is elsewhere
     #[arg(long = "ref", value_name = "REF")]
     external: Option<String>,
     /// Archived ones too
     #[arg(short, long)]
     all: bool,
+    /// Added from then on: 2h (ago), today, 2026-01-31
+    #[arg(long, value_parser = parse::moment, value_name = "WHEN")]
+    since: Option<Time>,
+    /// Added before then
+    #[arg(long, value_parser = parse::moment, value_name = "WHEN")]
+    until: Option<Time>,
     #[command(flatten)]
     list: ListArgs,
+    /// Go on where the last page ended (`next_cursor`)
+    #[arg(long, help_heading = "List")]
+    cursor: Option<u64>,
 }
 
 #[derive(Debug, Args)]
@@ -234,16 +250,23 @@ pub(crate) async fn run(app: &App, args: TicketArgs) -> Result<u8, Failure> {
                 Some(who) => Some(client.campaign(&app.campaign_operand(who)?).await?.id),
                 None => None,
             };
+            let conversation = match &args.conversation {
+                Some(who) => Some(client.conversation(&app.addressee(&client, who).await?).await?.id),
+                None => None,
+            };
             let filter = TicketFilter {
                 campaign,
                 statuses: args.status.into_iter().flat_map(|Statuses(statuses)| statuses).collect(),
                 kind: args.kind,
                 agent: args.agent,
                 external: args.external,
-                conversation: None,
+                conversation,
                 archived_too: args.all,
+                since: args.since,
+                until: args.until,
             };
-            let tickets = Tickets { client: &client, filter, most: args.list.most(Some(USUALLY)) };
+            let most = args.list.most(Some(USUALLY));
+            let tickets = Tickets { client: &client, filter, most, cursor: args.cursor };
             return listing::run(app, Some(&client), &args.list, &tickets).await;
         }
         Verb::Show { who, value } => {
@@ -425,6 +448,7 @@ struct Tickets<'a> {
     client: &'a Client,
     filter: TicketFilter,
     most: Option<u32>,
+    cursor: Option<u64>,
 }
 
 impl List for Tickets<'_> {
@@ -433,8 +457,8 @@ impl List for Tickets<'_> {
 
     async fn find(&self) -> Result<Found<(Ticket, String)>, Failure> {
         let names: CampaignNames = campaign_names(self.client).await?;
-        let found =
-            Found::paged(self.most, None, async |page| self.client.tickets(&self.filter, page).await).await?;
+        let ask = async |page| self.client.tickets(&self.filter, page).await;
+        let found = Found::paged(self.most, self.cursor, ask).await?;
         let named = |ticket: Ticket| {
             let name = names.of(&ticket.campaign);
             (ticket, name)
@@ -459,6 +483,11 @@ impl List for Tickets<'_> {
             let is_filtered = self.filter != TicketFilter::default();
             return Ok(Screen { remarks: screen::ticket::empty(is_filtered), ..Screen::default() });
         }
-        Ok(Screen { table: Some(screen::ticket::table(&found.rows, words::now())), ..Screen::default() })
+        let older = |next| Line::new().faint(format!("older: the same with --cursor {next}"));
+        Ok(Screen {
+            table: Some(screen::ticket::table(&found.rows, words::now())),
+            remarks: found.next_cursor.map(older).into_iter().collect(),
+            ..Screen::default()
+        })
     }
 }

@@ -8,13 +8,14 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
+use ostler_client::Client;
 use ostler_domain::{
     Refusal,
-    transcript::{PAGE_BEGIN, PAGE_END, markdown, page_entry, shown},
+    transcript::{Line as Entry, PAGE_END, Shown, TITLE, markdown, page_begin, page_entry, shown},
 };
 use serde::Serialize;
 
-use super::{open, read};
+use super::read;
 use crate::{
     app::App,
     exit_code,
@@ -69,13 +70,22 @@ pub(crate) async fn run(app: &App, args: ExportArgs) -> Result<u8, Failure> {
         return Err(Refusal::invalid("a page is no JSON").hint("--file FILE", "writes it there").into());
     }
     let client = app.client().await?;
-    let mut lines = open(app, &client, &args.who).await?;
+    let who = app.addressee(&client, &args.who).await?;
+    // A page has small pictures in it, and lines of JSON have all; Markdown names them.
+    let mut lines = match form {
+        Form::Markdown => client.transcript(&who).await?,
+        Form::Jsonl | Form::Html => client.transcript_with_images(&who).await?,
+    };
     let mut to = match &args.file {
         Some(path) => To::File(Fresh::begin(path)?),
         None => To::Screen(&app.ui),
     };
+    let title = match form {
+        Form::Jsonl => String::new(),
+        Form::Markdown | Form::Html => title(app, &client, &who).await,
+    };
     if form == Form::Html {
-        to.write(PAGE_BEGIN.as_bytes())?;
+        to.write(page_begin(&title).as_bytes())?;
     }
     let mut count = 0;
     while let Some(text) = lines.next().await {
@@ -86,8 +96,8 @@ pub(crate) async fn run(app: &App, args: ExportArgs) -> Result<u8, Failure> {
                 text.push(b'\n');
                 text
             }
-            Form::Markdown => shown(&read(&text)?).iter().map(markdown).collect::<String>().into_bytes(),
-            Form::Html => shown(&read(&text)?).iter().map(page_entry).collect::<String>().into_bytes(),
+            Form::Markdown => titled(&read(&text)?, &title).iter().map(markdown).collect::<String>().into(),
+            Form::Html => titled(&read(&text)?, &title).iter().map(page_entry).collect::<String>().into(),
         };
         to.write(&made)?;
     }
@@ -106,6 +116,28 @@ pub(crate) async fn run(app: &App, args: ExportArgs) -> Result<u8, Failure> {
     Ok(exit_code::OK)
 }
 
+/// Whose words they are: `Transcript of shop/api, main`. What has no name any more is called by none.
+async fn title(app: &App, client: &Client, who: &str) -> String {
+    let Ok(conversation) = client.conversation(who).await else { return TITLE.to_owned() };
+    let campaign = app.campaign_name(client, &conversation.campaign).await;
+    let key = match conversation.agent {
+        Some(_) => format!(", {}", conversation.key),
+        None => String::new(),
+    };
+    format!("{TITLE} of {campaign}/{}{key}", conversation.name)
+}
+
+/// What a line shows, under its title.
+fn titled(line: &Entry, title: &str) -> Vec<Shown> {
+    let mut all = shown(line);
+    for one in &mut all {
+        if let Shown::Title { name, .. } = one {
+            title.clone_into(name);
+        }
+    }
+    all
+}
+
 enum To<'a> {
     Screen(&'a Ui),
     File(Fresh),
@@ -115,20 +147,20 @@ impl To<'_> {
     fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         match self {
             To::Screen(ui) => ui.bytes(bytes),
-            To::File(fresh) => fresh.file.write_all(bytes).map_err(|error| fresh.cannot(&error)),
+            To::File(fresh) => fresh.write(bytes),
         }
     }
 }
 
 /// A file that appears under its name when it is whole.
-struct Fresh {
+pub(super) struct Fresh {
     file: BufWriter<File>,
     temporary: PathBuf,
     path: PathBuf,
 }
 
 impl Fresh {
-    fn begin(path: &Path) -> Result<Fresh, Failure> {
+    pub(super) fn begin(path: &Path) -> Result<Fresh, Failure> {
         let name = path.file_name().ok_or_else(|| cannot_write(path, "it names no file"))?;
         let temporary = path.with_file_name(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
         let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary);
@@ -136,7 +168,11 @@ impl Fresh {
         Ok(Fresh { file: BufWriter::new(file), temporary, path: path.to_owned() })
     }
 
-    fn finish(mut self) -> Result<String, Failure> {
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.file.write_all(bytes).map_err(|error| self.cannot(&error))
+    }
+
+    pub(super) fn finish(mut self) -> Result<String, Failure> {
         let done = self.file.flush().and_then(|()| self.file.get_ref().sync_all());
         done.and_then(|()| fs::rename(&self.temporary, &self.path)).map_err(|error| self.cannot(&error))?;
         Ok(self.path.display().to_string())

@@ -1,6 +1,8 @@
 //! `ostler transcript`: what was said in a conversation, whole.
 
+mod append;
 mod export;
+mod image;
 mod show;
 mod verify;
 
@@ -19,9 +21,14 @@ pub(crate) struct TranscriptArgs {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Read what was said, the newest last
+    #[command(alias = "get")]
     Show(show::ShowArgs),
     /// Write it as JSON lines, Markdown or one HTML page
     Export(export::ExportArgs),
+    /// Write down what was delivered to people in the agent's name, outside of its sessions
+    Append(append::AppendArgs),
+    /// Write a picture that was shown in a conversation
+    Image(image::ImageArgs),
     /// Look whether the files of transcripts say what the log says; exit 1 when one does not
     Verify(verify::VerifyArgs),
 }
@@ -30,6 +37,8 @@ pub(crate) async fn run(app: &App, args: TranscriptArgs) -> Result<u8, Failure> 
     match args.verb {
         Verb::Show(args) => show::run(app, args).await,
         Verb::Export(args) => export::run(app, args).await,
+        Verb::Append(args) => append::run(app, args).await,
+        Verb::Image(args) => image::run(app, args).await,
         Verb::Verify(args) => verify::run(app, args).await,
     }
 }

@@ -99,7 +99,7 @@ fn print(app: &App, args: &ShowArgs, text: &[u8], line: &transcript::Line) -> Re
 fn lines(thing: &Shown, tools: bool) -> Vec<Line> {
     let text_lines = |text: &str| text.lines().map(|line| Line::of(format!("  {line}"))).collect::<Vec<_>>();
     match thing {
-        Shown::Title { id, cwd, at } => vec![Line::new().faint(format!("{id} · {cwd} · {at}"))],
+        Shown::Title { id, cwd, at, .. } => vec![Line::new().faint(format!("{id} · {cwd} · {at}"))],
         Shown::Told { by, at, text } => {
             let mut all = vec![Line::new(), Line::new().strong(by).faint(format!("  {at}"))];
             all.extend(text_lines(text));
@@ -129,6 +129,9 @@ fn lines(thing: &Shown, tools: bool) -> Vec<Line> {
                 }
             }
             all
+        }
+        Shown::Picture(picture) => {
+            vec![Line::new().faint(format!("  picture: {}", transcript::picture_line(picture)))]
         }
         Shown::Spent { model, tokens, cost } if tools => {
             vec![Line::new().faint(format!("  {}", transcript::spent_line(model, *tokens, *cost)))]

@@ -81,6 +81,7 @@ fn values_are_checked() {
         "limits.sessions=4",
         "idle_stop=2h",
         "idle_stop=never",
+        "resume_after_rate_limit=off",
         "hide+=*.tfstate",
         "env+=EDITOR",
     ];

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, time::Duration};
 use super::Draft;
 use crate::{
     ApprovalId, Message, MessageId, Mode, Reason, Refusal,
-    approval::{Applied, Judgement, NO_RULES, Place, Verdict, judge},
-    event::{Answer, ApprovalAnswered, ApprovalRequested, AskKind, By, Event, MessageAccepted},
+    approval::{Applied, Judgement, NO_RULES, Place, Verdict, judge, must_ask},
+    event::{Action, Answer, ApprovalAnswered, ApprovalRequested, AskKind, By, Event, MessageAccepted},
     redact::redacted,
     session::{AgentRequest, Approve, Desired, Effect, Report, Sandbox, input},
     time::Deadline,
@@ -19,7 +19,7 @@ pub(super) fn judged(draft: &Draft<'_>, report: &Report) -> Option<Judgement> {
     if !matches!(created.config.approve, Approve::Policy | Approve::Nobody) {
         return None;
     }
-    let place = Place { root: &created.config.working_dir, is_confined: created.sandbox == Sandbox::On };
+    let place = place(draft);
     let unread = || Judgement {
         verdict: Verdict::Ask,
         rules: Vec::new(),
@@ -30,11 +30,34 @@ pub(super) fn judged(draft: &Draft<'_>, report: &Report) -> Option<Judgement> {
     Some(Judgement { why: redacted(judgement.why), ..judgement })
 }
 
+fn place<'a>(draft: &'a Draft<'_>) -> Place<'a> {
+    let created = draft.state.created();
+    Place { root: &created.config.working_dir, is_confined: created.sandbox == Sandbox::On }
+}
+
+/// Says whether an agent must ask for leave that might go on without. Nothing is recorded: if it must, its request
+/// follows, and is what rules and people answer.
+pub(super) fn announced(draft: &mut Draft<'_>, ask: String, tool: &str, action: &Action) {
+    let rules_want_it = || {
+        let policy = draft.context.policy.as_ref();
+        policy.is_none_or(|policy| must_ask(policy, &place(draft), tool, action))
+    };
+    let must_ask = match draft.state.created().config.approve {
+        Approve::Ask => true,
+        Approve::Policy | Approve::Nobody => rules_want_it(),
+        Approve::All => false,
+    };
+    draft.effect(Effect::Tell(AgentRequest::Proceed { ask, must_ask }));
+}
+
 /// Takes in a request, and answers it where nobody needs to be waited for.
 pub(super) fn asked(draft: &mut Draft<'_>, mut asked: ApprovalRequested, judgement: Option<Judgement>) {
     let answered = |allow: bool, message: String, rules: Vec<Applied>| Some((allow, message, rules));
     let approve = draft.state.created().config.approve;
     let answer = match (approve, judgement) {
+        _ if draft.state.created().config.no_tools => {
+            answered(false, "this session has no tools: it is only to answer".to_owned(), Vec::new())
+        }
         // Nobody but a person has an answer to a question.
         (Approve::All, _) if asked.kind == AskKind::Leave => answered(true, String::new(), Vec::new()),
         (_, Some(Judgement { verdict: Verdict::Allow, rules, .. })) => answered(true, String::new(), rules),

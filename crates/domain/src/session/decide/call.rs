@@ -16,12 +16,17 @@ use crate::{
 
 /// How much of what was asked for is recorded with its denial.
 const TARGET: usize = 100;
+const OWN_ONLY: &str = "an agent speaks for its own session only";
 
 pub(super) fn decide(draft: &mut Draft<'_>, at: u64, call: Result<Call, CallFault>) {
     if draft.state.stall().is_some() {
         draft.record(Event::SessionRecovered(Recovered {}));
     }
     let reply = match call {
+        // Who only answers has nothing to report, and no work to hand on.
+        Ok(call) if draft.state.created().config.no_tools && !matches!(call, Call::Show { .. }) => {
+            only_answers(draft)
+        }
         Ok(Call::Step { name, mark, note }) => step(draft, redacted(name), mark, redacted(note)),
         Ok(Call::Note { text }) => {
             draft.record(Event::AgentStatus(redacted(text).into()));
@@ -36,7 +41,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, at: u64, call: Result<Call, CallFaul
         }
         Ok(Call::Handoff(wish)) => {
             if draft.state.handoff().is_none() {
-                let by = By(format!("session {}", draft.state.created().id.short()));
+                let by = By::session(draft.state.created().id);
                 let requested = HandoffRequested { wish: redacted_wish(*wish), by };
                 draft.record(Event::HandoffRequested(Box::new(requested)));
                 draft.end_if_done();
@@ -56,12 +61,13 @@ pub(super) fn decide(draft: &mut Draft<'_>, at: u64, call: Result<Call, CallFaul
             return asked(draft, at, Ask::Spawn(Spawn { task, ..*spawn }));
         }
         Ok(Call::Send { to, text }) => return asked(draft, at, Ask::Send { to, text: redacted(text) }),
+        Ok(Call::Assign { agents }) => return asked(draft, at, Ask::Assign { agents: redacted(agents) }),
         Ok(Call::Search { text }) => return asked(draft, at, Ask::Search { text }),
         Ok(Call::Ticket { who }) => return asked(draft, at, Ask::Ticket { who }),
         Ok(Call::Show { who }) => match who.filter(|who| !is_own(draft, who)) {
             // Its number is the host's, and means nothing inside.
             None => Reply::Session(Box::new(View { process: None, ..draft.state.view() })),
-            Some(who) => deny(draft, &format!("show {who}")),
+            Some(who) => return asked(draft, at, Ask::Show { who }),
         },
         Err(CallFault::Unknown(name)) => deny(draft, &name),
         Err(fault @ CallFault::Malformed(_)) => Reply::Refused(fault.refusal()),
@@ -95,7 +101,9 @@ pub(super) fn settled(draft: &mut Draft<'_>, at: u64, reply: Reply) {
         Reply::Sent { message } => settled.message = Some(*message),
         Reply::Refused(refusal) => {
             if refusal.reason == Reason::PermissionDenied {
-                deny(draft, &words);
+                // What is not its own is denied in the same words whatever it is; a limit is named.
+                let rule = if *refusal == denied() { OWN_ONLY } else { refusal.message.as_str() };
+                record_denial(draft, &words, rule);
             }
             settled.refused = Some(refusal.message.clone());
         }
@@ -121,14 +129,29 @@ fn is_own(draft: &Draft<'_>, who: &str) -> bool {
     who == created.id.to_string() || who == created.id.short() || who == created.name.as_str()
 }
 
+fn only_answers(draft: &mut Draft<'_>) -> Reply {
+    let words = "this session has no tools: it is only to answer";
+    draft.record(Event::Denied(Denied {
+        kind: DeniedKind::Call,
+        target: "a call on its socket".to_owned(),
+        rule: words.to_owned(),
+        grant: None,
+    }));
+    Reply::Refused(Refusal::new(Reason::PermissionDenied, words))
+}
+
 fn deny(draft: &mut Draft<'_>, target: &str) -> Reply {
+    record_denial(draft, target, OWN_ONLY);
+    Reply::Refused(denied())
+}
+
+fn record_denial(draft: &mut Draft<'_>, target: &str, rule: &str) {
     draft.record(Event::Denied(Denied {
         kind: DeniedKind::Call,
         target: one_line(target, TARGET),
-        rule: "an agent speaks for its own session only".to_owned(),
+        rule: rule.to_owned(),
         grant: None,
     }));
-    Reply::Refused(denied())
 }
 
 fn step(draft: &mut Draft<'_>, name: String, mark: StepMark, note: String) -> Reply {

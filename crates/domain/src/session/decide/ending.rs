@@ -12,7 +12,8 @@ use crate::{
 pub(super) fn decide(draft: &mut Draft<'_>, exit: &ExitFacts) {
     let machine_restarted = reboot::taken_along(&draft.state, exit, &draft.context.now);
     let outcome = obituary::outcome(&draft.state, exit, machine_restarted.is_some());
-    let text = obituary::write(&draft.state, exit, outcome);
+    let outlived_login = restart::outlived_login(&draft.state, draft.context.now.wall);
+    let text = obituary::write(&draft.state, exit, outcome, outlived_login);
     if !exit.leftovers.is_empty() {
         draft.record(Event::LeftoversEnded(LeftoversEnded { processes: exit.leftovers.clone() }));
     }
@@ -54,6 +55,7 @@ pub(super) fn without_a_process(draft: &mut Draft<'_>) {
             cures: Vec::new(),
         },
         oom: false,
+        memory: None,
         leftovers: Vec::new(),
         asked: None,
         shut_down: false,

@@ -144,11 +144,12 @@ fn make_room(draft: &mut Draft<'_>, newest: MessageId, queue: Queue) {
     }
 }
 
-/// The first of those before a message; what cannot wait is the last to give way.
+/// The one of the others that was said first, wherever it was moved since: ids are made when a message is accepted. What
+/// cannot wait is the last to give way.
 fn longest_waiting(draft: &Draft<'_>, newest: MessageId) -> MessageId {
-    let others = || draft.state.inbox().filter(|message| message.id != newest);
-    let can_wait = |message: &&Message| message.mode != Mode::Interrupt;
-    others().find(can_wait).or_else(|| others().next()).map_or(newest, |message| message.id)
+    let others = draft.state.inbox().filter(|message| message.id != newest);
+    let first = others.min_by_key(|message| (message.mode == Mode::Interrupt, message.id));
+    first.map_or(newest, |message| message.id)
 }
 
 /// Ends the open turn where something waits that cannot.

@@ -20,8 +20,8 @@ use crate::{
     Message, Refusal, Time,
     denied::Denied,
     event::{
-        By, ContextReset, Event, Held, IntakeChanged, MessageAccepted, MessageMark, Released, Spawned,
-        Stalled, Starting, Tamper, TapeDamaged, UsageSource, WatchdogFired,
+        By, ContextReset, Event, Held, IntakeChanged, LoginLent, MessageAccepted, MessageMark, Released,
+        Spawned, Stalled, Starting, Tamper, TapeDamaged, UsageSource, WatchdogFired,
     },
     limits::GIVES_WAY_AFTER,
     message::Said,
@@ -55,6 +55,7 @@ pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision
                 boot: context.now.boot.clone(),
             }));
         }
+        Input::Lent { until } => draft.record(Event::LoginLent(LoginLent { until })),
         Input::InputTaped { tag } => {
             if let Some(id) = AgentRequest::prompted(&tag) {
                 for id in state.said_with(id) {
@@ -79,7 +80,13 @@ pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision
         Input::TapeDamaged { from, to } => draft.record(Event::TapeDamaged(TapeDamaged { from, to })),
         Input::Exited(exit) => ending::decide(&mut draft, &exit),
         Input::Watchdog(watchdog) => draft.watchdog(watchdog),
-        Input::TimedOut => draft.stop(StopRule::Timeout, By::ostler()),
+        Input::TimedOut => {
+            // What was asked of it is done: a limit of the work has nothing to end. Whoever waits for it with a limit of
+            // their own may be checking the work meanwhile.
+            let is_awaited = state.created().config.deadline.is_some();
+            let rule = if state.has_done_all() && !is_awaited { StopRule::Idle } else { StopRule::Timeout };
+            draft.stop(rule, By::ostler());
+        }
         Input::IdledOut => {
             // It may have been told something meanwhile.
             if state.idles_until().is_some_and(|until| until <= context.now.wall) {
@@ -93,7 +100,9 @@ pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision
             }
         }
         Input::ApprovalsDue => approval::time_out(&mut draft),
-        Input::Campaign(campaign) => money::campaign(&mut draft, &campaign),
+        Input::Campaign(used) => money::shared(&mut draft, Hold::CampaignBudget, &used),
+        Input::Agent(used) => money::shared(&mut draft, Hold::AgentBudget, &used),
+        Input::Helpers(lent) => money::helpers(&mut draft, lent),
     }
     Ok(draft.decision)
 }
@@ -148,9 +157,10 @@ impl Draft<'_> {
     /// Ends a session whose agent has said that it is done, once nothing is open.
     fn end_if_done(&mut self) {
         let state = &self.state;
-        if state.handoff().is_some() && state.phase() == Phase::Live && state.turn().is_none() {
+        let asked_by = state.handoff().map(|requested| requested.by.clone());
+        if let Some(by) = asked_by.filter(|_| state.phase() == Phase::Live && state.turn().is_none()) {
             // What runs beside its turns would only write to what another one works on.
-            return self.stop(StopRule::Handoff, By::ostler());
+            return self.stop(StopRule::Handoff, by);
         }
         let is_at_rest = state.turn().is_none() && state.messages.is_empty() && state.background().is_empty();
         if state.done && state.phase() == Phase::Live && is_at_rest {
@@ -176,8 +186,16 @@ impl Draft<'_> {
         let begins = matches!(self.state.created().begin, Begin::Fresh | Begin::Reseed { .. }) || is_lost;
         let own = self.state.created().config.system_prompt.as_ref();
         let own = own.filter(|_| begins && self.state.turns == 0);
-        let parts: Vec<&str> =
-            own.into_iter().chain(first).map(String::as_str).chain([message.text.as_str()]).collect();
+        // Where it works is not where it was: that concerns whoever remembers it, too.
+        let tree = self.state.created().config.worktree.as_ref().and_then(|tree| tree.told.as_ref());
+        let tree = tree.filter(|_| self.state.turns == 0);
+        let parts: Vec<&str> = own
+            .into_iter()
+            .chain(tree)
+            .chain(first)
+            .map(String::as_str)
+            .chain([message.text.as_str()])
+            .collect();
         Message { text: parts.join("\n\n"), ..message }
     }
 
@@ -250,7 +268,11 @@ impl Draft<'_> {
     fn watchdog(&mut self, watchdog: Watchdog) {
         // The timer may have fired for a state that was left meanwhile.
         let now = self.context.now.wall;
-        if self.state.watchdog().is_none_or(|(awake, _)| awake != watchdog)
+        let is_meant = |awake: Watchdog| {
+            // Whoever has heard a piece of an answer, which is no event, waits for silence instead.
+            awake == watchdog || (awake, watchdog) == (Watchdog::FirstOutput, Watchdog::Silent)
+        };
+        if self.state.watchdog().is_none_or(|(awake, _)| !is_meant(awake))
             || self.state.watchdogs_sleep_until(now).is_some()
         {
             return;

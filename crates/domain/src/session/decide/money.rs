@@ -1,12 +1,12 @@
-//! What the agent's calls took, and the budgets that this counts against: the session's own and the campaign's.
+//! What the agent's calls took, and the budgets that this counts against: the session's own, its agent's and the campaign's.
 
 use super::{Draft, request};
 use crate::{
     Budget, Reason, Refusal, Usage,
-    budget::{Amount, Standing, Used, WhenUsedUp, unpriced},
+    budget::{Amount, Lent, Standing, Used, WhenUsedUp, unpriced},
     event::{BudgetReached, By, Event, UsageRecorded, UsageSource},
     price::{Dollars, PriceBook},
-    session::{Billing, CallUsage, CampaignUse, Hold, Phase, State, StopRule},
+    session::{Billing, BudgetUse, CallUsage, Effect, Hold, Phase, State, StopRule},
 };
 
 pub(super) fn used(draft: &mut Draft<'_>, source: UsageSource, said: CallUsage) {
@@ -50,12 +50,13 @@ fn priced(draft: &Draft<'_>, source: UsageSource, said: CallUsage, usage: Usage)
 /// Looks at the session's own budget.
 fn check(draft: &mut Draft<'_>) {
     let Some(budget) = draft.state.budget else { return };
-    let used = draft.state.used(&draft.context.prices);
+    let used = draft.state.charged(&draft.context.prices);
     let reached = BudgetReached::new(budget.amount(), &used);
     match budget.standing(&used) {
         Standing::Within => {}
         Standing::Warned if draft.state.budget_warned => {}
         Standing::Warned => draft.record(Event::BudgetWarned(reached)),
+        Standing::UsedUp if waits_for_helpers(draft) => wait_for_helpers(draft, &reached),
         Standing::UsedUp | Standing::Unpriced(_)
             if draft.state.holds().budget.is_some() || draft.state.phase() != Phase::Live => {}
         Standing::UsedUp | Standing::Unpriced(_) => {
@@ -69,32 +70,76 @@ fn check(draft: &mut Draft<'_>) {
     }
 }
 
-/// The campaign's use of its budget is known anew: its sessions are held, or go on.
-pub(super) fn campaign(draft: &mut Draft<'_>, campaign: &CampaignUse) {
-    let config = &draft.state.created().config;
+/// What its helpers took of its budget is known anew: it waits for what they hold, or goes on with what came back.
+pub(super) fn helpers(draft: &mut Draft<'_>, lent: Lent) {
+    if draft.state.helpers == lent {
+        return;
+    }
+    draft.record(Event::HelpersCharged(lent));
+    if draft.state.budget.is_none() {
+        return;
+    }
+    draft.effect(Effect::Allow(draft.state.allowance(&draft.context.prices)));
+    let is_held = draft.state.holds().budget.is_some();
+    let has_room = over_budget(&draft.state, &draft.context.prices).is_none();
+    let stops = draft.state.budget.is_some_and(|budget| budget.when_used_up == WhenUsedUp::Stop);
+    if is_held && has_room {
+        draft.release(Hold::Budget);
+        request::go_on(draft);
+    } else if is_held && stops && !waits_for_helpers(draft) && draft.state.phase() == Phase::Live {
+        // It was held until they gave something back, and they have used all of it.
+        draft.stop(StopRule::Budget, By::ostler());
+    } else {
+        check(draft);
+    }
+}
+
+/// Whether all that keeps a session from going on is what its helpers hold, and may give back.
+fn waits_for_helpers(draft: &Draft<'_>) -> bool {
+    let state = &draft.state;
+    let Some(budget) = state.budget else { return false };
+    let spent = state.used(&draft.context.prices).and(&state.helpers.spent());
+    matches!(budget.standing(&spent), Standing::Within | Standing::Warned)
+}
+
+/// Even where nobody is there to ask: a session that gave its helpers all that it had goes on when one of them ends.
+fn wait_for_helpers(draft: &mut Draft<'_>, reached: &BudgetReached) {
+    if draft.state.holds().budget.is_some() || draft.state.phase() != Phase::Live {
+        return;
+    }
+    let held = draft.state.helpers.held_words(&reached.amount()).unwrap_or_default();
+    draft.hold(Hold::Budget, format!("{}, {held}; it goes on when one of them ends", reached.reason()));
+}
+
+/// What others use too is known anew, the campaign's budget or its agent's: its sessions are held, or go on.
+pub(super) fn shared(draft: &mut Draft<'_>, hold: Hold, used: &BudgetUse) {
+    let created = draft.state.created();
+    let (config, campaign) = (&created.config, created.campaign);
     let when_used_up = config.when_used_up;
-    let amount = campaign.budget.map(|budget| budget.amount()).unwrap_or_default();
+    let amount = used.budget.map(|budget| budget.amount()).unwrap_or_default();
     // What a subscription covers is in no budget of dollars.
     let dollars = amount.dollars.filter(|_| config.billing == Billing::Calls);
     let amount = Amount { dollars, ..amount };
-    let is_held = draft.state.holds().campaign_budget.is_some();
-    match amount.standing(&campaign.used) {
+    let is_held = draft.state.holds().of(hold).is_some();
+    match amount.standing(&used.used) {
         Standing::Within | Standing::Warned if is_held => {
-            draft.release(Hold::CampaignBudget);
+            draft.release(hold);
             request::go_on(draft);
         }
         Standing::Within | Standing::Warned => {}
         Standing::UsedUp | Standing::Unpriced(_) if is_held || draft.state.phase() > Phase::Live => {}
         Standing::UsedUp | Standing::Unpriced(_) => {
             let reached = BudgetReached {
-                campaign: Some(draft.state.created().campaign),
-                period: campaign.budget.map(|budget| budget.period),
-                ..BudgetReached::new(amount, &campaign.used)
+                campaign: Some(campaign),
+                agent: used.agent,
+                period: used.budget.map(|budget| budget.period),
+                ..BudgetReached::new(amount, &used.used)
             };
-            let reason = format!("campaign {}: {}", campaign.name, reached.reason());
+            let whose = if hold == Hold::AgentBudget { "agent" } else { "campaign" };
+            let reason = format!("{whose} {}: {}", used.name, reached.reason());
             draft.record(Event::BudgetExceeded(reached));
             match when_used_up {
-                WhenUsedUp::Hold => draft.hold(Hold::CampaignBudget, reason),
+                WhenUsedUp::Hold => draft.hold(hold, reason),
                 WhenUsedUp::Stop => draft.stop(StopRule::Budget, By::ostler()),
             }
         }
@@ -104,7 +149,7 @@ pub(super) fn campaign(draft: &mut Draft<'_>, campaign: &CampaignUse) {
 /// Why a session cannot go on with its budget as it is.
 pub(super) fn over_budget(state: &State, prices: &PriceBook) -> Option<Refusal> {
     let budget = state.budget?;
-    let used = state.used(prices);
+    let used = state.charged(prices);
     let short = state.created().id.short();
     let refuse = |message: String| Refusal::new(Reason::OverBudget, message);
     match budget.standing(&used) {
@@ -121,9 +166,11 @@ pub(super) fn over_budget(state: &State, prices: &PriceBook) -> Option<Refusal> 
                     .map(|_| Dollars(used.dollars.0.saturating_mul(2))),
             };
             let refusal = refuse(format!("session {short} has used up its budget"));
+            let told = budget.amount().told(&used);
+            let held = state.helpers.held_words(&budget.amount());
             Some(
                 refusal
-                    .because(budget.amount().told(&used))
+                    .because(held.map_or(told.clone(), |held| format!("{told}, {held}")))
                     .hint(format!("ostler resume {short} --budget {twice}"), "raises the budget and goes on"),
             )
         }
@@ -136,6 +183,16 @@ pub(super) fn over_budget(state: &State, prices: &PriceBook) -> Option<Refusal> 
 }
 
 impl State {
+    /// What was used of its budget: by itself, and by its helpers, with what they still hold.
+    pub fn charged(&self, prices: &PriceBook) -> Used {
+        self.used(prices).and(&self.helpers.charged())
+    }
+
+    /// What its helpers took of its budget.
+    pub fn helpers(&self) -> &Lent {
+        &self.helpers
+    }
+
     /// What the session that goes on with this one may use: what this one left of its budget, or of the one that it was
     /// given instead. A new process is no new budget.
     pub fn budget_left(
@@ -148,12 +205,8 @@ impl State {
         if let Some(refusal) = over_budget(&as_if, prices) {
             return Err(refusal);
         }
-        let used = self.used(prices);
-        Ok(Some(Budget {
-            tokens: budget.tokens.map(|most| most.saturating_sub(used.tokens)),
-            dollars: budget.dollars.map(|most| Dollars(most.0.saturating_sub(used.dollars.0))),
-            ..budget
-        }))
+        let left = budget.amount().left(&self.charged(prices));
+        Ok(Some(Budget::new(left, budget.when_used_up)))
     }
 }
 
@@ -175,10 +228,17 @@ impl BudgetReached {
         }
     }
 
+    pub fn whose(&self) -> &'static str {
+        match (self.agent, self.campaign) {
+            (Some(_), _) => "its agent's",
+            (None, Some(_)) => "its campaign's",
+            (None, None) => "its",
+        }
+    }
+
     /// For an obituary, after "because".
     pub fn sentence(&self) -> String {
-        let whose = if self.campaign.is_some() { "its campaign's" } else { "its" };
-        let of = self.amount();
+        let (whose, of) = (self.whose(), self.amount());
         match &self.unpriced {
             Some(_) => self.reason(),
             None => format!("{whose} budget of {of} was used up ({})", self.reason()),

@@ -60,6 +60,7 @@ pub(super) fn recovers(draft: &Draft<'_>, report: &Report) -> bool {
         Report::Thinking(_)
             | Report::ToolCall(_)
             | Report::ToolResult(_)
+            | Report::Image(_)
             | Report::Completion(_)
             | Report::TurnEnded { stop_reason: StopReason::Completed }
             | Report::TurnStarted { .. }

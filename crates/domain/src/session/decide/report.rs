@@ -33,6 +33,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, report: Report) {
         Report::Thinking(text) => draft.record_last(Event::AgentThinking(text)),
         Report::ToolCall(call) => draft.record_last(Event::AgentToolCall(call)),
         Report::ToolResult(result) => draft.record_last(Event::AgentToolResult(result)),
+        Report::Image(image) => draft.record_last(Event::ImageRecorded(image)),
         Report::Completion(text) => draft.record_last(Event::AgentCompletion(text)),
         Report::Status(text) => draft.record_last(Event::AgentStatus(text.into())),
         Report::Error(text) => draft.record_last(Event::AgentError(text.into())),
@@ -68,6 +69,7 @@ pub(super) fn decide(draft: &mut Draft<'_>, report: Report) {
             let asked = ApprovalRequested { id, ask, tool, input, kind, action, subagent, why, deadline };
             approval::asked(draft, asked, judgement);
         }
+        Report::ToolAnnounced { ask, tool, action } => approval::announced(draft, ask, &tool, &action),
         Report::ApprovalWithdrawn { ask } => {
             let open: Vec<ApprovalId> =
                 draft.state.approvals().iter().filter(|open| open.ask == ask).map(|open| open.id).collect();
@@ -156,6 +158,8 @@ fn ends_with_this_turn(draft: &Draft<'_>) -> bool {
 
 /// A session that is to end with its turn ends when nothing waits and nothing of it runs on.
 pub(super) fn end_with_turn(draft: &mut Draft<'_>) {
+    // What the agent said of its end says more than that it was to end with its turn.
+    draft.end_if_done();
     let state = &draft.state;
     let is_at_rest = state.turn().is_none() && state.messages.is_empty() && state.background().is_empty();
     // One whose turn failed of a limit goes on when that ends.
@@ -163,7 +167,6 @@ pub(super) fn end_with_turn(draft: &mut Draft<'_>) {
     if state.created().config.ends_with_turn && is_over && state.turns > 0 {
         draft.stop(StopRule::TurnEnded, By::ostler());
     }
-    draft.end_if_done();
 }
 
 fn background(draft: &mut Draft<'_>, tasks: Vec<String>) {

@@ -7,7 +7,7 @@ use crate::{
     Message, MessageId, Mode, Reason, Refusal,
     budget::Budget,
     event::{
-        BudgetChanged, By, Event, InterruptRequested, MessageAccepted, ModelChanged, MovedTo, Paused,
+        Asks, BudgetChanged, By, Event, InterruptRequested, MessageAccepted, ModelChanged, MovedTo, Paused,
         Resumed, TapeLimitRaised,
     },
     handoff::{HandoffRequested, Wish},
@@ -38,7 +38,8 @@ pub(super) fn decide(draft: &mut Draft<'_>, request: Request, by: By) -> Result<
         }
         Request::Interrupt => interrupt(draft, by)?,
         Request::Model { model, while_it_lives } => change_model(draft, model, while_it_lives, by)?,
-        Request::Pause => pause(draft, by)?,
+        Request::Pause => pause(draft, None, by)?,
+        Request::PauseAndAsk(asks) => pause(draft, Some(asks), by)?,
         Request::Resume { budget, tape_bytes } => resume(draft, budget, tape_bytes, by)?,
         Request::Stop(rule) => draft.stop(rule, by),
         Request::Handoff(wish) => hand_off(draft, *wish, by)?,
@@ -90,6 +91,9 @@ pub(super) fn interrupt(draft: &mut Draft<'_>, by: By) -> Result<(), Refusal> {
 
 fn change_model(draft: &mut Draft<'_>, model: String, while_it_lives: bool, by: By) -> Result<(), Refusal> {
     let short = draft.state.created().id.short();
+    if model.trim().is_empty() {
+        return Err(Refusal::invalid("the name of the model is empty"));
+    }
     match draft.state.phase() {
         Phase::Ended => {
             return Err(ended(draft, "change")
@@ -117,7 +121,7 @@ fn change_model(draft: &mut Draft<'_>, model: String, while_it_lives: bool, by: 
     Ok(())
 }
 
-fn pause(draft: &mut Draft<'_>, by: By) -> Result<(), Refusal> {
+fn pause(draft: &mut Draft<'_>, asks: Option<Asks>, by: By) -> Result<(), Refusal> {
     match draft.state.phase() {
         Phase::Ended => return Err(ended(draft, "pause")),
         Phase::Stopping => {
@@ -133,7 +137,7 @@ fn pause(draft: &mut Draft<'_>, by: By) -> Result<(), Refusal> {
     let left = draft.state.deadline().map(|deadline| deadline.remaining(&draft.context.now));
     let timeout_left_us = left.map(|left| u64::try_from(left.as_micros()).unwrap_or(u64::MAX));
     let approvals_left_us = approval::time_left(draft);
-    draft.record(Event::SessionPaused(Paused { by, timeout_left_us, approvals_left_us }));
+    draft.record(Event::SessionPaused(Paused { by, timeout_left_us, approvals_left_us, asks }));
     draft.refreeze(was_frozen);
     Ok(())
 }
@@ -172,6 +176,15 @@ fn resume(
             .because(why.clone())
             .hint(
                 format!("ostler campaign set {campaign} budget=AMOUNT/PERIOD"),
+                "raises it, and lets its sessions go on",
+            ));
+    }
+    if let Some(why) = &draft.state.holds().agent_budget {
+        let agent = draft.state.created().agent.as_ref().map(|agent| agent.name.to_string());
+        return Err(Refusal::new(Reason::OverBudget, "the budget of its agent holds this session")
+            .because(why.clone())
+            .hint(
+                format!("ostler agent set {} budget=AMOUNT/PERIOD", agent.as_deref().unwrap_or("NAME")),
                 "raises it, and lets its sessions go on",
             ));
     }

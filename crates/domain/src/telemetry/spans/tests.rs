@@ -18,6 +18,7 @@ fn created(environment: BTreeMap<String, String>) -> Created {
         model: None,
         working_dir: "/srv/shop".to_owned(),
         branch: None,
+        worktree: None,
         budget: None,
         when_used_up: Default::default(),
         billing: Default::default(),
@@ -32,11 +33,14 @@ fn created(environment: BTreeMap<String, String>) -> Created {
         auth_profile: None,
         ticket: Some("gh:shop#1".to_owned()),
         ticket_id: None,
+        mission: None,
         watchdogs: Default::default(),
         resumes_after_limit: true,
         approval_us: approval_limit(),
         priority: Default::default(),
         idle_stop_us: None,
+        no_tools: false,
+        leases: Vec::new(),
     };
     Created {
         id,
@@ -144,9 +148,9 @@ fn a_life_becomes_a_tree_of_spans() {
             "chat sonnet-1",
             "execute_tool Bash",
             "chat sonnet-1",
-            "invoke_agent api-auth",
+            "invoke_agent claude-code",
             "execute_tool Read",
-            "invoke_workflow api-auth"
+            "invoke_workflow claude-code"
         ]
     );
     let [first, bash, second, turn, read, session] = &spans[..] else { panic!("{names:?}") };

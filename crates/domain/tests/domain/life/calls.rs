@@ -36,6 +36,23 @@ fn done_ends_the_session_with_its_turn() {
 }
 
 #[test]
+fn what_the_agent_says_of_its_end_counts_also_where_it_ends_with_its_turn() {
+    for (said, rule, outcome) in [
+        (r#"{"call":"handoff","note":"n"}"#, StopRule::Handoff, Outcome::Handoff),
+        (r#"{"call":"done","note":"all done"}"#, StopRule::Done, Outcome::Done),
+    ] {
+        let mut created = Life::plain().state.created().clone();
+        created.config.ends_with_turn = true;
+        let mut life = Life::of(created);
+        life.working().input(call(1, said));
+        life.report(Report::TurnEnded { stop_reason: StopReason::Completed });
+        assert_eq!(life.state.stop().map(|stop| stop.rule), Some(rule));
+        life.exit(How::Exited { code: 0 });
+        assert_eq!(life.state.outcome(), Some(outcome));
+    }
+}
+
+#[test]
 fn done_at_rest_ends_the_session_at_once_and_what_was_said_before_is_answered_first() {
     let mut life = Life::plain();
     life.working().report(Report::TurnEnded { stop_reason: StopReason::Completed });
@@ -66,6 +83,10 @@ fn others_are_answered_for_as_if_there_were_none() {
     let mut replies = Vec::new();
     for who in ["ses_01KA0000000000000000000000", "some-other-work", ""] {
         life.input(call(3, &format!(r#"{{"call":"show","who":"{who}"}}"#)));
+        // Who may read others is known where all sessions are.
+        let ask = Ask::Show { who: who.to_owned() };
+        assert_eq!(life.effects, [Effect::Ask { at: 3, ask: ask.clone() }]);
+        life.input(Input::Call { at: 3, call: Err(CallFault::Unknown(ask.words())) });
         replies.push(life.effects.clone());
         assert_eq!(life.kinds.last(), Some(&Kind::Denied));
     }
@@ -79,4 +100,18 @@ fn others_are_answered_for_as_if_there_were_none() {
         };
         assert_eq!((view.id, view.denied, view.process.is_none()), (own, 4, true));
     }
+}
+
+#[test]
+fn who_only_answers_has_nothing_to_report() {
+    let mut created = Life::plain().state.created().clone();
+    created.config.no_tools = true;
+    let mut life = Life::of(created);
+    life.working().input(call(1, r#"{"call":"done"}"#));
+    assert_eq!(life.kinds.last(), Some(&Kind::Denied));
+    let [Effect::Answer { reply: Reply::Refused(refusal), .. }] = life.effects.as_slice() else {
+        panic!("{:?}", life.effects)
+    };
+    assert_eq!(refusal.reason, Reason::PermissionDenied);
+    assert!(!life.state.has_said_done());
 }

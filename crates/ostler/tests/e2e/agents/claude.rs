@@ -1,8 +1,9 @@
 //! Claude Code, at its limits; what it does otherwise is in `claude.rs` above.
 
 use ostler_testkit::programs;
+use serde_json::json;
 
-use super::{census, limits, native, stage::Agent, tools};
+use super::{census, hygiene, instructions, leave, limits, native, stage::Agent, talk, tools, trial};
 
 fn agent(who: &str) -> Option<Agent> {
     let program = programs::find("claude", who)?;
@@ -88,5 +89,81 @@ async fn its_model_has_ostlers_tools() {
 async fn its_model_does_not_hear_of_tools_that_are_switched_off() {
     if let Some(agent) = agent("its_model_does_not_hear_of_tools_that_are_switched_off") {
         tools::not_where_they_are_switched_off(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn what_it_would_read_unasked_is_asked_for_where_a_rule_or_a_person_wants_it() {
+    if let Some(agent) = agent("what_it_would_read_unasked_is_asked_for_where_a_rule_or_a_person_wants_it") {
+        leave::reading(
+            agent,
+            false,
+            |path| json!({"tools": [{"name": "Read", "arguments": {"file_path": path}}]}),
+        )
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn what_it_would_run_unasked_is_asked_for_where_a_rule_or_a_person_wants_it() {
+    if let Some(agent) = agent("what_it_would_run_unasked_is_asked_for_where_a_rule_or_a_person_wants_it") {
+        leave::running(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_said_into_a_turn_is_heard_in_it() {
+    if let Some(agent) = agent("what_is_said_into_a_turn_is_heard_in_it") {
+        talk::steer(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_question_waits_for_a_person() {
+    if let Some(agent) = agent("a_question_waits_for_a_person") {
+        talk::question(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_helper_does_is_marked_and_counted_once() {
+    if let Some(agent) = agent("what_a_helper_does_is_marked_and_counted_once") {
+        talk::subagent(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_trial_says_what_works() {
+    if let Some(agent) = agent("a_trial_says_what_works") {
+        trial::says_what_works(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn nothing_of_the_project_is_run() {
+    if let Some(agent) = agent("nothing_of_the_project_is_run") {
+        hygiene::nothing_of_the_project_is_run(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn alone_it_would_run_what_the_project_says() {
+    let who = "alone_it_would_run_what_the_project_says";
+    if let (Some(agent), Some(program)) = (agent(who), programs::find("claude", who)) {
+        hygiene::the_program_alone_would_run_it(agent, |native| {
+            let mut command = native.command(&program);
+            command.args(["-p", &native.prompt, "--model", "claude-sonnet-5"]);
+            command.env("ANTHROPIC_BASE_URL", &native.model).env("ANTHROPIC_API_KEY", native.key());
+            command.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
+            command
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn the_project_s_instructions_reach_the_model() {
+    if let Some(agent) = agent("the_project_s_instructions_reach_the_model") {
+        instructions::reach_the_model(agent, "CLAUDE.md").await;
     }
 }

@@ -6,7 +6,7 @@ use ostler_client::CreateSession;
 use ostler_domain::{Event, session::Billing};
 use ostler_testkit::{TestHome, programs};
 
-use super::{census, limits, stage::Agent, suite, tools};
+use super::{census, hygiene, instructions, limits, stage::Agent, suite, talk, tools, trial};
 use crate::OSTLER;
 
 fn agent(who: &str) -> Option<Agent> {
@@ -136,7 +136,7 @@ async fn a_fork_goes_its_own_way() {
 #[tokio::test]
 async fn another_model_from_the_next_session_on() {
     if let Some(agent) = agent("another_model_from_the_next_session_on") {
-        suite::model_change(agent, false).await;
+        suite::model_change(agent, true).await;
     }
 }
 
@@ -201,5 +201,57 @@ async fn its_model_has_ostlers_tools() {
 async fn its_model_does_not_hear_of_tools_that_are_switched_off() {
     if let Some(agent) = agent("its_model_does_not_hear_of_tools_that_are_switched_off") {
         tools::not_where_they_are_switched_off(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_said_into_a_turn_is_heard_in_it() {
+    if let Some(agent) = agent("what_is_said_into_a_turn_is_heard_in_it") {
+        talk::steer(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_trial_says_what_works() {
+    if let Some(agent) = agent("a_trial_says_what_works") {
+        trial::says_what_works(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn nothing_of_the_project_is_run() {
+    if let Some(agent) = agent("nothing_of_the_project_is_run") {
+        hygiene::nothing_of_the_project_is_run(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn alone_it_would_run_what_the_project_says() {
+    let who = "alone_it_would_run_what_the_project_says";
+    if let (Some(agent), Some(program)) = (agent(who), programs::find("codex", who)) {
+        hygiene::the_program_alone_would_run_it(agent, |native| {
+            let state = native.home.join(".codex");
+            fs::create_dir_all(&state).unwrap();
+            let config = format!(
+                "model = \"gpt-5.5\"\nmodel_provider = \"fake\"\n[model_providers.fake]\nname = \"fake\"\n\
+                 base_url = \"{}\"\nenv_key = \"FAKE_KEY\"\nwire_api = \"responses\"\n\
+                 [projects.\"{}\"]\ntrust_level = \"trusted\"\n",
+                native.model,
+                native.campaign.display()
+            );
+            fs::write(state.join("config.toml"), config).unwrap();
+            let mut command = native.command(&program);
+            command.args(["exec", "--skip-git-repo-check", "-s", "danger-full-access", &native.prompt]);
+            command.env("FAKE_KEY", native.key()).env("CODEX_HOME", &state);
+            command
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn the_project_s_instructions_reach_the_model() {
+    if let Some(agent) = agent("the_project_s_instructions_reach_the_model") {
+        instructions::reach_the_model(agent, "AGENTS.md").await;
     }
 }

@@ -2,7 +2,7 @@
 
 use ostler_testkit::programs;
 
-use super::{census, limits, stage::Agent, suite};
+use super::{census, hygiene, instructions, limits, stage::Agent, suite, trial};
 
 fn agent(who: &str) -> Option<Agent> {
     let program = programs::find("gemini", who)?;
@@ -108,5 +108,59 @@ async fn nobody_is_left_after_any_end() {
 async fn the_agent_dies_and_is_resumed() {
     if let Some(agent) = agent("the_agent_dies_and_is_resumed") {
         suite::agent_dies(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn nothing_of_the_project_is_run() {
+    if let Some(agent) = agent("nothing_of_the_project_is_run") {
+        hygiene::nothing_of_the_project_is_run(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn alone_it_would_run_what_the_project_says() {
+    let who = "alone_it_would_run_what_the_project_says";
+    if let (Some(agent), Some(program)) = (agent(who), programs::find("gemini", who)) {
+        hygiene::the_program_alone_would_run_it(agent, |native| {
+            let settings = r#"{"security":{"auth":{"selectedType":"gemini-api-key"}},
+                "privacy":{"usageStatisticsEnabled":false},"general":{"enableAutoUpdate":false}}"#;
+            std::fs::create_dir_all(native.home.join(".gemini")).unwrap();
+            std::fs::write(native.home.join(".gemini/settings.json"), settings).unwrap();
+            let mut command = native.command(&program);
+            command.args(["--yolo", "--model", "gemini-2.5-flash", "-p", &native.prompt]);
+            command.env("GOOGLE_GEMINI_BASE_URL", &native.model).env("GEMINI_API_KEY", native.key());
+            command.env("GEMINI_CLI_NO_RELAUNCH", "true").env("GEMINI_CLI_TRUST_WORKSPACE", "true");
+            command
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn the_agent_dies_in_a_turn_and_its_next_one_is_told() {
+    if let Some(agent) = agent("the_agent_dies_in_a_turn_and_its_next_one_is_told") {
+        suite::agent_dies_in_a_turn_and_may_forget(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_person_is_asked_where_only_a_title_is_shown() {
+    if let Some(agent) = agent("a_person_is_asked_where_only_a_title_is_shown") {
+        suite::rules_do_not_guess(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn the_project_s_instructions_reach_the_model() {
+    if let Some(agent) = agent("the_project_s_instructions_reach_the_model") {
+        instructions::reach_the_model(agent, "GEMINI.md").await;
+    }
+}
+
+#[tokio::test]
+async fn a_trial_says_what_works() {
+    if let Some(agent) = agent("a_trial_says_what_works") {
+        trial::says_what_works(agent).await;
     }
 }

@@ -4,9 +4,9 @@ use ostler_domain::session::{Approve, Attention};
 use serde_json::json;
 
 use super::{
-    census, limits,
+    census, hygiene, instructions, leave, limits,
     stage::{Agent, Stage},
-    suite, tools,
+    suite, talk, tools, trial,
 };
 
 fn agent() -> Agent {
@@ -37,6 +37,14 @@ async fn an_approval_allowed_and_denied() {
 #[tokio::test]
 async fn a_rule_answers() {
     suite::rules(agent()).await;
+}
+
+#[tokio::test]
+async fn what_it_reads_is_asked_for_where_a_rule_or_a_person_wants_it() {
+    leave::reading(agent(), false, |path| {
+        json!({"tools": [{"name": "read_file", "arguments": {"path": path.file_name().unwrap().to_str()}}]})
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -180,4 +188,24 @@ async fn its_model_has_ostlers_tools() {
 #[tokio::test]
 async fn its_model_does_not_hear_of_tools_that_are_switched_off() {
     tools::not_where_they_are_switched_off(agent()).await;
+}
+
+#[tokio::test]
+async fn a_trial_says_what_works() {
+    trial::says_what_works(agent()).await;
+}
+
+#[tokio::test]
+async fn nothing_of_the_project_is_run() {
+    hygiene::nothing_of_the_project_is_run(agent()).await;
+}
+
+#[tokio::test]
+async fn the_project_s_instructions_reach_the_model() {
+    instructions::reach_the_model(agent(), "AGENTS.md").await;
+}
+
+#[tokio::test]
+async fn words_go_into_the_open_turn() {
+    talk::steer(agent()).await;
 }

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use ostler_domain::{
     Event,
-    event::{StopReason, UsageSource},
+    event::{Answer, StopReason, UsageSource},
     session::{Approve, Outcome},
 };
 use ostler_testkit::{numbers, programs, wait};
 use serde_json::json;
 
 use super::{
-    census, limits,
+    census, hygiene, instructions, limits,
     stage::{Agent, KEY, Stage, completions, results, said},
-    tools,
+    talk, tools, trial,
 };
 
 fn agent(who: &str) -> Option<Agent> {
@@ -102,21 +102,21 @@ async fn a_whole_life_and_the_one_after() {
     numbers::assert_gapless(&events, "the session");
     assert_eq!(completions(&events).last().map(String::as_str), Some("Through."));
 
-    // The agent dies; the next session knows what was said.
+    // The agent dies within a turn; the next session knows what was said, and is told that it was interrupted.
+    stage.say(session, &json!([{"shell": "touch doomed; sleep 6543"}, {"text": "never"}])).await;
+    wait::until("the command to run", Duration::from_secs(120), || stage.file("doomed").is_some());
     process.kill();
     let view = stage.home.ended(&session.to_string()).await;
     assert_eq!(view.outcome, Some(Outcome::Crashed), "{view:#?}");
     let next = stage.say(session, &json!([{"text": "Still heron."}])).await;
     assert_eq!(next.continues, Some(session));
-    stage.turns(next.id, 1).await;
-    assert_eq!(completions(&stage.events(next.id).await), ["Still heron."]);
+    stage
+        .reaches(next.id, "the answer", |view| view.last_completion.as_deref() == Some("Still heron."))
+        .await;
     let asked = stage.model.seen().last().unwrap().body.to_string();
     assert!(asked.contains("The word is heron."), "the model is told what was said before");
-    stage.client().await.stop_session(&next.id.to_string(), false).await.unwrap();
-    stage.home.ended(&next.id.to_string()).await;
-    wait::until("nothing to be left of it", wait::PATIENCE, || {
-        stage.home.session_processes(next.id).is_empty()
-    });
+    assert!(asked.contains("You were interrupted"), "and that it was interrupted: {asked}");
+    census::nobody_is_left_of(&stage, next.id, "stop --now").await;
 }
 
 #[tokio::test]
@@ -155,6 +155,14 @@ async fn nobody_is_left_after_the_hardest_ends() {
     }
 }
 
+/// The other ends; what is left of the nine follows on something else that is tested here.
+#[tokio::test]
+async fn nobody_is_left_after_an_interrupt_and_a_timeout() {
+    if let Some(agent) = agent("nobody_is_left_after_an_interrupt_and_a_timeout") {
+        census::nobody_is_left_after(agent, |how| ["interrupt", "timeout"].contains(&how)).await;
+    }
+}
+
 #[tokio::test]
 async fn its_model_has_ostlers_tools() {
     if let Some(agent) = agent("its_model_has_ostlers_tools") {
@@ -166,5 +174,87 @@ async fn its_model_has_ostlers_tools() {
 async fn its_model_does_not_hear_of_tools_that_are_switched_off() {
     if let Some(agent) = agent("its_model_does_not_hear_of_tools_that_are_switched_off") {
         tools::not_where_they_are_switched_off(agent).await;
+    }
+}
+
+/// Words into an open turn, another model while it lives, and a project full of what would run code.
+#[tokio::test]
+async fn it_hears_within_a_turn_changes_its_model_and_runs_nothing_of_the_project() {
+    let who = "it_hears_within_a_turn_changes_its_model_and_runs_nothing_of_the_project";
+    let Some(agent) = agent(who) else { return };
+    let stage = Stage::new(agent).await;
+    hygiene::plant(&stage.home.campaign_dir());
+    let session = talk::steer_on(&stage).await;
+    let (_, now) = stage.client().await.set_model(&session.to_string(), "another-model").await.unwrap();
+    assert!(now, "while it lives");
+    stage.say(session, &json!([{"text": "With another."}])).await;
+    let view = stage.turns(session, 2).await;
+    assert_eq!(stage.model.seen().last().unwrap().body["model"], "another-model");
+    assert_eq!(view.model.as_deref(), Some("another-model"), "{view:#?}");
+    assert_eq!(view.last_completion.as_deref(), Some("With another."));
+    census::nobody_is_left_of(&stage, session, "kill").await;
+    hygiene::nothing_was_run(&stage);
+}
+
+/// Rules that answer, and what a server and a tool may do to it.
+#[tokio::test]
+async fn rules_answer_and_watchdogs_wake() {
+    let Some(agent) = agent("rules_answer_and_watchdogs_wake") else { return };
+    let stage = Stage::new(agent).await;
+    let rules = ["deny run touch denied.txt", "allow run touch *", "allow run sleep *"];
+    let rules = rules.map(|rule| format!("approve.rule+={rule}")).to_vec();
+    stage.client().await.set_campaign("shop", rules).await.unwrap();
+    let steps = json!([{"shell": "touch allowed.txt"}, {"shell": "touch denied.txt"}, {"text": "Done."}]);
+    let session = stage.begin_with(Approve::Policy, &steps, limits::impatient).await;
+    stage.turns(session, 1).await;
+    assert!(stage.file("allowed.txt").is_some() && stage.file("denied.txt").is_none());
+    let events = stage.events(session).await;
+    let answered = events.iter().filter_map(|recorded| match &recorded.event {
+        Event::ApprovalAnswered(answered) => Some((answered.answer, answered.rules[0].number)),
+        _ => None,
+    });
+    assert_eq!(answered.collect::<Vec<_>>(), [(Answer::Allowed, Some(2)), (Answer::Denied, Some(1))]);
+    limits::all_at_once(&stage, session).await;
+    census::nobody_is_left_of(&stage, session, "daemon killed").await;
+}
+
+/// What the gateway kept of the session is deleted: the next one is told what was said, and that is recorded.
+#[tokio::test]
+async fn a_record_that_is_gone_is_told_and_its_words_are_not_lost() {
+    let Some(agent) = agent("a_record_that_is_gone_is_told_and_its_words_are_not_lost") else { return };
+    let stage = Stage::new(agent).await;
+    let session = stage.begin(Approve::All, &json!([{"text": "The word is heron."}])).await;
+    let view = stage.turns(session, 1).await;
+    stage.client().await.stop_session(&session.to_string(), false).await.unwrap();
+    stage.ended(session).await;
+    let kept = stage.home.home.state().join("homes").join(view.conversation.to_string()).join(".openclaw");
+    std::fs::remove_dir_all(&kept).unwrap();
+    let next = stage.say(session, &json!([{"text": "Still heron."}])).await;
+    stage
+        .reaches(next.id, "the answer", |view| view.last_completion.as_deref() == Some("Still heron."))
+        .await;
+    let resets = stage.events(next.id).await.into_iter().filter_map(|recorded| match recorded.event {
+        Event::ContextReset(reset) => Some(reset.why),
+        _ => None,
+    });
+    let resets: Vec<String> = resets.collect();
+    assert!(matches!(&resets[..], [why] if why.contains("has no record of")), "{resets:?}");
+    let asked = stage.model.seen().last().unwrap().body.to_string();
+    assert!(asked.contains("You said: The word is heron."), "the model is told what was said: {asked}");
+    stage.client().await.stop_session(&next.id.to_string(), true).await.unwrap();
+    stage.ended(next.id).await;
+}
+
+#[tokio::test]
+async fn a_trial_says_what_works() {
+    if let Some(agent) = agent("a_trial_says_what_works") {
+        trial::says_what_works(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn the_project_s_instructions_reach_the_model() {
+    if let Some(agent) = agent("the_project_s_instructions_reach_the_model") {
+        instructions::reach_the_model(agent, "AGENTS.md").await;
     }
 }

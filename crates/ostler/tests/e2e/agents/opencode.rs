@@ -7,9 +7,9 @@ use ostler_testkit::programs;
 use serde_json::json;
 
 use super::{
-    census, limits,
+    census, hygiene, instructions, leave, limits,
     stage::{Agent, Stage},
-    suite, tools,
+    suite, tools, trial,
 };
 
 fn agent(who: &str) -> Option<Agent> {
@@ -48,6 +48,18 @@ async fn it_fetches_nothing_that_nobody_asked_for() {
     let asked = |event: &Event| matches!(event, Event::Denied(_) | Event::Network(_));
     let asked: Vec<_> = events.iter().filter(|recorded| asked(&recorded.event)).collect();
     assert!(asked.is_empty(), "{asked:#?}");
+}
+
+#[tokio::test]
+async fn what_it_reads_is_asked_for() {
+    if let Some(agent) = agent("what_it_reads_is_asked_for") {
+        leave::reading(
+            agent,
+            true,
+            |path| json!({"tools": [{"name": "read", "arguments": {"filePath": path}}]}),
+        )
+        .await;
+    }
 }
 
 #[tokio::test]
@@ -166,5 +178,34 @@ async fn its_model_has_ostlers_tools() {
 async fn its_model_does_not_hear_of_tools_that_are_switched_off() {
     if let Some(agent) = agent("its_model_does_not_hear_of_tools_that_are_switched_off") {
         tools::not_where_they_are_switched_off(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn a_trial_says_what_works() {
+    if let Some(agent) = agent("a_trial_says_what_works") {
+        trial::says_what_works(agent).await;
+    }
+}
+
+/// Its 1.18.33 was seen to load both of the planted plug-ins where it could read `.opencode`, whatever it was told.
+#[tokio::test]
+async fn nothing_of_the_project_is_run() {
+    if let Some(agent) = agent("nothing_of_the_project_is_run") {
+        hygiene::nothing_of_the_project_is_run(agent).await;
+    }
+}
+
+#[tokio::test]
+async fn the_project_s_instructions_reach_the_model() {
+    if let Some(agent) = agent("the_project_s_instructions_reach_the_model") {
+        instructions::reach_the_model(agent, "AGENTS.md").await;
+    }
+}
+
+#[tokio::test]
+async fn a_fork_goes_its_own_way() {
+    if let Some(agent) = agent("a_fork_goes_its_own_way") {
+        suite::fork(agent).await;
     }
 }

@@ -5,7 +5,7 @@ use std::{process::Stdio, time::Duration};
 use ostler_domain::{
     Event,
     event::{Answer, By, StopReason, UsageSource},
-    session::{Approve, Attention, Outcome},
+    session::{Approve, Attention, Outcome, RestartPolicy},
 };
 use ostler_testkit::{numbers, wait};
 use serde_json::json;
@@ -88,7 +88,10 @@ pub(super) async fn approvals(agent: Agent) {
 pub(super) async fn cut_answers(agent: Agent) {
     let stage = Stage::new(agent).await;
     let long = "w".repeat(9_000);
-    let cut = json!([{"text": long, "cut": 300, "chunks": 400, "times": 1, "usage": {"input": 700, "output": 2_250}}]);
+    let cut = json!([{
+        "text": long, "chunks": 400, "usage": {"input": 700, "output": 2_250},
+        "cut": 300, "cut_closed": true, "times": 1
+    }]);
     let session = stage.begin(Approve::All, &cut).await;
     stage.turns(session, 1).await;
     stage.say(session, &json!([{"text": "z", "usage": {"input": 800, "output": 5_000}}])).await;
@@ -132,6 +135,23 @@ pub(super) async fn rules(agent: Agent) {
         _ => None,
     });
     assert_eq!(answered.collect::<Vec<_>>(), [(Answer::Allowed, Some(2)), (Answer::Denied, Some(1))]);
+}
+
+/// A rule is about a command line: where an agent shows only a title of what it would run, a person is asked.
+pub(super) async fn rules_do_not_guess(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let client = stage.client().await;
+    client.set_campaign("shop", vec!["approve.rule+=allow run touch *".to_owned()]).await.unwrap();
+    let session =
+        stage.begin(Approve::Policy, &json!([{"shell": "touch asked.txt"}, {"text": "Done."}])).await;
+    stage.answer(session, true).await;
+    stage.turns(session, 1).await;
+    assert!(stage.file("asked.txt").is_some());
+    let by = stage.events(session).await.into_iter().find_map(|recorded| match recorded.event {
+        Event::ApprovalAnswered(answered) => Some(answered.rules.len()),
+        _ => None,
+    });
+    assert_eq!(by, Some(0), "no rule answered");
 }
 
 /// An interrupt ends the command that runs, and the agent goes on with the next prompt.
@@ -231,6 +251,31 @@ pub(super) async fn agent_dies_in_a_turn(agent: Agent) {
     agent_dies_while_waited_for(stage, prompt, false).await;
 }
 
+/// The same for one that may not have written down a turn that was not over: whether it remembers it or is told by us what
+/// had been said, it is told to go on.
+pub(super) async fn agent_dies_in_a_turn_and_may_forget(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let steps =
+        json!([{"text": "The word is heron.", "shell": "touch begun; sleep 6543"}, {"text": "never said"}]);
+    let session =
+        stage.begin_with(Approve::All, &steps, |wanted| wanted.restart = RestartPolicy::OnFailure).await;
+    wait::until("the command to run", Duration::from_secs(120), || stage.file("begun").is_some());
+    let before = stage.model.seen().len();
+    stage.process(session).expect("the agent's process").kill();
+    assert_eq!(stage.ended(session).await.outcome, Some(Outcome::Crashed));
+    let told = |body: &str| body.contains("go on where you were stopped");
+    wait::until("the next one to be told", Duration::from_secs(120), || {
+        stage.model.seen()[before..].iter().any(|seen| told(&seen.body.to_string()))
+    });
+    let chain = stage.client().await.chain(&session.to_string()).await.unwrap();
+    assert_eq!((chain.len(), chain[1].continues), (2, Some(session)), "{chain:#?}");
+    let asked =
+        stage.model.seen().iter().rev().find(|seen| told(&seen.body.to_string())).unwrap().body.to_string();
+    assert!(asked.contains("The word is heron."), "it knows what was said: {asked}");
+    stage.client().await.stop_session(&chain[1].id.to_string(), true).await.unwrap();
+    stage.ended(chain[1].id).await;
+}
+
 /// The agent is killed when its turn has ended and a command of it runs on: that is work that was interrupted, too.
 pub(super) async fn agent_dies_beside_its_turn(agent: Agent) {
     let stage = Stage::new(agent).await;
@@ -319,7 +364,7 @@ pub(super) async fn fork(agent: Agent) {
         stage.remembers("The word is heron.")
     });
     let name = "other".parse().unwrap();
-    let fork = stage.client().await.fork_session(&session.to_string(), Some(&name)).await.unwrap();
+    let fork = stage.client().await.fork_session(&session.to_string(), Some(&name), None).await.unwrap();
     assert_ne!(fork.conversation, origin.conversation);
     assert_eq!((fork.name.as_str(), fork.continues, fork.chain), ("other", None, fork.id));
     // Both live and both go on, each its own way.

@@ -13,7 +13,7 @@ mod usage;
 use ostler_domain::{
     MessageId,
     event::{Action, AgentRetrying, AskKind, ContextCompacted, Text, ToolCall, ToolResult},
-    session::{AgentRequest, Begin, Report},
+    session::{AgentRequest, Approve, Begin, Report},
     text::one_line,
 };
 use ostler_tape::{Line, Stream};
@@ -21,10 +21,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::{
-    said::{Assistant, Block, Content, Delta, Request, Response, Said, StreamEvent, System, User},
+    said::{Assistant, Block, Content, Delta, HookInput, Request, Response, Said, StreamEvent, System, User},
     usage::Meter,
 };
-use crate::{Dialogue, DialogueState, Heard, Say, Terms, UnknownState, foreign};
+use crate::{Dialogue, DialogueState, Heard, Say, Terms, UnknownState, foreign, parts::shown};
 
 pub(super) use told::uuid;
 
@@ -45,7 +45,8 @@ pub(super) fn opening(id: String, terms: &Terms) -> Vec<Say> {
     let is_resumed = matches!(terms.begin, Begin::Resume { .. } | Begin::Fork { .. });
     let opened = Opened { id, model: terms.model.clone(), is_resumed };
     let tag = serde_json::to_string(&opened).map(|json| format!("{OPEN_TAG}{json}"));
-    tag.ok().and_then(|tag| Say::line(tag, &told::initialize())).into_iter().collect()
+    let announces = terms.approve != Approve::All;
+    tag.ok().and_then(|tag| Say::line(tag, &told::initialize(announces))).into_iter().collect()
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
@@ -64,6 +65,8 @@ struct State {
     turn: Option<Turn>,
     /// Delivered, and in no turn that has ended.
     prompts: Vec<MessageId>,
+    /// It tells of each prompt when it begins.
+    names_prompts: bool,
     questions: Vec<Question>,
     background: Vec<String>,
     /// Background work has ended, and the agent is about to start a turn about it.
@@ -167,6 +170,7 @@ impl State {
             }
             Said::System(system) => self.system(*system, line, heard),
             Said::CommandLifecycle { command_uuid, state } => {
+                self.names_prompts = true;
                 if state == "started" {
                     self.begin_turn(std::slice::from_ref(&command_uuid), heard);
                 }
@@ -244,7 +248,10 @@ impl State {
                     },
                 );
             }
-            Request::Unknown => {
+            Request::HookCallback { callback_id, input } if callback_id == told::ANNOUNCEMENT => {
+                announced(request_id, input, heard);
+            }
+            Request::HookCallback { .. } | Request::Unknown => {
                 heard.extend(Say::line("refuse", &told::not_known(&request_id)).map(Heard::Say));
             }
         }
@@ -367,6 +374,16 @@ impl State {
     }
 }
 
+/// It stands before a tool, and waits.
+fn announced(request_id: String, input: HookInput, heard: &mut Vec<Heard>) {
+    if input.tool_name == QUESTION_TOOL {
+        // It always asks by itself before it asks a person something.
+        return heard.extend(Say::line("proceed", &told::proceed(&request_id, false)).map(Heard::Say));
+    }
+    let action = tools::action(&input.tool_name, &input.tool_input);
+    report(heard, Report::ToolAnnounced { ask: request_id, tool: input.tool_name, action });
+}
+
 fn report(heard: &mut Vec<Heard>, report: Report) {
     heard.push(Heard::Report(report));
 }
@@ -376,7 +393,8 @@ fn user_line(user: User, heard: &mut Vec<Heard>) {
     let Content::Blocks(blocks) = user.message.content else { return };
     for block in blocks {
         if let Block::ToolResult { tool_use_id, content, is_error } = block {
-            let output = tools::output(&content, &user.tool_use_result);
+            let (output, images) = tools::output(&content, &user.tool_use_result);
+            heard.extend(shown(images, Some(&tool_use_id), user.parent_tool_use_id.as_ref()));
             let success = !is_error.unwrap_or(false);
             report(
                 heard,

@@ -62,8 +62,21 @@ pub(super) enum Request {
         #[serde(default)]
         agent_id: Option<String>,
     },
+    HookCallback {
+        callback_id: String,
+        input: HookInput,
+    },
     #[serde(other)]
     Unknown,
+}
+
+/// What a hook is told of the tool that it stands before.
+#[derive(Deserialize)]
+pub(super) struct HookInput {
+    #[serde(default)]
+    pub(super) tool_name: String,
+    #[serde(default)]
+    pub(super) tool_input: Value,
 }
 
 #[derive(Deserialize)]
@@ -252,11 +265,27 @@ pub(super) struct TurnResult {
     #[serde(default)]
     pub(super) user_message_uuids: Option<Vec<String>>,
     #[serde(default)]
+    pub(super) origin: Option<Origin>,
+    #[serde(default)]
     pub(super) usage: Tokens,
     #[serde(default, rename = "modelUsage")]
     pub(super) totals: BTreeMap<String, ModelTokens>,
     #[serde(default, rename = "model_usage_since_last_result")]
     pub(super) since_last: Option<BTreeMap<String, ModelTokens>>,
+}
+
+impl TurnResult {
+    /// It ends a turn that nobody's message began, such as one about background work that is over.
+    pub(super) fn is_of_its_own_turn(&self) -> bool {
+        self.origin.as_ref().is_some_and(|origin| origin.kind != "human")
+    }
+}
+
+/// What began a turn, where it was no message.
+#[derive(Deserialize)]
+pub(super) struct Origin {
+    #[serde(default)]
+    pub(super) kind: String,
 }
 
 /// As the Messages API counts.

@@ -11,6 +11,11 @@ pub(super) const OPENING: &str = "ostler-open";
 /// The beginning of the ids of requests for a sign of life.
 pub(super) const NUDGE: &str = "ostler-nudge-";
 
+/// What we call the hook by which it announces its tools.
+pub(super) const ANNOUNCEMENT: &str = "ostler-announcement";
+/// Nobody is waited for before the answer, only a daemon that is gone and comes back. Past this, the tool would go on.
+const ANNOUNCEMENT_SECONDS: u32 = 7 * 24 * 3_600;
+
 /// A number as the provider's ids are: a random UUID by its form.
 pub(crate) fn uuid(bits: u128) -> String {
     let bits = bits & !(0xf << 76) | (4 << 76);
@@ -23,8 +28,24 @@ pub(super) fn message_uuid(id: MessageId) -> String {
     uuid(id.bits())
 }
 
-pub(super) fn initialize() -> Value {
-    control(OPENING, json!({ "subtype": "initialize" }))
+/// `announces`: it waits before each tool until it hears whether it must ask for leave, also where it would not.
+pub(super) fn initialize(announces: bool) -> Value {
+    let mut request = json!({ "subtype": "initialize" });
+    if announces {
+        request["hooks"] =
+            json!({ "PreToolUse": [{ "hookCallbackIds": [ANNOUNCEMENT], "timeout": ANNOUNCEMENT_SECONDS }] });
+    }
+    control(OPENING, request)
+}
+
+/// Lets a tool that was announced go on as it would have without us, or by asking for leave, whatever it is.
+pub(super) fn proceed(request_id: &str, must_ask: bool) -> Value {
+    let response = if must_ask {
+        json!({ "hookSpecificOutput": { "hookEventName": "PreToolUse", "permissionDecision": "ask" } })
+    } else {
+        json!({})
+    };
+    success(request_id, response)
 }
 
 /// Refuses what the agent asks of us and nobody here knows: unanswered, its turn would wait for ever.
@@ -47,6 +68,7 @@ pub(super) fn request(request: &AgentRequest, input_no: u64, questions: &[Questi
         AgentRequest::Interrupt => control(&id, json!({ "subtype": "interrupt" })),
         AgentRequest::Model(model) => control(&id, json!({ "subtype": "set_model", "model": model })),
         AgentRequest::Answer { ask, allow, message } => answer(ask, *allow, message, questions),
+        AgentRequest::Proceed { ask, must_ask } => proceed(ask, *must_ask),
         AgentRequest::Nudge => {
             control(&format!("{NUDGE}{input_no}"), json!({ "subtype": "get_binary_version" }))
         }
@@ -76,9 +98,13 @@ fn answer(ask: &str, allow: bool, message: &str, questions: &[Question]) -> Valu
             json!({ "behavior": "deny", "message": message })
         }
     };
+    success(ask, response)
+}
+
+fn success(request_id: &str, response: Value) -> Value {
     json!({
         "type": "control_response",
-        "response": { "subtype": "success", "request_id": ask, "response": response },
+        "response": { "subtype": "success", "request_id": request_id, "response": response },
     })
 }
 

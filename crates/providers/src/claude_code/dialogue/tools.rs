@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
-use ostler_domain::{event::Action, text::head};
+use ostler_domain::{event::Action, image::Image, text::head};
 use serde_json::Value;
+
+use crate::parts::parts;
 
 /// How much of a call's input a summary shows.
 const SUMMARY_BYTES: usize = 400;
@@ -73,22 +75,10 @@ pub(super) fn questions(input: &Value) -> String {
     asked.join("\n")
 }
 
-/// A result's text: of a string, of blocks, or of a sub-agent's report without the notice around it.
-pub(crate) fn output(content: &Value, structured: &Value) -> String {
+/// A result's text and pictures: of a string, of blocks, or of a sub-agent's report without the notice around it.
+pub(crate) fn output(content: &Value, structured: &Value) -> (String, Vec<Image>) {
     let is_report = structured.get("agentId").is_some();
-    let content = structured.get("content").filter(|inner| is_report && inner.is_array()).unwrap_or(content);
-    match content {
-        Value::String(text) => text.clone(),
-        Value::Array(blocks) => {
-            let text = |block: &Value| match block.get("text").and_then(Value::as_str) {
-                Some(text) => text.to_owned(),
-                None => format!("[{}]", block.get("type").and_then(Value::as_str).unwrap_or("block")),
-            };
-            blocks.iter().map(text).collect::<Vec<_>>().join("\n")
-        }
-        Value::Null => String::new(),
-        other => other.to_string(),
-    }
+    parts(structured.get("content").filter(|inner| is_report && inner.is_array()).unwrap_or(content))
 }
 
 /// The exit code that a failed command's output begins with.

@@ -50,8 +50,7 @@ impl State {
         }
         let named =
             result.user_message_uuids.clone().or_else(|| Some(vec![result.user_message_uuid.clone()?]));
-        // Older versions name nothing: what was delivered before is answered by this.
-        let named = named.unwrap_or_else(|| self.prompts.iter().map(|id| told::message_uuid(*id)).collect());
+        let named = named.unwrap_or_else(|| self.unnamed_prompts(&result));
         self.begin_turn(&named, heard);
         for call in self.meter.settle(&result, self.opened.is_resumed) {
             report(heard, Report::Usage(call));
@@ -79,6 +78,15 @@ impl State {
             StopReason::Completed | StopReason::Interrupted | StopReason::ProcessEnded => {}
         }
         report(heard, Report::TurnEnded { stop_reason });
+    }
+
+    /// What a result answers that names nothing. In older versions no line names a prompt: what was delivered before is
+    /// answered. Newer ones have said of each that is answered that it began.
+    fn unnamed_prompts(&self, result: &TurnResult) -> Vec<String> {
+        if self.names_prompts || result.is_of_its_own_turn() {
+            return Vec::new();
+        }
+        self.prompts.iter().map(|id| told::message_uuid(*id)).collect()
     }
 
     /// It says why it does not start, and ends.

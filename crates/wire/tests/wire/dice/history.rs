@@ -1,6 +1,8 @@
 //! Imports.
 
-use ostler_domain::history::{FileNews, Found, Import, News, Origin, Source, Store, Totals, Verdict};
+use ostler_domain::history::{
+    FileNews, Found, Import, News, Origin, Outside, Source, Store, Totals, Verdict,
+};
 
 use super::Dice;
 
@@ -15,6 +17,7 @@ impl Dice {
                 .some(|dice| Store { source: dice.of(Source::ALL), dir: format!("/{}", dice.text()) }),
             since: self.maybe(Self::time),
             dry_run: self.number().is_multiple_of(2),
+            live: self.number().is_multiple_of(2),
             watch: self.number().is_multiple_of(2),
         }
     }
@@ -45,6 +48,7 @@ impl Dice {
             files: self.number(),
             bytes: self.number(),
             why_not: self.maybe(Self::text),
+            running: self.some(|dice| Outside { pid: dice.small(), pane: dice.maybe(Self::text) }),
         };
         let file = FileNews {
             source: self.of(Source::ALL),

@@ -1,6 +1,9 @@
 //! What clients ask for.
 
-use ostler_domain::conversation::{ChatType, Inbound, ThreadId};
+use ostler_domain::{
+    conversation::{ChatType, Inbound, ThreadId},
+    worktree::Wanted,
+};
 
 use super::*;
 
@@ -33,6 +36,8 @@ impl Dice {
             spawned_by: self.maybe(Self::session_id),
             agent: self.maybe(Self::text),
             key: self.maybe(Self::key),
+            worktree: self.maybe(|dice| Wanted { branch: dice.maybe(Self::text) }),
+            auth_profile: self.maybe(Self::name),
             watchdogs: WatchdogLimits {
                 start_us: self.micros(),
                 first_output_us: self.micros(),

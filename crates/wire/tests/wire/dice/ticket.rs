@@ -92,7 +92,7 @@ impl Dice {
                 ended: self.maybe(Self::time),
                 result: self.maybe(|_| outcome),
                 usage: self.usage(),
-                cost: Dollars(self.number()),
+                cost: self.maybe(Self::number).map(Dollars),
                 calls: self.number(),
             }],
         }
@@ -124,6 +124,8 @@ impl Dice {
             external: self.maybe(Self::text),
             conversation: self.maybe(Self::conversation_id),
             archived_too: self.yes(),
+            since: self.maybe(Self::time),
+            until: self.maybe(Self::time),
         }
     }
 }

@@ -1,0 +1,35 @@
+//! The columns of each list, by the command that shows it: what may be typed after `--columns`.
+
+use super::{config, node, policy, price, provider, usage};
+use crate::{
+    screen::{self, cost::Sum, sessions::CampaignNames},
+    words,
+};
+
+/// `command` as `ostler-campaign-ls`. None for what shows no list.
+pub(crate) fn columns(command: &str) -> Option<Vec<String>> {
+    let now = words::now();
+    let table = match command.strip_prefix("ostler-")? {
+        "ls" | "find" | "session-ls" | "session-find" => screen::sessions::table(&[], now),
+        "agent-ls" => screen::agent::table(&[], now),
+        "approval" | "approval-ls" => screen::approval::table(&[], now),
+        "campaign-ls" => screen::campaign::table(&[], None, now),
+        "conversation-ls" => screen::conversation::table(&[], &CampaignNames::default(), now),
+        "cost" => screen::cost::table("MODEL", &[], &Sum::default()),
+        "message" | "message-ls" => screen::message::table(&[], now),
+        "mission-ls" => screen::mission::list::table(&[], now),
+        "retention-ls" => screen::retention::table(&[], now),
+        "retention-plan" => screen::retention::plan(&[], now),
+        "search" => screen::search::table(&[], now),
+        "ticket-ls" => screen::ticket::table(&[], now),
+        "worktree-ls" => screen::worktree::table(&[], None, now),
+        "config-show" => return Some(config::columns()),
+        "node-ls" => return Some(node::columns()),
+        "policy-show" => return Some(policy::columns()),
+        "price-ls" => return Some(price::columns()),
+        "provider-ls" => return Some(provider::columns()),
+        "usage-audit" => return Some(usage::columns()),
+        _ => return None,
+    };
+    Some(table.names().into_iter().filter(|name| !name.is_empty()).collect())
+}

@@ -1,0 +1,50 @@
+//! `ostler done`: says that the work of sessions is done, which ends them in an orderly way. An agent says it of itself.
+
+use clap::Args;
+use ostler_client::Client;
+use ostler_domain::Refusal;
+
+use super::{
+    ended, inside,
+    many::{self, Operands},
+};
+use crate::{app::App, failure::Failure, output::Line, words};
+
+#[derive(Debug, Args)]
+pub(crate) struct DoneArgs {
+    /// Sessions: name, id, part of an id, or - for the last one of this terminal. Inside a session: itself
+    #[arg(value_name = "WHO")]
+    who: Vec<String>,
+    /// What was achieved, in the words of the agent
+    #[arg(short, long, value_name = "TEXT", default_value = "")]
+    message: String,
+}
+
+impl DoneArgs {
+    /// What an agent says of its own work.
+    pub(super) fn of_itself(self) -> Option<String> {
+        self.who.is_empty().then_some(self.message)
+    }
+}
+
+pub(crate) async fn run(app: &App, args: DoneArgs) -> Result<u8, Failure> {
+    if args.who.is_empty() {
+        return Err(inside::outside("done"));
+    }
+    if !args.message.is_empty() {
+        return Err(Refusal::invalid("-m is what an agent says of its own work")
+            .hint("ostler label WHO TEXT", "gives it a label that is listed and found")
+            .hint("ostler done WHO", "ends it as done")
+            .into());
+    }
+    let client = app.client().await?;
+    let asked_at = words::now();
+    let act = async |client: &Client, who: &str| {
+        let session = client.finish_session(who).await?;
+        app.ui.show_meanwhile(Line::new().faint(format!("{} ends …", session.name)));
+        let session = ended::wait(client, session.id).await?;
+        let done = if many::had_ended(&session, asked_at) { "had ended before" } else { "done" };
+        Ok((done.to_owned(), session))
+    };
+    many::each(app, &client, &Operands { who: args.who }, act).await
+}

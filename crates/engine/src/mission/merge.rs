@@ -1,0 +1,171 @@
+//! Bringing the members' branches together, in a sandbox: first on a tree of its own, with the gate, and then into the
+//! branch, in one step.
+
+use std::{path::Path, time::Duration};
+
+use ostler_domain::{
+    CampaignId, MissionId, Name, SessionId,
+    event::By,
+    limits::{GIT_TIME, MISSION_TEXT_BYTES},
+    mission::{Errand, State, Tried},
+    session::View,
+    text::{head, one_line},
+};
+use tokio::{sync::watch, time::sleep};
+
+use super::{
+    effects::{AGAIN, TRIES, told},
+    errands::Orders,
+};
+use crate::{
+    Change, Engine, WantedCommand,
+    attended::{Attended, Course, Wishes, Work},
+    git::inside::{self, Access, Ended},
+};
+
+const FORGET: &str = include_str!("forget_merge.sh");
+const TRY: &str = include_str!("try_merge.sh");
+const MOVE: &str = include_str!("move_branch.sh");
+/// How long a branch may take to be moved: as long as its files take to be written where it is checked out.
+const MOVE_WITHIN: Duration = Duration::from_secs(120);
+
+/// A merge that is to be tried.
+pub(super) struct Wanted {
+    pub(super) mission: MissionId,
+    pub(super) name: Name,
+    pub(super) campaign: CampaignId,
+    pub(super) into: String,
+    pub(super) gate: Option<String>,
+    /// Whose branches, in this order.
+    pub(super) from: Vec<(String, SessionId)>,
+}
+
+/// Merges the branches beside the one that they are to come into, and runs the gate there.
+pub(super) async fn try_it(orders: Orders, wanted: Wanted) -> Result<Tried, String> {
+    let Wanted { mission, name: of, campaign, into, gate, from } = wanted;
+    let mut args = vec![mission.to_string(), into.clone(), gate.unwrap_or_default()];
+    let mut left = Vec::new();
+    for (name, session) in from {
+        let view = orders.engine.session(&session.to_string()).await.map_err(|refusal| told(&refusal))?;
+        left.extend(orders.engine.left_uncommitted(&name, &view).await?);
+        match view.branch {
+            Some(branch) if branch != into => args.push(branch),
+            // It worked on that branch itself.
+            Some(_) => {}
+            None => return Err(format!("{name} worked on no branch")),
+        }
+    }
+    if !left.is_empty() {
+        left.push(format!("commit it there, or discard it, then: ostler mission retry {of}"));
+        return Err(left.join("\n"));
+    }
+    let engine = orders.engine.clone();
+    // What a daemon that died has left, and what is left here when it is ended.
+    engine.forget_merge(mission, campaign).await;
+    let ended = orders.run(script(campaign, TRY, args)).await;
+    if ended.is_err() {
+        engine.forget_merge(mission, campaign).await;
+    }
+    let ended = ended?;
+    let said = ended.said.text();
+    match said.trim().split_once(' ') {
+        Some((old, commit)) if ended.status.success() => {
+            Ok(Tried { old: old.to_owned(), commit: commit.to_owned() })
+        }
+        _ => Err(complaint(&ended)),
+    }
+}
+
+fn script(campaign: CampaignId, text: &str, args: Vec<String>) -> WantedCommand {
+    let mut argv = ["/bin/sh", "-c", text, "ostler"].map(str::to_owned).to_vec();
+    argv.extend(args);
+    WantedCommand { campaign: campaign.to_string(), argv, unlisted: true, directory: None, session: None }
+}
+
+/// The end of what it said.
+fn complaint(ended: &Ended) -> String {
+    let why = ended.why.text();
+    let from = why.len().saturating_sub(MISSION_TEXT_BYTES);
+    let end = (from..=why.len()).find_map(|at| why.get(at..)).unwrap_or_default();
+    head(end.trim(), MISSION_TEXT_BYTES).to_owned()
+}
+
+impl Engine {
+    /// What a member has left in its tree that is on no branch: a merge would silently be without it.
+    async fn left_uncommitted(&self, name: &str, view: &View) -> Result<Option<String>, String> {
+        const SHOWN: usize = 8;
+        let Some(tree) = &view.worktree else { return Ok(None) };
+        let campaign = self.campaign(&view.campaign.to_string()).await.map_err(|refusal| told(&refusal))?;
+        let files = self.shared.uncommitted_files(&campaign, tree).await;
+        let files =
+            files.map_err(|why| format!("whether {name} has committed all it did is not known: {why}"))?;
+        if files.is_empty() {
+            return Ok(None);
+        }
+        let shown: Vec<String> = files.iter().take(SHOWN).map(|file| one_line(file, 200)).collect();
+        let more = files.len().saturating_sub(SHOWN);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        Ok(Some(format!("{name} left uncommitted: {}{more} (in {})", shown.join(", "), tree.path)))
+    }
+
+    async fn forget_merge(&self, mission: MissionId, campaign: CampaignId) {
+        let forgotten = async {
+            let campaign = self.campaign(&campaign.to_string()).await.map_err(|refusal| told(&refusal))?;
+            let root = campaign.root.path.as_str();
+            let confinement = inside::around(Path::new(root), Access::Writable, &campaign.policy.hide, None);
+            let confinement = confinement.map_err(|error| error.to_string())?;
+            let document = inside::script(confinement, FORGET, &[root, &mission.to_string()]);
+            let done = inside::run(&self.shared.program, &document, GIT_TIME, MISSION_TEXT_BYTES).await;
+            done.map(drop).map_err(|not_done| not_done.to_string())
+        };
+        if let Err(why) = forgotten.await {
+            tracing::info!(%mission, why, "a tree that is gone may still be in the list of git's work trees");
+        }
+    }
+
+    /// Moves a branch to a merge, unless it has it. Says the commit, or why the branch is as it was.
+    pub(super) async fn move_branch(
+        &self,
+        state: &State,
+        into: &str,
+        (old, commit): (&str, &str),
+        by: &By,
+    ) -> Result<String, String> {
+        let args = [into, old, commit].map(str::to_owned).to_vec();
+        let wanted = script(state.campaign(), MOVE, args);
+        // Any merge of the mission: the one before it may have been begun by a daemon that died.
+        let lock = self.lock_of(state.id(), Errand::Merge { attempt: 0 });
+        let mut why = String::new();
+        // Whether an earlier one moved it, the next one finds out.
+        for _ in 0..TRIES {
+            let moved = async {
+                let change = Change::by(by.clone());
+                let document = self.prepare_command(wanted.clone(), change).await;
+                let document = document.map_err(|refusal| told(&refusal))?;
+                let command = Attended {
+                    document: &document,
+                    lock: &lock,
+                    // Killed in the middle, it would leave somebody's checkout half written.
+                    to_its_end: true,
+                    limit: MOVE_WITHIN,
+                    most: MISSION_TEXT_BYTES,
+                };
+                let told = watch::Sender::new(false);
+                let mut work = Work::new(&self.shared.at_work, &told);
+                let ended = self.shared.attend(command, &mut Wishes::none(), &mut work).await;
+                match ended.map_err(|not_done| not_done.to_string())? {
+                    Course::ByItself(ended) if ended.status.success() => Ok(Ok(commit.to_owned())),
+                    Course::ByItself(ended) if ended.status.code() == Some(1) => Ok(Err(complaint(&ended))),
+                    Course::ByItself(ended) => Err(complaint(&ended)),
+                    Course::Cut(_) => Err("it was ended".to_owned()),
+                }
+            };
+            match moved.await {
+                Ok(known) => return known,
+                Err(again) => why = again,
+            }
+            sleep(AGAIN).await;
+        }
+        Err(format!("whether {into} was moved is not known: {why}"))
+    }
+}

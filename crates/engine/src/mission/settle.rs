@@ -1,0 +1,154 @@
+//! What a plan leaves open, settled before anything is made of it: each agent's provider, model and account, as its session
+//! would have them. So limits count what runs, a price is that of the model that runs, and what cannot run is said at once.
+
+use ostler_domain::{
+    Refusal,
+    campaign::Campaign,
+    conversation::Key,
+    mission::{
+        Fault, Member, Plan,
+        plan::{Lines, Settings},
+    },
+    text::{nearest, one_line},
+};
+
+use crate::{Change, Engine, NewSession};
+
+/// Which of an agent's keys a fault is about.
+struct Wrong {
+    key: &'static str,
+    refusal: Refusal,
+}
+
+impl Engine {
+    /// Settles a plan for a campaign; and says what of it could not be started, each where it stands.
+    pub(super) async fn settled(
+        &self,
+        campaign: &Campaign,
+        mut plan: Plan,
+        lines: &Lines,
+        change: &Change,
+    ) -> Result<(Plan, Vec<Fault>), Refusal> {
+        let mut faults = Vec::new();
+        let members = std::mem::take(&mut plan.agents);
+        plan.agents =
+            self.settled_members(campaign, &plan.defaults, members, lines, change, &mut faults).await;
+        self.limits_that_mean_nobody(&plan, lines, &mut faults)?;
+        Ok((plan, faults))
+    }
+
+    /// The same with some agents of a plan that says this of all.
+    pub(super) async fn settled_members(
+        &self,
+        campaign: &Campaign,
+        defaults: &Settings,
+        members: Vec<Member>,
+        lines: &Lines,
+        change: &Change,
+        faults: &mut Vec<Fault>,
+    ) -> Vec<Member> {
+        let mut settled = Vec::with_capacity(members.len());
+        // Most members of a plan are run alike, and are asked for once.
+        let mut known: Vec<(Settings, Settings)> = Vec::new();
+        for (n, mut member) in members.into_iter().enumerate() {
+            let said = member.settings.or(defaults);
+            let alike = known.iter().find(|(like, _)| *like == said && member.agent.is_none());
+            let (found, is_known) = match alike {
+                Some((_, found)) => (Ok(found.clone()), true),
+                None => (self.settle(campaign, &member, &said, change).await, false),
+            };
+            match found {
+                Ok(found) => {
+                    match member.agent {
+                        None if is_known => {}
+                        None => known.push((said, found.clone())),
+                        // Whose key its sessions use is the registered agent's to say.
+                        Some(_) => member.settings.account = found.account,
+                    }
+                    (member.settings.provider, member.settings.model) = (found.provider, found.model);
+                }
+                Err(Wrong { key, refusal }) => {
+                    let line = lines.of(n, key).or_else(|| lines.of(n, "name"));
+                    let why = refusal.why.map(|why| format!(": {}", one_line(&why, 160))).unwrap_or_default();
+                    let message = format!("{} cannot run: {}{why}", member.name, refusal.message);
+                    let fault = Fault::new(line, message);
+                    let hint = refusal.hints.first().map(|hint| hint.command.clone());
+                    faults.push(match hint {
+                        Some(hint) => fault.hint(hint),
+                        None => fault,
+                    });
+                }
+            }
+            settled.push(member);
+        }
+        settled
+    }
+
+    /// How a member's session would be run, as far as nobody says otherwise until then.
+    async fn settle(
+        &self,
+        campaign: &Campaign,
+        member: &Member,
+        said: &Settings,
+        change: &Change,
+    ) -> Result<Settings, Wrong> {
+        let wrong = |key: &'static str| move |refusal: Refusal| Wrong { key, refusal };
+        let agent = member.agent.as_ref().map(ToString::to_string);
+        let key = agent.as_ref().and_then(|_| format!("mission:{}", member.name).parse::<Key>().ok());
+        let mut wanted = NewSession {
+            campaign: campaign.id.to_string(),
+            provider: said.provider.clone().unwrap_or_default(),
+            model: said.model.clone(),
+            auth_profile: said.account.clone(),
+            agent,
+            key,
+            ..NewSession::default()
+        };
+        let whose = self.whose(&wanted, campaign).await.map_err(wrong("agent"))?;
+        whose.fill(&mut wanted, &self.shared);
+        if wanted.provider.is_empty() {
+            wanted.provider = self.usual_provider(&wanted, campaign, change).await.map_err(wrong("name"))?;
+        }
+        let (provider, account) = (wanted.provider, wanted.auth_profile);
+        self.shared.provider(&provider).map_err(wrong("provider"))?;
+        let settings = self.shared.options.providers.of_account(&provider, account.as_ref());
+        let settings = settings.map_err(wrong("account"))?;
+        self.shared.check_program(&provider, account.as_ref()).await.map_err(wrong("provider"))?;
+        let usual = campaign.policy.model_for(&provider).map(str::to_owned).or(settings.model);
+        let model = wanted.model.or(usual);
+        Ok(Settings { provider: Some(provider), model, account, ..Settings::default() })
+    }
+
+    /// A limit of what is misspelt limits nobody, and nobody notices.
+    fn limits_that_mean_nobody(
+        &self,
+        plan: &Plan,
+        lines: &Lines,
+        faults: &mut Vec<Fault>,
+    ) -> Result<(), Refusal> {
+        let limits = &plan.limits;
+        if limits.providers.is_empty() && limits.accounts.is_empty() {
+            return Ok(());
+        }
+        let configured = self.shared.options.providers.all()?;
+        let providers = self.shared.provider_names();
+        let mut accounts: Vec<String> =
+            configured.into_values().flat_map(|settings| settings.profiles.into_keys()).collect();
+        let named = plan.agents.iter().filter_map(|member| member.settings.account.as_ref());
+        accounts.extend(named.map(ToString::to_string));
+        for (names, known, what) in
+            [(&limits.providers, providers, "provider"), (&limits.accounts, accounts, "account")]
+        {
+            for name in names.keys().filter(|name| !known.contains(name)) {
+                let hint = match nearest(name, known.iter().map(String::as_str)) {
+                    Some(meant) => format!("did you mean {meant}?"),
+                    None => format!("there are: {}", known.join(" ")),
+                };
+                let message =
+                    format!("a limit is of the {what} \"{}\", which there is not", one_line(name, 40));
+                faults.push(Fault::new(lines.top("limits"), message).hint(hint));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,57 @@
+//! Numbers and spans as people read them.
+
+use std::time::Duration;
+
+pub use ostler_domain::text::count;
+
+/// A span in one unit, for columns: `40s`, `41m`, `2h`, `12d`.
+pub fn age(span: Duration) -> String {
+    match span.as_secs() {
+        seconds @ 0..60 => format!("{seconds}s"),
+        seconds @ 60..3_600 => format!("{}m", seconds / 60),
+        seconds @ 3_600..86_400 => format!("{}h", seconds / 3_600),
+        seconds => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// A span in two units: `40s`, `1m 12s`, `1h 4m`, `3d 2h`.
+pub fn span(span: Duration) -> String {
+    let seconds = span.as_secs();
+    let (large, small) = match seconds {
+        0..60 => return format!("{seconds}s"),
+        60..3_600 => ((seconds / 60, 'm'), (seconds % 60, 's')),
+        3_600..86_400 => ((seconds / 3_600, 'h'), (seconds % 3_600 / 60, 'm')),
+        _ => ((seconds / 86_400, 'd'), (seconds % 86_400 / 3_600, 'h')),
+    };
+    match small.0 {
+        0 => format!("{}{}", large.0, large.1),
+        n => format!("{}{} {n}{}", large.0, large.1, small.1),
+    }
+}
+
+/// How long something took: `340 ms`, `8.2 s`, `4m 12s`.
+pub fn took(duration: Duration) -> String {
+    match duration.as_millis() {
+        millis @ 0..1_000 => format!("{millis} ms"),
+        millis @ 1_000..60_000 => format!("{}.{} s", millis / 1_000, millis % 1_000 / 100),
+        _ => span(duration),
+    }
+}
+
+/// A number in full: `1,204`.
+pub fn number(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 session`, `2 sessions`.
+pub fn plural(n: u64, one: &str, many: &str) -> String {
+    format!("{} {}", number(n), if n == 1 { one } else { many })
+}

@@ -1,0 +1,165 @@
+//! Requests and answers, as far as a hub has them: one on each connection.
+
+use std::{
+    io::{self, ErrorKind, Read, Write},
+    time::{Duration, Instant},
+};
+
+use ostler_gateway::socket::Stream;
+
+/// The longest head, and the longest body.
+const HEAD_BYTES: usize = 16 * 1024;
+const BODY_BYTES: usize = 1024 * 1024;
+/// How long a request may take to be said.
+const WITHIN: Duration = Duration::from_secs(20);
+
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) query: String,
+    headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Request {
+    /// The only value of a header; what is there twice is nobody's.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut found = self.headers.iter().filter(|(key, _)| key.eq_ignore_ascii_case(name));
+        let first = found.next().map(|(_, value)| value.as_str());
+        if found.next().is_some() { None } else { first }
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.headers.iter().any(|(key, _)| key.eq_ignore_ascii_case(name))
+    }
+
+    pub(crate) fn bearer(&self) -> Option<&str> {
+        self.header("authorization")?.strip_prefix("Bearer ")
+    }
+
+    pub(crate) fn cookie(&self, name: &str) -> Option<&str> {
+        let pairs = self.header("cookie")?.split(';');
+        pairs
+            .filter_map(|pair| pair.trim().split_once('='))
+            .find_map(|(key, value)| (key == name).then_some(value))
+    }
+
+    /// A word behind the `?`; none of those that a hub takes needs decoding.
+    pub(crate) fn asked(&self, name: &str) -> Option<&str> {
+        let pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
+        pairs.filter(|(key, _)| *key == name).map(|(_, value)| value).next_back()
+    }
+
+    pub(crate) fn accepts_events(&self) -> bool {
+        self.header("accept").is_some_and(|accepted| accepted.contains("text/event-stream"))
+    }
+}
+
+/// Reads one, and what came behind it.
+pub(crate) fn read(stream: &mut Stream) -> io::Result<(Request, Vec<u8>)> {
+    stream.tcp().set_read_timeout(Some(WITHIN))?;
+    stream.tcp().set_write_timeout(Some(WITHIN))?;
+    let (mut bytes, begun) = (Vec::new(), Instant::now());
+    let (mut request, head) = loop {
+        if let Some(parsed) = parsed(&bytes)? {
+            break parsed;
+        }
+        if bytes.len() > HEAD_BYTES {
+            return Err(io::Error::new(ErrorKind::InvalidData, "its head is too long"));
+        }
+        more(stream, &mut bytes, begun)?;
+    };
+    if request.has("transfer-encoding") {
+        return Err(io::Error::new(ErrorKind::InvalidData, "a body has a length here"));
+    }
+    let length = request.header("content-length").map_or(Ok(0), str::parse::<usize>);
+    let length = length.ok().filter(|length| *length <= BODY_BYTES);
+    let length = length.ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "its body is too long"))?;
+    let mut rest = bytes.split_off(head);
+    while rest.len() < length {
+        more(stream, &mut rest, begun)?;
+    }
+    let beyond = rest.split_off(length);
+    request.body = rest;
+    Ok((request, beyond))
+}
+
+fn more(stream: &mut Stream, bytes: &mut Vec<u8>, begun: Instant) -> io::Result<()> {
+    let mut buffer = [0; 4096];
+    let read = stream.read(&mut buffer)?;
+    if read == 0 || begun.elapsed() > WITHIN {
+        return Err(ErrorKind::UnexpectedEof.into());
+    }
+    bytes.extend_from_slice(&buffer[..read]);
+    Ok(())
+}
+
+fn parsed(bytes: &[u8]) -> io::Result<Option<(Request, usize)>> {
+    let mut headers = [httparse::EMPTY_HEADER; 64];
+    let mut head = httparse::Request::new(&mut headers);
+    let length = match head.parse(bytes) {
+        Ok(httparse::Status::Complete(length)) => length,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(error) => return Err(io::Error::new(ErrorKind::InvalidData, error.to_string())),
+    };
+    let target = head.path.unwrap_or("/");
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let request = Request {
+        method: head.method.unwrap_or_default().to_owned(),
+        path: path.to_owned(),
+        query: query.to_owned(),
+        headers: head
+            .headers
+            .iter()
+            .map(|header| (header.name.to_owned(), String::from_utf8_lossy(header.value).into_owned()))
+            .collect(),
+        body: Vec::new(),
+    };
+    Ok(Some((request, length)))
+}
+
+/// What is answered.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Reply {
+    pub(crate) fn json(status: u16, body: impl Into<Vec<u8>>) -> Reply {
+        Reply { status, headers: vec![("content-type", "application/json".to_owned())], body: body.into() }
+    }
+
+    pub(crate) fn html(body: String) -> Reply {
+        let headers = vec![("content-type", "text/html; charset=utf-8".to_owned())];
+        Reply { status: 200, headers, body: body.into_bytes() }
+    }
+
+    /// In the form that every refusal has.
+    pub(crate) fn refused(status: u16, reason: &str, message: &str, why: &str) -> Reply {
+        let error =
+            serde_json::json!({"error": {"reason": reason, "message": message, "why": why, "hint": []}});
+        Reply::json(status, error.to_string())
+    }
+
+    pub(crate) fn write(&self, stream: &mut Stream) -> io::Result<()> {
+        stream.write_all(head(self.status, &self.headers, Some(self.body.len())).as_bytes())?;
+        stream.write_all(&self.body)?;
+        stream.flush()
+    }
+}
+
+/// The page reaches nobody else, and is framed by nobody.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+pub(crate) fn head(status: u16, headers: &[(&'static str, String)], length: Option<usize>) -> String {
+    let own: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let length = length.map(|length| format!("content-length: {length}\r\n")).unwrap_or_default();
+    format!(
+        "HTTP/1.1 {status} {}\r\nconnection: close\r\ncache-control: no-store\r\nx-content-type-options: nosniff\r\n\
+         referrer-policy: no-referrer\r\ncontent-security-policy: {POLICY}\r\n{length}{own}\r\n",
+        if status < 400 { "OK" } else { "No" }
+    )
+}

@@ -1,0 +1,79 @@
+//! What somebody with a share token wants of a node: passed on to it, and its answer back. The node decides.
+
+use std::{sync::mpsc, time::Instant};
+
+use ostler_domain::{
+    hub::{Command, ToNode},
+    limits::HUB_COMMAND_TIME,
+};
+
+use crate::{
+    house::House,
+    http::{Reply, Request},
+    keys::random,
+};
+
+/// How share tokens begin: a hub passes nothing else on.
+const SHARE: &str = "shr_";
+/// Commands of one node that wait at once.
+const WAITING: usize = 64;
+
+/// `/n/NODE/v1/…`
+pub(crate) fn relay(house: &House, request: &Request) -> Reply {
+    let Some((name, path)) = request.path.strip_prefix("/n/").and_then(|rest| rest.split_once('/')) else {
+        return Reply::refused(
+            404,
+            "invalid_argument",
+            "there is nothing here",
+            "/n/NODE/v1/… is a node's API",
+        );
+    };
+    let Some(token) = request.bearer().filter(|token| token.starts_with(SHARE)) else {
+        return Reply::refused(
+            401,
+            "permission_denied",
+            "nobody knows who asks",
+            "a node takes share tokens: ostler share",
+        );
+    };
+    let path = format!("/{path}{}{}", if request.query.is_empty() { "" } else { "?" }, request.query);
+    let Ok(body) = String::from_utf8(request.body.clone()) else {
+        return Reply::refused(400, "invalid_argument", "the body is no text", "it is JSON");
+    };
+    // Whoever says the same id again has the answer of the first.
+    let id = request.header("idempotency-key").map_or_else(random, |key| format!("{token}:{key}"));
+    let command = Command { id, token: token.to_owned(), method: request.method.clone(), path, body };
+    passed_on(house, name, command)
+}
+
+fn passed_on(house: &House, name: &str, command: Command) -> Reply {
+    let away = || {
+        Reply::refused(
+            503,
+            "node_unreachable",
+            &format!("{name} is not connected"),
+            "it comes back by itself",
+        )
+    };
+    let (to, answer) = mpsc::sync_channel(1);
+    let id = command.id.clone();
+    let frame = serde_json::to_string(&ToNode::Command(command)).unwrap_or_default();
+    let until = Instant::now() + HUB_COMMAND_TIME;
+    let said = house.with(name, |node| {
+        let line = node.line.as_mut()?;
+        if line.waiting.len() >= WAITING {
+            return None;
+        }
+        line.waiting.insert(id.clone(), to);
+        line.sayer.say(frame).then_some(line.epoch.clone())
+    });
+    let Some(Some(_)) = said else { return away() };
+    match answer.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        Ok(answer) => Reply::json(answer.status, answer.body),
+        Err(_) => {
+            house.with(name, |node| node.line.as_mut().map(|line| line.waiting.remove(&id)));
+            let why = "the connection broke, or it took too long: look before you ask again";
+            Reply::refused(504, "node_unreachable", &format!("nobody knows whether {name} did it"), why)
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! The listener: who comes, what they want, and whether they may.
+
+use std::{
+    fs, io,
+    io::Write,
+    net::{TcpListener, TcpStream},
+    os::unix::fs::OpenOptionsExt,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use ostler_domain::{Refusal, hub::Listed};
+use ostler_gateway::socket::{self, Stream};
+use rustls::{
+    ServerConfig, ServerConnection, StreamOwned,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    Options, Sort,
+    house::{House, PAGE},
+    http::{self, Reply, Request},
+    keys::{Key, make_private},
+    node, page, relay,
+};
+
+/// Connections at once; each has a thread.
+const CONNECTIONS: usize = 512;
+/// How often a silent stream says that it is there.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
+const COOKIE: &str = "ostler_hub";
+
+struct Hub {
+    house: Arc<House>,
+    tls: Option<Arc<ServerConfig>>,
+    port: u16,
+    own: String,
+    hosts: Vec<String>,
+    open: AtomicUsize,
+}
+
+/// Serves until the process ends.
+pub fn run(options: &Options) -> Result<(), Refusal> {
+    let refused = |what: &str, error: &dyn std::fmt::Display| {
+        Refusal::invalid(format!("the hub cannot {what}")).because(error.to_string())
+    };
+    make_private(&options.dir).map_err(|error| refused("use its directory", &error))?;
+    let lock = options.dir.join("hub.lock");
+    let lock = fs::OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(lock);
+    let lock = lock.map_err(|error| refused("use its directory", &error))?;
+    if lock.try_lock().is_err() {
+        return Err(Refusal::invalid("a hub runs in this directory already"));
+    }
+    let tls = options.tls.as_ref().map(|(certificate, key)| server_config(certificate, key)).transpose();
+    let tls = tls.map_err(|error| refused("use its certificate", &error))?;
+    let house = House::open(&options.dir).map_err(|error| refused("read what it has", &error))?;
+    let listener = TcpListener::bind(options.listen).map_err(|error| refused("listen there", &error))?;
+    let address = listener.local_addr().map_err(|error| refused("listen there", &error))?;
+    let hub = Arc::new(Hub {
+        house: Arc::new(house),
+        port: address.port(),
+        own: address.to_string(),
+        hosts: options.hosts.clone(),
+        open: AtomicUsize::new(0),
+        tls,
+    });
+    let scheme = if hub.tls.is_some() { "https" } else { "http" };
+    let mut out = io::stdout();
+    let _ = writeln!(out, "{scheme}://{address}").and_then(|()| out.flush());
+    for stream in listener.incoming() {
+        let Ok(tcp) = stream else {
+            // As when descriptors have run out.
+            thread::sleep(Duration::from_millis(100));
+            continue;
+        };
+        if hub.open.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS {
+            hub.open.fetch_sub(1, Ordering::Relaxed);
+            continue;
+        }
+        let hub = Arc::clone(&hub);
+        thread::spawn(move || {
+            // Whoever breaks off is not worth a word.
+            let _ = hub.connection(tcp);
+            hub.open.fetch_sub(1, Ordering::Relaxed);
+        });
+    }
+    drop(lock);
+    Ok(())
+}
+
+fn server_config(certificate: &std::path::Path, key: &std::path::Path) -> Result<Arc<ServerConfig>, String> {
+    let certificates: Result<Vec<_>, _> =
+        CertificateDer::pem_file_iter(certificate).map_err(|error| error.to_string())?.collect();
+    let key = PrivateKeyDer::from_pem_file(key).map_err(|error| error.to_string())?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.map_err(|error| error.to_string())?.with_no_client_auth();
+    let certificates = certificates.map_err(|error| error.to_string())?;
+    Ok(Arc::new(config.with_single_cert(certificates, key).map_err(|error| error.to_string())?))
+}
+
+impl Hub {
+    fn connection(&self, tcp: TcpStream) -> io::Result<()> {
+        tcp.set_nodelay(true)?;
+        let mut stream = match &self.tls {
+            Some(config) => {
+                let tls = ServerConnection::new(Arc::clone(config)).map_err(io::Error::other)?;
+                Stream::Server(Box::new(StreamOwned::new(tls, tcp)))
+            }
+            None => Stream::Plain(tcp),
+        };
+        let (request, beyond) = http::read(&mut stream)?;
+        if !self.is_own(request.header("host").unwrap_or_default()) {
+            let why = "its own names are localhost, 127.0.0.1, its address, and those given with --host";
+            return Reply::refused(421, "permission_denied", "this hub is not reached by that name", why)
+                .write(&mut stream);
+        }
+        if request.path == "/v1/node" {
+            return self.node(stream, &request, beyond);
+        }
+        if request.path == "/v1/events" && request.accepts_events() {
+            return match self.viewer(&request) {
+                Some(_) => self.stream(stream, &request),
+                None => unknown().write(&mut stream),
+            };
+        }
+        self.reply(&request).write(&mut stream)
+    }
+
+    /// A name that leads here without being ours is somebody's who plays tricks (DNS rebinding).
+    fn is_own(&self, host: &str) -> bool {
+        host == self.own || ostler_domain::http::origin(host, self.port, &self.hosts).is_some()
+    }
+
+    fn node(&self, mut stream: Stream, request: &Request, beyond: Vec<u8>) -> io::Result<()> {
+        // Browsers say where a page comes from, and no page is a node.
+        if request.has("origin") {
+            return Reply::refused(403, "permission_denied", "no page is a node", "it has an Origin")
+                .write(&mut stream);
+        }
+        let key = request.bearer().and_then(|token| self.house.keys.of(token));
+        let Some(key) = key.filter(|key| key.sort == Sort::Node) else { return unknown().write(&mut stream) };
+        let is_upgrade = request.header("upgrade").is_some_and(|word| word.eq_ignore_ascii_case("websocket"));
+        match request.header("sec-websocket-key").filter(|_| is_upgrade && request.method == "GET") {
+            Some(shaken) => {
+                let socket = socket::accept(stream, shaken, beyond)?;
+                node::serve(&self.house, &key, socket);
+                Ok(())
+            }
+            None => {
+                Reply::refused(400, "invalid_argument", "this is a WebSocket", "GET with Upgrade: websocket")
+                    .write(&mut stream)
+            }
+        }
+    }
+
+    /// Somebody who looks: with a token, or as a browser that has one.
+    fn viewer(&self, request: &Request) -> Option<Key> {
+        let secret = request.bearer().or_else(|| request.cookie(COOKIE))?;
+        self.house.keys.of(secret).filter(|key| key.sort == Sort::Viewer)
+    }
+
+    fn reply(&self, request: &Request) -> Reply {
+        let path = request.path.as_str();
+        if path == "/healthz" {
+            return Reply { status: 200, headers: Vec::new(), body: b"ok\n".to_vec() };
+        }
+        if path.starts_with("/n/") {
+            return relay::relay(&self.house, request);
+        }
+        if request.method != "GET" {
+            return Reply::refused(405, "invalid_argument", "this cannot be done here", "a hub is looked at");
+        }
+        if let Some(secret) = path.strip_prefix("/open/") {
+            return self.let_in(secret);
+        }
+        if self.viewer(request).is_none() {
+            return unknown();
+        }
+        match path {
+            "/" => Reply::html(page::page(&self.house.listed())),
+            "/v1/nodes" => Reply::json(
+                200,
+                json!({"nodes": self.house.listed().iter().map(node_form).collect::<Vec<_>>()}).to_string(),
+            ),
+            "/v1/sessions" => {
+                let rows: Vec<Value> = self.house.listed().iter().flat_map(session_forms).collect();
+                Reply::json(200, json!({"sessions": rows, "next_cursor": null}).to_string())
+            }
+            "/v1/events" => self.events(request),
+            _ => Reply::refused(
+                404,
+                "invalid_argument",
+                "there is nothing here",
+                "/, /v1/nodes, /v1/sessions, /v1/events",
+            ),
+        }
+    }
+
+    /// Takes a viewer's token for a cookie, and the token out of the address.
+    fn let_in(&self, secret: &str) -> Reply {
+        if self.house.keys.of(secret).is_none_or(|key| key.sort != Sort::Viewer) {
+            return unknown();
+        }
+        let secure = if self.tls.is_some() { "; Secure" } else { "" };
+        let cookie = format!("{COOKIE}={secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age=2592000{secure}");
+        Reply {
+            status: 303,
+            headers: vec![("set-cookie", cookie), ("location", "/".to_owned())],
+            body: Vec::new(),
+        }
+    }
+
+    fn events(&self, request: &Request) -> Reply {
+        let Some(name) = request.asked("node") else {
+            return Reply::refused(
+                400,
+                "invalid_argument",
+                "whose events?",
+                "node=NAME: each has a log of its own",
+            );
+        };
+        let after = request.asked("after").and_then(|after| after.parse().ok()).unwrap_or(0);
+        let found = self.house.with(name, |node| node.log.read(after, PAGE));
+        match found {
+            Some(Ok(events)) => {
+                let next = events.last().filter(|_| events.len() == PAGE).map(|event| event.seq);
+                let rows: Vec<&Value> = events.iter().map(|event| &event.event).collect();
+                Reply::json(
+                    200,
+                    json!({"events": rows, "next_cursor": next.map(|next| next.to_string())}).to_string(),
+                )
+            }
+            Some(Err(error)) => Reply::refused(500, "internal", "the log cannot be read", &error.to_string()),
+            None => Reply::refused(404, "invalid_argument", "there is no such node", "/v1/nodes lists them"),
+        }
+    }
+
+    /// The log of a node as it grows; the id of each message is its place there.
+    fn stream(&self, mut stream: Stream, request: &Request) -> io::Result<()> {
+        let name = request.asked("node").unwrap_or_default().to_owned();
+        let after = request.header("last-event-id").or_else(|| request.asked("after"));
+        let mut after: u64 = after.and_then(|after| after.parse().ok()).unwrap_or(0);
+        let headers = [("content-type", "text/event-stream".to_owned())];
+        stream.write_all(http::head(200, &headers, None).as_bytes())?;
+        loop {
+            let events = self.house.await_events(&name, after, SIGN_OF_LIFE);
+            if events.is_empty() {
+                stream.write_all(b":\n\n")?;
+            }
+            for event in &events {
+                write!(stream, "id: {}\ndata: {}\n\n", event.seq, event.event)?;
+                after = event.seq;
+            }
+            stream.flush()?;
+            if self.viewer(request).is_none() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn unknown() -> Reply {
+    let why = "ostler hub viewer add NAME makes a token for somebody who looks, ostler hub node add NAME for a machine";
+    Reply::refused(401, "permission_denied", "nobody knows who asks", why)
+}
+
+fn node_form(node: &Listed) -> Value {
+    json!({"name": node.name, "node": node.node, "stale_since": node.stale_since, "sessions": node.rows.len()})
+}
+
+fn session_forms(node: &Listed) -> Vec<Value> {
+    let with_node = |session: &Value| {
+        let mut session = session.clone();
+        if let Some(fields) = session.as_object_mut() {
+            fields.insert("node".to_owned(), json!(node.name));
+            if let Some(since) = &node.stale_since {
+                fields.insert("stale_since".to_owned(), json!(since));
+            }
+        }
+        session
+    };
+    node.rows.iter().map(|row| with_node(&row.session)).collect()
+}

@@ -1,0 +1,63 @@
+//! What can be done through the API.
+
+use ostler_client::CreateSession;
+use ostler_domain::session::{Approve, Attention};
+use ostler_testkit::scenario;
+use serde_json::{Value, json};
+
+use super::Open;
+
+#[tokio::test]
+async fn what_can_be_done_by_hand_can_be_done_by_http() {
+    let open = Open::new().await;
+    let client = open.home.client().await;
+    let done = |path: &str, body: Value| {
+        let answer = open.change(path, &body.to_string(), &[]);
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+        answer.json()
+    };
+    // Tickets.
+    let ticket = done("/v1/tickets", json!({"campaign": "shop", "intent": "sweep the yard"}));
+    let id = ticket["id"].as_str().unwrap();
+    let linked = done(&format!("/v1/tickets/{id}/link"), json!({"external": "gh:shop#412"}));
+    assert!(linked.to_string().contains("gh:shop#412"), "{linked}");
+    let session = done(&format!("/v1/tickets/{id}/start"), json!({}));
+    assert_eq!(session["ticket_id"].as_str().or(session["ticket"].as_str()), Some(id), "{session}");
+    // A campaign's policy: first what would be different, then that.
+    let setting = json!(["net.allow+=registry.example"]);
+    let seen = done("/v1/campaigns/shop/set", json!({"settings": setting, "dry_run": true}));
+    assert!(seen["lines"].to_string().contains("registry.example") && seen["is_done"] == json!(false));
+    assert!(!open.get("/v1/campaigns/shop").body.contains("registry.example"), "nothing was changed");
+    done("/v1/campaigns/shop/set", json!({"settings": setting}));
+    assert!(open.get("/v1/campaigns/shop").body.contains("registry.example"));
+    // A mission, and one more for it.
+    let plan = "objective = \"Wait\"\nstrategy = \"adaptive\"\n[[agents]]\nname = \"a\"\ntask = '''\n```scenario\n{\"steps\":[{\"sleep_ms\":60000}]}\n```\n'''\n";
+    let mission = done("/v1/missions", json!({"campaign": "shop", "plan": plan}));
+    let id = mission["id"].as_str().unwrap();
+    let more = "[[agents]]\nname = \"b\"\ntask = \"greet\"\nneeds = [\"a\"]\n";
+    let mission = done(&format!("/v1/missions/{id}/assignments"), json!({"agents": more}));
+    assert_eq!(mission["assignments_total"], json!(2));
+    assert!(
+        open.get(&format!("/v1/missions/{id}/report")).json()["report"].as_str().unwrap().contains("Wait")
+    );
+    done(&format!("/v1/missions/{id}/cancel"), json!({}));
+    let both = json!({"campaign": "shop", "plan": plan, "template": "plan-build-review"});
+    assert_eq!(open.change("/v1/missions", &both.to_string(), &[]).status, 400);
+    // What waits is taken back, and what a rule would be is said before there is one.
+    let mut wanted = CreateSession::new("shop", "script");
+    wanted.approve = Approve::Ask;
+    wanted.initial_message = Some(scenario::of(vec![json!({"ask": {"tool": "run", "input": "make all"}})]));
+    let asking = client.create_session(wanted).await.unwrap().id.to_string();
+    open.home.reaches(&asking, "it to ask", |view| view.attention == Some(Attention::WaitingApproval)).await;
+    let sent = done(&format!("/v1/sessions/{asking}/messages"), json!({"text": "and then?"}));
+    let message = sent["message"].as_str().unwrap();
+    assert_eq!(done(&format!("/v1/messages/{message}/cancel"), json!({}))["receipt"], json!("cancelled"));
+    let approvals = open.get("/v1/approvals").json();
+    let approval = approvals["approvals"][0]["id"].as_str().unwrap();
+    let rules = open.get(&format!("/v1/approvals/{approval}/rules")).json();
+    assert_eq!(rules["rules"], json!(["allow run make all"]), "{rules}");
+    assert!(!open.get("/v1/campaigns/shop").body.contains("make all"), "it was only looked at");
+    // Sums for a spreadsheet.
+    let csv = open.get("/cost.csv?by=session");
+    assert!(csv.body.starts_with("name,sessions,input,"), "{csv:?}");
+}

@@ -1,0 +1,112 @@
+//! What stands on pages, and how.
+
+use ostler_client::{AddTicket, CreateMission, CreateSession};
+use ostler_domain::session::{Approve, Attention};
+use ostler_testkit::scenario;
+use serde_json::json;
+
+use super::Open;
+
+#[tokio::test]
+async fn what_agents_write_is_text_on_every_page() {
+    let open = Open::new().await;
+    let client = open.home.client().await;
+    let nasty = "<script>alert('pwned')</script>\"><img src=x onerror=alert(1)>";
+    let mut wanted = CreateSession::new("shop", "script");
+    wanted.approve = Approve::Ask;
+    let steps = vec![scenario::say(nasty), json!({"ask": {"tool": "run", "input": nasty}})];
+    wanted.initial_message = Some(scenario::of(steps));
+    let session = client.create_session(wanted).await.unwrap();
+    let asks = |view: &ostler_domain::session::View| view.attention == Some(Attention::WaitingApproval);
+    open.home.reaches(&session.id.to_string(), "it to ask", asks).await;
+    let own = format!("/sessions/{}", session.id);
+    // Names that are not ours to choose: of a file in a difference, of a ticket, of a mission's parts, of an agent's work.
+    let ticket = AddTicket { campaign: "shop".to_owned(), intent: nasty.to_owned(), ..AddTicket::default() };
+    let ticket = client.add_ticket(ticket).await.unwrap().0.id;
+    let plan = format!("objective = {nasty:?}\n[[agents]]\nname = \"a\"\ntask = {nasty:?}\n");
+    let mission = CreateMission { campaign: "shop".to_owned(), plan, ..CreateMission::default() };
+    let mission = client.create_mission(mission).await.unwrap().id;
+    let pages = [
+        "/".to_owned(),
+        "/sessions".to_owned(),
+        "/sessions?group=campaign".to_owned(),
+        own.clone(),
+        format!("{own}/messages"),
+        format!("{own}/usage"),
+        format!("{own}/sandbox"),
+        format!("{own}/chain"),
+        format!("{own}/diff"),
+        "/missions?all=true".to_owned(),
+        format!("/missions/{mission}"),
+        format!("/missions/{mission}/report"),
+        "/tickets".to_owned(),
+        "/tickets?view=board".to_owned(),
+        format!("/tickets/{ticket}"),
+        "/campaigns/shop?wish=run&what=%3Cscript%3Ealert(1)%3C/script%3E".to_owned(),
+        "/cost?by=session&day=%3Cscript%3E".to_owned(),
+        "/machine".to_owned(),
+        "/search?text=pwned".to_owned(),
+        format!("/search?text={}", "%3Cscript%3E"),
+    ];
+    for path in pages {
+        let page = open.get(&path);
+        assert_eq!(page.status, 200, "{path}: {page:?}");
+        assert!(!page.body.contains("<script>") && !page.body.contains("<img src=x"), "{path}");
+        assert!(!page.body.contains("\"><img"), "{path}: it ends an attribute");
+    }
+    assert!(open.get("/").body.contains("&#60;script&#62;"), "it is there, as text");
+    // Two browsers answer: the first answer holds, and the other hears of it.
+    let approval = client.approvals(true, ostler_domain::query::Page::of(1, None)).await.unwrap().rows[0].id;
+    let answer = |allow: bool| {
+        open.change(&format!("/v1/approvals/{approval}/answer"), &json!({ "allow": allow }).to_string(), &[])
+    };
+    assert_eq!(answer(true).status, 200);
+    let late = answer(false);
+    assert_eq!((late.status, late.json()["error"]["reason"].as_str()), (409, Some("APPROVAL_ANSWERED")));
+}
+
+#[tokio::test]
+async fn every_page_is_there_also_when_there_is_nothing() {
+    let open = Open::new().await;
+    let pages = [
+        ("/", "Nobody is waiting for you."),
+        ("/sessions", "ostler import all"),
+        ("/missions", "plan-build-review"),
+        ("/search?text=oauth", "Nothing found in 0 sessions."),
+        ("/search", "What was said and done in 0 sessions, to the word."),
+        ("/cost", "No usage recorded."),
+        ("/tickets?view=board", "queued"),
+        ("/tickets", "No tickets."),
+        ("/campaigns", "shop"),
+        ("/campaigns/shop", "No agents are registered."),
+        ("/campaigns/shop?wish=run&what=git%20push", "asks a person"),
+        ("/machine", "Agent programs"),
+        // As the doctor itself says it.
+        ("/machine", "<td>keepers</td><td>0 of 0 answer</td>"),
+        ("/machine", "No other machine has a name here"),
+    ];
+    for (path, words) in pages {
+        let page = open.get(path);
+        assert_eq!(page.status, 200, "{path}: {}", page.body);
+        assert!(page.body.contains(words), "{path}: {}", page.body);
+        assert!(
+            !page.body.contains(" style=") && !page.body.contains(" onclick="),
+            "{path}: the policy forbids it"
+        );
+    }
+    let unknown = open.get("/sessions/nobody");
+    assert!(unknown.status == 404 && unknown.body.contains("<html"), "{unknown:?}");
+    let client = open.home.client().await;
+    let session = open.home.session(&client, "hello").await;
+    open.home.reaches(&session.id.to_string(), "its turn to end", |view| view.turns == 1).await;
+    // What was said is told by whoever said it, and by nobody else.
+    let asked = open.get(&format!("/search?text=who+said+hello&whom={}", session.id)).body;
+    assert!(asked.contains("of its chain speak of") && asked.contains("was told"), "{asked}");
+    assert!(asked.contains(&format!("data-post=\"/v1/sessions/{}/seance\"", session.id)), "{asked}");
+    let silent = open.get(&format!("/search?text=zebra&whom={}", session.id)).body;
+    assert!(silent.contains("Nothing in 1 session of its chain speaks of zebra."), "{silent}");
+    for tab in ["", "/diff", "/usage", "/messages", "/sandbox", "/chain"] {
+        let page = open.get(&format!("/sessions/{}{tab}", session.id));
+        assert_eq!(page.status, 200, "{tab}: {}", page.body);
+    }
+}

@@ -1,0 +1,406 @@
+//! The hub: two machines' logs in one place, however the way breaks; and shares, which the machine itself decides.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+};
+
+use ostler_client::{Client, ListEvents, Place};
+use ostler_domain::{query::EventFilter, session::View};
+use ostler_testkit::{Seed, TestHome, scenario, wait};
+use serde_json::{Value, json};
+
+use crate::{
+    OSTLER,
+    http::{Answer, ask},
+    missions::{json_of, ok},
+};
+
+/// A hub, as a process of its own.
+struct Hub {
+    dir: tempfile::TempDir,
+    address: SocketAddr,
+    process: Child,
+    viewer: String,
+    /// Names by which it is reached.
+    hosts: Vec<String>,
+}
+
+impl Hub {
+    fn new() -> Hub {
+        Hub::at(free_address(), Vec::new())
+    }
+
+    fn at(address: SocketAddr, hosts: Vec<String>) -> Hub {
+        let dir = tempfile::tempdir().unwrap();
+        let process = Hub::start(&dir, address, &hosts);
+        let viewer = key(&dir, &["viewer", "add", "ann"]);
+        Hub { dir, address, process, viewer, hosts }
+    }
+
+    fn start(dir: &tempfile::TempDir, address: SocketAddr, hosts: &[String]) -> Child {
+        let mut process = command(dir, &["run", "--listen", &address.to_string()])
+            .args(hosts.iter().flat_map(|host| ["--host", host]))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line.trim(), format!("http://{address}"));
+        process
+    }
+
+    fn kill(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
+    fn restart(&mut self) {
+        self.kill();
+        self.process = Hub::start(&self.dir, self.address, &self.hosts);
+    }
+
+    fn node(&self, name: &str, more: &[&str]) -> String {
+        key(&self.dir, &[&["node", "add", name], more].concat())
+    }
+
+    fn host(&self) -> String {
+        self.address.to_string()
+    }
+
+    fn get(&self, path: &str) -> Answer {
+        let bearer = format!("Bearer {}", self.viewer);
+        ask(&self.host(), &format!("GET {path}"), &[("host", &self.host()), ("authorization", &bearer)], "")
+    }
+
+    /// The places of a node's events that it has.
+    fn seqs(&self, node: &str) -> Vec<u64> {
+        let (mut seqs, mut after) = (Vec::new(), 0);
+        loop {
+            let page = self.get(&format!("/v1/events?node={node}&after={after}"));
+            if page.status == 404 {
+                return seqs;
+            }
+            let page = page.json();
+            seqs.extend(
+                page["events"].as_array().unwrap().iter().map(|event| event["seq"].as_u64().unwrap()),
+            );
+            match page["next_cursor"].as_str() {
+                Some(next) => after = next.parse().unwrap(),
+                None => return seqs,
+            }
+        }
+    }
+
+    /// What somebody with a share asks of a node.
+    fn asked(&self, method: &str, path: &str, token: &str, body: &str, more: &[(&str, &str)]) -> Answer {
+        let (host, bearer) = (self.host(), format!("Bearer {token}"));
+        let headers =
+            [("host", host.as_str()), ("authorization", &bearer), ("content-type", "application/json")];
+        ask(&host, &format!("{method} {path}"), &[&headers, more].concat(), body)
+    }
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A port that nobody has, and that a hub has again after it was killed.
+fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+fn command(dir: &tempfile::TempDir, args: &[&str]) -> Command {
+    let mut command = Command::new(OSTLER);
+    command.args(["hub", "--dir"]).arg(dir.path().join("hub")).args(args).env("OSTLER_HOME", dir.path());
+    command
+}
+
+fn key(dir: &tempfile::TempDir, args: &[&str]) -> String {
+    let made = command(dir, args).output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+    String::from_utf8(made.stdout).unwrap().trim().to_owned()
+}
+
+/// A machine that is connected to a hub.
+async fn node(hub: SocketAddr, token: &str, more: &str) -> TestHome {
+    let home = TestHome::new(OSTLER);
+    let file: PathBuf = home.path().join("hub-token");
+    fs::write(&file, token).unwrap();
+    home.configure(&format!("{more}[hub]\nurl = \"http://{hub}\"\ntoken_file = \"{}\"\n", file.display()));
+    home.begin().await;
+    home
+}
+
+/// A way that breaks after so many bytes, again and again, until it is told to hold.
+struct Breaking {
+    address: SocketAddr,
+    broken: Arc<AtomicU64>,
+    left: Arc<AtomicU64>,
+}
+
+impl Breaking {
+    fn to(hub: SocketAddr, mut seed: Seed, times: u64) -> Breaking {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (broken, left) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(times)));
+        let (counted, allowed) = (Arc::clone(&broken), Arc::clone(&left));
+        thread::spawn(move || {
+            for near in listener.incoming().flatten() {
+                let Ok(far) = TcpStream::connect(hub) else { continue };
+                let room =
+                    if allowed.load(Ordering::SeqCst) > 0 { 600 + seed.below(30_000) } else { u64::MAX };
+                let room = Arc::new(Mutex::new(room));
+                let ends = [(near.try_clone().unwrap(), far.try_clone().unwrap()), (far, near)];
+                for (from, to) in ends {
+                    let (room, counted, allowed) =
+                        (Arc::clone(&room), Arc::clone(&counted), Arc::clone(&allowed));
+                    thread::spawn(move || carry(from, to, &room, &counted, &allowed));
+                }
+            }
+        });
+        Breaking { address, broken, left }
+    }
+}
+
+/// Carries bytes until there is no room, and then cuts both ways, in the middle of whatever it was.
+fn carry(mut from: TcpStream, mut to: TcpStream, room: &Mutex<u64>, broken: &AtomicU64, left: &AtomicU64) {
+    let mut buffer = [0; 512];
+    while let Ok(read) = from.read(&mut buffer) {
+        let mut room = room.lock().unwrap();
+        let pass = usize::try_from((*room).min(read as u64)).unwrap();
+        if read == 0 || to.write_all(&buffer[..pass]).is_err() {
+            break;
+        }
+        *room = room.saturating_sub(read as u64);
+        if *room == 0 {
+            broken.fetch_add(1, Ordering::SeqCst);
+            let _ = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+            break;
+        }
+    }
+    let _ = from.shutdown(Shutdown::Both);
+    let _ = to.shutdown(Shutdown::Both);
+}
+
+async fn work(home: &TestHome, client: &Client) -> View {
+    let steps = (0..40).map(|n| scenario::say(&format!("line {n} {}", "x".repeat(200)))).collect();
+    let session = home.session(client, &scenario::of(steps)).await;
+    home.reaches(&session.id.to_string(), "its end", |view| view.turns > 0).await
+}
+
+/// The places of all events that a node has.
+async fn log(client: &Client) -> Vec<u64> {
+    let (mut seqs, mut after) = (Vec::new(), 0);
+    loop {
+        let request = ListEvents { filter: EventFilter::default(), from: Place::After(after), limit: 500 };
+        let page = client.events(&request).await.unwrap();
+        seqs.extend(page.events.iter().map(ostler_client::Received::seq));
+        match page.next {
+            Some(next) => after = next,
+            None => return seqs,
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_lost_or_doubled_however_often_the_way_breaks() {
+    let mut seed = Seed::announced("hub");
+    let address = free_address();
+    let ways = [0, 1].map(|_| Breaking::to(address, Seed::of(seed.draw()), 6));
+    let mut hub = Hub::at(address, ways.iter().map(|way| way.address.to_string()).collect());
+    let mut homes = Vec::new();
+    for (name, way) in ["one", "other"].iter().zip(&ways) {
+        let token = hub.node(name, &[]);
+        homes.push(node(way.address, &token, "").await);
+    }
+    let mut clients = Vec::new();
+    for home in &homes {
+        clients.push(home.client().await);
+    }
+    wait::until("both to be known", wait::PATIENCE, || {
+        hub.get("/v1/nodes").json()["nodes"].as_array().is_some_and(|nodes| nodes.len() == 2)
+    });
+    for round in 0..3 {
+        for (home, client) in homes.iter().zip(&clients) {
+            work(home, client).await;
+        }
+        match round {
+            0 => hub.restart(),
+            1 => homes[0].kill_daemon(),
+            _ => {}
+        }
+        clients[0] = homes[0].start().await;
+    }
+    ways.iter().for_each(|way| way.left.store(0, Ordering::SeqCst));
+    for (name, client) in ["one", "other"].iter().zip(&clients) {
+        let wanted = log(client).await;
+        let last = *wanted.last().unwrap();
+        wait::until("the hub to have it all", wait::PATIENCE * 3, || hub.seqs(name).last() >= Some(&last));
+        let has: Vec<u64> = hub.seqs(name).into_iter().filter(|seq| *seq <= last).collect();
+        let begun = has[0];
+        let wanted: Vec<u64> = wanted.into_iter().filter(|seq| *seq >= begun).collect();
+        assert_eq!(has, wanted, "{name}");
+        assert!(has.len() > 100, "{name} has only {}", has.len());
+    }
+    assert!(ways.iter().all(|way| way.broken.load(Ordering::SeqCst) > 0), "nothing was broken");
+}
+
+#[tokio::test]
+async fn a_share_allows_what_it_says_and_the_machine_decides() {
+    let hub = Hub::new();
+    let token = hub.node("build", &[]);
+    let home = node(hub.address, &token, "[http]\nlisten = \"127.0.0.1:0\"\n").await;
+    let client = home.client().await;
+    let (mine, other) = (work(&home, &client).await, work(&home, &client).await);
+    let share = |args: &[&str]| ok(&home, &[&["share", &mine.id.to_string()], args].concat());
+    let (looks, speaks) = (share(&["--name", "looks"]), share(&["--name", "speaks", "--access", "interact"]));
+    wait::until("the machine to be connected", wait::PATIENCE, || {
+        hub.asked("GET", &format!("/n/build/v1/sessions/{}", mine.id), &looks, "", &[]).status == 200
+    });
+    let at = |path: &str| format!("/n/build/v1/sessions/{}{path}", mine.id);
+    let text = json!({"text": scenario::of(vec![scenario::say("from afar")])}).to_string();
+
+    let seen = hub.asked("GET", &at(""), &looks, "", &[]).json();
+    assert_eq!(seen["id"], mine.id.to_string());
+    let events = hub.asked("GET", "/n/build/v1/events?session=other", &looks, "", &[]).json();
+    let of = |event: &Value| event["session"].as_str() == Some(&mine.id.to_string());
+    assert!(events["events"].as_array().unwrap().iter().all(of), "{events}");
+    let refused = |token: &str, method: &str, path: &str, body: &str| {
+        let answer = hub.asked(method, path, token, body, &[]);
+        assert_eq!(answer.status, 403, "{method} {path}: {answer:?}");
+        answer.body
+    };
+    let why = refused(&looks, "POST", &at("/messages"), &text);
+    assert!(why.contains("--access interact"), "{why}");
+    let elsewhere = refused(&looks, "GET", &format!("/n/build/v1/sessions/{}", other.id), "");
+    let nowhere = refused(&looks, "GET", "/n/build/v1/sessions/nobody", "");
+    assert_eq!(elsewhere, nowhere, "who is elsewhere and who is nowhere look the same");
+    for path in ["/n/build/v1/sessions", "/n/build/v1/cost", "/n/build/v1/status", "/n/build/metrics"] {
+        refused(&looks, "GET", path, "");
+    }
+    refused(&speaks, "POST", &at("/stop"), "{}");
+    refused(&speaks, "POST", "/n/build/v1/halt", "{}");
+
+    // Said twice, done once.
+    for _ in 0..2 {
+        let said = hub.asked("POST", &at("/messages"), &speaks, &text, &[("idempotency-key", "1")]);
+        assert_eq!(said.status, 200, "{said:?}");
+    }
+    home.reaches(&mine.id.to_string(), "an answer", |view| view.turns > mine.turns).await;
+    let messages = hub.asked("GET", &at("/messages"), &looks, "", &[]).json();
+    let from_afar = messages["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|message| message["text"].as_str().is_some_and(|text| text.contains("from afar")));
+    let by: Vec<&str> = from_afar.map(|message| message["by"].as_str().unwrap()).collect();
+    assert!(by.len() == 1 && by[0].ends_with("(share.speaks)"), "{by:?}");
+
+    // The same at the machine's own door.
+    let door = client.open_http("").await.unwrap().address;
+    let host = door.strip_prefix("http://").unwrap();
+    let bearer = format!("Bearer {looks}");
+    let headers = [("host", host), ("authorization", bearer.as_str())];
+    assert_eq!(ask(host, &format!("GET /v1/sessions/{}", mine.id), &headers, "").status, 200);
+    assert_eq!(ask(host, &format!("GET /v1/sessions/{}", other.id), &headers, "").status, 403);
+    assert_eq!(ask(host, "GET /sessions", &headers, "").status, 403, "no pages");
+
+    let rows = json_of(&home, &["share", "ls"]);
+    assert_eq!(rows["shares"].as_array().unwrap().len(), 2, "{rows}");
+    ok(&home, &["share", "rm", "looks"]);
+    assert_eq!(hub.asked("GET", &at(""), &looks, "", &[]).status, 401, "it was taken back");
+    let short = share(&["--name", "short", "--for", "1s"]);
+    wait::until("the share to end", wait::PATIENCE, || {
+        hub.asked("GET", &at(""), &short, "", &[]).status == 401
+    });
+
+    // A hub passes nothing on but shares, and says when nobody is there.
+    let api = ok(&home, &["api", "token", "add", "ci", "-q"]);
+    assert_eq!(hub.asked("GET", &at(""), api.trim(), "", &[]).status, 401);
+    assert_eq!(hub.asked("GET", "/n/nobody/v1/sessions/x", &speaks, "", &[]).status, 503);
+}
+
+#[tokio::test]
+async fn all_machines_are_in_one_list_and_who_is_away_is_said_to_be() {
+    let mut hub = Hub::new();
+    let (a, b) = (hub.node("a", &["--sees-all"]), hub.node("b", &[]));
+    let (here, there) = (node(hub.address, &a, "").await, node(hub.address, &b, "").await);
+    // One that failed: it is listed for a day, and leaves no keeper that would start the daemon again.
+    let client = there.client().await;
+    let far = there.session(&client, &scenario::of(vec![json!({"exit": 3})])).await;
+    there.ended(&far.id.to_string()).await;
+    let listed = || {
+        let listed = json_of(&here, &["ls", "--node", "all"]);
+        listed["sessions"].as_array().unwrap().iter().find(|row| row["node"] == "b").cloned()
+    };
+    wait::until("the other's session", wait::PATIENCE, || listed().is_some());
+    let row = listed().unwrap();
+    assert_eq!((row["id"].as_str(), row.get("stale_since")), (Some(&*far.id.to_string()), None));
+    there.kill_daemon();
+    wait::until("it to be stale", wait::PATIENCE, || {
+        listed().is_some_and(|row| row.get("stale_since").is_some())
+    });
+    let sessions = hub.get("/v1/sessions").json();
+    assert!(sessions["sessions"][0]["stale_since"].is_string(), "{sessions}");
+    let page = hub.get("/");
+    assert!(page.body.contains("away since") && page.body.contains(far.name.as_str()), "{}", page.body);
+
+    // What was listed is listed by the next hub.
+    hub.restart();
+    let sessions = hub.get("/v1/sessions").json();
+    assert_eq!(sessions["sessions"][0]["node"], "b", "{sessions}");
+    // A machine that may not see the others does not.
+    let listed = json_of(&there, &["ls", "--node", "all"]);
+    assert!(listed["sessions"].as_array().unwrap().iter().all(|row| row["node"] != "a"), "{listed}");
+}
+
+#[test]
+fn no_page_and_no_foreign_name_reaches_a_hub() {
+    let hub = Hub::new();
+    let node = hub.node("build", &[]);
+    let (host, bearer) = (hub.host(), format!("Bearer {node}"));
+    let upgrade = [
+        ("authorization", bearer.as_str()),
+        ("connection", "Upgrade"),
+        ("upgrade", "websocket"),
+        ("sec-websocket-version", "13"),
+        ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ];
+    let try_it = |host_said: &str, more: &[(&str, &str)]| {
+        ask(&host, "GET /v1/node", &[&[("host", host_said)], &upgrade[..], more].concat(), "").status
+    };
+    assert_eq!(try_it(&host, &[("origin", "https://evil.example")]), 403);
+    assert_eq!(try_it(&host, &[("origin", &format!("http://{host}"))]), 403, "not even a page of its own");
+    assert_eq!(try_it("evil.example", &[]), 421);
+    let asked = |path: &str, token: &str| {
+        let bearer = format!("Bearer {token}");
+        ask(&host, &format!("GET {path}"), &[("host", &host), ("authorization", &bearer)], "").status
+    };
+    assert_eq!(asked("/v1/node", &node), 400, "a machine that wants no WebSocket");
+    assert_eq!(asked("/v1/node", &hub.viewer), 401, "a viewer is no machine");
+    for path in ["/", "/v1/sessions", "/v1/nodes", "/v1/events?node=build"] {
+        assert_eq!(asked(path, "hub_wrong"), 401, "{path}");
+        assert_eq!(asked(path, &node), 401, "a machine is no viewer: {path}");
+    }
+    assert_eq!(asked("/v1/sessions", &hub.viewer), 200);
+    let opened = ask(&host, &format!("GET /open/{}", hub.viewer), &[("host", &host)], "");
+    assert_eq!((opened.status, opened.header("location")), (303, Some("/")));
+    let cookie = opened.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    assert_eq!(ask(&host, "GET /", &[("host", &host), ("cookie", &cookie)], "").status, 200);
+    assert_eq!(ask(&host, "POST /", &[("host", &host), ("cookie", &cookie)], "x").status, 405);
+    let state = fs::read_to_string(hub.dir.path().join("hub/keys.json")).unwrap();
+    assert!(!state.contains(&node) && !state.contains(&hub.viewer), "secrets are kept as hashes");
+}

@@ -1,0 +1,173 @@
+//! What members leave uncommitted, members that go on in another session, templates from end to end, and plans whose agents
+//! could not run.
+
+use std::{fs, process::Command};
+
+use ostler_testkit::{TestHome, scenario, wait};
+use serde_json::{Value, json};
+
+use crate::missions::{
+    SOON, agent, assignment, json_of, ok, plan, refused, said, shell, until, with_campaign, with_repository,
+};
+
+fn git(home: &TestHome, args: &[&str]) -> String {
+    let own = ["-c", "user.name=Ann", "-c", "user.email=ann@shop.example"];
+    let done = Command::new("git").args(own).args(args).current_dir(home.campaign_dir()).output().unwrap();
+    assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8_lossy(&done.stdout).into_owned()
+}
+
+/// A text that every member of a template has in its brief, and plays: in a work tree it commits this file, with a content
+/// of its own.
+fn played(file: &str) -> String {
+    let commit = format!(
+        "case $(git rev-parse --git-dir) in */worktrees/*) b=$(git branch --show-current | tr / -); echo $b > {file}; \
+         git add -A; git -c user.name=A -c user.email=a@shop.example commit -qm $b;; esac"
+    );
+    let steps = vec![shell(&commit), shell("ostler done"), scenario::say("it is done")];
+    format!("this\n```scenario\n{}\n```\n", scenario::of(steps))
+}
+
+#[test]
+fn every_template_runs_to_its_end() {
+    let home = with_repository();
+    let each = [
+        // Parts of one work, each in files of its own.
+        ("plan-build-review", "goal", played("$b"), 5),
+        // Whole works in the same file: they collide, and only the one that was joined from them is merged.
+        ("fan-out-and-merge", "goal", played("result"), 4),
+        ("research-and-summarise", "question", played("$b"), 5),
+        ("bug-hunt-with-verification", "area", played("$b"), 6),
+    ];
+    for (template, parameter, text, count) in each {
+        let set = format!("{parameter}={text}");
+        let out = ok(
+            &home,
+            &["mission", "start", template, "-p", &set, "--provider", "script", "--name", template],
+        );
+        assert!(out.contains(&format!("{count} of {count} completed")), "{template}: {out}");
+    }
+    let merged = git(&home, &["log", "--merges", "--format=%s", "main"]);
+    let of = |template: &str| merged.lines().filter(|line| line.contains(template)).count();
+    assert_eq!((of("plan-build-review"), of("fan-out-and-merge")), (3, 1), "{merged}");
+    assert!(git(&home, &["show", "main:result"]).contains("join"));
+}
+
+#[test]
+fn what_was_not_committed_is_never_left_out_of_a_merge_silently() {
+    let home = with_repository();
+    let head =
+        "objective = \"Merge\"\nname = \"left\"\n[defaults]\nworktree = true\n[merge]\ninto = \"main\"";
+    let work = vec![shell("echo new > new.txt"), scenario::say("a")];
+    plan(&home, "plan.toml", head, &[agent("a", "", work)]);
+    let (code, words) = refused(&home, &["mission", "start", "plan.toml"]);
+    assert_eq!(code, Some(17), "{words}");
+    let screen = ok(&home, &["mission", "show", "left"]);
+    assert!(screen.contains("a left uncommitted: new.txt"), "{screen}");
+    assert!(screen.contains("ostler mission retry left"), "{screen}");
+    let session = assignment(&json_of(&home, &["mission", "show", "left"]), "a")["session"].clone();
+    let shown = json_of(&home, &["show", session.as_str().unwrap()]);
+    let tree = shown["working_dir"].as_str().unwrap().to_owned();
+    git(&home, &["-C", &tree, "add", "-A"]);
+    git(&home, &["-C", &tree, "commit", "-qm", "new"]);
+    ok(&home, &["mission", "retry", "left", "-y"]);
+    let whole = until(&home, "left", "completed");
+    assert_eq!(assignment(&whole, "a")["attempt"], 1, "only the merge was done again: {whole}");
+    assert_eq!(git(&home, &["show", "main:new.txt"]), "new\n");
+}
+
+/// The member's session, once it is in its turn.
+fn session_of(home: &TestHome, mission: &str, member: &str, marker: &str) -> String {
+    wait::until("it works", SOON, || home.campaign_dir().join(marker).exists());
+    let whole = json_of(home, &["mission", "show", mission]);
+    assignment(&whole, member)["session"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_member_that_is_started_again_by_hand_stays_a_member() {
+    let home = with_campaign();
+    let head = "objective = \"Go on\"\nname = \"again\"\nstrategy = \"sequential\"\n[defaults]\nretries = 0";
+    let work = vec![shell("test -e once || { touch once; sleep 600; }"), scenario::say("a")];
+    plan(&home, "plan.toml", head, &[agent("a", "", work), agent("b", "", said("b"))]);
+    ok(&home, &["mission", "start", "plan.toml", "-d"]);
+    let first = session_of(&home, "again", "a", "once");
+    ok(&home, &["restart", &first]);
+    let whole = until(&home, "again", "completed");
+    let a = assignment(&whole, "a");
+    assert_eq!((&a["attempt"], &a["status"]), (&json!(1), &json!("completed")), "{whole}");
+    assert_ne!(a["session"], Value::String(first), "another session has done it: {whole}");
+}
+
+#[test]
+fn a_member_that_hands_its_work_on_stays_a_member_and_all_of_it_is_counted() {
+    let home = with_campaign();
+    let head = "objective = \"Hand on\"\nname = \"hand\"\nstrategy = \"sequential\"\n[defaults]\nretries = 0";
+    let hand = shell("test -e handed || { touch handed; ostler handoff -m 'out of context'; }");
+    let work = vec![json!({"usage": {"input": 70, "output": 7}}), hand, scenario::say("a")];
+    plan(&home, "plan.toml", head, &[agent("a", "", work), agent("b", "", said("b"))]);
+    ok(&home, &["mission", "start", "plan.toml", "-d"]);
+    let whole = until(&home, "hand", "completed");
+    let a = assignment(&whole, "a");
+    assert_eq!((&a["attempt"], &a["status"]), (&json!(1), &json!("completed")), "{whole}");
+    let log = ok(&home, &["mission", "logs", "hand", "-o", "jsonl"]);
+    assert!(log.contains("ASSIGNMENT_MOVED"), "another session has gone on: {log}");
+    assert!(a["usage"]["output"].as_u64().unwrap() >= 7, "what the first one used is in it: {whole}");
+    assert_eq!((&a["outcome"], &whole["why"]), (&json!("done"), &Value::Null), "{whole}");
+}
+
+#[test]
+fn a_plan_whose_agents_could_not_run_says_so_where_it_stands() {
+    let home = with_campaign();
+    let text = "objective = \"x\"\n[limits]\nproviders = { scirpt = 1 }\naccounts = { wrok = 1 }\n\
+                [[agents]]\nname = \"a\"\ntask = \"t\"\nprovider = \"script\"\nagent = \"nobody\"\n\
+                [[agents]]\nname = \"b\"\ntask = \"t\"\nprovider = \"script\"\naccount = \"work\"\n";
+    fs::write(home.campaign_dir().join("plan.toml"), text).unwrap();
+    for verb in ["plan", "start"] {
+        let (code, words) = refused(&home, &["mission", verb, "plan.toml"]);
+        assert_eq!(code, Some(2), "{words}");
+        for part in [
+            "plan.toml:2: a limit is of the provider \"scirpt\", which there is not (did you mean script?)",
+            "plan.toml:2: a limit is of the account \"wrok\"",
+            "plan.toml:9: a cannot run",
+            "plan.toml:14: b cannot run: script has no profile work",
+        ] {
+            assert!(words.contains(part), "{part}: {words}");
+        }
+    }
+    // What is added is looked at in the same way, with its lines.
+    let slow = vec![json!({"sleep_ms": 600_000})];
+    plan(
+        &home,
+        "plan.toml",
+        "objective = \"x\"\nname = \"x\"\nstrategy = \"adaptive\"",
+        &[agent("a", "", slow)],
+    );
+    ok(&home, &["mission", "start", "plan.toml", "-d"]);
+    let more = "[[agents]]\nname = \"c\"\nprovider = \"script\"\ntask = \"t\"\nneeds = [\"nobody\"]\n";
+    fs::write(home.campaign_dir().join("more.toml"), more).unwrap();
+    let (code, words) = refused(&home, &["mission", "add", "x", "more.toml"]);
+    assert!(code == Some(2) && words.contains("line 5: c needs \"nobody\""), "{code:?} {words}");
+}
+
+#[test]
+fn limits_of_a_provider_hold_for_agents_that_name_none_and_a_pause_says_how_it_froze() {
+    let home = with_campaign();
+    ok(&home, &["campaign", "set", "shop", "provider=script"]);
+    let head = "objective = \"Wait\"\nname = \"wait\"\n[limits]\nproviders = { script = 1 }";
+    let slow = |name: &str| {
+        let steps =
+            vec![json!({"usage": {"input": 40, "output": 2}}), shell(&format!("touch {name}; sleep 600"))];
+        agent(name, "", steps).replace("provider = \"script\"\n", "")
+    };
+    plan(&home, "plan.toml", head, &[slow("a"), slow("b")]);
+    ok(&home, &["mission", "start", "plan.toml", "-d"]);
+    wait::until("a works", SOON, || home.campaign_dir().join("a").exists());
+    let whole = json_of(&home, &["mission", "show", "wait"]);
+    assert_eq!(assignment(&whole, "b")["wait"], "for a place of script (1 of 1 run)", "{whole}");
+    let used = || assignment(&json_of(&home, &["mission", "show", "wait"]), "a")["usage"]["input"].clone();
+    wait::until("what runs is counted", SOON, || used() == 40);
+    let paused = json_of(&home, &["mission", "pause", "wait"]);
+    let how = |word: &str| paused[word].as_u64().unwrap();
+    assert_eq!(how("frozen_by_freezer") + how("frozen_by_signals"), 1, "{paused}");
+    assert_eq!(paused["not_yet_frozen"], json!([]), "{paused}");
+}

@@ -1,0 +1,226 @@
+//! The merge with its gate, and the checks: what a crash, a pause, a cancel, a limit or a halt makes of them.
+
+use std::{fs, path::Path, process::Command};
+
+use ostler_testkit::{TestHome, scenario, wait};
+use serde_json::json;
+
+use crate::missions::{
+    SOON, agent, assignment, commits, json_of, ok, plan, refused, shell, until, with_campaign,
+    with_repository,
+};
+
+use super::shared;
+
+/// A gate or a check that says that it began, waits to be let through, and leaves a line at its end.
+fn waits(name: &str, dir: &Path) -> String {
+    let dir = dir.display();
+    format!(
+        "echo {name} >> {dir}/began; until test -e {dir}/go; do sleep 0.02; done; echo {name} >> {dir}/ended"
+    )
+}
+
+fn lines(home: &TestHome, file: &str) -> usize {
+    fs::read_to_string(home.campaign_dir().join(file)).unwrap_or_default().lines().count()
+}
+
+fn begins(home: &TestHome, times: usize) {
+    wait::until(&format!("it has begun {times} times"), SOON, || lines(home, "began") == times);
+}
+
+fn let_go(home: &TestHome) {
+    fs::write(home.campaign_dir().join("go"), "").unwrap();
+}
+
+/// The processes of a gate or a check that live anywhere on this machine, and are not frozen.
+fn alive(home: &TestHome) -> (usize, usize) {
+    let mark = format!("{}/began", home.campaign_dir().display());
+    let mut shells = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let read = |file: &str| fs::read(entry.path().join(file)).unwrap_or_default();
+        let line = String::from_utf8_lossy(&read("cmdline")).into_owned();
+        // The shell that runs the gate itself, and nobody who only speaks of it.
+        if !line.starts_with("sh\0-c\0echo ") && !line.starts_with("/bin/sh\0-c\0echo ")
+            || !line.contains(&mark)
+        {
+            continue;
+        }
+        let stat = String::from_utf8_lossy(&read("stat")).into_owned();
+        let mut words = stat.rsplit(')').next().unwrap_or_default().split_whitespace().map(str::to_owned);
+        if let (Some(state), Some(parent)) = (words.next(), words.next())
+            && !matches!(state.as_str(), "Z" | "X")
+        {
+            shells.push((entry.file_name().to_string_lossy().into_owned(), parent, state == "T"));
+        }
+    }
+    // A child that the shell has forked bears its command line until it has become its own program.
+    let gates = shells.iter().filter(|(_, parent, _)| shells.iter().all(|(shell, ..)| shell != parent));
+    let (frozen, running): (Vec<_>, Vec<_>) = gates.partition(|(.., frozen)| *frozen);
+    (running.len(), frozen.len())
+}
+
+fn merged(home: &TestHome) -> usize {
+    let log = Command::new("git")
+        .args(["log", "--merges", "--format=%H", "main"])
+        .current_dir(home.campaign_dir())
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&log.stdout).lines().count()
+}
+
+/// A mission whose gate has begun, and waits.
+fn at_the_gate(more: &str) -> TestHome {
+    let home = with_repository();
+    let gate = waits("gate", &home.campaign_dir());
+    let head = format!(
+        "objective = \"Merge\"\nstrategy = \"parallel\"\nname = \"merge\"\n{more}\n[merge]\ninto = \"main\"\ngate = '''{gate}'''"
+    );
+    let work = vec![commits("one"), scenario::say("a")];
+    plan(&home, "plan.toml", &head, &[agent("a", "worktree = true", work)]);
+    ok(&home, &["mission", "start", "plan.toml", "-d"]);
+    begins(&home, 1);
+    home
+}
+
+/// The same with a check.
+fn at_the_check() -> TestHome {
+    let home = with_campaign();
+    let check = waits("check", &home.campaign_dir());
+    let head = "objective = \"Check\"\nstrategy = \"parallel\"\nname = \"check\"";
+    let more = format!("complete_when = {{ check = '''{check}''' }}");
+    plan(&home, "plan.toml", head, &[agent("a", &more, vec![scenario::say("a")])]);
+    ok(&home, &["mission", "start", "plan.toml", "-d"]);
+    begins(&home, 1);
+    home
+}
+
+#[test]
+fn a_daemon_killed_at_the_gate_leaves_one_gate_one_merge_and_the_truth() {
+    let home = at_the_gate("");
+    for times in 2..=3 {
+        home.kill_daemon();
+        ok(&home, &["mission", "ls", "-a"]);
+        begins(&home, times);
+        assert_eq!(alive(&home), (1, 0), "the one before it is dead before another begins");
+    }
+    let_go(&home);
+    until(&home, "merge", "completed");
+    assert_eq!((merged(&home), lines(&home, "ended")), (1, 1));
+    let report = ok(&home, &["mission", "report", "merge"]);
+    assert!(report.contains("merged: ") && !report.contains("failed;"), "{report}");
+    let trees =
+        Command::new("git").args(["worktree", "list"]).current_dir(home.campaign_dir()).output().unwrap();
+    let trees = String::from_utf8_lossy(&trees.stdout).into_owned();
+    assert!(!trees.contains("ostler-merge"), "{trees}");
+}
+
+#[test]
+fn a_cancelled_mission_has_no_gate_left_and_moves_no_branch() {
+    let home = at_the_gate("");
+    ok(&home, &["mission", "cancel", "merge"]);
+    until(&home, "merge", "cancelled");
+    assert_eq!((alive(&home), merged(&home)), ((0, 0), 0));
+    // What is left to do is said before it is done.
+    let announced = json_of(&home, &["mission", "retry", "merge", "--dry-run"]);
+    assert_eq!((&announced["runs"], &announced["merges_into"]), (&json!([]), &json!("main")));
+    let announced = ok(&home, &["mission", "retry", "merge", "--dry-run"]);
+    assert!(announced.contains("into main") && !announced.contains("nothing"), "{announced}");
+    let (code, words) = refused(&home, &["mission", "retry", "merge"]);
+    assert!(code == Some(2) && words.contains("-y"), "{code:?} {words}");
+    let_go(&home);
+    ok(&home, &["mission", "retry", "merge", "-y"]);
+    until(&home, "merge", "completed");
+    assert_eq!(merged(&home), 1);
+}
+
+#[test]
+fn a_mission_whose_time_is_used_up_has_no_gate_left_and_moves_no_branch() {
+    let home = at_the_gate("when_used_up = \"stop\"");
+    ok(&home, &["mission", "resume", "merge", "--time", "1s", "-y"]);
+    until(&home, "merge", "partial");
+    assert_eq!((alive(&home), merged(&home)), ((0, 0), 0));
+    assert!(ok(&home, &["mission", "report", "merge"]).contains("the branch is as it was"));
+}
+
+#[test]
+fn a_paused_mission_has_its_gate_frozen_and_moves_its_branch_later() {
+    let home = at_the_gate("");
+    ok(&home, &["mission", "pause", "merge"]);
+    assert_eq!(alive(&home), (0, 1), "it is frozen when that is said");
+    let_go(&home);
+    home.kill_daemon();
+    ok(&home, &["mission", "ls", "-a"]);
+    wait::until("the gate is gone with its daemon", SOON, || alive(&home) == (0, 0));
+    assert_eq!(json_of(&home, &["mission", "show", "merge"])["status"], "paused");
+    assert_eq!((lines(&home, "began"), lines(&home, "ended"), merged(&home)), (1, 0, 0));
+    ok(&home, &["mission", "resume", "merge", "-y"]);
+    until(&home, "merge", "completed");
+    assert_eq!((lines(&home, "ended"), merged(&home)), (1, 1));
+}
+
+#[test]
+fn a_paused_gate_goes_on_where_it_was() {
+    let home = at_the_gate("");
+    ok(&home, &["mission", "pause", "merge"]);
+    let_go(&home);
+    ok(&home, &["mission", "resume", "merge", "-y"]);
+    until(&home, "merge", "completed");
+    assert_eq!((lines(&home, "began"), lines(&home, "ended"), merged(&home)), (1, 1, 1));
+}
+
+#[test]
+fn an_emergency_stop_reaches_gates() {
+    let home = at_the_gate("");
+    ok(&home, &["halt"]);
+    wait::until("the gate is dead", SOON, || alive(&home) == (0, 0));
+    let_go(&home);
+    assert_eq!((lines(&home, "began"), merged(&home)), (1, 0), "nothing begins while all is halted");
+    ok(&home, &["halt", "--release"]);
+    until(&home, "merge", "completed");
+    assert_eq!((lines(&home, "began"), merged(&home)), (2, 1));
+    let home = at_the_gate("");
+    ok(&home, &["halt", "--mission", "merge"]);
+    until(&home, "merge", "cancelled");
+    assert_eq!((alive(&home), merged(&home)), ((0, 0), 0));
+}
+
+#[test]
+fn a_check_stands_still_and_ends_with_its_mission() {
+    let home = at_the_check();
+    ok(&home, &["mission", "pause", "check"]);
+    assert_eq!(alive(&home), (0, 1), "it is frozen when that is said");
+    let whole = json_of(&home, &["mission", "show", "check"]);
+    assert_eq!(assignment(&whole, "a")["status"], "paused", "{whole}");
+    ok(&home, &["mission", "resume", "check", "-y"]);
+    wait::until("it goes on", SOON, || alive(&home) == (1, 0));
+    ok(&home, &["mission", "cancel", "check"]);
+    let whole = until(&home, "check", "cancelled");
+    assert_eq!(assignment(&whole, "a")["status"], "cancelled", "{whole}");
+    let_go(&home);
+    assert_eq!((alive(&home), lines(&home, "ended")), ((0, 0), 0));
+}
+
+#[test]
+fn a_check_of_a_killed_daemon_is_dead_before_it_is_run_again() {
+    let home = at_the_check();
+    home.kill_daemon();
+    ok(&home, &["mission", "ls", "-a"]);
+    begins(&home, 2);
+    assert_eq!(alive(&home), (1, 0));
+    let_go(&home);
+    until(&home, "check", "completed");
+    assert_eq!(lines(&home, "ended"), 1, "one of them came to its end");
+}
+
+#[test]
+fn a_check_sees_what_the_members_share() {
+    let home = with_campaign();
+    let check = "test -n \"$OSTLER_MISSION\" && grep -q done \"$OSTLER_MISSION_DIR/agents/a/note\" && \
+        echo checked > \"$OSTLER_MISSION_DIR/agents/a/checked\"";
+    let more = format!("complete_when = {{ check = '''{check}''' }}\nretries = 0");
+    let leaves = shell("echo done > \"$OSTLER_MISSION_DIR/agents/a/note\"");
+    let head = "objective = \"Check\"\nname = \"check\"";
+    plan(&home, "plan.toml", head, &[agent("a", &more, vec![leaves, scenario::say("a")])]);
+    ok(&home, &["mission", "start", "plan.toml"]);
+    assert!(shared(&home, "check").join("agents/a/checked").exists());
+}

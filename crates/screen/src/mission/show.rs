@@ -1,0 +1,281 @@
+//! One mission: how far it is, its graph with what each does now, who waits for what.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use ostler_client::{Session, reply::WholeMission};
+use ostler_domain::{
+    Now, SessionId, Time,
+    mission::{AssignmentStatus, Beside, Hold, Merging, RoleCount, State, Status, Wait, draw},
+    price::{Cost, Dollars},
+    text::one_line,
+    time::BootId,
+};
+
+use super::list::sign;
+use crate::{Line, Look, Tone, money, row, words};
+
+/// Most of one kind of lines beside the roles.
+const BESIDE: usize = 20;
+/// Where there is less room than this for what stands beside the roles, it stands below them.
+const ROOM: usize = 36;
+const GAP: usize = 6;
+
+/// A mission, and what is known of it beside its own events.
+pub struct Seen<'a> {
+    pub state: &'a State,
+    pub sessions: &'a [Session],
+    /// What the daemon says of it, and how long it takes.
+    pub whole: Option<&'a WholeMission>,
+    pub now: Time,
+}
+
+/// The moment for what is decided by the clock on the wall alone.
+pub fn moment(now: Time) -> Now {
+    Now { wall: now, since_boot: Duration::ZERO, boot: BootId::default() }
+}
+
+impl Seen<'_> {
+    /// All of it, as `mission show` has it.
+    pub fn lines(&self, look: &Look) -> Vec<Line> {
+        let mut lines = self.head().folded(look.width, 2);
+        lines.extend(
+            Line::of(format!("“{}”", one_line(&self.state.plan().objective, 400))).folded(look.width, 1),
+        );
+        lines.extend(self.why().into_iter().flat_map(|line| line.folded(look.width, 2)));
+        lines.extend(self.graph(look.width));
+        lines.extend(self.roles(look.width));
+        lines
+    }
+
+    /// `checkout-v2  running 18m  pipeline · 3 of 6 completed · ETA 14m (…) · $6.42 of $20.00`.
+    pub fn head(&self) -> Line {
+        let (state, progress) = (self.state, self.state.progress());
+        let (tone, _) = sign(state.status());
+        let ran = words::age(state.ran(self.now));
+        let mut parts = vec![
+            Line::of(state.plan().strategy.as_str()),
+            Line::of(format!("{} of {} completed", progress.all.completed, progress.all.total)),
+        ];
+        if progress.all.failed > 0 {
+            parts.push(Line::toned(Tone::Bad, format!("{} failed", progress.all.failed)));
+        }
+        if let Some(whole) = self.whole.filter(|_| !state.is_over()) {
+            parts.push(Line::of(&whole.eta.words));
+        }
+        parts.push(self.money());
+        Line::new()
+            .strong(state.name().as_str())
+            .plain("  ")
+            .with(tone, state.status().as_str())
+            .plain(if state.started_at().is_some() { format!(" {ran}  ") } else { "  ".to_owned() })
+            .append(Line::joined(parts))
+    }
+
+    fn money(&self) -> Line {
+        let mut cost = Cost::default();
+        self.sessions.iter().for_each(|session| cost += &session.cost);
+        let paid = match money::short(&cost) {
+            nothing if nothing.is_empty() => Dollars(0).to_string(),
+            paid => paid,
+        };
+        let budget = self.state.budget().unwrap_or_default();
+        let dollars = match budget.dollars {
+            Some(most) => format!("{paid} of {most}"),
+            None if paid == "?" => "cost unknown".to_owned(),
+            None => paid,
+        };
+        let tokens: u64 = self.sessions.iter().map(|session| session.usage.total()).sum();
+        let tokens = match (budget.tokens, tokens) {
+            (Some(most), used) => Some(format!("{} of {} tokens", words::count(used), words::count(most))),
+            // What has no price is told in tokens.
+            (None, used) if !cost.unpriced.is_empty() => Some(format!("{} tokens", words::count(used))),
+            (None, _) => None,
+        };
+        Line::of([Some(dollars), tokens].into_iter().flatten().collect::<Vec<_>>().join(", "))
+    }
+
+    /// Why it is over, stands still, or ends.
+    fn why(&self) -> Option<Line> {
+        let (state, now) = (self.state, moment(self.now));
+        if let Some(over) = state.ended().filter(|over| !over.why.is_empty()) {
+            let ago = words::age(self.now.since(over.at));
+            return Some(Line::of(one_line(&over.why, 400)).faint(format!(" · ended {ago} ago")));
+        }
+        // What its events do not say: that everything is halted.
+        let told = || Some(self.whole?.wait.clone()).filter(|wait| !wait.is_empty() && !state.is_over());
+        let wait = state.wait(false).map(|wait| wait.words(state, &now)).or_else(told)?;
+        let waits = if wait.starts_with("paused") { "" } else { "waits " };
+        Some(Line::toned(Tone::Warn, format!("{waits}{wait}")))
+    }
+
+    /// The drawn graph, with signs in colour.
+    pub fn graph(&self, width: Option<usize>) -> Vec<Line> {
+        let width = width.unwrap_or(160).saturating_sub(2).max(20);
+        let doing = |id: SessionId| {
+            let session = self.sessions.iter().find(|session| session.id == id)?;
+            Some(draw::Doing {
+                now: row::now(session, self.now).text(),
+                cost: Some(session.cost.paid),
+                tokens: session.usage.total(),
+            })
+        };
+        let drawn = draw::mission(self.state, self.now, width, doing);
+        drawn.iter().map(|line| Line::of("  ").append(coloured(line))).collect()
+    }
+
+    /// Roles, with who waits and what will collide beside them, or below where the screen is narrow.
+    fn roles(&self, width: Option<usize>) -> Vec<Line> {
+        let left = self.role_table();
+        let right = self.beside();
+        let column = left.iter().map(Line::width).max().unwrap_or(0);
+        let room = width.map_or(usize::MAX, |width| width.saturating_sub(column + GAP));
+        if room < ROOM {
+            return left.into_iter().chain(right.iter().flat_map(|line| line.folded(width, 2))).collect();
+        }
+        let count = left.len().max(right.len());
+        let (mut left, mut right) = (left.into_iter(), right.into_iter());
+        (0..count)
+            .map(|_| {
+                let left = left.next().unwrap_or_default();
+                match right.next() {
+                    Some(right) => left.padded(column + GAP).append(right.cut(room)),
+                    None => left,
+                }
+            })
+            .collect()
+    }
+
+    fn role_table(&self) -> Vec<Line> {
+        let progress = self.state.progress();
+        let name = progress.roles.iter().map(|(role, _)| role.chars().count()).max().unwrap_or(0).max(8);
+        let has_left_out = progress.all.left_out > 0;
+        let row = |role: &str, count: RoleCount| {
+            let RoleCount { total, pending, running, completed, failed, left_out } = count;
+            let mut text =
+                format!("{role:<name$} {total:>6} {pending:>7} {running:>7} {completed:>9} {failed:>6}");
+            if has_left_out {
+                text.push_str(&format!(" {left_out:>8}"));
+            }
+            text
+        };
+        let mut head = format!("{:<name$}  TOTAL PENDING RUNNING COMPLETED FAILED", "ROLE");
+        if has_left_out {
+            head.push_str(" LEFT OUT");
+        }
+        let rows = progress.roles.iter().map(|(role, count)| Line::of(row(role, *count)));
+        std::iter::once(Line::new().faint(head)).chain(rows).collect()
+    }
+
+    fn beside(&self) -> Vec<Line> {
+        let (state, now) = (self.state, moment(self.now));
+        let name = |place: usize| state.slots()[place].assignment.name.as_str();
+        let waits = self.waits(&now);
+        let widest = waits.iter().map(|(who, _)| who.chars().count()).max().unwrap_or(0);
+        let wait = |(who, wait): &(&str, String)| Line::of(format!("{who:<widest$}  {wait}"));
+        let mut lines = section("WAITS", waits.iter().map(wait).collect());
+        let failed = (0..state.slots().len()).filter_map(|place| {
+            let end = state.slots()[place].end()?;
+            let tone = match end.status {
+                AssignmentStatus::Failed => Tone::Bad,
+                AssignmentStatus::Skipped => Tone::Warn,
+                _ => return None,
+            };
+            let why = one_line(&end.why, 200);
+            Some(Line::toned(tone, name(place)).plain(format!("  {}: {why}", end.status.as_str())))
+        });
+        lines.extend(section("NOT DONE", failed.collect()));
+        let collisions = state.collisions().iter().filter(|seen| !seen.paths.is_empty()).map(|seen| {
+            let since = seen.turn.map_or_else(String::new, |turn| format!(" (since turn {turn})"));
+            let paths = one_line(&seen.paths.join(", "), 120);
+            Line::of(format!("{} × {} will collide in {paths}{since}", name(seen.one), name(seen.other)))
+        });
+        lines.extend(section("FORECAST", collisions.collect()));
+        if let Merging::Failed { output, .. } = state.merging() {
+            let said = output.lines().filter(|line| !line.trim().is_empty());
+            let said = said.map(|line| Line::toned(Tone::Bad, one_line(line, 200)));
+            lines.extend(section("MERGE", said.collect()));
+        }
+        lines
+    }
+
+    /// Who waits, and for what: what its events say, and what only the daemon knows of a session or of this machine.
+    fn waits(&self, now: &Now) -> Vec<(&str, String)> {
+        let state = self.state;
+        let known: BTreeMap<usize, Wait> = state.waits(now, &Beside::default()).into_iter().collect();
+        let rows = self.whole.map_or(&[][..], |whole| &whole.assignments).iter();
+        let told: BTreeMap<&str, &str> = rows.map(|row| (row.name.as_str(), row.wait.as_str())).collect();
+        let of = |place: usize| {
+            let slot = &state.slots()[place];
+            let name = slot.assignment.name.as_str();
+            let told = told.get(name).copied().filter(|told| !told.is_empty() && slot.end().is_none());
+            let words = match (known.get(&place), told) {
+                (Some(Wait::Next) | None, Some(told)) => told.to_owned(),
+                (Some(wait), _) => wait.words(state, now),
+                (None, None) => return None,
+            };
+            Some((name, words))
+        };
+        let merge = state.merge_wait().map(|wait| ("merge", wait.words(state, now)));
+        (0..state.slots().len()).filter_map(of).chain(merge).collect()
+    }
+
+    /// What to do next, to paste.
+    pub fn steps(&self) -> Vec<(String, &'static str)> {
+        let (state, name) = (self.state, self.state.name());
+        let verb = |verb: &str| format!("ostler mission {verb} {name}");
+        match state.status() {
+            Status::Created => vec![(verb("start"), "starts it"), (verb("cancel"), "does not")],
+            Status::Running => vec![
+                (format!("ostler mission show -w {name}"), "draws this again whenever something changes"),
+                (format!("ostler ls --mission {name}"), "its sessions"),
+                (verb("pause"), "freezes all of it"),
+            ],
+            Status::Paused => {
+                let resume = match state.hold().map(|held| held.hold) {
+                    Some(Hold::Budget) => format!("{} --budget AMOUNT", verb("resume")),
+                    Some(Hold::Time) => format!("{} --time 30m", verb("resume")),
+                    _ => verb("resume"),
+                };
+                vec![(resume, "says what goes on and what that costs, and asks"), (verb("cancel"), "ends it")]
+            }
+            Status::Completed => {
+                vec![(verb("report"), "what came of it"), (format!("ostler cost --mission {name}"), "")]
+            }
+            Status::Partial | Status::Failed | Status::Cancelled => vec![
+                (verb("report"), "what came of it"),
+                (verb("retry"), "does again what was not completed; says the price first"),
+            ],
+        }
+    }
+}
+
+fn section(head: &str, lines: Vec<Line>) -> Vec<Line> {
+    if lines.is_empty() {
+        return lines;
+    }
+    let more = lines.len().saturating_sub(BESIDE);
+    let more = (more > 0).then(|| Line::new().faint(format!("… {more} more")));
+    std::iter::once(Line::new().faint(head)).chain(lines.into_iter().take(BESIDE)).chain(more).collect()
+}
+
+fn coloured(drawn: &str) -> Line {
+    let mut line = Line::new();
+    let mut plain = String::new();
+    for c in drawn.chars() {
+        let tone = match c {
+            '✓' | '●' => Tone::Good,
+            '✗' => Tone::Bad,
+            '‖' => Tone::Accent,
+            '◌' | '–' => Tone::Faint,
+            _ => {
+                plain.push(c);
+                continue;
+            }
+        };
+        line = line.plain(std::mem::take(&mut plain)).with(tone, c.to_string());
+    }
+    line.plain(plain)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+use insta::assert_snapshot;
+use ostler_client::reply::WholeMission;
+use ostler_domain::{
+    Event,
+    event::{By, CollisionForecast, MissionEnded, MissionPaused},
+};
+
+use super::*;
+use crate::testing::{
+    NOW, ago,
+    mission::{Stage, in_the_middle, whole},
+};
+
+fn shown(stage: &Stage, whole: Option<&WholeMission>, width: usize) -> String {
+    let look = Look::plain(Some(width));
+    let seen = Seen { state: &stage.state, sessions: &stage.sessions, whole, now: NOW };
+    let lines: Vec<String> = seen.lines(&look).iter().map(|line| line.show(&look)).collect();
+    assert!(lines.iter().all(|line| line.chars().count() <= width), "{lines:#?}");
+    let steps = seen.steps().into_iter().map(|(command, effect)| format!("> {command} | {effect}"));
+    lines.into_iter().map(|line| line.trim_end().to_owned()).chain(steps).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn one_that_runs_says_what_each_does_and_who_waits() {
+    let mut stage = in_the_middle();
+    let id = |place: usize| stage.state.slots()[place].assignment.id;
+    let collision = CollisionForecast {
+        mission: stage.state.id(),
+        one: id(1),
+        other: id(3),
+        paths: vec!["Cargo.lock".to_owned()],
+        turn: Some(3),
+    };
+    stage.state.apply(ago(60), &Event::CollisionForecast(collision));
+    assert_snapshot!("running_120", shown(&stage, Some(&whole(&stage)), 120));
+    assert_snapshot!("running_80", shown(&stage, Some(&whole(&stage)), 80));
+}
+
+#[test]
+fn what_only_the_daemon_knows_is_said_too() {
+    let stage = in_the_middle();
+    let mut told = whole(&stage);
+    told.wait = "for the end of the halt: ostler halt --release".to_owned();
+    told.assignments[3].wait = "to be started: for a slot (2 of 2 run)".to_owned();
+    let screen = shown(&stage, Some(&told), 120);
+    assert!(screen.contains("waits for the end of the halt"), "{screen}");
+    assert!(screen.contains("build-ui  to be started: for a slot"), "{screen}");
+}
+
+#[test]
+fn one_that_is_paused_says_who_did_that_and_why() {
+    let mut stage = in_the_middle();
+    let (mission, by, why) = (stage.state.id(), By("ann".to_owned()), "lunch".to_owned());
+    let paused = MissionPaused { mission, by, why, spared: Vec::new(), time_left_us: None };
+    stage.state.apply(ago(20), &Event::MissionPaused(paused));
+    assert_snapshot!("paused_120", shown(&stage, None, 120));
+    assert_snapshot!("paused_80", shown(&stage, None, 80));
+}
+
+#[test]
+fn one_that_is_over_says_what_was_not_done() {
+    let mut stage = in_the_middle();
+    stage.end(3, 30, AssignmentStatus::Failed, 225);
+    stage.end(4, 30, AssignmentStatus::Skipped, 0);
+    let (mission, why) = (stage.state.id(), "3 of 5 were completed".to_owned());
+    let ended = MissionEnded { mission, status: Status::Partial, why, ran_us: 1_060_000_000 };
+    stage.state.apply(ago(30), &Event::MissionEnded(ended));
+    assert_snapshot!("partial_120", shown(&stage, None, 120));
+    assert_snapshot!("partial_80", shown(&stage, None, 80));
+}
+
+#[test]
+fn a_terminal_without_letters_gets_signs_of_its_own() {
+    let look = Look { letters: crate::Letters::Ascii, ..Look::plain(Some(120)) };
+    let stage = in_the_middle();
+    let seen = Seen { state: &stage.state, sessions: &stage.sessions, whole: None, now: NOW };
+    let graph: Vec<String> = seen.graph(Some(120)).iter().map(|line| line.show(&look)).collect();
+    assert!(graph.iter().all(|line| line.is_ascii() && !line.contains('?')), "{graph:#?}");
+}

@@ -1,0 +1,84 @@
+//! Every path that there is.
+
+use axum::{
+    Extension, Router,
+    extract::{DefaultBodyLimit, Path, State},
+    http::{HeaderValue, StatusCode, header},
+    middleware,
+    response::{IntoResponse, Response},
+    routing::{MethodFilter, get, on},
+};
+use ostler_domain::{Reason, Refusal};
+
+use crate::{
+    Door, api, assets, card,
+    guard::{self, Guard, Origin, Visitor},
+    pages,
+    reply::{Answer, Failure},
+};
+
+/// Most of what somebody may send; a prompt is the longest of it.
+const BODY_BYTES: usize = 1 << 20;
+
+pub(crate) fn router(door: Door, port: u16) -> Router {
+    let guard = Guard { door, port };
+    let mut router = Router::new()
+        .route("/healthz", get(async || "ok\n"))
+        .route("/metrics", get(metrics))
+        // Only GET: looking whether a link is there must not use it up.
+        .route("/open/{secret}", on(MethodFilter::GET, let_in).with_state(guard.clone()))
+        .route("/approvals/{id}", get(card::card))
+        .route("/assets/{name}", get(assets::asset));
+    for endpoint in api::endpoints() {
+        router = router.route(endpoint.path, endpoint.serve);
+    }
+    router
+        .merge(pages::router())
+        .fallback(nowhere)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(DefaultBodyLimit::max(BODY_BYTES))
+        .layer(middleware::from_fn_with_state(guard, guard::guard))
+}
+
+async fn metrics(Extension(visitor): Extension<Visitor>) -> Answer {
+    let text = visitor.client.metrics().await?;
+    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response())
+}
+
+/// Takes a link's secret for a cookie, and the secret out of the address.
+async fn let_in(
+    State(guard): State<Guard>,
+    Extension(Origin(origin)): Extension<Origin>,
+    Path(secret): Path<String>,
+) -> Response {
+    let let_in = match guard.door.inner.ring.let_in(&secret) {
+        Ok(Some(let_in)) => let_in,
+        Ok(None) => return assets::stale_link(),
+        Err(refusal) => return Failure::from(refusal).into_response(),
+    };
+    guard.door.let_in(&let_in.person);
+    let (name, age) = (guard::cookie_name(guard.port), let_in.lives.as_secs());
+    // Who comes by another name than the machine's own comes by TLS.
+    let secure = if origin.starts_with("https:") { "; Secure" } else { "" };
+    let cookie =
+        format!("{name}={}; HttpOnly; SameSite=Strict; Path=/; Max-Age={age}{secure}", let_in.cookie);
+    // A page that goes on by itself, and no redirect: who clicks the link on somebody else's page would be sent on
+    // without the cookie, which is for our own pages only.
+    let mut answer = assets::come_in(&let_in.path);
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        answer.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    answer
+}
+
+async fn nowhere() -> Failure {
+    let refusal = Refusal::new(Reason::InvalidArgument, "there is nothing here")
+        .hint("ostler api openapi", "says what there is");
+    Failure::new(StatusCode::NOT_FOUND, refusal)
+}
+
+async fn wrong_method() -> Failure {
+    let refusal = Refusal::new(Reason::InvalidArgument, "this cannot be done here")
+        .hint("ostler api openapi", "says what can");
+    Failure::new(StatusCode::METHOD_NOT_ALLOWED, refusal)
+}

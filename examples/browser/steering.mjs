@@ -1,0 +1,112 @@
+// Steers agents while they are busy: what changes all the time must stay usable.
+// Arguments: a link, a busy session, one that asks for leave, one that asks a question, a directory for pictures.
+import { createServer } from "node:http";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { accessible, browser, done, enter, live, open, wrong } from "./browser.mjs";
+
+const [link, busy, asks, question, pictures] = process.argv.slice(2);
+const base = new URL(link).origin;
+mkdirSync(pictures, { recursive: true });
+const context = await browser();
+
+// The link, clicked on a page of another site: localhost and 127.0.0.1 are two.
+const elsewhere = createServer((_, answer) => { answer.setHeader("content-type", "text/html"); answer.end(`<a href="${link}">the dashboard</a>`); });
+await new Promise((listening) => elsewhere.listen(0, "127.0.0.1", listening));
+const page = await open(context, `http://localhost:${elsewhere.address().port}/`);
+await page.click("a");
+await page.waitForURL(base + "/");
+await live(page);
+elsewhere.close();
+
+// On a page that changes several times a second, a button works at the first click.
+const dialog = page.locator("#ask");
+await page.goto(`${base}/sessions/${busy}`);
+await live(page);
+await page.waitForFunction(() => document.querySelectorAll("#activity .item").length > 20);
+await page.waitForTimeout(700);
+const press = (word) => page.locator(".actions button", { hasText: word }).first().click();
+const reads = (word) => page.waitForFunction((word) => [...document.querySelectorAll(".actions button")].some((button) => button.textContent.includes(word) && !button.disabled), word);
+await page.evaluate(() => scrollTo(0, 0));
+// Nobody follows to the end from here: the page stands still although the list below grows.
+await page.waitForTimeout(700);
+await press("Pause");
+await reads("Resume");
+// It is another button by now, and not a dead one.
+await page.waitForTimeout(700);
+await press("Resume");
+await reads("Pause");
+
+// Calls that fail open by themselves, also when they were folded while they ran; what somebody folds stays so.
+await page.waitForFunction(() => [...document.querySelectorAll("#activity .failed details")].some((fold) => fold.open));
+const id = await page.locator("#activity .failed details[open]").last().getAttribute("id");
+await page.locator(`#${id} summary`).click();
+const last = await page.locator("#activity .item").last().getAttribute("id");
+await page.waitForFunction((last) => [...document.querySelectorAll("#activity .item")].at(-1).id !== last, last);
+if (await page.locator(`#${id}`).evaluate((fold) => fold.open)) wrong.push("what was folded by hand opened again");
+
+// Many at once, with their number.
+await page.goto(`${base}/sessions`);
+await live(page);
+await page.check(`input[data-pick][value="${busy}"]`);
+await page.screenshot({ path: join(pictures, "picked.png") });
+await page.locator("#picked button", { hasText: "Pause" }).click();
+if (!(await dialog.textContent()).includes("Pause 1 session?")) wrong.push("nobody is told how many are paused");
+await page.screenshot({ path: join(pictures, "sure.png") });
+await accessible(page, "the question before many are paused");
+await dialog.locator("[data-go]").click();
+await page.waitForSelector(`#row-${busy} .sign.cool`);
+
+// A form shows the command line that it stands for.
+await page.click("#new summary");
+await page.fill("#new-form [name=prompt]", "it's late");
+const line = await page.textContent("#new-form .cli-line");
+if (!line.includes("ostler run -d -C shop") || !line.endsWith("'it'\\''s late'")) wrong.push(`the command line is ${line}`);
+
+// The rule is shown before it is stored.
+await page.goto(base + "/");
+await live(page);
+await page.waitForTimeout(700);
+const card = page.locator("article", { hasText: "make all" });
+await card.focus();
+await page.keyboard.press("A");
+await dialog.waitFor({ state: "visible" });
+const shown = await dialog.textContent();
+if (!shown.includes("allow run make all") || !shown.includes("ostler allow --always")) wrong.push(`before "always" is stored it says: ${shown}`);
+await page.screenshot({ path: join(pictures, "always.png") });
+await dialog.locator("[data-close]").click();
+// Denied, with words that the agent reads.
+await page.waitForTimeout(700);
+await card.focus();
+await page.keyboard.press("d");
+await dialog.locator("textarea").fill("not today");
+await dialog.locator("[data-go]").click();
+await page.waitForSelector("article.settled");
+
+// A question is answered by one of its choices.
+await page.waitForTimeout(700);
+await page.locator(`article[data-href="/sessions/${question}"] button`, { hasText: "drop it" }).click();
+await page.waitForFunction(() => document.querySelectorAll("article.settled").length === 2);
+
+// What can be done, by a key.
+await page.goto(`${base}/sessions/${asks}`);
+await live(page);
+await page.keyboard.press(".");
+await page.waitForSelector("#actions[open] .copy");
+await accessible(page, "what can be done");
+await page.keyboard.press("Escape");
+
+// Halting by a key wants to be meant too, and is taken back where it is shown.
+await page.focus(".halt");
+await page.keyboard.press("Enter");
+await page.waitForTimeout(300);
+if (await page.locator("#counts strong").count()) wrong.push("one key has halted everything");
+await page.keyboard.down("Enter");
+await page.waitForSelector("#counts strong");
+await page.keyboard.up("Enter");
+await page.screenshot({ path: join(pictures, "halted.png") });
+await page.waitForTimeout(700);
+await page.click("#counts button");
+await page.waitForFunction(() => !document.querySelector("#counts strong"));
+
+await done(context);
