@@ -67,7 +67,8 @@ pub(crate) fn find(home: &Home, typed: &str, batch: bool) -> Result<Where, Failu
 }
 
 pub(crate) fn unknown(typed: &str, named: &BTreeMap<String, Node>) -> Refusal {
-    let refusal = Refusal::new(Reason::NodeUnknown, format!("there is no machine \"{}\"", one_line(typed, 64)));
+    let refusal =
+        Refusal::new(Reason::NodeUnknown, format!("there is no machine \"{}\"", one_line(typed, 64)));
     let refusal = match nearest(typed, named.keys().map(String::as_str)) {
         Some(meant) => refusal.hint(format!("--node {meant}"), "is one that exists"),
         None => refusal,

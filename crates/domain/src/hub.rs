@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    limits::{HUB_AGAIN_FIRST, HUB_AGAIN_LONGEST, HUB_WINDOW},
+    limits::{HUB_AGAIN_FIRST, HUB_AGAIN_LONGEST, HUB_FRAME_EVENTS, HUB_WINDOW},
     notice::SecretPlace,
 };
 
@@ -168,6 +168,12 @@ pub fn fresh(seen: u64, events: Vec<Forwarded>) -> Vec<Forwarded> {
     events.into_iter().filter(is_new).collect()
 }
 
+/// How many events go into one frame after so many tries in vain. A frame is acknowledged whole or not at all: on a way that
+/// breaks sooner than a large one has passed, only smaller ones ever arrive.
+pub fn frame_events(tries: u32) -> usize {
+    HUB_FRAME_EVENTS.checked_shr(tries).unwrap_or(0).max(1)
+}
+
 /// How long a node waits before it tries again, after so many tries in vain. `chance` is a number between 0 and 1: nodes
 /// that lost their hub together do not come back together.
 pub fn again(tries: u32, chance: f64) -> Duration {
@@ -217,6 +223,7 @@ mod tests {
         assert_eq!(again(3, 1.0), HUB_AGAIN_FIRST * 8);
         assert_eq!(again(u32::MAX, 1.0), HUB_AGAIN_LONGEST);
         assert_eq!(again(30, 0.0), HUB_AGAIN_FIRST);
+        assert_eq!([0, 1, 6, u32::MAX].map(frame_events), [HUB_FRAME_EVENTS, HUB_FRAME_EVENTS / 2, 1, 1]);
     }
 
     proptest! {

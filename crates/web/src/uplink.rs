@@ -14,9 +14,7 @@ use ostler_client::{Client, Received, Watched};
 use ostler_domain::{
     Reason, Refusal,
     hub::{self, Answer, Command, Forwarded, Hello, Listed, Row, SCHEMA, ToHub, ToNode, Window},
-    limits::{
-        HUB_COMMAND_TIME, HUB_COMMANDS_KEPT, HUB_CONNECT_TIME, HUB_FRAME_EVENTS, HUB_ROWS, HUB_ROWS_EVERY,
-    },
+    limits::{HUB_COMMAND_TIME, HUB_COMMANDS_KEPT, HUB_CONNECT_TIME, HUB_ROWS, HUB_ROWS_EVERY},
     query::{EventFilter, Page, Scope, SessionFilter},
 };
 use ostler_form::{EventForm, SessionForm};
@@ -88,7 +86,8 @@ impl Door {
                 };
                 let begun = Instant::now();
                 let mut was_heard = false;
-                let why = door.talk(&url, token, &done, &settings, &mut was_heard).await;
+                let frame = hub::frame_events(tries);
+                let why = door.talk(&url, token, &done, &settings, frame, &mut was_heard).await;
                 door.uplink().lost();
                 // Somebody who takes what is sent is there; somebody who only hangs up may be overloaded.
                 tries = if was_heard || begun.elapsed() >= HELD { 0 } else { tries.saturating_add(1) };
@@ -120,6 +119,7 @@ impl Door {
         token: String,
         done: &Done,
         settings: &HubSettings,
+        frame: usize,
         was_heard: &mut bool,
     ) -> String {
         let address = format!("{}/v1/node", url.trim_end_matches('/'));
@@ -147,7 +147,7 @@ impl Door {
         let (mut lists, mut is_stale) = (interval(HUB_ROWS_EVERY), true);
         lists.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let most = window.room().min(HUB_FRAME_EVENTS);
+            let most = window.room().min(frame);
             tokio::select! {
                 read = coming.recv_many(&mut batch, most), if most > 0 => {
                     if read == 0 {

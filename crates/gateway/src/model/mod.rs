@@ -145,11 +145,7 @@ impl Gateway {
     /// What is no call would use the key for something that nobody lent it for, and nobody counts.
     fn hold_back(&self, client: &TcpStream, order: &ModelOrder, request: &Request) -> io::Result<()> {
         let what = one_line(&format!("{} {}", request.method, request.path), SHOWN_PATH);
-        let target = Target {
-            host: order.upstream.host.clone(),
-            port: order.upstream.port,
-            way: Way::Plain,
-        };
+        let target = Target { host: order.upstream.host.clone(), port: order.upstream.port, way: Way::Plain };
         let rule = format!("{what} is no call to a model");
         let text = format!("{rule}, and nothing else goes through to the model's address");
         self.tell(&target, NetDecision::Denied, rule, None, Counts::default(), "");

@@ -197,7 +197,12 @@ fn an_agent_that_leaves_takes_the_upstreams_call_along() {
         gone.send(matches!(stream.read(&mut [0]), Ok(0) | Err(_))).unwrap();
     });
     let mut keeper = keeper(&format!("http://127.0.0.1:{port}"));
-    for (path, with_reset) in [("/models/begun", false), ("/models/begun", true), ("/models/silent", false), ("/models/silent", true)] {
+    for (path, with_reset) in [
+        ("/models/begun", false),
+        ("/models/begun", true),
+        ("/models/silent", false),
+        ("/models/silent", true),
+    ] {
         let mut client = keeper.connect();
         write!(client, "GET {path} HTTP/1.1\r\n\r\n").unwrap();
         assert!(!is_gone.recv_timeout(PATIENCE).unwrap());
@@ -275,7 +280,9 @@ fn an_upstream_that_answers_early_is_heard() {
     });
     let mut keeper = keeper(&format!("http://127.0.0.1:{port}"));
     let mut client = keeper.connect();
-    client.write_all(b"POST /tokenize HTTP/1.1\r\nContent-Length: 100000000\r\n\r\nonly the beginning").unwrap();
+    client
+        .write_all(b"POST /tokenize HTTP/1.1\r\nContent-Length: 100000000\r\n\r\nonly the beginning")
+        .unwrap();
     let mut said = String::new();
     client.read_to_string(&mut said).unwrap();
     assert!(said.ends_with("too large"), "{said}");
@@ -293,7 +300,9 @@ fn who_waits_for_a_sign_to_go_on_gets_it_and_interim_answers_are_not_the_answer(
     });
     let mut keeper = keeper(&format!("http://127.0.0.1:{port}"));
     let mut client = keeper.connect();
-    client.write_all(b"POST /tokenize HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n").unwrap();
+    client
+        .write_all(b"POST /tokenize HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
+        .unwrap();
     assert_eq!(head(&mut client), "HTTP/1.1 100 Continue\r\n\r\n");
     client.write_all(b"hi").unwrap();
     let mut said = String::new();

@@ -248,7 +248,8 @@ async fn nothing_is_lost_or_doubled_however_often_the_way_breaks() {
     for (name, client) in ["one", "other"].iter().zip(&clients) {
         let wanted = log(client).await;
         let last = *wanted.last().unwrap();
-        wait::until("the hub to have it all", wait::PATIENCE * 3, || hub.seqs(name).last() >= Some(&last));
+        // A way that breaks six times in vain makes a node wait for up to two minutes in all.
+        wait::until("the hub to have it all", wait::PATIENCE * 5, || hub.seqs(name).last() >= Some(&last));
         let has: Vec<u64> = hub.seqs(name).into_iter().filter(|seq| *seq <= last).collect();
         let begun = has[0];
         let wanted: Vec<u64> = wanted.into_iter().filter(|seq| *seq >= begun).collect();

@@ -39,14 +39,29 @@ pub(super) async fn nobody_is_left(agent: Agent) {
 pub(super) async fn nobody_is_left_after(agent: Agent, is_tried: impl Fn(&str) -> bool) {
     let stage = Stage::new(agent).await;
     for (how, outcome) in WAYS.iter().copied().filter(|(how, _)| is_tried(how)) {
-        let session = begin(&stage, how).await;
-        let began = format!("begun-{session}");
-        // A budget may end it before its tool runs.
-        if how != "budget" {
-            let what = format!("the command to run that {how} is to end");
-            wait::until(&what, Duration::from_secs(120), || stage.file(&began).is_some());
-        }
+        let session = begun(&stage, how).await;
         ends(&stage, session, how, outcome).await;
+    }
+}
+
+/// A session whose command runs, so that there is something to be left.
+async fn begun(stage: &Stage, how: &str) -> SessionId {
+    // From when it is ready; some take long to run their first command on a busy machine, and then have more time.
+    let mut limit = Duration::from_secs(15);
+    loop {
+        let session = begin(stage, how, limit).await;
+        // A budget may end it before its tool runs.
+        if how == "budget" {
+            return session;
+        }
+        let began = || stage.file(&format!("begun-{session}")).is_some();
+        let what = format!("the command to run that {how} is to end");
+        let over = stage.reaches(session, &what, |view| began() || view.outcome == Some(Outcome::Timeout));
+        over.await;
+        if began() {
+            return session;
+        }
+        limit *= 2;
     }
 }
 
@@ -68,12 +83,11 @@ async fn ends(stage: &Stage, session: SessionId, how: &str, outcome: Outcome) {
     }
 }
 
-async fn begin(stage: &Stage, how: &str) -> SessionId {
+async fn begin(stage: &Stage, how: &str, limit: Duration) -> SessionId {
     stage
         .begin_with(Approve::All, &steps(), |wanted| {
             if how == "timeout" {
-                // From when it is ready; some take long to run their first command on a busy machine.
-                wanted.timeout = Some(Duration::from_secs(25));
+                wanted.timeout = Some(limit);
             }
             if how == "budget" {
                 let when_used_up = WhenUsedUp::Stop;
