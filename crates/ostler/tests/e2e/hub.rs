@@ -11,6 +11,7 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     thread,
+    time::Instant,
 };
 
 use ostler_client::{Client, ListEvents, Place};
@@ -215,11 +216,14 @@ async fn log(client: &Client) -> Vec<u64> {
     }
 }
 
+/// How often each way breaks at least.
+const BREAKS: u64 = 3;
+
 #[tokio::test]
 async fn nothing_is_lost_or_doubled_however_often_the_way_breaks() {
     let mut seed = Seed::announced("hub");
     let address = free_address();
-    let ways = [0, 1].map(|_| Breaking::to(address, Seed::of(seed.draw()), 6));
+    let ways = [0, 1].map(|_| Breaking::to(address, Seed::of(seed.draw()), 2 * BREAKS));
     let mut hub = Hub::at(address, ways.iter().map(|way| way.address.to_string()).collect());
     let mut homes = Vec::new();
     for (name, way) in ["one", "other"].iter().zip(&ways) {
@@ -233,7 +237,14 @@ async fn nothing_is_lost_or_doubled_however_often_the_way_breaks() {
     wait::until("both to be known", wait::PATIENCE, || {
         hub.get("/v1/nodes").json()["nodes"].as_array().is_some_and(|nodes| nodes.len() == 2)
     });
-    for round in 0..3 {
+    // Nothing breaks where nothing is said: there is work until each way has broken a few times.
+    let is_broken = || ways.iter().all(|way| way.broken.load(Ordering::SeqCst) >= BREAKS);
+    let deadline = Instant::now() + wait::PATIENCE * 4;
+    for round in 0.. {
+        if round >= 3 && is_broken() {
+            break;
+        }
+        assert!(Instant::now() < deadline, "the ways do not break");
         for (home, client) in homes.iter().zip(&clients) {
             work(home, client).await;
         }
@@ -256,7 +267,6 @@ async fn nothing_is_lost_or_doubled_however_often_the_way_breaks() {
         assert_eq!(has, wanted, "{name}");
         assert!(has.len() > 100, "{name} has only {}", has.len());
     }
-    assert!(ways.iter().all(|way| way.broken.load(Ordering::SeqCst) > 0), "nothing was broken");
 }
 
 #[tokio::test]
