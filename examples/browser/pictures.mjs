@@ -7,8 +7,8 @@ const base = new URL(link).origin;
 const context = await browser({ viewport: { width: 1280, height: 800 }, colorScheme: "light" });
 const page = await enter(context, link);
 const mission = await page.evaluate(() => fetch("/v1/missions?all=true").then((answer) => answer.json())).then((said) => said.missions[0].id);
-const api = await page.evaluate(() => fetch("/v1/sessions?all=true").then((answer) => answer.json())).then((said) => said.sessions.find((one) => one.name === "api").id);
-const paths = { "needs-you": "/", sessions: "/sessions?all=true", session: `/sessions/${api}`, mission: `/missions/${mission}`, cost: "/cost?by=agent" };
+const asking = await page.evaluate(() => fetch("/v1/sessions?all=true").then((answer) => answer.json())).then((said) => said.sessions.find((one) => one.name === "api-auth").id);
+const paths = { "needs-you": "/", sessions: "/sessions?all=true", session: `/sessions/${asking}`, mission: `/missions/${mission}`, cost: "/cost?by=agent" };
 for (const [name, path] of Object.entries(paths)) {
   await page.goto(base + path);
   await live(page);

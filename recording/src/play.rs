@@ -76,8 +76,10 @@ pub(crate) fn screen(program: &Path, home: &Path) -> Outcome<Vec<Piece>> {
     let place = tempfile::Builder::new().prefix("ostler-recording-").tempdir()?;
     let [printed, times] = ["printed", "times"].map(|name| place.path().join(name));
     let program = program.canonicalize()?;
+    // In the terminal's foreground: who draws from its background is stopped by the kernel. And nobody is left to tell how it
+    // ended on top of what was drawn.
     let line = format!(
-        "stty cols {COLUMNS} rows {ROWS}; timeout -s KILL {DRAWN_WITHIN} {} top; exit 0",
+        "stty cols {COLUMNS} rows {ROWS}; exec timeout --foreground -s KILL {DRAWN_WITHIN} {} top",
         quoted(&program.display().to_string())
     );
     let mut terminal = Command::new("script");
