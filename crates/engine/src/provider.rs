@@ -139,6 +139,9 @@ impl Engine {
         if let Some(variable) = upstream::missing_variable(settings, &keys) {
             return Some(("its key", format!("export {variable}=…")));
         }
+        if upstream::missing_file(settings).is_some() {
+            return Some(("its key", set("api_key_file", "PATH")));
+        }
         let has_model = self.shared.has_model(provider, settings, &keys);
         let is_configured = *settings != Settings::default();
         if name.starts_with(ACP_PREFIX) && !is_configured && !has_model {

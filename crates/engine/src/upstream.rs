@@ -127,6 +127,11 @@ pub(crate) fn missing_variable<'a>(settings: &'a Settings, keys: &CallerKeys) ->
     variable(name, keys.get(name).cloned()).is_err().then_some(name)
 }
 
+/// The file that is to have the key, where this daemon finds none.
+pub(crate) fn missing_file(settings: &Settings) -> Option<&Path> {
+    settings.api_key_file.as_deref().filter(|file| !file.exists())
+}
+
 /// The key of a provider cannot be had.
 fn no_key(name: &str, settings: &Settings, why: String) -> Refusal {
     let refusal = Refusal::new(Reason::ProviderAuth, format!("the key of {name} is missing")).because(why);

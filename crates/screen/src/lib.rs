@@ -8,6 +8,7 @@ pub mod activity;
 pub mod approval;
 pub mod cost;
 mod edit;
+pub mod hold;
 mod line;
 mod look;
 pub mod mission;

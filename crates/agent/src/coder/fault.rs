@@ -85,19 +85,20 @@ impl Fault {
     pub(super) fn remedy(&self) -> Remedy {
         match self {
             Fault::Unreachable(_) | Fault::Cut(_) => Remedy::Again,
-            Fault::Refused { code, message, .. } | Fault::InStream { code, message }
-                if is_overflow(code, message) =>
-            {
-                Remedy::Shrink
-            }
             Fault::Refused { status: 429, code, .. }
                 if code.contains("quota") || code.contains("billing") =>
             {
                 Remedy::None
             }
-            Fault::Refused { status: 408 | 409 | 425 | 429 | 500 | 502 | 503 | 504 | 529, .. } => {
-                Remedy::Again
+            // Some say "too many tokens" of what is too much for one minute: nothing is to be forgotten for that.
+            Fault::Refused { status: 429, .. } => Remedy::Again,
+            Fault::Refused { status: 413, .. } => Remedy::Shrink,
+            Fault::Refused { code, message, .. } | Fault::InStream { code, message }
+                if is_overflow(code, message) =>
+            {
+                Remedy::Shrink
             }
+            Fault::Refused { status: 408 | 409 | 425 | 500 | 502 | 503 | 504 | 529, .. } => Remedy::Again,
             Fault::Refused { status: 400 | 422, message, .. } => OPTIONAL_FIELDS
                 .into_iter()
                 .find(|field| message.contains(field))
@@ -136,7 +137,17 @@ impl Fault {
 
 /// Servers agree on the fact and differ in the words.
 fn is_overflow(code: &str, message: &str) -> bool {
-    let words = ["context length", "context window", "context size", "maximum context", "too many tokens"];
+    let words = [
+        "context length",
+        "context window",
+        "context size",
+        "context limit",
+        "maximum context",
+        "too many tokens",
+        "prompt is too long",
+        "input is too long",
+        "exceeds the maximum number of tokens",
+    ];
     let message = message.to_lowercase();
     code.contains("context_length")
         || code.contains("context_size")
@@ -159,6 +170,15 @@ mod tests {
         for (fault, remedy) in [
             (refused(429, r#"{"error":{"code":"rate_limit_exceeded","message":"slow"}}"#), Remedy::Again),
             (refused(429, quota), Remedy::None),
+            (
+                refused(429, r#"{"message":"Too many tokens, please wait before trying again."}"#),
+                Remedy::Again,
+            ),
+            (refused(413, "Request too large"), Remedy::Shrink),
+            (
+                refused(400, r#"{"error":{"message":"prompt is too long: 9 tokens > 8 maximum"}}"#),
+                Remedy::Shrink,
+            ),
             (refused(500, ""), Remedy::Again),
             (refused(529, "overloaded"), Remedy::Again),
             (refused(401, "{}"), Remedy::None),

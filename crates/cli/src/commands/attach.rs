@@ -21,7 +21,7 @@ use crate::{
     questions::{Questions, Typed},
     screen::{
         activity::{Teller, Told},
-        row,
+        hold, row,
     },
     signals::Signals,
     words,
@@ -159,6 +159,11 @@ impl Attached<'_> {
                 if is_now || self.session.approvals_open.contains(&asked.id)));
         if !is_asked {
             told.iter().for_each(|told| self.say(told));
+        }
+        if let Received::Known(recorded) = received
+            && let (Event::SessionHeld(held), true) = (&recorded.event, is_now)
+        {
+            hold::at_a_budget_now(&self.session.id, held).iter().for_each(|line| self.app.ui.say(line));
         }
         if ask_next && is_now {
             self.ask();

@@ -16,7 +16,10 @@ use crate::{
     failure::{Failure, of_many, of_outcome},
     output::Line,
     parse,
-    screen::approval::{somebody_is_asked, somebody_is_asked_now},
+    screen::{
+        approval::{somebody_is_asked, somebody_is_asked_now},
+        hold,
+    },
     words,
 };
 
@@ -34,13 +37,14 @@ pub(crate) async fn run(app: &App, args: WaitArgs) -> Result<u8, Failure> {
     let mut waiting = JoinSet::new();
     let mut names = Vec::new();
     let mut ids = Vec::new();
-    let kinds = vec![Kind::ApprovalRequested];
+    let kinds = vec![Kind::ApprovalRequested, Kind::SessionHeld];
     let mut asked = client.watch(EventFilter { kinds, ..EventFilter::default() }, None).await?;
     for typed in &args.operands.who {
         let session = app.session(&client, typed).await?;
         names.push(session.name.to_string());
         ids.push(session.id);
-        somebody_is_asked(&session).iter().for_each(|line| app.ui.insist(line));
+        let waits_for = somebody_is_asked(&session).or_else(|| hold::at_a_budget(&session));
+        waits_for.iter().for_each(|line| app.ui.insist(line));
         let client = client.clone();
         waiting.spawn(async move { ended::wait(&client, session.id).await });
     }
@@ -84,9 +88,11 @@ pub(crate) async fn run(app: &App, args: WaitArgs) -> Result<u8, Failure> {
 }
 
 fn say_who_is_asked(app: &App, ids: &[SessionId], event: &Recorded) {
-    if let (Event::ApprovalRequested(asked), Some(session)) = (&event.event, event.session)
-        && ids.contains(&session)
-    {
-        somebody_is_asked_now(&session, asked).iter().for_each(|line| app.ui.insist(line));
-    }
+    let Some(session) = event.session.filter(|session| ids.contains(session)) else { return };
+    let waits_for = match &event.event {
+        Event::ApprovalRequested(asked) => somebody_is_asked_now(&session, asked),
+        Event::SessionHeld(held) => hold::at_a_budget_now(&session, held),
+        _ => None,
+    };
+    waits_for.iter().for_each(|line| app.ui.insist(line));
 }

@@ -16,5 +16,5 @@ pub(crate) mod trace;
 pub(crate) mod worktree;
 
 pub(crate) use ostler_screen::{
-    activity, approval, cost, field, mission, money, next_steps, retention, row, sessions, tree,
+    activity, approval, cost, field, hold, mission, money, next_steps, retention, row, sessions, tree,
 };

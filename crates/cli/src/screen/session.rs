@@ -3,9 +3,7 @@
 use ostler_client::{Approval, Conversation, Session};
 use ostler_domain::{
     Time,
-    budget::Amount,
     event::AskKind,
-    price::Dollars,
     retention::{Stage, Standing},
     session::{Attention, Obituary, Outcome, Restart, Status},
     snapshot::Tree,
@@ -13,7 +11,7 @@ use ostler_domain::{
     usage_audit::{Agreement, Verdict},
 };
 
-use super::{field, full_context, money, next_steps, retention, row, tree};
+use super::{field, full_context, hold, money, next_steps, retention, row, tree};
 use crate::{
     output::{Line, Tone},
     words,
@@ -292,9 +290,9 @@ fn next<'a>(session: &'a Session, around: &Around<'_>) -> Vec<(String, &'a str)>
         (Status::Stopped, _) if session.outcome == Some(Outcome::Budget) => {
             match session.budget {
                 Some(budget) => {
-                    let twice = twice(budget.amount());
+                    let larger = hold::larger_budget(session).unwrap_or(budget.amount());
                     steps.push((
-                        format!("ostler resume {id} --budget {twice}"),
+                        format!("ostler resume {id} --budget {larger}"),
                         "allows that much in all, and goes on in a new session",
                     ));
                 }
@@ -316,19 +314,18 @@ fn next<'a>(session: &'a Session, around: &Around<'_>) -> Vec<(String, &'a str)>
         }
         (_, Some(Attention::BudgetHold)) => {
             let amount = session.budget.map(|budget| budget.amount()).unwrap_or_default();
-            let twice = twice(amount);
+            let larger = hold::larger_budget(session).unwrap_or(amount);
             match session.cost.unpriced.keys().find(|model| !model.is_empty()) {
-                _ if ["campaign ", "agent "].iter().any(|whose| session.evidence.starts_with(whose)) => steps
-                    .push((
-                        row::shared_budget_cure(session, around.campaign),
-                        "allows more, as in 50usd/day; its sessions go on",
-                    )),
+                _ if !hold::is_own(session) => steps.push((
+                    row::shared_budget_cure(session, around.campaign),
+                    "allows more, as in 50usd/day; its sessions go on",
+                )),
                 Some(model) if amount.dollars.is_some() => steps.push((
                     format!("ostler price set {model} input=DOLLARS output=DOLLARS && ostler resume {id}"),
                     "says what a million of its tokens cost, and goes on",
                 )),
                 _ => steps.push((
-                    format!("ostler resume {id} --budget {twice}"),
+                    format!("ostler resume {id} --budget {larger}"),
                     "allows that much in all, and goes on",
                 )),
             }
@@ -356,13 +353,6 @@ fn next<'a>(session: &'a Session, around: &Around<'_>) -> Vec<(String, &'a str)>
         }
     }
     steps
-}
-
-fn twice(amount: Amount) -> Amount {
-    Amount {
-        tokens: amount.tokens.map(|most| most.saturating_mul(2)),
-        dollars: amount.dollars.map(|most| Dollars(most.0.saturating_mul(2))),
-    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,9 @@
 //!
 //! Calls are matched by the model server's name for them. What an agent reports without a name (its sub-agents' and
 //! compactions' calls, added up) is matched with whatever the wire saw and nobody has named. Either source may come first.
+//!
+//! An agent may tell of a call again and again; the wire tells of each once. So a name that it tells again is another call's:
+//! small servers choose theirs among a thousand.
 
 use std::collections::VecDeque;
 
@@ -32,14 +35,17 @@ struct Call {
 impl Ledger {
     /// Takes in what a source says and gives what that adds to the sum.
     pub(super) fn book(&mut self, source: UsageSource, call: Option<&str>, said: Usage) -> Usage {
-        let known = self.calls.iter_mut().find(|known| call.is_some() && known.call.as_deref() == call);
-        match (known, source, call) {
-            (Some(known), ..) if known.is_settled || known.source == source => Usage::default(),
+        let is_same = |known: &Call| call.is_some() && known.call.as_deref() == call;
+        let is_other_side = |known: &Call| !known.is_settled && known.source != source;
+        let is_told_again = source != UsageSource::Wire && self.calls.iter().any(is_same);
+        let other_side = self.calls.iter_mut().find(|known| is_same(known) && is_other_side(known));
+        match (other_side, source, call) {
             (Some(known), ..) => {
                 known.is_settled = true;
                 let counted = std::mem::take(&mut known.usage);
                 if source == UsageSource::Wire { said.less(&counted) } else { Usage::default() }
             }
+            _ if is_told_again => Usage::default(),
             (None, UsageSource::Report | UsageSource::History, None) => {
                 let mut added = said;
                 let on_the_wire = self.calls.iter_mut().filter(|known| known.source == UsageSource::Wire);
@@ -96,7 +102,21 @@ mod tests {
         assert_eq!(sum(&[wire, report]), tokens(10, 7));
         assert_eq!(sum(&[report]), tokens(10, 5));
         assert_eq!(sum(&[wire]), tokens(10, 7));
-        assert_eq!(sum(&[report, report, wire, wire, report]), tokens(10, 7), "nothing counts twice");
+        assert_eq!(sum(&[report, report, wire, report]), tokens(10, 7), "nothing counts twice");
+    }
+
+    #[test]
+    fn a_server_that_gives_two_calls_one_name_has_both_counted() {
+        let (report, wire) = ((Report, Some("a"), tokens(10, 5)), (Wire, Some("a"), tokens(10, 5)));
+        for order in [
+            [wire, report, wire, report],
+            [report, wire, report, wire],
+            [wire, report, report, wire],
+            [wire, wire, report, report],
+        ] {
+            assert_eq!(sum(&order), tokens(20, 10), "{order:?}");
+        }
+        assert_eq!(sum(&[wire, wire]), tokens(20, 10));
     }
 
     #[test]

@@ -15,7 +15,11 @@ use ostler_domain::{
 use ostler_testkit::{TestHome, scenario, wait};
 use serde_json::{Value, json};
 
-use crate::model::{Model, call, home, used};
+use crate::{
+    OSTLER,
+    exec::OnTerminal,
+    model::{Model, call, home, used},
+};
 
 /// 50, 7 and 10 tokens at 2, 0.2 and 10 dollars a million.
 const CALL: Dollars = Dollars(201);
@@ -347,4 +351,30 @@ async fn who_is_held_ends_its_turn_when_it_goes_on_and_a_copy_has_the_raised_bud
     let copied = home.run(&["fork", &id.to_string(), "-o", "json"]);
     let copy: Value = serde_json::from_slice(&copied.stdout).unwrap();
     assert_eq!(copy["budget"]["dollars"], "3.00", "{copy}");
+}
+
+#[tokio::test]
+async fn whoever_runs_is_asked_for_more_and_whoever_waits_is_told_who_could_allow_it() {
+    let home = TestHome::started(OSTLER).await;
+    let uses = |input: u64| json!({"usage": {"input": input}});
+    let steps = scenario::of(vec![
+        uses(600),
+        json!({"sleep_ms": 200}),
+        uses(900),
+        json!({"sleep_ms": 200}),
+        scenario::say("went on"),
+    ]);
+    let run = ["run", "-C", "shop", "--name", "dear", "--budget", "500", &steps];
+    let mut person = OnTerminal::start(&home, &run);
+    person.until_shown("[r]aise to 1200  [s]top  [d]etach");
+    let waited = home.run(&["wait", "dear", "--timeout", "300ms"]);
+    let said = String::from_utf8_lossy(&waited.stderr).into_owned();
+    assert!(waited.status.code() == Some(8) && said.contains("600 of 500 tokens used"), "{said}");
+    assert!(said.contains("ostler resume ") && said.contains(" --budget AMOUNT"), "{said}");
+    person.type_in("r\n");
+    person.until_shown("[r]aise to 3000");
+    // Whoever else raises it answers too.
+    assert!(home.run(&["resume", "dear", "--budget", "9k"]).status.success());
+    person.until_shown("went on");
+    assert!(person.child.wait().unwrap().success(), "{}", person.shown);
 }

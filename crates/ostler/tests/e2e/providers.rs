@@ -144,6 +144,21 @@ fn whoever_names_one_that_is_not_there_is_told_which_are_and_how_each_gets_its_k
     assert_eq!(hints.len(), all, "{said}");
     let said = of("openai-api", "PROVIDER_AUTH");
     assert_eq!(said["hint"][0]["command"], "export MYKEY=…", "{said}");
+
+    // A key that is not where it is said to be is lacking before anybody tries to use it.
+    let file = home.path().join("key");
+    let config =
+        format!("{NOTHING}[providers.openai-api]\nmodel = \"m\"\napi_key_file = \"{}\"\n", file.display());
+    fs::write(home.home.config_toml(), config).unwrap();
+    let lacks = || {
+        let output = run(&home, &["provider", "ls", "-o", "json"]);
+        let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let all = said["providers"].as_array().unwrap();
+        all.iter().find(|one| one["name"] == "openai-api").unwrap()["lacks"].clone()
+    };
+    assert_eq!(lacks(), "its key");
+    fs::write(file, "sk-1\n").unwrap();
+    assert_eq!(lacks(), Value::Null);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::mem;
 use ostler_domain::Usage;
 use serde_json::{Map, Value, json};
 
-use super::{Ask, Assembler, Begun, Replied, parse, text, usage};
+use super::{Ask, Assembler, Begun, Replied, Told, parse, text, usage};
 use crate::coder::{
     conversation::{Call, Finish, Item, Reply},
     fault::Fault,
@@ -183,14 +183,15 @@ impl ChatAssembler {
 }
 
 fn read_usage(reported: &Value) -> Option<Usage> {
-    let details =
-        |key: &str, part: &str| reported.get(key).and_then(|d| d.get(part)).cloned().unwrap_or_default();
-    usage(
-        reported.get("prompt_tokens")?,
-        &details("prompt_tokens_details", "cached_tokens"),
-        reported.get("completion_tokens").unwrap_or(&Value::Null),
-        &details("completion_tokens_details", "reasoning_tokens"),
-    )
+    let of_prompt = &reported["prompt_tokens_details"];
+    let cached = of_prompt.get("cached_tokens").filter(|cached| cached.is_u64());
+    usage(&Told {
+        input: &reported["prompt_tokens"],
+        cached: cached.unwrap_or(&reported["prompt_cache_hit_tokens"]),
+        written: &of_prompt["cache_write_tokens"],
+        output: &reported["completion_tokens"],
+        reasoning: &reported["completion_tokens_details"]["reasoning_tokens"],
+    })
 }
 
 #[cfg(test)]
@@ -279,6 +280,22 @@ mod tests {
         assert_eq!(named.reply.calls[0].arguments, "{\"x\":1}");
         let thinking = read(&[delta(json!({"content": "<think>a</think>b"})), end("stop")]).unwrap();
         assert_eq!((thinking.reply.thinking.as_str(), thinking.reply.text.as_str()), ("a", "b"));
+    }
+
+    #[test]
+    fn caches_are_read_in_the_words_of_all_servers() {
+        let said = |reported: Value| read_usage(&reported);
+        assert_eq!(
+            said(json!({"prompt_tokens": 9, "completion_tokens": 3, "prompt_cache_hit_tokens": 8})),
+            Some(Usage { input: 1, cache_read: 8, output: 3, ..Usage::default() })
+        );
+        let details = json!({"cached_tokens": 4, "cache_write_tokens": 3});
+        assert_eq!(
+            said(json!({"prompt_tokens": 9, "completion_tokens": 3, "prompt_tokens_details": details})),
+            Some(Usage { input: 2, cache_read: 4, cache_write: 3, output: 3, reasoning: 0 })
+        );
+        assert_eq!(said(json!({})), None);
+        assert_eq!(said(json!("none")), None);
     }
 
     #[test]

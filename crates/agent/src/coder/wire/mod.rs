@@ -108,16 +108,27 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Four buckets that do not overlap, from two pairs that do: cached is a part of input, thinking a part of output.
-fn usage(input: &Value, cached: &Value, output: &Value, reasoning: &Value) -> Option<Usage> {
-    let input = input.as_u64()?;
-    let cache_read = cached.as_u64().unwrap_or(0).min(input);
-    let output = output.as_u64().unwrap_or(0);
+/// What a server says of a call.
+struct Told<'a> {
+    input: &'a Value,
+    cached: &'a Value,
+    written: &'a Value,
+    output: &'a Value,
+    reasoning: &'a Value,
+}
+
+/// Four buckets that do not overlap, from words that do: what a cache was read or written for is a part of input, thinking
+/// a part of output. As the gateway's meter reads them, so that both say the same.
+fn usage(told: &Told<'_>) -> Option<Usage> {
+    let input = told.input.as_u64()?;
+    let cache_read = told.cached.as_u64().unwrap_or(0).min(input);
+    let cache_write = told.written.as_u64().unwrap_or(0).min(input - cache_read);
+    let output = told.output.as_u64().unwrap_or(0);
     Some(Usage {
-        input: input - cache_read,
+        input: input - cache_read - cache_write,
         cache_read,
-        cache_write: 0,
+        cache_write,
         output,
-        reasoning: reasoning.as_u64().unwrap_or(0).min(output),
+        reasoning: told.reasoning.as_u64().unwrap_or(0).min(output),
     })
 }

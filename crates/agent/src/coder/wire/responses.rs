@@ -3,7 +3,7 @@
 use ostler_domain::Usage;
 use serde_json::{Map, Value, json};
 
-use super::{Ask, Assembler, Begun, Replied, parse, text, usage};
+use super::{Ask, Assembler, Begun, Replied, Told, parse, text, usage};
 use crate::coder::{
     conversation::{Call, Finish, Item, Reply},
     fault::Fault,
@@ -144,12 +144,13 @@ impl ResponsesAssembler {
         self.ended = true;
         self.reply.finish = finish;
         let reported = &event["response"]["usage"];
-        self.usage = usage(
-            &reported["input_tokens"],
-            &reported["input_tokens_details"]["cached_tokens"],
-            &reported["output_tokens"],
-            &reported["output_tokens_details"]["reasoning_tokens"],
-        );
+        self.usage = usage(&Told {
+            input: &reported["input_tokens"],
+            cached: &reported["input_tokens_details"]["cached_tokens"],
+            written: &reported["input_tokens_details"]["cache_write_tokens"],
+            output: &reported["output_tokens"],
+            reasoning: &reported["output_tokens_details"]["reasoning_tokens"],
+        });
     }
 }
 

@@ -255,11 +255,17 @@ fn section_of(app: &App, document: &DocumentMut, section: &str) -> Result<u8, Fa
 }
 
 fn as_written(item: &Item, document: &DocumentMut, key: Option<&str>) -> String {
-    match item.as_str() {
-        Some(text) => text.to_owned(),
-        None if key.is_none() => document.to_string().trim().to_owned(),
-        None => item.to_string().trim().to_owned(),
-    }
+    let text = match item {
+        _ if key.is_none() => document.to_string(),
+        // By itself a section is written without those below it.
+        Item::Table(section) => {
+            let mut section = section.clone();
+            section.decor_mut().clear();
+            DocumentMut::from(section).to_string()
+        }
+        item => item.as_str().map_or_else(|| item.to_string(), str::to_owned),
+    };
+    text.trim().to_owned()
 }
 
 fn usual_of(path: &[String]) -> Option<String> {
@@ -312,6 +318,28 @@ mod tests {
         }
         let near = not_set("watchdog.silnet");
         assert_eq!(near.hints[0].command, "ostler config get watchdog.silent");
+    }
+
+    #[test]
+    fn a_section_is_printed_with_those_below_it() {
+        let document: DocumentMut = "[limits]\ntape = 1\n# of codex\n[providers.codex]\nmodel = \"m\"\n\
+            [providers.codex.env]\nA = \"b\"\n[providers.codex.profiles.work]\nlogin = true\n"
+            .parse()
+            .unwrap();
+        let printed = |key: &str| {
+            let item = key.split('.').try_fold(document.as_item(), |item, part| item.get(part)).unwrap();
+            as_written(item, &document, Some(key))
+        };
+        assert_eq!(
+            printed("providers.codex"),
+            "model = \"m\"\n[env]\nA = \"b\"\n[profiles.work]\nlogin = true"
+        );
+        assert_eq!(printed("providers.codex.env"), "A = \"b\"");
+        assert_eq!(
+            (printed("providers.codex.model"), printed("limits.tape")),
+            ("m".to_owned(), "1".to_owned())
+        );
+        assert_eq!(as_written(document.as_item(), &document, None), document.to_string().trim());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use ostler_client::{AddCampaign, Campaign, Client};
 use ostler_domain::{
     Reason,
     history::Outside,
-    provider::{SCRIPT, Status, choose},
+    provider::{LACKS_MODEL, SCRIPT, Status, choose},
     readiness::{Readiness, Trial},
 };
 use serde::Serialize;
@@ -249,7 +249,6 @@ impl Next {
 
 /// `usual` is the machine's own agent, where it has one.
 fn next(providers: &[Status], campaign: Option<&Campaign>, usual: Option<&str>) -> Next {
-    let own = campaign.and_then(|campaign| campaign.policy.provider.clone());
     let is_ready = |status: &&Status| status.name != SCRIPT && status.lacks.is_none();
     let lacking = providers.iter().filter(|status| status.problem.is_none()).filter_map(|status| {
         Some((status.name.clone(), status.lacks.clone()?, status.cure.clone().unwrap_or_default()))
@@ -263,7 +262,18 @@ fn next(providers: &[Status], campaign: Option<&Campaign>, usual: Option<&str>) 
         };
     };
     let run = |more: &str| format!("ostler run{more} \"…\"");
-    if own.is_some() || usual.is_some() || choose(providers, false).is_ok() {
+    if let Some(name) = campaign.policy.provider.as_deref().or(usual)
+        && let Some((lacks, cure)) = lacking_of(providers, name, campaign.policy.model.is_some())
+    {
+        return Next {
+            is_ready: false,
+            command: cure,
+            remark: Some(format!("{name}, the usual agent here, lacks {lacks}")),
+            lacking: Vec::new(),
+        };
+    }
+    let is_said = campaign.policy.provider.is_some() || usual.is_some();
+    if is_said || choose(providers, false).is_ok() {
         return Next { is_ready: true, command: run(""), remark: None, lacking: Vec::new() };
     }
     match providers.iter().find(is_ready) {
@@ -283,6 +293,16 @@ fn next(providers: &[Status], campaign: Option<&Campaign>, usual: Option<&str>) 
             lacking: lacking.collect(),
         },
     }
+}
+
+/// What keeps the one agent that is meant from working, and the cure.
+fn lacking_of(providers: &[Status], name: &str, is_model_named: bool) -> Option<(String, String)> {
+    let look = || "ostler provider ls".to_owned();
+    let Some(status) = providers.iter().find(|status| status.name == name) else {
+        return Some(("everything: there is no such provider".to_owned(), look()));
+    };
+    let lacks = status.lacks.clone().filter(|lacks| !is_model_named || lacks != LACKS_MODEL)?;
+    Some((lacks, status.cure.clone().unwrap_or_else(look)))
 }
 
 /// `claude-code 2.1.325 (its login), codex 0.166.0 (not logged in) · not found: openclaw`
@@ -399,5 +419,32 @@ mod tests {
         let gone = status("openclaw", Some("its program"), true);
         assert_eq!(command(&[codex, gone, script]), (false, run(" -p script"), 1));
         assert_eq!(next(&[], None, None).command, "ostler campaign add .");
+    }
+
+    #[test]
+    fn the_usual_agent_is_ready_only_if_it_lacks_nothing() {
+        let mut campaign = testing::campaign();
+        let ready = status("claude-code", None, false);
+        let codex = status("codex", Some("a login or a key"), false);
+        let api = status("openai-api", Some(LACKS_MODEL), false);
+        let all = [ready, codex, api];
+        let end = |campaign: &Campaign, usual| {
+            let next = next(&all, Some(campaign), usual);
+            (next.is_ready, next.command)
+        };
+        let run = || "ostler run \"…\"".to_owned();
+        assert_eq!(end(&campaign, Some("claude-code")), (true, run()));
+        assert_eq!(end(&campaign, Some("codex")), (false, "ostler provider login codex".to_owned()));
+        assert_eq!(end(&campaign, Some("acp:gone")), (false, "ostler provider ls".to_owned()));
+        campaign.policy.provider = Some("claude-code".to_owned());
+        assert_eq!(
+            end(&campaign, Some("codex")),
+            (true, run()),
+            "the campaign's counts before the machine's"
+        );
+        campaign.policy.provider = Some("openai-api".to_owned());
+        assert!(!end(&campaign, None).0);
+        campaign.policy.model = Some("qwen3".to_owned());
+        assert_eq!(end(&campaign, None), (true, run()), "the campaign says which model");
     }
 }

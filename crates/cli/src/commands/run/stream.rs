@@ -2,13 +2,15 @@
 //! alone on standard output.
 
 mod checking;
+mod holding;
 
 use std::time::Duration;
 
 use ostler_client::{AnswerApproval, Campaign, Client, Received, Session, Watched, query::EventFilter};
 use ostler_domain::{
     Event, Hint, Kind, Reason, Refusal, SessionId,
-    session::{Approve, Status},
+    budget::Amount,
+    session::{Approve, Hold, Status},
     usage_audit::Agreement,
 };
 use tokio::time::{MissedTickBehavior, interval};
@@ -42,6 +44,8 @@ use crate::{
 enum Then {
     GoOn,
     Detach,
+    /// A budget holds the session.
+    Held,
     /// The session has ended, and another one will go on with it.
     Follow {
         after: u64,
@@ -64,6 +68,8 @@ struct Stream<'a> {
     asked: Option<Asked>,
     /// Stop, detach or continue was asked, and not yet answered.
     menu: bool,
+    /// The larger budget that is offered while its own holds it.
+    larger: Option<Amount>,
     /// Its turn to start has come.
     has_started: bool,
     /// What it waits for, where that was said to who does not see it change.
@@ -117,6 +123,7 @@ pub(super) async fn follow(
         waits: matches!(wanted.approve, Approve::Ask | Approve::Policy),
         asked: None,
         menu: false,
+        larger: None,
         has_started: false,
         said_why: false,
         checks: wanted.check.map(Checks::new),
@@ -154,6 +161,7 @@ pub(super) async fn follow(
         match then {
             Then::GoOn => {}
             Then::Detach => return detach(ui, &stream.session),
+            Then::Held => stream.held().await?,
             // Its end was read: the one that goes on with it is created after that.
             Then::Follow { after } => {
                 let filter = EventFilter { kinds: vec![Kind::SessionCreated], ..EventFilter::default() };
@@ -252,7 +260,13 @@ impl Stream<'_> {
                 }
             }
         }
-        Ok(if self.story.is_followed() { Then::Follow { after: recorded.seq } } else { Then::GoOn })
+        Ok(match &recorded.event {
+            _ if self.story.is_followed() => Then::Follow { after: recorded.seq },
+            Event::SessionHeld(held) => self.held_by(held),
+            Event::SessionReleased(released) if released.hold == Hold::Budget => self.released(),
+            Event::SessionStopRequested(_) => self.released(),
+            _ => Then::GoOn,
+        })
     }
 
     /// Another session goes on with this one: it is followed instead.
@@ -283,7 +297,7 @@ impl Stream<'_> {
     async fn show_running(&mut self) -> Then {
         if !self.has_started {
             self.show_waiting().await;
-        } else if !self.menu && self.questions.is_empty() {
+        } else if !self.menu && self.larger.is_none() && self.questions.is_empty() {
             match self.teller.running(words::now()) {
                 Some(line) => self.app.ui.show_meanwhile(line),
                 None => self.app.ui.clear_transient(),
@@ -316,6 +330,8 @@ impl Stream<'_> {
         let ui = &self.app.ui;
         if self.menu {
             self.typed.ask(ui, "[s]top  [d]etach  [c]ontinue >", "sdc");
+        } else if let Some(larger) = &self.larger {
+            self.typed.ask(ui, &holding::label(larger), "rsd");
         } else if self.questions.is_empty() {
             self.typed.rest(ui);
         } else {
@@ -361,6 +377,9 @@ impl Stream<'_> {
                     Ok(Then::GoOn)
                 }
             };
+        }
+        if let Some(larger) = self.larger {
+            return self.answered_hold(&line, larger).await;
         }
         match self.questions.typed(&line) {
             Typed::Answer { id, allow, always, message } => {

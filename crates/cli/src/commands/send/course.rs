@@ -8,7 +8,11 @@ use ostler_domain::{
 };
 use tokio::time::{Instant, timeout_at};
 
-use crate::{failure::Failure, output::Ui, screen::approval::somebody_is_asked_now};
+use crate::{
+    failure::Failure,
+    output::{Line, Ui},
+    screen::{approval::somebody_is_asked_now, hold},
+};
 
 /// What became of one message.
 pub(super) struct Course {
@@ -65,11 +69,7 @@ impl Course {
             match item {
                 Some(Ok(Watched::Event(event))) => {
                     self.take(event.session, &event.event);
-                    if let Event::ApprovalRequested(asked) = &event.event
-                        && event.session == Some(self.session)
-                    {
-                        somebody_is_asked_now(&self.session, asked).iter().for_each(|line| ui.insist(line));
-                    }
+                    self.waits_for(event.session, &event.event).iter().for_each(|line| ui.insist(line));
                 }
                 Some(Ok(Watched::Unknown(_) | Watched::Reconnected)) => {}
                 Some(Err(error)) => return Err(error.into()),
@@ -77,6 +77,16 @@ impl Course {
             }
         }
         Ok(true)
+    }
+
+    /// Whom its agent waits for from this event on, where that is somebody.
+    fn waits_for(&self, session: Option<SessionId>, event: &Event) -> Option<Line> {
+        match event {
+            _ if session != Some(self.session) => None,
+            Event::ApprovalRequested(asked) => somebody_is_asked_now(&self.session, asked),
+            Event::SessionHeld(held) => hold::at_a_budget_now(&self.session, held),
+            _ => None,
+        }
     }
 
     fn take(&mut self, session: Option<SessionId>, event: &Event) {

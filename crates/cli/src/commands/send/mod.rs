@@ -194,6 +194,7 @@ fn kinds() -> Vec<Kind> {
         Kind::UsageRecorded,
         Kind::TurnEnded,
         Kind::ApprovalRequested,
+        Kind::SessionHeld,
         Kind::SessionCreated,
         Kind::SessionStopped,
         Kind::SessionFailed,
