@@ -87,13 +87,13 @@ mod worktree;
 
 pub(crate) use columns::columns;
 pub(crate) use config::provider_settings;
-pub(crate) use daemon::is_gone;
+pub(crate) use daemon::{is_gone, start_time};
 
 use clap::{Args, Subcommand};
 use ostler_client::SessionSocket;
 use ostler_domain::Refusal;
 
-use crate::{app::App, failure::Failure, output::Format};
+use crate::{app::App, failure::Failure, nodes, output::Format};
 
 #[derive(Debug, Subcommand)]
 // The flags of sixty commands are not made to read those of one.
