@@ -205,6 +205,7 @@ async fn another_machine_does_what_is_asked_from_here() {
     // What looks at files here is not asked of somebody else, and a path here is none there.
     for (args, word) in [
         (&["exec", "--node", "far", "--", "git", "status"][..], "works on this machine only"),
+        (&["--node", "far", "exec", "--", "git", "status"], " ostler exec …"),
         (&["run", "--node", "far", "hi"], "which campaign of far is meant"),
         (&["ls", "--node", "far", "-C", "."], "is a path here"),
         (&["ls", "--node", "far1"], "--node far"),
