@@ -255,10 +255,12 @@ fn section_of(app: &App, document: &DocumentMut, section: &str) -> Result<u8, Fa
 }
 
 fn as_written(item: &Item, document: &DocumentMut, key: Option<&str>) -> String {
-    match item.as_str() {
-        Some(text) => text.to_owned(),
-        None if key.is_none() => document.to_string().trim().to_owned(),
-        None => item.to_string().trim().to_owned(),
+    match item {
+        Item::Value(Value::String(text)) => text.value().to_owned(),
+        // What is written beside a value is no part of it.
+        Item::Value(value) => value.clone().decorated("", "").to_string(),
+        _ if key.is_none() => document.to_string().trim().to_owned(),
+        _ => item.to_string().trim().to_owned(),
     }
 }
 
@@ -312,6 +314,18 @@ mod tests {
         }
         let near = not_set("watchdog.silnet");
         assert_eq!(near.hints[0].command, "ostler config get watchdog.silent");
+    }
+
+    #[test]
+    fn a_comment_beside_a_value_is_no_part_of_it() {
+        let text = "# why\n[limits]\nsessions = 8 # eight\n[log]\nformat = \"json\" # for the collector\n[otel]\ncontent = true# no\n";
+        let document: DocumentMut = text.parse().unwrap();
+        let at = |section: &str, key: &str| as_written(&document[section][key], &document, Some(key));
+        assert_eq!(
+            [at("limits", "sessions"), at("log", "format"), at("otel", "content")],
+            ["8", "json", "true"]
+        );
+        assert_eq!(as_written(document.as_item(), &document, None), text.trim());
     }
 
     #[test]
