@@ -191,6 +191,8 @@ async fn restart(app: &App) -> Result<(), Failure> {
     }
     let started = Instant::now();
     let client = app.client().await?;
+    // Where systemd holds the socket, one is connected before there is a daemon.
+    client.status().await?;
     let ready = started.elapsed();
     let status = adopted(&client).await?;
     if app.ui.is_json() {
