@@ -235,6 +235,6 @@ async fn another_machine_does_what_is_asked_from_here() {
     assert!(said(&offline).contains("Connection refused"), "{}", said(&offline));
     let listed = sshd.json(&near, &["node", "ls", "--json"]);
     assert_eq!(listed["nodes"][0]["state"], "offline");
-    assert!(sshd.run(&near, &["node", "rm", "far"]).status.success());
+    assert_eq!(sshd.json(&near, &["node", "rm", "far", "--json"])["name"], "far");
     assert_eq!(sshd.json(&near, &["node", "ls", "--json"])["nodes"], serde_json::json!([]));
 }
