@@ -86,6 +86,15 @@ pub(crate) fn command(version: &'static str) -> clap::Command {
         .help_template(format!("{{about}}\n\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}\n"))
 }
 
+/// What is typed behind the program's name, without flags and without the values of those that go before any command.
+pub(crate) fn plain_words(args: &[OsString]) -> impl Iterator<Item = &str> {
+    let mut is_value = false;
+    args.iter().skip(1).filter_map(|arg| arg.to_str()).filter(move |word| {
+        let is_of_flag = std::mem::replace(&mut is_value, ["-o", "--output", "--node"].contains(word));
+        !is_of_flag && !word.starts_with('-')
+    })
+}
+
 pub(crate) fn parse(args: &[OsString], version: &'static str) -> Result<Cli, clap::Error> {
     // Most of the time that a listing takes would go into a tree of which it needs one leaf.
     if let Ok(matches) = Cli::command().version(version).try_get_matches_from_mut(args) {
@@ -423,9 +432,41 @@ mod tests {
     }
 
     #[test]
+    fn a_command_is_known_behind_the_flags_of_all() {
+        for line in ["ostler --node far exec -- ls", "ostler -o json -q exec ls", "ostler --node=far exec"] {
+            let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            assert_eq!(plain_words(&args).next(), Some("exec"), "{line}");
+        }
+        let said = complaint("ostler --node far campaign frobnicate");
+        assert!(said.contains("ostler campaign --help"), "{said}");
+    }
+
+    /// What hints say of another machine's commands is true of each.
+    #[test]
+    fn hints_about_another_machine_are_typed_where_they_work() {
+        let there = ostler_screen::Look { node: Some("far".to_owned()), ..crate::output::Look::plain(None) };
+        let lines = include_str!("testing/command_lines.txt").lines();
+        for line in lines.filter(|line| line.starts_with("ostler ") && !line.contains("--node")) {
+            let command = parsed(line).unwrap().command.unwrap();
+            let is_asked = there.command(line).starts_with("ostler --node far ");
+            assert_eq!(is_asked, command.is_of_any_machine(), "{line}: {}", there.command(line));
+        }
+    }
+
+    #[test]
     fn help_of_what_is_none_names_what_was_meant() {
         let args: Vec<OsString> = ["ostler", "help", "serach"].map(OsString::from).to_vec();
         let refused = refusal(&parse(&args, "0.0.0").unwrap_err(), &args);
         assert_eq!(refused.hints[0].command, "ostler help search", "{refused:?}");
+        // What is offered instead is no dead end.
+        for (line, offered) in [
+            ("ostler help nosuch", "ostler help   lists the commands"),
+            ("ostler help --help", "ostler help   lists the commands"),
+            ("ostler help campaign frob", "ostler campaign --help"),
+            ("ostler campaign help frob", "ostler campaign --help"),
+        ] {
+            let said = complaint(line);
+            assert!(said.contains(offered) && !said.contains("help --help"), "{said}");
+        }
     }
 }

@@ -66,6 +66,14 @@ pub(crate) fn find(home: &Home, typed: &str, batch: bool) -> Result<Where, Failu
     }
 }
 
+/// What SSH is told to get to a machine; none where nobody knows it.
+pub(crate) fn address(home: &Home, typed: &str) -> Option<String> {
+    if Address::parse(typed).is_ok() {
+        return Some(typed.to_owned());
+    }
+    named(home).ok()?.get(typed).map(|node| node.address.to_string())
+}
+
 pub(crate) fn unknown(typed: &str, named: &BTreeMap<String, Node>) -> Refusal {
     let refusal =
         Refusal::new(Reason::NodeUnknown, format!("there is no machine \"{}\"", one_line(typed, 64)));

@@ -115,7 +115,7 @@ impl Service {
     pub fn socket_unit(&self) -> Result<String, Unwritable> {
         let owner = match &self.scope {
             Scope::User => String::new(),
-            Scope::System { user } => format!("SocketUser={}\n", plain(user)?),
+            Scope::System { user } => format!("SocketUser={}\n{}", plain(user)?, self.own_directory(user)?),
         };
         let socket = match &self.socket {
             Socket::At(path) => plain(text(path)?)?,
@@ -134,6 +134,14 @@ impl Service {
              [Install]\n\
              WantedBy=sockets.target\n",
         ))
+    }
+
+    /// The machine's manager makes the directories above a socket root's own, whoever the socket's owner is
+    /// (systemd issue 4125): there the daemon could not write its record. So its user makes them first.
+    fn own_directory(&self, user: &str) -> Result<String, Unwritable> {
+        let Socket::At(path) = &self.socket else { return Ok(String::new()) };
+        let Some(dir) = path.parent() else { return Ok(String::new()) };
+        Ok(format!("User={}\nExecStartPre=/bin/mkdir -p -m 0700 {}\n", plain(user)?, quoted(text(dir)?)?))
     }
 }
 
@@ -192,7 +200,11 @@ mod tests {
             Service { scope: Scope::System { user: "agents".into() }, ..service("/usr/bin/ostler") };
         assert!(service.unit().unwrap().contains("User=agents\n"));
         assert!(service.unit().unwrap().contains("WantedBy=multi-user.target\n"));
-        assert!(service.socket_unit().unwrap().contains("SocketUser=agents\n"));
+        let socket = service.socket_unit().unwrap();
+        assert!(socket.contains("SocketUser=agents\n"), "{socket}");
+        // Else the directory would be root's, and the daemon could write nothing into it.
+        let made = "User=agents\nExecStartPre=/bin/mkdir -p -m 0700 /run/user/7/ostler\n";
+        assert!(socket.contains(made), "{socket}");
     }
 
     #[test]

@@ -43,6 +43,8 @@ pub struct DaemonStatus {
     pub schema_version: u32,
     /// Sessions that wait to start.
     pub waiting: u64,
+    /// Sessions that have a process, or are about to.
+    pub running: u64,
     pub disk: DiskRoom,
     /// What a person is to be told of.
     pub machine_restart: Option<MachineRestart>,
@@ -51,10 +53,13 @@ pub struct DaemonStatus {
 impl Engine {
     pub async fn status(&self) -> Result<DaemonStatus, Refusal> {
         let Count { known, attached, keepers } = self.shared.sessions.count();
-        let sessions = match self.shared.line.is_complete() {
-            true => known,
+        let (sessions, running) = match self.shared.line.is_complete() {
+            true => (known, self.shared.line.running()),
             // Those that the daemon before us left are still being looked for.
-            false => known.max(self.shared.store.unended_sessions().await?.len() as u64),
+            false => {
+                let unended = known.max(self.shared.store.unended_sessions().await?.len() as u64);
+                (unended, unended)
+            }
         };
         Ok(DaemonStatus {
             pid: std::process::id(),
@@ -70,6 +75,7 @@ impl Engine {
             stats: self.shared.store.stats().await?,
             schema_version: ostler_store::SCHEMA_VERSION,
             waiting: self.shared.line.waiting(),
+            running,
             disk: self.shared.disk_room(),
             machine_restart: self.machine_restart().await?,
         })

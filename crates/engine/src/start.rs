@@ -140,7 +140,11 @@ impl Engine {
             self.tell_all(request, &change).await;
             let _ = timeout(STOP_WITHIN, self.until_no_sessions()).await;
         }
-        let left = self.shared.sessions.count().known;
+        // Who waits in the line has no process that could go on.
+        let left = match self.shared.line.is_complete() {
+            true => self.shared.line.running(),
+            false => self.shared.sessions.count().known,
+        };
         let now = self.shared.clock.now().wall;
         if let Err(refusal) = self
             .record_node(

@@ -35,12 +35,22 @@ impl Look {
         Self { colour: true, letters: Letters::All, in_place: true, width, node: None }
     }
 
-    /// A command as it is to be typed here.
+    /// A command as it is to be typed here: of the machine that was asked, or over there where it looks at that one's files.
     pub fn command<'a>(&self, command: &'a str) -> std::borrow::Cow<'a, str> {
-        let names_one = |rest: &str| rest.starts_with("node ") || rest.contains("--node");
-        match (&self.node, command.strip_prefix("ostler ")) {
-            (Some(node), Some(rest)) if !names_one(rest) => format!("ostler --node {node} {rest}").into(),
-            _ => command.into(),
+        let (Some(node), Some(rest)) = (&self.node, command.strip_prefix("ostler ")) else {
+            return command.into();
+        };
+        if rest.contains("--node") {
+            return command.into();
+        }
+        match Place::of(rest) {
+            Place::Anywhere => command.into(),
+            Place::Asked => format!("ostler --node {node} {rest}").into(),
+            Place::There => {
+                // SSH takes an address as it is; what a name stands for is not known here.
+                let host = if node.contains("://") { node.as_str() } else { "HOST" };
+                format!("ssh -t {host} ostler {rest}").into()
+            }
         }
     }
 
@@ -142,6 +152,35 @@ fn look(is_terminal: bool, columns: Option<usize>, vars: &dyn Fn(&str) -> Option
     }
 }
 
+/// Where a command works that is about another machine.
+enum Place {
+    /// It is the same wherever it is typed.
+    Anywhere,
+    /// Here, and asks that machine's daemon.
+    Asked,
+    /// Over there only.
+    There,
+}
+
+impl Place {
+    /// Of what is typed behind `ostler`. A test of the command line holds it against the commands.
+    fn of(rest: &str) -> Self {
+        let mut words = rest.split(' ');
+        match (words.next().unwrap_or_default(), words.next().unwrap_or_default()) {
+            ("node", "drain") => Place::Asked,
+            ("node" | "completion" | "man" | "version" | "help", _) => Place::Anywhere,
+            ("provider", "login" | "add") => Place::There,
+            (
+                "demo" | "init" | "doctor" | "config" | "sandbox" | "price" | "exec" | "blame" | "daemon"
+                | "service" | "db" | "import" | "du" | "open" | "notify" | "hub" | "share" | "api" | "step"
+                | "note" | "output" | "spawn" | "mcp",
+                _,
+            ) => Place::There,
+            _ => Place::Asked,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,9 +208,15 @@ mod tests {
         let there = Look { node: Some("build1".to_owned()), ..Look::plain(None) };
         let shown = |look: &Look, command: &str| look.command(command).into_owned();
         assert_eq!(shown(&there, "ostler logs f1100"), "ostler --node build1 logs f1100");
-        for other in ["ostler node ls", "ostler ls --node all", "export KEY=…", "f1100"] {
+        for other in ["ostler node ls", "ostler ls --node all", "ostler help", "export KEY=…", "f1100"] {
             assert_eq!(shown(&there, other), other);
         }
+        assert_eq!(shown(&there, "ostler node drain --end"), "ostler --node build1 node drain --end");
+        assert_eq!(shown(&there, "ostler provider ls"), "ostler --node build1 provider ls");
+        // What is of a machine's own files and programs is done over there.
+        assert_eq!(shown(&there, "ostler provider login codex"), "ssh -t HOST ostler provider login codex");
+        let far = Look { node: Some("ssh://ann@far:2222".to_owned()), ..Look::plain(None) };
+        assert_eq!(shown(&far, "ostler config edit"), "ssh -t ssh://ann@far:2222 ostler config edit");
         assert_eq!(shown(&Look::plain(None), "ostler logs f1100"), "ostler logs f1100");
         let line = crate::Line::of("see ").with(crate::Tone::Accent, "ostler show f1100");
         assert_eq!(line.show(&there), "see ostler --node build1 show f1100");

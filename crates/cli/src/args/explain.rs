@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use ostler_domain::{Refusal, text::nearest};
 
-use super::command;
+use super::{command, plain_words};
 use crate::{
     exit_code,
     failure::Failure,
@@ -64,13 +64,13 @@ pub(super) fn refusal(error: &clap::Error, args: &[OsString]) -> Refusal {
     };
     // `help WORD` is not looked up by the parser.
     let after_help = || {
-        let mut words =
-            args.iter().skip(1).filter_map(|arg| arg.to_str()).filter(|word| !word.starts_with('-'));
+        let mut words = plain_words(args);
         let word = words.next().filter(|first| *first == "help").and_then(|_| words.next())?;
         let known = tree.get_subcommands().filter(|sub| !sub.is_hide_set()).map(clap::Command::get_name);
         nearest(word, known).map(str::to_owned)
     };
-    if let Some(verb) = after_help() {
+    let of_help = after_help();
+    if let Some(verb) = &of_help {
         refusal = refusal.hint(format!("ostler help {verb}"), "may be what you meant");
     }
     // The parser looks for words that share letters with what was typed; a slip of the finger is near otherwise.
@@ -81,7 +81,7 @@ pub(super) fn refusal(error: &clap::Error, args: &[OsString]) -> Refusal {
         let known = meant.last()?.get_subcommands().filter(|sub| !sub.is_hide_set());
         nearest(typed, known.map(clap::Command::get_name)).map(str::to_owned)
     };
-    let slip = slip();
+    let slip = slip().filter(|_| of_help.is_none());
     let others = verbs.filter(is_shown).filter(|verb| Some(verb) != slip.as_ref()).collect::<Vec<_>>();
     for verb in slip.iter().chain(&others) {
         refusal = refusal.hint(format!("{path} {verb}"), "is a command that exists");
@@ -99,7 +99,8 @@ pub(super) fn refusal(error: &clap::Error, args: &[OsString]) -> Refusal {
 /// The command that the arguments begin to name, from the root on.
 fn meant_command<'a>(tree: &'a clap::Command, args: &[OsString]) -> Vec<&'a clap::Command> {
     let mut path = vec![tree];
-    for word in args.iter().skip(1).filter_map(|arg| arg.to_str()).filter(|word| !word.starts_with('-')) {
+    // Help is asked of a command, and has none itself.
+    for word in plain_words(args).filter(|word| *word != "help") {
         match path.last().and_then(|last| last.find_subcommand(word)) {
             Some(sub) => path.push(sub),
             None => break,

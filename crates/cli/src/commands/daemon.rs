@@ -171,6 +171,13 @@ pub(crate) fn is_gone(pid: u32) -> bool {
     }
 }
 
+/// Field 22 of `/proc/<pid>/stat`; the second may have anything in it, but ends at the last bracket.
+pub(crate) fn start_time(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(") ")?;
+    rest.split(' ').nth(19)?.parse().ok()
+}
+
 async fn restart(app: &App) -> Result<(), Failure> {
     // One that would not start does not take the place of one that runs.
     config::check(app)?;
@@ -184,6 +191,8 @@ async fn restart(app: &App) -> Result<(), Failure> {
     }
     let started = Instant::now();
     let client = app.client().await?;
+    // Where systemd holds the socket, one is connected before there is a daemon.
+    client.status().await?;
     let ready = started.elapsed();
     let status = adopted(&client).await?;
     if app.ui.is_json() {

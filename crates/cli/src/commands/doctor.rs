@@ -27,7 +27,7 @@ use self::{
     agents::{providers, script},
     told::say,
 };
-use super::{config, price, trial};
+use super::{config, price, service::is_the_machines, trial};
 use crate::{
     app::{App, person_home},
     failure::Failure,
@@ -275,7 +275,9 @@ fn logout_below(root: &Path, user: &str) -> Option<Finding> {
     if !is_systemd || user.is_empty() || user == "root" {
         return None;
     }
-    Some(if root.join("var/lib/systemd/linger").join(user).exists() {
+    Some(if is_the_machines(root, user) {
+        Finding::new(Verdict::Ok, "logout", "agents are the machine's, and go on when you log out")
+    } else if root.join("var/lib/systemd/linger").join(user).exists() {
         Finding::new(Verdict::Ok, "logout", "agents go on when you log out")
     } else {
         Finding::new(Verdict::Warn, "logout", "agents may end when you log out: lingering is off")
@@ -309,6 +311,11 @@ mod tests {
         std::fs::write(lingering.join("ann"), "").unwrap();
         assert_eq!(finding("ann").unwrap().verdict, Verdict::Ok);
         assert_eq!(finding("bob").unwrap().verdict, Verdict::Warn);
+        let units = machine.path().join("etc/systemd/system");
+        std::fs::create_dir_all(&units).unwrap();
+        std::fs::write(units.join("ostler.service"), "[Service]\nUser=bob\n").unwrap();
+        assert_eq!(finding("bob").unwrap().verdict, Verdict::Ok, "no login of theirs is what agents live by");
+        assert_eq!(finding("bo").unwrap().verdict, Verdict::Warn);
     }
 
     #[test]

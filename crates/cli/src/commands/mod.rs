@@ -87,13 +87,13 @@ mod worktree;
 
 pub(crate) use columns::columns;
 pub(crate) use config::provider_settings;
-pub(crate) use daemon::is_gone;
+pub(crate) use daemon::{is_gone, start_time};
 
 use clap::{Args, Subcommand};
 use ostler_client::SessionSocket;
 use ostler_domain::Refusal;
 
-use crate::{app::App, failure::Failure, output::Format};
+use crate::{app::App, failure::Failure, nodes, output::Format};
 
 #[derive(Debug, Subcommand)]
 // The flags of sixty commands are not made to read those of one.
@@ -229,7 +229,7 @@ impl Default for Command {
 
 impl Command {
     /// Whether it only asks a daemon, wherever that is. Others look at this machine's files and programs.
-    fn is_of_any_machine(&self) -> bool {
+    pub(crate) fn is_of_any_machine(&self) -> bool {
         match self {
             Command::Session(_)
             | Command::SessionNoun(_)
@@ -380,7 +380,7 @@ pub(crate) fn run(app: &App, typed: Option<Command>, verb: &str) -> Result<u8, F
         return inside::run(app, &socket, command, verb);
     }
     if let Some(node) = app.node().filter(|_| !command.is_of_any_machine()) {
-        let host = node.strip_prefix("ssh://").unwrap_or("HOST");
+        let host = nodes::address(&app.home()?, node).unwrap_or_else(|| "HOST".to_owned());
         return Err(Refusal::invalid(format!("ostler {verb} works on this machine only"))
             .hint(format!("ssh -t {host} ostler {verb} …"), "does it over there")
             .into());

@@ -114,6 +114,10 @@ pub(crate) fn run(app: &App, args: PriceArgs) -> Result<u8, Failure> {
             .map_err(|why| Refusal::invalid(format!("{} is not taken", from.display())).because(why))?,
     }
     write(&path, &book).map_err(|error| unwritable(&path, &error))?;
+    if app.ui.is_json() {
+        app.ui.json(&book.prices())?;
+        return Ok(exit_code::OK);
+    }
     app.ui.say(&Line::toned(Tone::Good, "✓ ").plain(format!(
         "prices of {}, {} set by hand; they hold for calls from now on, and for those of the past that had none",
         book.table().date,

@@ -10,14 +10,14 @@ use std::{
 use clap::{Args, Subcommand};
 use ostler_domain::{
     Reason, Refusal,
-    home::Home,
+    home::{DaemonFile, Home},
     service::{SERVICE, SOCKET, Scope, Service, Socket, Unwritable},
 };
 use serde::Serialize;
 
-use super::daemon::wait_until_gone;
+use super::daemon::{start_time, wait_until_gone};
 use crate::{
-    app::App,
+    app::{App, daemon_file},
     exit_code,
     failure::Failure,
     output::{Line, Tone},
@@ -76,6 +76,8 @@ struct Whose {
 struct Place {
     service: Service,
     dir: PathBuf,
+    /// Where its daemon's files are.
+    home: Home,
 }
 
 #[derive(Serialize)]
@@ -94,7 +96,7 @@ struct StatusForm {
 pub(crate) async fn run(app: &App, args: ServiceArgs) -> Result<u8, Failure> {
     match args.verb {
         Verb::Install { whose, print: true, root } => {
-            let Place { service, dir } = place(app, whose, root.as_deref())?;
+            let Place { service, dir, .. } = place(app, whose, root.as_deref())?;
             for (name, text) in texts(&service)? {
                 app.ui.data(&Line::new().faint(format!("# {}", dir.join(name).display())))?;
                 text.lines().try_for_each(|line| app.ui.data(&Line::of(line)))?;
@@ -108,90 +110,135 @@ pub(crate) async fn run(app: &App, args: ServiceArgs) -> Result<u8, Failure> {
 }
 
 async fn install(app: &App, whose: Whose, root: Option<&Path>) -> Result<u8, Failure> {
-    let Place { service, dir } = place(app, whose, root)?;
-    let written = |error: std::io::Error| unwritable(&dir, &error);
-    fs::create_dir_all(&dir).map_err(written)?;
-    for (name, text) in texts(&service)? {
+    let place = place(app, whose, root)?;
+    let Place { service, dir, home } = &place;
+    let is_to_run = root.is_none() && Path::new(RUNS).exists();
+    if is_to_run && !dir.join(SERVICE).exists() {
+        refuse_beside_another(&service.scope, home)?;
+    }
+    let written = |error: std::io::Error| unwritable(dir, &error);
+    fs::create_dir_all(dir).map_err(written)?;
+    for (name, text) in texts(service)? {
         fs::write(dir.join(name), text).map_err(written)?;
-        app.ui.data(&Line::of("installed ").strong(dir.join(name).display().to_string()))?;
+        say(app, "installed", &dir.join(name))?;
     }
-    if root.is_some() {
-        return Ok(exit_code::OK);
-    }
-    if !Path::new(RUNS).exists() {
+    if is_to_run {
+        begin(app, &service.scope).await?;
+    } else if root.is_none() {
         let command = enable(&service.scope);
         app.ui
             .remark(&Line::toned(Tone::Warn, "! systemd does not run here; where it does: ").plain(command));
-        return Ok(exit_code::OK);
     }
+    end_with_form(app, &place)
+}
+
+async fn begin(app: &App, scope: &Scope) -> Result<(), Failure> {
     // The socket is to be systemd's, and one daemon at a time has the record.
-    if service.scope == Scope::User
+    if *scope == Scope::User
         && let Ok(client) = app.running_client().await
     {
         wait_until_gone(client.stop_daemon(false).await?.pid).await?;
     }
-    systemctl(&service.scope, &["daemon-reload"])?;
-    systemctl(&service.scope, &["enable", "--now", SOCKET, SERVICE])?;
-    app.ui.remark(&Line::toned(Tone::Good, "✓ ").plain("runs, and starts with ").plain(
-        match &service.scope {
-            Scope::User => "your login",
-            Scope::System { .. } => "the machine",
-        },
-    ));
-    if lingers(&service.scope) == Some(false) {
+    systemctl(scope, &["daemon-reload"])?;
+    systemctl(scope, &["enable", "--now", SOCKET, SERVICE])?;
+    app.ui.remark(&Line::toned(Tone::Good, "✓ ").plain("runs, and starts with ").plain(match scope {
+        Scope::User => "your login",
+        Scope::System { .. } => "the machine",
+    }));
+    if lingers(scope) == Some(false) {
         let steps = [(
             "loginctl enable-linger".to_owned(),
             "agents and daemon outlive your login, and start at boot",
         )];
-        app.ui.data_lines(&next_steps(&steps))?;
+        next_steps(&steps).iter().for_each(|line| app.ui.remark(line));
     }
-    Ok(exit_code::OK)
+    Ok(())
+}
+
+/// One daemon at a time has the record: beside one that its user has started, the machine's would not come up.
+fn refuse_beside_another(scope: &Scope, home: &Home) -> Result<(), Failure> {
+    let Scope::System { user } = scope else { return Ok(()) };
+    let is_alive = |daemon: &DaemonFile| start_time(daemon.pid) == Some(daemon.start_time);
+    let Some(daemon) = daemon_file(home).filter(is_alive) else { return Ok(()) };
+    let refusal = Refusal::new(Reason::DaemonRunning, format!("a daemon of {user} runs already"));
+    let refusal = refusal.because(format!("pid {} has the record in {}", daemon.pid, home.state().display()));
+    let (command, effect) = match daemon.is_service {
+        true => ("service uninstall", "takes that user's own service away; agents go on"),
+        false => ("daemon stop", "ends it; agents go on, and the service finds them again"),
+    };
+    Err(refusal.hint(format!("sudo -i -u {user} ostler {command}"), effect).into())
 }
 
 fn uninstall(app: &App, whose: Whose, root: Option<&Path>) -> Result<u8, Failure> {
-    let Place { service, dir } = place(app, whose, root)?;
+    let place = place(app, whose, root)?;
+    let Place { service, dir, .. } = &place;
     let there: Vec<PathBuf> =
         [SOCKET, SERVICE].iter().map(|name| dir.join(name)).filter(|path| path.exists()).collect();
-    if there.is_empty() {
+    let runs = root.is_none() && Path::new(RUNS).exists() && !there.is_empty();
+    if there.is_empty() && !app.ui.is_json() {
         // Asking for what already holds is no failure: scripts ask twice.
         app.ui.data(&Line::of("no service is installed"))?;
-        return Ok(exit_code::OK);
     }
-    let runs = root.is_none() && Path::new(RUNS).exists();
     if runs {
         systemctl(&service.scope, &["disable", "--now", SOCKET, SERVICE])?;
     }
     for path in there {
-        fs::remove_file(&path).map_err(|error| unwritable(&dir, &error))?;
-        app.ui.data(&Line::of("removed ").strong(path.display().to_string()))?;
+        fs::remove_file(&path).map_err(|error| unwritable(dir, &error))?;
+        say(app, "removed", &path)?;
     }
     if runs {
         systemctl(&service.scope, &["daemon-reload"])?;
         app.ui.remark(&Line::new().faint("agents go on; the next command starts a daemon"));
     }
+    end_with_form(app, &place)
+}
+
+fn say(app: &App, done: &str, unit: &Path) -> Result<(), Failure> {
+    match app.ui.is_json() {
+        true => Ok(()),
+        false => app.ui.data(&Line::of(format!("{done} ")).strong(unit.display().to_string())),
+    }
+}
+
+/// Programs are told how it is now.
+fn end_with_form(app: &App, place: &Place) -> Result<u8, Failure> {
+    if app.ui.is_json() {
+        app.ui.json(&place.form()?)?;
+    }
     Ok(exit_code::OK)
 }
 
 fn status(app: &App, whose: Whose) -> Result<u8, Failure> {
-    let Place { service, dir } = place(app, whose, None)?;
-    let texts = texts(&service)?;
-    let found: Vec<Option<String>> =
-        texts.iter().map(|(name, _)| fs::read_to_string(dir.join(name)).ok()).collect();
-    let installed = found.iter().all(Option::is_some);
-    let form = StatusForm {
-        scope: service.scope.as_str(),
-        installed,
-        current: texts.iter().zip(&found).all(|((_, text), found)| found.as_ref() == Some(text)),
-        units: texts.iter().map(|(name, _)| dir.join(name).display().to_string()).collect(),
-        active: Path::new(RUNS).exists().then(|| active(&service.scope)),
-        lingers: lingers(&service.scope),
-    };
+    let is_own = !whose.system;
+    let mut form = place(app, whose, None)?.form()?;
+    let user = std::env::var("USER").unwrap_or_default();
+    let is_usual = std::env::var_os("OSTLER_HOME").is_none();
+    if is_own && is_usual && !form.installed && is_the_machines(Path::new("/"), &user) {
+        form = place(app, Whose { system: true, user: Some(user) }, None)?.form()?;
+    }
     if app.ui.is_json() {
         app.ui.json(&form)?;
-        return Ok(exit_code::OK);
+    } else {
+        app.ui.data_lines(&lines(&form))?;
     }
-    app.ui.data_lines(&lines(&form))?;
     Ok(exit_code::OK)
+}
+
+impl Place {
+    fn form(&self) -> Result<StatusForm, Failure> {
+        let Place { service, dir, .. } = self;
+        let texts = texts(service)?;
+        let found: Vec<Option<String>> =
+            texts.iter().map(|(name, _)| fs::read_to_string(dir.join(name)).ok()).collect();
+        Ok(StatusForm {
+            scope: service.scope.as_str(),
+            installed: found.iter().all(Option::is_some),
+            current: texts.iter().zip(&found).all(|((_, text), found)| found.as_ref() == Some(text)),
+            units: texts.iter().map(|(name, _)| dir.join(name).display().to_string()).collect(),
+            active: Path::new(RUNS).exists().then(|| active(&service.scope)),
+            lingers: lingers(&service.scope),
+        })
+    }
 }
 
 fn lines(form: &StatusForm) -> Vec<Line> {
@@ -252,7 +299,7 @@ fn place(app: &App, whose: Whose, root: Option<&Path>) -> Result<Place, Failure>
         Some(root) => root.join(dir.strip_prefix("/").unwrap_or(&dir)),
         None => dir,
     };
-    Ok(Place { service, dir })
+    Ok(Place { service, dir, home })
 }
 
 fn users_config() -> Result<PathBuf, Failure> {
@@ -314,6 +361,13 @@ fn active(scope: &Scope) -> String {
     if said.is_empty() { "unknown".to_owned() } else { said }
 }
 
+/// Whether the machine's own service looks after a user's agents: no login is what they live by. `root` is the root of the
+/// file system.
+pub(super) fn is_the_machines(root: &Path, user: &str) -> bool {
+    let unit = fs::read_to_string(root.join("etc/systemd/system").join(SERVICE)).unwrap_or_default();
+    unit.lines().any(|line| line.strip_prefix("User=") == Some(user))
+}
+
 /// Whether the user's services outlive the login; of no concern to the machine's.
 fn lingers(scope: &Scope) -> Option<bool> {
     if *scope != Scope::User || !Path::new(RUNS).exists() {
@@ -337,6 +391,33 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::*;
+
+    #[test]
+    fn beside_a_user_s_own_daemon_the_machine_s_is_not_installed() {
+        let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+        let home = Home::at(dir.path());
+        let scope = Scope::System { user: "agents".to_owned() };
+        assert!(refuse_beside_another(&scope, &home).is_ok(), "none runs");
+        let pid = std::process::id();
+        let write = |start_time: u64, is_service: bool| {
+            let (socket, state) = (home.control_socket(), home.state().to_owned());
+            let (version, program, boot) = (String::new(), PathBuf::new(), None);
+            let file = DaemonFile { pid, start_time, version, program, socket, state, is_service, boot };
+            fs::create_dir_all(home.state())
+                .and_then(|()| fs::write(home.daemon_json(), crate::output::to_json(&file)))
+        };
+        let hint = |is_service| {
+            write(start_time(pid).unwrap_or_default(), is_service).unwrap_or_else(|error| panic!("{error}"));
+            let refused = refuse_beside_another(&scope, &home).err().map(|failure| failure.to_refusal());
+            refused.map(|refused| (refused.reason, refused.hints[0].command.clone()))
+        };
+        let told =
+            |command: &str| Some((Reason::DaemonRunning, format!("sudo -i -u agents ostler {command}")));
+        assert_eq!((hint(false), hint(true)), (told("daemon stop"), told("service uninstall")));
+        assert!(refuse_beside_another(&Scope::User, &home).is_ok(), "one's own is ended by the way");
+        write(1, false).unwrap_or_else(|error| panic!("{error}"));
+        assert!(refuse_beside_another(&scope, &home).is_ok(), "the number is another process's by now");
+    }
 
     #[test]
     fn the_units_are_pinned() {

@@ -1,6 +1,6 @@
 //! Killing, with signal 9: the daemon, and one agent.
 
-use std::{fs, time::Duration};
+use std::time::Duration;
 
 use ostler_client::{Client, reply::NodeStatus};
 use ostler_domain::{Refusal, SessionId, event::Process, home::Home};
@@ -8,7 +8,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_s
 use tokio::time::{Instant, sleep};
 
 use super::{place::Place, stage::Stage};
-use crate::{app::App, failure::Failure, output::Line, words};
+use crate::{app::App, commands::start_time, failure::Failure, output::Line, words};
 
 /// How long keepers have to bring a new daemon up before the demo does it itself.
 const BY_KEEPERS_WITHIN: Duration = Duration::from_secs(2);
@@ -96,13 +96,6 @@ pub(super) fn agent(process: &Process) -> Result<(), Failure> {
         return Err(cannot("it has ended by itself".to_owned()));
     }
     pidfd_send_signal(held, Signal::KILL).map_err(|error| cannot(error.to_string()))
-}
-
-/// Field 22 of `/proc/<pid>/stat`; the second may have anything in it, but ends at the last bracket.
-fn start_time(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, rest) = stat.rsplit_once(") ")?;
-    rest.split(' ').nth(19)?.parse().ok()
 }
 
 #[cfg(test)]

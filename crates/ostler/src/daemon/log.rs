@@ -9,7 +9,7 @@ use std::{
 };
 
 use ostler_domain::{
-    Refusal,
+    Reason, Refusal,
     home::{self, Home},
     log::{Form, Level, Log},
 };
@@ -130,7 +130,9 @@ pub(super) fn last_words(place: Place, refusal: &Refusal, exit: u8) {
         }
         Place::Background => {
             let _ = writeln!(io::stderr(), "{line}");
-            if let Ok(home) = Home::resolve(|name| std::env::var(name).ok())
+            // Whoever misses the daemon starts one, and of many that do at once one serves: nothing is wrong with that.
+            if refusal.reason != Reason::DaemonRunning
+                && let Ok(home) = Home::resolve(|name| std::env::var(name).ok())
                 && let Ok(mut file) = open(&home.daemon_log())
             {
                 let _ = writeln!(file, "{line}");

@@ -200,7 +200,8 @@ fn what_had_no_price_costs_the_same_in_every_list() {
     let used = scenario::of(vec![json!({"usage": {"output": 3}}), scenario::say("done")]);
     let run = || ok(&home, &["run", "-p", "script", "-q", &used]);
     run();
-    ok(&home, &["price", "set", "script", "input=1000000", "output=1000000"]);
+    let prices = json_of(&home, &["price", "set", "script", "input=1000000", "output=1000000", "--json"]);
+    assert_eq!(prices["models"]["script"]["input"], "1000000.00", "{prices}");
     run();
     assert_eq!(json_of(&home, &["cost", "-o", "json"])["total"]["cost"], "6.00");
     let footer = || String::from_utf8(home.run(&["ls", "-a"]).stderr).unwrap();

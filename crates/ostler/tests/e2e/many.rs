@@ -74,13 +74,18 @@ async fn who_is_beyond_the_limit_waits_in_a_line_that_outlives_the_daemon() {
     };
     keepers();
     home.kill_daemon();
-    let client = home.start().await;
+    home.start().await;
     line().await;
     works(&home, "one").await;
     keepers();
     let log = told(&["daemon", "logs"]);
     let found: Vec<&str> = log.lines().filter(|line| line.contains("sessions found again")).collect();
     assert!(found.last().is_some_and(|line| line.contains("count=2")), "{found:?}");
+    // Only those that have a process go on without it.
+    let stopped = told(&["daemon", "stop"]);
+    assert!(stopped.contains("; 2 sessions go on without it"), "{stopped}");
+    let client = home.start().await;
+    line().await;
     works(&home, "one").await;
     // A slot that is freed is the next one's.
     client.stop_session("one", true).await.unwrap();

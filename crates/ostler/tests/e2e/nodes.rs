@@ -203,15 +203,16 @@ async fn another_machine_does_what_is_asked_from_here() {
     assert!(sshd.run(&near, &["resume", "--node", "far", &far_id]).status.success());
 
     // What looks at files here is not asked of somebody else, and a path here is none there.
-    for (args, word) in [
-        (&["exec", "--node", "far", "--", "git", "status"][..], "works on this machine only"),
-        (&["run", "--node", "far", "hi"], "which campaign of far is meant"),
-        (&["ls", "--node", "far", "-C", "."], "is a path here"),
-        (&["ls", "--node", "far1"], "--node far"),
-        (&["show", "--node", "all", "x"], "one machine at a time"),
+    for (args, code, word) in [
+        (&["exec", "--node", "far", "--", "git", "status"][..], 2, "works on this machine only"),
+        (&["--node", "far", "exec", "--", "git", "status"], 2, " ostler exec …"),
+        (&["run", "--node", "far", "hi"], 2, "which campaign of far is meant"),
+        (&["ls", "--node", "far", "-C", "."], 2, "is a path here"),
+        (&["ls", "--node", "far1"], 3, "--node far"),
+        (&["show", "--node", "all", "x"], 2, "one machine at a time"),
     ] {
         let refused = sshd.run(&near, args);
-        assert_eq!(refused.status.code(), Some(2), "{args:?}: {}", said(&refused));
+        assert_eq!(refused.status.code(), Some(code), "{args:?}: {}", said(&refused));
         assert!(said(&refused).contains(word), "{args:?}: {}", said(&refused));
     }
 
@@ -234,6 +235,6 @@ async fn another_machine_does_what_is_asked_from_here() {
     assert!(said(&offline).contains("Connection refused"), "{}", said(&offline));
     let listed = sshd.json(&near, &["node", "ls", "--json"]);
     assert_eq!(listed["nodes"][0]["state"], "offline");
-    assert!(sshd.run(&near, &["node", "rm", "far"]).status.success());
+    assert_eq!(sshd.json(&near, &["node", "rm", "far", "--json"])["name"], "far");
     assert_eq!(sshd.json(&near, &["node", "ls", "--json"])["nodes"], serde_json::json!([]));
 }

@@ -96,6 +96,8 @@ async fn the_log_is_structured_and_does_not_grow_for_ever() {
     let lines = String::from_utf8(lines.stdout).unwrap();
     let levels: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(!levels.is_empty() && levels.iter().all(|line| line["level"] != "debug"), "{lines}");
+    // A second daemon finds the work done by another, which is nothing to be looked into.
+    assert_eq!(home.run(&["daemon", "run", "--background"]).status.code(), Some(4));
     let none = home.run(&["daemon", "logs", "--level", "error"]);
     assert!(none.status.success() && none.stdout.is_empty());
     let unknown = home.run(&["daemon", "logs", "--level", "loud"]);

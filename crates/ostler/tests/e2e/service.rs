@@ -162,12 +162,14 @@ fn the_units_are_what_systemd_understands() {
         assert!(ours.is_empty(), "{ours:#?}");
     }
     let gone = home
-        .command(&["service", "uninstall", "--root", root_text])
+        .command(&["service", "uninstall", "--root", root_text, "--json"])
         .env("HOME", "/home/ann")
         .env_remove("XDG_CONFIG_HOME")
         .output()
         .unwrap();
     assert!(gone.status.success() && !user.join("ostler.service").exists());
+    let told: serde_json::Value = serde_json::from_slice(&gone.stdout).unwrap();
+    assert_eq!((&told["scope"], &told["installed"]), (&"user".into(), &false.into()), "{told}");
 }
 
 /// A group of our own of version 2, where we may make one.

@@ -114,7 +114,7 @@ impl AdminService for Served {
         let stop_sessions = request.get_ref().stop_sessions;
         let status = self.engine.status().await.map_err(refused)?;
         self.stop.send_replace(Some(Stop { by, stop_sessions }));
-        let left = if stop_sessions { 0 } else { status.sessions };
+        let left = if stop_sessions { 0 } else { status.running };
         Ok(Response::new(to_proto::daemon_stopping(DaemonStopping {
             pid: status.pid,
             sessions_left_running: left,

@@ -263,7 +263,10 @@ fn as_written(item: &Item, document: &DocumentMut, key: Option<&str>) -> String 
             section.decor_mut().clear();
             DocumentMut::from(section).to_string()
         }
-        item => item.as_str().map_or_else(|| item.to_string(), str::to_owned),
+        Item::Value(Value::String(text)) => return text.value().to_owned(),
+        // What is written beside a value is no part of it.
+        Item::Value(value) => value.clone().decorated("", "").to_string(),
+        item => item.to_string(),
     };
     text.trim().to_owned()
 }
@@ -340,6 +343,18 @@ mod tests {
             ("m".to_owned(), "1".to_owned())
         );
         assert_eq!(as_written(document.as_item(), &document, None), document.to_string().trim());
+    }
+
+    #[test]
+    fn a_comment_beside_a_value_is_no_part_of_it() {
+        let text = "# why\n[limits]\nsessions = 8 # eight\n[log]\nformat = \"json\" # for the collector\n[otel]\ncontent = true# no\n";
+        let document: DocumentMut = text.parse().unwrap();
+        let at = |section: &str, key: &str| as_written(&document[section][key], &document, Some(key));
+        assert_eq!(
+            [at("limits", "sessions"), at("log", "format"), at("otel", "content")],
+            ["8", "json", "true"]
+        );
+        assert_eq!(as_written(document.as_item(), &document, None), text.trim());
     }
 
     #[test]

@@ -79,11 +79,12 @@ pub(crate) async fn run(app: &App, args: NodeArgs) -> Result<u8, Failure> {
         }
         Verb::Show { name } => show(app, &home, &name).await,
         Verb::Rm { name } => {
-            let named = nodes::named(&home)?;
-            if !named.contains_key(&name) {
-                return Err(nodes::unknown(&name, &named).into());
-            }
+            let mut named = nodes::named(&home)?;
+            let Some(node) = named.remove(&name) else { return Err(nodes::unknown(&name, &named).into()) };
             config::unset(app, &format!("nodes.{name}"))?;
+            if app.ui.is_json() {
+                app.ui.json(&Forgotten { name: &name, address: node.address.to_string() })?;
+            }
             app.ui.remark(&Line::of(format!("{name} is forgotten")));
             Ok(exit_code::OK)
         }
@@ -153,6 +154,12 @@ async fn show(app: &App, home: &Home, name: &str) -> Result<u8, Failure> {
     }
     app.ui.data_lines(&lines)?;
     Ok(exit_code::OK)
+}
+
+#[derive(Serialize)]
+struct Forgotten<'a> {
+    name: &'a str,
+    address: String,
 }
 
 struct Nodes<'a> {
