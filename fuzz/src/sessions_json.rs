@@ -18,6 +18,8 @@ pub(super) fn holds(bytes: &[u8]) {
         let text = serde_json::to_string(&entry).expect("an entry is JSON");
         let row = serde_json::from_str(&text).expect("and one object");
         assert_eq!(Entry::of_row(&row), entry, "what was written is read as it was");
+        let noted: Entry = serde_json::from_str(&text).expect("what is recorded can be read");
+        assert_eq!(noted, entry, "and says the same");
     }
     assert!(Index::read(&again.text).is_some(), "an index that was read is one when it is written");
 }

@@ -189,7 +189,7 @@ pub(crate) fn of_many(codes: &[u8]) -> u8 {
 }
 
 /// Longest sentence of an error. The why, which may be a log's tail, has more.
-const SENTENCE: usize = 400;
+const SENTENCE: usize = 1_000;
 
 /// The error as people read it.
 pub(crate) fn lines(refusal: &Refusal, code: u8) -> Vec<Line> {

@@ -148,7 +148,7 @@ impl Default for Queue {
 
 impl Queue {
     /// What chats elsewhere are used to: people there write in bursts.
-    const CHAT: Queue =
+    pub(crate) const CHAT: Queue =
         Queue { mode: Mode::Steer, debounce_ms: 500, cap: Some(20), drop: QueueDrop::Summarize };
 
     /// How a conversation's messages wait: as its entry says, else as its key lets expect.

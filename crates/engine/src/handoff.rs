@@ -13,7 +13,10 @@ use ostler_domain::{
 };
 use ostler_store::RequestReply;
 
-use crate::{Change, Engine, NewSession, restart::GONE_WITHIN};
+use crate::{
+    Change, Engine, NewSession,
+    restart::{GONE_WITHIN, no_successor},
+};
 
 /// Events of a session that a pack is made from, the newest.
 const EVENTS: u32 = 5_000;
@@ -65,6 +68,7 @@ impl Engine {
             let done = |id: SessionId| change.done(&fingerprint, id.to_string());
             return self.hand_on(old, wish, &change, done).await;
         }
+        self.check_may_go_on(&view, &change).await?;
         self.shared.bring_keys(view.id, &view.provider, view.auth_profile.as_ref(), &change.keys)?;
         let mut published = self.shared.store.published();
         if let Some(handle) = self.shared.wake(view.id).await? {
@@ -82,10 +86,10 @@ impl Engine {
                 }
             }
         };
-        tokio::time::timeout(GONE_WITHIN + Duration::from_secs(10), child).await.unwrap_or_else(|_| {
-            Err(Refusal::new(Reason::TimedOut, format!("session {} is still stopping", view.id.short()))
-                .hint(format!("ostler kill {}", view.id.short()), "ends it at once; its work goes on then"))
-        })
+        match tokio::time::timeout(GONE_WITHIN + Duration::from_secs(10), child).await {
+            Ok(child) => child,
+            Err(_) => Err(no_successor(&self.session(&view.id.to_string()).await?)),
+        }
     }
 
     /// Whom the words mean: a registered agent of the campaign, or a provider.
@@ -217,7 +221,7 @@ impl Engine {
             environment: before.config.environment.clone(),
             auth_profile: before.config.auth_profile.clone().filter(|_| is_same),
             provider_config: if is_same { before.config.provider_config.clone() } else { Default::default() },
-            ticket: before.config.ticket.clone(),
+            ticket: before.config.named_ticket(),
             mission: before.config.mission,
             leases: before.config.leases.clone(),
             watchdogs: Some(before.config.watchdogs),

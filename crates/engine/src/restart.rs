@@ -63,21 +63,7 @@ impl Engine {
         if raised.of(None).is_some() {
             self.resume(who, raised, None, Change { request: None, ..change.clone() }).await?;
         }
-        // Before the old one is ended: what cannot go on is not stopped for it.
-        if let Some(loaded) = self.shared.store.load_session(view.id).await? {
-            loaded.state.budget_left(None, &self.shared.context().prices)?;
-        }
-        check_same(&self.campaign(&view.campaign.to_string()).await?)?;
-        if let Some(halt) = self.halted() {
-            return Err(halt.refusal());
-        }
-        let conversation = self.stored_conversation(view.conversation).await?;
-        if let Some(closed) = conversation.closed {
-            return Err(closed_refusal(&conversation, closed.why));
-        }
-        if let Some(ticket) = view.ticket_id {
-            self.continue_ticket(ticket, view.id, true, &change).await?;
-        }
+        self.check_may_go_on(&view, &change).await?;
         self.shared.check_program(&view.provider, view.auth_profile.as_ref()).await?;
         self.shared.check_key_of(&view, &change.keys).await?;
         // The end of the old session hands them to the new one.
@@ -108,6 +94,26 @@ impl Engine {
         }
     }
 
+    /// Refuses what could not go on, before the session that has it is ended: what cannot go on is not stopped for it.
+    pub(crate) async fn check_may_go_on(&self, view: &View, change: &Change) -> Result<(), Refusal> {
+        let state = self.state_of(view.id).await?;
+        state.budget_left(None, &self.shared.context().prices)?;
+        let campaign = self.campaign(&view.campaign.to_string()).await?;
+        check_same(&campaign)?;
+        if let Some(halt) = self.halted() {
+            return Err(halt.refusal());
+        }
+        let conversation = self.stored_conversation(view.conversation).await?;
+        if let Some(closed) = conversation.closed {
+            return Err(closed_refusal(&conversation, closed.why));
+        }
+        self.shared.check_campaign_budget(&campaign, state.created().config.billing).await?;
+        match view.ticket_id {
+            Some(ticket) => self.continue_ticket(ticket, view.id, true, change).await.map(drop),
+            None => Ok(()),
+        }
+    }
+
     pub(crate) async fn successor(&self, id: SessionId) -> Result<Option<View>, Refusal> {
         Ok(self.shared.store.continued_by(id).await?)
     }
@@ -135,7 +141,7 @@ impl Engine {
 }
 
 /// Nobody goes on with a session after all this time.
-fn no_successor(view: &View) -> Refusal {
+pub(crate) fn no_successor(view: &View) -> Refusal {
     let short = view.id.short();
     if view.outcome.is_none() {
         return Refusal::new(Reason::TimedOut, format!("session {short} is still stopping"))

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ostler_domain::{
-    ConversationId, Event, Message, MessageId, Mode, Reason, Refusal, SessionId,
+    CampaignId, ConversationId, Event, Message, MessageId, Mode, Name, Reason, Refusal, SessionId,
     conversation::{Conversation, Inbound, Key, SendVerdict, reset_word},
     event::MessageUnheard,
     history::read_only,
@@ -278,9 +278,13 @@ impl Engine {
             return self.hearer_of_agent(NewConversation::of(agent, key.clone()), change).await;
         }
         match self.session(&to.who).await {
-            Ok(view) => self.hearer_in(view, &to.who).await,
+            Ok(view) => {
+                self.check_no_namesake(&to.who, &view.name, view.campaign).await?;
+                self.hearer_in(view, &to.who).await
+            }
             Err(refusal) if refusal.reason == Reason::SessionUnknown => {
                 if let Some(found) = self.find_conversation(&to.who).await? {
+                    self.check_no_namesake(&to.who, &found.name, found.campaign).await?;
                     return match found.closed {
                         None => Ok(Hearer { conversation: found, session: None }),
                         Some(closed) => Err(closed_refusal(&found, closed.why)),
@@ -295,6 +299,31 @@ impl Engine {
             }
             Err(refusal) => Err(refusal),
         }
+    }
+
+    /// A name that an agent of another campaign has too means nobody in particular, also if that one was never spoken to.
+    async fn check_no_namesake(&self, who: &str, found: &Name, campaign: CampaignId) -> Result<(), Refusal> {
+        if who != found.as_str() {
+            return Ok(());
+        }
+        let named = self.shared.store.agents_named(who).await?;
+        let elsewhere = named.iter().map(|agent| agent.campaign).filter(|other| *other != campaign);
+        let all: Vec<CampaignId> = std::iter::once(campaign).chain(elsewhere).collect();
+        if all.len() == 1 {
+            return Ok(());
+        }
+        let mut refusal = Refusal::new(
+            Reason::Ambiguous,
+            format!("\"{}\" is somebody in {} campaigns", one_line(who, 64), all.len()),
+        );
+        for campaign in all {
+            if let Some(row) = self.shared.store.campaign(campaign).await? {
+                let name = &row.campaign.name;
+                refusal =
+                    refusal.hint(format!("ostler send {name}/{who} \"…\""), format!("the one in {name}"));
+            }
+        }
+        Err(refusal)
     }
 
     /// A name means the conversation that has it by now, and an id the one that it is of.

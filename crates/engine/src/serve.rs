@@ -78,7 +78,7 @@ impl Engine {
             approve: asker.config.approve,
             ends_with_turn: true,
             priority: asker.config.priority,
-            ticket: asker.config.ticket.clone(),
+            ticket: asker.config.named_ticket(),
             spawned_by: Some(asker.id),
             // Nobody has a helper write what it may not write itself.
             leases: asker.config.leases.clone(),

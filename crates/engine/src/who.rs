@@ -41,6 +41,8 @@ impl Engine {
             let filter = SessionFilter { conversation: Some(conversation), ..SessionFilter::default() };
             return self.current_of(filter).await?.ok_or_else(|| unknown(who));
         }
+        let addressed = self.without_role(who).await;
+        let who = addressed.as_deref().unwrap_or(who);
         let (campaign, name) = match who.rsplit_once('/') {
             Some((campaign, name)) => (Some(self.campaign(campaign).await?.id), name),
             None => (None, who),
@@ -80,6 +82,15 @@ impl Engine {
             return self.current_of(filter).await?.ok_or_else(|| unknown(who));
         }
         store.sessions_with_provider_id(who, 1).await?.pop().ok_or_else(|| unknown(who))
+    }
+
+    /// What the first conversation of an agent is called that somebody names by its whole address: `shop/api` for
+    /// `shop/builder/api`. None for anything else.
+    pub(crate) async fn without_role(&self, who: &str) -> Option<String> {
+        let (campaign, rest) = who.split_once('/')?;
+        rest.contains('/').then_some(())?;
+        let agent = self.find_agent(who).await.ok()??;
+        Some(format!("{campaign}/{}", agent.name))
     }
 
     /// The session of a name, in one campaign or in all: the one that has not ended, else the last one of the campaign

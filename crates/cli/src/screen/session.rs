@@ -309,7 +309,11 @@ fn next<'a>(session: &'a Session, around: &Around<'_>) -> Vec<(String, &'a str)>
         }
         (Status::Stopped, _) => {
             let tell = "goes on in a new session of the same conversation";
-            steps.push((format!("ostler send {id} \"…\""), tell));
+            // What ran outside is only read until somebody goes on with it here.
+            steps.push(match session.imported {
+                Some(_) => (format!("ostler resume {id}"), tell),
+                None => (format!("ostler send {id} \"…\""), tell),
+            });
             steps.push((format!("ostler logs {id}"), "what was done"));
         }
         (_, Some(Attention::BudgetHold)) => {
@@ -358,7 +362,10 @@ fn next<'a>(session: &'a Session, around: &Around<'_>) -> Vec<(String, &'a str)>
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
-    use ostler_domain::session::{LargestProcess, OutOfMemory};
+    use ostler_domain::{
+        history::{Origin, Source},
+        session::{LargestProcess, OutOfMemory},
+    };
 
     use super::*;
     use crate::{
@@ -379,6 +386,21 @@ mod tests {
         };
         let look = Look::plain(None);
         lines(session, &around, NOW).iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn what_was_imported_is_gone_on_with_and_not_spoken_to() {
+        let mut session = testing::fleet().remove(6);
+        session.status = Status::Stopped;
+        session.outcome = Some(Outcome::Done);
+        session.imported = Some(Origin {
+            source: Source::Claude,
+            dialogue: "d1".to_owned(),
+            file: "/x/d1.jsonl".to_owned(),
+            from: 0,
+        });
+        let text = shown(&session, &[]);
+        assert!(text.contains("ostler resume") && !text.contains("ostler send"), "{text}");
     }
 
     #[test]

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{ChatType, DeliveryContext, Origin, ThreadId};
+use super::{ChatType, DeliveryContext, JSON_BYTES, Origin, ThreadId};
 use crate::{
     Mode,
     session::Approve,
@@ -14,9 +14,10 @@ use crate::{
     text::one_line,
 };
 
-/// A conversation's entry. What this version does not know is kept in `other`, untouched.
+/// A conversation's entry. What this version does not know is kept in `other`, untouched: fields, and values of fields that
+/// it does know.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, remote = "Self")]
 pub struct Entry {
     // Where its messages are delivered.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -128,6 +129,18 @@ pub struct Entry {
     pub other: Map<String, Value>,
 }
 
+impl Serialize for Entry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Entry::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <Map<String, Value>>::deserialize(deserializer).map(|row| Entry::of_row(&row))
+    }
+}
+
 /// Whether messages may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -212,8 +225,12 @@ enum Takes {
 const SETTABLE: &[(&str, Takes)] = &[
     ("account_id", Takes::Text),
     ("auth_profile", Takes::Text),
+    ("auth_profile_override_compaction_count", Takes::Number),
+    ("auth_profile_override_source", Takes::Word(&["auto", "user"])),
     ("channel", Takes::Text),
     ("chat_type", Takes::Word(&["dm", "group", "channel"])),
+    ("claude_cli_session_id", Takes::Text),
+    ("cli_session_ids", Takes::Json),
     ("delivery_context", Takes::Json),
     ("display_name", Takes::Text),
     ("elevated_level", Takes::Text),
@@ -225,6 +242,10 @@ const SETTABLE: &[(&str, Takes)] = &[
     ("group_activation_needs_system_intro", Takes::Switch),
     ("group_channel", Takes::Text),
     ("group_id", Takes::Text),
+    ("last_heartbeat_sent_at", Takes::Number),
+    ("last_heartbeat_text", Takes::Text),
+    ("memory_flush_at", Takes::Number),
+    ("memory_flush_compaction_count", Takes::Number),
     ("model", Takes::Text),
     ("origin", Takes::Json),
     ("provider", Takes::Text),
@@ -235,8 +256,11 @@ const SETTABLE: &[(&str, Takes)] = &[
     ("reasoning_level", Takes::Text),
     ("response_usage", Takes::Word(&["on", "off", "tokens", "full"])),
     ("send_policy", Takes::Word(&["allow", "deny"])),
+    ("skills_snapshot", Takes::Json),
     ("space", Takes::Text),
     ("subject", Takes::Text),
+    ("system_prompt_report", Takes::Json),
+    ("system_sent", Takes::Switch),
     ("thinking_level", Takes::Word(&["off", "minimal", "low", "medium", "high", "xhigh", "max"])),
     ("thread_id", Takes::Text),
     ("to", Takes::Text),
@@ -254,10 +278,24 @@ impl Entry {
         *self == Entry::default()
     }
 
-    /// What a row of OpenClaw's says. One that does not fit what this version knows is kept whole all the same.
+    /// What a row of OpenClaw's says. A value that does not fit what this version knows is kept all the same.
     pub fn of_row(row: &Map<String, Value>) -> Entry {
-        serde_json::from_value(Value::Object(row.clone()))
-            .unwrap_or_else(|_| Entry { other: row.clone(), ..Entry::default() })
+        if let Ok(entry) = Entry::fitting(row.clone()) {
+            return entry;
+        }
+        let fits = |field: &str, value: &Value| {
+            Entry::fitting(Map::from_iter([(field.to_owned(), value.clone())])).is_ok()
+        };
+        let (fitting, other): (Map<_, _>, Map<_, _>) =
+            row.clone().into_iter().partition(|(field, value)| fits(field, value));
+        let mut entry = Entry::fitting(fitting).unwrap_or_default();
+        entry.other.extend(other);
+        entry
+    }
+
+    /// The entry of fields all of which are as this version knows them.
+    fn fitting(fields: Map<String, Value>) -> Result<Entry, serde_json::Error> {
+        Entry::deserialize(Value::Object(fields))
     }
 
     /// It came from another program's store, which gave it its own id for the dialogue.
@@ -290,7 +328,8 @@ impl Entry {
             known.extend(["label", "state.…", "metadata.…"]);
             return Err(crate::setting::unknown_key(&setting.key, &known));
         };
-        if setting.value.chars().count() > MOST_CHARS {
+        let most = if matches!(takes, Takes::Json) { JSON_BYTES } else { MOST_CHARS };
+        if setting.value.chars().count() > most {
             return Err(SettingFault(format!("the value of {key} is too long")));
         }
         let value = match setting.change {
@@ -305,11 +344,14 @@ impl Entry {
             _ => unreachable!("an entry is an object"),
         };
         match value {
-            Some(value) => whole.insert(stored(key), value),
+            Some(value) => {
+                Entry::fitting(Map::from_iter([(stored(key), value.clone())]))
+                    .map_err(|error| SettingFault(format!("{key} does not fit: {error}")))?;
+                whole.insert(stored(key), value)
+            }
             None => whole.remove(&stored(key)),
         };
-        let mut entry: Entry = serde_json::from_value(Value::Object(whole))
-            .map_err(|error| SettingFault(format!("{key} does not fit: {error}")))?;
+        let mut entry = Entry::of_row(&whole);
         entry.delivered_as_set(key);
         // Whoever is to answer otherwise is told where it is.
         if *key == "group_activation" {
@@ -507,6 +549,29 @@ mod tests {
         let again: Value = serde_json::to_value(&entry).unwrap();
         assert_eq!(again, serde_json::from_str::<Value>(text).unwrap());
         assert_eq!(entry.other.len(), 2);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_kept_and_hinders_nothing_else() {
+        let text = r#"{"sendPolicy":"deny","queueMode":"by-mood","queueCap":2.5,"origin":{"chatType":"forum"},"label":"L"}"#;
+        let entry: Entry = serde_json::from_str(text).unwrap();
+        assert_eq!((entry.send_policy, entry.label.as_deref()), (Some(SendAction::Deny), Some("L")));
+        assert_eq!((entry.queue_mode, entry.queue_cap, &entry.origin), (None, None, &None));
+        let written = serde_json::to_string(&entry).unwrap();
+        assert_eq!(serde_json::from_str::<Entry>(&written).unwrap(), entry, "and is read again as it was");
+        assert_eq!(
+            serde_json::from_str::<Value>(&written).unwrap(),
+            serde_json::from_str::<Value>(text).unwrap()
+        );
+        let changed = set(&entry, "model=x").unwrap();
+        assert_eq!(changed.other, entry.other);
+        let changed = set(&changed, "queue_mode=collect").unwrap();
+        assert_eq!(
+            (changed.queue_mode, changed.other.contains_key("queueMode")),
+            (Some(Mode::Collect), false)
+        );
+        assert!(!set(&changed, "queue_cap=").unwrap().other.contains_key("queueCap"));
+        assert!(set(&changed, r#"origin={"chatType":"forum"}"#).is_err(), "nobody sets what does not fit");
     }
 
     #[test]

@@ -19,12 +19,30 @@ pub use send_policy::{Chat, SendRule, SendVerdict, send_verdict};
 
 use crate::{
     AgentId, CampaignId, ConversationId, Name, SessionId, Time,
+    exchange::openclaw::OWNED,
+    message::Queue,
     setting::{Assignment, Change, SettingFault},
 };
 
 /// Longest label, and the most that the state and the metadata of one conversation take.
 pub const LABEL_CHARS: usize = 200;
 pub const JSON_BYTES: usize = 64 * 1024;
+
+/// What a row of OpenClaw's says of one dialogue, beside what Ostler says there itself.
+const OF_ONE_DIALOGUE: &[&str] = &[
+    "archivedAt",
+    "cliSessionBindings",
+    "contextBudgetStatus",
+    "createdAt",
+    "forkedFromParent",
+    "goal",
+    "lastActivityAt",
+    "lastInteractionAt",
+    "lastReadAt",
+    "runtimeMs",
+    "totalTokensFresh",
+    "usageFamilySessionIds",
+];
 
 /// A conversation as it stands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -154,6 +172,18 @@ impl Notes {
         let mut notes = self.clone();
         notes.state.clear();
         let entry = &mut notes.entry;
+        if entry.is_imported() {
+            // What came from elsewhere waits in another way than what begins here; that does not change.
+            entry.queue_mode = entry.queue_mode.or(Some(Queue::CHAT.mode));
+            entry.queue_debounce_ms = entry.queue_debounce_ms.or(Some(Queue::CHAT.debounce_ms));
+            entry.queue_cap = entry.queue_cap.or(Queue::CHAT.cap);
+            entry.queue_drop = entry.queue_drop.or(Some(Queue::CHAT.drop));
+        }
+        let is_of_the_old = |field: &str| {
+            let is_said_here = OWNED.contains(&field) && field != "spawnedBy";
+            is_said_here || OF_ONE_DIALOGUE.contains(&field)
+        };
+        entry.other.retain(|field, _| !is_of_the_old(field));
         entry.memory_flush_at = None;
         entry.memory_flush_compaction_count = None;
         entry.auth_profile_override_compaction_count = None;
@@ -261,5 +291,19 @@ mod tests {
         assert!(kept.state.is_empty());
         assert_eq!(kept.entry, notes.entry);
         assert_eq!(kept.metadata, notes.metadata);
+    }
+
+    #[test]
+    fn a_fresh_one_in_the_place_of_one_that_was_imported_is_a_dialogue_of_its_own() {
+        let row = r#"{"sessionId":"a","sessionFile":"a.jsonl","updatedAt":1,"sdkSessionId":"x","compactionCount":3,"inputTokens":9,
+            "lastInteractionAt":1,"spawnedBy":"agent:main:main","fastMode":true,"channel":"slack","queueCap":5}"#;
+        let entry: Entry = serde_json::from_str(row).unwrap();
+        let waited = Queue::of(&Key::main(), &entry);
+        let kept = Notes { entry, ..Notes::default() }.kept_by_reset().entry;
+        let other: Vec<&str> = kept.other.keys().map(String::as_str).collect();
+        assert_eq!(other, ["fastMode", "spawnedBy"], "how it is run, and by whom");
+        assert!(!kept.is_imported());
+        assert_eq!(kept.channel.as_deref(), Some("slack"));
+        assert_eq!(Queue::of(&Key::main(), &kept), waited, "its messages wait as they did");
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     ConversationId, Name, Time,
     conversation::{CloseReason, Closed, Conversation, Entry, Form},
+    event::StopReason,
     session::{Outcome, View},
     transcript::encoded,
 };
@@ -118,6 +119,8 @@ pub struct Said<'a> {
     pub campaign: &'a str,
     /// The last session that was run here.
     pub last: Option<&'a View>,
+    /// How the last turn of that session ended, if one has.
+    pub last_turn: Option<StopReason>,
     /// How often its context was compacted, in all sessions that were run here.
     pub compactions: u64,
     /// The key of the conversation whose agent asked for it.
@@ -226,7 +229,7 @@ fn own(row: &mut Map<String, Value>, said: &Said<'_>) {
         set("spawnedBy", json!(parent));
     }
     if let Some(last) = said.last {
-        run(row, last);
+        run(row, last, said.last_turn);
         let came_with = conversation.notes.entry.other.get("compactionCount").and_then(Value::as_u64);
         row.insert("compactionCount".to_owned(), json!(came_with.unwrap_or(0) + said.compactions));
     }
@@ -240,7 +243,7 @@ fn own(row: &mut Map<String, Value>, said: &Said<'_>) {
 }
 
 /// The counters of a row are those of its last run, beside how often its context was compacted.
-fn run(row: &mut Map<String, Value>, last: &View) {
+fn run(row: &mut Map<String, Value>, last: &View, last_turn: Option<StopReason>) {
     let mut set = |field: &str, value: Value| {
         if !value.is_null() {
             row.insert(field.to_owned(), value);
@@ -249,8 +252,8 @@ fn run(row: &mut Map<String, Value>, last: &View) {
     set("status", json!(status(last.outcome)));
     set("startedAt", millis(last.started_at.unwrap_or(last.created_at)));
     set("endedAt", last.ended_at.map_or(Value::Null, millis));
-    let is_aborted =
-        matches!(last.outcome, Some(Outcome::Stopped | Outcome::Killed | Outcome::Crashed | Outcome::Lost));
+    // An agent that was stopped while it rested had nothing aborted.
+    let is_aborted = matches!(last_turn, Some(StopReason::Interrupted | StopReason::ProcessEnded));
     set("abortedLastRun", json!(is_aborted));
     set("sdkSessionId", json!(last.provider_id));
     set("modelProvider", json!(last.provider));

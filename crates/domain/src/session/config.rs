@@ -186,6 +186,11 @@ impl Config {
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout_us.map(Duration::from_micros)
     }
+
+    /// What the work is asked for by: its id where it has one, since a reference may be another ticket's by now.
+    pub fn named_ticket(&self) -> Option<String> {
+        self.ticket_id.map(|id| id.to_string()).or_else(|| self.ticket.clone())
+    }
 }
 
 /// Who pays for an agent's calls to its model.

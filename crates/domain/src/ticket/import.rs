@@ -1,6 +1,6 @@
 //! Work that another tracker has: checklists in markdown, beads' JSONL, GitHub's issues as `gh` prints them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
@@ -124,14 +124,22 @@ impl Work {
 fn markdown(text: &str, source: &str) -> Result<Vec<Work>, TicketFault> {
     let source = end_of_path(source, EXTERNAL_BYTES / 3);
     let source: String = source.chars().map(|c| if c.is_whitespace() { '-' } else { c }).collect();
-    let mut taken: BTreeMap<String, usize> = BTreeMap::new();
+    let mut taken = BTreeSet::new();
+    // How often each text was there: what says the same many times is not counted from the beginning each time.
+    let mut counted: BTreeMap<String, usize> = BTreeMap::new();
     let mut work = Vec::new();
     for line in text.lines() {
         let Some((is_done, said)) = item(line) else { continue };
-        let slug = slug(said, EXTERNAL_BYTES / 2);
-        let count = taken.entry(slug.clone()).or_default();
-        *count += 1;
-        let slug = if *count == 1 { slug } else { format!("{slug}-{count}") };
+        let text = slug(said, EXTERNAL_BYTES / 2);
+        let count = counted.entry(text.clone()).or_default();
+        // Another item may say what a number makes of this one: `Fix`, `Fix`, `Fix 2`.
+        let slug = loop {
+            *count += 1;
+            let slug = if *count == 1 { text.clone() } else { format!("{text}-{count}") };
+            if taken.insert(slug.clone()) {
+                break slug;
+            }
+        };
         work.push(Work {
             external: reference(&format!("md:{source}#{slug}"))?,
             about: About::new(said, None)?,
@@ -265,7 +273,7 @@ struct Issue {
     body: Option<String>,
     #[serde(default)]
     state: Option<String>,
-    #[serde(default, rename = "stateReason")]
+    #[serde(default, rename = "stateReason", alias = "state_reason")]
     state_reason: Option<String>,
     #[serde(default)]
     labels: Vec<Label>,
@@ -278,9 +286,13 @@ struct Label {
     name: String,
 }
 
-/// What `gh issue list --json number,title,body,state,labels,url` prints.
+/// What `gh issue list --json number,title,body,state,labels,url` prints; or one of them, as `gh issue view` does.
 fn github(text: &str) -> Result<Vec<Work>, TicketFault> {
-    let issues: Vec<Issue> = serde_json::from_str(text).map_err(|error| TicketFault(error.to_string()))?;
+    let issues: Vec<Issue> = match text.trim_start().starts_with('{') {
+        true => serde_json::from_str(text).map(|issue| vec![issue]),
+        false => serde_json::from_str(text),
+    }
+    .map_err(|error| TicketFault(error.to_string()))?;
     issues.into_iter().map(Issue::work).collect()
 }
 
@@ -361,6 +373,9 @@ mod tests {
         ];
         assert_eq!(shown(&work), expected);
         assert!(read(Format::Markdown, &format!("- [ ] {}", "long ".repeat(300)), "x.md").is_ok());
+        let counted = read(Format::Markdown, "- [ ] Fix\n- [ ] Fix\n- [ ] Fix 2\n- [ ] Fix\n", "a").unwrap();
+        let references: Vec<&str> = counted.iter().map(|one| one.external.as_str()).collect();
+        assert_eq!(references, ["md:a#fix", "md:a#fix-2", "md:a#fix-2-2", "md:a#fix-3"]);
     }
 
     #[test]
@@ -393,6 +408,9 @@ mod tests {
         assert_eq!(shown(&work), expected);
         assert_eq!(work[0].about.kind, "bug");
         assert!(read(Format::Github, "{}", "x").is_err());
+        let one = r#"{"number":9,"title":"Alone","state":"closed","state_reason":"not_planned","url":"https://api.github.com/repos/ann/shop/issues/9"}"#;
+        let one = read(Format::Github, one, "issue.json").unwrap();
+        assert_eq!(shown(&one), [("gh:ann/shop#9", "Alone", Status::Cancelled)]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use ostler_domain::{
     CampaignId, ConversationId, Event, Name, Recorded, Time,
     call::{StepEnded, StepStarted},
     conversation::{CloseReason, Closed, Conversation, Entry, Notes},
-    event::{By, ContextCompacted, SeenCommit},
+    event::{By, ContextCompacted, SeenCommit, StopReason},
     exchange::{
         gastown::{self, Around},
         openclaw::{self, Said},
@@ -46,7 +46,7 @@ fn created_here() -> Created {
 
 fn said<'a>(conversation: &'a Conversation, last: Option<&'a View>) -> Said<'a> {
     let compactions = last.map_or(0, |last| u64::from(last.compactions));
-    Said { conversation, campaign: "shop", last, compactions, spawned_by: None }
+    Said { conversation, campaign: "shop", last, last_turn: None, compactions, spawned_by: None }
 }
 
 /// A row as another program wrote it, with what nobody here knows.
@@ -80,6 +80,16 @@ fn a_row_that_came_in_goes_out_as_it_was() {
     let last = view();
     let row = openclaw::row(&said(&came, Some(&last)));
     assert_eq!((&row["status"], &row["somethingNew"]), (&json!("running"), &json!("kept")));
+    for (last_turn, is_aborted) in [
+        (None, false),
+        (Some(StopReason::Completed), false),
+        (Some(StopReason::Error), false),
+        (Some(StopReason::Interrupted), true),
+        (Some(StopReason::ProcessEnded), true),
+    ] {
+        let row = openclaw::row(&Said { last_turn, ..said(&came, Some(&last)) });
+        assert_eq!(row["abortedLastRun"], is_aborted, "{last_turn:?}");
+    }
     assert_eq!(row["sessionId"], "51121704-8733-4db7-91f5-e85f89148129");
 }
 

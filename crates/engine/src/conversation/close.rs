@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ostler_domain::{
     ConversationId, Event, Reason, Refusal,
-    conversation::{CloseReason, Conversation, Notes},
+    conversation::{CloseReason, Conversation, Key, Notes},
     event::{ConversationClosed, ConversationOpened, ConversationReopened},
     session::{Request, StopRule},
 };
@@ -150,9 +150,18 @@ pub(crate) fn closed_refusal(found: &Conversation, why: CloseReason) -> Refusal 
         CloseReason::Reset => {
             refusal.hint(format!("ostler send {} \"…\"", found.name), "says it to the fresh one in its place")
         }
-        CloseReason::Archived | CloseReason::Removed => refusal.hint(
-            format!("ostler conversation reopen {}", found.id.short()),
-            "takes that back, and it can be gone on with",
-        ),
+        CloseReason::Archived | CloseReason::Removed => {
+            let refusal = refusal.hint(
+                format!("ostler conversation reopen {}", found.id.short()),
+                "takes that back, and it can be gone on with",
+            );
+            // The first conversation of an agent has its name.
+            match found.agent.is_some() && found.key == Key::main() {
+                true => {
+                    refusal.hint(format!("ostler run --agent {} \"…\"", found.name), "begins a fresh one")
+                }
+                false => refusal,
+            }
+        }
     }
 }

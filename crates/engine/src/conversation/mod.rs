@@ -151,6 +151,8 @@ impl Engine {
         if let Ok(id) = who.parse::<ConversationId>() {
             return Ok(store.conversation(id).await?);
         }
+        let addressed = self.without_role(who).await;
+        let who = addressed.as_deref().unwrap_or(who);
         let (campaign, name) = match who.split_once('/') {
             Some((campaign, name)) => (Some(self.campaign(campaign).await?.id), name),
             None => (None, who),

@@ -1,5 +1,7 @@
 //! What differs between two snapshots.
 
+use std::collections::BTreeSet;
+
 use ostler_domain::{
     CampaignId, Reason, Refusal,
     event::SeenCommit,
@@ -135,12 +137,10 @@ pub(super) fn point<'a>(view: &View, work: &'a Tree, wanted: &Point) -> Result<&
     let refusal = Refusal::new(Reason::SnapshotUnknown, message);
     let failed = |taken: &&Snapshot| matches!(wanted, Point::Turn(turn) if taken.turn == *turn);
     let why = work.snapshots.iter().rev().filter(failed).find_map(|taken| taken.why.clone());
-    let taken: Vec<String> = work
-        .snapshots
-        .iter()
-        .filter(|taken| taken.commit.is_some())
-        .map(|taken| taken.turn.to_string())
-        .collect();
+    // Of a turn there may be several: one more is taken before files are put back.
+    let taken: BTreeSet<u32> =
+        work.snapshots.iter().filter(|taken| taken.commit.is_some()).map(|taken| taken.turn).collect();
+    let taken: Vec<String> = taken.iter().map(u32::to_string).collect();
     Err(match why {
         Some(why) => refusal.because(why),
         None if work.snapshots.is_empty() => refusal

@@ -42,7 +42,7 @@ impl Row {
         self.key.parse().ok()
     }
 
-    /// What is noted about the conversation. A row that does not fit what this version knows is kept whole all the same.
+    /// What is noted about the conversation. What does not fit what this version knows is kept all the same.
     pub(super) fn notes(&self) -> Notes {
         Notes { entry: Entry::of_row(&self.entry), ..Notes::default() }
     }
@@ -134,8 +134,11 @@ mod tests {
     #[test]
     fn a_row_that_does_not_fit_is_kept_whole() {
         let entry = json!({"sessionId": "a", "queueMode": {"not": "a mode"}, "label": "L"});
-        let Value::Object(entry) = entry else { unreachable!() };
-        let row = Row { key: "agent:main:main".to_owned(), entry: entry.clone() };
-        assert_eq!(row.notes().entry.other, entry);
+        let Value::Object(fields) = entry.clone() else { unreachable!() };
+        let row = Row { key: "agent:main:main".to_owned(), entry: fields };
+        let noted = row.notes();
+        assert_eq!(serde_json::to_value(&noted.entry).unwrap(), entry);
+        assert_eq!(noted.entry.label.as_deref(), Some("L"), "what fits holds");
+        assert_eq!(Notes::from_json(&noted.to_json()).unwrap(), noted, "and is read from the record again");
     }
 }

@@ -17,6 +17,7 @@ use ostler_domain::{
     CampaignId, ConversationId, Event, Kind, Name, Recorded, Refusal, SessionId,
     campaign::Campaign,
     conversation::Conversation,
+    event::StopReason,
     exchange::openclaw::{self, Said},
     limits::{PAGE_MOST, TRANSCRIPT_GATHER},
     query::{ConversationFilter, EventFilter, Page},
@@ -251,6 +252,10 @@ impl Engine {
         let own = sessions.iter().filter(|session| session.imported.is_none());
         let compactions = own.map(|session| u64::from(session.compactions)).sum();
         let last = sessions.into_iter().next().filter(|last| last.imported.is_none());
+        let last_turn = match &last {
+            Some(last) => self.last_turn_of(last.id).await?,
+            None => None,
+        };
         let parent = match conversation.spawned_by {
             Some(session) => match store.session(session).await? {
                 Some(view) => store.conversation(view.conversation).await?,
@@ -270,9 +275,21 @@ impl Engine {
             campaign: campaign.to_owned(),
             conversation,
             last,
+            last_turn,
             compactions,
             spawned_by,
         })
+    }
+
+    /// How the last turn of a session ended.
+    async fn last_turn_of(&self, session: SessionId) -> Result<Option<StopReason>, Refusal> {
+        let filter =
+            EventFilter { session: Some(session), kinds: vec![Kind::TurnEnded], ..EventFilter::default() };
+        let last = self.shared.store.events_before(None, &filter, 1).await?.rows.pop();
+        Ok(last.and_then(|recorded| match recorded.event {
+            Event::TurnEnded(ended) => Some(ended.stop_reason),
+            _ => None,
+        }))
     }
 }
 
@@ -329,6 +346,7 @@ struct Row {
     campaign: String,
     conversation: Conversation,
     last: Option<View>,
+    last_turn: Option<StopReason>,
     compactions: u64,
     spawned_by: Option<String>,
     transcript: PathBuf,
@@ -356,6 +374,7 @@ impl Row {
             conversation: &self.conversation,
             campaign: &self.campaign,
             last: self.last.as_ref(),
+            last_turn: self.last_turn,
             compactions: self.compactions,
             spawned_by: self.spawned_by.as_deref(),
         };

@@ -67,6 +67,11 @@ async fn an_agent_s_sessions_are_one_conversation() {
     home.ended(&first.id.to_string()).await;
     let second = client.create_session(of_agent("api", "again")).await.unwrap();
     assert_eq!((second.continues, second.conversation), (Some(first.id), first.conversation));
+    // Its whole address means it, wherever somebody is named; another role's is nobody's.
+    let address = "shop/builder/api";
+    assert_eq!(client.session(address).await.unwrap().id, second.id);
+    assert_eq!(client.conversation(address).await.unwrap().id, first.conversation);
+    assert!(client.session("shop/tester/api").await.is_err());
     let filter = SessionFilter { role: Some("builder".to_owned()), ..SessionFilter::default() };
     assert_eq!(client.sessions(&filter, Page::of(10, None)).await.unwrap().rows.len(), 2);
     // A name is an agent's or a session's, never both.
@@ -296,6 +301,11 @@ async fn a_name_that_several_campaigns_have_is_nobody_s_outside_of_them() {
     std::fs::create_dir_all(&dir).unwrap();
     assert!(home.run(&["campaign", "add", dir.to_str().unwrap()]).status.success());
     client.add_agent("site", &name("api"), Vec::new()).await.unwrap();
+    // Also if only one of them was ever spoken to.
+    client.open_conversation("shop/api", &Key::main()).await.unwrap();
+    let refused = client.send_message(say("api", "hi")).await.unwrap_err().to_refusal();
+    let hints: Vec<_> = refused.hints.iter().map(|hint| hint.command.as_str()).collect();
+    assert_eq!(hints, ["ostler send shop/api \"…\"", "ostler send site/api \"…\""], "{refused:?}");
     for agent in ["shop/api", "site/api"] {
         client.open_conversation(agent, &Key::main()).await.unwrap();
     }

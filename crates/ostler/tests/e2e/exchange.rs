@@ -141,12 +141,23 @@ async fn an_export_has_the_store_of_openclaw() {
         read(&to.join("agents/api/sessions/sessions.json"))
     };
     out(&home, &["agent", "rm", "api"]);
-    assert_eq!(rows("gone")["agent:api:main"]["sessionId"], json!(main.conversation));
+    let gone = rows("gone");
+    let row = &gone["agent:api:main"];
+    assert_eq!(row["sessionId"], json!(main.conversation));
+    assert_eq!((&row["status"], &row["abortedLastRun"]), (&json!("killed"), &json!(false)), "it rested");
     out(&home, &["agent", "add", "api", "-C", "shop"]);
     let now = talk(&home, &client, "main", "hello again").await;
     assert_eq!(rows("anew")["agent:api:main"]["sessionId"], json!(now.conversation));
     let aside = home.path().join(format!("anew/agents/api/sessions/{}.jsonl", main.conversation));
     assert!(aside.exists(), "what was said is there all the same");
+    // A turn that did not come to its end is an aborted run, however the session goes on.
+    let id = now.id.to_string();
+    let text = scenario::of(vec![json!({"sleep_ms": 60_000})]);
+    client.send_message(SendMessage { who: id.clone(), text, ..SendMessage::default() }).await.unwrap();
+    home.reaches(&id, "to be at work", |view| view.attention == Some(Attention::Working)).await;
+    out(&home, &["interrupt", &id]);
+    home.reaches(&id, "to rest", |view| view.attention == Some(Attention::Idle) && view.turns == 2).await;
+    assert_eq!(rows("aborted")["agent:api:main"]["abortedLastRun"], true);
 }
 
 #[tokio::test]
@@ -268,8 +279,10 @@ async fn a_store_of_openclaw_comes_in_and_goes_out_the_same() {
             .unwrap();
         let index = sessions.join("sessions.json");
         let text = fs::read_to_string(&index).unwrap();
-        // A row that is none, one that nobody here could have for a key, and two that are one in another case.
-        let more = r#"{"odd": 5, "agent:main:Discord:DM:user": {"sessionId":"ffffffff-0000-4000-8000-000000000001","updatedAt":1.50},
+        // A row that is none, one with values that nobody knows, one that nobody here could have for a key, and two that
+        // are one in another case.
+        let more = r#"{"odd": 5, "agent:main:slack:dm:u9": {"sessionId":"ffffffff-0000-4000-8000-000000000009","queueMode":"by-mood","sendPolicy":"deny"},
+   "agent:main:Discord:DM:user": {"sessionId":"ffffffff-0000-4000-8000-000000000001","updatedAt":1.50},
    "no\tkey": {"sessionId": "x"}, "#;
         fs::write(index, text.replacen('{', more, 1)).unwrap();
     };
@@ -291,6 +304,7 @@ async fn a_store_of_openclaw_comes_in_and_goes_out_the_same() {
         change(&sessions);
         let before = tree(&from);
         import_openclaw(&client, &from, false).await;
+        out(&home, &["conversation", "ls", "-a"]);
         let to = home.path().join("claw");
         out(&home, &["export", "--all", "--format", "openclaw", "--dir", to.to_str().unwrap()]);
         eprintln!("store {n}, {name}");
@@ -343,6 +357,35 @@ async fn rows_alone_are_conversations_and_follow_the_index() {
     fs::write(sessions.join("a.jsonl"), format!("{header}\n{line}\n")).unwrap();
     import_openclaw(&client, &from, false).await;
     assert_eq!(client.session("a").await.unwrap().conversation.to_string(), main);
+}
+
+/// What begins anew under the key of a dialogue that came in is a dialogue of its own, also to OpenClaw.
+#[tokio::test]
+async fn a_reset_of_what_came_in_goes_out_beside_it() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let from = home.path().join("outside/.openclaw");
+    let sessions = from.join("agents/main/sessions");
+    fs::create_dir_all(&sessions).unwrap();
+    let row = json!({"sessionId": "a", "updatedAt": 1, "sdkSessionId": "x", "inputTokens": 9, "channel": "slack", "fastMode": true});
+    fs::write(sessions.join("sessions.json"), json!({"agent:main:main": row}).to_string()).unwrap();
+    let header =
+        r#"{"type":"session","version":3,"id":"a","timestamp":"2026-11-15T10:00:00.000Z","cwd":"/x"}"#;
+    let line = r#"{"type":"message","id":"1","parentId":null,"timestamp":"2026-11-15T10:00:01.000Z","message":{"role":"user","content":"hello"}}"#;
+    fs::write(sessions.join("a.jsonl"), format!("{header}\n{line}\n")).unwrap();
+    import_openclaw(&client, &from, false).await;
+    let old = client.session("a").await.unwrap().conversation.to_string();
+    let fresh = out(&home, &["conversation", "reset", &old, "--keep-metadata", "-q"]);
+    let to = home.path().join("claw");
+    out(&home, &["export", "--all", "--format", "openclaw", "--dir", to.to_str().unwrap()]);
+    let written = to.join("agents/main/sessions");
+    let row = &read(&written.join("sessions.json"))["agent:main:main"];
+    assert_eq!((&row["sessionId"], &row["channel"]), (&json!(fresh.trim()), &json!("slack")), "{row}");
+    assert_eq!((&row["sdkSessionId"], &row["inputTokens"]), (&Value::Null, &Value::Null), "{row}");
+    assert_eq!(row["fastMode"], true, "how it is run stays");
+    let names: Vec<String> = tree(&written).into_keys().map(|path| path.display().to_string()).collect();
+    assert!(names.iter().any(|name| name.starts_with("a.jsonl.reset.")), "{names:?}");
+    assert!(!names.contains(&"a.jsonl".to_owned()), "{names:?}");
 }
 
 #[tokio::test]
@@ -420,6 +463,7 @@ async fn a_mirror_follows_the_log_and_leaves_what_is_others() {
     fs::write(&store, rows.to_string()).unwrap();
     client.stop_session(&view.id.to_string(), false).await.unwrap();
     reaches(&store, "agent:api:main", "the end", |row| row["status"] == "killed" && row["pinnedAt"] == 7);
+    assert_eq!(read(&store)["agent:api:main"]["abortedLastRun"], false, "it rested");
     assert_eq!(read(&store)["agent:api:theirs"]["sessionId"], "abc");
 
     // A lock is waited for.

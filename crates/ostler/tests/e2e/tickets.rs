@@ -135,13 +135,15 @@ fn what_an_agent_says_came_of_its_work_is_an_output_of_its_ticket() {
 }
 
 #[test]
-fn a_session_is_not_ended_for_a_restart_that_its_ticket_forbids() {
+fn a_session_is_not_ended_to_go_on_with_what_its_ticket_forbids() {
     let home = with_campaign();
     let session = ok(&home, &["run", "-d", "-q", "-p", "script", "--ticket", "gh:shop#60", "hello"]);
     ok(&home, &["ticket", "done", "gh:shop#60"]);
-    let (code, words) = refused(&home, &["restart", &session]);
-    assert!(code == Some(4) && words.contains("gh:shop#60"), "{code:?} {words}");
-    assert_eq!(json_of(&home, &["show", &session])["outcome"], Value::Null);
+    for verb in ["restart", "handoff"] {
+        let (code, words) = refused(&home, &[verb, &session]);
+        assert!(code == Some(4) && words.contains("gh:shop#60"), "{verb}: {code:?} {words}");
+        assert_eq!(json_of(&home, &["show", &session])["outcome"], Value::Null, "{verb}");
+    }
 }
 
 #[test]

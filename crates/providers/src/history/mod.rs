@@ -5,6 +5,7 @@
 
 mod claude;
 mod codex;
+mod damaged;
 mod openclaw;
 
 use std::collections::VecDeque;
@@ -94,11 +95,27 @@ pub fn take_in(reader: &mut dyn Reader, line: &[u8], place: u64, bytes: u64, tol
             reader.object(object, place, told);
             true
         }
-        _ => {
-            told.push(Told { at: None, what: What::Unreadable(raw(line, place, bytes)) });
-            false
-        }
+        _ => take_in_damaged(reader, line, place, bytes, told),
     }
+}
+
+/// Takes in what is whole in a line that is no record; what is not is said to be so.
+fn take_in_damaged(
+    reader: &mut dyn Reader,
+    line: &[u8],
+    place: u64,
+    bytes: u64,
+    told: &mut Vec<Told>,
+) -> bool {
+    let salvaged = damaged::salvaged(line);
+    let is_whole = salvaged.as_ref().is_some_and(|salvaged| !salvaged.is_torn);
+    if !is_whole {
+        told.push(Told { at: None, what: What::Unreadable(raw(line, place, bytes)) });
+    }
+    for (at, record) in salvaged.into_iter().flat_map(|salvaged| salvaged.records) {
+        reader.object(record, place + at, told);
+    }
+    is_whole
 }
 
 fn raw(line: &[u8], place: u64, bytes: u64) -> Raw {

@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use ostler_client::{Client, Conversation};
+use ostler_client::{Client, Conversation, ListEvents, Place, Received};
 use ostler_domain::{
-    AgentId, ConversationId, Name, Refusal,
+    AgentId, ConversationId, Event, Kind, Name, Refusal, SessionId,
+    event::StopReason,
     exchange::{
         openclaw::{self, Said},
         openclaw_index::{self, OwnRow, Written},
     },
     limits::PAGE_MOST,
-    query::{Page, SessionFilter},
+    query::{EventFilter, Page, SessionFilter},
 };
 
 use super::{
@@ -56,12 +57,18 @@ pub(super) async fn write(
             None => None,
         };
         let campaign = campaigns.of(&conversation.campaign);
-        let compactions = match last {
-            Some(_) => compactions(client, conversation.id).await?,
-            None => 0,
+        let (compactions, last_turn) = match &last {
+            Some(last) => (compactions(client, conversation.id).await?, last_turn(client, last.id).await?),
+            None => (0, None),
         };
-        let (last_run, spawned_by) = (last.as_ref(), parent.as_deref());
-        let said = Said { conversation, campaign: &campaign, last: last_run, compactions, spawned_by };
+        let said = Said {
+            conversation,
+            campaign: &campaign,
+            last: last.as_ref(),
+            last_turn,
+            compactions,
+            spawned_by: parent.as_deref(),
+        };
         if !store.keys.insert(key.clone()) {
             if is_of_removed(conversation) {
                 continue;
@@ -208,6 +215,18 @@ async fn last_session(
     let last = client.sessions(&filter, Page::of(1, None)).await?.rows.pop();
     // What was run elsewhere is said by the row that it came with.
     Ok(last.filter(|last| last.imported.is_none()))
+}
+
+/// How the last turn of a session ended.
+async fn last_turn(client: &Client, session: SessionId) -> Result<Option<StopReason>, Failure> {
+    let filter =
+        EventFilter { session: Some(session), kinds: vec![Kind::TurnEnded], ..EventFilter::default() };
+    let last = client.events(&ListEvents { filter, from: Place::End, limit: 1 }).await?.events.pop();
+    let Some(Received::Known(last)) = last else { return Ok(None) };
+    Ok(match last.event {
+        Event::TurnEnded(ended) => Some(ended.stop_reason),
+        _ => None,
+    })
 }
 
 async fn parent_key(client: &Client, session: &str, agents: &HashMap<AgentId, Name>) -> Option<String> {
