@@ -119,16 +119,17 @@ fn a_member_that_hands_its_work_on_stays_a_member_and_all_of_it_is_counted() {
 fn what_a_person_said_to_a_member_that_failed_keeps_nobody_from_doing_it_again() {
     let home = with_repository();
     let head = "objective = \"Talk\"\nname = \"talk\"\n[defaults]\nretries = 0\nworktree = true";
-    let cured = home.campaign_dir().join("cured");
-    let work = shell(&format!("test -e {} || kill -9 $PPID", cured.display()));
-    plan(&home, "plan.toml", head, &[agent("a", "", vec![work, scenario::say("whole")])]);
+    let work = vec![shell("test -e cured || kill -9 $PPID"), scenario::say("whole")];
+    plan(&home, "plan.toml", head, &[agent("a", "", work)]);
     assert_eq!(refused(&home, &["mission", "start", "plan.toml"]).0, Some(10));
     let member = |home: &TestHome| assignment(&json_of(home, &["mission", "show", "talk"]), "a");
     let first = member(&home)["session"].as_str().unwrap().to_owned();
     // It is talked to, fails again, and is over.
     let (code, words) = refused(&home, &["send", &first, "what is in the way?", "--wait"]);
     assert_eq!(code, Some(10), "{words}");
-    fs::write(cured, "").unwrap();
+    let tree =
+        |session: &str| json_of(&home, &["show", session])["worktree"]["path"].as_str().unwrap().to_owned();
+    fs::write(format!("{}/cured", tree(&first)), "").unwrap();
     ok(&home, &["mission", "retry", "talk", "-y"]);
     until(&home, "talk", "completed");
     let last = member(&home)["session"].as_str().unwrap().to_owned();
@@ -136,7 +137,6 @@ fn what_a_person_said_to_a_member_that_failed_keeps_nobody_from_doing_it_again()
     let chain: Vec<&str> =
         chain["sessions"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
     assert_eq!((chain.len(), chain[0], chain[2]), (3, first.as_str(), last.as_str()), "{chain:?}");
-    let tree = |session: &str| json_of(&home, &["show", session])["worktree"]["path"].clone();
     assert_eq!(tree(&first), tree(&last), "with what was done there");
 }
 
