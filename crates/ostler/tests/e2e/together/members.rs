@@ -149,12 +149,12 @@ fn a_plan_that_git_has_no_ground_for_says_so_where_it_stands() {
         }
     };
     let home = with_campaign();
-    let trees = agent("a", "worktree = true", said("a"));
-    plan(&home, "plan.toml", "objective = \"x\"", &[trees.clone()]);
+    let trees = [agent("a", "worktree = true", said("a"))];
+    plan(&home, "plan.toml", "objective = \"x\"", &trees);
     faulty(&home, "plan.toml:5: a can have no work tree: campaign shop is no git repository");
     let home = with_repository();
     let head = "objective = \"x\"\n[merge]\ninto = \"mian\"";
-    plan(&home, "plan.toml", head, &[trees]);
+    plan(&home, "plan.toml", head, &trees);
     faulty(&home, "plan.toml:2: there is no branch \"mian\" to merge into (main is checked out");
     git(&home, &["branch", "mian"]);
     ok(&home, &["mission", "plan", "plan.toml"]);
