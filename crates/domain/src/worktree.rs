@@ -118,6 +118,34 @@ impl Ground {
         self.elsewhere.get_or_insert(path);
     }
 
+    /// The commit that the campaign has checked out; or why there can be no work tree of it at all.
+    pub fn head(&self, campaign: &Name) -> Result<&str, Refusal> {
+        if !self.has_git {
+            return Err(Refusal::new(
+                Reason::WorktreeRefused,
+                "git is not installed, and a work tree is git's",
+            )
+            .hint("ostler run \"…\"", "works in the campaign's own directory"));
+        }
+        self.head.as_deref().ok_or_else(|| {
+            let message =
+                format!("campaign {campaign} has no commit yet that a work tree could be made from");
+            Refusal::new(Reason::WorktreeRefused, message)
+                .hint("git commit", "makes one")
+                .hint(format!("ostler run -C {campaign} \"…\""), "works in the campaign's own directory")
+        })
+    }
+
+    /// There is the branch that was asked for.
+    pub fn has_branch(&self) -> bool {
+        self.tip.is_some()
+    }
+
+    /// The branch that the campaign has checked out.
+    pub fn branch(&self) -> Option<&str> {
+        self.branch.as_deref()
+    }
+
     /// The work tree of a session of this name, below `dir`; or why there can be none. `is_used` knows the names of
     /// directories that are there.
     pub fn worktree(
@@ -128,20 +156,7 @@ impl Ground {
         branch: Option<&str>,
         is_used: impl Fn(&str) -> bool,
     ) -> Result<Worktree, Refusal> {
-        if !self.has_git {
-            return Err(Refusal::new(
-                Reason::WorktreeRefused,
-                "git is not installed, and a work tree is git's",
-            )
-            .hint("ostler run \"…\"", "works in the campaign's own directory"));
-        }
-        let Some(head) = &self.head else {
-            let message =
-                format!("campaign {campaign} has no commit yet that a work tree could be made from");
-            return Err(Refusal::new(Reason::WorktreeRefused, message)
-                .hint("git commit", "makes one")
-                .hint(format!("ostler run -C {campaign} \"…\""), "works in the campaign's own directory"));
-        };
+        let head = self.head(campaign)?;
         if let Some(place) = &self.elsewhere {
             let branch = one_line(branch.unwrap_or_default(), BRANCH_BYTES);
             return Err(Refusal::new(
@@ -182,7 +197,7 @@ impl Ground {
         Ok(Worktree {
             path: format!("{dir}/{free}"),
             branch,
-            base: self.tip.clone().unwrap_or_else(|| head.clone()),
+            base: self.tip.clone().unwrap_or_else(|| head.to_owned()),
             from: self.branch.clone(),
             told: None,
         })

@@ -4,6 +4,7 @@ use ostler_domain::{
     Event, Refusal,
     event::LostLeft,
     reboot::{GoingOn, LostSession, MachineRestart, OnReboot, awaits_a_word},
+    session::View,
 };
 use ostler_store::{Commit, Lost, Urgency};
 
@@ -58,8 +59,20 @@ impl Engine {
 
     async fn waiting_for_a_word(&self) -> Result<Vec<Lost>, Refusal> {
         let now = self.shared.clock.now().wall;
-        let mut lost = self.shared.store.lost().await?;
-        lost.retain(|lost| awaits_a_word(&lost.session, now));
-        Ok(lost)
+        let mut waiting = Vec::new();
+        for lost in self.shared.store.lost().await? {
+            if awaits_a_word(&lost.session, now) && !self.is_answered_for(&lost.session).await? {
+                waiting.push(lost);
+            }
+        }
+        Ok(waiting)
+    }
+
+    /// A mission tries again by itself what its members were at, or waits to be resumed with it.
+    async fn is_answered_for(&self, lost: &View) -> Result<bool, Refusal> {
+        match &lost.mission {
+            Some(member) => Ok(self.current_mission(member.mission).await?.answers_for(member.assignment)),
+            None => Ok(false),
+        }
     }
 }

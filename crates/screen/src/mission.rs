@@ -120,8 +120,8 @@ pub fn tell_with(event: &Event, name: impl Fn(AssignmentId) -> String) -> Told {
             }
         }
         Event::MergeStarted(started) => {
-            let (count, into) = (started.assignments.len(), &started.into);
-            Told::new("merge", format!("{count} branches of {} into {into}", of(started.mission)))
+            let branches = words::plural(started.assignments.len() as u64, "branch", "branches");
+            Told::new("merge", format!("{branches} of {} into {}", of(started.mission), started.into))
         }
         Event::MergeChecked(checked) => {
             Told::new("merge", format!("of {} passed its gate", of(checked.mission))).faint()

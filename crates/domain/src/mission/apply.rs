@@ -287,6 +287,9 @@ impl State {
         };
         self.settle(ended.assignment, |slot| {
             slot.go_on(at);
+            if slot.session().is_some_and(|session| ended.session != Some(session)) {
+                slot.sessions.pop();
+            }
             slot.step = Step::Over(Arc::new(end));
             slot.spent += ended.spent;
             (slot.held, slot.nudged) = (None, false);

@@ -32,7 +32,10 @@ pub fn estimate(state: &State, places: &[usize], history: &History) -> Estimate 
             }
             None => {
                 estimate.unknown += 1;
-                estimate.sorts.push(sort_words(state, *place));
+                let sort = sort_words(state, *place);
+                // Such work was done, and nobody knows what it cost.
+                let is_known = history.has_done(state, *place);
+                estimate.sorts.push(if is_known { format!("{sort} with a price") } else { sort });
             }
         }
     }

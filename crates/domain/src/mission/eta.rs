@@ -56,6 +56,11 @@ impl History {
         (work.role.to_string(), work.kind.clone(), work.model.clone())
     }
 
+    /// Whether such work was done before.
+    pub(super) fn has_done(&self, state: &State, place: usize) -> bool {
+        self.took.contains_key(&Self::sort(state, place))
+    }
+
     /// How long the assignment at this place still takes, at this share of a hundred, having run for so long.
     fn left(&self, state: &State, place: usize, percent: u64, ran: u64) -> Option<u64> {
         let took = self.took.get(&Self::sort(state, place))?;
@@ -98,7 +103,7 @@ pub fn eta(state: &State, history: &History, now: &Now) -> Eta {
         (0..state.slots().len()).filter(|place| !state.slots()[*place].is_over()).collect();
     let mut unknown: Vec<String> = open
         .iter()
-        .filter(|place| !history.took.contains_key(&History::sort(state, **place)))
+        .filter(|place| !history.has_done(state, **place))
         .map(|place| sort_words(state, *place))
         .collect();
     unknown.sort();

@@ -322,12 +322,22 @@ impl State {
         &self.merge
     }
 
+    /// Who will collide with whom, as far as it is foreseen; nobody once all of it is merged.
     pub fn collisions(&self) -> &[Collision] {
-        &self.collisions
+        match self.merge {
+            Merging::Merged { .. } => &[],
+            _ => &self.collisions,
+        }
     }
 
     pub fn is_over(&self) -> bool {
         self.over.is_some()
+    }
+
+    /// Whether the mission itself says what becomes of an assignment whose session was lost.
+    pub fn answers_for(&self, assignment: AssignmentId) -> bool {
+        let is_open = |place: usize| !self.slots[place].is_over();
+        !self.is_over() && self.place_of(assignment).is_some_and(is_open)
     }
 
     /// Something of it goes on, or would if there were a place.

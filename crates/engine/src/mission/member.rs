@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ostler_domain::{
-    Budget, Event, Kind, Name, Refusal, SessionId,
+    Budget, Event, Kind, Name, Reason, Refusal, SessionId,
     budget::WhenUsedUp,
     conversation::Key,
     limits::NAME_BYTES,
@@ -48,7 +48,11 @@ impl Engine {
             && let Some(old) = self.shared.store.session(before).await?
         {
             let redone = brief::redone(state, place, old.created_at);
-            return self.start_again(&old, start, &redone, member, change).await;
+            let last = self.last_after(old).await?;
+            if last.outcome.is_none() {
+                return Err(busy(&last));
+            }
+            return self.start_again(&last, start, &redone, member, change).await;
         }
         let wanted = self.wanted(state, place, start, member).await?;
         match self.create(wanted, change, |_| None).await {
@@ -56,6 +60,15 @@ impl Engine {
             Err(_) if self.shared.store.session(start.session).await?.is_some() => Ok(start.session),
             created => created.map(|view| view.id),
         }
+    }
+
+    /// The session that has its work now: people may have gone on with it when its mission had left it.
+    async fn last_after(&self, session: View) -> Result<View, Refusal> {
+        let mut last = session;
+        while let Some(next) = self.shared.store.continued_by(last.id).await? {
+            last = next;
+        }
+        Ok(last)
     }
 
     async fn start_again(
@@ -209,6 +222,13 @@ impl Engine {
             spent,
         })
     }
+}
+
+/// Two at once in one conversation would not know of each other.
+fn busy(session: &View) -> Refusal {
+    let short = session.id.short();
+    Refusal::new(Reason::ConversationBusy, format!("session {short} goes on with it, as somebody asked"))
+        .hint(format!("ostler stop {short}"), "leaves it to the mission")
 }
 
 fn own_tree(wanted: &Worktree) -> Option<Wanted> {

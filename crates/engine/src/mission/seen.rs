@@ -12,7 +12,7 @@ use crate::Engine;
 
 impl Engine {
     /// A mission as it is now: its actor's, where it has one, for reading ten thousand events takes a while.
-    pub(super) async fn current_mission(&self, id: MissionId) -> Result<State, Refusal> {
+    pub(crate) async fn current_mission(&self, id: MissionId) -> Result<State, Refusal> {
         match self.shared.missions.state(id) {
             Some(state) => Ok(state),
             None => self.loaded_mission(id).await,

@@ -2,12 +2,12 @@
 //! would have them. So limits count what runs, a price is that of the model that runs, and what cannot run is said at once.
 
 use ostler_domain::{
-    Refusal,
+    Reason, Refusal,
     campaign::Campaign,
     conversation::Key,
     mission::{
         Fault, Member, Plan,
-        plan::{Lines, Settings},
+        plan::{Lines, Settings, Worktree},
     },
     text::{nearest, one_line},
 };
@@ -34,7 +34,44 @@ impl Engine {
         plan.agents =
             self.settled_members(campaign, &plan.defaults, members, lines, change, &mut faults).await;
         self.limits_that_mean_nobody(&plan, lines, &mut faults)?;
+        faults.extend(self.without_ground(campaign, &plan, lines).await);
         Ok((plan, faults))
+    }
+
+    /// Work trees that git could not make, or a branch to merge into that there is not: said before any work is done that
+    /// would come to nothing in the end.
+    async fn without_ground(&self, campaign: &Campaign, plan: &Plan, lines: &Lines) -> Option<Fault> {
+        let in_tree = |member: &Member| plan.work(member).worktree != Worktree::None;
+        let first = plan.agents.iter().position(in_tree)?;
+        let into = plan.merge.as_ref().map(|merge| merge.into.as_str());
+        let ground = self.worktree_ground(campaign, into).await;
+        match ground.and_then(|ground| ground.head(&campaign.name).map(drop).map(|()| ground)) {
+            Ok(ground) => {
+                let into = into.filter(|_| !ground.has_branch())?;
+                let message = format!("there is no branch \"{into}\" to merge into");
+                let fault = Fault::new(lines.top("merge"), message);
+                Some(match ground.branch() {
+                    Some(there) => fault.hint(format!("{there} is checked out; git branch {into} makes one")),
+                    None => fault.hint(format!("git branch {into}")),
+                })
+            }
+            Err(refusal) if refusal.reason == Reason::WorktreeRefused => {
+                let member = &plan.agents[first];
+                let line = match member.settings.worktree {
+                    Some(_) => lines.of(first, "worktree"),
+                    None => lines.top("defaults"),
+                };
+                let why = refusal.why.map(|why| format!(": {}", one_line(&why, 160))).unwrap_or_default();
+                let message = format!("{} can have no work tree: {}{why}", member.name, refusal.message);
+                let fault = Fault::new(line, message);
+                Some(match refusal.hints.into_iter().next() {
+                    Some(hint) => fault.hint(hint.command),
+                    None => fault,
+                })
+            }
+            // Whoever cannot be looked at now may be when it is needed.
+            Err(_) => None,
+        }
     }
 
     /// The same with some agents of a plan that says this of all.

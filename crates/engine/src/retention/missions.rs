@@ -84,7 +84,10 @@ impl Engine {
     pub async fn remove_mission(&self, who: &str, change: Change) -> Result<MissionStep, Refusal> {
         let mission = self.mission(who).await?;
         let name = &mission.name;
-        let Some(step) = self.step(&mission, String::new()).await? else {
+        // It may have been removed: what was left behind is there all the same.
+        let campaign = self.shared.store.campaign(mission.campaign).await?;
+        let campaign = campaign.map(|row| row.campaign.name.to_string()).unwrap_or_default();
+        let Some(step) = self.step(&mission, &campaign, String::new()).await? else {
             let message = format!("the mission {name} is {}, and not over", mission.status.as_str());
             return Err(Refusal::new(Reason::WrongState, message)
                 .hint(format!("ostler mission cancel {name}"), "ends it")
@@ -114,12 +117,16 @@ impl Engine {
         if !self.shared_of(mission.id).exists() {
             return Ok(None);
         }
-        let step = self.step(mission, rule).await?;
-        Ok(step.map(|step| MissionStep { campaign_name: campaign.to_owned(), ..step }))
+        self.step(mission, campaign, rule).await
     }
 
     /// How a mission that is over stands; none for one that is not.
-    async fn step(&self, mission: &Mission, rule: String) -> Result<Option<MissionStep>, Refusal> {
+    async fn step(
+        &self,
+        mission: &Mission,
+        campaign: &str,
+        rule: String,
+    ) -> Result<Option<MissionStep>, Refusal> {
         let Some(ended) = mission.ended_at.filter(|_| mission.status.is_over()) else { return Ok(None) };
         let trees = self.trees_of(mission.id).await?;
         let keeping = trees.iter().find(|kept| !kept.standing.may_go());
@@ -131,7 +138,7 @@ impl Engine {
             mission: mission.id,
             name: mission.name.clone(),
             campaign: mission.campaign,
-            campaign_name: self.campaign(&mission.campaign.to_string()).await?.name.to_string(),
+            campaign_name: campaign.to_owned(),
             status: mission.status,
             ended,
             rule,

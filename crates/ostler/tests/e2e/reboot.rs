@@ -11,7 +11,7 @@ use ostler_testkit::{TestHome, scenario, wait};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::{OSTLER, exec::OnTerminal};
+use crate::{OSTLER, exec::OnTerminal, missions};
 
 const NOTICE: &str = "This machine restarted ";
 
@@ -236,5 +236,73 @@ async fn nobody_is_told_where_the_machine_s_owner_wants_it_so() {
     home.ended(&busy.to_string()).await;
     assert!(!stderr(&home, &["ls"]).contains(NOTICE));
     assert_eq!(lost(&home).len(), 1, "whoever asks is shown");
+    end(&home, daemon);
+}
+
+/// A mission that was in the middle of its second assignment, and its sessions' traces in a file.
+fn at_work_in_a_mission(home: &TestHome) {
+    let ran = |name: &str| missions::shell(&format!("echo {name} >> ran"));
+    let waits = missions::shell("until test -e go; do sleep 0.05; done");
+    let agents = [
+        missions::agent("before", "", vec![ran("before"), scenario::say("before")]),
+        missions::agent("within", "", vec![ran("within"), waits, scenario::say("within")]),
+        missions::agent("after", "", vec![ran("after"), scenario::say("after")]),
+    ];
+    missions::plan(
+        home,
+        "plan.toml",
+        "objective = \"x\"\nname = \"team\"\nstrategy = \"sequential\"",
+        &agents,
+    );
+    missions::ok(home, &["mission", "start", "plan.toml", "-d"]);
+    wait::until("the second works", wait::PATIENCE, || traces(home) == ["before", "within"]);
+}
+
+fn traces(home: &TestHome) -> Vec<String> {
+    let ran = std::fs::read_to_string(home.campaign_dir().join("ran")).unwrap_or_default();
+    ran.lines().map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn a_mission_tries_again_what_the_machine_took_along_and_nothing_else() {
+    for (on_reboot, attempt) in [("ask", 2), ("resume", 1)] {
+        let home = TestHome::started(OSTLER).await;
+        home.configure(&format!("on_reboot = \"{on_reboot}\"\n"));
+        at_work_in_a_mission(&home);
+        let before = missions::assignment(&missions::json_of(&home, &["mission", "show", "team"]), "within");
+        let daemon = reboot(&home, Signal::KILL).await;
+        std::fs::write(home.campaign_dir().join("go"), "").unwrap();
+        // The mission answers for it: nobody is asked.
+        assert_eq!(
+            (lost(&home), stderr(&home, &["ls"]).contains(NOTICE)),
+            (Vec::new(), false),
+            "{on_reboot}"
+        );
+        let whole = missions::until(&home, "team", "completed");
+        let within = missions::assignment(&whole, "within");
+        assert_eq!(within["attempt"], attempt, "{whole}");
+        assert_eq!(missions::assignment(&whole, "before")["attempt"], 1, "{whole}");
+        assert_eq!(traces(&home), ["before", "within", "within", "after"], "{on_reboot}");
+        let client = home.client().await;
+        let chain = client.chain(within["session"].as_str().unwrap()).await.unwrap();
+        assert_eq!((chain.len(), json!(chain[0].id.to_string())), (2, before["session"].clone()));
+        assert_eq!(lost(&home), Vec::<Value>::new());
+        end(&home, daemon);
+    }
+}
+
+#[tokio::test]
+async fn a_mission_that_was_paused_when_the_machine_went_waits_and_goes_on() {
+    let home = TestHome::started(OSTLER).await;
+    at_work_in_a_mission(&home);
+    missions::ok(&home, &["mission", "pause", "team", "-m", "an update of the kernel"]);
+    let daemon = reboot(&home, Signal::TERM).await;
+    std::fs::write(home.campaign_dir().join("go"), "").unwrap();
+    let whole = missions::json_of(&home, &["mission", "show", "team"]);
+    assert_eq!((&whole["status"], lost(&home)), (&json!("paused"), Vec::new()), "{whole}");
+    assert!(whole["wait"].as_str().unwrap().contains("an update of the kernel"), "{whole}");
+    missions::ok(&home, &["mission", "resume", "team", "-y"]);
+    missions::until(&home, "team", "completed");
+    assert_eq!(traces(&home), ["before", "within", "within", "after"]);
     end(&home, daemon);
 }

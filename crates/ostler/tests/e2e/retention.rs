@@ -331,6 +331,25 @@ async fn what_was_to_go_goes_also_when_its_campaign_was_removed() {
 }
 
 #[tokio::test]
+async fn what_missions_of_a_removed_campaign_left_goes_and_holds_up_nobody() {
+    let home = TestHome::started(OSTLER).await;
+    out(&home, &["campaign", "set", "shop", "retention.missions=1d"]);
+    for name in ["first", "second"] {
+        let plan = ["--objective", "x", "--agent", "a=hello", "--provider", "script", "--name", name];
+        out(&home, &[&["mission", "start", "-C", "shop"], &plan[..]].concat());
+    }
+    out(&home, &["campaign", "rm", "shop"]);
+    out(&home, &["mission", "rm", "first"]);
+    let mut daemon = days_later(&home, 2, None);
+    let due = json_of(&home, &["retention", "plan"])["steps"].clone();
+    assert_eq!((due.as_array().unwrap().len(), &due[0]["mission"]["name"]), (1, &json!("second")), "{due}");
+    out(&home, &["retention", "run", "-y"]);
+    assert_eq!(json_of(&home, &["retention", "plan"])["steps"], json!([]));
+    home.kill_daemon();
+    daemon.wait().unwrap();
+}
+
+#[tokio::test]
 async fn many_that_nobody_uses_are_removed_at_once_after_a_question() {
     let home = TestHome::started(OSTLER).await;
     let client = home.client().await;

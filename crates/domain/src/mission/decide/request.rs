@@ -272,6 +272,21 @@ fn released(state: &State, which: &[AssignmentId]) -> Result<Vec<usize>, Refusal
     which.iter().map(one).collect()
 }
 
+/// The same, with those that wait for a person because of them, and what waits for these: all of it goes on then.
+fn with_blocked(state: &State, places: &[usize]) -> Vec<usize> {
+    let follow = |from: Vec<usize>| state.graph.reached(from, |graph, place| graph.feeds(place));
+    let is_blocked =
+        |place: &usize| state.slots[*place].held.as_ref().is_some_and(|held| held.hold == Hold::Dependency);
+    let mut runs = follow(places.to_vec());
+    let blocked: Vec<usize> = (0..runs.len()).filter(|place| runs[*place] && is_blocked(place)).collect();
+    runs = follow(blocked.clone());
+    for (place, runs) in runs.iter_mut().enumerate() {
+        *runs &= matches!(state.slots[place].step, Step::Pending);
+    }
+    places.iter().chain(&blocked).for_each(|place| runs[*place] = true);
+    (0..runs.len()).filter(|place| runs[*place]).collect()
+}
+
 /// What a request would have run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Preview {
@@ -301,7 +316,7 @@ pub fn preview(state: &State, request: &Request) -> Result<Preview, Refusal> {
             state.slots.active().filter(|place| state.is_frozen(*place)).collect(),
         ),
         Request::Resume { which, .. } => announced(Vec::new(), released(state, which)?),
-        Request::Retry { which, .. } => announced(reopened(state, which)?, Vec::new()),
+        Request::Retry { which, .. } => announced(with_blocked(state, &reopened(state, which)?), Vec::new()),
         Request::Pause { .. } | Request::Cancel { .. } | Request::Add { .. } | Request::Remove { .. } => {
             Preview::default()
         }

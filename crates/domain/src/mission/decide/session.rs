@@ -73,12 +73,14 @@ impl Draft<'_> {
     /// Tries again where that may help, else it has failed.
     pub(super) fn fail(&mut self, place: usize, failure: Failure) {
         let Failure { outcome, why, spent, is_final, never_started } = failure;
+        let (slot, work) = (&self.state.slots[place], self.state.work(place));
+        // There was no such session: whoever does it again goes on with the one before it.
+        let session = slot.sessions.iter().rev().nth(usize::from(never_started)).copied();
         if let Some(stop) = &self.state.stop {
             let why = format!("the mission was stopped ({})", stop.rule.as_str());
             let ending = self.ending(place, AssignmentStatus::Cancelled, &why);
-            return self.end(place, AssignmentEnded { outcome, spent, ..ending });
+            return self.end(place, AssignmentEnded { session, outcome, spent, ..ending });
         }
-        let (slot, work) = (&self.state.slots[place], self.state.work(place));
         let again = match never_started {
             true => slot.refused + 1 < MISSION_START_TRIES,
             false => slot.failures < work.retries && !work.side_effects,
@@ -90,7 +92,7 @@ impl Draft<'_> {
                 (false, _) => why,
             };
             let ending = self.ending(place, AssignmentStatus::Failed, &why);
-            return self.end(place, AssignmentEnded { outcome, spent, ..ending });
+            return self.end(place, AssignmentEnded { session, outcome, spent, ..ending });
         }
         let before = if never_started { slot.refused } else { slot.failures };
         let after = Deadline::after(&self.context.now, back_off(before));

@@ -91,7 +91,8 @@ fn what_is_declared_to_run_runs_once_everything_is_over() {
 
 #[test]
 fn what_is_declared_to_wait_waits_for_a_person() {
-    let mut world = World::started(&diamond("on_dep_failure = \"block\""));
+    let ship = "[[agents]]\nname = \"ship\"\ntask = \"t\"\nneeds = [\"review\"]";
+    let mut world = World::started(&diamond(&format!("on_dep_failure = \"block\"\n{ship}")));
     world.finish("plan", Outcome::Done);
     world.finish("api", Outcome::Crashed);
     world.finish("db", Outcome::Done);
@@ -100,11 +101,16 @@ fn what_is_declared_to_wait_waits_for_a_person() {
     assert_eq!(why, "review needs api, which failed");
     world.ask(resume());
     assert!(matches!(world.waits_for("review"), Wait::Person { .. }), "resuming does not make it right");
+    let announced = preview(&world.state, &retry()).unwrap().runs;
+    let announced: Vec<&str> =
+        announced.iter().map(|place| world.state.slots()[*place].assignment.name.as_str()).collect();
+    assert_eq!(announced, ["api", "review", "ship"], "with what goes on because of it");
     world.ask(retry());
     assert_eq!(world.running(), ["api"]);
     assert!(matches!(world.waits_for("review"), Wait::Needs(_)));
     world.finish("api", Outcome::Done);
     world.finish("review", Outcome::Done);
+    world.finish("ship", Outcome::Done);
     assert_eq!(world.state.status(), Status::Completed);
 }
 
@@ -186,6 +192,15 @@ fn a_session_that_cannot_be_created_is_tried_a_few_times_or_not_at_all() {
     assert_eq!(world.status("a"), As::Failed);
     let why = world.state.slots()[0].end().unwrap().why.clone();
     assert_eq!(why, "its session could not be started: the disk is full");
+    // Whoever does it again goes on with the last session that there was, and with none that never was.
+    let mut world = single("retries = 0");
+    let first = world.session("a");
+    world.finish("a", Outcome::Crashed);
+    world.ask(retry());
+    refuse(&mut world, true);
+    assert_eq!(world.state.slots()[0].sessions, [first]);
+    world.ask(retry());
+    assert_eq!(world.sessions[&world.session("a")], Some(first));
 }
 
 #[test]

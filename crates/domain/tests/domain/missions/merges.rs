@@ -64,8 +64,13 @@ fn branches_are_merged_once_everything_is_completed() {
     assert_eq!((announced.runs.len(), announced.merges_into.as_deref()), (0, Some("main")));
     world.ask(retry());
     assert_eq!((world.merge(), world.running().len()), (Some(2), 0), "only the merge is done again");
+    let (one, other) = (world.id("a"), world.id("b"));
+    world.give(Input::Collision { one, other, paths: vec!["a.rs".to_owned()], turn: None }).unwrap();
+    assert_eq!(world.state.collisions().len(), 1);
     world.answer_merge(true);
     assert_eq!(world.state.status(), Status::Completed);
+    assert!(world.state.collisions().is_empty(), "what is merged collides no more");
+    assert!(world.state.report(world.now().wall).contains("a × b: a.rs"), "and was foreseen");
     let mut failed = World::started(&PLAN.replace("worktree", "retries = 0\nworktree"));
     failed.finish("a", Outcome::Crashed);
     failed.finish("b", Outcome::Done);

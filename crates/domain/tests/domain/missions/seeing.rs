@@ -111,6 +111,11 @@ fn times_and_prices_come_from_history_or_are_said_to_be_unknown() {
         estimate(&world.state, &all, &History::default()).words().split(':').next(),
         Some("the price is not known")
     );
+    let unpriced = History::of([Sample { cost: None, ..sample("reviewer", 60, 5) }]);
+    assert_eq!(
+        estimate(&world.state, &[4], &unpriced).words(),
+        "the price is not known: no history of reviewer, task, any model with a price"
+    );
     let shown = eta(&world.state, &history, &now).words(&HitRate { held: 30, of: 37 });
     assert_eq!(shown, "ETA 12m (6m–17m; 81 % of 37 past intervals held)");
     let none = eta(&world.state, &History::default(), &now).words(&HitRate::default());

@@ -116,6 +116,51 @@ fn a_member_that_hands_its_work_on_stays_a_member_and_all_of_it_is_counted() {
 }
 
 #[test]
+fn what_a_person_said_to_a_member_that_failed_keeps_nobody_from_doing_it_again() {
+    let home = with_repository();
+    let head = "objective = \"Talk\"\nname = \"talk\"\n[defaults]\nretries = 0\nworktree = true";
+    let work = vec![shell("test -e cured || kill -9 $PPID"), scenario::say("whole")];
+    plan(&home, "plan.toml", head, &[agent("a", "", work)]);
+    assert_eq!(refused(&home, &["mission", "start", "plan.toml"]).0, Some(10));
+    let member = |home: &TestHome| assignment(&json_of(home, &["mission", "show", "talk"]), "a");
+    let first = member(&home)["session"].as_str().unwrap().to_owned();
+    // It is talked to, fails again, and is over.
+    let (code, words) = refused(&home, &["send", &first, "what is in the way?", "--wait"]);
+    assert_eq!(code, Some(10), "{words}");
+    let tree =
+        |session: &str| json_of(&home, &["show", session])["worktree"]["path"].as_str().unwrap().to_owned();
+    fs::write(format!("{}/cured", tree(&first)), "").unwrap();
+    ok(&home, &["mission", "retry", "talk", "-y"]);
+    until(&home, "talk", "completed");
+    let last = member(&home)["session"].as_str().unwrap().to_owned();
+    let chain = json_of(&home, &["chain", "show", &last]);
+    let chain: Vec<&str> =
+        chain["sessions"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
+    assert_eq!((chain.len(), chain[0], chain[2]), (3, first.as_str(), last.as_str()), "{chain:?}");
+    assert_eq!(tree(&first), tree(&last), "with what was done there");
+}
+
+#[test]
+fn a_plan_that_git_has_no_ground_for_says_so_where_it_stands() {
+    let faulty = |home: &TestHome, fault: &str| {
+        for verb in ["plan", "start"] {
+            let (code, words) = refused(home, &["mission", verb, "plan.toml"]);
+            assert!(code == Some(2) && words.contains(fault), "{code:?} {words}");
+        }
+    };
+    let home = with_campaign();
+    let trees = [agent("a", "worktree = true", said("a"))];
+    plan(&home, "plan.toml", "objective = \"x\"", &trees);
+    faulty(&home, "plan.toml:5: a can have no work tree: campaign shop is no git repository");
+    let home = with_repository();
+    let head = "objective = \"x\"\n[merge]\ninto = \"mian\"";
+    plan(&home, "plan.toml", head, &trees);
+    faulty(&home, "plan.toml:2: there is no branch \"mian\" to merge into (main is checked out");
+    git(&home, &["branch", "mian"]);
+    ok(&home, &["mission", "plan", "plan.toml"]);
+}
+
+#[test]
 fn a_plan_whose_agents_could_not_run_says_so_where_it_stands() {
     let home = with_campaign();
     let text = "objective = \"x\"\n[limits]\nproviders = { scirpt = 1 }\naccounts = { wrok = 1 }\n\
