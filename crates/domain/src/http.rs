@@ -104,12 +104,16 @@ impl Foreign {
     }
 }
 
+/// Says whether a request, where it names an origin, comes from a page of our own. Holds for what anybody may have too.
+pub fn check_origin(said: Option<&str>, own: &str) -> Result<(), Foreign> {
+    if said.is_none_or(|said| said == own) { Ok(()) } else { Err(Foreign::Origin) }
+}
+
 /// Says whether a request comes from where it should.
 pub fn check(sent: Sent<'_>) -> Result<(), Foreign> {
-    match sent.origin {
-        Some(origin) if origin != sent.own_origin => return Err(Foreign::Origin),
-        None if sent.is_change && sent.proof == Proof::Cookie => return Err(Foreign::NoOrigin),
-        _ => {}
+    check_origin(sent.origin, sent.own_origin)?;
+    if sent.origin.is_none() && sent.is_change && sent.proof == Proof::Cookie {
+        return Err(Foreign::NoOrigin);
     }
     match sent.is_change {
         true if !sent.is_json => Err(Foreign::NotJson),

@@ -5,6 +5,7 @@ mod chain;
 pub mod cost;
 mod error;
 mod forms;
+pub mod held;
 mod hit;
 mod json;
 mod list;

@@ -2,7 +2,16 @@
 
 use std::time::Duration;
 
+use jiff::{Timestamp, tz::TimeZone};
+use ostler_domain::Time;
 pub use ostler_domain::text::count;
+
+/// When today began there.
+pub fn midnight(now: Time, zone: &TimeZone) -> Time {
+    let now_there = Timestamp::from_microsecond(now.micros()).unwrap_or(Timestamp::UNIX_EPOCH);
+    let today = now_there.to_zoned(zone.clone()).start_of_day();
+    today.map_or(now, |start| Time::from_micros(start.timestamp().as_microsecond()))
+}
 
 /// A span in one unit, for columns: `40s`, `41m`, `2h`, `12d`.
 pub fn age(span: Duration) -> String {

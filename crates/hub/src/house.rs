@@ -20,7 +20,8 @@ use ostler_gateway::socket::Sayer;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    keys::{Keys, write_whole},
+    Sort,
+    keys::{Key, Keys, write_whole},
     log::Log,
 };
 
@@ -118,10 +119,15 @@ impl House {
         nodes.get(name).map(|node| node.log.read(after, PAGE).unwrap_or_default()).unwrap_or_default()
     }
 
+    /// Whether a machine of this name has a key.
+    pub(crate) fn is_node(&self, name: &str) -> bool {
+        self.keys.all().is_ok_and(|keys| has_node(&keys, name))
+    }
+
     /// What all nodes listed last. A node whose key was taken back is none.
     pub(crate) fn listed(&self) -> Vec<Listed> {
         let keys = self.keys.all().unwrap_or_default();
-        let is_node = |name: &str| keys.iter().any(|key| key.name == name && key.sort == crate::Sort::Node);
+        let is_node = |name: &str| has_node(&keys, name);
         let nodes = self.nodes();
         let listed = nodes.iter().filter(|(name, _)| is_node(name)).map(|(name, node)| Listed {
             name: name.clone(),
@@ -131,6 +137,10 @@ impl House {
         });
         listed.collect()
     }
+}
+
+fn has_node(keys: &[Key], name: &str) -> bool {
+    keys.iter().any(|key| key.name == name && key.sort == Sort::Node)
 }
 
 /// Events of one answer.

@@ -111,6 +111,11 @@ impl Keys {
         self.all().ok()?.into_iter().find(|key| same(&key.hash, &wanted))
     }
 
+    /// Whether a key is one still.
+    pub(crate) fn has(&self, key: &Key) -> bool {
+        self.all().is_ok_and(|all| all.contains(key))
+    }
+
     fn hold(&self) -> Result<fs::File, Refusal> {
         let held = || {
             make_private(&self.dir)?;

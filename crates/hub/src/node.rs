@@ -25,6 +25,10 @@ pub(crate) fn serve(house: &Arc<House>, key: &Key, socket: Socket) {
             // A newer node may say what this hub does not know; but it says who it is first.
             return if has_said_hello { ControlFlow::Continue(Vec::new()) } else { ControlFlow::Break(()) };
         };
+        // Whose key was taken back is not listened to any more.
+        if !house.keys.has(key) {
+            return ControlFlow::Break(());
+        }
         match frame {
             ToHub::Hello(hello) if hello.schema == SCHEMA => {
                 has_said_hello = true;

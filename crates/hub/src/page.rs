@@ -23,6 +23,13 @@ pub(crate) fn page(nodes: &[Listed]) -> String {
     )
 }
 
+/// What a browser sees that was just let in: the way on, which it takes by itself.
+pub(crate) fn come_in() -> String {
+    "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0;url=/\">\
+     <title>Ostler hub</title></head><body><main><a href=\"/\">Come in</a></main></body></html>\n"
+        .to_owned()
+}
+
 fn part(node: &Listed) -> String {
     let stale = node.stale_since.as_ref().map(|since| format!(" <small>away since {}</small>", text(since)));
     let class = if node.stale_since.is_some() { " class=\"stale\"" } else { "" };

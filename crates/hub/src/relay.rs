@@ -59,6 +59,9 @@ fn passed_on(house: &House, name: &str, command: Command) -> Reply {
     let id = command.id.clone();
     let frame = serde_json::to_string(&ToNode::Command(command)).unwrap_or_default();
     let until = Instant::now() + HUB_COMMAND_TIME;
+    if !house.is_node(name) {
+        return away();
+    }
     let said = house.with(name, |node| {
         let line = node.line.as_mut()?;
         if line.waiting.len() >= WAITING {

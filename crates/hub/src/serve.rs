@@ -124,8 +124,10 @@ impl Hub {
             return self.node(stream, &request, beyond);
         }
         if request.path == "/v1/events" && request.accepts_events() {
+            let is_known = request.asked("node").is_some_and(|name| self.house.with(name, |_| ()).is_some());
             return match self.viewer(&request) {
-                Some(_) => self.stream(stream, &request),
+                Some(_) if is_known => self.stream(stream, &request),
+                Some(_) => self.events(&request).write(&mut stream),
                 None => unknown().write(&mut stream),
             };
         }
@@ -177,7 +179,7 @@ impl Hub {
             return Reply::refused(405, "invalid_argument", "this cannot be done here", "a hub is looked at");
         }
         if let Some(secret) = path.strip_prefix("/open/") {
-            return self.let_in(secret);
+            return self.let_in(secret, request);
         }
         if self.viewer(request).is_none() {
             return unknown();
@@ -203,17 +205,21 @@ impl Hub {
     }
 
     /// Takes a viewer's token for a cookie, and the token out of the address.
-    fn let_in(&self, secret: &str) -> Reply {
+    fn let_in(&self, secret: &str, request: &Request) -> Reply {
         if self.house.keys.of(secret).is_none_or(|key| key.sort != Sort::Viewer) {
             return unknown();
         }
-        let secure = if self.tls.is_some() { "; Secure" } else { "" };
+        // Who comes by another name than the machine's own comes through something that speaks TLS.
+        let host = request.header("host").unwrap_or_default();
+        let named = ostler_domain::http::origin(host, self.port, &self.hosts);
+        let is_secure = self.tls.is_some() || named.is_some_and(|origin| origin.starts_with("https:"));
+        let secure = if is_secure { "; Secure" } else { "" };
         let cookie = format!("{COOKIE}={secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age=2592000{secure}");
-        Reply {
-            status: 303,
-            headers: vec![("set-cookie", cookie), ("location", "/".to_owned())],
-            body: Vec::new(),
-        }
+        // A page that goes on by itself, and no redirect: who clicks the link on somebody else's page would be sent on
+        // without the cookie.
+        let mut page = Reply::html(page::come_in());
+        page.headers.push(("set-cookie", cookie));
+        page
     }
 
     fn events(&self, request: &Request) -> Reply {

@@ -12,7 +12,7 @@ pub fn now() -> Time {
     Time::from_micros(i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX))
 }
 
-pub use ostler_form::words::{age, count, number, plural, span, took};
+pub use ostler_form::words::{age, count, midnight, number, plural, span, took};
 
 /// How full a context is, for columns: `61%`, and where nobody knows of what, `122k`.
 pub fn context_short(context: &ContextMeasured) -> String {
@@ -70,12 +70,6 @@ pub fn day_and_minute(time: Time, zone: &TimeZone) -> String {
 
 /// A moment for programs: RFC 3339, microseconds, UTC.
 pub use ostler_form::rfc3339;
-
-/// When today began here.
-pub fn midnight(now: Time, zone: &TimeZone) -> Time {
-    let today = timestamp(now).to_zoned(zone.clone()).start_of_day();
-    today.map_or(now, |start| Time::from_micros(start.timestamp().as_microsecond()))
-}
 
 fn timestamp(time: Time) -> Timestamp {
     // A time outside what a calendar can name (the years -9999 to 9999) is a broken clock's: shown as 1970.

@@ -88,7 +88,7 @@ pub(crate) enum Dialog {
     /// Done after a yes, and not by any other key.
     Ask(Deed),
     /// A request in full.
-    Full(ApprovalId),
+    Full { id: ApprovalId, scrolled: usize },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -86,7 +86,8 @@ async function act(button) {
       if (said) body[set.askAs] = set.askAs === "which" || set.askAs === "settings" ? said.split("\n").filter(Boolean) : said;
     }
     const answer = await post(set.post, body);
-    toast("done: " + (set.cli || wordOf(button)));
+    // The line on a button has no words of whoever pressed it.
+    toast("done: " + (set.ask ? wordOf(button).replace("…", "") : set.cli || wordOf(button)));
     if (set.then) location.href = set.then.replace("{id}", encodeURIComponent(answer.id));
     // What it was good for is over; the page says so in a moment.
     setTimeout(over, QUIET_MS);

@@ -30,6 +30,11 @@ pub(crate) fn shut() -> Response {
     page(StatusCode::UNAUTHORIZED, "This browser was not let in.")
 }
 
+/// What a browser sees that may come in, but not there.
+pub(crate) fn refused(why: &str) -> Response {
+    page(StatusCode::FORBIDDEN, &format!("Not from here: {}.", escaped(why)))
+}
+
 /// What a browser sees whose link was used, or waited too long.
 pub(crate) fn stale_link() -> Response {
     page(StatusCode::FORBIDDEN, "This link was used already, or waited for too long.")

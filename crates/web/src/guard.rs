@@ -9,7 +9,7 @@ use axum::{
 use ostler_client::Client;
 use ostler_domain::{
     Reason, Refusal,
-    http::{self, Proof, Sent},
+    http::{self, Foreign, Proof, Sent},
 };
 
 use crate::{
@@ -66,6 +66,9 @@ pub(crate) async fn guard(State(guard): State<Guard>, request: Request, next: Ne
             Err(failure) => failure.into_response(),
         },
         Err(failure) if wants_page && failure.status == StatusCode::UNAUTHORIZED => assets::shut(),
+        Err(failure) if wants_page && failure.status == StatusCode::FORBIDDEN => {
+            assets::refused(&failure.refusal.message)
+        }
         Err(failure) => failure.into_response(),
     };
     with_headers(answer)
@@ -75,6 +78,7 @@ fn pass(guard: &Guard, mut request: Request) -> Result<Request, Failure> {
     let origin = own_origin(guard, &request)?;
     request.extensions_mut().insert(Origin(origin.clone()));
     if is_public(request.uri().path()) {
+        http::check_origin(text(request.headers(), header::ORIGIN), &origin).map_err(not_taken)?;
         return Ok(request);
     }
     let (visitor, proof) = visitor(guard, request.headers())?;
@@ -91,7 +95,7 @@ fn pass(guard: &Guard, mut request: Request) -> Result<Request, Failure> {
         },
         proof,
     };
-    http::check(sent).map_err(|foreign| forbidden("this request is not taken", foreign.why()))?;
+    http::check(sent).map_err(not_taken)?;
     if is_change && visitor.guest.read_only {
         return Err(forbidden("this token may look and not touch", "it was made with --read-only"));
     }
@@ -168,10 +172,14 @@ fn is_json(content_type: &str) -> bool {
     content_type.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
-fn wants_page(request: &Request) -> bool {
+pub(crate) fn wants_page(request: &Request) -> bool {
     let path = request.uri().path();
     let is_program = path.starts_with("/v1/") || path == "/metrics" || path.starts_with("/live");
     *request.method() == Method::GET && !is_program
+}
+
+fn not_taken(foreign: Foreign) -> Failure {
+    forbidden("this request is not taken", foreign.why())
 }
 
 fn forbidden(what: &str, why: &str) -> Failure {

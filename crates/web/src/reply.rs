@@ -22,6 +22,13 @@ impl Failure {
     pub(crate) fn new(status: StatusCode, refusal: Refusal) -> Self {
         Self { status, refusal }
     }
+
+    /// Where there is nothing.
+    pub(crate) fn nowhere() -> Self {
+        let refusal = Refusal::new(Reason::InvalidArgument, "there is nothing here")
+            .hint("ostler api openapi", "says what there is");
+        Self::new(StatusCode::NOT_FOUND, refusal)
+    }
 }
 
 impl From<Refusal> for Failure {

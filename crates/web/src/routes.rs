@@ -2,11 +2,11 @@
 
 use axum::{
     Extension, Router,
-    extract::{DefaultBodyLimit, Path, State},
+    extract::{DefaultBodyLimit, Path, Request, State},
     http::{HeaderValue, StatusCode, header},
     middleware,
     response::{IntoResponse, Response},
-    routing::{MethodFilter, get, on},
+    routing::get,
 };
 use ostler_domain::{Reason, Refusal};
 
@@ -25,8 +25,8 @@ pub(crate) fn router(door: Door, port: u16) -> Router {
     let mut router = Router::new()
         .route("/healthz", get(async || "ok\n"))
         .route("/metrics", get(metrics))
-        // Only GET: looking whether a link is there must not use it up.
-        .route("/open/{secret}", on(MethodFilter::GET, let_in).with_state(guard.clone()))
+        // Looking whether a link is there must not use it up; unless it is said, a HEAD is a GET.
+        .route("/open/{secret}", get(let_in).head(wrong_method).with_state(guard.clone()))
         .route("/approvals/{id}", get(card::card))
         .route("/assets/{name}", get(assets::asset));
     for endpoint in api::endpoints() {
@@ -71,10 +71,14 @@ async fn let_in(
     answer
 }
 
-async fn nowhere() -> Failure {
-    let refusal = Refusal::new(Reason::InvalidArgument, "there is nothing here")
-        .hint("ostler api openapi", "says what there is");
-    Failure::new(StatusCode::NOT_FOUND, refusal)
+/// For people a page like the others, for programs what they read.
+async fn nowhere(request: Request) -> Response {
+    match request.extensions().get::<Visitor>().cloned() {
+        Some(visitor) if guard::wants_page(&request) => {
+            pages::page(Extension(visitor), request.uri().clone()).await
+        }
+        _ => Failure::nowhere().into_response(),
+    }
 }
 
 async fn wrong_method() -> Failure {

@@ -107,8 +107,9 @@ pub const KEYS: &[Key] = &[
 
 /// Settings beside those of providers that a running daemon asks for again when a session is created.
 const READ_FOR_EACH: [&str; 1] = ["provider"];
-/// Those that it asks for whenever it looks who may start, who is to be told, and what is kept.
-const READ_ALWAYS: [&str; 17] = [
+/// Those that it asks for whenever it looks who may start, who comes by which name, who is to be told, and what is kept.
+const READ_ALWAYS: [&str; 18] = [
+    "http.allowed_hosts",
     "hub.url",
     "hub.token_file",
     "hub.token_env",
@@ -353,6 +354,14 @@ mod tests {
             assert!(Profile::KEYS.contains(&field.as_str()), "{field}");
         }
         assert!(Node::KEYS.iter().all(|key| found(&format!("nodes.far.{key}")).is_ok()));
+    }
+
+    #[test]
+    fn what_is_read_anew_holds_at_once() {
+        let holds = |key: &str| find(&key.split('.').map(str::to_owned).collect::<Vec<_>>()).unwrap().holds;
+        assert_eq!([holds("http.allowed_hosts"), holds("hub.url")], [Holds::AtOnce; 2]);
+        assert_eq!(holds("http.listen"), Holds::NextStart, "it stays where it is");
+        assert!(READ_ALWAYS.iter().all(|name| KEYS.iter().any(|key| key.name == *name)));
     }
 
     #[test]

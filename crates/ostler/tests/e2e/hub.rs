@@ -376,6 +376,12 @@ async fn all_machines_are_in_one_list_and_who_is_away_is_said_to_be() {
     // A machine that may not see the others does not.
     let listed = json_of(&there, &["ls", "--node", "all"]);
     assert!(listed["sessions"].as_array().unwrap().iter().all(|row| row["node"] != "a"), "{listed}");
+    // Nor does one whose key was taken back, although it was connected.
+    let seen = || json_of(&here, &["ls", "--node", "all"]);
+    let sees = |listed: &Value| listed["sessions"].as_array().unwrap().iter().any(|row| row["node"] == "b");
+    wait::until("it to be back at the next hub", wait::PATIENCE, || sees(&seen()));
+    assert!(command(&hub.dir, &["node", "rm", "a"]).status().unwrap().success());
+    assert!(!sees(&seen()));
 }
 
 #[test]
@@ -407,11 +413,26 @@ fn no_page_and_no_foreign_name_reaches_a_hub() {
         assert_eq!(asked(path, &node), 401, "a machine is no viewer: {path}");
     }
     assert_eq!(asked("/v1/sessions", &hub.viewer), 200);
+    let follow =
+        |path: &str| hub.asked("GET", path, &hub.viewer, "", &[("accept", "text/event-stream")]).status;
+    assert_eq!(
+        (follow("/v1/events"), follow("/v1/events?node=nobody")),
+        (400, 404),
+        "there is nothing to follow"
+    );
     let opened = ask(&host, &format!("GET /open/{}", hub.viewer), &[("host", &host)], "");
-    assert_eq!((opened.status, opened.header("location")), (303, Some("/")));
-    let cookie = opened.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    // No redirect: of one that began on another site's page, the browser would not send the cookie along.
+    assert_eq!((opened.status, opened.header("location")), (200, None));
+    assert!(opened.body.contains("http-equiv=\"refresh\" content=\"0;url=/\""), "{opened:?}");
+    let cookie = opened.header("set-cookie").unwrap();
+    assert!(!cookie.contains("Secure"), "{cookie}");
+    let cookie = cookie.split(';').next().unwrap().to_owned();
     assert_eq!(ask(&host, "GET /", &[("host", &host), ("cookie", &cookie)], "").status, 200);
     assert_eq!(ask(&host, "POST /", &[("host", &host), ("cookie", &cookie)], "x").status, 405);
+    // Behind a proxy that speaks TLS the cookie is for TLS alone.
+    let named = Hub::at(free_address(), vec!["hub.example".to_owned()]);
+    let opened = ask(&named.host(), &format!("GET /open/{}", named.viewer), &[("host", "hub.example")], "");
+    assert!(opened.header("set-cookie").unwrap().ends_with("; Secure"), "{opened:?}");
     let state = fs::read_to_string(hub.dir.path().join("hub/keys.json")).unwrap();
     assert!(!state.contains(&node) && !state.contains(&hub.viewer), "secrets are kept as hashes");
 }

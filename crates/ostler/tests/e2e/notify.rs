@@ -138,6 +138,8 @@ async fn a_link_on_the_phone_answers_that_approval_once_and_nothing_else() {
         assert_eq!(card.get(path).status, 403, "{path}");
     }
     assert_eq!(card.get(&format!("/approvals/{others}")).status, 403);
+    let elsewhere = card.get("/").body;
+    assert!(elsewhere.contains("this link opened one approval, and nothing else.</p>"), "{elsewhere}");
     let yes = json!({"allow": true}).to_string();
     assert_eq!(card.post(&format!("/v1/approvals/{others}/answer"), &yes).status, 403);
     assert_eq!(card.post("/v1/halt", "{}").status, 403);

@@ -49,14 +49,15 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect, dialog: &
             message_box(canvas, body, &Line::toned(Tone::Warn, title), &lines);
             None
         }
-        Dialog::Full(id) => {
+        Dialog::Full { id, scrolled } => {
             let lines = match state.approval(*id) {
                 Some(asked) => approval::lines(asked, state.now),
                 None => vec![Line::of("It was answered meanwhile.")],
             };
             let lines: Vec<Line> =
                 lines.iter().flat_map(|line| line.folded(Some(width), ostler_screen::FIELD)).collect();
-            message_box(canvas, body, &Line::new().strong(format!("{} asks", state.asker(*id))), &lines);
+            let title = Line::new().strong(format!("{} asks", state.asker(*id)));
+            scrolled_box(canvas, body, &title, &lines, *scrolled);
             None
         }
         Dialog::Filter { .. } => None,
@@ -125,6 +126,26 @@ fn placed(body: Rect, lines: usize) -> Rect {
 fn message_box(canvas: &mut Canvas<'_>, body: Rect, title: &Line, lines: &[Line]) {
     let inner = canvas.frame(placed(body, lines.len()), title);
     canvas.put_all(inner, lines);
+}
+
+/// The same where there may be more than fits: nothing of it is out of reach.
+fn scrolled_box(canvas: &mut Canvas<'_>, body: Rect, title: &Line, lines: &[Line], scrolled: usize) {
+    let inner = canvas.frame(placed(body, lines.len()), title);
+    let room = usize::from(inner.height);
+    if lines.len() <= room {
+        return canvas.put_all(inner, lines);
+    }
+    let room = room.saturating_sub(1);
+    let first = scrolled.min(lines.len() - room);
+    let below = lines.len() - room - first;
+    let more = Line::toned(
+        Tone::Accent,
+        match below {
+            0 => "the end; PgUp".to_owned(),
+            below => format!("↓ {below} more, PgDn"),
+        },
+    );
+    canvas.put_all(inner, lines[first..first + room].iter().chain([&more]));
 }
 
 fn text_box(

@@ -103,7 +103,7 @@ const HELP: [Shown; 1] = [("any key", "back", 0)];
 const WRITE: [Shown; 3] = [("Enter", "send", 0), ("Alt-Enter", "new line", 1), ("Esc", "leave it", 0)];
 const NEW: [Shown; 3] = [("Enter", "start", 0), ("Tab", "another campaign", 0), ("Esc", "leave it", 0)];
 const ASK: [Shown; 2] = [("y", "yes", 0), ("any other key", "no", 0)];
-const FULL: [Shown; 1] = [("any key", "back", 0)];
+const FULL: [Shown; 2] = [("j k PgUp PgDn", "scroll", 1), ("any other key", "back", 0)];
 
 /// The last line: the keys that mean something now, as many as fit.
 pub(super) fn keys(state: &State, width: usize) -> Line {
@@ -111,7 +111,7 @@ pub(super) fn keys(state: &State, width: usize) -> Line {
         (Some(Dialog::Write { .. }), _) => &WRITE,
         (Some(Dialog::New { .. }), _) => &NEW,
         (Some(Dialog::Ask(_)), _) => &ASK,
-        (Some(Dialog::Full(_)), _) => &FULL,
+        (Some(Dialog::Full { .. }), _) => &FULL,
         (Some(Dialog::Filter { .. }), _) => &[],
         (None, View::Cost { .. }) => &COST,
         (None, View::Missions(_)) => &MISSIONS,

@@ -183,3 +183,27 @@ fn what_an_agent_says_moves_no_terminal() {
     assert!(shown.contains("␛[31mhas none yet"), "{shown}");
     assert!(!shown.contains(|c: char| c.is_control() && c != '\n'), "{shown:?}");
 }
+
+#[test]
+fn a_request_that_is_longer_than_the_screen_is_read_to_its_end() {
+    let mut state = seen();
+    let whole: Vec<String> = (1..=90).map(|n| format!("step {n}!")).collect();
+    state.overview.approvals[0].input = whole.join("\n");
+    press(&mut state, &[Key::Tab, Key::Char('v')]);
+    let mut seen = String::new();
+    for _ in 0..30 {
+        let shown = picture(&state, 80, 24);
+        seen.push_str(&shown);
+        press(&mut state, &[Key::PageDown]);
+    }
+    let missing: Vec<&String> = whole.iter().filter(|step| !seen.contains(step.as_str())).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    assert!(picture(&state, 80, 24).contains("the end; PgUp"));
+    for (width, height) in [(1, 1), (20, 4), (61, 3), (300, 200)] {
+        picture(&state, width, height);
+    }
+    press(&mut state, &[Key::Home]);
+    assert!(picture(&state, 80, 24).contains("step 1!") && state.dialog.is_some());
+    press(&mut state, &[Key::Char('a')]);
+    assert!(state.dialog.is_none(), "any other key closes it, and answers nothing");
+}

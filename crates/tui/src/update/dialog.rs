@@ -3,6 +3,7 @@
 use ostler_client::{AnswerApproval, CreateSession, SendMessage};
 use ostler_domain::ApprovalId;
 
+use super::keys::PAGE;
 use crate::{
     draft::Draft,
     message::{Effect, Key},
@@ -51,8 +52,19 @@ pub(super) fn press(state: &mut State, dialog: Dialog, key: Key) -> Vec<Effect> 
             Key::Char('y' | 'Y') => done(state, deed),
             _ => Vec::new(),
         },
-        // Any key closes it.
-        Dialog::Full(_) => Vec::new(),
+        Dialog::Full { id, scrolled } => {
+            let scrolled = match key {
+                Key::Down | Key::Char('j') => scrolled.saturating_add(1),
+                Key::Up | Key::Char('k') => scrolled.saturating_sub(1),
+                Key::PageDown | Key::Char(' ') => scrolled.saturating_add(PAGE),
+                Key::PageUp => scrolled.saturating_sub(PAGE),
+                Key::Home => 0,
+                // Any other key closes it.
+                _ => return Vec::new(),
+            };
+            state.dialog = Some(Dialog::Full { id, scrolled });
+            Vec::new()
+        }
     }
 }
 

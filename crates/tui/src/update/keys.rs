@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Lines that a page of the story has.
-const PAGE: usize = 10;
+pub(super) const PAGE: usize = 10;
 
 pub(super) fn press(state: &mut State, key: Key) -> Vec<Effect> {
     if key == Key::Interrupt {
@@ -119,7 +119,7 @@ fn card(state: &mut State, key: Key) -> Vec<Effect> {
         vec![Effect::Answer { answer, campaign: campaign.clone() }]
     };
     match key {
-        Key::Char('v') => state.dialog = Some(Dialog::Full(id)),
+        Key::Char('v') => state.dialog = Some(Dialog::Full { id, scrolled: 0 }),
         _ if !may_answer => {}
         Key::Char('a' | 'r') | Key::Enter if worded => state.dialog = write(Addressee::Answer(id)),
         Key::Char('a') => return answer(true),

@@ -362,6 +362,12 @@ async fn resume(
     Wanted(wanted): Wanted<Resume>,
 ) -> Answer {
     let raised = asked::said(&wanted.budget).map(amount).transpose()?.unwrap_or_default();
+    let session = visitor.client.session(&who).await?;
+    let who = session.id.to_string();
+    // Nobody must know a session's state to pick a verb: what has ended goes on in a new session.
+    if session.outcome.is_some() {
+        return shown(&visitor, &visitor.client.restart_with(&who, None, raised).await?).await;
+    }
     let request = ResumeSession {
         who,
         max_tokens: raised.tokens,

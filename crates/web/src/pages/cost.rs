@@ -178,6 +178,8 @@ pub(super) async fn view(visitor: &Visitor, asked: &CostAsked) -> Result<View, F
             By::Mission if !sum.key.is_empty() => format!("/missions/{}", encoded(&sum.key)),
             By::Model if !sum.key.is_empty() => format!("/sessions?all=true&model={}", encoded(&sum.key)),
             By::Provider => format!("/sessions?all=true&provider={}", encoded(&sum.key)),
+            By::Ticket if !sum.key.is_empty() => format!("/sessions?all=true&ticket={}", encoded(&sum.key)),
+            By::Chain => format!("/sessions/{}/chain", encoded(&sum.key)),
             By::Day => format!("/cost?by=session&day={}", encoded(&sum.key)),
             _ => String::new(),
         },

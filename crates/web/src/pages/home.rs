@@ -12,7 +12,10 @@ use ostler_domain::{
     session::{Attention, Status},
     text::visible,
 };
-use ostler_form::words;
+use ostler_form::{
+    held::{budget_cure, shared_budget_cure},
+    words,
+};
 
 use super::{
     View, activity, patch,
@@ -47,6 +50,7 @@ struct Card {
     short: String,
     name: String,
     campaign: String,
+    campaign_id: String,
     provider: String,
     tone: &'static str,
     sign: &'static str,
@@ -101,9 +105,8 @@ pub(super) async fn view(visitor: &Visitor) -> Result<View, Failure> {
         }
     }
     cards.sort_by_key(|card| card.since);
+    let (mut cards, further) = shown(visitor, cards).await?;
     cards.extend(settled(visitor, &sessions, &names, now).await?);
-    let further = cards.len().saturating_sub(CARDS);
-    cards.truncate(CARDS);
     for card in cards.iter_mut().filter(|card| !matches!(card.kind, "failed" | "settled")) {
         card.last = last_deeds(visitor, &card.session).await?;
     }
@@ -119,6 +122,25 @@ pub(super) async fn view(visitor: &Visitor) -> Result<View, Failure> {
         false => Vec::new(),
     };
     View::new("Needs you", &Home { cards, further, rows, today, working_words })
+}
+
+/// The cards that there is room for, and how many there are beside them. Of those that failed, whoever goes on needs nobody.
+async fn shown(visitor: &Visitor, cards: Vec<Card>) -> Result<(Vec<Card>, usize), Failure> {
+    let (mut shown, mut waiting) = (Vec::new(), cards.into_iter());
+    while shown.len() < CARDS {
+        let Some(card) = waiting.next() else { break };
+        if card.kind != "failed" || !goes_on(visitor, &card.session).await? {
+            shown.push(card);
+        }
+    }
+    Ok((shown, waiting.len()))
+}
+
+/// Whether another session went on where this one ended.
+async fn goes_on(visitor: &Visitor, session: &str) -> Result<bool, Failure> {
+    let continues = session.parse().ok();
+    let filter = SessionFilter { scope: Scope::All, continues, ..SessionFilter::default() };
+    Ok(!visitor.client.sessions(&filter, Page::of(1, None)).await?.rows.is_empty())
 }
 
 /// All that need somebody, that work, or that failed within a day.
@@ -225,7 +247,13 @@ impl Card {
         let (kind, cli) = match session.attention {
             _ if session.status == Status::Failed => ("failed", format!("ostler show {short}")),
             Some(Attention::WaitingInput) => ("question", format!("ostler send {short} \"…\"")),
-            Some(Attention::BudgetHold) => ("held", format!("ostler resume {short} --budget AMOUNT")),
+            Some(Attention::BudgetHold) => match budget_cure(session) {
+                cure if cure.starts_with("ostler campaign ") => ("campaign held", cure),
+                cure if cure.starts_with("ostler agent ") => {
+                    ("agent held", shared_budget_cure(session, campaign))
+                }
+                cure => ("held", cure),
+            },
             Some(attention) if attention.needs_you() => ("stalled", format!("ostler resume {short}")),
             _ => return None,
         };
@@ -255,6 +283,7 @@ impl Card {
             short: session.id.short(),
             name: session.name.to_string(),
             campaign: campaign.to_owned(),
+            campaign_id: session.campaign.to_string(),
             provider: session.provider.clone(),
             tone,
             sign,

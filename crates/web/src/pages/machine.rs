@@ -202,6 +202,23 @@ pub(super) async fn view(visitor: &Visitor) -> Result<View, Failure> {
             ..TableRow::default()
         }
     });
+    let shares = client.shares().await?.into_iter().map(|share| {
+        let used = share
+            .last_used
+            .map_or_else(|| "never".to_owned(), |at| format!("{} ago", words::age(now.since(at))));
+        let may = format!(
+            "{} {}, for {}",
+            share.access.as_str(),
+            share.scope,
+            words::age(share.expires.since(now))
+        );
+        let cure = format!("ostler share rm {}", share.name);
+        TableRow {
+            id: share.id.clone(),
+            cells: vec![cell(share.name), cell("share"), cell(may), number(used), line(cure)],
+            ..TableRow::default()
+        }
+    });
     let found = visitor.door.inner.checkup.found().await;
     let is_asked = found.findings.is_some();
     let (mut health, nodes) = (health(found.findings), nodes(visitor, found.nodes).await);
@@ -254,7 +271,7 @@ pub(super) async fn view(visitor: &Visitor) -> Result<View, Failure> {
             table(
                 "Who may come in",
                 vec!["Name", "Kind", "May", "Last used", "To turn them out"],
-                tokens.collect(),
+                tokens.chain(shares).collect(),
                 "Nobody.",
             ),
         ],

@@ -23,6 +23,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
+use jiff::tz::TimeZone;
 use ostler_client::Client;
 use ostler_domain::{
     SessionId,
@@ -33,6 +34,7 @@ use ostler_domain::{
     refusal::Hint,
     session::Attention,
 };
+use ostler_form::words;
 use serde::de::DeserializeOwned;
 
 pub(crate) use self::draw::escaped;
@@ -108,7 +110,8 @@ async fn view(visitor: &Visitor, uri: &Uri) -> Result<View, Failure> {
         ["campaigns"] => campaigns::list(visitor).await,
         ["campaigns", who] => campaigns::one(visitor, who, &asked(uri)?).await,
         ["machine"] => machine::view(visitor).await,
-        _ => home::view(visitor).await,
+        [] => home::view(visitor).await,
+        _ => Err(Failure::nowhere()),
     }
 }
 
@@ -163,8 +166,7 @@ impl Counts {
     async fn of(client: &Client) -> Result<Counts, Failure> {
         let status = client.status().await?;
         let needs = Attention::ALL.iter().copied().filter(|attention| attention.needs_you()).collect();
-        let day = clock::now().micros().div_euclid(86_400_000_000) * 86_400_000_000;
-        let today = client.today(ostler_domain::Time::from_micros(day)).await?;
+        let today = client.today(words::midnight(clock::now(), &TimeZone::system())).await?;
         Ok(Counts {
             needs: count(client, needs).await?,
             working: count(client, vec![Attention::Working]).await?,
@@ -245,7 +247,7 @@ struct ErrorPage<'a> {
     hints: &'a [Hint],
 }
 
-async fn page(Extension(visitor): Extension<Visitor>, uri: Uri) -> Response {
+pub(crate) async fn page(Extension(visitor): Extension<Visitor>, uri: Uri) -> Response {
     match whole(&visitor, &uri).await {
         Ok(answer) => answer,
         Err(failure) => failure.into_response(),
@@ -261,7 +263,8 @@ async fn whole(visitor: &Visitor, uri: &Uri) -> Result<Response, Failure> {
         Err(Failure { status, refusal }) => {
             let why = refusal.why.as_deref().unwrap_or_default();
             let page = ErrorPage { status, message: &refusal.message, why, hints: &refusal.hints };
-            (status, View::new("Not found", &page)?)
+            let name = if status == StatusCode::NOT_FOUND { "Not found" } else { "Not possible" };
+            (status, View::new(name, &page)?)
         }
     };
     let here = format!("/{}", uri.path().split('/').nth(1).unwrap_or_default());

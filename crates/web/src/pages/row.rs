@@ -53,6 +53,7 @@ impl Row {
 /// The sign, and its colour. The word beside it says the same.
 pub(super) fn sign(session: &Session) -> (&'static str, &'static str) {
     match (session.status, session.attention, session.outcome) {
+        (Status::Stopped, ..) if session.imported.is_some() => ("dim", "↓"),
         (Status::Failed, ..) => ("bad", "✗"),
         (Status::Stopped, _, Some(Outcome::Done | Outcome::Handoff)) => ("good", "✓"),
         (Status::Stopped, ..) => ("dim", "–"),
@@ -76,13 +77,23 @@ pub(super) fn rank(session: &Session) -> u8 {
     }
 }
 
-/// What happens now, from events.
+/// What happens now, from events. Of an agent outside of Ostler, that it is there.
 fn doing(session: &Session, now: Time) -> String {
+    let doing = known(session, now);
+    match session.imported.is_some() && session.outcome.is_none() {
+        true => format!("outside · {doing}"),
+        false => doing,
+    }
+}
+
+fn known(session: &Session, now: Time) -> String {
     let since = words::span(now.since(session.attention_since));
     let evidence = one_line(&session.evidence, 300);
     match (session.status, session.attention) {
         (Status::Stopped | Status::Failed, _) => {
             let outcome = session.outcome.map_or("ended", |outcome| outcome.as_str());
+            // How it ended nobody here knows.
+            let outcome = session.imported.as_ref().map_or(outcome, |_| "imported, ended");
             let ago = session.ended_at.map(|at| format!(" {} ago", words::age(now.since(at))));
             let why = session.obituary.as_ref().filter(|_| session.status == Status::Failed);
             let why = why.map(|obituary| format!(" · {}", one_line(&obituary.sentence, 200)));

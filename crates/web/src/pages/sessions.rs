@@ -4,7 +4,12 @@ use std::collections::HashMap;
 
 use askama::Template;
 use ostler_client::Session;
-use ostler_domain::{MissionId, limits::PAGE_MOST, query::Page};
+use ostler_domain::{
+    MissionId,
+    limits::PAGE_MOST,
+    query::{Page, Scope, SessionFilter},
+    session::Attention,
+};
 use serde::Deserialize;
 
 use super::{
@@ -82,6 +87,12 @@ pub(super) async fn view(
     let mut listed = visitor.client.sessions(&filter, page).await?;
     // A page of those that are current is sorted as `ls` is; further pages are in the order of the record.
     if !asked.all {
+        if page.cursor.is_none() {
+            let waiting = waiting(visitor, &filter).await?;
+            let is_there = |session: &Session| listed.rows.iter().any(|row| row.id == session.id);
+            let others: Vec<_> = waiting.into_iter().filter(|session| !is_there(session)).collect();
+            listed.rows.extend(others);
+        }
         listed.rows.sort_by_key(row::rank);
     }
     let names = names(&visitor.client).await?;
@@ -139,6 +150,18 @@ pub(super) async fn view(
     View::new("Sessions", &template)
 }
 
+/// Those that need somebody, however old they are: they come first, wherever the record has them.
+async fn waiting(visitor: &Visitor, filter: &SessionFilter) -> Result<Vec<Session>, Failure> {
+    let is_asked = |one: &Attention| filter.attention.is_empty() || filter.attention.contains(one);
+    let attention: Vec<Attention> =
+        Attention::ALL.iter().copied().filter(|one| one.needs_you() && is_asked(one)).collect();
+    if attention.is_empty() {
+        return Ok(Vec::new());
+    }
+    let filter = SessionFilter { scope: Scope::NotEnded, attention, ..filter.clone() };
+    Ok(visitor.client.sessions(&filter, Page::of(ROWS, None)).await?.rows)
+}
+
 /// What the missions of these sessions are called, where somebody wants to know.
 async fn missions(
     visitor: &Visitor,
@@ -182,6 +205,8 @@ fn query(asked: &SessionsAsked, cursor: Option<u64>) -> String {
         text("provider", &asked.provider),
         text("model", &asked.model),
         text("agent", &asked.agent),
+        text("role", &asked.role),
+        text("branch", &asked.branch),
         text("ticket", &asked.ticket),
         text("mission", &asked.mission),
         text("chain", &asked.chain),
@@ -191,4 +216,18 @@ fn query(asked: &SessionsAsked, cursor: Option<u64>) -> String {
         cursor.map(|cursor| format!("cursor={cursor}")),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("&")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_page_is_of_the_same_sessions() {
+        let asked = "all=true&needs_me=true&campaign=shop&status=FAILED&attention=idle&outcome=oom&provider=script\
+                     &model=m&agent=a&role=builder&branch=agent%2Fx&ticket=t&mission=m&chain=c&since=2h&until=1h&limit=60";
+        let uri = format!("/sessions?{asked}").parse().unwrap();
+        let parsed: SessionsAsked = super::super::asked(&uri).unwrap();
+        assert_eq!(query(&parsed, Some(7)), format!("{asked}&cursor=7"));
+    }
 }

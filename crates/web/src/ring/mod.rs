@@ -106,15 +106,18 @@ impl Ring {
     /// Waits until this one may no longer stay: a stream is one request, however long it lasts.
     pub(crate) async fn turned_out(&self, guest: &Guest) {
         let mut news = self.turned_out.subscribe();
-        while self.may_stay(guest) {
+        while let Some(left) = self.may_stay(guest) {
             // What runs out is noticed too, not only what is taken back.
-            let _ = tokio::time::timeout(NOTED_EVERY, news.changed()).await;
+            let _ = tokio::time::timeout(left.min(NOTED_EVERY), news.changed()).await;
         }
     }
 
-    fn may_stay(&self, guest: &Guest) -> bool {
+    /// For how long yet; none, and it is over.
+    fn may_stay(&self, guest: &Guest) -> Option<Duration> {
         let now = clock::now();
-        self.kept().tokens.iter().any(|token| token.hash == guest.key && token.is_of(now))
+        let kept = self.kept();
+        let token = kept.tokens.iter().find(|token| token.hash == guest.key && token.is_of(now))?;
+        Some(token.expires.map_or(Duration::MAX, |expires| expires.since(now)))
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -163,6 +166,23 @@ mod tests {
                 _ = async { tokio::join!(here.turned_out(leaves), async { turn_out() }) } => {}
                 () = tokio::time::sleep(Duration::from_secs(20)) => panic!("{} stays", leaves.name),
             }
+        }
+    }
+
+    #[tokio::test]
+    async fn whoever_s_time_is_over_leaves_when_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let here = ring(dir.path());
+        let scope = Scope::Session(ostler_domain::SessionId::new(clock::now(), 1));
+        let shared = Shared { access: Access::Observe, scope };
+        let share =
+            |name, lives| here.create_share(name, shared, Duration::from_millis(lives)).unwrap().secret;
+        let [soon, later] =
+            [share("bob", 200), share("eve", 3_600_000)].map(|secret| here.guest(&secret, false).unwrap());
+        tokio::select! {
+            () = here.turned_out(&soon) => {}
+            () = here.turned_out(&later) => panic!("whose time is not over was turned out"),
+            () = tokio::time::sleep(Duration::from_secs(20)) => panic!("bob stays"),
         }
     }
 

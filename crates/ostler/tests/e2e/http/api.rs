@@ -57,7 +57,22 @@ async fn what_can_be_done_by_hand_can_be_done_by_http() {
     let rules = open.get(&format!("/v1/approvals/{approval}/rules")).json();
     assert_eq!(rules["rules"], json!(["allow run make all"]), "{rules}");
     assert!(!open.get("/v1/campaigns/shop").body.contains("make all"), "it was only looked at");
+    // What has ended goes on in a new session, and then nobody waits for it any more.
+    let failed = open.home.session(&client, &scenario::of(vec![json!({"exit": 3})])).await.id.to_string();
+    open.home.ended(&failed).await;
+    let card = format!("id=\"card-{failed}\"");
+    assert!(open.get("/").body.contains(&card));
+    let next = done(&format!("/v1/sessions/{failed}/resume"), json!({"budget": "500k"}));
+    assert_eq!((next["continues"].as_str(), next["id"] == json!(failed)), (Some(&*failed), false), "{next}");
+    assert!(!open.get("/").body.contains(&card));
     // Sums for a spreadsheet.
     let csv = open.get("/cost.csv?by=session");
     assert!(csv.body.starts_with("name,sessions,input,"), "{csv:?}");
+    // Whose budget holds a session says what lets it go on.
+    let held = open.home.session(&client, "hello").await.id.to_string();
+    open.home.reaches(&held, "its usage", |view| view.usage.total() > 0).await;
+    done("/v1/campaigns/shop/set", json!({"settings": ["budget=1"]}));
+    open.home.reaches(&held, "it to be held", |view| view.attention == Some(Attention::BudgetHold)).await;
+    let page = open.get("/").body;
+    assert!(page.contains("Raise the budget of shop…") && !page.contains("Raise its budget…"), "{page}");
 }

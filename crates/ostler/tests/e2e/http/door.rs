@@ -52,8 +52,18 @@ async fn nobody_comes_in_by_a_foreign_name_or_without_a_word() {
         "a cookie is no token"
     );
     assert_eq!(status(&[("host", &open.host), cookie, ("origin", "https://evil.example")]), 403);
+    // What anybody may have is not for pages of others either.
+    let foreign = [("host", open.host.as_str()), ("origin", "https://evil.example")];
+    for path in ["/healthz", "/assets/ostler.js", "/open/x"] {
+        assert_eq!(ask(&open.host, &format!("GET {path}"), &foreign, "").status, 403, "{path}");
+    }
     let shut = ask(&open.host, "GET /", &[("host", &open.host)], "");
     assert!(shut.status == 401 && shut.body.contains("ostler open"), "{shut:?}");
+    // Whoever is in and goes astray finds a page with the way back; a program finds what it reads.
+    let astray = open.get("/nowhere/at-all");
+    assert!(astray.status == 404 && astray.body.contains("there is nothing here"), "{astray:?}");
+    assert!(astray.body.contains("<nav class=\"rail\""), "{astray:?}");
+    assert_eq!(open.get("/v1/nowhere").json()["error"]["message"], "there is nothing here");
 }
 
 #[tokio::test]

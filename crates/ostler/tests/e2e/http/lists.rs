@@ -1,5 +1,7 @@
 //! Lists that do not fit onto a page.
 
+use std::time::Duration;
+
 use ostler_client::{AddTicket, CreateMission};
 use ostler_testkit::{TestHome, scenario};
 use serde_json::json;
@@ -15,7 +17,11 @@ async fn a_long_list_is_read_page_by_page_with_each_row_once() {
     home.configure("[http]\nlisten = \"127.0.0.1:0\"\n[limits]\nsessions = 1\n");
     home.begin().await;
     let client = home.client().await;
-    home.session(&client, &scenario::of(vec![json!({"hang": true})])).await;
+    let asks = scenario::of(vec![json!({"ask": {"tool": "run", "input": "cargo add governor"}})]);
+    let asks = home.session(&client, &asks).await.id;
+    while client.session(&asks.to_string()).await.unwrap().approvals_open.is_empty() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     for n in 1..ROWS {
         home.session(&client, &format!("number {n}")).await;
     }
@@ -36,6 +42,10 @@ async fn a_long_list_is_read_page_by_page_with_each_row_once() {
     seen.sort();
     seen.dedup();
     assert_eq!((whole, seen.len()), (ROWS, ROWS));
+    // Who needs somebody comes first, however many began since.
+    let page = get("/sessions").body;
+    let first = page.split("<tr id=\"row-").nth(1).unwrap_or_default();
+    assert!(first.starts_with(&asks.to_string()), "{first}");
     // The page shows fifty, and the way to the others.
     let (mut rows, mut path) = (0, "/sessions?all=true".to_owned());
     loop {

@@ -109,6 +109,12 @@ async fn let_in(client: &Client) -> (String, String) {
     let way = client.open_http("/sessions").await.unwrap();
     let host = way.address.strip_prefix("http://").unwrap().to_owned();
     let path = way.link.strip_prefix(&way.address).unwrap();
+    let looked = ask(&host, &format!("HEAD {path}"), &[("host", &host)], "");
+    assert_eq!(
+        (looked.status, looked.header("set-cookie")),
+        (405, None),
+        "a look uses nothing up: {looked:?}"
+    );
     let answer = ask(&host, &format!("GET {path}"), &[("host", &host)], "");
     // No redirect: of one that began on another site's page, the browser would not send the cookie along.
     assert_eq!((answer.status, answer.header("location")), (200, None), "{answer:?}");

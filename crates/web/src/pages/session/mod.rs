@@ -146,7 +146,8 @@ fn actions(session: &Session) -> Vec<Button> {
         });
         actions.push(button("Stop…", "stop").confirm(format!("End {name} in an orderly way?")));
     } else {
-        actions.push(button("Go on in a new session", "resume"));
+        let go_on = button("Go on in a new session", "resume");
+        actions.push(Button { then: "/sessions/{id}", ..go_on });
     }
     let handoff = button("Hand off…", "handoff").body(&json!({ "to": "" }));
     actions.push(
