@@ -38,9 +38,11 @@ const BRIEF: &str = r#"{"steps":[{"say":"here"}]}"#;
 
 pub(super) fn measure(bench: &Bench) -> Outcome<Section> {
     let runtime = runtime()?;
+    // Before anything is asynchronous: filling waits on plain threads.
+    let home = bench.large_home()?;
     let mut sides = Sides::default();
     for round in 1..=bench.rounds {
-        runtime.block_on(sides.measure(bench, round))?;
+        runtime.block_on(sides.measure(bench, &home, round))?;
     }
     let Sides { opened, inserted, found, looked_up, sent, written, handed_on, created, imported, parsed } =
         sides;
@@ -76,8 +78,8 @@ struct Sides {
 }
 
 impl Sides {
-    async fn measure(&mut self, bench: &Bench, round: usize) -> Outcome<()> {
-        let desk = Desk::open(bench, round).await?;
+    async fn measure(&mut self, bench: &Bench, home: &Home, round: usize) -> Outcome<()> {
+        let desk = Desk::open(bench, home, round).await?;
         let keys: Vec<Key> =
             (0..TIMES).map(|n| format!("round:{round}:{n}").parse()).collect::<Result<_, _>>()?;
         self.opened.push(desk.conversations(&keys).await?);
@@ -114,12 +116,12 @@ struct Desk {
 }
 
 impl Desk {
-    async fn open(bench: &Bench, round: usize) -> Outcome<Self> {
+    async fn open(bench: &Bench, home: &Home, round: usize) -> Outcome<Self> {
         let dir = bench.dir.join("campaign");
         fs::create_dir_all(&dir)?;
         let campaign = dir.to_str().ok_or("the directory has a name that is not text")?.to_owned();
         let ready = |client: Client| async move { client.status().await.map(|_| client) };
-        let (daemon, client) = Daemon::answering(&bench.ostler, &bench.large_home()?, ready).await?;
+        let (daemon, client) = Daemon::answering(&bench.ostler, home, ready).await?;
         let campaign = match client.campaign(&campaign).await {
             Ok(there) => there,
             Err(_) => client.add_campaign(AddCampaign { path: campaign, name: None }).await?,
