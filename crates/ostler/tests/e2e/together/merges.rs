@@ -32,7 +32,29 @@ fn let_go(home: &TestHome) {
     fs::write(home.campaign_dir().join("go"), "").unwrap();
 }
 
-/// The processes of a gate or a check that live anywhere on this machine, and are not frozen.
+/// How a process that lives stands.
+struct Standing {
+    parent: String,
+    /// It has stopped, or does before it does anything else.
+    frozen: bool,
+}
+
+impl Standing {
+    fn read(status: &str) -> Option<Self> {
+        const SIGSTOP: u64 = 1 << 18;
+        let of = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            line?.split_whitespace().next().map(str::to_owned)
+        };
+        let is_pending =
+            |name: &str| u64::from_str_radix(&of(name)?, 16).ok().map(|mask| mask & SIGSTOP != 0);
+        let state = of("State").filter(|state| !matches!(state.as_str(), "Z" | "X"))?;
+        let frozen = state == "T" || is_pending("SigPnd")? || is_pending("ShdPnd")?;
+        Some(Self { parent: of("PPid")?, frozen })
+    }
+}
+
+/// The processes of a gate or a check that live anywhere on this machine, and are not frozen; and those that are.
 fn alive(home: &TestHome) -> (usize, usize) {
     let mark = format!("{}/began", home.campaign_dir().display());
     let mut shells = Vec::new();
@@ -45,12 +67,11 @@ fn alive(home: &TestHome) -> (usize, usize) {
         {
             continue;
         }
-        let stat = String::from_utf8_lossy(&read("stat")).into_owned();
-        let mut words = stat.rsplit(')').next().unwrap_or_default().split_whitespace().map(str::to_owned);
-        if let (Some(state), Some(parent)) = (words.next(), words.next())
-            && !matches!(state.as_str(), "Z" | "X")
-        {
-            shells.push((entry.file_name().to_string_lossy().into_owned(), parent, state == "T"));
+        let look = || Standing::read(&String::from_utf8_lossy(&read("status")));
+        // It may have stopped between the first line of what was read and the last.
+        let standing = look().and_then(|seen| if seen.frozen { Some(seen) } else { look() });
+        if let Some(Standing { parent, frozen }) = standing {
+            shells.push((entry.file_name().to_string_lossy().into_owned(), parent, frozen));
         }
     }
     // A child that the shell has forked bears its command line until it has become its own program.
