@@ -7,7 +7,9 @@ use std::{
 
 use jiff::tz::TimeZone;
 use ostler_client::{Client, Home, Session};
-use ostler_domain::{CampaignId, Refusal, SessionId, home::DaemonFile, node::Node, query::Page};
+use ostler_domain::{
+    CampaignId, Refusal, SessionId, agent::Agent, home::DaemonFile, node::Node, query::Page,
+};
 
 use crate::{
     Program,
@@ -178,6 +180,19 @@ impl App {
         let here = format!("{}/{typed}", campaign.name);
         let is_here = client.conversation(&here).await.is_ok() || client.agent(&here).await.is_ok();
         Ok(if is_here { here } else { typed.to_owned() })
+    }
+
+    /// The agent that is meant. Of several campaigns' agents of one name, it is that of the campaign that a new session would
+    /// be started in.
+    pub(crate) async fn agent(&self, client: &Client, typed: &str) -> Result<Agent, Failure> {
+        if !typed.contains('/')
+            && let Some(near) = self.near()
+            && let Ok(campaign) = client.campaign(&near).await
+            && let Ok(here) = client.agent(&format!("{}/{typed}", campaign.name)).await
+        {
+            return Ok(here);
+        }
+        Ok(client.agent(typed).await?)
     }
 
     async fn named(&self, client: &Client, who: &str) -> Result<Session, Failure> {

@@ -110,14 +110,17 @@ impl Engine {
     }
 
     async fn several(&self, who: &str, found: &[Agent]) -> Result<Refusal, Refusal> {
+        let mut refusal =
+            Refusal::new(Reason::Ambiguous, format!("\"{}\" fits {} agents", one_line(who, 64), found.len()));
         let mut shown = Vec::new();
         for agent in found {
-            let campaign = self.shared.store.campaign(agent.campaign).await?;
-            shown.extend(campaign.map(|row| agent.address(row.campaign.name.as_str())));
+            let Some(row) = self.shared.store.campaign(agent.campaign).await? else { continue };
+            let campaign = &row.campaign.name;
+            shown.push(agent.address(campaign.as_str()));
+            let one = format!("ostler agent show {campaign}/{}", agent.name);
+            refusal = refusal.hint(one, format!("the one in {campaign}"));
         }
-        let refusal =
-            Refusal::new(Reason::Ambiguous, format!("\"{}\" fits {} agents", one_line(who, 64), found.len()));
-        Ok(refusal.because(shown.join(" · ")).hint("CAMPAIGN/NAME", "means one of them"))
+        Ok(refusal.because(shown.join(" · ")))
     }
 
     /// The registered agents of a campaign, or all, oldest first.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ostler_domain::{
     CampaignId, ConversationId, Event, Message, MessageId, Mode, Name, Reason, Refusal, SessionId,
-    conversation::{Conversation, Inbound, Key, SendVerdict, reset_word},
+    conversation::{CloseReason, Conversation, Inbound, Key, SendVerdict, reset_word},
     event::MessageUnheard,
     history::read_only,
     limits::MESSAGE_BYTES,
@@ -27,6 +27,10 @@ use crate::{
 
 /// How long a message waits for a session that is stopping: longer than its whole ladder.
 const STOPPED_WITHIN: Duration = Duration::from_secs(30);
+
+/// How often a message looks anew for whoever is there, where somebody else's came first: one may have the conversation
+/// begin anew, and another one wake it.
+const SAID_AGAIN: u32 = 2;
 
 /// To whom something is said.
 #[derive(Debug, Clone)]
@@ -120,16 +124,29 @@ impl Engine {
         self.say(Hearer { conversation: fresh, session: None }, &words, answer).await
     }
 
-    /// Says it to whoever is there. Several may wake a conversation at once: those who are not first are heard by the session
-    /// of the one who was.
+    /// Says it to whoever is there. Several may wake a conversation at once, or have it begin anew: those who are not first
+    /// are heard by the session of the one who was.
     async fn say_to(&self, to: &Addressee, words: &Words, answer: Answer<'_>) -> Result<Sent, Refusal> {
-        let hearer = self.hearer(to, answer.change).await?;
-        match self.say(hearer, words, answer).await {
-            Err(refusal) if refusal.reason == Reason::ConversationBusy => {
-                let hearer = self.hearer(to, answer.change).await?;
-                self.say(hearer, words, answer).await
+        let mut tries = SAID_AGAIN;
+        loop {
+            let hearer = self.hearer(to, answer.change).await?;
+            let spoken_to = hearer.conversation.id;
+            let refusal = match self.say(hearer, words, answer).await {
+                Err(refusal) => refusal,
+                said => return said,
+            };
+            let is_late = match refusal.reason {
+                Reason::ConversationBusy => true,
+                Reason::WrongState => {
+                    let closed = self.stored_conversation(spoken_to).await?.closed;
+                    closed.is_some_and(|closed| closed.why == CloseReason::Reset)
+                }
+                _ => false,
+            };
+            if tries == 0 || !is_late {
+                return Err(refusal);
             }
-            said => said,
+            tries -= 1;
         }
     }
 

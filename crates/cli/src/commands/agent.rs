@@ -138,11 +138,12 @@ pub(crate) async fn run(app: &App, args: AgentArgs) -> Result<u8, Failure> {
             return listing::run(app, Some(&client), &list, &agents).await;
         }
         Verb::Show { who } => {
-            let agent = client.agent(&who).await?;
+            let agent = app.agent(&client, &who).await?;
             show(app, &client, &agent).await?;
         }
         Verb::Set { who, settings } => {
-            let agent = client.set_agent(&who, read_files(typed(settings))?).await?;
+            let meant = app.agent(&client, &who).await?.id.to_string();
+            let agent = client.set_agent(&meant, read_files(typed(settings))?).await?;
             let name = app.campaign_name(&client, &agent.campaign).await;
             if ui.is_json() {
                 ui.json(&AgentForm::new(&agent, &name))?;
@@ -152,7 +153,8 @@ pub(crate) async fn run(app: &App, args: AgentArgs) -> Result<u8, Failure> {
             }
         }
         Verb::Rm { who } => {
-            let agent = client.remove_agent(&who).await?;
+            let meant = app.agent(&client, &who).await?.id.to_string();
+            let agent = client.remove_agent(&meant).await?;
             let name = app.campaign_name(&client, &agent.campaign).await;
             if ui.is_json() {
                 ui.json(&AgentForm::new(&agent, &name))?;

@@ -320,6 +320,12 @@ async fn a_name_that_several_campaigns_have_is_nobody_s_outside_of_them() {
     let open = client.conversations(&ConversationFilter::default(), Page::of(10, None)).await.unwrap().rows;
     assert_eq!(open.len(), 2, "both are what they were");
     // Within a campaign its own is meant, and one that is closed is in nobody's way.
+    let set = home.command(&["agent", "set", "api", "role=writer"]).current_dir(&dir).output().unwrap();
+    assert!(set.status.success(), "{}", String::from_utf8_lossy(&set.stderr));
+    assert_eq!(client.agent("site/api").await.unwrap().profile.role.as_str(), "writer");
+    let elsewhere = home.command(&["agent", "rm", "api"]).current_dir("/").output().unwrap();
+    let words = String::from_utf8_lossy(&elsewhere.stderr).into_owned();
+    assert!(words.contains("ostler agent show site/api"), "{words}");
     let answer = home.command(&["conversation", "rm", "api"]).current_dir(&dir).output().unwrap();
     assert!(answer.status.success(), "{}", String::from_utf8_lossy(&answer.stderr));
     let left = client.conversation("api").await.unwrap();

@@ -145,7 +145,8 @@ pub(crate) async fn run(app: &App, args: ConversationArgs) -> Result<u8, Failure
             return Ok(exit_code::OK);
         }
         Verb::Open { agent, key } => {
-            let (conversation, is_new) = client.open_conversation(&agent, &key).await?;
+            let meant = app.agent(&client, &agent).await?.id.to_string();
+            let (conversation, is_new) = client.open_conversation(&meant, &key).await?;
             let told = if is_new { "opened" } else { "is open" };
             (conversation, told.to_owned())
         }
@@ -223,7 +224,7 @@ async fn filter(
         None => None,
     };
     let agent = match agent {
-        Some(who) => Some(client.agent(who).await?.id),
+        Some(who) => Some(app.agent(client, who).await?.id),
         None => None,
     };
     Ok(ConversationFilter { campaign, agent, ..ConversationFilter::default() })
