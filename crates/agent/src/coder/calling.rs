@@ -197,8 +197,10 @@ fn explain(fault: Fault, url: &str) -> Fault {
     match fault {
         Fault::Refused { status, code, message, retry_after } => {
             let mut message = format!("{message} ({url})");
+            // The gateway's address does not show what its upstream's ends with.
             if status == 404 && !url.contains("/v1/") {
-                message.push_str("; many servers want a base URL that ends with /v1");
+                message
+                    .push_str("; the name of the model or the base URL may be wrong: that of many servers ends with /v1");
             }
             Fault::Refused { status, code, message, retry_after }
         }

@@ -50,8 +50,16 @@ impl PriceBook {
         self.table().with(&self.own)
     }
 
-    /// Puts a table in the place of the one that is there. An older one than that is a mistake.
+    /// Puts a table in the place of the one that is there. An older one than that is a mistake, and so is one without a day
+    /// that others could be compared with, or without any price.
     pub fn replace(&mut self, table: Prices) -> Result<(), String> {
+        if !is_day(&table.date) {
+            let date = crate::text::one_line(&table.date, 80);
+            return Err(format!("its date \"{date}\" is no day such as 2026-11-16"));
+        }
+        if table.models.is_empty() {
+            return Err("it has no prices".to_owned());
+        }
         if table.date < self.table().date {
             return Err(format!(
                 "it is of {}, and the prices that hold are of {}",
@@ -65,6 +73,19 @@ impl PriceBook {
         self.table = Some(table);
         Ok(())
     }
+}
+
+/// `2026-11-16`
+fn is_day(text: &str) -> bool {
+    let number = |part: &str, digits: usize| {
+        let is_number = part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit());
+        part.parse::<u32>().ok().filter(|_| is_number)
+    };
+    let parts: Vec<&str> = text.split('-').collect();
+    let [year, month, day] = parts.as_slice() else { return false };
+    number(year, 4).is_some()
+        && number(month, 2).is_some_and(|month| (1..=12).contains(&month))
+        && number(day, 2).is_some_and(|day| (1..=31).contains(&day))
 }
 
 /// Whether a text can be the name of a model.
@@ -94,6 +115,12 @@ mod tests {
         assert_eq!((book.quote("new-model"), book.quote("gpt-5")), (Some(listed), None));
         let older = Prices { date: "2998-12-31".to_owned(), ..table };
         assert!(book.replace(older).unwrap_err().contains("2999-01-01"));
+        for date in ["zzz", "", "3000", "3000-13-01", "3000-1-1", "3000-01-00", "+300-01-01"] {
+            let undated = Prices { date: date.to_owned(), ..book.table().clone() };
+            assert!(book.replace(undated).unwrap_err().contains("no day"), "{date}");
+        }
+        let empty = Prices { date: "3000-01-01".to_owned(), models: BTreeMap::new(), version: 2 };
+        assert_eq!(book.replace(empty), Err("it has no prices".to_owned()), "nothing would have a price");
         let json = serde_json::to_string(&book).unwrap();
         assert_eq!(serde_json::from_str::<PriceBook>(&json).unwrap(), book);
     }

@@ -372,7 +372,7 @@ async fn whoever_runs_is_asked_for_more_and_whoever_waits_is_told_who_could_allo
     assert!(waited.status.code() == Some(8) && said.contains("600 of 500 tokens used"), "{said}");
     assert!(said.contains("ostler resume ") && said.contains(" --budget AMOUNT"), "{said}");
     person.type_in("r\n");
-    person.until_shown("[r]aise to 3000");
+    person.until_shown("[r]aise to 3k");
     // Whoever else raises it answers too.
     assert!(home.run(&["resume", "dear", "--budget", "9k"]).status.success());
     person.until_shown("went on");
