@@ -92,7 +92,13 @@ impl TestHome {
 
     /// Starts a daemon if none runs, and connects.
     pub async fn start(&self) -> Client {
-        Client::connect_or_start(&self.home, &self.program).await.unwrap()
+        let client = Client::connect_or_start(&self.home, &self.program).await.unwrap();
+        // A daemon listens before it has written down who it is, and whoever kills it asks that.
+        let deadline = tokio::time::Instant::now() + crate::wait::PATIENCE;
+        while self.daemon().is_none() && tokio::time::Instant::now() < deadline {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        client
     }
 
     /// Connects to the daemon that runs.
