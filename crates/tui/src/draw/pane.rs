@@ -2,7 +2,7 @@
 
 use ostler_client::{Approval, Session};
 use ostler_domain::{approval::goes_by_rules, text::visible};
-use ostler_screen::{Line, Tone, money, row, words};
+use ostler_screen::{Line, Tone, hold, money, row, words};
 use ratatui::layout::Rect;
 
 use super::canvas::Canvas;
@@ -20,7 +20,10 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
     let width = usize::from(area.width);
     let below = |rows: usize| u16::try_from(rows).unwrap_or(u16::MAX);
     let used = used(session);
-    let card = state.question().map(|approval| card(state, approval, width)).unwrap_or_default();
+    let card = match state.question() {
+        Some(approval) => card(state, approval, width),
+        None => held(session, width),
+    };
     let room = area.height - 1;
     let foot = below(usize::from(!used.is_empty())).min(room);
     let asked = below(card.len()).min(room - foot);
@@ -101,6 +104,12 @@ fn card(state: &State, approval: &Approval, width: usize) -> Vec<Line> {
     }
     lines.extend(answers(state, approval, has_focus).folded(Some(width), 3));
     lines
+}
+
+/// What lets it go on where a budget holds it.
+fn held(session: &Session, width: usize) -> Vec<Line> {
+    let said = hold::at_a_budget(session).map(|line| Line::toned(Tone::Warn, " ! ").append(line));
+    said.map(|line| line.folded(Some(width), 3)).unwrap_or_default()
 }
 
 fn answers(state: &State, approval: &Approval, has_focus: bool) -> Line {

@@ -1,9 +1,9 @@
 use insta::assert_snapshot;
-use ostler_domain::{Reason, Refusal, Usage, price::Dollars};
+use ostler_domain::{Reason, Refusal, Usage, price::Dollars, session::Attention};
 use ostler_screen::{
     Letters, Line, Look,
     cost::{By, Sum, Sums},
-    testing::{ago, mission},
+    testing::{ago, mission, session},
 };
 
 use crate::{
@@ -47,6 +47,19 @@ fn a_question_with_the_keys_that_answer_it() {
     assert_snapshot!("always_80x24", picture(&state, 80, 24));
     press(&mut state, &[Key::Esc, Key::Char('v')]);
     assert_snapshot!("full_80x24", picture(&state, 80, 24));
+}
+
+#[test]
+fn whoever_is_held_at_a_budget_says_what_lets_it_go_on() {
+    let mut state = opening();
+    let mut session = session(11, "api");
+    session.attention = Some(Attention::BudgetHold);
+    session.evidence = "2.0M of 2.0M tokens used".to_owned();
+    let overview = Overview { has_any: true, sessions: vec![session.clone()], ..Overview::default() };
+    tell(&mut state, Message::Overview(Box::new(overview)));
+    let shown = picture(&state, 120, 40).replace('\n', " ");
+    assert!(shown.contains("is held at its budget"), "{shown}");
+    assert!(shown.contains(&format!("ostler resume {} --budget", session.id.short())), "{shown}");
 }
 
 #[test]
