@@ -131,7 +131,7 @@ async fn pages_open(bench: &Bench) -> Outcome<f64> {
     let before = megabytes(daemon.pid());
     let mut tasks: Vec<JoinHandle<()>> = Vec::new();
     for _ in 0..VIEWERS {
-        tasks.push(door.follow("/live?page=/sessions", Arc::default()).await?);
+        tasks.push(door.followed("/live?page=/sessions").await?);
     }
     tokio::time::sleep(REST).await;
     let grown = (megabytes(daemon.pid()) - before).max(0.0) / VIEWERS as f64;
@@ -151,7 +151,7 @@ async fn pages(bench: &Bench, home: &Home) -> Outcome<Vec<Row>> {
         ("Sessions", "/sessions?all=true".to_owned(), "/v1/sessions?all=true&limit=50".to_owned()),
         ("a session", format!("/sessions/{session}"), format!("/v1/sessions/{session}")),
         ("Search", "/search?text=login".to_owned(), "/v1/search?text=login".to_owned()),
-        ("Cost", "/cost".to_owned(), "/v1/cost".to_owned()),
+        ("Cost", "/cost".to_owned(), "/v1/cost?by=day&since=30d".to_owned()),
     ];
     let mut rows = Vec::new();
     for (name, page, json) in asked {

@@ -58,6 +58,16 @@ impl HttpDoor {
         Ok((took, answer.len()))
     }
 
+    /// Has a page followed, as a browser does that shows it; what changes on it is read and not looked at.
+    pub(crate) async fn followed(&self, page: &str) -> Outcome<JoinHandle<()>> {
+        let mut lines = BufReader::new(self.ask(page, "text/event-stream").await?).lines();
+        let status = lines.next_line().await?.unwrap_or_default();
+        if !status.starts_with("HTTP/1.1 200") {
+            return Err(format!("{page}: {status}").into());
+        }
+        Ok(tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} }))
+    }
+
     /// Follows a stream, from its first event on; every later one is counted.
     pub(crate) async fn follow(&self, path: &str, seen: Arc<Seen>) -> Outcome<JoinHandle<()>> {
         let mut lines = BufReader::new(self.ask(path, "text/event-stream").await?).lines();
