@@ -358,6 +358,22 @@ pub(crate) fn check_unmoved(working_dir: &str) -> Result<(), String> {
     }
 }
 
+impl Engine {
+    /// Refuses to let an agent in where nobody has: into another directory that now lies at the campaign's path, or into the
+    /// one of what was imported from directories that nobody has registered.
+    pub(crate) fn check_workplace(&self, campaign: &Campaign) -> Result<(), Refusal> {
+        if self.is_elsewhere(campaign) {
+            return Err(Refusal::new(
+                Reason::CampaignUnknown,
+                format!("campaign {} has what was imported, and nobody works there", campaign.name),
+            )
+            .because("an agent works in a directory that you have registered, and nowhere else")
+            .hint("ostler campaign add DIR", "agents may then read and write there"));
+        }
+        check_same(campaign)
+    }
+}
+
 /// Refuses to start in another directory that now lies at the campaign's path.
 pub(crate) fn check_same(campaign: &Campaign) -> Result<(), Refusal> {
     let now = find_root(&campaign.root.path).map_err(|gone| {

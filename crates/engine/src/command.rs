@@ -20,7 +20,6 @@ use ostler_domain::{
 use crate::{
     Change, Engine,
     audit::{Decision, Entry, Who},
-    campaign::check_same,
     confine::Confined,
     environment,
     git::worktree::move_into,
@@ -50,7 +49,7 @@ impl Engine {
         change: Change,
     ) -> Result<CommandDocument, Refusal> {
         let campaign = self.campaign(&wanted.campaign).await?;
-        check_same(&campaign)?;
+        self.check_workplace(&campaign)?;
         let decided = command::check(&wanted.argv, &campaign.policy, wanted.unlisted);
         self.shared.audit.write(&Entry {
             time: self.shared.clock.now().wall,

@@ -29,7 +29,7 @@ use ostler_store::{Commit, CommitError, RequestReply, SessionCommit, Urgency};
 use crate::{
     Change, Engine,
     audit::{Decision, Entry, Who},
-    campaign::{check_same, tracked_hidden},
+    campaign::tracked_hidden,
     clock::entropy,
     handoff::Handed,
     lending::Lender,
@@ -103,7 +103,7 @@ impl Engine {
         done: impl FnOnce(SessionId) -> Option<RequestReply>,
     ) -> Result<View, Refusal> {
         let campaign = self.campaign(&wanted.campaign).await?;
-        check_same(&campaign)?;
+        self.check_workplace(&campaign)?;
         self.fill_from_ticket(&mut wanted, &campaign).await?;
         let whose = self.whose(&wanted, &campaign).await?;
         whose.fill(&mut wanted, &self.shared);

@@ -15,7 +15,6 @@ use ostler_store::CommitError;
 
 use crate::{
     Change, Engine,
-    campaign::check_same,
     clock::entropy,
     confine,
     create::{created, new_message},
@@ -80,7 +79,7 @@ impl Engine {
     ) -> Result<View, Refusal> {
         let before = old.created();
         let campaign = self.campaign_to_go_on_in(before).await?;
-        check_same(&campaign)?;
+        self.check_workplace(&campaign)?;
         let provider = self.shared.provider(&before.config.provider)?;
         let account = before.config.auth_profile.as_ref();
         let settings = self.shared.options.providers.of_account(&before.config.provider, account)?;

@@ -18,7 +18,6 @@ use ostler_store::{CommitError, RequestReply};
 
 use crate::{
     Change, Engine,
-    campaign::check_same,
     clock::entropy,
     conversation::closed_refusal,
     create::{created, new_message},
@@ -99,7 +98,7 @@ impl Engine {
         let state = self.state_of(view.id).await?;
         state.budget_left(None, &self.shared.context().prices)?;
         let campaign = self.campaign(&view.campaign.to_string()).await?;
-        check_same(&campaign)?;
+        self.check_workplace(&campaign)?;
         if let Some(halt) = self.halted() {
             return Err(halt.refusal());
         }
@@ -257,7 +256,7 @@ async fn record(
 ) -> Result<View, Refusal> {
     let before = old.created();
     let campaign = engine.campaign_to_go_on_in(before).await?;
-    check_same(&campaign)?;
+    engine.check_workplace(&campaign)?;
     let now = engine.shared.clock.now().wall;
     let id = next.id.unwrap_or_else(|| SessionId::new(now, entropy()));
     let conversation = engine.stored_conversation(before.conversation).await?;
@@ -370,6 +369,15 @@ async fn record(
     }
 }
 
+/// Where a row came in without what was said, nothing tells which agent would hear anything.
+fn never_spoken(conversation: &Conversation) -> Refusal {
+    let short = conversation.id.short();
+    Refusal::new(Reason::SessionUnknown, format!("nobody has ever worked in conversation {short}"))
+        .because("it has no session whose agent could go on, and none of your agents has it")
+        .hint(format!("ostler conversation show {short}"), "shows what is known of it")
+        .hint("ostler run --agent NAME --key KEY \"…\"", "begins a conversation of one of your agents")
+}
+
 /// The first session of a conversation that is in the place of another one: run as the last session of that was.
 pub(crate) async fn anew(
     engine: &Engine,
@@ -385,7 +393,7 @@ pub(crate) async fn anew(
     let mut replaced = fresh.replaces;
     let last = loop {
         let Some(id) = replaced else {
-            return Err(Refusal::internal(format!("conversation {} is in nobody's place", fresh.id)));
+            return Err(never_spoken(fresh));
         };
         match engine.last_session(id).await? {
             Some(view) => break view,
@@ -399,7 +407,7 @@ pub(crate) async fn anew(
     let old = old.ok_or_else(|| Refusal::internal(format!("session {} cannot be read", last.id)))?;
     let before = old.created();
     let campaign = engine.campaign(&before.campaign.to_string()).await?;
-    check_same(&campaign)?;
+    engine.check_workplace(&campaign)?;
     engine.shared.check_campaign_budget(&campaign, before.config.billing).await?;
     engine.shared.check_confinable().await?;
     let id = SessionId::new(engine.shared.clock.now().wall, entropy());

@@ -25,7 +25,7 @@ impl Engine {
     }
 
     /// The campaign of what was done in no campaign.
-    pub(super) fn is_elsewhere(&self, campaign: &Campaign) -> bool {
+    pub(crate) fn is_elsewhere(&self, campaign: &Campaign) -> bool {
         let dir = self.shared.options.state_dir.join(ELSEWHERE);
         fs::canonicalize(dir).is_ok_and(|dir| Path::new(&campaign.root.path) == dir)
     }

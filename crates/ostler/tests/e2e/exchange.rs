@@ -350,6 +350,11 @@ async fn rows_alone_are_conversations_and_follow_the_index() {
     let level = async |who: &str| client.conversation(who).await.unwrap().notes.entry.thinking_level;
     assert_eq!(level(&main).await.as_deref(), Some("medium"), "it follows");
     assert_eq!(level(&slack).await.as_deref(), Some("high"), "somebody has set it here");
+    // Nothing says which agent would hear anything there.
+    let refused = home.run(&["send", &main, "hello"]);
+    let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(3), "{words}");
+    assert!(words.contains("nobody has ever worked in conversation"), "{words}");
     // Its transcript comes later, and is the same conversation's.
     let header =
         r#"{"type":"session","version":3,"id":"a","timestamp":"2026-11-15T10:00:00.000Z","cwd":"/x"}"#;

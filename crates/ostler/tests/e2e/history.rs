@@ -330,6 +330,16 @@ async fn an_imported_session_is_read_and_nothing_else() {
     let refused = home.run(&["resume", DIALOGUE]);
     let words = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && words.contains("ostler campaign add /campaign"), "{words}");
+    // Nor in the directory of Ostler's own in whose campaign it is listed.
+    for words in [
+        &["run", "-C", "imported", "-p", "script", "hi"][..],
+        &["exec", "-C", "imported", "--", "git", "status"],
+    ] {
+        let refused = home.run(words);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(3), "{words:?}: {said}");
+        assert!(said.contains("nobody works there") && said.contains("ostler campaign add"), "{said}");
+    }
     assert_eq!(all(&client).await.len(), 1);
 }
 
