@@ -120,7 +120,7 @@ pub struct TicketFilter {
 pub enum Scope {
     #[default]
     All,
-    /// Those that have not ended, and those that failed at or after this time.
+    /// Those that have not ended, and those that failed at or after this time and that nobody went on with.
     Current { failed_since: Time },
     /// Those that have not ended.
     NotEnded,

@@ -218,7 +218,11 @@ impl Condition {
             Scope::All => {}
             Scope::NotEnded => all.and::<i64>("ended IS NULL", []),
             Scope::Current { failed_since } => {
-                all.and("(ended IS NULL OR (status = 'FAILED' AND ended >= ?))", [failed_since.micros()]);
+                let replaced = "EXISTS (SELECT 1 FROM session child WHERE child.continues = session.id)";
+                all.and(
+                    &format!("(ended IS NULL OR (status = 'FAILED' AND ended >= ? AND NOT {replaced}))"),
+                    [failed_since.micros()],
+                );
             }
         }
         if let Some(since) = filter.since {
