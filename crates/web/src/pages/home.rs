@@ -105,7 +105,8 @@ pub(super) async fn view(visitor: &Visitor) -> Result<View, Failure> {
         }
     }
     cards.sort_by_key(|card| card.since);
-    let (mut cards, further) = shown(visitor, cards).await?;
+    let further = cards.len().saturating_sub(CARDS);
+    cards.truncate(CARDS);
     cards.extend(settled(visitor, &sessions, &names, now).await?);
     for card in cards.iter_mut().filter(|card| !matches!(card.kind, "failed" | "settled")) {
         card.last = last_deeds(visitor, &card.session).await?;
@@ -124,26 +125,7 @@ pub(super) async fn view(visitor: &Visitor) -> Result<View, Failure> {
     View::new("Needs you", &Home { cards, further, rows, today, working_words })
 }
 
-/// The cards that there is room for, and how many there are beside them. Of those that failed, whoever goes on needs nobody.
-async fn shown(visitor: &Visitor, cards: Vec<Card>) -> Result<(Vec<Card>, usize), Failure> {
-    let (mut shown, mut waiting) = (Vec::new(), cards.into_iter());
-    while shown.len() < CARDS {
-        let Some(card) = waiting.next() else { break };
-        if card.kind != "failed" || !goes_on(visitor, &card.session).await? {
-            shown.push(card);
-        }
-    }
-    Ok((shown, waiting.len()))
-}
-
-/// Whether another session went on where this one ended.
-async fn goes_on(visitor: &Visitor, session: &str) -> Result<bool, Failure> {
-    let continues = session.parse().ok();
-    let filter = SessionFilter { scope: Scope::All, continues, ..SessionFilter::default() };
-    Ok(!visitor.client.sessions(&filter, Page::of(1, None)).await?.rows.is_empty())
-}
-
-/// All that need somebody, that work, or that failed within a day.
+/// All that need somebody, that work, or that failed within a day and that nobody went on with.
 async fn of_interest(visitor: &Visitor, now: Time) -> Result<Vec<Session>, Failure> {
     let attention = Attention::ALL.iter().copied();
     let attention =
