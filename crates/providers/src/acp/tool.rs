@@ -141,10 +141,12 @@ impl Tool {
     }
 
     pub(super) fn result(&self, id: &str) -> ToolResult {
+        let exit = self.exit.or_else(|| self.output.as_ref().and_then(exit));
         ToolResult {
             tool_id: id.to_owned(),
-            success: self.status.as_deref() == Some("completed"),
-            exit: self.exit.or_else(|| self.output.as_ref().and_then(exit)),
+            // opencode 1.18 calls a command completed that ended with 1: it was carried out, and it failed.
+            success: self.status.as_deref() == Some("completed") && exit.is_none_or(|code| code == 0),
+            exit,
             output: self.said_output(),
             subagent: None,
         }

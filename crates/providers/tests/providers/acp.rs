@@ -187,6 +187,29 @@ fn text_that_is_withdrawn_is_no_answer() {
 }
 
 #[test]
+fn a_command_that_ended_with_a_fault_failed_though_its_call_is_called_completed() {
+    let mut scene = Scene::open(Begin::Fresh);
+    scene.ready();
+    scene.prompt();
+    for code in [0, 1] {
+        let (id, input) = (code.to_string(), json!({"command": "x"}));
+        let output = json!({"output": "", "metadata": {"exit": code}});
+        scene.said(&update(
+            &json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": "sh", "rawInput": input}),
+        ));
+        scene.said(&update(
+            &json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "completed", "rawOutput": output}),
+        ));
+    }
+    let reports = scene.reports();
+    let results = reports.iter().filter_map(|report| match report {
+        Report::ToolResult(result) => Some((result.success, result.exit)),
+        _ => None,
+    });
+    assert_eq!(results.collect::<Vec<_>>(), [(true, Some(0)), (false, Some(1))]);
+}
+
+#[test]
 fn a_picture_is_told_once_however_often_it_is_said() {
     let mut scene = Scene::open(Begin::Fresh);
     scene.ready();
