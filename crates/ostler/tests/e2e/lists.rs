@@ -144,6 +144,49 @@ fn who_needs_you_is_among_the_few_that_are_shown() {
 }
 
 #[test]
+fn everybody_whom_ls_counts_is_named_with_what_lets_them_go_on() {
+    let home = TestHome::new(OSTLER);
+    ok(&home, &["campaign", "add", ".", "--name", "shop"]);
+    let calm = home.run(&["approval"]);
+    assert!(String::from_utf8(calm.stderr).unwrap().contains("Nobody is waiting for you."));
+    let dear = scenario::of(vec![json!({"usage": {"output": 200}}), json!({"sleep_ms": 60_000})]);
+    ok(&home, &["run", "-p", "script", "-d", "--budget", "100", "--name", "held", &dear]);
+    ok(&home, &["run", "-p", "script", "-d", "--name", "broken", r#"{"steps":[{"sya":1}]}"#]);
+    let needs = |count: usize| {
+        wait::until("they need somebody", wait::PATIENCE, || {
+            let rows = json_of(&home, &["ls", "--needs-me", "-o", "json"]);
+            rows["sessions"].as_array().unwrap().len() == count
+        });
+    };
+    needs(2);
+    let short = |name: &str| {
+        let id = json_of(&home, &["show", name, "-o", "json"])["id"].as_str().unwrap().to_owned();
+        id[id.len() - 5..].to_lowercase()
+    };
+    let listed = home.run(&["approval"]);
+    let (out, err) = (String::from_utf8(listed.stdout).unwrap(), String::from_utf8(listed.stderr).unwrap());
+    assert!(!err.contains("Nobody"), "{err}");
+    for (name, cure) in [
+        ("held", format!("(ostler resume {} --budget 400)", short("held"))),
+        ("broken", format!("(ostler resume {})", short("broken"))),
+    ] {
+        let line = out.lines().find(|line| line.contains(&format!("also waiting: {name} ")));
+        assert!(line.is_some_and(|line| line.contains(&cure)), "{name}: {out}");
+    }
+    let ls = String::from_utf8(home.run(&["ls"]).stderr).unwrap();
+    assert!(ls.contains("2 need you (ostler approval)"), "{ls}");
+    let asks = scenario::of(vec![json!({"ask": {"tool": "question", "input": "this or that?"}})]);
+    ok(&home, &["run", "-p", "script", "-d", "--name", "asks", &asks]);
+    needs(3);
+    let all = json_of(&home, &["approval", "-o", "json"]);
+    assert_eq!(all["approvals"].as_array().unwrap().len(), 1, "{all}");
+    let also = all["also_waiting"].as_array().unwrap();
+    let told: Vec<_> = also.iter().map(|one| (one["agent"].as_str(), one["attention"].as_str())).collect();
+    assert!(told.contains(&(Some("held"), Some("budget_hold"))), "{all}");
+    assert!(told.contains(&(Some("broken"), Some("turn_failed"))) && told.len() == 2, "{all}");
+}
+
+#[test]
 fn messages_that_wait_are_listed_until_they_are_delivered() {
     let home = TestHome::new(OSTLER);
     ok(&home, &["campaign", "add", ".", "--name", "shop"]);
