@@ -215,7 +215,7 @@ impl Engine {
         let fitting = self.shared.store.list_sessions(sessions, Page::of(FEW_SESSIONS, None)).await?;
         let is_all = fitting.next_cursor.is_none();
         let ids = fitting.rows.iter().map(|view| view.id);
-        Ok(is_all.then(|| Among { sessions: ids.collect(), tickets: sessions.of_tickets().is_some() }))
+        Ok(is_all.then(|| Among { sessions: ids.collect(), tickets: sessions.may_be_tickets() }))
     }
 
     pub async fn check(&self, depth: CheckDepth) -> Result<CheckReport, Refusal> {

@@ -187,6 +187,48 @@ fn everybody_whom_ls_counts_is_named_with_what_lets_them_go_on() {
 }
 
 #[test]
+fn a_filter_takes_several_words_and_refuses_what_cannot_be() {
+    let home = with_two_agents();
+    let names = |filter: &[&str]| -> Vec<String> {
+        let args: Vec<&str> = ["ls", "-a", "-o", "json"].iter().chain(filter).copied().collect();
+        let listed = json_of(&home, &args);
+        let rows = listed["sessions"].as_array().unwrap();
+        rows.iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
+    };
+    for both in [
+        &["--provider", "codex,script"][..],
+        &["--agent", "api,web"],
+        &["--ticket", "gh:1,gh:2"],
+        &["--chain", "api,web"],
+        &["--model", "other,script"],
+        &["--status", "stopped,failed"],
+        &["-C", "shop,shop"],
+    ] {
+        assert_eq!(names(both), ["web", "api"], "{both:?}");
+    }
+    assert_eq!(names(&["--provider", "codex,claude-code"]), [] as [&str; 0]);
+    assert_eq!(names(&["--agent", "api,nobody"]), ["api"]);
+    for verb in ["ls", "events", "cost"] {
+        let wrong = home.run(&[verb, "--provider", "script,claud-code"]);
+        let err = String::from_utf8(wrong.stderr).unwrap();
+        assert_eq!(wrong.status.code(), Some(6), "{verb}: {err}");
+        assert!(err.contains("there is no provider \"claud-code\", the nearest is claude-code"), "{err}");
+    }
+    for (flag, wrong, meant) in [
+        ("--status", "workng", "WORKING"),
+        ("--attention", "budget", "budget_hold"),
+        ("--outcome", "crash", "crashed"),
+    ] {
+        let refused = home.run(&["ls", flag, wrong]);
+        let err = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{err}");
+        assert!(err.contains(&format!("the nearest is {meant}")), "{flag}: {err}");
+    }
+    assert_eq!(home.run(&["stop", "--provider", ",", "-y"]).status.code(), Some(2));
+    assert_eq!(home.run(&["stop", "--agent", "", "-y"]).status.code(), Some(2));
+}
+
+#[test]
 fn messages_that_wait_are_listed_until_they_are_delivered() {
     let home = TestHome::new(OSTLER);
     ok(&home, &["campaign", "add", ".", "--name", "shop"]);

@@ -165,7 +165,7 @@ async fn sums(client: &Client, prices: &Prices, by: By) -> Result<Message, Error
 
 async fn drawn(client: &Client, id: MissionId) -> Result<Message, Error> {
     let who = id.to_string();
-    let filter = SessionFilter { mission: Some(id), ..SessionFilter::default() };
+    let filter = SessionFilter { missions: vec![id], ..SessionFilter::default() };
     let (state, whole, sessions) = tokio::join!(
         client.mission_state(&who),
         client.mission(&who),

@@ -181,8 +181,8 @@ impl Costs<'_> {
         loop {
             let agents = self.client.agents(None, page).await?;
             for agent in agents.rows {
-                let is_asked = self.filter.campaign.is_none_or(|asked| asked == agent.campaign)
-                    && self.filter.agent.as_deref().is_none_or(|asked| asked == agent.name.as_str());
+                let is_asked = is_among(&self.filter.campaigns, &agent.campaign)
+                    && is_among(&self.filter.agents, &agent.name.to_string());
                 let Some(budget) = agent.profile.period_budget.filter(|_| is_asked) else { continue };
                 let (_, used) = self.client.agent_with_use(&agent.id.to_string()).await?;
                 let used = used.unwrap_or_default();
@@ -202,9 +202,9 @@ impl Costs<'_> {
         let now = words::now();
         let mut budgets = Vec::new();
         for campaign in self.client.campaigns(Page::of(PAGE_MOST, None)).await?.rows {
-            let is_asked = self.filter.campaign.is_none_or(|asked| asked == campaign.id);
+            let is_asked = is_among(&self.filter.campaigns, &campaign.id);
             let Some(budget) = campaign.policy.budget.filter(|_| is_asked) else { continue };
-            let filter = SessionFilter { campaign: Some(campaign.id), ..SessionFilter::default() };
+            let filter = SessionFilter { campaigns: vec![campaign.id], ..SessionFilter::default() };
             let since = Some(budget.period.start(now));
             let question = GetUsage { filter, since, ..GetUsage::default() };
             let used = self.client.usage(&question).await?.total;
@@ -220,4 +220,9 @@ impl Costs<'_> {
         budgets.extend(self.agents_budgets().await?);
         Ok(budgets)
     }
+}
+
+/// Whether one is asked for, where nothing in particular may be.
+fn is_among<T: PartialEq>(asked: &[T], one: &T) -> bool {
+    asked.is_empty() || asked.contains(one)
 }
