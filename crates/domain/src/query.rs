@@ -4,7 +4,7 @@ use crate::{
     AgentId, CampaignId, ConversationId, Kind, MissionId, Refusal, SessionId, Time, Usage,
     conversation::Key,
     price::Dollars,
-    session::{Attention, Outcome, Status},
+    session::{Attention, Outcome, Status, View},
     text::{nearest, one_line},
     ticket,
 };
@@ -138,6 +138,19 @@ pub enum Scope {
     Current { failed_since: Time },
     /// Those that have not ended.
     NotEnded,
+}
+
+impl Scope {
+    /// Says whether a session is within it. `is_continued`: another one went on with it. The record asks the same in SQL.
+    pub fn fits(self, session: &View, is_continued: bool) -> bool {
+        match self {
+            Scope::All => true,
+            Scope::NotEnded => session.ended_at.is_none(),
+            Scope::Current { failed_since } => session.ended_at.is_none_or(|ended| {
+                session.status == Status::Failed && ended >= failed_since && !is_continued
+            }),
+        }
+    }
 }
 
 /// Which events a list or a watch is about.

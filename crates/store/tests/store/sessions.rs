@@ -83,16 +83,7 @@ fn fits(filter: &SessionFilter, view: &View, all: &[View]) -> bool {
         && (filter.outcomes.is_empty() || view.outcome.is_some_and(|found| filter.outcomes.contains(&found)))
         && filter.since.is_none_or(|since| view.created_at >= since)
         && filter.until.is_none_or(|until| view.created_at < until)
-        && match filter.scope {
-            Scope::All => true,
-            Scope::NotEnded => view.ended_at.is_none(),
-            Scope::Current { failed_since } => {
-                let is_replaced = || all.iter().any(|child| child.continues == Some(view.id));
-                view.ended_at.is_none_or(|ended| {
-                    view.status == Status::Failed && ended >= failed_since && !is_replaced()
-                })
-            }
-        }
+        && filter.scope.fits(view, all.iter().any(|child| child.continues == Some(view.id)))
 }
 
 fn filters() -> Vec<SessionFilter> {
