@@ -127,7 +127,8 @@ fn what_is_read_as_json_is_one_document() {
          diff one
          stop --status working,running --dry-run
          resume --lost --dry-run
-         version"
+         version
+         version --check"
     );
     let mut wrong = Vec::new();
     for line in reading.lines().map(str::trim) {

@@ -54,6 +54,7 @@ impl AdminService for Served {
             waiting_sessions: status.waiting,
             disk: Some(rows::disk_room(status.disk)),
             machine_restart: status.machine_restart,
+            keeper_versions: status.keeper_versions,
         };
         Ok(Response::new(to_proto::node_status(&status)))
     }

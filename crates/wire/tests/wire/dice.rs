@@ -493,6 +493,7 @@ impl Dice {
                 least: dice.number(),
             }),
             machine_restart: self.maybe(|dice| MachineRestart { at: dice.time(), lost: dice.number() }),
+            keeper_versions: self.some(|dice| (dice.text(), dice.number())).into_iter().collect(),
             detached_sessions: self.number(),
             halt: self.maybe(Self::halt_state),
             drain: self.maybe(|dice| DrainState {
