@@ -229,6 +229,25 @@ fn a_filter_takes_several_words_and_refuses_what_cannot_be() {
 }
 
 #[test]
+fn a_day_of_money_is_the_same_wherever_it_is_looked_at() {
+    let home = with_two_agents();
+    let day = |zone: &str| -> (Value, String) {
+        let cost = home.command(&["cost", "-o", "json"]).env("TZ", zone).output().unwrap();
+        let cost: Value = serde_json::from_slice(&cost.stdout).unwrap();
+        let ls = home.command(&["ls", "-a"]).env("TZ", zone).output().unwrap();
+        (cost, String::from_utf8(ls.stderr).unwrap())
+    };
+    let (here, _) = day("UTC");
+    let midnight = here["since"].as_str().unwrap();
+    assert!(midnight.ends_with("T00:00:00.000000Z"), "{midnight}");
+    for zone in ["UTC-14", "UTC+11"] {
+        let (cost, ls) = day(zone);
+        assert_eq!((&cost["since"], &cost["total"]["cost"]), (&here["since"], &json!("7.00")), "{zone}");
+        assert!(ls.contains("today (UTC) $7.00"), "{zone}: {ls}");
+    }
+}
+
+#[test]
 fn messages_that_wait_are_listed_until_they_are_delivered() {
     let home = TestHome::new(OSTLER);
     ok(&home, &["campaign", "add", ".", "--name", "shop"]);
@@ -290,7 +309,7 @@ fn what_had_no_price_costs_the_same_in_every_list() {
     run();
     assert_eq!(json_of(&home, &["cost", "-o", "json"])["total"]["cost"], "6.00");
     let footer = || String::from_utf8(home.run(&["ls", "-a"]).stderr).unwrap();
-    assert!(footer().contains("today $6.00"), "{}", footer());
+    assert!(footer().contains("today (UTC) $6.00"), "{}", footer());
     ok(&home, &["campaign", "set", "shop", "budget=25usd/day"]);
     assert!(footer().contains("today (UTC) $6.00 of $25.00"), "{}", footer());
     let told = String::from_utf8(home.run(&["cost"]).stderr).unwrap();

@@ -9,6 +9,7 @@ use clap::{
 use ostler_client::{Client, GetUsage};
 use ostler_domain::{
     Time,
+    budget::Period,
     limits::PAGE_MOST,
     price::Prices,
     query::{Page, SessionFilter},
@@ -74,7 +75,7 @@ pub(crate) async fn run(app: &App, args: CostArgs) -> Result<u8, Failure> {
         by: args.by,
         // Who names sessions wants all of them.
         since: match (args.filters.since, args.filters.until) {
-            (None, None) if chosen.is_empty() => Some(usual_start(app, args.by)),
+            (None, None) if chosen.is_empty() => Some(usual_start(args.by)),
             (since, _) => since,
         },
         until: args.filters.until,
@@ -87,8 +88,9 @@ pub(crate) async fn run(app: &App, args: CostArgs) -> Result<u8, Failure> {
     listing::run(app, Some(&client), &args.list, &costs).await
 }
 
-fn usual_start(app: &App, by: By) -> Time {
-    let midnight = words::midnight(words::now(), &app.zone());
+/// The day of budgets, as everywhere where money is summed up.
+fn usual_start(by: By) -> Time {
+    let midnight = Period::Day.start(words::now());
     match by {
         By::Day => (1..DAYS).fold(midnight, |time, _| time.minus(DAY)),
         _ => midnight,
@@ -146,7 +148,7 @@ impl List for Costs<'_> {
 
     async fn screen(&self, found: &Found<Sum>) -> Result<Screen, Failure> {
         let zone = self.app.zone();
-        let midnight = words::midnight(words::now(), &zone);
+        let midnight = Period::Day.start(words::now());
         let since = self.since.map(|since| screen::since(since, midnight, &zone));
         if found.rows.is_empty() {
             let yesterday = match self.since {
