@@ -71,31 +71,31 @@ fn questions(campaign: CampaignId, common: &Common) -> Vec<Question> {
         Question { what: "of all", filter: none(), sql: "WHERE ?2 = ''", value: String::new() },
         Question {
             what: "of a campaign",
-            filter: SessionFilter { campaign: Some(campaign), ..none() },
+            filter: SessionFilter { campaigns: vec![campaign], ..none() },
             sql: "INDEXED BY session_campaign WHERE campaign = ?2",
             value: campaign.to_string(),
         },
         Question {
             what: "of a provider",
-            filter: SessionFilter { provider: Some("codex".to_owned()), ..none() },
+            filter: SessionFilter { providers: vec!["codex".to_owned()], ..none() },
             sql: "INDEXED BY session_provider WHERE provider = ?2",
             value: "codex".to_owned(),
         },
         Question {
             what: "of an agent",
-            filter: SessionFilter { agent: Some(common.agent.clone()), ..none() },
+            filter: SessionFilter { agents: vec![common.agent.clone()], ..none() },
             sql: "INDEXED BY session_agent WHERE agent = ?2",
             value: common.agent.clone(),
         },
         Question {
             what: "of a ticket",
-            filter: SessionFilter { ticket: Some(common.ticket.clone()), ..none() },
+            filter: SessionFilter { tickets: vec![common.ticket.clone()], ..none() },
             sql: "INDEXED BY session_ticket WHERE ticket = ?2",
             value: common.ticket.clone(),
         },
         Question {
             what: "of a model",
-            filter: SessionFilter { model: Some(common.model.clone()), ..none() },
+            filter: SessionFilter { models: vec![common.model.clone()], ..none() },
             sql: "INDEXED BY session_model WHERE model = ?2",
             value: common.model.clone(),
         },
@@ -107,7 +107,7 @@ fn questions(campaign: CampaignId, common: &Common) -> Vec<Question> {
         },
         Question {
             what: "of a campaign that failed",
-            filter: SessionFilter { campaign: Some(campaign), statuses: vec![Status::Failed], ..none() },
+            filter: SessionFilter { campaigns: vec![campaign], statuses: vec![Status::Failed], ..none() },
             sql: "INDEXED BY session_campaign WHERE campaign = ?2 AND status = 'FAILED'",
             value: campaign.to_string(),
         },
@@ -199,7 +199,7 @@ fn searches(bench: &Bench, store: &Store) -> Outcome<Vec<Row>> {
 
 /// A common word in what the newest sessions of a campaign said.
 fn search_among(bench: &Bench, store: &Store, campaign: CampaignId) -> Outcome<Row> {
-    let filter = SessionFilter { campaign: Some(campaign), ..SessionFilter::default() };
+    let filter = SessionFilter { campaigns: vec![campaign], ..SessionFilter::default() };
     let listed = block_on(store.list_sessions(&filter, Page::of(PAGE_MOST, None)))?.rows;
     let sessions: Vec<SessionId> = listed.into_iter().map(|view| view.id).collect();
     let word = words::of_rank(90);

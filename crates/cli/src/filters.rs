@@ -5,9 +5,9 @@ use std::time::Duration;
 use clap::Args;
 use ostler_client::{Client, Session};
 use ostler_domain::{
-    Kind, Time,
+    CampaignId, Kind, Refusal, Time,
     price::Dollars,
-    query::{EventFilter, Scope, SessionFilter},
+    query::{EventFilter, Scope, SessionFilter, no_such},
     session::{Attention, Outcome, Status},
 };
 
@@ -19,24 +19,24 @@ const FAILURES_ARE_NEWS: Duration = Duration::from_secs(24 * 3_600);
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Filters")]
 pub(crate) struct Filters {
-    /// In this campaign: name, id or a path in it
-    #[arg(short = 'C', long, value_name = "CAMPAIGN", alias = "rig")]
-    pub(crate) campaign: Option<String>,
+    /// In this campaign: name, id or a path in it. Here and below: one, or several with commas between them
+    #[arg(short = 'C', long, value_delimiter = ',', value_parser = word, value_name = "CAMPAIGN", alias = "rig")]
+    pub(crate) campaign: Vec<String>,
     /// Of this agent: its name, address or id; of this name, where none is registered
-    #[arg(long, value_name = "AGENT")]
-    pub(crate) agent: Option<String>,
+    #[arg(long, value_delimiter = ',', value_parser = word, value_name = "AGENT")]
+    pub(crate) agent: Vec<String>,
     /// Of agents with this role
-    #[arg(long)]
-    pub(crate) role: Option<String>,
+    #[arg(long, value_delimiter = ',', value_parser = word)]
+    pub(crate) role: Vec<String>,
     /// Created while this branch was checked out, or seen to make commits on it
-    #[arg(long)]
-    pub(crate) branch: Option<String>,
+    #[arg(long, value_delimiter = ',', value_parser = word)]
+    pub(crate) branch: Vec<String>,
     /// Of this provider
-    #[arg(long)]
-    pub(crate) provider: Option<String>,
+    #[arg(long, value_delimiter = ',', value_parser = word)]
+    pub(crate) provider: Vec<String>,
     /// With this model
-    #[arg(short, long)]
-    pub(crate) model: Option<String>,
+    #[arg(short, long, value_delimiter = ',', value_parser = word)]
+    pub(crate) model: Vec<String>,
     /// In one of these states, e.g. WORKING,FAILED
     #[arg(long, value_delimiter = ',', value_parser = status)]
     pub(crate) status: Vec<Status>,
@@ -47,14 +47,14 @@ pub(crate) struct Filters {
     #[arg(long, value_delimiter = ',', value_parser = outcome)]
     pub(crate) outcome: Vec<Outcome>,
     /// In the chain of this session
-    #[arg(long, value_name = "WHO")]
-    pub(crate) chain: Option<String>,
+    #[arg(long, value_delimiter = ',', value_parser = word, value_name = "WHO")]
+    pub(crate) chain: Vec<String>,
     /// Of this ticket
-    #[arg(long)]
-    pub(crate) ticket: Option<String>,
+    #[arg(long, value_delimiter = ',', value_parser = word)]
+    pub(crate) ticket: Vec<String>,
     /// Of members of this mission: name, id, part of an id
-    #[arg(long, value_name = "MISSION")]
-    pub(crate) mission: Option<String>,
+    #[arg(long, value_delimiter = ',', value_parser = word, value_name = "MISSION")]
+    pub(crate) mission: Vec<String>,
     /// From then on: 2h (ago), today, 2026-01-31. Sessions: created, or with --attention or --needs-me so since then;
     /// events and calls: recorded
     #[arg(long, value_parser = parse::moment, value_name = "WHEN")]
@@ -123,7 +123,7 @@ impl Filters {
             needs_me,
         } = self;
         let words = [campaign, agent, role, branch, provider, model, chain, ticket, mission];
-        words.iter().any(|word| word.is_some())
+        words.iter().any(|words| !words.is_empty())
             || !(status.is_empty() && attention.is_empty() && outcome.is_empty())
             || since.is_some()
             || until.is_some()
@@ -134,7 +134,7 @@ impl Filters {
     /// Says whether only ended sessions, or also such, can fit.
     fn asks_for_the_ended(&self) -> bool {
         let ended = |status: &Status| matches!(status, Status::Stopped | Status::Failed);
-        self.status.iter().any(ended) || !self.outcome.is_empty() || self.chain.is_some()
+        self.status.iter().any(ended) || !self.outcome.is_empty() || !self.chain.is_empty()
     }
 
     /// How far back a list looks.
@@ -145,15 +145,15 @@ impl Filters {
     /// Says whether a session fits as it was when its daemon last answered. What only that one knows fits none.
     pub(crate) fn fits(&self, session: &Session, campaign: &str) -> bool {
         let Self { role, branch, chain, mission, status, outcome, min_cost, .. } = self;
-        let is = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|word| word == found);
+        let is =
+            |wanted: &[String], found: &str| wanted.is_empty() || wanted.iter().any(|word| word == found);
         let agent = session.agent.as_ref();
         let name = agent.map_or(session.name.as_str(), |agent| agent.name.as_str());
-        let role_fits =
-            role.as_deref().is_none_or(|role| agent.is_some_and(|agent| agent.role.as_str() == role));
+        let role_fits = role.is_empty() || agent.is_some_and(|agent| is(role, agent.role.as_str()));
         let about =
             |about: Attention| self.attention.contains(&about) || (self.needs_me && about.needs_you());
         let is_asked_elsewhere =
-            branch.is_some() || chain.is_some() || mission.is_some() || min_cost.is_some();
+            !(branch.is_empty() && chain.is_empty() && mission.is_empty()) || min_cost.is_some();
         !is_asked_elsewhere
             && (is(&self.campaign, campaign) || is(&self.campaign, &session.campaign.to_string()))
             && is(&self.agent, name)
@@ -178,43 +178,32 @@ impl Filters {
         client: &Client,
         all: bool,
     ) -> Result<SessionFilter, Failure> {
-        let campaign = match &self.campaign {
-            Some(who) => Some(client.campaign(&app.campaign_operand(who)?).await?.id),
-            None => None,
-        };
-        // A bare name may be that of agents of several campaigns; an address or an id is one agent's.
-        let agent = match self.agent.as_deref() {
-            Some(who) if who.contains('/') || who.starts_with("agt_") => Some(client.agent(who).await?),
-            _ => None,
-        };
-        if let (Some(agent), Some(campaign)) = (&agent, campaign)
-            && agent.campaign != campaign
-        {
-            return Err(Failure::usage(format!("{} is an agent of another campaign", agent.name)));
+        let (mut campaigns, mut chains, mut missions) = (Vec::new(), Vec::new(), Vec::new());
+        for who in &self.campaign {
+            campaigns.push(client.campaign(&app.campaign_operand(who)?).await?.id);
         }
-        let chain = match &self.chain {
-            Some(who) => Some(client.session(&app.who(client, who).await?).await?.chain),
-            None => None,
-        };
-        let mission = match &self.mission {
-            Some(who) => Some(client.mission(who).await?.mission.id),
-            None => None,
-        };
+        let agents = self.agents(client, &mut campaigns).await?;
+        for who in &self.chain {
+            chains.push(client.session(&app.who(client, who).await?).await?.chain);
+        }
+        for who in &self.mission {
+            missions.push(client.mission(who).await?.mission.id);
+        }
         let mut attention = self.attention.clone();
         if self.needs_me {
             attention.extend(Attention::ALL.iter().copied().filter(|attention| attention.needs_you()));
         }
         Ok(SessionFilter {
             scope: self.scope(all),
-            campaign: agent.as_ref().map(|agent| agent.campaign).or(campaign),
-            chain,
-            agent: agent.map(|agent| agent.name.to_string()).or_else(|| self.agent.clone()),
-            role: self.role.clone(),
-            branch: self.branch.clone(),
-            provider: self.provider.clone(),
-            model: self.model.clone(),
-            ticket: self.ticket.clone(),
-            mission,
+            campaigns,
+            chains,
+            agents,
+            roles: self.role.clone(),
+            branches: self.branch.clone(),
+            providers: self.provider.clone(),
+            models: self.model.clone(),
+            tickets: self.ticket.clone(),
+            missions,
             statuses: self.status.clone(),
             attention,
             outcomes: self.outcome.clone(),
@@ -223,6 +212,31 @@ impl Filters {
             min_cost: self.min_cost,
             ..SessionFilter::default()
         })
+    }
+
+    /// The names of the agents. A bare name may be that of agents of several campaigns; an address or an id is one agent's,
+    /// and its campaign is the one that is asked for.
+    async fn agents(&self, client: &Client, campaigns: &mut Vec<CampaignId>) -> Result<Vec<String>, Failure> {
+        let mut names = Vec::new();
+        let mut of = None;
+        for who in &self.agent {
+            if !(who.contains('/') || who.starts_with("agt_")) {
+                names.push(who.clone());
+                continue;
+            }
+            let agent = client.agent(who).await?;
+            if !(campaigns.is_empty() || campaigns.contains(&agent.campaign)) {
+                return Err(Failure::usage(format!("{} is an agent of another campaign", agent.name)));
+            }
+            if of.replace(agent.campaign).is_some_and(|other| other != agent.campaign) {
+                return Err(Failure::usage("agents of several campaigns are asked for by their bare names"));
+            }
+            names.push(agent.name.to_string());
+        }
+        if let Some(campaign) = of {
+            *campaigns = vec![campaign];
+        }
+        Ok(names)
     }
 
     /// The question about what sessions did: times are those of the deeds. Without a word about sessions also what
@@ -272,7 +286,16 @@ fn outcome(text: &str) -> Result<Outcome, String> {
 }
 
 fn unknown<'a>(what: &str, text: &str, known: impl Iterator<Item = &'a str>) -> String {
-    format!("there is no {what} \"{text}\"; there are: {}", known.collect::<Vec<_>>().join(", "))
+    let Refusal { message, why, .. } = no_such(what, text, known);
+    format!("{message}; {}", why.unwrap_or_default())
+}
+
+/// A word of a list: without one between two commas, everything would fit or nothing.
+fn word(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("there is no word between two commas, or none at all".to_owned()),
+        word => Ok(word.to_owned()),
+    }
 }
 
 #[cfg(test)]
@@ -285,6 +308,9 @@ mod tests {
         assert_eq!(attention("Idle"), Ok(Attention::Idle));
         assert_eq!(outcome("OOM"), Ok(Outcome::Oom));
         assert!(status("gone").unwrap_err().contains("STOPPED"));
+        assert!(outcome("crashd").unwrap_err().contains("the nearest is crashed"));
+        assert_eq!(word(" a "), Ok("a".to_owned()));
+        assert!(word("").is_err());
         assert_eq!(dollars("2.50"), Ok(Dollars(2_500_000)));
         assert_eq!((dollars("$2"), dollars("2usd")), (Ok(Dollars(2_000_000)), Ok(Dollars(2_000_000))));
         assert!(dollars("a lot").is_err());
@@ -318,11 +344,14 @@ mod tests {
         assert_eq!(fitting(Filters::default()).len(), fleet.len());
         let needs_me = fitting(Filters { needs_me: true, ..Filters::default() });
         assert!(!needs_me.is_empty() && needs_me.len() < fleet.len(), "{needs_me:?}");
-        assert_eq!(fitting(Filters { agent: Some("docs".to_owned()), ..Filters::default() }), ["docs"]);
+        assert_eq!(
+            fitting(Filters { agent: vec!["docs".to_owned(), "nobody".to_owned()], ..Filters::default() }),
+            ["docs"]
+        );
         let working = fitting(Filters { status: vec![Status::Working], ..Filters::default() });
         assert_eq!(working, ["migrate"]);
-        assert!(fitting(Filters { campaign: Some("site".to_owned()), ..Filters::default() }).is_empty());
-        assert!(fitting(Filters { mission: Some("m".to_owned()), ..Filters::default() }).is_empty());
+        assert!(fitting(Filters { campaign: vec!["site".to_owned()], ..Filters::default() }).is_empty());
+        assert!(fitting(Filters { mission: vec!["m".to_owned()], ..Filters::default() }).is_empty());
     }
 
     #[test]

@@ -231,6 +231,8 @@ pub const REQUEST_BYTES: usize = 4 * 1024 * 1024;
 /// Rows a list returns when it is not asked for a number, and at most.
 pub const PAGE_DEFAULT: u32 = 50;
 pub const PAGE_MOST: u32 = 1_000;
+/// Words that one filter may have: each is a way of its own through an index.
+pub const FILTER_WORDS: usize = 100;
 /// Partial text a slow watcher may be behind before pieces are dropped (they are not events).
 pub const DELTA_BUFFER: usize = 256;
 

@@ -1,20 +1,21 @@
 //! Questions to the record: filters and pages. The same words for the API, the CLI and the store.
 
 use crate::{
-    AgentId, CampaignId, ConversationId, Kind, MissionId, SessionId, Time, Usage,
+    AgentId, CampaignId, ConversationId, Kind, MissionId, Refusal, SessionId, Time, Usage,
     conversation::Key,
     price::Dollars,
-    session::{Attention, Outcome, Status},
+    session::{Attention, Outcome, Status, View},
+    text::{nearest, one_line},
     ticket,
 };
 
-/// Which sessions a list is about. Empty fields ask for nothing in particular.
+/// Which sessions a list is about. Empty fields ask for nothing in particular; of a list one is to fit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SessionFilter {
     pub scope: Scope,
-    pub campaign: Option<CampaignId>,
+    pub campaigns: Vec<CampaignId>,
     pub conversation: Option<ConversationId>,
-    pub chain: Option<SessionId>,
+    pub chains: Vec<SessionId>,
     pub continues: Option<SessionId>,
     /// The session whose agent asked for it.
     pub spawned_by: Option<SessionId>,
@@ -23,16 +24,16 @@ pub struct SessionFilter {
     /// How the conversation's name begins.
     pub name_begins: Option<String>,
     /// The agent's name; that of the conversation where none is registered.
-    pub agent: Option<String>,
+    pub agents: Vec<String>,
     /// The agent's role.
-    pub role: Option<String>,
+    pub roles: Vec<String>,
     /// The branch that was checked out when it was created, or on which it was seen to make commits.
-    pub branch: Option<String>,
-    pub provider: Option<String>,
-    pub model: Option<String>,
-    pub ticket: Option<String>,
+    pub branches: Vec<String>,
+    pub providers: Vec<String>,
+    pub models: Vec<String>,
+    pub tickets: Vec<String>,
     /// The mission whose assignment it works on.
-    pub mission: Option<MissionId>,
+    pub missions: Vec<MissionId>,
     pub statuses: Vec<Status>,
     pub attention: Vec<Attention>,
     pub outcomes: Vec<Outcome>,
@@ -52,33 +53,46 @@ impl SessionFilter {
     /// Whether a ticket fits too: one of the campaign, or the one that is named. None does where something is asked for that
     /// only sessions have.
     pub fn fits_ticket(&self, ticket: &ticket::Ticket) -> bool {
-        let Some((campaign, named)) = self.of_tickets() else { return false };
-        campaign.is_none_or(|campaign| ticket.campaign == campaign)
-            && named.is_none_or(|named| {
-                let external = ticket.links.external.as_ref().map(ToString::to_string);
-                named == ticket.id.to_string() || external.as_deref() == Some(named)
-            })
+        if !self.may_be_tickets() {
+            return false;
+        }
+        let external = ticket.links.external.as_ref().map(ToString::to_string);
+        let is = |named: &String| *named == ticket.id.to_string() || Some(named) == external.as_ref();
+        (self.campaigns.is_empty() || self.campaigns.contains(&ticket.campaign))
+            && (self.tickets.is_empty() || self.tickets.iter().any(is))
     }
 
-    /// Whether tickets may fit, of which campaign, and which one.
-    pub fn of_tickets(&self) -> Option<(Option<CampaignId>, Option<&str>)> {
-        let Self { scope, campaign, ticket, .. } = self;
-        let of_both =
-            SessionFilter { scope: *scope, campaign: *campaign, ticket: ticket.clone(), ..Self::default() };
-        (*self == of_both).then_some((*campaign, ticket.as_deref()))
+    /// Whether tickets may fit.
+    pub fn may_be_tickets(&self) -> bool {
+        let Self { scope, campaigns, tickets, .. } = self;
+        let (campaigns, tickets) = (campaigns.clone(), tickets.clone());
+        *self == SessionFilter { scope: *scope, campaigns, tickets, ..Self::default() }
     }
 
     /// Whether ended trials of providers are asked for: whoever names something in particular wants to see it.
     pub fn asks_for_trials(&self) -> bool {
-        let Self { conversation, chain, continues, name, agent, ticket, mission, .. } = self;
-        agent.is_some()
-            || conversation.is_some()
-            || chain.is_some()
+        let Self { conversation, chains, continues, name, agents, tickets, missions, .. } = self;
+        conversation.is_some()
             || continues.is_some()
             || name.is_some()
-            || ticket.is_some()
-            || mission.is_some()
+            || !(agents.is_empty() && chains.is_empty() && tickets.is_empty() && missions.is_empty())
     }
+}
+
+/// The words of a list as people write it, with commas between them: `a,b`. None of them is empty.
+pub fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|word| !word.is_empty())
+}
+
+/// A word that a filter has and that is none of those there are: the nearest of these, and all.
+pub fn no_such<'a>(what: &str, word: &str, known: impl IntoIterator<Item = &'a str>) -> Refusal {
+    let known: Vec<&str> = known.into_iter().collect();
+    let lower: Vec<String> = known.iter().map(|word| word.to_lowercase()).collect();
+    let meant = nearest(&word.to_lowercase(), lower.iter().map(String::as_str));
+    let meant = meant.and_then(|meant| known.iter().find(|known| known.to_lowercase() == meant));
+    let near = meant.map(|meant| format!(", the nearest is {meant}")).unwrap_or_default();
+    Refusal::invalid(format!("there is no {what} \"{}\"{near}", one_line(word, 64)))
+        .because(format!("there are: {}", known.join(", ")))
 }
 
 /// Which conversations a list is about.
@@ -124,6 +138,19 @@ pub enum Scope {
     Current { failed_since: Time },
     /// Those that have not ended.
     NotEnded,
+}
+
+impl Scope {
+    /// Says whether a session is within it. `is_continued`: another one went on with it. The record asks the same in SQL.
+    pub fn fits(self, session: &View, is_continued: bool) -> bool {
+        match self {
+            Scope::All => true,
+            Scope::NotEnded => session.ended_at.is_none(),
+            Scope::Current { failed_since } => session.ended_at.is_none_or(|ended| {
+                session.status == Status::Failed && ended >= failed_since && !is_continued
+            }),
+        }
+    }
 }
 
 /// Which events a list or a watch is about.
@@ -175,14 +202,14 @@ pub struct Listed<T> {
 /// Which model calls a sum is about.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct UsageFilter {
-    pub campaign: Option<CampaignId>,
+    pub campaigns: Vec<CampaignId>,
     pub session: Option<SessionId>,
-    pub provider: Option<String>,
-    pub model: Option<String>,
+    pub providers: Vec<String>,
+    pub models: Vec<String>,
     /// The conversation's name.
     pub name: Option<String>,
-    pub ticket: Option<String>,
-    pub chain: Option<SessionId>,
+    pub tickets: Vec<String>,
+    pub chains: Vec<SessionId>,
     /// Made at or after.
     pub since: Option<Time>,
     /// Made before.
@@ -225,4 +252,26 @@ pub struct UsageSum {
     /// The tokens of calls that had no price.
     pub unpriced: Usage,
     pub plan_unpriced: Usage,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_has_the_words_between_its_commas() {
+        let read = |text| words(text).collect::<Vec<_>>();
+        assert_eq!(read("codex, script,,"), ["codex", "script"]);
+        assert_eq!(read("codex"), ["codex"]);
+        assert!(read(" , ").is_empty());
+    }
+
+    #[test]
+    fn a_wrong_word_is_told_what_it_may_have_been() {
+        let known = || Status::ALL.iter().map(|status| status.as_str());
+        let refusal = no_such("status", "workng", known());
+        assert_eq!(refusal.message, "there is no status \"workng\", the nearest is WORKING");
+        assert!(refusal.why.unwrap().contains("CREATED, STARTING"));
+        assert_eq!(no_such("status", "gone", known()).message, "there is no status \"gone\"");
+    }
 }

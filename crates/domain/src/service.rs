@@ -170,6 +170,27 @@ fn quoted(value: &str) -> Result<String, Unwritable> {
     Ok(format!("\"{}\"", value.replace('\\', r"\\").replace('"', "\\\"")))
 }
 
+/// The program that a unit starts: the first word of what it executes, read as [`Service::unit`] writes it.
+pub fn program_of(unit: &str) -> Option<PathBuf> {
+    let line = unit.lines().find_map(|line| line.strip_prefix("ExecStart="))?;
+    let word = match line.strip_prefix('"') {
+        None => line.split(' ').next()?.to_owned(),
+        Some(rest) => {
+            let mut word = String::new();
+            let mut chars = rest.chars();
+            loop {
+                match chars.next()? {
+                    '"' => break word,
+                    '\\' => word.push(chars.next()?),
+                    c => word.push(c),
+                }
+            }
+        }
+    };
+    let word = word.replace("$$", "$").replace("%%", "%");
+    (!word.is_empty()).then(|| PathBuf::from(word))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,6 +213,15 @@ mod tests {
         assert!(unit.contains("ExecStart=/usr/bin/ostler daemon run\n"));
         assert!(unit.contains("Environment=\"OSTLER_HOME=/srv/my agents\"\n"));
         assert!(!unit.contains("User="));
+    }
+
+    #[test]
+    fn the_program_of_a_unit_is_read_as_it_was_written() {
+        for program in ["/usr/bin/ostler", "/srv/my programs/100% \"new\"/a\\b$c/ostler"] {
+            let unit = service(program).unit().unwrap();
+            assert_eq!(program_of(&unit), Some(PathBuf::from(program)), "{unit}");
+        }
+        assert_eq!(program_of("[Service]\nType=notify\n"), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The daemon about itself, and its record.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use ostler_domain::{
     ConversationId, MessageId, NodeId, Reason, Recorded, Refusal, Time,
@@ -35,6 +35,8 @@ pub struct DaemonStatus {
     pub sessions_detached: u64,
     /// Keepers that are connected.
     pub keepers: u64,
+    /// The same by the version of their program.
+    pub keeper_versions: BTreeMap<String, u64>,
     /// What holds sessions to their memory limit.
     pub memory_held_by: &'static str,
     pub halt: Option<Halt>,
@@ -52,7 +54,7 @@ pub struct DaemonStatus {
 
 impl Engine {
     pub async fn status(&self) -> Result<DaemonStatus, Refusal> {
-        let Count { known, attached, keepers } = self.shared.sessions.count();
+        let Count { known, attached, keepers, keeper_versions } = self.shared.sessions.count();
         let (sessions, running) = match self.shared.line.is_complete() {
             true => (known, self.shared.line.running()),
             // Those that the daemon before us left are still being looked for.
@@ -69,6 +71,7 @@ impl Engine {
             sessions,
             sessions_detached: sessions.saturating_sub(attached),
             keepers,
+            keeper_versions,
             memory_held_by: self.shared.cgroups.memory_held_by(),
             halt: self.halted(),
             drain: self.drained(),
@@ -215,7 +218,7 @@ impl Engine {
         let fitting = self.shared.store.list_sessions(sessions, Page::of(FEW_SESSIONS, None)).await?;
         let is_all = fitting.next_cursor.is_none();
         let ids = fitting.rows.iter().map(|view| view.id);
-        Ok(is_all.then(|| Among { sessions: ids.collect(), tickets: sessions.of_tickets().is_some() }))
+        Ok(is_all.then(|| Among { sessions: ids.collect(), tickets: sessions.may_be_tickets() }))
     }
 
     pub async fn check(&self, depth: CheckDepth) -> Result<CheckReport, Refusal> {

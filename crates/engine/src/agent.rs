@@ -67,7 +67,7 @@ impl Engine {
     async fn check_no_session_named(&self, campaign: CampaignId, name: &Name) -> Result<(), Refusal> {
         let filter = SessionFilter {
             scope: Scope::NotEnded,
-            campaign: Some(campaign),
+            campaigns: vec![campaign],
             name: Some(name.to_string()),
             ..SessionFilter::default()
         };
@@ -161,8 +161,8 @@ impl Engine {
         let agent = self.agent(who).await?;
         let filter = SessionFilter {
             scope: Scope::NotEnded,
-            campaign: Some(agent.campaign),
-            agent: Some(agent.name.to_string()),
+            campaigns: vec![agent.campaign],
+            agents: vec![agent.name.to_string()],
             ..SessionFilter::default()
         };
         if let Some(live) = self.shared.store.list_sessions(&filter, Page::of(1, None)).await?.rows.pop() {

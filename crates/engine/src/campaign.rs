@@ -291,8 +291,11 @@ impl Engine {
             return serde_json::from_str(&reply).map_err(|error| Refusal::internal(error.to_string()));
         }
         let campaign = self.campaign(who).await?;
-        let filter =
-            SessionFilter { scope: Scope::NotEnded, campaign: Some(campaign.id), ..SessionFilter::default() };
+        let filter = SessionFilter {
+            scope: Scope::NotEnded,
+            campaigns: vec![campaign.id],
+            ..SessionFilter::default()
+        };
         let busy = self.shared.store.list_sessions(&filter, Page::of(1, None)).await?;
         if let Some(session) = busy.rows.first() {
             return Err(Refusal::new(

@@ -452,7 +452,7 @@ impl Engine {
     async fn holder_of(&self, campaign: CampaignId, name: &Name) -> Result<Option<View>, Refusal> {
         let filter = SessionFilter {
             scope: Scope::NotEnded,
-            campaign: Some(campaign),
+            campaigns: vec![campaign],
             name: Some(name.to_string()),
             ..SessionFilter::default()
         };

@@ -39,13 +39,16 @@ pub(crate) enum LinkError {
     Silent,
 }
 
+/// A keeper that was had, and what it said of itself.
+pub(crate) struct Opened {
+    pub(crate) link: Link,
+    pub(crate) state: KeeperState,
+    pub(crate) keeper_version: String,
+}
+
 impl Link {
     /// Connects and says hello.
-    pub(crate) async fn open(
-        dir: &Path,
-        epoch: u64,
-        version: &str,
-    ) -> Result<(Self, KeeperState), LinkError> {
+    pub(crate) async fn open(dir: &Path, epoch: u64, version: &str) -> Result<Opened, LinkError> {
         let stream = socket::connect(dir)?;
         stream.set_nonblocking(true)?;
         let mut link =
@@ -53,7 +56,9 @@ impl Link {
         link.send(&ToKeeper::Hello { protocol: PROTOCOL, epoch, daemon_version: version.to_owned() }, b"")
             .await?;
         match timeout(HELLO_WITHIN, link.next()).await {
-            Ok(Ok(Some(FromKeeper::Hello { accepted: true, state, .. }))) => Ok((link, state)),
+            Ok(Ok(Some(FromKeeper::Hello { accepted: true, state, keeper_version, .. }))) => {
+                Ok(Opened { link, state, keeper_version })
+            }
             Ok(Ok(Some(FromKeeper::Hello { epoch, .. }))) => Err(LinkError::HigherEpoch(epoch)),
             Ok(Err(error)) => Err(error),
             Ok(Ok(_)) | Err(_) => Err(LinkError::Silent),

@@ -3,7 +3,7 @@
 use ostler_domain::{
     Budget, Reason, Refusal,
     price::Dollars,
-    query::{Listed, Page, SessionFilter},
+    query::{Listed, Page, SessionFilter, no_such},
     session::{Attention, Request, StopRule, View},
 };
 
@@ -50,6 +50,21 @@ impl Engine {
                 .retain(|view| view.attention.is_some_and(|attention| filter.attention.contains(&attention)));
         }
         Ok(listed)
+    }
+
+    /// Refuses what is neither a provider of this machine nor that of any session in the record, so that nobody takes a
+    /// slip of the finger for an empty list.
+    pub async fn is_a_provider(&self, name: &str) -> Result<(), Refusal> {
+        let known = self.shared.provider_names();
+        let filter = SessionFilter { providers: vec![name.to_owned()], ..SessionFilter::default() };
+        if known.iter().any(|known| known == name)
+            || !self.shared.store.list_sessions(&filter, Page::of(1, None)).await?.rows.is_empty()
+        {
+            return Ok(());
+        }
+        let refusal = no_such("provider", name, known.iter().map(String::as_str));
+        Err(Refusal { reason: Reason::ProviderUnknown, ..refusal }
+            .hint("ostler provider ls", "lists them, and what each lacks"))
     }
 
     /// Ends a session; in an orderly way, or at once.

@@ -120,7 +120,7 @@ impl Engine {
     /// The sessions joined with this one, oldest first.
     pub async fn chain(&self, who: &str) -> Result<Vec<View>, Refusal> {
         let view = self.session(who).await?;
-        let filter = SessionFilter { chain: Some(view.chain), ..SessionFilter::default() };
+        let filter = SessionFilter { chains: vec![view.chain], ..SessionFilter::default() };
         let mut listed = self.shared.store.list_sessions(&filter, Page::of(PAGE_MOST, None)).await?.rows;
         listed.reverse();
         listed.iter_mut().for_each(|view| self.overlay(view));

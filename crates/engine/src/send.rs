@@ -407,7 +407,7 @@ impl Engine {
         if refusal.reason != Reason::Quarantined {
             return refusal;
         }
-        let chain = SessionFilter { chain: Some(view.chain), ..SessionFilter::default() };
+        let chain = SessionFilter { chains: vec![view.chain], ..SessionFilter::default() };
         let lives = self.shared.store.list_sessions(&chain, Page::of(OBITUARIES_SHOWN, None)).await;
         let ends = lives.map(|lives| lives.rows).unwrap_or_default();
         let ends = ends.iter().filter_map(|life| {

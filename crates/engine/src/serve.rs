@@ -172,7 +172,7 @@ impl Engine {
     /// The last helper that was asked for under this name, by the asker or by those whose work it goes on with.
     async fn helper_called(&self, asker: &Created, worker: &str) -> Result<Option<View>, Refusal> {
         let store = &self.shared.store;
-        let chain = SessionFilter { chain: Some(asker.chain), ..SessionFilter::default() };
+        let chain = SessionFilter { chains: vec![asker.chain], ..SessionFilter::default() };
         for before in store.list_sessions(&chain, Page::of(PAGE_MOST, None)).await?.rows {
             let helpers = SessionFilter { spawned_by: Some(before.id), ..SessionFilter::default() };
             for helper in store.list_sessions(&helpers, Page::of(PAGE_MOST, None)).await?.rows {
@@ -229,10 +229,10 @@ impl Engine {
     /// is recorded in its campaign, where that is granted.
     async fn search_past(&self, asker: &Created, text: &str) -> Result<Reply, Refusal> {
         let searched = match self.may_read_others(asker).await {
-            true => vec![SessionFilter { campaign: Some(asker.campaign), ..SessionFilter::default() }],
+            true => vec![SessionFilter { campaigns: vec![asker.campaign], ..SessionFilter::default() }],
             false => vec![
                 SessionFilter { conversation: Some(asker.conversation), ..SessionFilter::default() },
-                SessionFilter { chain: Some(asker.chain), ..SessionFilter::default() },
+                SessionFilter { chains: vec![asker.chain], ..SessionFilter::default() },
                 SessionFilter { spawned_by: Some(asker.id), ..SessionFilter::default() },
             ],
         };

@@ -1,7 +1,7 @@
 //! The actors there are, by session.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{Mutex, MutexGuard, PoisonError, atomic::Ordering},
 };
 
@@ -21,6 +21,8 @@ pub(crate) struct Count {
     /// Those that are not cut off from their keeper: those too that have none yet.
     pub(crate) attached: u64,
     pub(crate) keepers: u64,
+    /// The same by the version of their program.
+    pub(crate) keeper_versions: BTreeMap<String, u64>,
 }
 
 impl Sessions {
@@ -69,11 +71,17 @@ impl Sessions {
 
     pub(crate) fn count(&self) -> Count {
         let handles = self.lock();
+        let is_linked = |handle: &&Handle| handle.linked.load(Ordering::Acquire);
+        let mut keeper_versions = BTreeMap::new();
+        for version in handles.values().filter(is_linked).filter_map(|handle| handle.keeper_version.get()) {
+            *keeper_versions.entry(version.clone()).or_default() += 1;
+        }
         let having = |has: fn(&Handle) -> bool| handles.values().filter(|handle| has(handle)).count() as u64;
         Count {
             known: handles.len() as u64,
             attached: having(|handle| handle.attached.load(Ordering::Acquire)),
             keepers: having(|handle| handle.linked.load(Ordering::Acquire)),
+            keeper_versions,
         }
     }
 

@@ -102,7 +102,11 @@ impl Engine {
         campaign: Option<CampaignId>,
     ) -> Result<Option<View>, Refusal> {
         let store = &self.shared.store;
-        let filter = SessionFilter { name: Some(name.to_owned()), campaign, ..SessionFilter::default() };
+        let filter = SessionFilter {
+            name: Some(name.to_owned()),
+            campaigns: campaign.into_iter().collect(),
+            ..SessionFilter::default()
+        };
         let live = SessionFilter { scope: Scope::NotEnded, ..filter.clone() };
         let mut fitting = store.list_sessions(&live, Page::of(LOOKED_AT, None)).await?.rows;
         if fitting.is_empty() {

@@ -152,7 +152,7 @@ pub async fn sums(
     let ask = async |model: Option<&str>, by: UsageBy| {
         let mut question = GetUsage { by: Some(by), ..question.clone() };
         if let Some(model) = model {
-            question.filter.model = Some(model.to_owned());
+            question.filter.models = vec![model.to_owned()];
         }
         client.usage(&question).await
     };

@@ -92,7 +92,7 @@ pub async fn cite(client: &Client, session: &Session, question: &str) -> Result<
 
 /// What in the chain fits best: events with all the words before those with some, the newest first among equals.
 async fn find(client: &Client, session: &Session, wanted: &[String]) -> Result<Vec<Hit>, Error> {
-    let sessions = SessionFilter { chain: Some(session.chain), ..SessionFilter::default() };
+    let sessions = SessionFilter { chains: vec![session.chain], ..SessionFilter::default() };
     let filter =
         EventFilter { kinds: TELLING.to_vec(), sessions: Some(Box::new(sessions)), ..EventFilter::default() };
     let begin = |word: &String| format!("{}*", stem(word));

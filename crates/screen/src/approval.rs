@@ -10,7 +10,7 @@ use ostler_domain::{
 };
 
 use super::{field, next_steps};
-use crate::{Column, Line, Table, Tone, words};
+use crate::{Column, Line, Table, Tone, row, words};
 
 /// How much of a question in words the list shows.
 const QUESTION: usize = 60;
@@ -71,6 +71,17 @@ pub fn also_waiting(questions: &[&Asked]) -> Vec<Line> {
             .faint(")")
     };
     questions.iter().map(line).collect()
+}
+
+/// An agent that needs a person and has asked for nothing: what is so, and what lets it go on.
+pub fn held(session: &Session, cure: &str, now: Time) -> Line {
+    Line::of("also waiting: ")
+        .strong(session.name.as_str())
+        .plain(" ")
+        .append(row::now(session, now))
+        .faint(" (")
+        .with(Tone::Accent, cure)
+        .faint(")")
 }
 
 /// Whom whoever waits for a session waits for, too.

@@ -171,10 +171,10 @@ pub fn nothing(since: Option<&str>, yesterday: Option<&Sum>) -> Vec<Line> {
     vec![Line::of(format!("No usage recorded {since}.")).append(before)]
 }
 
-/// `since 00:00`, `since 9 Nov 14:02`
+/// `since 00:00 UTC`, as days of budgets begin; `since 9 Nov 14:02` in the zone of who reads it.
 pub fn since(from: Time, midnight: Time, zone: &jiff::tz::TimeZone) -> String {
     if from == midnight {
-        "since 00:00".to_owned()
+        "since 00:00 UTC".to_owned()
     } else {
         format!("since {}", words::day_and_minute(from, zone))
     }

@@ -164,6 +164,22 @@ impl Line {
         line
     }
 
+    /// Its beginning and its end, at most `most` columns wide, with `…` where something is missing. Of a path the end says
+    /// most, and the beginning whose it is.
+    #[must_use]
+    pub fn cut_middle(self, most: usize) -> Self {
+        if self.width() <= most {
+            return self;
+        }
+        // Two thirds for the end, whose first column is the mark's.
+        let end = (most * 2).div_ceil(3);
+        let end = self.clone().cut_front(end.max(1).min(most));
+        let room = most - end.width();
+        let mut beginning = self.cut(room + 1);
+        beginning.pieces.pop();
+        beginning.append(end)
+    }
+
     /// In lines of at most this width, broken between words; those after the first begin with spaces. A word that is
     /// wider is left to the terminal.
     pub fn folded(&self, width: Option<usize>, indent: usize) -> Vec<Line> {

@@ -1,7 +1,7 @@
 //! Money: `$3.18`, `~$0.21` for what a subscription covers, `?` for what nobody knows.
 
 use ostler_domain::{
-    budget::Today,
+    budget::{Period, Today},
     price::{Cost, Dollars},
     usage_audit::{Agreement, Verdict},
 };
@@ -32,19 +32,18 @@ fn paid_today(today: &Today) -> String {
     }
 }
 
-/// `today $7.67 of $25.00, ~$0.21 on plan`. Empty where nothing was used and nothing limits it.
+/// `today (UTC) $7.67 of $25.00, ~$0.21 on plan`: the day of budgets, wherever who reads it is. Empty where nothing was used and nothing limits it.
 pub fn today(today: &Today) -> String {
     if today.tokens == 0 && today.budget.is_none() {
         return String::new();
     }
-    let day = if today.budget.is_some() { "today (UTC)" } else { "today" };
     let paid = paid_today(today);
     let of = today.budget.map(|budget| format!(" of {budget}")).unwrap_or_default();
     let plan = match today.plan {
         Dollars(0) => String::new(),
         plan => format!(", ~{plan} on plan"),
     };
-    format!("{day} {paid}{of}{plan}")
+    format!("{} {paid}{of}{plan}", Period::Day.words())
 }
 
 /// ` (wire = report)`: where the tokens come from, after their sum.
@@ -82,10 +81,10 @@ mod tests {
     #[test]
     fn a_day_is_told_with_its_budget_and_what_a_plan_covers() {
         let day = Today { paid: Dollars(7_670_000), tokens: 9, ..Today::default() };
-        assert_eq!(today(&day), "today $7.67");
+        assert_eq!(today(&day), "today (UTC) $7.67");
         let whole = Today { budget: Some(Dollars(25_000_000)), plan: Dollars(2_100_000), ..day };
         assert_eq!(today(&whole), "today (UTC) $7.67 of $25.00, ~$2.10 on plan");
-        assert_eq!(today(&Today { is_unknown: true, paid: Dollars(0), ..day }), "today cost unknown");
+        assert_eq!(today(&Today { is_unknown: true, paid: Dollars(0), ..day }), "today (UTC) cost unknown");
         assert_eq!(today(&Today::default()), "");
     }
 }

@@ -190,10 +190,11 @@ pub fn summary(rows: &[&Session], beside: &Beside) -> Line {
     let need_you = match rows.iter().find(|session| needs(session)) {
         Some(first) => {
             Line::toned(Tone::Warn, format!("{need} {}", if need == 1 { "needs you" } else { "need you" }))
-                .faint(if asks(first) {
-                    " (ostler approval -i)".to_owned()
-                } else {
-                    format!(" (ostler show {})", first.id.short())
+                .faint(match need {
+                    _ if asks(first) => " (ostler approval -i)".to_owned(),
+                    1 => format!(" (ostler show {})", first.id.short()),
+                    // Which names them all, and what lets each go on.
+                    _ => " (ostler approval)".to_owned(),
                 })
         }
         None => Line::new(),

@@ -12,6 +12,8 @@ pub struct Column {
     goes: Option<u8>,
     /// It is cut to this width before any column goes, and further when nothing else helps.
     gives_way_to: Option<usize>,
+    /// Its end is kept where it is cut.
+    is_path: bool,
     /// Only in wide tables, or when it is asked for.
     is_extra: bool,
     /// What it may be called too where columns are chosen.
@@ -20,7 +22,15 @@ pub struct Column {
 
 impl Column {
     pub const fn new(head: &'static str) -> Self {
-        Self { head, to_the_right: false, goes: None, gives_way_to: None, is_extra: false, also: None }
+        Self {
+            head,
+            to_the_right: false,
+            goes: None,
+            gives_way_to: None,
+            is_path: false,
+            is_extra: false,
+            also: None,
+        }
     }
 
     /// Its content stands at its right edge.
@@ -36,6 +46,11 @@ impl Column {
     /// It is cut when there is no room.
     pub const fn gives_way_to(self, width: usize) -> Self {
         Self { gives_way_to: Some(width), ..self }
+    }
+
+    /// It has paths, which are cut in the middle.
+    pub const fn path(self) -> Self {
+        Self { is_path: true, ..self }
     }
 
     /// It is shown in wide tables only.
@@ -168,7 +183,8 @@ impl Table {
         let mut line = Line::new();
         for (place, n) in shown.iter().enumerate() {
             let width = widths[*n];
-            let cell = cells[*n].clone().cut(width);
+            let cell = cells[*n].clone();
+            let cell = if self.columns[*n].is_path { cell.cut_middle(width) } else { cell.cut(width) };
             let space = " ".repeat(width - cell.width());
             let gap = if place == 0 { "" } else { " " };
             line = if self.columns[*n].to_the_right {
@@ -234,6 +250,22 @@ mod tests {
                 assert!(line.width() <= width, "{width}: {line:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_path_is_cut_in_its_middle() {
+        let mut table = Table::new([Column::new("NAME"), Column::new("PROGRAM").gives_way_to(12).path()]);
+        let program = "~/.local/share/fnm/node-versions/v22.11.0/installation/bin/claude";
+        table.row(["claude-code", program].map(Line::of).into());
+        for width in 20..80 {
+            let look = Look::plain(Some(width));
+            for line in table.lines(&look) {
+                assert!(line.width() <= width, "{width}: {line:?}");
+            }
+        }
+        let look = Look::plain(Some(40));
+        let shown = table.lines(&look).pop().unwrap().show(&look);
+        assert_eq!(shown, "claude-code ~/.local/…llation/bin/claude");
     }
 
     #[test]

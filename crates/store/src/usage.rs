@@ -106,32 +106,29 @@ fn sum(connection: &Connection, filter: &UsageFilter, by: UsageBy) -> Result<Vec
             None => return Ok(Vec::new()),
         }
     }
-    if let Some(campaign) = filter.campaign {
-        add("u.campaign = ?".to_owned(), Box::new(campaign.to_string()));
-    }
-    if let Some(provider) = &filter.provider {
-        add("u.provider = ?".to_owned(), Box::new(provider.clone()));
-    }
-    if let Some(model) = &filter.model {
-        add(format!("{MODEL} = ?"), Box::new(model.clone()));
-    }
     if let Some(name) = &filter.name {
         add("s.name = ?".to_owned(), Box::new(name.clone()));
-    }
-    if let Some(ticket) = &filter.ticket {
-        add("s.ticket = ?".to_owned(), Box::new(ticket.clone()));
-    }
-    if let Some(chain) = filter.chain {
-        add(
-            format!("s.id IN ({} SELECT id FROM family)", session::below("chain = ?")),
-            Box::new(chain.to_string()),
-        );
     }
     if let Some(since) = filter.since {
         add("u.time >= ?".to_owned(), Box::new(since.micros()));
     }
     if let Some(until) = filter.until {
         add("u.time < ?".to_owned(), Box::new(until.micros()));
+    }
+    let lists = [
+        ("u.campaign", filter.campaigns.iter().map(ToString::to_string).collect()),
+        ("u.provider", filter.providers.clone()),
+        (MODEL, filter.models.clone()),
+        ("s.ticket", filter.tickets.clone()),
+    ];
+    for (column, values) in lists.into_iter().filter(|(_, values)| !values.is_empty()) {
+        conditions.push(format!("{column} IN ({})", session::marks(values.len())));
+        params.extend(values.into_iter().map(|value| Box::new(value) as Box<dyn ToSql>));
+    }
+    if !filter.chains.is_empty() {
+        let chains = format!("chain IN ({})", session::marks(filter.chains.len()));
+        conditions.push(format!("s.id IN ({} SELECT id FROM family)", session::below(&chains)));
+        params.extend(filter.chains.iter().map(|chain| Box::new(chain.to_string()) as Box<dyn ToSql>));
     }
     if let Some(sessions) = &filter.sessions {
         let fitting = session::Condition::fitting("u.session", sessions);

@@ -202,6 +202,8 @@ pub struct NodeStatus {
     pub disk: Option<DiskRoom>,
     /// Set while sessions that were lost with the machine wait for a word.
     pub machine_restart: Option<MachineRestart>,
+    /// How many keepers of each version are connected. Empty: an older daemon does not say.
+    pub keeper_versions: BTreeMap<String, u64>,
 }
 
 /// What takes the space in the state directory.

@@ -179,8 +179,8 @@ pub(super) async fn lines(client: &Client, agent: &Agent, campaign: &str) -> Res
     let filter = ConversationFilter { agent: Some(agent.id), ..ConversationFilter::default() };
     let conversations = client.conversations(&filter, Page::of(PAGE_MOST, None)).await?.rows;
     let filter = SessionFilter {
-        campaign: Some(agent.campaign),
-        agent: Some(agent.name.to_string()),
+        campaigns: vec![agent.campaign],
+        agents: vec![agent.name.to_string()],
         ..SessionFilter::default()
     };
     let sessions = client.sessions(&filter, Page::of(1, None)).await?.rows;

@@ -9,7 +9,7 @@ use crate::{
     app::App,
     failure::Failure,
     form::ApprovalForm,
-    output::{Line, Tone},
+    output::{Line, Rows, Tone},
     screen::approval,
 };
 
@@ -56,16 +56,21 @@ struct Said<'a> {
 async fn answer(app: &App, ids: &[String], said: Said<'_>) -> Result<u8, Failure> {
     let client = app.client().await?;
     let mut ends = many::Ends::default();
+    let rows = many::rows(app, ids.len() > 1, "approvals");
     for typed in ids {
         match answer_one(app, &client, typed, said).await {
             Ok(given) => {
-                say(app, &client, &given, said.allow).await?;
+                match &rows {
+                    Some(rows) => rows.row(&ApprovalForm::new(&given.approval).with_rules(&given.rules))?,
+                    None => say(app, &client, &given, said.allow).await?,
+                }
                 ends.done();
             }
             Err(failure) if ids.len() == 1 => return Err(failure),
             Err(failure) => ends.failed(failure)?,
         }
     }
+    rows.map_or(Ok(()), Rows::end)?;
     Ok(ends.say(app))
 }
 

@@ -1,32 +1,36 @@
 //! `ostler approval`: what agents ask leave for: who waits, one of them, answers.
 
 use std::{
+    cell::RefCell,
     collections::{HashMap, hash_map::Entry},
     io,
 };
 
 use clap::{Args, Subcommand};
-use ostler_client::{AnswerApproval, Approval, Client};
+use ostler_client::{AnswerApproval, Approval, Client, Session};
 use ostler_domain::{
     Reason, Refusal, SessionId,
     approval::goes_by_rules,
     event::AskKind,
     limits::{PAGE_DEFAULT, PAGE_MOST},
     query::{Page, Scope, SessionFilter},
-    session::Status,
+    session::{Attention, Status},
     text::visible,
 };
 use serde::Serialize;
 
 use super::answer;
 use crate::{
-    app::App,
+    app::{App, campaign_names},
     exit_code,
     failure::Failure,
     form::ApprovalForm,
     listing::{self, Found, List, ListArgs, Screen},
-    output::{Line, Tone},
-    screen::approval::{self as screen, Asked},
+    output::{Line, Tone, to_json},
+    screen::{
+        approval::{self as screen, Asked},
+        session::cure,
+    },
     terminal::{self, OneKey},
     words,
 };
@@ -76,7 +80,7 @@ pub(crate) async fn run(app: &App, args: ApprovalArgs) -> Result<u8, Failure> {
         Verb::Ls(ls) => {
             let client = app.client().await?;
             let most = ls.list.most(ls.all.then_some(PAGE_DEFAULT));
-            let list = Approvals { client: &client, all: ls.all, most };
+            let list = Approvals { client: &client, all: ls.all, most, held: RefCell::default() };
             listing::run(app, Some(&client), &ls.list, &list).await
         }
         Verb::Show { id } => {
@@ -97,6 +101,50 @@ struct Approvals<'a> {
     client: &'a Client,
     all: bool,
     most: Option<u32>,
+    /// Who else needs a person, found with the last rows.
+    held: RefCell<Vec<Held>>,
+}
+
+/// One that needs a person without having asked for anything, and what lets it go on.
+struct Held {
+    session: Session,
+    cure: String,
+}
+
+/// The same for programs.
+#[derive(Serialize)]
+struct HeldForm<'a> {
+    session: SessionId,
+    agent: &'a str,
+    attention: Option<&'static str>,
+    since: String,
+    why: &'a str,
+    cure: &'a str,
+}
+
+#[derive(Serialize)]
+struct Object<'a, F> {
+    approvals: Vec<F>,
+    also_waiting: Vec<HeldForm<'a>>,
+    next_cursor: Option<String>,
+}
+
+impl Held {
+    fn line(&self) -> Line {
+        screen::held(&self.session, &self.cure, words::now())
+    }
+
+    fn form(&self) -> HeldForm<'_> {
+        let Session { id, name, attention, attention_since, evidence, .. } = &self.session;
+        HeldForm {
+            session: *id,
+            agent: name.as_str(),
+            attention: attention.map(Attention::as_str),
+            since: words::rfc3339(*attention_since),
+            why: evidence,
+            cure: &self.cure,
+        }
+    }
 }
 
 impl List for Approvals<'_> {
@@ -106,6 +154,7 @@ impl List for Approvals<'_> {
     async fn find(&self) -> Result<Found<Asked>, Failure> {
         let ask = async |page| self.client.approvals(!self.all, page).await;
         let Found { rows, next_cursor } = Found::paged(self.most, None, ask).await?;
+        self.held.replace(held(self.client).await?);
         Ok(Found { rows: with_agents(self.client, rows).await, next_cursor })
     }
 
@@ -117,8 +166,18 @@ impl List for Approvals<'_> {
         ApprovalForm::new(&asked.approval).of_agent(&asked.agent)
     }
 
+    fn object(&self, found: &Found<Asked>) -> Option<String> {
+        let held = self.held.borrow();
+        Some(to_json(&Object {
+            approvals: found.rows.iter().map(|asked| self.form(asked)).collect(),
+            also_waiting: held.iter().map(Held::form).collect(),
+            next_cursor: found.next_cursor.map(|cursor| cursor.to_string()),
+        }))
+    }
+
     async fn screen(&self, found: &Found<Asked>) -> Result<Screen, Failure> {
-        if found.rows.is_empty() {
+        let held = self.held.take();
+        if found.rows.is_empty() && held.is_empty() {
             let remarks = vec![screen::nobody(working(self.client).await?)];
             return Ok(Screen { remarks, ..Screen::default() });
         }
@@ -131,7 +190,7 @@ impl List for Approvals<'_> {
             leave.iter().map(|asked| &asked.approval).filter(|approval| approval.answer.is_none()).collect();
         Ok(Screen {
             table: (!leave.is_empty()).then(|| screen::table(&leave, words::now())),
-            below: screen::also_waiting(&questions),
+            below: screen::also_waiting(&questions).into_iter().chain(held.iter().map(Held::line)).collect(),
             remarks: screen::next(&open).into_iter().collect(),
         })
     }
@@ -141,6 +200,23 @@ async fn working(client: &Client) -> Result<u64, Failure> {
     let filter =
         SessionFilter { scope: Scope::NotEnded, statuses: vec![Status::Working], ..SessionFilter::default() };
     Ok(client.sessions(&filter, Page::of(PAGE_MOST, None)).await?.rows.len() as u64)
+}
+
+/// Those that need a person as `ls` counts them, and have no question open that could be answered.
+async fn held(client: &Client) -> Result<Vec<Held>, Failure> {
+    let attention = Attention::ALL.iter().copied().filter(|attention| attention.needs_you()).collect();
+    let filter = SessionFilter { scope: Scope::NotEnded, attention, ..SessionFilter::default() };
+    let ask = async |page| client.sessions(&filter, page).await;
+    let mut sessions = Found::paged(None, None, ask).await?.rows;
+    sessions.retain(|session| session.approvals_open.is_empty());
+    // Who waits longest comes first, as among those that ask.
+    sessions.sort_by_key(|session| session.attention_since);
+    if sessions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let names = campaign_names(client).await?;
+    let held = |session: Session| Held { cure: cure(&session, &names.of(&session.campaign)), session };
+    Ok(sessions.into_iter().map(held).collect())
 }
 
 /// Whose questions they are. A session that cannot be read is called by its id.
@@ -181,17 +257,21 @@ async fn walk(app: &App) -> Result<u8, Failure> {
     let client = app.client().await?;
     let mut seen = Vec::new();
     loop {
-        let open = Approvals { client: &client, all: false, most: None }.find().await?;
+        let open = Approvals { client: &client, all: false, most: None, held: RefCell::default() };
+        let open = open.find().await?;
         let Some(next) = open.rows.iter().find(|asked| !seen.contains(&asked.approval.id)) else { break };
         seen.push(next.approval.id);
         if !answer_one(app, &client, next).await? {
             return Ok(exit_code::OK);
         }
     }
+    let held = held(&client).await?;
     match seen.len() {
-        0 => ui.say(&screen::nobody(working(&client).await?)),
+        0 if held.is_empty() => ui.say(&screen::nobody(working(&client).await?)),
+        0 => {}
         _ => ui.say(&Line::of("That was all.")),
     }
+    held.iter().for_each(|held| ui.say(&held.line()));
     Ok(exit_code::OK)
 }
 

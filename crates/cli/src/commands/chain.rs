@@ -58,7 +58,7 @@ pub(super) async fn of(app: &App, args: ChainShowArgs) -> Result<u8, Failure> {
 /// The newest session of each chain that worked on a ticket, the newest first; none where there is no such ticket.
 async fn of_ticket(client: &Client, who: &str) -> Result<Option<Vec<Session>>, Failure> {
     let Ok(whole) = client.ticket(who).await else { return Ok(None) };
-    let filter = SessionFilter { ticket: Some(whole.ticket.id.to_string()), ..SessionFilter::default() };
+    let filter = SessionFilter { tickets: vec![whole.ticket.id.to_string()], ..SessionFilter::default() };
     let mut chains: Vec<Session> = Vec::new();
     for session in client.sessions(&filter, Page::of(PAGE_MOST, None)).await?.rows {
         // Helpers are shown below whom they help.

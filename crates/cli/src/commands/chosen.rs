@@ -65,7 +65,7 @@ impl Chosen {
             return Err(Failure::usage("which sessions? name them, or say what they have in common"));
         }
         if !is_found && !self.dry_run {
-            return Ok(Some(Operands { who: self.who.clone() }));
+            return Ok(Some(Operands { who: self.who.clone(), are_found: false }));
         }
         let found =
             if is_found { self.found(app, client, deed).await? } else { self.named(app, client).await? };
@@ -91,7 +91,8 @@ impl Chosen {
                 return Ok(None);
             }
         }
-        Ok(Some(Operands { who: found.iter().map(|session| session.id.to_string()).collect() }))
+        let who = found.iter().map(|session| session.id.to_string()).collect();
+        Ok(Some(Operands { who, are_found: is_found }))
     }
 
     async fn named(&self, app: &App, client: &Client) -> Result<Vec<Session>, Failure> {

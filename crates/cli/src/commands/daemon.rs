@@ -259,6 +259,7 @@ mod tests {
             waiting_sessions: 0,
             disk: None,
             machine_restart: None,
+            keeper_versions: Default::default(),
             drain: None,
         }
     }

@@ -20,7 +20,7 @@ use tokio::time::sleep;
 use crate::{
     app::App,
     failure::Failure,
-    output::{Line, Tone},
+    output::{Format, Line, Rows, Tone},
 };
 
 /// How often a log that is followed is looked at: the file is local, and a line more or less is late by a fifth of a second.
@@ -47,6 +47,11 @@ fn level(text: &str) -> Result<Level, String> {
 }
 
 pub(crate) async fn run(app: &App, args: LogsArgs) -> Result<(), Failure> {
+    if args.follow && app.ui.format() == Some(Format::Json) {
+        return Err(Refusal::invalid("what is followed has no end, so it is no single object")
+            .hint("ostler daemon logs -f -o jsonl", "prints an object a line")
+            .into());
+    }
     let path = app.home()?.daemon_log();
     let mut newest = Reader::open(&path).map_err(|error| none_yet(&error))?;
     let mut last = Last { lines: VecDeque::new(), most: args.tail };
@@ -58,7 +63,13 @@ pub(crate) async fn run(app: &App, args: LogsArgs) -> Result<(), Failure> {
         }
     }
     newest.read(|line| last.take(&mut sieve, line)).map_err(unreadable)?;
-    last.lines.iter().try_for_each(|line| say(app, line))?;
+    if app.ui.is_json() {
+        let rows = Rows::new(&app.ui, "lines");
+        last.lines.iter().try_for_each(|line| rows.row(line))?;
+        rows.end()?;
+    } else {
+        last.lines.iter().try_for_each(|line| say(app, line))?;
+    }
     if args.follow { follow(app, newest, &path, sieve).await } else { Ok(()) }
 }
 

@@ -2,6 +2,7 @@
 
 mod agents;
 mod asked;
+mod clock;
 mod told;
 mod tools;
 mod users;
@@ -90,11 +91,13 @@ pub(crate) async fn run(app: &App, args: DoctorArgs) -> Result<u8, Failure> {
     let mut findings = Vec::new();
     let mut agents = Vec::new();
     let mut least = FREE_LEAST;
+    let mut last = None;
     match app.client().await {
         Ok(client) => {
             let status = client.status().await?;
             least = status.disk.map_or(least, |disk| disk.least);
             findings.extend(daemon(app.program.version, &status));
+            last = clock::last_event(&client).await?;
             let campaigns = all_campaigns(&client).await?;
             findings.extend(hidden(&client, &campaigns).await?);
             findings.extend(tools::findings(&campaigns, &tools::here()));
@@ -109,6 +112,7 @@ pub(crate) async fn run(app: &App, args: DoctorArgs) -> Result<u8, Failure> {
         Err(Failure::Refused(refusal)) => findings.push(refused("daemon", *refusal)),
         Err(failure) => return Err(failure),
     }
+    findings.push(clock::finding(clock::kept().await, last, words::now()));
     findings.push(disk(&home, least));
     findings.push(sandbox(&trial::try_sandbox(&app.program.path)));
     findings.push(prices(price::prices(app))?);
@@ -403,6 +407,7 @@ mod tests {
             waiting_sessions: 0,
             disk: None,
             machine_restart: None,
+            keeper_versions: Default::default(),
         }
     }
 

@@ -46,5 +46,5 @@ pub(crate) async fn run(app: &App, args: DoneArgs) -> Result<u8, Failure> {
         let done = if many::had_ended(&session, asked_at) { "had ended before" } else { "done" };
         Ok((done.to_owned(), session))
     };
-    many::each(app, &client, &Operands { who: args.who }, act).await
+    many::each(app, &client, &Operands { who: args.who, are_found: false }, act).await
 }

@@ -16,7 +16,7 @@ use crate::{
     app::{App, absolute},
     exit_code,
     failure::Failure,
-    output::{Line, Tone},
+    output::{Format, Line, Rows, Tone},
     parse, words,
 };
 
@@ -86,6 +86,11 @@ struct DoneForm<'a> {
 }
 
 pub(crate) async fn run(app: &App, args: ImportArgs) -> Result<u8, Failure> {
+    if args.watch && app.ui.format() == Some(Format::Json) {
+        return Err(Refusal::invalid("what is watched has no end, so it is no single object")
+            .hint("ostler import --watch -o jsonl", "prints an object a line")
+            .into());
+    }
     let stores = stores(&args)?;
     let (since, dry_run, watch, live) = (args.since, args.dry_run, args.watch, args.live);
     let import = Import { stores, since, dry_run, watch, live };
@@ -94,6 +99,9 @@ pub(crate) async fn run(app: &App, args: ImportArgs) -> Result<u8, Failure> {
     let mut news = client.import_history(&import).await?;
     while let Some(news) = news.next().await {
         telling.tell(&news?)?;
+    }
+    if app.ui.is_json() {
+        telling.rows.end()?;
     }
     Ok(if telling.failed == 0 { exit_code::OK } else { exit_code::PARTLY })
 }
@@ -140,6 +148,7 @@ fn usual_dir(source: Source) -> Option<PathBuf> {
 /// Tells a person, or a program, how it goes.
 struct Telling<'a> {
     app: &'a App,
+    rows: Rows<'a>,
     dry_run: bool,
     watch: bool,
     began: Instant,
@@ -154,6 +163,7 @@ impl<'a> Telling<'a> {
     fn new(app: &'a App, dry_run: bool, watch: bool) -> Self {
         Self {
             app,
+            rows: Rows::new(&app.ui, "news"),
             dry_run,
             watch,
             began: Instant::now(),
@@ -191,7 +201,7 @@ impl<'a> Telling<'a> {
                 NewsForm::Done(DoneForm { dry_run: self.dry_run, duration_ms, totals })
             }
         };
-        self.app.ui.json(&form)
+        self.rows.row(&form)
     }
 
     fn found(&mut self, found: &Found) {

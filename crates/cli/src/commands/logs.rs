@@ -13,7 +13,7 @@ use crate::{
     exit_code,
     failure::Failure,
     form::EventForm,
-    output::{Format, Line, Tone},
+    output::{Format, Line, Rows, Tone},
     parse,
     screen::activity::{Teller, Told},
     words,
@@ -44,8 +44,10 @@ pub(crate) struct LogsArgs {
 }
 
 /// One session's part of the story.
-struct Part {
+struct Part<'a> {
     session: Session,
+    /// Where its events go, with those of the others, if a program reads them.
+    rows: &'a Rows<'a>,
     teller: Teller,
     prefix: Line,
     /// Everything up to here is printed.
@@ -65,7 +67,13 @@ pub(crate) async fn run(app: &App, args: LogsArgs) -> Result<u8, Failure> {
             .hint("ostler show WHO -o name", "prints the session's id")
             .into());
     }
+    if args.follow && app.ui.format() == Some(Format::Json) {
+        return Err(Refusal::invalid("what is followed has no end, so it is no single object")
+            .hint("ostler logs -f WHO -o jsonl", "prints an object a line")
+            .into());
+    }
     let client = app.client().await?;
+    let rows = Rows::new(&app.ui, "events");
     let mut parts = Vec::new();
     for typed in &args.operands.who {
         let session = app.session(&client, typed).await?;
@@ -78,7 +86,17 @@ pub(crate) async fn run(app: &App, args: LogsArgs) -> Result<u8, Failure> {
         // One that has ended has all its events in the log already.
         let ended = session.outcome.is_some();
         let damage = Damage::default();
-        parts.push(Part { session, teller, prefix, seen: 0, held: None, folds: true, ended, damage });
+        parts.push(Part {
+            session,
+            rows: &rows,
+            teller,
+            prefix,
+            seen: 0,
+            held: None,
+            folds: true,
+            ended,
+            damage,
+        });
     }
     if !args.follow {
         app.ui.page();
@@ -95,7 +113,11 @@ pub(crate) async fn run(app: &App, args: LogsArgs) -> Result<u8, Failure> {
     if args.follow && parts.iter().any(|part| !part.ended) {
         follow(app, &client, &args, &mut parts).await?;
     }
-    parts.iter().try_for_each(|part| part.damage.verdict())?;
+    let damage: Vec<Damage> = parts.into_iter().map(|part| part.damage).collect();
+    if app.ui.is_json() {
+        rows.end()?;
+    }
+    damage.iter().try_for_each(Damage::verdict)?;
     Ok(exit_code::OK)
 }
 
@@ -108,7 +130,7 @@ fn filter(args: &LogsArgs, session: SessionId) -> EventFilter {
     }
 }
 
-async fn print_all(app: &App, client: &Client, args: &LogsArgs, part: &mut Part) -> Result<(), Failure> {
+async fn print_all(app: &App, client: &Client, args: &LogsArgs, part: &mut Part<'_>) -> Result<(), Failure> {
     let filter = filter(args, part.session.id);
     let mut from = 0;
     loop {
@@ -133,7 +155,7 @@ async fn print_tail(
     app: &App,
     client: &Client,
     args: &LogsArgs,
-    part: &mut Part,
+    part: &mut Part<'_>,
     tail: usize,
 ) -> Result<(), Failure> {
     let filter = filter(args, part.session.id);
@@ -157,7 +179,7 @@ async fn print_tail(
     }
     for (time, event, told) in &told[told.len().saturating_sub(tail)..] {
         if app.ui.is_json() {
-            app.ui.json(&EventForm::new(&events[*event]))?;
+            part.rows.row(&EventForm::new(&events[*event]))?;
         } else {
             print_told(app, part, *time, told)?;
         }
@@ -166,7 +188,12 @@ async fn print_tail(
 }
 
 /// Everything that events make, each with its time and the event that completed it.
-fn tell_all(app: &App, part: &mut Part, events: &[Received], follow: bool) -> Vec<(Time, usize, Vec<Told>)> {
+fn tell_all(
+    app: &App,
+    part: &mut Part<'_>,
+    events: &[Received],
+    follow: bool,
+) -> Vec<(Time, usize, Vec<Told>)> {
     part.teller.reset();
     let mut told = Vec::new();
     for (place, event) in events.iter().enumerate() {
@@ -186,19 +213,19 @@ fn tell_all(app: &App, part: &mut Part, events: &[Received], follow: bool) -> Ve
     told
 }
 
-fn print(app: &App, part: &mut Part, received: &Received) -> Result<(), Failure> {
+fn print(app: &App, part: &mut Part<'_>, received: &Received) -> Result<(), Failure> {
     part.damage.look_at(received);
     part.seen = part.seen.max(received.seq());
     part.ended |= is_end(received);
     if app.ui.is_json() {
-        return app.ui.json(&EventForm::new(received));
+        return part.rows.row(&EventForm::new(received));
     }
     let told = part.teller.tell(received);
     print_told(app, part, received.time(), &told)
 }
 
 /// Prints deeds; one that is done again and again, once.
-fn print_told(app: &App, part: &mut Part, time: Time, told: &[Told]) -> Result<(), Failure> {
+fn print_told(app: &App, part: &mut Part<'_>, time: Time, told: &[Told]) -> Result<(), Failure> {
     for deed in told {
         match &mut part.held {
             Some((_, held, count)) if deed.repeats(held) => {
@@ -218,7 +245,7 @@ fn print_told(app: &App, part: &mut Part, time: Time, told: &[Told]) -> Result<(
     Ok(())
 }
 
-fn print_held(app: &App, part: &mut Part) -> Result<(), Failure> {
+fn print_held(app: &App, part: &mut Part<'_>) -> Result<(), Failure> {
     let Some((time, deed, count)) = part.held.take() else { return Ok(()) };
     let clock = words::clock(time, &app.zone());
     let prefix = Line::new().faint(clock).plain("  ").append(part.prefix.clone());
@@ -229,7 +256,7 @@ fn is_end(received: &Received) -> bool {
     matches!(received, Received::Known(event) if matches!(event.event, Event::SessionStopped(_) | Event::SessionFailed(_)))
 }
 
-async fn follow(app: &App, client: &Client, args: &LogsArgs, parts: &mut [Part]) -> Result<(), Failure> {
+async fn follow(app: &App, client: &Client, args: &LogsArgs, parts: &mut [Part<'_>]) -> Result<(), Failure> {
     let deadline = args.timeout.map(|limit| Instant::now() + limit);
     let (sender, mut news) = mpsc::channel(WAITING);
     for (place, part) in parts.iter_mut().enumerate() {

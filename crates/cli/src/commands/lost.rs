@@ -78,7 +78,7 @@ async fn go_on(app: &App, client: &Client, yes: bool, dry_run: bool) -> Result<u
         }
     }
     let who = lost.iter().map(|(lost, _)| lost.session.id.to_string()).collect();
-    many::each(app, client, &Operands { who }, async |client, who| {
+    many::each(app, client, &Operands { who, are_found: true }, async |client, who| {
         Ok(("goes on".to_owned(), client.restart_with(who, None, Amount::default()).await?))
     })
     .await

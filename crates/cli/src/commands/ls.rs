@@ -6,7 +6,7 @@ use clap::Args;
 use ostler_client::{Client, Session, reply::NodeStatus};
 use ostler_domain::{
     SessionId,
-    budget::Today,
+    budget::{Period, Today},
     limits::PAGE_DEFAULT,
     query::{Page, Scope, SessionFilter},
 };
@@ -199,7 +199,7 @@ impl Sessions<'_> {
         if !listing::is_table(self.app) {
             return About::default();
         }
-        let midnight = words::midnight(words::now(), &self.app.zone());
+        let midnight = Period::Day.start(words::now());
         let (status, today) = tokio::join!(self.client.status(), self.client.today(midnight));
         About { status: status.ok(), today: today.ok() }
     }

@@ -9,7 +9,7 @@ use crate::{
     exit_code,
     failure::{Failure, of_many},
     form::SessionForm,
-    output::{Format, Line, Tone},
+    output::{Format, Line, Rows, Tone},
 };
 
 // No doc comment: it would be the about of every command that this is a part of.
@@ -19,6 +19,9 @@ pub(crate) struct Operands {
     /// Sessions: name, id, part of an id, or - for the last one of this terminal
     #[arg(value_name = "WHO", required = true)]
     pub(crate) who: Vec<String>,
+    /// They were found, not named: a program is given a list also where it has one row.
+    #[arg(skip)]
+    pub(crate) are_found: bool,
 }
 
 /// Does something to each and says what became of it, in the words that `act` returns.
@@ -29,6 +32,7 @@ pub(crate) async fn each(
     act: impl AsyncFn(&Client, &str) -> Result<(String, Session), Failure>,
 ) -> Result<u8, Failure> {
     let mut ends = Ends::default();
+    let rows = rows(app, operands.are_found || operands.who.len() > 1, "sessions");
     for typed in &operands.who {
         let done = match app.who(client, typed).await {
             Ok(who) => act(client, &who).await,
@@ -37,7 +41,10 @@ pub(crate) async fn each(
         match done {
             Ok((done, session)) => {
                 app.touched(&session.id);
-                say(app, client, &done, &session).await?;
+                match &rows {
+                    Some(rows) => rows.row(&form(app, client, &session).await)?,
+                    None => say(app, client, &done, &session).await?,
+                }
                 ends.done();
             }
             // Alone, a failure is the command's own.
@@ -45,7 +52,17 @@ pub(crate) async fn each(
             Err(failure) => ends.failed(failure)?,
         }
     }
+    rows.map_or(Ok(()), Rows::end)?;
     Ok(ends.say(app))
+}
+
+/// Where those that were changed go, if they are several and a program reads them; one alone is its own document.
+pub(crate) fn rows<'a>(app: &'a App, are_many: bool, name: &'static str) -> Option<Rows<'a>> {
+    (are_many && app.ui.is_json()).then(|| Rows::new(&app.ui, name))
+}
+
+pub(crate) async fn form(app: &App, client: &Client, session: &Session) -> SessionForm {
+    SessionForm::new(session, &app.campaign_name(client, &session.campaign).await)
 }
 
 /// What became of many so far.
@@ -86,10 +103,7 @@ pub(crate) fn had_ended(session: &Session, asked_at: Time) -> bool {
 pub(crate) async fn say(app: &App, client: &Client, verb: &str, session: &Session) -> Result<(), Failure> {
     let ui = &app.ui;
     match ui.format() {
-        Some(Format::Json | Format::Jsonl) => {
-            let campaign = app.campaign_name(client, &session.campaign).await;
-            ui.json(&SessionForm::new(session, &campaign))
-        }
+        Some(Format::Json | Format::Jsonl) => ui.json(&form(app, client, session).await),
         Some(Format::Name) => ui.data(&Line::of(session.id.to_string())),
         _ if ui.is_quiet() => ui.data(&Line::of(session.id.to_string())),
         _ => {

@@ -15,8 +15,8 @@ use crate::{
     failure::Failure,
     form::MessageForm,
     input,
-    listing::{self, Found, List, ListArgs, Screen},
-    output::Line,
+    listing::{self, Found, List, ListArgs, Object, Screen},
+    output::{Format, Line},
     screen::message as screen,
     words,
 };
@@ -117,7 +117,10 @@ pub(crate) async fn run(app: &App, args: MessageArgs) -> Result<u8, Failure> {
             for id in &ids {
                 taken.push(client.cancel_message(id).await?);
             }
-            tell(app, &taken, "taken back")
+            match taken.as_slice() {
+                [one] => tell(app, std::slice::from_ref(one), "taken back"),
+                many => tell_all(app, many, "taken back"),
+            }
         }
         Verb::Move { id, before, to, .. } => {
             let place = match (before, to) {
@@ -133,9 +136,19 @@ pub(crate) async fn run(app: &App, args: MessageArgs) -> Result<u8, Failure> {
             if taken.is_empty() && !app.ui.is_json() {
                 app.ui.remark(&Line::of("No message waits."));
             }
-            tell(app, &taken, "taken back")
+            tell_all(app, &taken, "taken back")
         }
     }
+}
+
+/// Says what was done to as many messages as there were.
+fn tell_all(app: &App, messages: &[Delivery], done: &str) -> Result<u8, Failure> {
+    if app.ui.format() == Some(Format::Json) {
+        let rows = messages.iter().map(MessageForm::new).collect();
+        app.ui.json(&Object { name: "messages", rows, next_cursor: None })?;
+        return Ok(exit_code::OK);
+    }
+    tell(app, messages, done)
 }
 
 /// Says what was done to messages.

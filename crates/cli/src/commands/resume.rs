@@ -46,7 +46,11 @@ pub(crate) async fn run(app: &App, args: ResumeArgs) -> Result<u8, Failure> {
         return native::run(app, &client, &chosen.who).await;
     }
     // Here it is no filter: it is the model to go on with.
-    let model = chosen.filters.model.take();
+    let mut models = std::mem::take(&mut chosen.filters.model);
+    if models.len() > 1 {
+        return Err(Failure::usage("a session goes on with one model"));
+    }
+    let model = models.pop();
     let deed = Deed { verb: "resume", done: "resumed", of_the_ended: true };
     let Some(operands) = chosen.sessions(app, &client, &deed).await? else { return Ok(exit_code::OK) };
     let raised = |session: &Session| ResumeSession {

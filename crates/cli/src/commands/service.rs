@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use ostler_domain::{
     Reason, Refusal,
     home::{DaemonFile, Home},
-    service::{SERVICE, SOCKET, Scope, Service, Socket, Unwritable},
+    service::{SERVICE, SOCKET, Scope, Service, Socket, Unwritable, program_of},
 };
 use serde::Serialize;
 
@@ -359,6 +359,18 @@ fn active(scope: &Scope) -> String {
     let said =
         asked.map(|asked| String::from_utf8_lossy(&asked.stdout).trim().to_owned()).unwrap_or_default();
     if said.is_empty() { "unknown".to_owned() } else { said }
+}
+
+/// The daemon's units that are installed, of the user and of the machine, each with the program that it starts.
+pub(super) fn installed(app: &App) -> Result<Vec<(PathBuf, PathBuf)>, Failure> {
+    let own = place(app, Whose { system: false, user: None }, None)?.dir;
+    let dirs = [own, PathBuf::from("/etc/systemd/system")];
+    let unit = |dir: PathBuf| {
+        let unit = dir.join(SERVICE);
+        let program = program_of(&fs::read_to_string(&unit).ok()?)?;
+        Some((unit, program))
+    };
+    Ok(dirs.into_iter().filter_map(unit).collect())
 }
 
 /// Whether the machine's own service looks after a user's agents: no login is what they live by. `root` is the root of the

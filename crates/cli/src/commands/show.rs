@@ -298,7 +298,7 @@ async fn session_lines(client: &Client, session: &Session, campaign: &str) -> Re
 
 async fn campaign_lines(app: &App, client: &Client, campaign: &Campaign) -> Result<Vec<Line>, Failure> {
     let filter =
-        SessionFilter { scope: Scope::NotEnded, campaign: Some(campaign.id), ..SessionFilter::default() };
+        SessionFilter { scope: Scope::NotEnded, campaigns: vec![campaign.id], ..SessionFilter::default() };
     let live = client.sessions(&filter, Page::of(PAGE_MOST, None)).await?.rows;
     Ok(screen::campaign::lines(campaign, &live, person_home().as_deref(), words::now(), app.ui.out_look()))
 }

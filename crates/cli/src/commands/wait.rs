@@ -14,7 +14,7 @@ use super::{
 use crate::{
     app::App,
     failure::{Failure, of_many, of_outcome},
-    output::Line,
+    output::{Line, Rows},
     parse,
     screen::{
         approval::{somebody_is_asked, somebody_is_asked_now},
@@ -48,6 +48,7 @@ pub(crate) async fn run(app: &App, args: WaitArgs) -> Result<u8, Failure> {
         let client = client.clone();
         waiting.spawn(async move { ended::wait(&client, session.id).await });
     }
+    let rows = many::rows(app, ids.len() > 1, "sessions");
     app.ui.show_meanwhile(Line::new().faint(format!("waiting for {} …", names.join(", "))));
     let all = async {
         let mut codes = Vec::new();
@@ -67,13 +68,16 @@ pub(crate) async fn run(app: &App, args: WaitArgs) -> Result<u8, Failure> {
             let Some(joined) = joined else { break };
             let session = joined.map_err(|error| Refusal::internal(error.to_string()))??;
             let outcome = session.outcome.map_or("ended", |outcome| outcome.as_str());
-            many::say(app, &client, outcome, &session).await?;
+            match &rows {
+                Some(rows) => rows.row(&many::form(app, &client, &session).await)?,
+                None => many::say(app, &client, outcome, &session).await?,
+            }
             app.ui.flush()?;
             codes.extend(session.outcome.map(of_outcome));
         }
         Ok(of_many(&codes))
     };
-    match args.timeout {
+    let code = match args.timeout {
         None => all.await,
         Some(limit) => match tokio::time::timeout(limit, all).await {
             Ok(code) => code,
@@ -84,7 +88,10 @@ pub(crate) async fn run(app: &App, args: WaitArgs) -> Result<u8, Failure> {
                     .into())
             }
         },
-    }
+    };
+    // Also where some have not ended in time: what is printed is a whole document.
+    rows.map_or(Ok(()), Rows::end)?;
+    code
 }
 
 fn say_who_is_asked(app: &App, ids: &[SessionId], event: &Recorded) {

@@ -44,7 +44,7 @@ pub(super) fn sessions(typed: &OsStr) -> Vec<CompletionCandidate> {
         let named = campaigns.iter().find(|known| campaign.as_deref() == Some(known.name.as_str()));
         let filter = SessionFilter {
             scope: Scope::All,
-            campaign: named.map(|campaign| campaign.id),
+            campaigns: named.map(|campaign| campaign.id).into_iter().collect(),
             ..SessionFilter::default()
         };
         let named = SessionFilter { name_begins: Some(begun.to_owned()), ..filter.clone() };

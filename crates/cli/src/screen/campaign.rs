@@ -12,7 +12,7 @@ use crate::{
 pub(crate) fn table(campaigns: &[Campaign], home: Option<&str>, now: Time) -> Table {
     let columns = [
         Column::new("NAME"),
-        Column::new("PATH").gives_way_to(60),
+        Column::new("PATH").gives_way_to(60).path(),
         Column::new("ADDED").right(),
         Column::new("ID").goes(1),
     ];

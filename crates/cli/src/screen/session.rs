@@ -35,6 +35,22 @@ pub(crate) struct Around<'a> {
     pub(crate) record: Option<&'a Standing>,
 }
 
+impl<'a> Around<'a> {
+    /// Where nothing is known but its campaign's name.
+    fn of(campaign: &'a str) -> Self {
+        Self {
+            campaign,
+            place_in_chain: (1, 1),
+            approvals: &[],
+            counted: None,
+            conversation: None,
+            home: None,
+            work: None,
+            record: None,
+        }
+    }
+}
+
 /// Most of an answer that the screen shows; `logs` has it whole.
 const ANSWER: usize = 300;
 
@@ -262,6 +278,20 @@ fn conversation(session: &Session, around: &Around<'_>) -> String {
     format!("conversation {} ({state})", one_line(key, 80))
 }
 
+/// What lets one go on that needs a person.
+pub(crate) fn cure(session: &Session, campaign: &str) -> String {
+    let id = session.id.short();
+    match (session.attention, &session.imported) {
+        // What runs outside is answered where it runs.
+        (_, Some(_)) => format!("ostler show {id}"),
+        (Some(Attention::WaitingInput), None) => format!("ostler send {id} \"…\""),
+        _ => {
+            let steps = next(session, &Around::of(campaign));
+            steps.into_iter().next().map_or_else(|| format!("ostler show {id}"), |(command, _)| command)
+        }
+    }
+}
+
 fn next<'a>(session: &'a Session, around: &Around<'_>) -> Vec<(String, &'a str)> {
     let id = session.id.short();
     let cures = session.obituary.iter().flat_map(|obituary| &obituary.cures);
@@ -374,16 +404,7 @@ mod tests {
     };
 
     fn shown(session: &Session, approvals: &[Approval]) -> String {
-        let around = Around {
-            campaign: "shop",
-            place_in_chain: (1, 1),
-            approvals,
-            counted: None,
-            conversation: None,
-            home: Some("/home/ann"),
-            work: None,
-            record: None,
-        };
+        let around = Around { approvals, home: Some("/home/ann"), ..Around::of("shop") };
         let look = Look::plain(None);
         lines(session, &around, NOW).iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n")
     }

@@ -123,7 +123,7 @@ impl Engine {
     async fn check_nobody_works(&self, view: &View) -> Result<(), Refusal> {
         let filter = SessionFilter {
             scope: Scope::NotEnded,
-            campaign: Some(view.campaign),
+            campaigns: vec![view.campaign],
             ..SessionFilter::default()
         };
         let mut others = self.shared.store.list_sessions(&filter, Page::of(PAGE_MOST, None)).await?.rows;

@@ -107,7 +107,7 @@ impl Engine {
         campaign: ostler_domain::CampaignId,
     ) -> Result<Option<ostler_domain::SessionId>, Refusal> {
         let filter =
-            SessionFilter { scope: Scope::NotEnded, campaign: Some(campaign), ..SessionFilter::default() };
+            SessionFilter { scope: Scope::NotEnded, campaigns: vec![campaign], ..SessionFilter::default() };
         let mut cursor = None;
         loop {
             let page = self.shared.store.list_sessions(&filter, Page::of(PAGE_MOST, cursor)).await?;

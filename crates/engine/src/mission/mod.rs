@@ -178,7 +178,7 @@ impl Engine {
 
     /// What all sessions of a mission have used.
     async fn used_by_mission(&self, id: MissionId) -> Result<Used, Refusal> {
-        let filter = SessionFilter { mission: Some(id), ..SessionFilter::default() };
+        let filter = SessionFilter { missions: vec![id], ..SessionFilter::default() };
         let (mut used, prices) = (Used::default(), self.shared.prices.current());
         let mut page = Page::of(PAGE_MOST, None);
         loop {

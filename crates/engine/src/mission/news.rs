@@ -18,7 +18,7 @@ use crate::restart;
 impl Actor {
     /// What its sessions have used and which are paused, as the record has it.
     pub(super) async fn recall(&mut self) -> Result<(), Refusal> {
-        let filter = SessionFilter { mission: Some(self.state.id()), ..SessionFilter::default() };
+        let filter = SessionFilter { missions: vec![self.state.id()], ..SessionFilter::default() };
         let mut page = Page::of(ostler_domain::limits::PAGE_MOST, None);
         loop {
             let listed = self.engine.shared.store.list_sessions(&filter, page).await?;

@@ -26,7 +26,7 @@ impl Engine {
             return Ok(beside);
         }
         let filter =
-            SessionFilter { mission: Some(state.id()), scope: Scope::NotEnded, ..SessionFilter::default() };
+            SessionFilter { missions: vec![state.id()], scope: Scope::NotEnded, ..SessionFilter::default() };
         let mut page = Page::of(PAGE_MOST, None);
         loop {
             let listed = self.shared.store.list_sessions(&filter, page).await?;

@@ -151,7 +151,7 @@ impl Engine {
 
     /// The work trees of its members that are still there.
     async fn trees_of(&self, mission: MissionId) -> Result<Vec<Kept>, Refusal> {
-        let filter = SessionFilter { scope: Scope::All, mission: Some(mission), ..SessionFilter::default() };
+        let filter = SessionFilter { scope: Scope::All, missions: vec![mission], ..SessionFilter::default() };
         let mut paths = BTreeSet::new();
         let mut page = Page::of(PAGE_MOST, None);
         loop {

@@ -103,6 +103,8 @@ pub(crate) struct Handle {
     pub(crate) attached: Arc<std::sync::atomic::AtomicBool>,
     /// Whether there is a keeper, and it is connected.
     pub(crate) linked: Arc<std::sync::atomic::AtomicBool>,
+    /// The version of the keeper's program, once it has said so: a session has one keeper.
+    pub(crate) keeper_version: Arc<std::sync::OnceLock<String>>,
     /// Nothing of its agent is left running, although its end may still be to be recorded.
     pub(crate) gone: Arc<std::sync::atomic::AtomicBool>,
     /// How its agent is made to stand still, as its keeper says.
@@ -195,6 +197,7 @@ impl Actor {
                 commands,
                 attached: Arc::new(has_no_keeper.into()),
                 linked: Arc::default(),
+                keeper_version: Arc::default(),
                 gone: Arc::default(),
                 frozen: Arc::default(),
             },

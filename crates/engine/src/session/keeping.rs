@@ -28,7 +28,7 @@ use crate::{
     admission::Stands,
     census, keeper,
     launch::Order,
-    link::{Link, LinkError},
+    link::{Link, LinkError, Opened},
     shared::Shared,
 };
 
@@ -226,11 +226,12 @@ impl Actor {
     async fn connect(&mut self) {
         let epoch = self.shared.epoch.current();
         match Link::open(&self.dir, epoch, crate::VERSION).await {
-            Ok((link, state)) => {
+            Ok(Opened { link, state, keeper_version }) => {
                 self.keeping.retry = None;
                 self.keeping.sent_input_no = state.last_input_no;
                 self.keeping.link = Some(link);
                 self.handle.attached.store(true, Ordering::Release);
+                let _ = self.handle.keeper_version.set(keeper_version);
                 self.handle.linked.store(true, Ordering::Release);
                 self.be_watched_over();
                 self.keeper_state(state).await;

@@ -173,7 +173,7 @@ impl Shared {
             let ticket = self.store.ticket(id).await?;
             let filter = SessionFilter {
                 scope: Scope::NotEnded,
-                ticket: Some(id.to_string()),
+                tickets: vec![id.to_string()],
                 ..SessionFilter::default()
             };
             let others = self.store.list_sessions(&filter, Page::of(PAGE_MOST, None)).await?.rows;

@@ -40,6 +40,27 @@ async fn a_stepped_clock_ends_nothing_early_and_loses_no_order() {
 }
 
 #[tokio::test]
+async fn doctor_says_that_the_clock_was_set_back() {
+    let home = TestHome::new(OSTLER);
+    let clock = |home: &TestHome| -> serde_json::Value {
+        let told = home.run(&["doctor", "--quick", "-o", "json"]);
+        let told: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
+        let all = told["findings"].as_array().unwrap();
+        all.iter().find(|finding| finding["about"] == "clock").unwrap().clone()
+    };
+    let mut daemon = start_stepped(&home, "86400,");
+    assert!(home.run(&["campaign", "add", ".", "--name", "shop"]).status.success());
+    let told = clock(&home);
+    assert_eq!(told["verdict"], "warn", "{told}");
+    assert!(told["text"].as_str().unwrap().contains("was set back"), "{told}");
+    assert_eq!(told["fix"], "timedatectl set-ntp true", "{told}");
+    home.kill_daemon();
+    daemon.wait().unwrap();
+    let other = TestHome::started(OSTLER).await;
+    assert!(clock(&other)["text"].as_str().unwrap().contains("behind no event"));
+}
+
+#[tokio::test]
 async fn a_reboot_is_named_as_the_cause() {
     let home = TestHome::started(OSTLER).await;
     let client = home.client().await;

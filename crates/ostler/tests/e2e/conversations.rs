@@ -72,7 +72,7 @@ async fn an_agent_s_sessions_are_one_conversation() {
     assert_eq!(client.session(address).await.unwrap().id, second.id);
     assert_eq!(client.conversation(address).await.unwrap().id, first.conversation);
     assert!(client.session("shop/tester/api").await.is_err());
-    let filter = SessionFilter { role: Some("builder".to_owned()), ..SessionFilter::default() };
+    let filter = SessionFilter { roles: vec!["builder".to_owned()], ..SessionFilter::default() };
     assert_eq!(client.sessions(&filter, Page::of(10, None)).await.unwrap().rows.len(), 2);
     // A name is an agent's or a session's, never both.
     let mut named = CreateSession::new("shop", "script");

@@ -145,9 +145,9 @@ async fn each_turn_is_written_down_and_can_be_compared() {
     let refused = client.difference(&who, "--output=x", false).await.unwrap_err().to_refusal();
     assert_eq!(refused.reason, Reason::InvalidArgument);
 
-    let filter = SessionFilter { branch: Some("trunk".to_owned()), ..SessionFilter::default() };
+    let filter = SessionFilter { branches: vec!["trunk".to_owned()], ..SessionFilter::default() };
     assert_eq!(client.sessions(&filter, Page::of(9, None)).await.unwrap().rows.len(), 1);
-    let filter = SessionFilter { branch: Some("other".to_owned()), ..SessionFilter::default() };
+    let filter = SessionFilter { branches: vec!["other".to_owned()], ..SessionFilter::default() };
     assert!(client.sessions(&filter, Page::of(9, None)).await.unwrap().rows.is_empty());
 
     // What no agent can write is nobody else's either.

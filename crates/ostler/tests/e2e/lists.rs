@@ -144,6 +144,110 @@ fn who_needs_you_is_among_the_few_that_are_shown() {
 }
 
 #[test]
+fn everybody_whom_ls_counts_is_named_with_what_lets_them_go_on() {
+    let home = TestHome::new(OSTLER);
+    ok(&home, &["campaign", "add", ".", "--name", "shop"]);
+    let calm = home.run(&["approval"]);
+    assert!(String::from_utf8(calm.stderr).unwrap().contains("Nobody is waiting for you."));
+    let dear = scenario::of(vec![json!({"usage": {"output": 200}}), json!({"sleep_ms": 60_000})]);
+    ok(&home, &["run", "-p", "script", "-d", "--budget", "100", "--name", "held", &dear]);
+    ok(&home, &["run", "-p", "script", "-d", "--name", "broken", r#"{"steps":[{"sya":1}]}"#]);
+    let needs = |count: usize| {
+        wait::until("they need somebody", wait::PATIENCE, || {
+            let rows = json_of(&home, &["ls", "--needs-me", "-o", "json"]);
+            rows["sessions"].as_array().unwrap().len() == count
+        });
+    };
+    needs(2);
+    let short = |name: &str| {
+        let id = json_of(&home, &["show", name, "-o", "json"])["id"].as_str().unwrap().to_owned();
+        id[id.len() - 5..].to_lowercase()
+    };
+    let listed = home.run(&["approval"]);
+    let (out, err) = (String::from_utf8(listed.stdout).unwrap(), String::from_utf8(listed.stderr).unwrap());
+    assert!(!err.contains("Nobody"), "{err}");
+    for (name, cure) in [
+        ("held", format!("(ostler resume {} --budget 400)", short("held"))),
+        ("broken", format!("(ostler resume {})", short("broken"))),
+    ] {
+        let line = out.lines().find(|line| line.contains(&format!("also waiting: {name} ")));
+        assert!(line.is_some_and(|line| line.contains(&cure)), "{name}: {out}");
+    }
+    let ls = String::from_utf8(home.run(&["ls"]).stderr).unwrap();
+    assert!(ls.contains("2 need you (ostler approval)"), "{ls}");
+    let asks = scenario::of(vec![json!({"ask": {"tool": "question", "input": "this or that?"}})]);
+    ok(&home, &["run", "-p", "script", "-d", "--name", "asks", &asks]);
+    needs(3);
+    let all = json_of(&home, &["approval", "-o", "json"]);
+    assert_eq!(all["approvals"].as_array().unwrap().len(), 1, "{all}");
+    let also = all["also_waiting"].as_array().unwrap();
+    let told: Vec<_> = also.iter().map(|one| (one["agent"].as_str(), one["attention"].as_str())).collect();
+    assert!(told.contains(&(Some("held"), Some("budget_hold"))), "{all}");
+    assert!(told.contains(&(Some("broken"), Some("turn_failed"))) && told.len() == 2, "{all}");
+}
+
+#[test]
+fn a_filter_takes_several_words_and_refuses_what_cannot_be() {
+    let home = with_two_agents();
+    let names = |filter: &[&str]| -> Vec<String> {
+        let args: Vec<&str> = ["ls", "-a", "-o", "json"].iter().chain(filter).copied().collect();
+        let listed = json_of(&home, &args);
+        let rows = listed["sessions"].as_array().unwrap();
+        rows.iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
+    };
+    for both in [
+        &["--provider", "codex,script"][..],
+        &["--agent", "api,web"],
+        &["--ticket", "gh:1,gh:2"],
+        &["--chain", "api,web"],
+        &["--model", "other,script"],
+        &["--status", "stopped,failed"],
+        &["-C", "shop,shop"],
+    ] {
+        assert_eq!(names(both), ["web", "api"], "{both:?}");
+    }
+    assert_eq!(names(&["--provider", "codex,claude-code"]), [] as [&str; 0]);
+    assert_eq!(names(&["--agent", "api,nobody"]), ["api"]);
+    for verb in ["ls", "events", "cost"] {
+        let wrong = home.run(&[verb, "--provider", "script,claud-code"]);
+        let err = String::from_utf8(wrong.stderr).unwrap();
+        assert_eq!(wrong.status.code(), Some(6), "{verb}: {err}");
+        assert!(err.contains("there is no provider \"claud-code\", the nearest is claude-code"), "{err}");
+    }
+    for (flag, wrong, meant) in [
+        ("--status", "workng", "WORKING"),
+        ("--attention", "budget", "budget_hold"),
+        ("--outcome", "crash", "crashed"),
+    ] {
+        let refused = home.run(&["ls", flag, wrong]);
+        let err = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{err}");
+        assert!(err.contains(&format!("the nearest is {meant}")), "{flag}: {err}");
+    }
+    assert_eq!(home.run(&["stop", "--provider", ",", "-y"]).status.code(), Some(2));
+    assert_eq!(home.run(&["stop", "--agent", "", "-y"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_day_of_money_is_the_same_wherever_it_is_looked_at() {
+    let home = with_two_agents();
+    let day = |zone: &str| -> (Value, String) {
+        let cost = home.command(&["cost", "-o", "json"]).env("TZ", zone).output().unwrap();
+        let cost: Value = serde_json::from_slice(&cost.stdout).unwrap();
+        let ls = home.command(&["ls", "-a"]).env("TZ", zone).output().unwrap();
+        (cost, String::from_utf8(ls.stderr).unwrap())
+    };
+    let (here, _) = day("UTC");
+    let midnight = here["since"].as_str().unwrap();
+    assert!(midnight.ends_with("T00:00:00.000000Z"), "{midnight}");
+    for zone in ["UTC-14", "UTC+11"] {
+        let (cost, ls) = day(zone);
+        assert_eq!((&cost["since"], &cost["total"]["cost"]), (&here["since"], &json!("7.00")), "{zone}");
+        assert!(ls.contains("today (UTC) $7.00"), "{zone}: {ls}");
+    }
+}
+
+#[test]
 fn messages_that_wait_are_listed_until_they_are_delivered() {
     let home = TestHome::new(OSTLER);
     ok(&home, &["campaign", "add", ".", "--name", "shop"]);
@@ -205,7 +309,7 @@ fn what_had_no_price_costs_the_same_in_every_list() {
     run();
     assert_eq!(json_of(&home, &["cost", "-o", "json"])["total"]["cost"], "6.00");
     let footer = || String::from_utf8(home.run(&["ls", "-a"]).stderr).unwrap();
-    assert!(footer().contains("today $6.00"), "{}", footer());
+    assert!(footer().contains("today (UTC) $6.00"), "{}", footer());
     ok(&home, &["campaign", "set", "shop", "budget=25usd/day"]);
     assert!(footer().contains("today (UTC) $6.00 of $25.00"), "{}", footer());
     let told = String::from_utf8(home.run(&["cost"]).stderr).unwrap();

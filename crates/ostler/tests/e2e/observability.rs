@@ -92,7 +92,7 @@ async fn the_log_is_structured_and_does_not_grow_for_ever() {
     let shown = home.run(&["daemon", "logs", "--tail", "0"]);
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(shown.contains(" INFO ready pid="), "{shown}");
-    let lines = home.run(&["daemon", "logs", "--tail", "5", "--level", "info", "--json"]);
+    let lines = home.run(&["daemon", "logs", "--tail", "5", "--level", "info", "-o", "jsonl"]);
     let lines = String::from_utf8(lines.stdout).unwrap();
     let levels: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(!levels.is_empty() && levels.iter().all(|line| line["level"] != "debug"), "{lines}");

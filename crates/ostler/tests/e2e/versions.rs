@@ -186,9 +186,22 @@ async fn an_upgrade_of_the_program_ends_no_agent() {
     let said = String::from_utf8(listed.stderr).unwrap();
     assert!(listed.status.success() && said.contains("ostler daemon restart"), "{said}");
     assert!(said.contains(&format!("this is {later}")), "{said}");
+    let check = |code: i32| -> serde_json::Value {
+        let checked = home.run(&["version", "--check", "-o", "json"]);
+        assert_eq!(checked.status.code(), Some(code), "{checked:?}");
+        serde_json::from_slice(&checked.stdout).unwrap()
+    };
+    let old = env!("CARGO_PKG_VERSION");
+    let checked = check(4);
+    assert_eq!((&checked["version"], &checked["daemon"]["version"]), (&later.clone().into(), &old.into()));
+    assert_eq!(checked["next"][0]["command"], "ostler daemon restart", "{checked}");
+    assert_eq!((&checked["daemon"]["is_replaced"], &checked["keepers"][old]), (&true.into(), &3.into()));
     let restarted = home.run(&["daemon", "restart"]);
     let said = String::from_utf8(restarted.stdout).unwrap();
     assert!(said.starts_with(&format!("{later} ready in ")), "{said}");
+    wait::until("the keepers", wait::PATIENCE, || check(0)["keepers"][old] == 3);
+    let shown = String::from_utf8(home.run(&["version", "--check"]).stdout).unwrap();
+    assert!(shown.contains(&format!("{old}, 3 keepers as old as their sessions")), "{shown}");
     assert!(said.contains("3 of 3 sessions re-adopted"), "{said}");
     let file = home.daemon_file().unwrap();
     assert_eq!((file.version.as_str(), file.program.as_path()), (later.as_str(), installed.as_path()));

@@ -54,6 +54,7 @@ impl AdminService for Served {
             waiting_sessions: status.waiting,
             disk: Some(rows::disk_room(status.disk)),
             machine_restart: status.machine_restart,
+            keeper_versions: status.keeper_versions,
         };
         Ok(Response::new(to_proto::node_status(&status)))
     }
@@ -237,16 +238,16 @@ impl AdminService for Served {
 
 /// Sums are made over model calls: a model is that of a call, not of its session.
 fn usage_filter(sessions: SessionFilter, since: Option<Time>, until: Option<Time>) -> UsageFilter {
-    let SessionFilter { campaign, chain, name, provider, model, ticket, .. } = sessions.clone();
+    let SessionFilter { campaigns, chains, name, providers, models, tickets, .. } = sessions.clone();
     let rest = SessionFilter {
-        campaign: None,
-        chain: None,
+        campaigns: Vec::new(),
+        chains: Vec::new(),
         name: None,
-        provider: None,
-        model: None,
-        ticket: None,
+        providers: Vec::new(),
+        models: Vec::new(),
+        tickets: Vec::new(),
         ..sessions
     };
     let sessions = (rest != SessionFilter::default()).then(|| Box::new(rest));
-    UsageFilter { campaign, session: None, provider, model, name, ticket, chain, since, until, sessions }
+    UsageFilter { campaigns, session: None, providers, models, name, tickets, chains, since, until, sessions }
 }

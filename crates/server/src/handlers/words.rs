@@ -2,7 +2,7 @@
 
 use ostler_domain::{
     Refusal,
-    query::{EventFilter, SessionFilter},
+    query::{EventFilter, SessionFilter, words},
 };
 use ostler_wire::{from_proto, pb};
 use tonic::Status;
@@ -21,24 +21,41 @@ impl Served {
     }
 
     pub(super) async fn resolve_sessions(&self, filter: &mut pb::SessionFilter) -> Result<(), Status> {
+        let mut campaigns = Vec::new();
         if let Some(campaign) = &mut filter.campaign {
-            *campaign = self.engine.campaign(campaign).await.map_err(refused)?.id.to_string();
+            for named in words(campaign) {
+                campaigns.push(self.engine.campaign(named).await.map_err(refused)?.id);
+            }
+            *campaign = listed(&campaigns);
         }
         if let Some(chain) = &mut filter.chain {
-            *chain = self.engine.session(chain).await.map_err(refused)?.chain.to_string();
+            let mut chains = Vec::new();
+            for who in words(chain) {
+                chains.push(self.engine.session(who).await.map_err(refused)?.chain);
+            }
+            *chain = listed(&chains);
         }
         if let Some(continues) = &mut filter.continues {
             *continues = self.session_id(continues).await.map_err(refused)?;
         }
         if let Some(ticket) = &mut filter.ticket {
-            let campaign = match &filter.campaign {
-                Some(campaign) => Some(from_proto::id(campaign, "campaign").map_err(invalid)?),
-                None => None,
-            };
-            *ticket = self.engine.ticket_word(ticket, campaign).await.map_err(refused)?;
+            // Two campaigns may have one of the same name.
+            let campaign = if let [one] = campaigns.as_slice() { Some(*one) } else { None };
+            let mut tickets = Vec::new();
+            for named in words(ticket) {
+                tickets.push(self.engine.ticket_word(named, campaign).await.map_err(refused)?);
+            }
+            *ticket = listed(&tickets);
         }
         if let Some(mission) = &mut filter.mission {
-            *mission = self.engine.mission(mission).await.map_err(refused)?.id.to_string();
+            let mut missions = Vec::new();
+            for named in words(mission) {
+                missions.push(self.engine.mission(named).await.map_err(refused)?.id);
+            }
+            *mission = listed(&missions);
+        }
+        for provider in filter.provider.iter().flat_map(|provider| words(provider)) {
+            self.engine.is_a_provider(provider).await.map_err(refused)?;
         }
         Ok(())
     }
@@ -62,4 +79,9 @@ impl Served {
     async fn session_id(&self, who: &str) -> Result<String, Refusal> {
         Ok(self.engine.session(who).await?.id.to_string())
     }
+}
+
+/// As a filter has it; one that named nothing still does, and is refused.
+fn listed<T: ToString>(values: &[T]) -> String {
+    values.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }

@@ -77,6 +77,11 @@ impl Driver {
         }
     }
 
+    /// One for each of the values: each goes through the index in its own order.
+    fn each(index: &'static str, column: &'static str, values: Vec<String>) -> Vec<Self> {
+        values.into_iter().map(|value| Self::equal(index, column, value)).collect()
+    }
+
     fn of(index: Option<&'static str>, sql: &str) -> Self {
         Self { index, condition: Condition { sql: sql.to_owned(), params: Vec::new() } }
     }
@@ -89,19 +94,18 @@ impl Driver {
 /// Chooses the indexes to go through: together they cover everything that fits, and the most particular are
 /// preferred.
 fn drivers(filter: &SessionFilter) -> Vec<Driver> {
-    let text = |value: &Option<String>| value.clone();
     let particular = [
-        ("session_continues", "continues", filter.continues.map(|id| id.to_string())),
-        ("session_spawned_by", "spawned_by", filter.spawned_by.map(|id| id.to_string())),
-        ("session_chain", "chain", filter.chain.map(|id| id.to_string())),
-        ("session_conversation", "conversation", filter.conversation.map(|id| id.to_string())),
-        ("session_name", "name", text(&filter.name)),
-        ("session_ticket", "ticket", text(&filter.ticket)),
-        ("session_mission", "mission", filter.mission.map(|id| id.to_string())),
-        ("session_agent", "agent", text(&filter.agent)),
+        ("session_continues", "continues", written(&filter.continues)),
+        ("session_spawned_by", "spawned_by", written(&filter.spawned_by)),
+        ("session_chain", "chain", written(&filter.chains)),
+        ("session_conversation", "conversation", written(&filter.conversation)),
+        ("session_name", "name", written(&filter.name)),
+        ("session_ticket", "ticket", written(&filter.tickets)),
+        ("session_mission", "mission", written(&filter.missions)),
+        ("session_agent", "agent", written(&filter.agents)),
     ];
-    if let Some((index, column, value)) = particular.into_iter().find_map(|(i, c, v)| v.map(|v| (i, c, v))) {
-        return vec![Driver::equal(index, column, value)];
+    if let Some((index, column, values)) = particular.into_iter().find(|(.., values)| !values.is_empty()) {
+        return Driver::each(index, column, values);
     }
     let has_ended = |status: &Status| matches!(status, Status::Stopped | Status::Failed);
     let only_live = filter.scope == Scope::NotEnded
@@ -120,17 +124,21 @@ fn drivers(filter: &SessionFilter) -> Vec<Driver> {
             |outcome: &Outcome| Driver::equal("session_outcome", "outcome", outcome.as_str().to_owned());
         return filter.outcomes.iter().map(by_outcome).collect();
     }
-    if let Some(campaign) = filter.campaign {
-        return vec![Driver::equal("session_campaign", "campaign", campaign.to_string())];
+    if !filter.campaigns.is_empty() {
+        return Driver::each("session_campaign", "campaign", written(&filter.campaigns));
     }
-    if let Some(branch) = &filter.branch {
+    if !filter.branches.is_empty() {
         // Begun there, or begun elsewhere and seen to have made commits there.
-        let mut seen = Driver::of(None, SEEN_ON_BRANCH);
-        seen.condition.params.extend([branch, branch].map(|name| Box::new(name.clone()) as Box<dyn ToSql>));
-        return vec![Driver::equal("session_branch", "branch", branch.clone()), seen];
+        let drivers = |branch: String| {
+            let mut seen = Driver::of(None, SEEN_ON_BRANCH);
+            let twice = [branch.clone(), branch.clone()].map(|name| Box::new(name) as Box<dyn ToSql>);
+            seen.condition.params.extend(twice);
+            [Driver::equal("session_branch", "branch", branch), seen]
+        };
+        return branches(filter).into_iter().flat_map(drivers).collect();
     }
-    if let Some(role) = &filter.role {
-        return vec![Driver::equal("session_role", "role", role.clone())];
+    if !filter.roles.is_empty() {
+        return Driver::each("session_role", "role", filter.roles.clone());
     }
     if !filter.statuses.is_empty() {
         let ended = filter.statuses.iter().filter(|status| has_ended(status));
@@ -159,13 +167,27 @@ fn drivers(filter: &SessionFilter) -> Vec<Driver> {
         };
         return (least..=COST_CLASSES).map(of_class).collect();
     }
-    if let Some(model) = &filter.model {
-        return vec![Driver::equal("session_model", "model", model.clone())];
+    if !filter.models.is_empty() {
+        return Driver::each("session_model", "model", filter.models.clone());
     }
-    match &filter.provider {
-        Some(provider) => vec![Driver::equal("session_provider", "provider", provider.clone())],
-        None => vec![Driver::of(None, "1")],
+    if !filter.providers.is_empty() {
+        return Driver::each("session_provider", "provider", filter.providers.clone());
     }
+    vec![Driver::of(None, "1")]
+}
+
+/// Values as they are stored.
+fn written<'a, T: ToString + 'a>(values: impl IntoIterator<Item = &'a T>) -> Vec<String> {
+    values.into_iter().map(ToString::to_string).collect()
+}
+
+/// The branches that are asked for. Several were written with commas between them, and a branch may have one in its name.
+fn branches(filter: &SessionFilter) -> Vec<String> {
+    let mut branches = filter.branches.clone();
+    if branches.len() > 1 {
+        branches.push(branches.join(","));
+    }
+    branches
 }
 
 const SEEN_ON_BRANCH: &str = "branch IS NOT ? AND num IN
@@ -181,28 +203,30 @@ impl Condition {
     /// Everything that the filter asks for, whatever the driver has seen to already.
     fn of(filter: &SessionFilter) -> Self {
         let mut all = Self { sql: "1".to_owned(), params: Vec::new() };
-        let ids = [
-            ("campaign", filter.campaign.map(|id| id.to_string())),
-            ("conversation", filter.conversation.map(|id| id.to_string())),
-            ("chain", filter.chain.map(|id| id.to_string())),
-            ("spawned_by", filter.spawned_by.map(|id| id.to_string())),
-            ("continues", filter.continues.map(|id| id.to_string())),
-            ("name", filter.name.clone()),
-            ("agent", filter.agent.clone()),
-            ("role", filter.role.clone()),
-            ("provider", filter.provider.clone()),
-            ("model", filter.model.clone()),
-            ("ticket", filter.ticket.clone()),
-            ("mission", filter.mission.map(|id| id.to_string())),
+        let wanted = [
+            ("campaign", written(&filter.campaigns)),
+            ("conversation", written(&filter.conversation)),
+            ("chain", written(&filter.chains)),
+            ("spawned_by", written(&filter.spawned_by)),
+            ("continues", written(&filter.continues)),
+            ("name", written(&filter.name)),
+            ("agent", filter.agents.clone()),
+            ("role", filter.roles.clone()),
+            ("provider", filter.providers.clone()),
+            ("model", filter.models.clone()),
+            ("ticket", filter.tickets.clone()),
+            ("mission", written(&filter.missions)),
         ];
-        for (column, value) in ids {
-            if let Some(value) = value {
-                all.and(&format!("{column} = ?"), [value]);
-            }
+        for (column, values) in wanted {
+            all.one_of(column, values);
         }
-        if let Some(branch) = &filter.branch {
-            let seen = "EXISTS (SELECT 1 FROM seen_commit c WHERE c.session = session.id AND c.branch = ?)";
-            all.and(&format!("(branch = ? OR {seen})"), [branch.clone(), branch.clone()]);
+        if !filter.branches.is_empty() {
+            let branches = branches(filter);
+            let some = marks(branches.len());
+            let seen = format!(
+                "EXISTS (SELECT 1 FROM seen_commit c WHERE c.session = session.id AND c.branch IN ({some}))"
+            );
+            all.and(&format!("(branch IN ({some}) OR {seen})"), branches.iter().chain(&branches).cloned());
         }
         if let Some(begins) = &filter.name_begins {
             // Without an index: the newest are looked at first, and a name that many share would be all of it.
@@ -245,12 +269,17 @@ impl Condition {
         self.params.extend(params.into_iter().map(|param| Box::new(param) as Box<dyn ToSql>));
     }
 
-    fn one_of(&mut self, column: &str, words: impl Iterator<Item = &'static str>) {
-        let words: Vec<&'static str> = words.collect();
+    fn one_of<T: ToSql + 'static>(&mut self, column: &str, words: impl IntoIterator<Item = T>) {
+        let words: Vec<T> = words.into_iter().collect();
         if !words.is_empty() {
-            self.and(&format!("{column} IN ({})", vec!["?"; words.len()].join(",")), words);
+            self.and(&format!("{column} IN ({})", marks(words.len())), words);
         }
     }
+}
+
+/// `?,?,?`
+pub(crate) fn marks(count: usize) -> String {
+    vec!["?"; count].join(",")
 }
 
 /// What going through one index gave.

@@ -16,7 +16,7 @@ use rusqlite::{Connection, OptionalExtension, Statement, params};
 pub use family::FamilyOf;
 pub(crate) use family::{ROOT_CHAIN, below};
 pub(crate) use find::{fragment_condition, tail};
-pub(crate) use list::Condition;
+pub(crate) use list::{Condition, marks};
 pub use load::LoadedSession;
 pub(crate) use load::{fold, fold_to};
 pub(crate) use shown::Shown;

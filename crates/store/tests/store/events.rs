@@ -57,7 +57,7 @@ fn backwards(store: &Store, filter: &EventFilter, limit: u32) -> Vec<Recorded> {
 }
 
 fn of_campaign(n: u64) -> SessionFilter {
-    SessionFilter { campaign: Some(campaign_id(n)), ..SessionFilter::default() }
+    SessionFilter { campaigns: vec![campaign_id(n)], ..SessionFilter::default() }
 }
 
 fn fits(store: &Store, id: SessionId, filter: &SessionFilter) -> bool {

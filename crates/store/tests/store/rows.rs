@@ -328,7 +328,7 @@ fn usage_adds_up_by_whatever_is_asked() {
     );
     let of =
         |sessions: SessionFilter| UsageFilter { sessions: Some(Box::new(sessions)), ..Default::default() };
-    let of_campaign = of(SessionFilter { campaign: Some(campaign_id(1)), ..Default::default() });
+    let of_campaign = of(SessionFilter { campaigns: vec![campaign_id(1)], ..Default::default() });
     assert_eq!(sum(of_campaign, UsageBy::Total)[0].calls, 4);
     let by_session = sum(UsageFilter::default(), UsageBy::Session);
     let named = by_session.iter().find(|row| row.key == session_id(2).to_string()).unwrap();

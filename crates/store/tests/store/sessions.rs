@@ -63,14 +63,17 @@ fn fits(filter: &SessionFilter, view: &View, all: &[View]) -> bool {
     let text = |wanted: &Option<String>, found: Option<&str>| {
         wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
     };
-    filter.campaign.is_none_or(|id| id == view.campaign)
+    let one_of = |wanted: &[String], found: Option<&str>| {
+        wanted.is_empty() || wanted.iter().any(|wanted| found == Some(wanted.as_str()))
+    };
+    (filter.campaigns.is_empty() || filter.campaigns.contains(&view.campaign))
         && filter.conversation.is_none_or(|id| id == view.conversation)
-        && filter.chain.is_none_or(|id| id == view.chain)
+        && (filter.chains.is_empty() || filter.chains.contains(&view.chain))
         && filter.continues.is_none_or(|id| Some(id) == view.continues)
         && text(&filter.name, Some(view.name.as_str()))
-        && text(&filter.provider, Some(&view.provider))
-        && text(&filter.model, view.model.as_deref())
-        && text(&filter.ticket, view.ticket.as_deref())
+        && one_of(&filter.providers, Some(&view.provider))
+        && one_of(&filter.models, view.model.as_deref())
+        && one_of(&filter.tickets, view.ticket.as_deref())
         && (filter.asks_for_trials()
             || view.ended_at.is_none()
             || view.ticket.as_deref() != Some(TRIAL_TICKET))
@@ -80,16 +83,7 @@ fn fits(filter: &SessionFilter, view: &View, all: &[View]) -> bool {
         && (filter.outcomes.is_empty() || view.outcome.is_some_and(|found| filter.outcomes.contains(&found)))
         && filter.since.is_none_or(|since| view.created_at >= since)
         && filter.until.is_none_or(|until| view.created_at < until)
-        && match filter.scope {
-            Scope::All => true,
-            Scope::NotEnded => view.ended_at.is_none(),
-            Scope::Current { failed_since } => {
-                let is_replaced = || all.iter().any(|child| child.continues == Some(view.id));
-                view.ended_at.is_none_or(|ended| {
-                    view.status == Status::Failed && ended >= failed_since && !is_replaced()
-                })
-            }
-        }
+        && filter.scope.fits(view, all.iter().any(|child| child.continues == Some(view.id)))
 }
 
 fn filters() -> Vec<SessionFilter> {
@@ -100,25 +94,30 @@ fn filters() -> Vec<SessionFilter> {
         SessionFilter { scope: Scope::Current { failed_since: at(20) }, ..any() },
         SessionFilter {
             scope: Scope::Current { failed_since: at(20) },
-            campaign: Some(campaign_id(1)),
+            campaigns: vec![campaign_id(1)],
             ..any()
         },
-        SessionFilter { campaign: Some(campaign_id(1)), ..any() },
+        SessionFilter { campaigns: vec![campaign_id(1)], ..any() },
         SessionFilter { conversation: Some(conversation_id(3)), ..any() },
-        SessionFilter { chain: Some(session_id(10)), ..any() },
+        SessionFilter { chains: vec![session_id(10)], ..any() },
         SessionFilter { continues: Some(session_id(14)), ..any() },
         SessionFilter { name: Some("fix-login-2".to_owned()), scope: Scope::NotEnded, ..any() },
-        SessionFilter { provider: Some("codex".to_owned()), ..any() },
-        SessionFilter { model: Some("model-1".to_owned()), ..any() },
-        SessionFilter { ticket: Some("gh:4".to_owned()), ..any() },
-        SessionFilter { ticket: Some(TRIAL_TICKET.to_owned()), ..any() },
+        SessionFilter { providers: vec!["codex".to_owned()], ..any() },
+        SessionFilter { models: vec!["model-1".to_owned()], ..any() },
+        SessionFilter { providers: ["codex", "script", "none"].map(str::to_owned).to_vec(), ..any() },
+        SessionFilter { models: ["model-1", "model-2"].map(str::to_owned).to_vec(), ..any() },
+        SessionFilter { campaigns: vec![campaign_id(1), campaign_id(2)], ..any() },
+        SessionFilter { chains: vec![session_id(10), session_id(14)], ..any() },
+        SessionFilter { tickets: ["gh:4", "gh:5"].map(str::to_owned).to_vec(), ..any() },
+        SessionFilter { tickets: vec!["gh:4".to_owned()], ..any() },
+        SessionFilter { tickets: vec![TRIAL_TICKET.to_owned()], ..any() },
         SessionFilter { statuses: vec![Status::Working], ..any() },
         SessionFilter { statuses: vec![Status::Stopped, Status::Created], ..any() },
         SessionFilter { statuses: vec![Status::Failed, Status::Stopped], ..any() },
-        SessionFilter { statuses: vec![Status::Failed], campaign: Some(campaign_id(2)), ..any() },
+        SessionFilter { statuses: vec![Status::Failed], campaigns: vec![campaign_id(2)], ..any() },
         SessionFilter { attention: vec![Attention::WaitingApproval, Attention::Idle], ..any() },
         SessionFilter { outcomes: vec![Outcome::Crashed, Outcome::Done], ..any() },
-        SessionFilter { outcomes: vec![Outcome::Crashed], provider: Some("script".to_owned()), ..any() },
+        SessionFilter { outcomes: vec![Outcome::Crashed], providers: vec!["script".to_owned()], ..any() },
         SessionFilter { since: Some(at(10)), until: Some(at(30)), ..any() },
     ]
 }
@@ -182,7 +181,7 @@ fn a_branch_finds_also_whoever_made_commits_on_it() {
     // Of those two the first was created on that branch, and the other elsewhere.
     let seen = [1, 3].map(|n| (at(50), event(Kind::CommitsSeen, n)));
     store.commit_blocking(node_commit(seen.to_vec())).unwrap();
-    let filter = SessionFilter { branch: Some("agent/login".to_owned()), ..SessionFilter::default() };
+    let filter = SessionFilter { branches: vec!["agent/login".to_owned()], ..SessionFilter::default() };
     let began = |view: &&View| view.branch.as_deref() == Some("agent/login");
     let expected: Vec<SessionId> =
         views.iter().filter(|view| began(view) || view.id == session_id(3)).map(|view| view.id).collect();
@@ -190,7 +189,11 @@ fn a_branch_finds_also_whoever_made_commits_on_it() {
         let found: Vec<SessionId> = all_pages(&store, &filter, limit).iter().map(|view| view.id).collect();
         assert_eq!(found, expected, "pages of {limit}");
     }
-    let both = SessionFilter { provider: Some("claude-code".to_owned()), ..filter };
+    let branches = ["none", "agent/login"].map(str::to_owned).to_vec();
+    let listed = SessionFilter { branches, ..SessionFilter::default() };
+    let found: Vec<SessionId> = all_pages(&store, &listed, 3).iter().map(|view| view.id).collect();
+    assert_eq!(found, expected);
+    let both = SessionFilter { providers: vec!["claude-code".to_owned()], ..filter };
     let found: Vec<SessionId> = all_pages(&store, &both, 40).iter().map(|view| view.id).collect();
     assert_eq!(found, [session_id(3)]);
 }

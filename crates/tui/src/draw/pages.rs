@@ -15,7 +15,7 @@ use crate::state::{Missions, State};
 const LISTED: usize = 6;
 
 pub(super) fn cost(canvas: &mut Canvas<'_>, state: &State, area: Rect, by: By, sums: Option<&Sums>) {
-    let span = if by == By::Day { "of the last seven days" } else { "since 00:00" };
+    let span = if by == By::Day { "of the last seven days" } else { "since 00:00 UTC" };
     canvas.rule(area, 0, Line::new().strong(format!("COST by {}", by.word())).faint(format!("  {span}")));
     let body = below_title(area);
     let lines = match sums {

@@ -7,7 +7,9 @@ use ostler_client::{
     query::{Page, Scope, SessionFilter},
     reply::NodeStatus,
 };
-use ostler_domain::{MissionId, Time, handoff::Wish, limits::PAGE_MOST, mission, price::Prices};
+use ostler_domain::{
+    MissionId, Time, budget::Period, handoff::Wish, limits::PAGE_MOST, mission, price::Prices,
+};
 use ostler_screen::{
     Line, Tone, approval,
     cost::{self, By},
@@ -34,7 +36,7 @@ pub(super) async fn overview(client: &Client, with_ended: bool) -> Result<Overvi
     let filter = SessionFilter { scope, ..SessionFilter::default() };
     let live = SessionFilter { scope: Scope::NotEnded, ..SessionFilter::default() };
     let (page, all) = (Page::of(PAGE_MOST, None), SessionFilter::default());
-    let midnight = words::midnight(now, &words::zone());
+    let midnight = Period::Day.start(now);
     // All at once: each of them alone would be a way there and back.
     let (sessions, live, any, names, approvals, today, status) = tokio::join!(
         client.sessions(&filter, page),
@@ -155,7 +157,7 @@ fn went(word: &str, session: &Session) -> Message {
 }
 
 async fn sums(client: &Client, prices: &Prices, by: By) -> Result<Message, Error> {
-    let midnight = words::midnight(words::now(), &words::zone());
+    let midnight = Period::Day.start(words::now());
     let days = |from: Time, _| from.minus(DAY);
     let since = if by == By::Day { (1..DAYS).fold(midnight, days) } else { midnight };
     let question = GetUsage { since: Some(since), ..GetUsage::default() };
@@ -165,7 +167,7 @@ async fn sums(client: &Client, prices: &Prices, by: By) -> Result<Message, Error
 
 async fn drawn(client: &Client, id: MissionId) -> Result<Message, Error> {
     let who = id.to_string();
-    let filter = SessionFilter { mission: Some(id), ..SessionFilter::default() };
+    let filter = SessionFilter { missions: vec![id], ..SessionFilter::default() };
     let (state, whole, sessions) = tokio::join!(
         client.mission_state(&who),
         client.mission(&who),

@@ -6,7 +6,7 @@ use ostler_client::Client;
 use ostler_domain::{
     CampaignId, Refusal, Time,
     limits::PAGE_MOST,
-    query::{Page, Scope, SessionFilter},
+    query::{Page, Scope, SessionFilter, no_such, words},
     session::{Attention, Outcome, Status},
     time::span,
 };
@@ -26,7 +26,7 @@ pub(crate) struct SessionsAsked {
     pub(crate) all: bool,
     /// Only those that wait for a person.
     pub(crate) needs_me: bool,
-    /// Name, id, or a path in it.
+    /// Name, id, or a path in it. This and the words below may be several, with commas between them: one is to fit.
     pub(crate) campaign: Option<String>,
     /// The agent's name.
     pub(crate) agent: Option<String>,
@@ -82,42 +82,51 @@ impl SessionsAsked {
     }
 
     pub(crate) async fn filter(&self, client: &Client) -> Result<SessionFilter, Failure> {
-        let campaign = match said(&self.campaign) {
-            Some(campaign) => Some(client.campaign(campaign).await?.id),
-            None => None,
-        };
-        let mission = match said(&self.mission) {
-            Some(mission) => Some(client.mission(mission).await?.mission.id),
-            None => None,
-        };
-        let chain = match said(&self.chain) {
-            Some(who) => Some(client.session(who).await?.chain),
-            None => None,
-        };
-        let own = |text: &Option<String>| said(text).map(str::to_owned);
-        let mut attention = list(&self.attention, "attention", Attention::parse)?;
+        let (mut campaigns, mut missions, mut chains) = (Vec::new(), Vec::new(), Vec::new());
+        for campaign in listed(&self.campaign) {
+            campaigns.push(client.campaign(campaign).await?.id);
+        }
+        for mission in listed(&self.mission) {
+            missions.push(client.mission(mission).await?.mission.id);
+        }
+        for who in listed(&self.chain) {
+            chains.push(client.session(who).await?.chain);
+        }
+        let own = |text: &Option<String>| listed(text).map(str::to_owned).collect();
+        let attentions = Attention::ALL.iter().map(|attention| attention.as_str());
+        let mut attention = list(&self.attention, "attention", Attention::parse, attentions)?;
         if self.needs_me {
             attention.extend(Attention::ALL.iter().filter(|attention| attention.needs_you()));
         }
-        let scope = match self.all || mission.is_some() || chain.is_some() {
+        let scope = match self.all || !missions.is_empty() || !chains.is_empty() {
             true => Scope::All,
             false if self.needs_me => Scope::NotEnded,
             false => Scope::Current { failed_since: clock::now().minus(FAILED_SHOWN) },
         };
         Ok(SessionFilter {
             scope,
-            campaign,
-            mission,
-            chain,
-            agent: own(&self.agent),
-            role: own(&self.role),
-            ticket: own(&self.ticket),
-            provider: own(&self.provider),
-            model: own(&self.model),
-            branch: own(&self.branch),
-            statuses: list(&self.status, "status", Status::parse)?,
+            campaigns,
+            missions,
+            chains,
+            agents: own(&self.agent),
+            roles: own(&self.role),
+            tickets: own(&self.ticket),
+            providers: own(&self.provider),
+            models: own(&self.model),
+            branches: own(&self.branch),
+            statuses: list(
+                &self.status,
+                "status",
+                Status::parse,
+                Status::ALL.iter().map(|one| one.as_str()),
+            )?,
             attention,
-            outcomes: list(&self.outcome, "outcome", Outcome::parse)?,
+            outcomes: list(
+                &self.outcome,
+                "outcome",
+                Outcome::parse,
+                Outcome::ALL.iter().map(|one| one.as_str()),
+            )?,
             since: moment(&self.since, "since")?,
             until: moment(&self.until, "until")?,
             ..SessionFilter::default()
@@ -136,16 +145,20 @@ pub(crate) fn page(limit: Option<u32>, cursor: Option<&str>) -> Result<Page, Fai
     Ok(Page::of(limit.unwrap_or(0), cursor))
 }
 
-pub(crate) fn list<T>(
+/// The words of a list.
+fn listed(text: &Option<String>) -> impl Iterator<Item = &str> {
+    said(text).into_iter().flat_map(words)
+}
+
+/// A list of words of which there are only these.
+pub(crate) fn list<'a, T>(
     text: &Option<String>,
     name: &str,
     parse: impl Fn(&str) -> Option<T>,
+    known: impl Iterator<Item = &'a str> + Clone,
 ) -> Result<Vec<T>, Failure> {
-    let words = said(text).into_iter().flat_map(|text| text.split(',')).map(str::trim);
-    let read = |word: &str| {
-        parse(word).ok_or_else(|| Refusal::invalid(format!("{name}: there is no \"{word}\"")).into())
-    };
-    words.filter(|word| !word.is_empty()).map(read).collect()
+    let read = |word: &str| parse(word).ok_or_else(|| no_such(name, word, known.clone()).into());
+    listed(text).map(read).collect()
 }
 
 pub(crate) fn moment(text: &Option<String>, name: &str) -> Result<Option<Time>, Failure> {

@@ -66,7 +66,12 @@ async fn list(Extension(visitor): Extension<Visitor>, Asked(wanted): Asked<List>
         Some(campaign) => Some(visitor.client.campaign(campaign).await?.id),
         None => None,
     };
-    let statuses = asked::list(&wanted.status, "status", Status::parse)?;
+    let statuses = asked::list(
+        &wanted.status,
+        "status",
+        Status::parse,
+        Status::ALL.iter().map(|status| status.as_str()),
+    )?;
     let filter = Filter { campaign, statuses, over_too: wanted.all, ..Filter::default() };
     let page = asked::page(wanted.limit, wanted.cursor.as_deref())?;
     let listed = visitor.client.missions(&filter, page).await?;

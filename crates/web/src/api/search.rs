@@ -57,7 +57,12 @@ impl SearchAsked {
         Ok(EventFilter {
             session,
             sessions,
-            kinds: asked::list(&self.kind, "kind", EventKind::from_name)?,
+            kinds: asked::list(
+                &self.kind,
+                "kind",
+                EventKind::from_name,
+                EventKind::ALL.iter().map(|kind| kind.name()),
+            )?,
             since: asked::moment(&self.since, "since")?,
             until: None,
         })

@@ -60,7 +60,12 @@ async fn list(Extension(visitor): Extension<Visitor>, Asked(wanted): Asked<List>
         Some(campaign) => Some(visitor.client.campaign(campaign).await?.id),
         None => None,
     };
-    let statuses = asked::list(&wanted.status, "status", Status::parse)?;
+    let statuses = asked::list(
+        &wanted.status,
+        "status",
+        Status::parse,
+        Status::ALL.iter().map(|status| status.as_str()),
+    )?;
     let filter = TicketFilter { campaign, statuses, archived_too: wanted.all, ..TicketFilter::default() };
     let page = asked::page(wanted.limit, wanted.cursor.as_deref())?;
     let listed = visitor.client.tickets(&filter, page).await?;

@@ -156,7 +156,7 @@ const CONVERSATIONS: u32 = 30;
 /// What was denied, the most frequent first.
 async fn denials(visitor: &Visitor, campaign: &Campaign) -> Result<Table, Failure> {
     let sessions =
-        SessionFilter { scope: Scope::All, campaign: Some(campaign.id), ..SessionFilter::default() };
+        SessionFilter { scope: Scope::All, campaigns: vec![campaign.id], ..SessionFilter::default() };
     let filter = EventFilter {
         kinds: vec![Kind::Denied],
         sessions: Some(Box::new(sessions)),

@@ -23,18 +23,16 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use jiff::tz::TimeZone;
 use ostler_client::Client;
 use ostler_domain::{
     SessionId,
-    budget::Today,
+    budget::{Period, Today},
     limits::PAGE_MOST,
     price::Dollars,
     query::{EventFilter, Page, Scope, SessionFilter},
     refusal::Hint,
     session::Attention,
 };
-use ostler_form::words;
 use serde::de::DeserializeOwned;
 
 pub(crate) use self::draw::escaped;
@@ -166,7 +164,7 @@ impl Counts {
     async fn of(client: &Client) -> Result<Counts, Failure> {
         let status = client.status().await?;
         let needs = Attention::ALL.iter().copied().filter(|attention| attention.needs_you()).collect();
-        let today = client.today(words::midnight(clock::now(), &TimeZone::system())).await?;
+        let today = client.today(Period::Day.start(clock::now())).await?;
         Ok(Counts {
             needs: count(client, needs).await?,
             working: count(client, vec![Attention::Working]).await?,
@@ -193,11 +191,12 @@ async fn count(client: &Client, attention: Vec<Attention>) -> Result<usize, Fail
 
 fn money(today: &Today) -> String {
     let of = today.budget.map(|budget| format!(" of {budget}")).unwrap_or_default();
-    match (today.paid, today.is_unknown) {
-        (Dollars(0), true) => format!("today cost unknown{of}"),
-        (paid, true) => format!("today {paid} + unknown{of}"),
-        (paid, false) => format!("today {paid}{of}"),
-    }
+    let paid = match (today.paid, today.is_unknown) {
+        (Dollars(0), true) => "cost unknown".to_owned(),
+        (paid, true) => format!("{paid} + unknown"),
+        (paid, false) => paid.to_string(),
+    };
+    format!("{} {paid}{of}", Period::Day.words())
 }
 
 /// What the browser's tab says: who waits is seen without looking at the page.

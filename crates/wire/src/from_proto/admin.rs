@@ -31,6 +31,11 @@ pub fn node_status(status: pb::GetStatusResponse) -> Result<NodeStatus> {
         waiting_sessions: status.waiting_sessions,
         disk: status.disk.map(disk_room),
         machine_restart: status.machine_restart.map(machine_restart).transpose()?,
+        keeper_versions: status
+            .keeper_versions
+            .into_iter()
+            .map(|keepers| (keepers.version, keepers.keepers))
+            .collect(),
     })
 }
 

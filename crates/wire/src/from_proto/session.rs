@@ -1,14 +1,15 @@
 //! Sessions, and what is said to and asked by them.
 
-use std::time::Duration;
+use std::{fmt::Display, str::FromStr, time::Duration};
 
 use ostler_domain::{
     Budget, ConversationId, Hint, Message, Now, Usage,
     approval::Applied,
     chain::{Chain, Sum},
     event::{By, ContextMeasured, Leftover, Process},
+    limits::FILTER_WORDS,
     price::{Cost, Dollars},
-    query::{Scope, SessionFilter},
+    query::{Scope, SessionFilter, words},
     reboot::{GoingOn, LostSession},
     session::{AgentRef, Doing, LargestProcess, Obituary, OutOfMemory, Restart, Sandbox, View},
     time::{BootId, Deadline},
@@ -193,6 +194,21 @@ fn doing(doing: pb::Doing) -> Result<Doing> {
     Ok(Doing { text: doing.text, since: required_time(doing.since, "since")? })
 }
 
+/// The words of a list. One that says nothing would find everything.
+fn listed(text: Option<String>, field: &str) -> Result<Vec<String>> {
+    let Some(text) = text else { return Ok(Vec::new()) };
+    let words: Vec<String> = words(&text).map(str::to_owned).collect();
+    match words.len() {
+        0 => Err(InvalidField::new(field, "names nothing")),
+        ..=FILTER_WORDS => Ok(words),
+        many => Err(InvalidField::new(field, format_args!("names {many}, and {FILTER_WORDS} is the most"))),
+    }
+}
+
+fn ids<T: FromStr<Err: Display>>(text: Option<String>, field: &str) -> Result<Vec<T>> {
+    listed(text, field)?.iter().map(|word| id(word, field)).collect()
+}
+
 pub fn session_filter(filter: pb::SessionFilter) -> Result<SessionFilter> {
     let scope = match pb::SessionScope::try_from(filter.scope) {
         Ok(pb::SessionScope::Unspecified | pb::SessionScope::All) => Scope::All,
@@ -209,20 +225,20 @@ pub fn session_filter(filter: pb::SessionFilter) -> Result<SessionFilter> {
     };
     Ok(SessionFilter {
         scope,
-        campaign: optional_id(filter.campaign, "campaign")?,
+        campaigns: ids(filter.campaign, "campaign")?,
         conversation: optional_id(filter.conversation, "conversation")?,
-        chain: optional_id(filter.chain, "chain")?,
+        chains: ids(filter.chain, "chain")?,
         continues: optional_id(filter.continues, "continues")?,
         spawned_by: optional_id(filter.spawned_by, "spawned_by")?,
         name: filter.name,
         name_begins: filter.name_begins,
-        agent: filter.agent,
-        role: filter.role,
-        branch: filter.branch,
-        provider: filter.provider,
-        model: filter.model,
-        ticket: filter.ticket,
-        mission: optional_id(filter.mission, "mission")?,
+        agents: listed(filter.agent, "agent")?,
+        roles: listed(filter.role, "role")?,
+        branches: listed(filter.branch, "branch")?,
+        providers: listed(filter.provider, "provider")?,
+        models: listed(filter.model, "model")?,
+        tickets: listed(filter.ticket, "ticket")?,
+        missions: ids(filter.mission, "mission")?,
         statuses: filter
             .statuses
             .into_iter()

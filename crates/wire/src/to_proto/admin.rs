@@ -31,6 +31,11 @@ pub fn node_status(status: &NodeStatus) -> pb::GetStatusResponse {
         waiting_sessions: status.waiting_sessions,
         disk: status.disk.map(disk_room),
         machine_restart: status.machine_restart.map(machine_restart),
+        keeper_versions: status
+            .keeper_versions
+            .iter()
+            .map(|(version, keepers)| pb::KeeperVersion { version: version.clone(), keepers: *keepers })
+            .collect(),
     }
 }
 

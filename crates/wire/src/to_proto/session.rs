@@ -171,6 +171,12 @@ fn agent_ref(agent: &AgentRef) -> pb::SessionAgent {
     pb::SessionAgent { id: agent.id.to_string(), name: agent.name.to_string(), role: agent.role.to_string() }
 }
 
+/// One, or several with commas between them: a daemon that knows only one finds nothing by it, and not too much.
+fn listed<T: ToString>(values: &[T]) -> Option<String> {
+    let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+    (!values.is_empty()).then(|| values.join(","))
+}
+
 pub fn session_filter(filter: &SessionFilter) -> pb::SessionFilter {
     let (scope, failed_since) = match filter.scope {
         Scope::All => (pb::SessionScope::All, None),
@@ -180,20 +186,20 @@ pub fn session_filter(filter: &SessionFilter) -> pb::SessionFilter {
     pb::SessionFilter {
         scope: scope.into(),
         failed_since: failed_since.map(time),
-        campaign: filter.campaign.map(String::from),
+        campaign: listed(&filter.campaigns),
         conversation: filter.conversation.map(String::from),
-        chain: filter.chain.map(String::from),
+        chain: listed(&filter.chains),
         continues: filter.continues.map(String::from),
         spawned_by: filter.spawned_by.map(String::from),
         name: filter.name.clone(),
         name_begins: filter.name_begins.clone(),
-        agent: filter.agent.clone(),
-        role: filter.role.clone(),
-        branch: filter.branch.clone(),
-        provider: filter.provider.clone(),
-        model: filter.model.clone(),
-        ticket: filter.ticket.clone(),
-        mission: filter.mission.map(|id| id.to_string()),
+        agent: listed(&filter.agents),
+        role: listed(&filter.roles),
+        branch: listed(&filter.branches),
+        provider: listed(&filter.providers),
+        model: listed(&filter.models),
+        ticket: listed(&filter.tickets),
+        mission: listed(&filter.missions),
         statuses: filter.statuses.iter().map(|status| to::status(*status).into()).collect(),
         attention: filter.attention.iter().map(|attention| to::attention(*attention).into()).collect(),
         outcomes: filter.outcomes.iter().map(|outcome| to::outcome(*outcome).into()).collect(),

@@ -142,7 +142,7 @@ pub(crate) async fn run(app: &App, args: CampaignArgs) -> Result<u8, Failure> {
             } else {
                 let filter = SessionFilter {
                     scope: Scope::NotEnded,
-                    campaign: Some(campaign.id),
+                    campaigns: vec![campaign.id],
                     ..SessionFilter::default()
                 };
                 let live = client.sessions(&filter, Page::of(PAGE_MOST, None)).await?.rows;

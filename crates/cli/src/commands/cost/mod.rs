@@ -9,6 +9,7 @@ use clap::{
 use ostler_client::{Client, GetUsage};
 use ostler_domain::{
     Time,
+    budget::Period,
     limits::PAGE_MOST,
     price::Prices,
     query::{Page, SessionFilter},
@@ -74,7 +75,7 @@ pub(crate) async fn run(app: &App, args: CostArgs) -> Result<u8, Failure> {
         by: args.by,
         // Who names sessions wants all of them.
         since: match (args.filters.since, args.filters.until) {
-            (None, None) if chosen.is_empty() => Some(usual_start(app, args.by)),
+            (None, None) if chosen.is_empty() => Some(usual_start(args.by)),
             (since, _) => since,
         },
         until: args.filters.until,
@@ -87,8 +88,9 @@ pub(crate) async fn run(app: &App, args: CostArgs) -> Result<u8, Failure> {
     listing::run(app, Some(&client), &args.list, &costs).await
 }
 
-fn usual_start(app: &App, by: By) -> Time {
-    let midnight = words::midnight(words::now(), &app.zone());
+/// The day of budgets, as everywhere where money is summed up.
+fn usual_start(by: By) -> Time {
+    let midnight = Period::Day.start(words::now());
     match by {
         By::Day => (1..DAYS).fold(midnight, |time, _| time.minus(DAY)),
         _ => midnight,
@@ -146,7 +148,7 @@ impl List for Costs<'_> {
 
     async fn screen(&self, found: &Found<Sum>) -> Result<Screen, Failure> {
         let zone = self.app.zone();
-        let midnight = words::midnight(words::now(), &zone);
+        let midnight = Period::Day.start(words::now());
         let since = self.since.map(|since| screen::since(since, midnight, &zone));
         if found.rows.is_empty() {
             let yesterday = match self.since {
@@ -181,8 +183,8 @@ impl Costs<'_> {
         loop {
             let agents = self.client.agents(None, page).await?;
             for agent in agents.rows {
-                let is_asked = self.filter.campaign.is_none_or(|asked| asked == agent.campaign)
-                    && self.filter.agent.as_deref().is_none_or(|asked| asked == agent.name.as_str());
+                let is_asked = is_among(&self.filter.campaigns, &agent.campaign)
+                    && is_among(&self.filter.agents, &agent.name.to_string());
                 let Some(budget) = agent.profile.period_budget.filter(|_| is_asked) else { continue };
                 let (_, used) = self.client.agent_with_use(&agent.id.to_string()).await?;
                 let used = used.unwrap_or_default();
@@ -202,9 +204,9 @@ impl Costs<'_> {
         let now = words::now();
         let mut budgets = Vec::new();
         for campaign in self.client.campaigns(Page::of(PAGE_MOST, None)).await?.rows {
-            let is_asked = self.filter.campaign.is_none_or(|asked| asked == campaign.id);
+            let is_asked = is_among(&self.filter.campaigns, &campaign.id);
             let Some(budget) = campaign.policy.budget.filter(|_| is_asked) else { continue };
-            let filter = SessionFilter { campaign: Some(campaign.id), ..SessionFilter::default() };
+            let filter = SessionFilter { campaigns: vec![campaign.id], ..SessionFilter::default() };
             let since = Some(budget.period.start(now));
             let question = GetUsage { filter, since, ..GetUsage::default() };
             let used = self.client.usage(&question).await?.total;
@@ -220,4 +222,9 @@ impl Costs<'_> {
         budgets.extend(self.agents_budgets().await?);
         Ok(budgets)
     }
+}
+
+/// Whether one is asked for, where nothing in particular may be.
+fn is_among<T: PartialEq>(asked: &[T], one: &T) -> bool {
+    asked.is_empty() || asked.contains(one)
 }

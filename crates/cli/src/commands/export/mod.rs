@@ -127,7 +127,7 @@ impl Chosen {
     /// The sessions that are meant, oldest first.
     async fn sessions(&self, client: &Client) -> Result<Vec<Session>, Failure> {
         let filter = SessionFilter {
-            campaign: self.campaign,
+            campaigns: self.campaign.into_iter().collect(),
             conversation: self.conversation,
             ..SessionFilter::default()
         };

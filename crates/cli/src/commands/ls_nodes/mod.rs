@@ -3,11 +3,14 @@
 
 mod machines;
 
-use std::cell::{Cell, RefCell};
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashSet,
+};
 
 use ostler_client::{Client, Home, Session};
 use ostler_domain::{
-    Reason, Time,
+    Reason, SessionId, Time,
     limits::{PAGE_DEFAULT, PAGE_MOST},
     node::Node,
     query::{Page, Scope, SessionFilter},
@@ -117,6 +120,8 @@ struct Object<'a, R> {
 }
 
 type Rows = Vec<(Session, String)>;
+/// What a machine said: its rows, and whether there are more.
+type Answer = (String, Result<(Rows, bool), Failure>);
 
 impl List for Everywhere<'_> {
     type Row = Row;
@@ -198,7 +203,6 @@ impl Everywhere<'_> {
 
     async fn ask(&self, machines: &mut [Machine]) -> Result<(Vec<Row>, Learnt), Failure> {
         let mut asked = JoinSet::new();
-        let (mut unknown, mut known) = (None, false);
         let clients = machines.iter().map(|machine| (machine.name.clone(), machine.client()));
         let clients = [(Node::HERE.to_owned(), Some(self.here.clone()))].into_iter().chain(clients);
         let clients: Vec<_> = clients.filter_map(|(name, client)| Some((name, client?))).collect();
@@ -206,7 +210,6 @@ impl Everywhere<'_> {
             let most = self.most();
             match self.args.filters.resolve(self.app, &client, self.args.all).await {
                 Ok(filter) => {
-                    known = true;
                     asked.spawn(async move {
                         let found = timeout(ANSWER_WITHIN, sessions_of(&client, &filter, most)).await;
                         let late =
@@ -214,21 +217,13 @@ impl Everywhere<'_> {
                         (name, found.map_err(late).flatten())
                     });
                 }
-                // What has this name elsewhere need not be here.
-                Err(failure) if is_unknown(&failure) => {
-                    unknown.get_or_insert(failure);
-                    asked.spawn(async move { (name, Ok((Rows::new(), false))) });
-                }
-                Err(failure) if name == Node::HERE => return Err(failure),
+                Err(failure) if name == Node::HERE && !is_unknown(&failure) => return Err(failure),
                 Err(failure) => {
                     asked.spawn(async move { (name, Err(failure)) });
                 }
             }
         }
-        if let Some(failure) = unknown.filter(|_| !known) {
-            return Err(failure);
-        }
-        let mut answers = asked.join_all().await;
+        let mut answers = known_somewhere(asked.join_all().await)?;
         let mut answer_of = |name: &str| {
             let place = answers.iter().position(|(node, _)| node == name);
             place.map(|place| answers.swap_remove(place).1)
@@ -255,21 +250,18 @@ impl Everywhere<'_> {
         Ok((rows, learnt))
     }
 
-    /// Whether a session is asked for that no machine was asked about.
-    fn fits(&self, session: &Session, campaign: &str) -> bool {
-        let is_current = match self.scope() {
-            Scope::Current { failed_since } => session
-                .ended_at
-                .is_none_or(|at| session.outcome.is_some_and(|how| how.is_failure()) && at >= failed_since),
-            Scope::All | Scope::NotEnded => true,
-        };
-        is_current && self.args.filters.fits(session, campaign)
+    /// Whether a session is asked for that no machine was asked about. `continued` are those that others went on with.
+    fn fits(&self, session: &Session, campaign: &str, continued: &HashSet<SessionId>) -> bool {
+        self.scope().fits(session, continued.contains(&session.id))
+            && self.args.filters.fits(session, campaign)
     }
 
     /// Machines that only the hub knows, as it heard of them last.
     async fn add_those_of_the_hub(&self, rows: &mut Vec<Row>, learnt: &mut Learnt) {
         let known: Vec<String> = learnt.machines.iter().map(|about| about.node.clone()).collect();
-        for listed in hub_nodes::listed(self.app, &known).await {
+        let all = hub_nodes::listed(self.app, &known).await;
+        let continued = continued(all.iter().map(|listed| &listed.session));
+        for listed in all {
             let place = learnt.machines.iter().position(|about| about.node == listed.node);
             let about = match place {
                 Some(place) => &mut learnt.machines[place],
@@ -282,7 +274,7 @@ impl Everywhere<'_> {
                     stale: listed.stale,
                 }),
             };
-            if self.fits(&listed.session, &listed.campaign) {
+            if self.fits(&listed.session, &listed.campaign, &continued) {
                 about.sessions += 1;
                 rows.push(Row {
                     node: listed.node,
@@ -299,8 +291,9 @@ impl Everywhere<'_> {
         let kept = Kept::of(&self.home, &machine.name);
         let stale = kept.as_ref().map(|kept| kept.at);
         let before = rows.len();
-        let old = kept.into_iter().flat_map(|kept| kept.rows);
-        let old = old.filter(|(session, campaign)| self.fits(session, campaign));
+        let old = kept.map(|kept| kept.rows).unwrap_or_default();
+        let continued = continued(old.iter().map(|(session, _)| session));
+        let old = old.into_iter().filter(|(session, campaign)| self.fits(session, campaign, &continued));
         rows.extend(old.map(|(session, campaign)| Row {
             node: machine.name.clone(),
             session,
@@ -359,9 +352,33 @@ impl About {
     }
 }
 
+/// Those that one of these went on with.
+fn continued<'a>(sessions: impl Iterator<Item = &'a Session>) -> HashSet<SessionId> {
+    sessions.filter_map(|session| session.continues).collect()
+}
+
+/// What has this name elsewhere need not be here: who does not know it has none. What nobody knows is refused.
+fn known_somewhere(mut answers: Vec<Answer>) -> Result<Vec<Answer>, Failure> {
+    let is_known = answers.iter().any(|(_, answer)| answer.is_ok());
+    for (_, answer) in &mut answers {
+        if answer.as_ref().is_err_and(is_unknown)
+            && let Err(failure) = std::mem::replace(answer, Ok((Rows::new(), false)))
+            && !is_known
+        {
+            return Err(failure);
+        }
+    }
+    Ok(answers)
+}
+
 fn is_unknown(failure: &Failure) -> bool {
-    let unknown =
-        [Reason::CampaignUnknown, Reason::AgentUnknown, Reason::SessionUnknown, Reason::MissionUnknown];
+    let unknown = [
+        Reason::CampaignUnknown,
+        Reason::AgentUnknown,
+        Reason::SessionUnknown,
+        Reason::MissionUnknown,
+        Reason::ProviderUnknown,
+    ];
     failure.reason().is_some_and(|reason| unknown.contains(&reason))
 }
 
@@ -408,7 +425,40 @@ async fn pages(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{output::Look, testing::NOW};
+    use ostler_domain::Refusal;
+
+    use crate::{
+        output::Look,
+        testing::{self, NOW},
+    };
+
+    #[test]
+    fn a_failure_elsewhere_is_listed_until_somebody_has_gone_on_with_it() {
+        let failed = testing::fleet().remove(6);
+        let next = Session { continues: Some(failed.id), ..testing::fleet().remove(2) };
+        let scope = Scope::Current { failed_since: testing::ago(86_400) };
+        let listed = |rows: &[&Session]| -> Vec<SessionId> {
+            let continued = continued(rows.iter().copied());
+            let fits = |session: &&&Session| scope.fits(session, continued.contains(&session.id));
+            rows.iter().filter(fits).map(|session| session.id).collect()
+        };
+        assert_eq!(listed(&[&failed]), [failed.id]);
+        assert_eq!(listed(&[&failed, &next]), [next.id]);
+    }
+
+    #[test]
+    fn who_does_not_know_a_name_has_none_and_what_nobody_knows_is_refused() {
+        let unknown = || Failure::from(Refusal::new(Reason::ProviderUnknown, "there is no provider \"x\""));
+        let offline = || Failure::from(Refusal::new(Reason::DaemonUnreachable, "no answer"));
+        let here = |answer| ("here".to_owned(), answer);
+        let there = |answer| ("there".to_owned(), answer);
+        let mixed = known_somewhere(vec![here(Err(unknown())), there(Ok((Rows::new(), true)))]).unwrap();
+        assert!(mixed.iter().all(|(_, answer)| answer.is_ok()));
+        let failed = known_somewhere(vec![here(Err(unknown())), there(Err(offline()))]).unwrap_err();
+        assert_eq!(failed.reason(), Some(Reason::ProviderUnknown));
+        let silent = known_somewhere(vec![here(Ok((Rows::new(), false))), there(Err(offline()))]).unwrap();
+        assert!(silent[1].1.is_err(), "who does not answer is not one that knows nothing");
+    }
 
     #[test]
     fn every_machine_is_named_and_who_is_silent_says_what_is_known() {

@@ -2,10 +2,17 @@
 
 use clap::Args;
 use ostler_client::{Client, Received, Watched, query::EventFilter};
-use ostler_domain::{MissionId, limits::PAGE_MOST, mission::State};
+use ostler_domain::{MissionId, Refusal, limits::PAGE_MOST, mission::State};
 
 use super::{Who, follow};
-use crate::{app::App, exit_code, failure::Failure, form::EventForm, output::Line, words};
+use crate::{
+    app::App,
+    exit_code,
+    failure::Failure,
+    form::EventForm,
+    output::{Format, Line, Rows},
+    words,
+};
 
 #[derive(Debug, Args)]
 pub(super) struct LogsArgs {
@@ -20,9 +27,14 @@ pub(super) struct LogsArgs {
 }
 
 pub(super) async fn run(app: &App, args: LogsArgs) -> Result<u8, Failure> {
+    if args.follow && app.ui.format() == Some(Format::Json) {
+        return Err(Refusal::invalid("what is followed has no end, so it is no single object")
+            .hint("ostler mission logs -f WHO -o jsonl", "prints an object a line")
+            .into());
+    }
     let client = app.client().await?;
     let id = client.mission(&args.who.who).await?.mission.id;
-    let mut story = Story { app, id, state: None };
+    let mut story = Story { app, id, state: None, rows: Rows::new(&app.ui, "events") };
     let events = events(&client, id).await?;
     let seen = events.last().map_or(0, Received::seq);
     let first = args.tail.map_or(0, |tail| events.len().saturating_sub(tail));
@@ -34,6 +46,9 @@ pub(super) async fn run(app: &App, args: LogsArgs) -> Result<u8, Failure> {
     }
     app.ui.flush()?;
     if !args.follow {
+        if app.ui.is_json() {
+            story.rows.end()?;
+        }
         return Ok(exit_code::OK);
     }
     let filter = EventFilter { kinds: Client::MISSION_KINDS.to_vec(), ..EventFilter::default() };
@@ -69,6 +84,8 @@ struct Story<'a> {
     id: MissionId,
     /// For the assignments' names.
     state: Option<State>,
+    /// Where events go, if a program reads them.
+    rows: Rows<'a>,
 }
 
 impl Story<'_> {
@@ -83,7 +100,7 @@ impl Story<'_> {
         }
         let Some(state) = self.state.as_ref().filter(|_| is_shown) else { return Ok(()) };
         if self.app.ui.is_json() {
-            return self.app.ui.json(&EventForm::new(event));
+            return self.rows.row(&EventForm::new(event));
         }
         let clock = words::clock(recorded.time, &self.app.zone());
         let prefix = Line::new().faint(format!("{clock}  "));

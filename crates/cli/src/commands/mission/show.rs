@@ -92,14 +92,15 @@ pub(super) fn hints(app: &App, seen: &Seen<'_>) {
 
 /// All sessions that ever worked on it.
 pub(crate) async fn sessions(client: &Client, mission: MissionId) -> Result<Vec<Session>, Failure> {
-    let filter = SessionFilter { scope: Scope::All, mission: Some(mission), ..SessionFilter::default() };
+    let filter = SessionFilter { scope: Scope::All, missions: vec![mission], ..SessionFilter::default() };
     let found = Found::paged(None, None, async |page| client.sessions(&filter, page).await).await?;
     Ok(found.rows)
 }
 
 /// Those of them that have not ended.
 pub(crate) async fn still_at_work(client: &Client, mission: MissionId) -> Result<Vec<Session>, Failure> {
-    let filter = SessionFilter { scope: Scope::NotEnded, mission: Some(mission), ..SessionFilter::default() };
+    let filter =
+        SessionFilter { scope: Scope::NotEnded, missions: vec![mission], ..SessionFilter::default() };
     let found = Found::paged(None, None, async |page| client.sessions(&filter, page).await).await?;
     Ok(found.rows)
 }

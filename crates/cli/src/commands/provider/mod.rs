@@ -135,8 +135,13 @@ pub(super) fn columns() -> Vec<String> {
 
 /// The programs, and what would let those work that cannot.
 fn listed(rows: &[Status], home: Option<&str>) -> (Table, Vec<Line>) {
-    let heads = ["NAME", "VERSION", "KEY", "MODEL", "PROGRAM"].map(Column::new);
-    let mut table = Table::new(heads.to_vec());
+    let mut table = Table::new([
+        Column::new("NAME"),
+        Column::new("VERSION"),
+        Column::new("KEY").goes(2),
+        Column::new("MODEL").goes(1),
+        Column::new("PROGRAM").gives_way_to(24).path(),
+    ]);
     let mut remarks = Vec::new();
     let mut are_unsaid = false;
     for status in rows {
@@ -260,6 +265,13 @@ mod tests {
                 ..status("acp:old", Some("/usr/bin/old"))
             },
             Status { version: None, ..status("acp:slow", Some("/usr/bin/slow")) },
+            Status {
+                key: "ANY_VARIABLE_FOR_KEYS".to_owned(),
+                ..status(
+                    "acp:deep",
+                    Some("/opt/node/versions/v22.11.0/lib/node_modules/deep/vendor/bin/deep"),
+                )
+            },
             status("script", None),
         ];
         insta::assert_snapshot!(testing::in_all_looks(|look| {

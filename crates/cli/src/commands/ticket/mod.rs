@@ -354,7 +354,7 @@ async fn move_on(app: &App, client: &Client, verb: Move, args: MoveArgs) -> Resu
     }
     let filter = SessionFilter {
         scope: Scope::NotEnded,
-        ticket: Some(ticket.id.to_string()),
+        tickets: vec![ticket.id.to_string()],
         ..SessionFilter::default()
     };
     for session in client.sessions(&filter, Page::of(5, None)).await?.rows {

@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use ostler_client::{AddTicket, CreateMission};
+use ostler_client::{
+    AddTicket, CreateMission,
+    query::{Page, SessionFilter},
+};
+use ostler_domain::Reason;
 use ostler_testkit::{TestHome, scenario};
 use serde_json::json;
 
@@ -58,6 +62,25 @@ async fn a_long_list_is_read_page_by_page_with_each_row_once() {
     }
     assert_eq!(rows, ROWS);
     assert_eq!(get("/v1/sessions?cursor=nonsense").status, 400);
+    let count = |asked: &str| {
+        let page = get(&format!("/v1/sessions?all=true&limit=9&{asked}")).json();
+        page["sessions"].as_array().map(Vec::len)
+    };
+    assert_eq!(count("provider=codex,script&status=CREATED,RUNNING,STOPPED"), Some(9));
+    assert_eq!(count("provider=codex,claude-code"), Some(0));
+    // A slip of the finger is no empty list.
+    for (asked, status, meant) in [
+        ("provider=scrpt", 404, "the nearest is script"),
+        ("status=workng", 400, "the nearest is WORKING"),
+        ("attention=stall", 400, "the nearest is stalled"),
+        ("outcome=crash", 400, "the nearest is crashed"),
+    ] {
+        let refused = get(&format!("/v1/sessions?{asked}"));
+        assert!(refused.status == status && refused.body.contains(meant), "{asked}: {}", refused.body);
+    }
+    let listed = |text: &str| SessionFilter { providers: vec![text.to_owned()], ..SessionFilter::default() };
+    let refused = client.sessions(&listed("scrpt"), Page::of(1, None)).await.unwrap_err().to_refusal();
+    assert_eq!(refused.reason, Reason::ProviderUnknown);
 }
 
 #[tokio::test]

@@ -1,10 +1,12 @@
 //! Events in words: for each kind, who did what. Exhaustive, so a new kind does not compile until it has its words.
 
+mod messages;
+mod tickets;
+
 use ostler_domain::{
     Event,
-    call::StepMark,
     denied::Denied,
-    event::{Answer, BudgetReached, MovedTo, Raw, StopReason},
+    event::{Answer, BudgetReached, Raw, StopReason},
     gateway::Network,
     price::Dollars,
     session::{Ended, Hold, Restart, Sandbox},
@@ -86,42 +88,13 @@ pub(crate) fn tell(event: &Event) -> Told {
         Event::ConversationReopened(reopened) => {
             Told::new("reopened", format!("conversation {} by {}", reopened.id.short(), reopened.by.0))
         }
-        Event::TicketAdded(added) => {
-            let external = added.links.external.as_ref().map(|external| format!("{external} "));
-            let title = one_line(added.about.title(), 160);
-            Told::new("ticket", format!("{} {}{title}", added.id.short(), external.unwrap_or_default()))
-        }
-        Event::TicketChanged(changed) => {
-            let title = one_line(changed.about.title(), 160);
-            Told::new("ticket", format!("{}: {title} by {}", changed.id.short(), changed.by.0))
-        }
-        Event::TicketMoved(moved) => {
-            let what = format!("{} {} by {}", moved.id.short(), moved.to.as_str(), moved.by.0);
-            Told::new("ticket", with_reason(what, &moved.why))
-        }
-        Event::TicketLinked(linked) => {
-            let (id, by) = (linked.id.short(), &linked.by.0);
-            let count = linked.links.depends_on.len();
-            let external = linked.links.external.as_ref().map_or("nothing elsewhere", |text| text.as_str());
-            Told::new("linked", format!("ticket {id}: {external}, waits for {count}, by {by}"))
-        }
-        Event::TicketOutputAdded(added) => {
-            let value = one_line(&added.output.value, 120);
-            Told::new("output", format!("ticket {}: {} {value}", added.id.short(), added.output.name))
-        }
-        Event::TicketCheckpointMade(made) => {
-            let (id, name) = (made.id.short(), &made.checkpoint.name);
-            Told::new("point", format!("ticket {id}: {name} by {}", made.by.0))
-        }
-        Event::TicketStep(step) => {
-            let word = match step.mark {
-                StepMark::Start => "begun",
-                StepMark::End => "done",
-                StepMark::Fail => "failed",
-            };
-            let what = format!("ticket {}: {} {word} by {}", step.id.short(), step.name, step.by.0);
-            Told::new("step", with_reason(what, &step.note))
-        }
+        Event::TicketAdded(_)
+        | Event::TicketChanged(_)
+        | Event::TicketMoved(_)
+        | Event::TicketLinked(_)
+        | Event::TicketOutputAdded(_)
+        | Event::TicketCheckpointMade(_)
+        | Event::TicketStep(_) => tickets::tell(event),
         Event::CommitsSeen(_)
         | Event::SnapshotTaken(_)
         | Event::Rewound(_)
@@ -398,53 +371,17 @@ pub(crate) fn tell(event: &Event) -> Told {
             Told::new("budget", format!("{used}, and hold {held} of what is left")).faint()
         }
 
-        Event::MessageAccepted(accepted) => {
-            let moved =
-                if accepted.moved_from.is_some() { " (moved here from the session before)" } else { "" };
-            // Whether it is heard is told by what follows, under the same id.
-            Told::new("accepted", format!("{}{moved}", one_line(&accepted.message.text, SHORT)))
-                .tone(Tone::Accent)
-                .right(format!("msg {}", accepted.message.id.short()))
-        }
-        Event::MessageSent(sent) => Told::new("message", format!("{} goes out", sent.id.short())).faint(),
-        Event::MessageDelivered(mark) => {
-            Told::new("message", format!("{} delivered", mark.id.short())).faint()
-        }
-        Event::MessageSeen(mark) => Told::new("message", format!("{} seen", mark.id.short())).faint(),
-        Event::MessageAnswered(mark) => Told::new("message", format!("{} answered", mark.id.short())).faint(),
-        Event::MessageUnknown(unknown) => {
-            let text = format!(
-                "{}: nobody can know whether it arrived; not sent again ({})",
-                unknown.id.short(),
-                unknown.why
-            );
-            Told::new("message", text).tone(Tone::Warn)
-        }
-
-        Event::MessageDropped(dropped) => {
-            Told::new("message", format!("{} dropped: {}", dropped.id.short(), dropped.why)).tone(Tone::Warn)
-        }
-        Event::MessageUnheard(unheard) => {
-            let text = one_line(&unheard.message.text, SHORT);
-            let (id, by) = (unheard.message.id.short(), &unheard.by.0);
-            Told::new("message", format!("{id} dropped: {}; {by} said: {text}", unheard.why)).tone(Tone::Warn)
-        }
-        Event::MessageCancelled(cancelled) => {
-            Told::new("message", format!("{} cancelled: {}", cancelled.id.short(), cancelled.why))
-        }
-        Event::MessageEdited(edited) => {
-            let text = one_line(&edited.text, SHORT);
-            Told::new("message", format!("{} says now, by {}: {text}", edited.id.short(), edited.by.0))
-        }
-        Event::MessageMoved(moved) => {
-            let to = match moved.to {
-                MovedTo::Before { message } => format!("before {}", message.short()),
-                MovedTo::Conversation { conversation, message } => {
-                    format!("to the conversation {} as {}", conversation.short(), message.short())
-                }
-            };
-            Told::new("message", format!("{} moved {to} by {}", moved.id.short(), moved.by.0))
-        }
+        Event::MessageAccepted(_)
+        | Event::MessageSent(_)
+        | Event::MessageDelivered(_)
+        | Event::MessageSeen(_)
+        | Event::MessageAnswered(_)
+        | Event::MessageUnknown(_)
+        | Event::MessageDropped(_)
+        | Event::MessageUnheard(_)
+        | Event::MessageCancelled(_)
+        | Event::MessageEdited(_)
+        | Event::MessageMoved(_) => messages::tell(event),
 
         Event::ApprovalRequested(asked) => Told::new("asks", one_line(&asked.asks(), SHORT))
             .tone(Tone::Warn)

@@ -1,12 +1,19 @@
 //! `ostler version`
 
+mod check;
+
 use clap::Args;
 use serde::Serialize;
 
 use crate::{app::App, exit_code, failure::Failure, output::Line};
 
 #[derive(Debug, Args)]
-pub(crate) struct VersionArgs {}
+pub(crate) struct VersionArgs {
+    /// Whether the daemon, its service and the keepers are this version, and what to do where not (exit 4); asks nobody
+    /// outside of this machine
+    #[arg(long)]
+    check: bool,
+}
 
 #[derive(Serialize)]
 struct VersionForm<'a> {
@@ -27,7 +34,10 @@ impl<'a> VersionForm<'a> {
     }
 }
 
-pub(crate) fn run(app: &App, _: &VersionArgs) -> Result<u8, Failure> {
+pub(crate) fn run(app: &App, args: &VersionArgs) -> Result<u8, Failure> {
+    if args.check {
+        return super::with_runtime(check::run(app));
+    }
     let (version, commit) = (app.program.version, app.program.commit);
     if app.ui.is_json() {
         app.ui.json(&VersionForm::new(version, commit))?;
