@@ -16,16 +16,16 @@ pub(super) fn used(draft: &mut Draft<'_>, source: UsageSource, said: CallUsage) 
     check(draft);
 }
 
-/// A call whose tokens nobody read off the wire: it is told, and adds nothing.
+/// A call whose tokens nobody read off the wire: it is told. It adds something only where the agent's report of it had been
+/// taken for another call's.
 pub(super) fn cut_short(draft: &mut Draft<'_>, model: Option<String>, call: Option<String>) {
-    let source = UsageSource::Wire;
-    draft.record(Event::UsageRecorded(UsageRecorded {
-        model,
-        source,
-        call,
-        cut: true,
-        ..UsageRecorded::default()
-    }));
+    let usage = draft.state.ledger.clone().book_cut(call.as_deref());
+    let said = CallUsage { usage: Usage::default(), model, call };
+    let recorded = UsageRecorded { cut: true, ..priced(draft, UsageSource::Wire, said, usage) };
+    draft.record(Event::UsageRecorded(recorded));
+    if !usage.is_zero() {
+        check(draft);
+    }
 }
 
 /// The call at the price that holds now: what it cost is told with it, and does not change with later prices.
