@@ -302,8 +302,9 @@ pub const RESTARTS_IN_A_ROW: u32 = 5;
 pub const LOGIN_RENEWED_BEFORE: Duration = Duration::from_secs(60 * 60);
 /// A life this long ends the row: the agent did work.
 pub const RESTART_GOOD_LIFE: Duration = Duration::from_secs(600);
-/// Model calls that are remembered until the other source of tokens tells of them too: far more than are under way at once.
-pub const LEDGER_CALLS: usize = 64;
+/// What was told of model calls by either source of tokens, and is remembered for what the other tells: of far more calls than
+/// are under way at once.
+pub const LEDGER_CALLS: usize = 128;
 /// Share of a budget at which it warns, in percent.
 pub const BUDGET_WARNS_AT_PERCENT: u64 = 80;
 

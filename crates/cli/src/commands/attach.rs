@@ -42,13 +42,15 @@ struct Attached<'a> {
     session: Session,
     teller: Teller,
     questions: Questions,
+    /// A budget has begun to hold it, and what helps was not said.
+    is_held: bool,
 }
 
 pub(crate) async fn run(app: &App, args: AttachArgs) -> Result<u8, Failure> {
     let client = app.client().await?;
     let session = live(app, &client, &args.who).await?;
-    let mut attached =
-        Attached { app, client: &client, session, teller: Teller::calm(), questions: Questions::default() };
+    let (teller, questions) = (Teller::calm(), Questions::default());
+    let mut attached = Attached { app, client: &client, session, teller, questions, is_held: false };
     let mut watch = attached.begin().await?;
     let mut bell = Bell::new(app, &client, attached.session.id);
     let mut signals = Signals::catch()?;
@@ -60,7 +62,10 @@ pub(crate) async fn run(app: &App, args: AttachArgs) -> Result<u8, Failure> {
         typed.ask(&app.ui, attached.label(), "");
         tokio::select! {
             item = watch.next() => match item {
-                Some(item) => attached.watched(item?),
+                Some(item) => {
+                    attached.watched(item?);
+                    attached.say_what_helps().await?;
+                }
                 None => return Err(Refusal::new(Reason::DaemonUnreachable, "the daemon is gone").into()),
             },
             line = typed.next(&app.ui) => match line {
@@ -126,6 +131,7 @@ impl Attached<'_> {
         for received in past {
             self.show(&received, false);
         }
+        hold::at_a_budget(&self.session).iter().for_each(|line| ui.say(line));
         self.ask();
         if self.session.outcome.is_some() {
             ui.say(&Line::new().faint("  it has ended; a message starts a new session of the conversation"));
@@ -163,11 +169,20 @@ impl Attached<'_> {
         if let Received::Known(recorded) = received
             && let (Event::SessionHeld(held), true) = (&recorded.event, is_now)
         {
-            hold::at_a_budget_now(&self.session.id, held).iter().for_each(|line| self.app.ui.say(line));
+            self.is_held = hold::at_a_budget_now(&self.session.id, held).is_some();
         }
         if ask_next && is_now {
             self.ask();
         }
+    }
+
+    /// What lets it go on depends on whose budget holds it, which the session knows.
+    async fn say_what_helps(&mut self) -> Result<(), Failure> {
+        if std::mem::take(&mut self.is_held) {
+            let session = self.client.session(&self.session.id.to_string()).await?;
+            hold::at_a_budget(&session).iter().for_each(|line| self.app.ui.say(line));
+        }
+        Ok(())
     }
 
     fn say(&self, told: &Told) {

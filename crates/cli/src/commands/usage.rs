@@ -6,7 +6,7 @@ use ostler_domain::{
     Event, Kind,
     event::UsageRecorded,
     limits::PAGE_MOST,
-    query::SessionFilter,
+    query::{Page, SessionFilter},
     usage_audit::{Agreement, Compared, Verdict, compare},
 };
 use serde::Serialize;
@@ -22,6 +22,8 @@ use crate::{
 
 /// Sessions that are compared when none is named.
 const NEWEST: u32 = 20;
+/// Sessions that are looked at together: few of them may have called a model.
+const AT_ONCE: u32 = 200;
 
 #[derive(Debug, Args)]
 pub(crate) struct UsageArgs {
@@ -33,7 +35,7 @@ pub(crate) struct UsageArgs {
 enum Verb {
     /// Compare what agents report with what the gateway saw, and say why they differ
     Audit {
-        /// Sessions: names, ids, parts of ids [default: the 20 newest]
+        /// Sessions: names, ids, parts of ids [default: the 20 newest that called a model]
         #[arg(value_name = "WHO", conflicts_with = "Filters")]
         who: Vec<String>,
         #[command(flatten)]
@@ -84,21 +86,12 @@ impl List for Audits<'_> {
     const ROWS: &'static str = "sessions";
 
     async fn find(&self) -> Result<Found<Audited>, Failure> {
-        let mut sessions = Vec::new();
+        let mut rows = Vec::new();
         for typed in &self.who {
-            sessions.push(self.app.session(self.client, typed).await?);
+            rows.push(self.audited(self.app.session(self.client, typed).await?).await?);
         }
         if self.who.is_empty() {
-            let ask = async |page| self.client.sessions(&self.filter, page).await;
-            sessions = Found::paged(self.most, None, ask).await?.rows;
-        }
-        let mut rows = Vec::new();
-        for session in sessions {
-            let recorded = recorded(self.client, &session).await?;
-            let models = compare(&recorded, session.model.as_deref());
-            if !models.is_empty() || !self.who.is_empty() {
-                rows.push(Audited { session, models });
-            }
+            rows = self.newest().await?;
         }
         Ok(Found { rows, next_cursor: None })
     }
@@ -128,6 +121,34 @@ impl List for Audits<'_> {
             remarks: vec![Line::new().faint(remark)],
             ..Screen::default()
         })
+    }
+}
+
+impl Audits<'_> {
+    async fn audited(&self, session: Session) -> Result<Audited, Failure> {
+        let recorded = recorded(self.client, &session).await?;
+        let models = compare(&recorded, session.model.as_deref());
+        Ok(Audited { session, models })
+    }
+
+    /// The newest that used tokens, however many there are since that used none.
+    async fn newest(&self) -> Result<Vec<Audited>, Failure> {
+        let most = self.most.map_or(usize::MAX, |most| most as usize);
+        let mut rows = Vec::new();
+        let mut page = Page { limit: AT_ONCE, cursor: None };
+        loop {
+            let listed = self.client.sessions(&self.filter, page).await?;
+            for session in listed.rows.into_iter().filter(|session| !session.usage.is_zero()) {
+                rows.push(self.audited(session).await?);
+                if rows.len() >= most {
+                    return Ok(rows);
+                }
+            }
+            match listed.next_cursor {
+                Some(cursor) => page.cursor = Some(cursor),
+                None => return Ok(rows),
+            }
+        }
     }
 }
 

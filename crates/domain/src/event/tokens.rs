@@ -111,6 +111,18 @@ impl BudgetReached {
             agent: None,
         }
     }
+
+    /// Whether it tells of the same budget that several sessions use, of the same height. Who is covered by a subscription
+    /// knows of no dollars.
+    pub fn is_same_crossing(&self, other: &BudgetReached) -> bool {
+        let of = |reached: &BudgetReached| {
+            let Self { campaign, agent, period, tokens, unpriced, .. } = reached.clone();
+            (campaign, agent, period, tokens, unpriced)
+        };
+        let has_same_dollars =
+            self.dollars == other.dollars || self.dollars.is_none() || other.dollars.is_none();
+        self.campaign.is_some() && of(self) == of(other) && has_same_dollars
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -296,13 +296,17 @@ impl State {
                 self.last_activity_at = Some(at);
                 self.mark_output();
             }
-            Event::UsageRecorded(recorded) if recorded.cut => {}
             Event::UsageRecorded(recorded) => {
-                self.usage += recorded.usage;
-                let model = self.model.as_deref().or(self.created.config.model.as_deref());
-                self.cost.add(recorded, model);
-                if recorded.source != UsageSource::History {
-                    self.ledger.book(recorded.source, recorded.call.as_deref(), recorded.said());
+                if !recorded.cut || !recorded.usage.is_zero() {
+                    self.usage += recorded.usage;
+                    let model = self.model.as_deref().or(self.created.config.model.as_deref());
+                    self.cost.add(recorded, model);
+                }
+                let call = recorded.call.as_deref();
+                if recorded.cut {
+                    self.ledger.book_cut(call);
+                } else if recorded.source != UsageSource::History {
+                    self.ledger.book(recorded.source, call, recorded.said());
                 }
             }
             Event::StepStarted(step) => {

@@ -321,6 +321,66 @@ fn what_a_plan_covers_is_told_and_in_no_budget_of_dollars() {
     assert_eq!(purse.attention(), Some(Attention::Working), "nor in the campaign's");
 }
 
+/// A session that ends with its turn, at work with a budget of a dollar.
+fn once(when_used_up: WhenUsedUp) -> Purse {
+    let budget = Budget { tokens: None, dollars: Some(Dollars(100 * CENT)), when_used_up };
+    let mut created = created(RestartPolicy::Never, Approve::Ask, false, Some(budget));
+    created.config.ends_with_turn = true;
+    let mut purse = Purse::of(created);
+    purse.work();
+    purse
+}
+
+#[test]
+fn a_last_call_that_uses_up_the_budget_asks_whoever_is_there_and_ends_what_nobody_watches() {
+    let turn_ended = || Input::Report(Report::TurnEnded { stop_reason: StopReason::Completed });
+    let exited = || {
+        let how = How::Exited { code: 0 };
+        let exit = ExitFacts {
+            how,
+            oom: false,
+            memory: None,
+            leftovers: Vec::new(),
+            asked: None,
+            shut_down: false,
+            wish: None,
+            rung: None,
+            cures: Vec::new(),
+        };
+        Input::Exited(exit)
+    };
+    // The wire may tell of it before the agent tells the end of its turn, or after.
+    for is_wire_first in [true, false] {
+        let mut purse = once(WhenUsedUp::Stop);
+        if is_wire_first {
+            purse.call("claude-sonnet-5", 120);
+            purse.input(turn_ended()).unwrap();
+        } else {
+            purse.input(turn_ended()).unwrap();
+            purse.call("claude-sonnet-5", 120);
+        }
+        purse.input(exited()).unwrap();
+        assert_eq!(purse.state.outcome(), Some(Outcome::Budget), "the wire first: {is_wire_first}");
+        assert_eq!(purse.count(Kind::BudgetExceeded), 1);
+        let why = &purse.state.ended().unwrap().obituary.sentence;
+        assert!(why.contains("its budget of 1usd was used up"), "{why}");
+    }
+    let mut purse = once(WhenUsedUp::Hold);
+    purse.call("claude-sonnet-5", 120);
+    purse.input(turn_ended()).unwrap();
+    assert_eq!((purse.state.phase(), purse.attention()), (Phase::Live, Some(Attention::BudgetHold)));
+    purse.request(resume(300)).unwrap();
+    assert_eq!(purse.state.phase(), Phase::Stopping, "nothing is left to do");
+    purse.input(exited()).unwrap();
+    assert_eq!(purse.state.outcome(), Some(Outcome::Done));
+
+    let mut within = once(WhenUsedUp::Stop);
+    within.input(turn_ended()).unwrap();
+    within.call("claude-sonnet-5", 99);
+    within.input(exited()).unwrap();
+    assert_eq!(within.state.outcome(), Some(Outcome::Done));
+}
+
 #[test]
 fn a_campaign_s_budget_holds_its_sessions_and_lets_them_go_on() {
     let mut purse = Purse::of(created(RestartPolicy::Never, Approve::Ask, false, None));

@@ -3,9 +3,11 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use ostler_domain::{
-    Event, Reason, Refusal,
+    Event, Kind, Reason, Refusal,
+    event::BudgetReached,
     limits::{WEBHOOK_FIRST, WEBHOOK_LONGEST},
     notice::{About, Channel, Notice, Occasion, OfMission, Pace, To, Whose, is_stale},
+    query::EventFilter,
 };
 use ostler_store::{ApprovalState, Published};
 
@@ -18,6 +20,8 @@ use crate::Engine;
 
 /// Places that are passed without being noted, as long as nobody was told.
 const UNNOTED: u64 = 256;
+/// How many used up budgets are looked through for one that was told of.
+const CROSSINGS: u32 = 1_000;
 
 /// What is not there any more is not worth telling of.
 fn unless_gone<T>(found: Result<T, Refusal>) -> Result<Option<T>, Refusal> {
@@ -221,7 +225,23 @@ impl Engine {
                 let row = unless_gone(self.approval(&asked.id.to_string()).await)?;
                 Ok(row.is_some_and(|row| row.state == ApprovalState::Open))
             }
+            Event::BudgetExceeded(reached) => Ok(!self.was_crossed_before(recorded, reached).await?),
             _ => Ok(true),
         }
+    }
+
+    /// Whether another session ran into the same budget before, in the same period: each of those that use it records that.
+    async fn was_crossed_before(
+        &self,
+        recorded: &Published,
+        reached: &BudgetReached,
+    ) -> Result<bool, Refusal> {
+        let Some(period) = reached.period else { return Ok(false) };
+        let since = Some(period.start(recorded.time));
+        let filter = EventFilter { kinds: vec![Kind::BudgetExceeded], since, ..EventFilter::default() };
+        let before = self.shared.store.events_before(Some(recorded.seq), &filter, CROSSINGS).await?;
+        Ok(before.rows.iter().any(
+            |other| matches!(&other.event, Event::BudgetExceeded(other) if other.is_same_crossing(reached)),
+        ))
     }
 }

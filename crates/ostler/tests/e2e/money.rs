@@ -378,3 +378,64 @@ async fn whoever_runs_is_asked_for_more_and_whoever_waits_is_told_who_could_allo
     person.until_shown("went on");
     assert!(person.child.wait().unwrap().success(), "{}", person.shown);
 }
+
+#[tokio::test]
+async fn a_last_call_that_uses_up_the_budget_asks_a_person_and_stops_without_one() {
+    let home = TestHome::started(OSTLER).await;
+    let steps = scenario::of(vec![json!({"usage": {"input": 600}}), scenario::say("all is done")]);
+    let run = ["run", "-C", "shop", "--budget", "500", "--name"];
+    for name in ["first", "second", "third"] {
+        let ended = home.run(&[&run[..], &[name, &steps]].concat());
+        assert_eq!(ended.status.code(), Some(11), "{ended:?}");
+        let mut person =
+            OnTerminal::start(&home, &[&run[..], &[&format!("{name}-watched"), &steps]].concat());
+        person.until_shown("[r]aise to 1200  [s]top  [d]etach");
+        person.type_in("r\n");
+        person.until_shown("all is done");
+        assert!(person.child.wait().unwrap().success(), "{}", person.shown);
+    }
+}
+
+#[tokio::test]
+async fn whoever_attaches_is_told_what_lets_a_held_session_go_on() {
+    let home = TestHome::started(OSTLER).await;
+    let uses = |input: u64| json!({"usage": {"input": input}});
+    let steps = scenario::of(vec![uses(600), waits_for("never")]);
+    assert!(
+        home.run(&["run", "-d", "-C", "shop", "--name", "dear", "--budget", "500", &steps]).status.success()
+    );
+    let cure = home.reaches("dear", "the hold", |view| view.attention == Some(Attention::BudgetHold)).await;
+    let cure = format!("ostler resume {} --budget AMOUNT", cure.id.short());
+    let mut later = OnTerminal::start(&home, &["attach", "dear"]);
+    later.until_shown(&cure);
+    later.child.kill().unwrap();
+    later.child.wait().unwrap();
+
+    // A campaign's, which comes while somebody looks.
+    let steps = scenario::of(vec![waits_for("go"), uses(600), waits_for("never")]);
+    assert!(home.run(&["run", "-d", "-C", "shop", "--name", "other", &steps]).status.success());
+    let mut present = OnTerminal::start(&home, &["attach", "other"]);
+    present.until_shown("Ctrl-C leaves");
+    set(&home, "700");
+    fs::write(home.campaign_dir().join("go"), "").unwrap();
+    present.until_shown("ostler campaign set shop budget=AMOUNT/PERIOD");
+    present.child.kill().unwrap();
+    present.child.wait().unwrap();
+}
+
+#[tokio::test]
+async fn an_audit_looks_at_sessions_that_called_a_model_however_many_others_came_since() {
+    let home = TestHome::started(OSTLER).await;
+    let run = |name: &str, steps: Vec<Value>| {
+        let ran = home.run(&["run", "-C", "shop", "--name", name, &scenario::of(steps)]);
+        assert!(ran.status.success(), "{ran:?}");
+    };
+    run("thinker", vec![json!({"usage": {"input": 600}}), scenario::say("done")]);
+    for n in 0..3 {
+        run(&format!("idler-{n}"), vec![scenario::say("done")]);
+    }
+    let audit = home.run(&["usage", "audit", "--limit", "2", "-o", "json"]);
+    let told: Value = serde_json::from_slice(&audit.stdout).unwrap();
+    let names: Vec<_> = told["sessions"].as_array().unwrap().iter().map(|row| &row["name"]).collect();
+    assert_eq!(names, ["thinker"], "{told}");
+}

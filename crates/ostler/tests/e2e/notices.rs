@@ -10,11 +10,14 @@ use std::{
 };
 
 use ostler_client::{AnswerApproval, Client, CreateSession};
-use ostler_domain::session::{Approve, Attention, View};
+use ostler_domain::{
+    budget::WhenUsedUp,
+    session::{Approve, Attention, View},
+};
 use ostler_testkit::{TestHome, scenario, wait};
 use serde_json::{Value, json};
 
-use crate::OSTLER;
+use crate::{OSTLER, money::waits_for};
 
 /// An address that is told, and what it heard.
 pub(crate) struct Ear {
@@ -223,4 +226,35 @@ async fn a_detached_session_whose_turn_failed_is_told_of_and_needs_somebody_also
     home.reaches(&id, "a good turn", |view| view.attention == Some(Attention::Idle)).await;
     // A daemon that was killed before it had noted that it told somebody tells it again, and nothing else.
     assert!(ear.heard().iter().all(|told| told.body["text"] == notice["text"]), "{:?}", ear.heard());
+}
+
+#[tokio::test]
+async fn a_campaign_s_budget_is_told_of_once_however_many_sessions_run_into_it() {
+    let ear = Ear::open("127.0.0.1:0".parse().unwrap(), &[]);
+    let home = told(ear.address, "").await;
+    let client = home.client().await;
+    assert!(home.run(&["campaign", "set", "shop", "budget=1000"]).status.success());
+    let start = async |name: &str, steps: Vec<Value>| {
+        let mut wanted = CreateSession::new("shop", "script");
+        wanted.name = Some(name.parse().unwrap());
+        wanted.when_used_up = WhenUsedUp::Hold;
+        wanted.initial_message = Some(scenario::of(steps));
+        client.create_session(wanted).await.unwrap()
+    };
+    for name in ["one", "two", "three"] {
+        start(name, vec![waits_for("go"), json!({"usage": {"input": 600}}), waits_for("never")]).await;
+    }
+    let fails = start("last", vec![waits_for("fail"), json!({"exit": 3})]).await;
+    std::fs::write(home.campaign_dir().join("go"), "").unwrap();
+    for name in ["one", "two", "three", "last"] {
+        home.reaches(name, "the hold", |view| view.attention == Some(Attention::BudgetHold)).await;
+    }
+    // What is told next was due after all of these.
+    assert!(home.run(&["campaign", "set", "shop", "budget=9000"]).status.success());
+    std::fs::write(home.campaign_dir().join("fail"), "").unwrap();
+    let is_of_last =
+        |heard: &Heard| heard.body["session"] == fails.id.to_string() && heard.body["on"] == "failed";
+    wait::until("the failure to be told", wait::PATIENCE, || ear.heard().iter().any(is_of_last));
+    let budgets: Vec<Heard> = ear.heard().into_iter().filter(|heard| heard.body["on"] == "budget").collect();
+    assert_eq!(budgets.len(), 1, "{budgets:?}");
 }

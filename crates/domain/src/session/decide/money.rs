@@ -6,7 +6,7 @@ use crate::{
     budget::{Amount, Lent, Standing, Used, WhenUsedUp, unpriced},
     event::{BudgetReached, By, Event, UsageRecorded, UsageSource},
     price::{Dollars, PriceBook},
-    session::{Billing, BudgetUse, CallUsage, Effect, Hold, Phase, State, StopRule},
+    session::{Billing, BudgetUse, CallUsage, Effect, Hold, Phase, State, StopRequested, StopRule},
 };
 
 pub(super) fn used(draft: &mut Draft<'_>, source: UsageSource, said: CallUsage) {
@@ -16,16 +16,16 @@ pub(super) fn used(draft: &mut Draft<'_>, source: UsageSource, said: CallUsage) 
     check(draft);
 }
 
-/// A call whose tokens nobody read off the wire: it is told, and adds nothing.
+/// A call whose tokens nobody read off the wire: it is told. It adds something only where the agent's report of it had been
+/// taken for another call's.
 pub(super) fn cut_short(draft: &mut Draft<'_>, model: Option<String>, call: Option<String>) {
-    let source = UsageSource::Wire;
-    draft.record(Event::UsageRecorded(UsageRecorded {
-        model,
-        source,
-        call,
-        cut: true,
-        ..UsageRecorded::default()
-    }));
+    let usage = draft.state.ledger.clone().book_cut(call.as_deref());
+    let said = CallUsage { usage: Usage::default(), model, call };
+    let recorded = UsageRecorded { cut: true, ..priced(draft, UsageSource::Wire, said, usage) };
+    draft.record(Event::UsageRecorded(recorded));
+    if !usage.is_zero() {
+        check(draft);
+    }
 }
 
 /// The call at the price that holds now: what it cost is told with it, and does not change with later prices.
@@ -57,8 +57,10 @@ fn check(draft: &mut Draft<'_>) {
         Standing::Warned if draft.state.budget_warned => {}
         Standing::Warned => draft.record(Event::BudgetWarned(reached)),
         Standing::UsedUp if waits_for_helpers(draft) => wait_for_helpers(draft, &reached),
-        Standing::UsedUp | Standing::Unpriced(_)
-            if draft.state.holds().budget.is_some() || draft.state.phase() != Phase::Live => {}
+        Standing::UsedUp | Standing::Unpriced(_) if draft.state.holds().budget.is_some() => {}
+        Standing::UsedUp | Standing::Unpriced(_) if draft.state.phase() != Phase::Live => {
+            used_up_at_the_end(draft, reached);
+        }
         Standing::UsedUp | Standing::Unpriced(_) => {
             let reason = reached.reason();
             draft.record(Event::BudgetExceeded(reached));
@@ -68,6 +70,23 @@ fn check(draft: &mut Draft<'_>) {
             }
         }
     }
+}
+
+/// The wire tells of the last call when the agent may have told the end of its turn: which of them was heard first does not
+/// decide how a session ends.
+fn used_up_at_the_end(draft: &mut Draft<'_>, reached: BudgetReached) {
+    let ends_by_itself = |stop: &StopRequested| matches!(stop.rule, StopRule::TurnEnded | StopRule::Done);
+    if draft.state.phase() == Phase::Stopping && draft.state.stop().is_some_and(ends_by_itself) {
+        draft.record(Event::BudgetExceeded(reached));
+        let requested = StopRequested { rule: StopRule::Budget, by: By::ostler() };
+        draft.record(Event::SessionStopRequested(requested));
+    }
+}
+
+/// Whether somebody is to say if it may use more. A turn that ends meanwhile ends nothing: its last call is no other than
+/// those before it.
+pub(super) fn is_asked_for(draft: &Draft<'_>) -> bool {
+    draft.state.holds().budget.is_some() && !waits_for_helpers(draft)
 }
 
 /// What its helpers took of its budget is known anew: it waits for what they hold, or goes on with what came back.

@@ -153,11 +153,15 @@ fn failure(draft: &Draft<'_>, stop_reason: StopReason) -> Option<String> {
 fn ends_with_this_turn(draft: &Draft<'_>) -> bool {
     let state = &draft.state;
     let all_heard = state.messages.iter().all(|waiting| waiting.place == Place::Seen);
-    state.created().config.ends_with_turn && all_heard && state.background().is_empty()
+    let ends = state.created().config.ends_with_turn && all_heard && state.background().is_empty();
+    ends && !money::is_asked_for(draft)
 }
 
 /// A session that is to end with its turn ends when nothing waits and nothing of it runs on.
 pub(super) fn end_with_turn(draft: &mut Draft<'_>) {
+    if money::is_asked_for(draft) {
+        return;
+    }
     // What the agent said of its end says more than that it was to end with its turn.
     draft.end_if_done();
     let state = &draft.state;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Draft, approval, inbox, money};
+use super::{Draft, approval, inbox, money, report};
 use crate::{
     Message, MessageId, Mode, Reason, Refusal,
     budget::Budget,
@@ -57,10 +57,11 @@ pub(super) fn decide(draft: &mut Draft<'_>, request: Request, by: By) -> Result<
     Ok(())
 }
 
-/// After something that held the session is gone: say what waits. One that has not started is in the line again, and
-/// starts when its turn comes.
+/// After something that held the session is gone: say what waits, or end what ended its turn meanwhile. One that has not
+/// started is in the line again, and starts when its turn comes.
 pub(super) fn go_on(draft: &mut Draft<'_>) {
     draft.deliver();
+    report::end_with_turn(draft);
 }
 
 /// A person hands the work on: nobody waits for the turn to end.
