@@ -56,7 +56,8 @@ impl Failure {
         {
             let words: Vec<_> = typed[..place].iter().skip(1).map(|word| shell_word(word)).collect();
             for hint in &mut refusal.hints {
-                if let Some(one) = hint.command.strip_prefix("ostler show ") {
+                let ways = ["ostler show ", "ostler conversation show "];
+                if let Some(one) = ways.iter().find_map(|way| hint.command.strip_prefix(way)) {
                     hint.command = format!("ostler {} {one}", words.join(" "));
                 }
             }

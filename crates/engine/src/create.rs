@@ -72,6 +72,8 @@ pub struct NewSession {
     pub provider_config: BTreeMap<String, String>,
     pub ticket: Option<String>,
     pub spawned_by: Option<SessionId>,
+    /// Whose rights it may not exceed, where somebody's agent wanted it that is not its asker.
+    pub bounded_by: Option<SessionId>,
     pub watchdogs: Option<WatchdogLimits>,
     /// How pressing it is that it starts.
     pub priority: Priority,
@@ -107,6 +109,10 @@ impl Engine {
         self.fill_from_ticket(&mut wanted, &campaign).await?;
         let whose = self.whose(&wanted, &campaign).await?;
         whose.fill(&mut wanted, &self.shared);
+        let begins_anew = whose.takes_reset_word(&mut wanted);
+        if begins_anew {
+            self.check_may_begin(&campaign, &whose, change).await?;
+        }
         self.rule_what_is_said(&mut wanted, &whose, &campaign, change).await?;
         if wanted.provider.is_empty() {
             wanted.provider = self.usual_provider(&wanted, &campaign, change).await?;
@@ -114,6 +120,7 @@ impl Engine {
         let provider = self.shared.provider(&wanted.provider)?;
         let before = wanted.handed.as_ref().and_then(|handed| handed.old.created().spawned_by);
         let campaign = self.campaign_for(campaign, wanted.spawned_by.or(before), provider.name()).await?;
+        let campaign = self.campaign_for(campaign, wanted.bounded_by, provider.name()).await?;
         if let Some((key, value)) = whose.entry.thinking_levels().find_map(|level| provider.thinking(level)) {
             wanted.provider_config.entry(key.to_owned()).or_insert(value);
         }
@@ -163,6 +170,11 @@ impl Engine {
         let agent = whose.agent.as_ref().map(|agent| agent.id);
         self.check_agent_budget(agent, wanted.spawned_by.or(before), &campaign, &config).await?;
         self.shared.check_confinable().await?;
+        if let Some(old) = whose.there.as_ref().filter(|_| begins_anew) {
+            // The answer to this request is that of the session.
+            let reset = Change { request: None, ..change.clone() };
+            self.reset_as(&old.id.to_string(), true, reset, "", |id| id.to_string()).await?;
+        }
         let tree = self.wish_for_worktree(&wanted, &whose, &campaign).await?;
         let _naming = self.shared.naming.lock().await;
         let Placed { place, opened, carried, told } = self.place(&wanted, &whose, &campaign).await?;
@@ -191,6 +203,7 @@ impl Engine {
         if let Some(from) = from {
             self.lend(from, &mut config, &campaign).await?;
         }
+        let place = Place { bounded_by: wanted.bounded_by, ..place };
         let created = created(&campaign, config, self.shared.sandbox(), place);
         let recorded = self.record_session(created, messages, node_events, told, change, done(id)).await;
         if let Some(from) = from {
@@ -477,6 +490,7 @@ pub(crate) fn created(campaign: &Campaign, config: Config, sandbox: Sandbox, pla
         continues: place.continues,
         chain: place.chain,
         spawned_by: place.spawned_by,
+        bounded_by: place.bounded_by,
         restart_count: place.restart_count,
         short_lives: place.short_lives,
         begin: place.begin,

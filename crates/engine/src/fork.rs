@@ -78,7 +78,8 @@ impl Engine {
         change: &Change,
     ) -> Result<View, Refusal> {
         let before = old.created();
-        let campaign = self.campaign_to_go_on_in(before).await?;
+        let campaign =
+            self.campaign_to_go_on_in(before, format!("ostler fork {}", before.id.short())).await?;
         self.check_workplace(&campaign)?;
         let provider = self.shared.provider(&before.config.provider)?;
         let account = before.config.auth_profile.as_ref();

@@ -39,6 +39,10 @@ pub struct Handed {
     pub(crate) pack: Box<Pack>,
 }
 
+fn again(id: SessionId) -> String {
+    format!("ostler handoff {}", id.short())
+}
+
 impl Engine {
     /// Ends a session and has another one go on with its work; an ended one's is gone on with at once.
     pub async fn hand_off(&self, who: &str, to: &str, wish: Wish, change: Change) -> Result<View, Refusal> {
@@ -50,7 +54,8 @@ impl Engine {
         if let Some(fault) = wish.fault() {
             return Err(Refusal::invalid(fault));
         }
-        let campaign = self.campaign(&view.campaign.to_string()).await?;
+        let old = self.state_of(view.id).await?;
+        let campaign = self.campaign_to_go_on_in(old.created(), again(view.id)).await?;
         let to = self.receiver(&campaign, to).await?;
         // A person is told at once that whoever is meant cannot go on; nothing is ended for it.
         let profile = match &to.agent {
@@ -64,9 +69,9 @@ impl Engine {
         }
         let wish = Wish { to, ..wish };
         if view.outcome.is_some() {
-            let old = self.state_of(view.id).await?;
+            self.check_sole_writer(&view).await?;
             let done = |id: SessionId| change.done(&fingerprint, id.to_string());
-            return self.hand_on(old, wish, &change, done).await;
+            return self.hand_on(old, wish, &change.by, &change, done).await;
         }
         self.check_may_go_on(&view, &change).await?;
         self.shared.bring_keys(view.id, &view.provider, view.auth_profile.as_ref(), &change.keys)?;
@@ -125,7 +130,7 @@ impl Engine {
         change: &Change,
     ) -> Result<View, Refusal> {
         let HandoffRequested { mut wish, by } = requested;
-        let campaign = self.campaign(&old.created().campaign.to_string()).await?;
+        let campaign = self.campaign_to_go_on_in(old.created(), again(old.created().id)).await?;
         // An agent names whom it means; who that is, is known here.
         let asked = wish.to.words();
         if let Ok(to) = self.receiver(&campaign, &asked).await {
@@ -137,7 +142,7 @@ impl Engine {
             false => Ok(()),
         };
         let first = match is_granted {
-            Ok(()) => self.hand_on(old.clone(), wish.clone(), change, |_| None).await,
+            Ok(()) => self.hand_on(old.clone(), wish.clone(), &by, change, |_| None).await,
             Err(refusal) => Err(refusal),
         };
         let refusal = match first {
@@ -156,7 +161,7 @@ impl Engine {
         let instead = format!("It was to go to {}: {why}.", asked);
         tracing::warn!(session = %old.created().id, %refusal, "the work stays with the same provider");
         let note = if wish.note.is_empty() { instead } else { format!("{}\n{instead}", wish.note) };
-        self.hand_on(old, Wish { to: To::default(), note, ..wish }, change, |_| None).await
+        self.hand_on(old, Wish { to: To::default(), note, ..wish }, &by, change, |_| None).await
     }
 
     /// An agent hands its work to itself, to those of its campaign whom it may speak to, or to a provider that its campaign
@@ -181,14 +186,17 @@ impl Engine {
         .hint(grant, "lets the campaign's agents speak to it, and hand it work"))
     }
 
+    /// `by`: who wanted it, whoever does it now.
     async fn hand_on(
         &self,
         old: State,
         wish: Wish,
+        by: &By,
         change: &Change,
         done: impl FnOnce(SessionId) -> Option<RequestReply>,
     ) -> Result<View, Refusal> {
         let before = old.created().clone();
+        let campaign = self.campaign_to_go_on_in(&before, again(before.id)).await?;
         let to = wish.to.clone();
         let made = self.made(&old.view()).await;
         let pack = old.pack(wish, &self.telling(before.id).await?, made);
@@ -207,7 +215,7 @@ impl Engine {
         let brought = self.shared.keys.brought(before.id);
         let change = change.clone().with_keys(change.keys.clone().and(brought));
         let wanted = NewSession {
-            campaign: before.campaign.to_string(),
+            campaign: campaign.id.to_string(),
             provider,
             model: to.model.or(kept),
             agent,
@@ -226,6 +234,7 @@ impl Engine {
             leases: before.config.leases.clone(),
             watchdogs: Some(before.config.watchdogs),
             priority: before.config.priority,
+            bounded_by: before.bound_handed_on(by),
             handed: Some(Handed { old: Box::new(old), pack: Box::new(pack) }),
             ..NewSession::default()
         };

@@ -4,7 +4,7 @@ use ostler_domain::{
     Budget, ConversationId, Event, Name, Reason, Refusal, SessionId,
     agent::Agent,
     campaign::Campaign,
-    conversation::{Conversation, Entry, Key},
+    conversation::{Conversation, Entry, Key, reset_word},
     event::ConversationOpened,
     message::Said,
     session::{AgentRef, Begin, State, View},
@@ -21,6 +21,8 @@ pub(crate) struct Place {
     pub(crate) continues: Option<SessionId>,
     pub(crate) chain: SessionId,
     pub(crate) spawned_by: Option<SessionId>,
+    /// Whose rights it may not exceed beside its asker's.
+    pub(crate) bounded_by: Option<SessionId>,
     pub(crate) restart_count: u32,
     pub(crate) short_lives: u32,
     pub(crate) begin: Begin,
@@ -37,6 +39,7 @@ impl Place {
             continues: None,
             chain: id,
             spawned_by: None,
+            bounded_by: None,
             restart_count: 0,
             short_lives: 0,
             begin,
@@ -54,6 +57,7 @@ impl Place {
             continues: Some(before.id),
             chain: before.chain,
             spawned_by: before.spawned_by,
+            bounded_by: None,
             restart_count: before.restart_count + 1,
             short_lives: 0,
             begin,
@@ -105,6 +109,18 @@ impl Whose {
         let chosen = shared.account_given(&wanted.provider, &self.entry);
         let usual = profile.filter(|_| is_own).and_then(|profile| profile.auth_profile.clone());
         wanted.auth_profile = wanted.auth_profile.take().or(chosen).or(usual);
+    }
+}
+
+impl Whose {
+    /// Whether what is said first has the agent's conversation begin anew, as it does in a message. The word is no part of what
+    /// the agent is told.
+    pub(crate) fn takes_reset_word(&self, wanted: &mut NewSession) -> bool {
+        let is_own = self.agent.is_some() && wanted.said.is_none() && wanted.handed.is_none();
+        let rest = wanted.prompt.as_deref().filter(|_| is_own).and_then(reset_word).map(str::to_owned);
+        let Some(rest) = rest else { return false };
+        wanted.prompt = Some(rest).filter(|rest| !rest.is_empty());
+        true
     }
 }
 

@@ -139,6 +139,10 @@ impl Engine {
     }
 }
 
+fn resume(id: SessionId) -> String {
+    format!("ostler resume {}", id.short())
+}
+
 /// Nobody goes on with a session after all this time.
 pub(crate) fn no_successor(view: &View) -> Refusal {
     let short = view.id.short();
@@ -177,7 +181,7 @@ pub(crate) async fn after(
         .ok_or_else(|| Refusal::internal(format!("session {} cannot be read", old.id)))?;
     engine.shared.check_key_of(old, &change.keys).await?;
     engine.check_sole_writer(old).await?;
-    let campaign = engine.campaign_to_go_on_in(state.created()).await?;
+    let campaign = engine.campaign_to_go_on_in(state.created(), resume(old.id)).await?;
     let before = state.created();
     engine.shared.check_campaign_budget(&campaign, before.config.billing).await?;
     let agent = before.agent.as_ref().map(|agent| agent.id);
@@ -255,7 +259,7 @@ async fn record(
     done: impl FnOnce(&View) -> Option<RequestReply>,
 ) -> Result<View, Refusal> {
     let before = old.created();
-    let campaign = engine.campaign_to_go_on_in(before).await?;
+    let campaign = engine.campaign_to_go_on_in(before, resume(before.id)).await?;
     engine.check_workplace(&campaign)?;
     let now = engine.shared.clock.now().wall;
     let id = next.id.unwrap_or_else(|| SessionId::new(now, entropy()));
@@ -268,14 +272,16 @@ async fn record(
     let given = engine.shared.provider_given(entry);
     let provider = given.unwrap_or_else(|| before.config.provider.clone());
     engine.shared.provider(&provider)?;
+    let bound = before.bound_after(next.by_person && next.mission.is_none() && !change.by.is_session());
     let campaign = engine.campaign_for(campaign, before.spawned_by, &provider).await?;
+    let campaign = engine.campaign_for(campaign, bound, &provider).await?;
     let is_same = provider == before.config.provider;
     if let Some(origin) = before.imported.as_ref().filter(|_| is_same) {
         let memory = engine.shared.provider(&provider)?.memory(&origin.dialogue);
         engine.bring_memory(before.conversation, origin, memory).await;
     }
     let begin = engine.shared.begin_after_with(old, &provider).await?;
-    let place = Place { short_lives: next.short_lives, ..Place::after(id, old, begin) };
+    let place = Place { short_lives: next.short_lives, bounded_by: bound, ..Place::after(id, old, begin) };
     // What it was in the middle of comes first, unless a person says what to do now.
     let failed = old.failed_turn_words().filter(|_| next.by_person || old.goes_on_with_a_renewed_login());
     let go_on = if old.was_cut_short() { Some(GO_ON.to_owned()) } else { failed };
@@ -406,7 +412,7 @@ pub(crate) async fn anew(
     let old = loaded.map(|loaded| loaded.state);
     let old = old.ok_or_else(|| Refusal::internal(format!("session {} cannot be read", last.id)))?;
     let before = old.created();
-    let campaign = engine.campaign(&before.campaign.to_string()).await?;
+    let campaign = engine.campaign_to_go_on_in(before, format!("ostler send {} \"…\"", fresh.name)).await?;
     engine.check_workplace(&campaign)?;
     engine.shared.check_campaign_budget(&campaign, before.config.billing).await?;
     engine.shared.check_confinable().await?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ostler_domain::{
-    CampaignId, ConversationId, Event, Message, MessageId, Mode, Name, Reason, Refusal, SessionId,
+    ConversationId, Event, Message, MessageId, Mode, Reason, Refusal, SessionId,
     conversation::{CloseReason, Conversation, Inbound, Key, SendVerdict, reset_word},
     event::MessageUnheard,
     history::read_only,
@@ -23,6 +23,7 @@ use crate::{
     halt::HaltRefusal,
     requests::just_ended,
     restart,
+    who::Way,
 };
 
 /// How long a message waits for a session that is stopping: longer than its whole ladder.
@@ -296,12 +297,16 @@ impl Engine {
         }
         match self.session(&to.who).await {
             Ok(view) => {
-                self.check_no_namesake(&to.who, &view.name, view.campaign).await?;
+                if to.who == view.name.as_str() {
+                    self.check_sole(&to.who, view.campaign, Way::Send).await?;
+                }
                 self.hearer_in(view, &to.who).await
             }
             Err(refusal) if refusal.reason == Reason::SessionUnknown => {
                 if let Some(found) = self.find_conversation(&to.who).await? {
-                    self.check_no_namesake(&to.who, &found.name, found.campaign).await?;
+                    if to.who == found.name.as_str() {
+                        self.check_sole(&to.who, found.campaign, Way::Send).await?;
+                    }
                     return match found.closed {
                         None => Ok(Hearer { conversation: found, session: None }),
                         Some(closed) => Err(closed_refusal(&found, closed.why)),
@@ -314,33 +319,8 @@ impl Engine {
                     None => Err(refusal),
                 }
             }
-            Err(refusal) => Err(refusal),
+            Err(refusal) => Err(spoken_to(refusal)),
         }
-    }
-
-    /// A name that an agent of another campaign has too means nobody in particular, also if that one was never spoken to.
-    async fn check_no_namesake(&self, who: &str, found: &Name, campaign: CampaignId) -> Result<(), Refusal> {
-        if who != found.as_str() {
-            return Ok(());
-        }
-        let named = self.shared.store.agents_named(who).await?;
-        let elsewhere = named.iter().map(|agent| agent.campaign).filter(|other| *other != campaign);
-        let all: Vec<CampaignId> = std::iter::once(campaign).chain(elsewhere).collect();
-        if all.len() == 1 {
-            return Ok(());
-        }
-        let mut refusal = Refusal::new(
-            Reason::Ambiguous,
-            format!("\"{}\" is somebody in {} campaigns", one_line(who, 64), all.len()),
-        );
-        for campaign in all {
-            if let Some(row) = self.shared.store.campaign(campaign).await? {
-                let name = &row.campaign.name;
-                refusal =
-                    refusal.hint(format!("ostler send {name}/{who} \"…\""), format!("the one in {name}"));
-            }
-        }
-        Err(refusal)
     }
 
     /// A name means the conversation that has it by now, and an id the one that it is of.
@@ -417,6 +397,18 @@ impl Engine {
         let why = refusal.why.clone().into_iter().chain(ends).collect::<Vec<_>>().join("\n");
         refusal.because(why)
     }
+}
+
+/// Whoever names several is told how to speak to each of them.
+fn spoken_to(mut refusal: Refusal) -> Refusal {
+    for hint in refusal.hints.iter_mut().filter(|_| refusal.reason == Reason::Ambiguous) {
+        let one =
+            ["ostler show ", "ostler agent show "].iter().find_map(|way| hint.command.strip_prefix(way));
+        if let Some(one) = one {
+            hint.command = format!("ostler send {one} \"…\"");
+        }
+    }
+    refusal
 }
 
 /// What whoever asked is answered, and answered again should they ask twice.

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use ostler_domain::{
     ApprovalId, CampaignId, ConversationId, Reason, Refusal, SessionId,
+    campaign::Campaign,
     id::Fragment,
     query::{Page, Scope, SessionFilter},
     session::{Status, View},
@@ -17,6 +18,14 @@ use crate::Engine;
 const CANDIDATES: usize = 5;
 /// How many sessions of one name are looked at, the newest ones: slugs of prompts repeat without end.
 const LOOKED_AT: u32 = 50;
+
+/// What somebody wants of whom they name: what they are told to type instead of a name that several have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    Show,
+    Conversation,
+    Send,
+}
 
 impl Engine {
     /// The session of an id, a part of one, a name, a conversation or a provider's id. A name or a conversation
@@ -57,6 +66,9 @@ impl Engine {
         }
         if named.is_none() {
             named = self.named(who, name, campaign).await?;
+            if let Some(view) = named.as_ref().filter(|_| campaign.is_none()) {
+                self.check_sole(who, view.campaign, Way::Show).await?;
+            }
         }
         if let (Some(view), Some(fragment)) = (&named, Fragment::parse(who, SessionId::PREFIX)) {
             // A name that is the end of somebody else's id means two.
@@ -125,6 +137,47 @@ impl Engine {
             [one] => Ok(Some(one.clone())),
             several => Err(self.in_several(who, several).await?),
         }
+    }
+
+    /// Refuses a name that an agent of another campaign has too: it means nobody in particular, also if that one was never
+    /// spoken to. Where it was, and all of that was closed, it is in nobody's way, but for whoever speaks to it.
+    pub(crate) async fn check_sole(&self, who: &str, found: CampaignId, way: Way) -> Result<(), Refusal> {
+        let store = &self.shared.store;
+        let agents = store.agents_named(who).await?;
+        if agents.iter().all(|agent| agent.campaign == found) {
+            return Ok(());
+        }
+        let talks = store.conversations_named(who).await?;
+        let campaigns = store.campaigns().await?;
+        let mut ways = Vec::new();
+        let elsewhere = agents.iter().map(|agent| agent.campaign).filter(|other| *other != found);
+        for campaign in std::iter::once(found).chain(elsewhere) {
+            let here: Vec<_> = talks.iter().filter(|talk| talk.campaign == campaign).collect();
+            let is_silent = campaign != found && here.is_empty();
+            let is_closed = campaign != found && here.iter().all(|talk| talk.closed.is_some());
+            let Some(Campaign { name, .. }) = campaigns.iter().find(|row| row.id == campaign) else {
+                continue;
+            };
+            if is_closed && !is_silent && way != Way::Send {
+                continue;
+            }
+            let command = match way {
+                Way::Send => format!("ostler send {name}/{who} \"…\""),
+                _ if is_silent => format!("ostler agent show {name}/{who}"),
+                Way::Show => format!("ostler show {name}/{who}"),
+                Way::Conversation => format!("ostler conversation show {name}/{who}"),
+            };
+            let effect = if is_silent { "an agent that was never spoken to, in" } else { "the one in" };
+            ways.push((command, format!("{effect} {name}"), format!("{name}/{who}")));
+        }
+        if ways.len() < 2 {
+            return Ok(());
+        }
+        let message = format!("\"{}\" fits somebody in {} campaigns", one_line(who, 64), ways.len());
+        let all = ways.iter().take(CANDIDATES).map(|(_, _, address)| address.as_str());
+        let refusal = Refusal::new(Reason::Ambiguous, message).because(all.collect::<Vec<_>>().join(" · "));
+        let hints = ways.into_iter().take(CANDIDATES);
+        Err(hints.fold(refusal, |refusal, (command, effect, _)| refusal.hint(command, effect)))
     }
 
     /// Says which sessions a name may mean, and how each is called without doubt.

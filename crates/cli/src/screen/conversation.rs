@@ -1,7 +1,10 @@
 //! Conversations: the list, and one of them.
 
 use ostler_client::{Agent, Conversation, Session};
-use ostler_domain::{Time, text::one_line};
+use ostler_domain::{
+    Time,
+    text::{one_line, shell_word},
+};
 
 use super::{field, next_steps, sessions::CampaignNames};
 use crate::{
@@ -64,11 +67,23 @@ pub(crate) fn empty() -> Vec<Line> {
     ]
 }
 
+/// Where an imported conversation is gone on with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum GoesOn {
+    /// In this campaign, which is around its directory.
+    In(String),
+    /// In its directory, once that is in a campaign.
+    Unregistered,
+    /// Nobody knows where its agent worked.
+    Nowhere,
+}
+
 pub(crate) fn lines(
     conversation: &Conversation,
     campaign: &str,
     agent: Option<&Agent>,
     sessions: &[Session],
+    goes_on: &GoesOn,
     now: Time,
 ) -> Vec<Line> {
     let ago = |at: Time| format!("{} ago", words::age(now.since(at)));
@@ -118,22 +133,54 @@ pub(crate) fn lines(
             lines.push(field(word, Line::of(one_line(&text, 300))));
         }
     }
-    let (short, name) = (conversation.id.short(), &conversation.name);
+    let short = conversation.id.short();
     let steps = match conversation.closed {
-        None => vec![
-            (format!("ostler send {name} \"…\""), "says something to it"),
-            (format!("ostler conversation set {short} model=…"), "changes how its next session is started"),
-            (
+        None => {
+            let mut steps = to_go_on(conversation, sessions, goes_on);
+            steps.push((
+                format!("ostler conversation set {short} model=…"),
+                "changes how its next session is started".to_owned(),
+            ));
+            steps.push((
                 format!("ostler conversation reset {short}"),
-                "begins anew under its key; this one stays readable",
-            ),
-        ],
-        Some(_) => {
-            vec![(format!("ostler conversation reopen {short}"), "opens it again, unless its key is taken")]
+                "begins anew under its key; this one stays readable".to_owned(),
+            ));
+            steps
         }
+        Some(_) => vec![(
+            format!("ostler conversation reopen {short}"),
+            "opens it again, unless its key is taken".to_owned(),
+        )],
     };
+    let steps: Vec<_> = steps.iter().map(|(command, effect)| (command.clone(), effect.as_str())).collect();
     lines.extend(next_steps(&steps));
     lines
+}
+
+/// How it is gone on with. What ran outside is only read until somebody resumes it, which is done in a campaign.
+fn to_go_on(conversation: &Conversation, sessions: &[Session], goes_on: &GoesOn) -> Vec<(String, String)> {
+    let name = &conversation.name;
+    let Some(last) = sessions.first().filter(|last| last.imported.is_some()) else {
+        let has_hearer =
+            !sessions.is_empty() || conversation.agent.is_some() || conversation.replaces.is_some();
+        let send = (format!("ostler send {name} \"…\""), "says something to it".to_owned());
+        return has_hearer.then_some(send).into_iter().collect();
+    };
+    let (id, dir) = (last.id.short(), one_line(&last.working_dir, 200));
+    let resume = format!("ostler resume {id}");
+    let read = (format!("ostler transcript show {id}"), "reads it".to_owned());
+    match goes_on {
+        GoesOn::In(campaign) => vec![(resume, format!("goes on with it in {campaign}: {dir}")), read],
+        GoesOn::Nowhere => vec![read],
+        GoesOn::Unregistered => vec![
+            (
+                format!("ostler campaign add {}", shell_word(&dir)),
+                "agents may then read and write there".to_owned(),
+            ),
+            (resume, "then goes on with it there".to_owned()),
+            read,
+        ],
+    }
 }
 
 #[cfg(test)]
@@ -142,6 +189,7 @@ mod tests {
     use ostler_domain::{
         ConversationId,
         conversation::{CloseReason, Closed, Notes, TurnRef},
+        history::{Origin, Source},
         session::Outcome,
     };
     use serde_json::json;
@@ -190,9 +238,50 @@ mod tests {
         assert_snapshot!(testing::in_all_looks(|look| table(&rows, &names, NOW).lines(look)));
         let past = testing::ended(3, "api-auth", Outcome::Done, 3_000, "The turn ended.");
         assert_snapshot!(testing::in_all_looks(|look| {
-            let one = lines(&open, "shop", None, &[session.clone(), past.clone()], NOW);
-            let other = lines(&closed, "shop", None, &[], NOW);
+            let one = lines(&open, "shop", None, &[session.clone(), past.clone()], &GoesOn::Nowhere, NOW);
+            let other = lines(&closed, "shop", None, &[], &GoesOn::Nowhere, NOW);
             testing::folded(&[one, other, empty()].concat(), look)
         }));
+    }
+
+    #[test]
+    fn what_was_imported_is_resumed_where_it_can_be_and_not_spoken_to() {
+        let mut session = testing::ended(3, "api-auth", Outcome::Done, 3_000, "Imported from claude.");
+        session.working_dir = "/srv/my shop".to_owned();
+        session.imported = Some(Origin {
+            source: Source::Claude,
+            dialogue: "d1".to_owned(),
+            file: "/x/d1.jsonl".to_owned(),
+            from: 0,
+        });
+        let conversation = Conversation {
+            id: session.conversation,
+            campaign: session.campaign,
+            agent: None,
+            key: "import:claude:d1".parse().unwrap(),
+            name: session.name.clone(),
+            opened: ago(90_000),
+            active: ago(120),
+            forked_from: None,
+            forked_at: None,
+            spawned_by: None,
+            replaces: None,
+            closed: None,
+            notes: Notes::default(),
+        };
+        let shown = |sessions: &[Session], goes_on: GoesOn| {
+            let lines = lines(&conversation, "shop", None, sessions, &goes_on, NOW);
+            let look = crate::output::Look::plain(None);
+            lines.iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n")
+        };
+        let resume = format!("ostler resume {}", session.id.short());
+        let inside = shown(std::slice::from_ref(&session), GoesOn::In("shop".to_owned()));
+        assert!(inside.contains(&resume) && inside.contains("in shop: /srv/my shop"), "{inside}");
+        assert!(!inside.contains("ostler send") && !inside.contains("campaign add"), "{inside}");
+        let outside = shown(std::slice::from_ref(&session), GoesOn::Unregistered);
+        assert!(outside.contains("ostler campaign add '/srv/my shop'"), "{outside}");
+        assert!(outside.contains(&resume) && !outside.contains("ostler send"), "{outside}");
+        // A row that came without a transcript has nobody who would hear anything.
+        assert!(!shown(&[], GoesOn::Nowhere).contains("ostler send"));
     }
 }

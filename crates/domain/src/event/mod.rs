@@ -383,6 +383,11 @@ impl By {
         By(format!("session {}", id.short()))
     }
 
+    /// Whether it was an agent's wish, and nobody's who may give it more than it has.
+    pub fn is_session(&self) -> bool {
+        self.0.starts_with("session ")
+    }
+
     /// A mission, where it does something by itself.
     pub fn of_mission(name: &crate::Name) -> Self {
         By(format!("mission {name}"))

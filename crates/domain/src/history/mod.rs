@@ -162,6 +162,9 @@ pub fn bits(parts: &[&[u8]]) -> u128 {
     hash
 }
 
+/// The name of the directory, below the state, of the campaign that lists what was done in no campaign.
+pub const IMPORTED_DIR: &str = "imported";
+
 /// Why nobody can tell an imported session anything.
 pub fn read_only(view: &View, origin: &Origin, wish: &str) -> Refusal {
     let short = view.id.short();

@@ -7,7 +7,7 @@ use super::{
     state::{Collision, End, Held, Merging, Over, Pause, Step, Stop},
 };
 use crate::{
-    AssignmentId, Time,
+    AssignmentId, SessionId, Time,
     event::{
         AssignmentEnded, AssignmentRetried, AssignmentStarted, AssignmentsAdded, AssignmentsReopened, Event,
         MissionCreated, MissionHeld,
@@ -49,7 +49,7 @@ impl State {
             added: 0,
             updated_at: at,
         };
-        state.take_in(&[], &created.assignments);
+        state.take_in(&[], &created.assignments, None);
         state
     }
 
@@ -339,7 +339,9 @@ impl State {
     fn add(&mut self, added: &AssignmentsAdded) {
         let plan = Arc::make_mut(&mut self.plan);
         plan.agents.extend(added.members.iter().cloned());
-        self.take_in(&added.members, &added.assignments);
+        let adder = added.from.and_then(|from| self.place_of(from));
+        let asked_by = adder.and_then(|place| self.slots[place].sessions.last().copied());
+        self.take_in(&added.members, &added.assignments, asked_by);
         if added.from.is_some() {
             self.added = self.added.saturating_add(added.assignments.len() as u32);
         }
@@ -360,7 +362,7 @@ impl State {
         }
     }
 
-    fn take_in(&mut self, members: &[Member], assignments: &[Assignment]) {
+    fn take_in(&mut self, members: &[Member], assignments: &[Assignment], asked_by: Option<SessionId>) {
         let works = Arc::make_mut(&mut self.works);
         works.extend(members.iter().map(|member| self.plan.work(member)));
         let graph = Arc::make_mut(&mut self.graph);
@@ -379,6 +381,7 @@ impl State {
                 failures: 0,
                 refused: 0,
                 sessions: Vec::new(),
+                asked_by,
                 trouble: None,
                 spent: Default::default(),
                 started_at: None,

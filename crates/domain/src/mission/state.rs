@@ -60,6 +60,8 @@ pub struct Slot {
     pub refused: u32,
     /// The sessions of its attempts, in their order.
     pub sessions: Vec<SessionId>,
+    /// The session whose agent added it while the mission ran: it has no right that this one lacks.
+    pub asked_by: Option<SessionId>,
     /// Why the last attempt came to nothing.
     pub trouble: Option<Arc<str>>,
     pub spent: Spent,

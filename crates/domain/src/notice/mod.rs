@@ -360,6 +360,7 @@ mod tests {
             continues: None,
             chain: id,
             spawned_by: None,
+            bounded_by: None,
             restart_count: 0,
             short_lives: 0,
             begin: Begin::Fresh,

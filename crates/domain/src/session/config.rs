@@ -36,6 +36,9 @@ pub struct Created {
     /// The session whose agent asked for this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spawned_by: Option<SessionId>,
+    /// The session whose rights this one may not exceed, because its agent wanted it; none where a person did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounded_by: Option<SessionId>,
     #[serde(default)]
     pub restart_count: u32,
     /// How many short lives in a row ended before this one: what back-off and quarantine count.

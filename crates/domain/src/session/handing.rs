@@ -1,8 +1,24 @@
 //! Work that goes on in another session.
 
-use super::State;
-use crate::Event;
-use crate::handoff::{HandoffRequested, Known, Made, Pack, Wish, gather};
+use super::{Created, State};
+use crate::{
+    Event, SessionId,
+    event::By,
+    handoff::{HandoffRequested, Known, Made, Pack, Wish, gather},
+};
+
+impl Created {
+    /// Whose rights bound those of whoever takes this one's work over. An agent gives nobody what it has not itself; a person
+    /// gives what the campaign allows.
+    pub fn bound_handed_on(&self, by: &By) -> Option<SessionId> {
+        by.is_session().then_some(self.id)
+    }
+
+    /// The same for whoever goes on in its place: what an agent's wish has bounded stays so until a person has it go on.
+    pub fn bound_after(&self, by_person: bool) -> Option<SessionId> {
+        self.bounded_by.filter(|_| !by_person)
+    }
+}
 
 impl State {
     /// That its work is to go on elsewhere, and what was said about it.

@@ -98,6 +98,7 @@ pub(crate) fn created(
         continues: None,
         chain: id,
         spawned_by: None,
+        bounded_by: None,
         restart_count: 0,
         short_lives: 0,
         begin: Begin::Fresh,

@@ -20,7 +20,7 @@ use ostler_domain::{
 };
 use ostler_store::RequestReply;
 
-use crate::{Change, Engine, clock::entropy};
+use crate::{Change, Engine, clock::entropy, who::Way};
 
 /// How many candidates an answer names.
 const CANDIDATES: usize = 5;
@@ -122,6 +122,9 @@ impl Engine {
     /// The conversation of an id or a part of one, a name, an agent (its `main`), or a session of it.
     pub async fn conversation(&self, who: &str) -> Result<Conversation, Refusal> {
         if let Some(found) = self.find_conversation(who).await? {
+            if who == found.name.as_str() {
+                self.check_sole(who, found.campaign, Way::Conversation).await?;
+            }
             return Ok(found);
         }
         match self.session(who).await {

@@ -6,12 +6,10 @@ use std::{fs, os::unix::fs::MetadataExt, path::Path};
 use ostler_domain::{
     CampaignId, Event, Name, Policy, Refusal,
     campaign::{Campaign, Root},
+    history::IMPORTED_DIR,
 };
 
 use crate::{Engine, clock::entropy};
-
-/// The name of the campaign for what was done anywhere else, and of its directory below the state.
-const ELSEWHERE: &str = "imported";
 
 impl Engine {
     pub(super) async fn campaign_around(&self, cwd: Option<&str>) -> Result<Campaign, Refusal> {
@@ -26,12 +24,12 @@ impl Engine {
 
     /// The campaign of what was done in no campaign.
     pub(crate) fn is_elsewhere(&self, campaign: &Campaign) -> bool {
-        let dir = self.shared.options.state_dir.join(ELSEWHERE);
+        let dir = self.shared.options.state_dir.join(IMPORTED_DIR);
         fs::canonicalize(dir).is_ok_and(|dir| Path::new(&campaign.root.path) == dir)
     }
 
     async fn elsewhere(&self, all: &[Campaign]) -> Result<Campaign, Refusal> {
-        let dir = self.shared.options.state_dir.join(ELSEWHERE);
+        let dir = self.shared.options.state_dir.join(IMPORTED_DIR);
         let made = fs::create_dir_all(&dir).and_then(|()| fs::canonicalize(&dir)).and_then(|dir| {
             let about = fs::metadata(&dir)?;
             Ok((dir, about))
@@ -45,7 +43,7 @@ impl Engine {
         }
         let _naming = self.shared.naming.lock().await;
         let is_taken = |name: &Name| all.iter().any(|campaign| campaign.name == *name);
-        let first: Name = ELSEWHERE.parse().unwrap_or_else(|_| unreachable!("it is a name"));
+        let first: Name = IMPORTED_DIR.parse().unwrap_or_else(|_| unreachable!("it is a name"));
         let name = std::iter::once(first.clone())
             .chain((2..).map(|number| first.numbered(number)))
             .find(|name| !is_taken(name))

@@ -70,8 +70,12 @@ impl Engine {
     }
 
     /// Where somebody goes on with a session: in its campaign; with an imported one, in the campaign that its directory is in by
-    /// now.
-    pub(crate) async fn campaign_to_go_on_in(&self, created: &Created) -> Result<Campaign, Refusal> {
+    /// now. `again`: the command that goes on, once it is in one.
+    pub(crate) async fn campaign_to_go_on_in(
+        &self,
+        created: &Created,
+        again: String,
+    ) -> Result<Campaign, Refusal> {
         if created.imported.is_none() {
             return self.campaign(&created.campaign.to_string()).await;
         }
@@ -86,7 +90,7 @@ impl Engine {
             )
             .because("an agent works in a directory that you have registered, and nowhere else")
             .hint(format!("ostler campaign add {}", shell_word(dir)), "agents may then read and write there")
-            .hint(format!("ostler resume {}", created.id.short()), "then goes on")
+            .hint(again, "then goes on")
         })
     }
 

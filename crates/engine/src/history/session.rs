@@ -253,6 +253,7 @@ impl Run<'_> {
             continues: known.map(|known| known.session.id),
             chain: known.map_or(id, |known| known.session.chain),
             spawned_by,
+            bounded_by: None,
             restart_count: known.map_or(0, |known| known.session.restart_count + 1),
             short_lives: 0,
             begin: Begin::Fresh,

@@ -128,6 +128,7 @@ impl Engine {
             auth_profile: work.account.clone(),
             ends_with_turn: true,
             priority: work.priority,
+            bounded_by: state.slots()[place].asked_by,
             ..NewSession::default()
         })
     }

@@ -333,6 +333,95 @@ async fn a_name_that_several_campaigns_have_is_nobody_s_outside_of_them() {
 }
 
 #[tokio::test]
+async fn every_verb_asks_whom_of_several_campaigns_a_name_means() {
+    let home = TestHome::started(OSTLER).await;
+    let client = with_agent(&home).await;
+    let site = home.path().join("site");
+    std::fs::create_dir_all(&site).unwrap();
+    assert!(home.run(&["campaign", "add", site.to_str().unwrap()]).status.success());
+    client.add_agent("site", &name("api"), Vec::new()).await.unwrap();
+    // Only one of them was ever spoken to.
+    let first = client.create_session(of_agent("api", "hello")).await.unwrap();
+    idle(&home, &first, 1).await;
+    for words in [
+        &["handoff", "api"][..],
+        &["show", "api"],
+        &["stop", "api"],
+        &["logs", "api"],
+        &["resume", "api"],
+        &["fork", "api"],
+        &["chain", "show", "api"],
+        &["seance", "api", "who greeted?"],
+        &["diff", "api"],
+        &["send", "api", "hi"],
+        &["message", "ls", "api"],
+        &["transcript", "show", "api"],
+        &["conversation", "show", "api"],
+        &["conversation", "reset", "api"],
+        &["conversation", "set", "api", "model=x"],
+        &["label", "api", "x"],
+    ] {
+        // Outside of both, and where the other one is.
+        for from in [std::path::Path::new("/"), site.as_path()] {
+            // Whoever speaks to an agent, or looks for its conversation, means the one here: that has none yet.
+            let means_agent = ["send", "message", "transcript", "conversation", "label"].contains(&words[0]);
+            if from == site && means_agent {
+                continue;
+            }
+            let answer = home.command(words).current_dir(from).output().unwrap();
+            let said = String::from_utf8_lossy(&answer.stderr).into_owned();
+            assert_eq!(answer.status.code(), Some(3), "{words:?} in {}: {said}", from.display());
+            assert!(said.contains("AMBIGUOUS") && said.contains("shop/api"), "{words:?}: {said}");
+            assert!(said.contains("site/api"), "{words:?}: {said}");
+        }
+    }
+    let now = client.session(&first.id.to_string()).await.unwrap();
+    assert_eq!((now.outcome, now.turns), (None, 1), "nothing was done to it");
+    assert_eq!(
+        client.conversations(&ConversationFilter::default(), Page::of(9, None)).await.unwrap().rows.len(),
+        1
+    );
+    let chosen = home.command(&["handoff", "shop/api", "-q"]).current_dir("/").output().unwrap();
+    assert!(chosen.status.success(), "{}", String::from_utf8_lossy(&chosen.stderr));
+    assert_eq!(home.ended(&first.id.to_string()).await.outcome, Some(Outcome::Handoff));
+}
+
+#[tokio::test]
+async fn a_run_of_an_agent_begins_anew_with_the_words_that_a_message_does_it_with() {
+    let home = TestHome::started(OSTLER).await;
+    let client = with_agent(&home).await;
+    let first = client.create_session(of_agent("api", "hello")).await.unwrap();
+    idle(&home, &first, 1).await;
+    // Alone, as a message: the session that lives is ended, and none is started.
+    let alone = home.run(&["run", "-C", "shop", "--agent", "api", "/new"]);
+    let said = String::from_utf8_lossy(&alone.stdout).into_owned();
+    assert!(alone.status.success() && said.contains("begins anew"), "{alone:?}");
+    assert_eq!(home.ended(&first.id.to_string()).await.outcome, Some(Outcome::Reset));
+    let fresh = client.conversation("api").await.unwrap();
+    assert_eq!(fresh.replaces, Some(first.conversation));
+    // With more, the rest is what the agent is told.
+    let second = client.create_session(of_agent("api", "hello again")).await.unwrap();
+    assert_eq!((second.conversation, second.continues), (fresh.id, None));
+    idle(&home, &second, 1).await;
+    let third = client.create_session(of_agent("api", "/reset count to three")).await.unwrap();
+    let third = idle(&home, &third, 1).await;
+    assert_eq!(third.continues, None);
+    let fresh = client.conversation("api").await.unwrap();
+    assert_eq!((third.conversation, fresh.replaces), (fresh.id, Some(second.conversation)));
+    let told = client.messages("api", Page::of(9, None)).await.unwrap().rows;
+    assert_eq!(
+        told.iter().map(|message| message.message.text.as_str()).collect::<Vec<_>>(),
+        ["count to three"]
+    );
+    // Who may not speak there has nothing begin anew either.
+    let denied = vec!["send_policy=deny".to_owned()];
+    client.set_conversation(&fresh.id.to_string(), denied).await.unwrap();
+    let refused = client.create_session(of_agent("api", "/new")).await.unwrap_err().to_refusal();
+    assert_eq!(refused.reason, Reason::PermissionDenied);
+    assert_eq!(client.conversation("api").await.unwrap().id, fresh.id);
+}
+
+#[tokio::test]
 async fn what_a_removed_agent_left_is_not_taken_for_its_namesake_s() {
     let home = TestHome::started(OSTLER).await;
     let client = with_agent(&home).await;

@@ -2,10 +2,10 @@
 
 use ostler_client::{Client, CreateSession, SendMessage};
 use ostler_domain::{
-    Event, Reason,
+    Event, Policy, Reason, Recorded,
     event::Answer,
     handoff::{Pack, Wish},
-    session::{Attention, Outcome, View},
+    session::{Attention, Outcome, RestartPolicy, View},
 };
 use ostler_testkit::{TestHome, scenario, wait};
 use serde_json::json;
@@ -234,4 +234,83 @@ async fn somebody_who_is_gone_is_asked_without_tools() {
     assert!(!home.campaign_dir().join("note.txt").exists());
     let empty = client.ask_session(&who, " ", Default::default()).await.unwrap_err().to_refusal();
     assert_eq!(empty.reason, Reason::InvalidArgument);
+}
+
+fn policy_of(events: &[Recorded]) -> Policy {
+    let created = events.iter().find_map(|recorded| match &recorded.event {
+        Event::SessionCreated(created) => Some(created.policy.clone()),
+        _ => None,
+    });
+    created.unwrap()
+}
+
+#[tokio::test]
+async fn an_agent_hands_on_no_right_that_it_lacks_and_a_person_may() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let script = "until test -e go; do sleep 0.05; done; ostler handoff -m more";
+    let mut first = wanted(vec![json!({"run": ["sh", "-c", script]}), scenario::say("handed on")]);
+    first.restart = RestartPolicy::OnFailure;
+    client.set_campaign("shop", vec!["env+=OLD".to_owned()]).await.unwrap();
+    let first = client.create_session(first).await.unwrap();
+    home.reaches(&first.id.to_string(), "work", |view| view.attention == Some(Attention::Working)).await;
+    client.set_campaign("shop", vec!["env+=NEW".to_owned()]).await.unwrap();
+    std::fs::write(home.campaign_dir().join("go"), "").unwrap();
+    let child = successor(&client, &first).await;
+    let policy = |id| {
+        let (home, client) = (&home, &client);
+        async move { policy_of(&home.events(client, id).await).env }
+    };
+    assert_eq!(policy(child.id).await, ["OLD"], "what was granted since is not its agent's to give");
+    // Nor does it have more when it is gone on with by itself.
+    idle(&home, &child).await;
+    let text = scenario::of(vec![json!({"exit": 3})]);
+    let crash = SendMessage { who: child.id.to_string(), text, ..SendMessage::default() };
+    client.send_message(crash).await.unwrap();
+    let next = async {
+        loop {
+            if let [_, _, next, ..] = client.chain(&first.id.to_string()).await.unwrap().as_slice() {
+                return next.clone();
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    };
+    let next = tokio::time::timeout(wait::PATIENCE, next).await.expect("nobody went on");
+    assert_eq!(policy(next.id).await, ["OLD"]);
+    // A person gives what the campaign allows.
+    let given = client.hand_off(&next.id.to_string(), "", Wish::default()).await.unwrap();
+    assert_eq!(policy(given.id).await, ["OLD", "NEW"]);
+}
+
+#[tokio::test]
+async fn an_imported_session_is_handed_on_where_its_directory_is_in_a_campaign_by_now() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let (store, work) = (home.path().join("outside/.claude"), home.path().join("outside/work"));
+    let project = store.join("projects/-work");
+    std::fs::create_dir_all(&project).unwrap();
+    std::fs::create_dir_all(&work).unwrap();
+    let line = |role: &str, text: &str| {
+        json!({
+            "type": role, "sessionId": "d1", "cwd": work.to_str().unwrap(), "isSidechain": false,
+            "timestamp": "2026-01-02T03:04:05.000Z", "message": {"role": role, "content": text},
+        })
+    };
+    let dialogue = format!("{}\n{}\n", line("user", "build the shed"), line("user", "and paint it"));
+    std::fs::write(project.join("d1.jsonl"), dialogue).unwrap();
+    let brought = home.run(&["import", "claude", "--from", store.to_str().unwrap()]);
+    assert!(brought.status.success(), "{brought:?}");
+    let refused = home.run(&["handoff", "d1", "--to", "script"]);
+    let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(3), "{words}");
+    let dir = work.to_str().unwrap();
+    assert!(words.contains(&format!("ostler campaign add {dir}")), "{words}");
+    assert!(words.contains("ostler handoff "), "{words}");
+    assert!(home.run(&["campaign", "add", dir]).status.success());
+    let child = client.hand_off("d1", "script", Wish::default()).await.unwrap();
+    assert_eq!(child.campaign, client.campaign(dir).await.unwrap().id);
+    assert_eq!((child.working_dir.as_str(), &child.imported), (dir, &None));
+    let old = client.session("d1").await.unwrap();
+    assert_eq!(child.continues, Some(old.id));
+    assert_eq!(pack_of(&home, &child).await.known.asked, "build the shed");
 }

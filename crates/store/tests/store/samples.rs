@@ -184,6 +184,7 @@ pub(crate) fn created(n: u64) -> Created {
         continues: (n > 0 && n.is_multiple_of(5)).then(|| session_id(n - 1)),
         chain: session_id(n - n % 5),
         spawned_by: (n % 6 == 5).then(|| session_id(0)),
+        bounded_by: None,
         restart_count: 1,
         short_lives: 1,
         begin: Begin::Resume {

@@ -30,7 +30,17 @@ fn unnamed(allowed: &[String], is_named: impl Fn(&str) -> bool) -> Vec<&str> {
 
 /// Settings that are asked about whenever they matter, and not when a session starts; those that end in a dot with all
 /// that begin so.
-const HOLD_AT_ONCE: [&str; 6] = ["approve.rule", "budget", "mirror", "reset.", "retention.", "send."];
+const HOLD_AT_ONCE: [&str; 9] = [
+    "approve.rule",
+    "budget",
+    "limits.sessions",
+    "mirror",
+    "peers",
+    "readers",
+    "reset.",
+    "retention.",
+    "send.",
+];
 
 /// From when on a change holds.
 fn from_when(settings: &[String]) -> String {
@@ -259,9 +269,16 @@ mod tests {
             |settings: &[&str]| from_when(&settings.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>());
         let allowed = ["@rust", "@go", "files.example"].map(str::to_owned);
         assert_eq!(unnamed(&allowed, |name| name == "rust"), ["go"]);
-        for at_once in
-            ["budget=5usd/day", "retention.delete_after=40d", "send.rule+=deny", "reset.idle=1h", "mirror="]
-        {
+        for at_once in [
+            "budget=5usd/day",
+            "limits.sessions=2",
+            "mirror=",
+            "peers+=reviewer",
+            "readers-=auditor",
+            "reset.idle=1h",
+            "retention.delete_after=40d",
+            "send.rule+=deny",
+        ] {
             assert_eq!(told(&[at_once]), "from now on, also for sessions that there are", "{at_once}");
         }
         assert_eq!(told(&["approve.rule-=2", "budget="]), "from now on, also for sessions that there are");

@@ -2,13 +2,14 @@
 
 mod prune;
 
-use std::collections::HashSet;
+use std::{collections::HashSet, path::Path};
 
 use clap::{Args, Subcommand};
-use ostler_client::{Client, Conversation};
+use ostler_client::{Client, Conversation, Session};
 use ostler_domain::{
     AgentId, Time,
     conversation::{CloseReason, Key},
+    history::IMPORTED_DIR,
     query::{ConversationFilter, Page, SessionFilter},
 };
 use serde::Serialize;
@@ -22,7 +23,7 @@ use crate::{
     listing::{self, Found, List, ListArgs, Screen},
     output::{Line, Tone},
     parse,
-    screen::{self, sessions::CampaignNames},
+    screen::{self, conversation::GoesOn, sessions::CampaignNames},
     words,
 };
 
@@ -249,7 +250,19 @@ pub(super) async fn lines(
     };
     let filter = SessionFilter { conversation: Some(conversation.id), ..SessionFilter::default() };
     let sessions = client.sessions(&filter, Page::of(SESSIONS_SHOWN, None)).await?;
-    Ok(screen::conversation::lines(conversation, campaign, agent.as_ref(), &sessions.rows, words::now()))
+    let goes_on = goes_on(client, &sessions.rows).await;
+    let agent = agent.as_ref();
+    Ok(screen::conversation::lines(conversation, campaign, agent, &sessions.rows, &goes_on, words::now()))
+}
+
+/// Where an imported conversation is gone on with: in the campaign around its directory. One that only lists what was imported
+/// stands where nobody knows the directory.
+async fn goes_on(client: &Client, sessions: &[Session]) -> GoesOn {
+    let Some(last) = sessions.first().filter(|last| last.imported.is_some()) else { return GoesOn::Nowhere };
+    let Ok(around) = client.campaign(&last.working_dir).await else { return GoesOn::Unregistered };
+    let lists_only = around.root.path == last.working_dir
+        && Path::new(&around.root.path).file_name().is_some_and(|name| name == IMPORTED_DIR);
+    if lists_only { GoesOn::Nowhere } else { GoesOn::In(around.name.to_string()) }
 }
 
 async fn list(app: &App, client: &Client, args: LsArgs) -> Result<u8, Failure> {

@@ -15,12 +15,12 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use ostler_client::{AddCampaign, Campaign, Client, CreateSession, Session};
+use ostler_client::{AddCampaign, Campaign, Client, CreateSession, SendMessage, Session, Taken};
 use ostler_domain::{
     Budget, Name, Reason, Refusal,
     admission::Priority,
     budget::{Amount, WhenUsedUp},
-    conversation::Key,
+    conversation::{Key, reset_word},
     policy::NetMode,
     provider::SCRIPT,
     session::{Approve, RestartPolicy, Sandbox},
@@ -30,6 +30,7 @@ use ostler_domain::{
 };
 
 use self::check::Check;
+use super::send;
 use crate::{
     app::{App, absolute, git_root, person_home},
     exit_code,
@@ -157,6 +158,11 @@ pub(crate) async fn run(app: &App, args: RunArgs) -> Result<u8, Failure> {
     }
     let client = app.client().await?;
     let campaign = campaign(app, &client, &args).await?;
+    if let Some(agent) = args.agent.as_deref().filter(|_| !args.detach && !args.keep)
+        && prompt.as_deref().and_then(reset_word) == Some("")
+    {
+        return begin_anew(app, &client, &campaign, agent, args.key).await;
+    }
     if !args.detach {
         refuse_while_halted(&client).await?;
     }
@@ -190,6 +196,30 @@ pub(crate) async fn run(app: &App, args: RunArgs) -> Result<u8, Failure> {
         return Ok(exit_code::OK);
     }
     stream::follow(app, &client, &campaign, &session, wanted).await
+}
+
+/// Nothing is said but that the agent's conversation begins anew, so that nothing is started: as with a message.
+async fn begin_anew(
+    app: &App,
+    client: &Client,
+    campaign: &Campaign,
+    agent: &str,
+    key: Option<Key>,
+) -> Result<u8, Failure> {
+    let agent = match client.agent(&format!("{}/{agent}", campaign.name)).await {
+        Ok(here) => here,
+        Err(_) => client.agent(agent).await?,
+    };
+    let message = SendMessage {
+        who: agent.id.to_string(),
+        key: Some(key.unwrap_or_else(Key::main)),
+        text: "/new".to_owned(),
+        ..SendMessage::default()
+    };
+    match client.send_message(message).await? {
+        Taken::Reset(fresh) => send::reset(app, client, fresh).await,
+        Taken::Sent(_) => Ok(exit_code::OK),
+    }
 }
 
 /// A halted session waits for the release, which may take days. Who waits for its answer is told at once.

@@ -208,7 +208,10 @@ async fn before(client: &Client, who: &str, key: Option<&Key>) -> Result<Option<
     }
     match client.session(who).await.map_err(Failure::from) {
         Ok(session) => Ok(Some(session)),
-        Err(failure) if failure.reason() == Some(Reason::SessionUnknown) => Ok(None),
+        // What fits several is refused when it is sent, with the words to send it again.
+        Err(failure) if matches!(failure.reason(), Some(Reason::SessionUnknown | Reason::Ambiguous)) => {
+            Ok(None)
+        }
         Err(failure) => Err(failure),
     }
 }
@@ -221,7 +224,7 @@ async fn asked(client: &Client, before: Option<&Session>) -> Result<Option<Appro
 }
 
 /// Nothing was said but that the conversation begins anew.
-async fn reset(app: &App, client: &Client, fresh: ConversationId) -> Result<u8, Failure> {
+pub(super) async fn reset(app: &App, client: &Client, fresh: ConversationId) -> Result<u8, Failure> {
     let fresh = client.conversation(&fresh.to_string()).await?;
     if app.ui.is_json() {
         let campaign = app.campaign_name(client, &fresh.campaign).await;

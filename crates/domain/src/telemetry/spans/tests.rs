@@ -54,6 +54,7 @@ fn created(environment: BTreeMap<String, String>) -> Created {
         continues: None,
         chain: id,
         spawned_by: None,
+        bounded_by: None,
         restart_count: 0,
         short_lives: 0,
         begin: Begin::Fresh,

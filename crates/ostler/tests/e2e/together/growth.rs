@@ -118,3 +118,26 @@ fn what_is_added_while_no_daemon_runs_is_added_once() {
     let log = ok(&home, &["mission", "logs", "grow", "-o", "jsonl"]);
     assert_eq!(log.matches("\"ASSIGNMENTS_ADDED\"").count(), 1, "{log}");
 }
+
+#[test]
+fn what_an_agent_adds_has_no_right_that_it_lacks() {
+    let home = with_campaign();
+    put(&home, "more.toml", &agent("help", "", said("help")));
+    ok(&home, &["campaign", "set", "shop", "env+=OLD"]);
+    let script = "until test -e go; do sleep 0.05; done; ostler mission add more.toml";
+    plan(&home, "plan.toml", ADAPTIVE, &[agent("lead", "", vec![shell(script), scenario::say("lead")])]);
+    ok(&home, &["mission", "start", "-d", "plan.toml"]);
+    wait::until("the lead works", SOON, || is_working(&home, "grow", "lead"));
+    // What a person grants the campaign now is not the lead's to give.
+    ok(&home, &["campaign", "set", "shop", "env+=NEW"]);
+    put(&home, "go", "");
+    let whole = until(&home, "grow", "completed");
+    let given = |member: &str| {
+        let session = assignment(&whole, member)["session"].as_str().unwrap().to_owned();
+        let events =
+            ok(&home, &["events", "--session", &session, "--kind", "SESSION_CREATED", "-o", "jsonl"]);
+        let created: serde_json::Value = serde_json::from_str(events.lines().next().unwrap()).unwrap();
+        created["body"]["policy"]["env"].clone()
+    };
+    assert_eq!((given("lead"), given("help")), (json!(["OLD"]), json!(["OLD"])));
+}
