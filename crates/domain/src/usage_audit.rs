@@ -1,7 +1,7 @@
 //! Compares the two sources of tokens, call by call where both name it: what the agent said, what the wire saw, and what
 //! was counted of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -80,7 +80,7 @@ pub fn compare<'a>(
     recorded: impl IntoIterator<Item = &'a UsageRecorded>,
     session_model: Option<&str>,
 ) -> Vec<Compared> {
-    let mut models: BTreeMap<String, (Compared, BTreeSet<String>, BTreeSet<String>)> = BTreeMap::new();
+    let mut models: BTreeMap<String, (Compared, Names<'a>, Names<'a>)> = BTreeMap::new();
     for used in recorded {
         let model = used.model.as_deref().or(session_model).unwrap_or_default();
         let (compared, reported, seen) = models.entry(plain_name(model).to_owned()).or_default();
@@ -91,23 +91,35 @@ pub fn compare<'a>(
         match used.source {
             UsageSource::Report | UsageSource::History => {
                 compared.report += said;
-                reported.extend(used.call.clone());
+                count(reported, used);
             }
             UsageSource::Wire => {
                 compared.wire += said;
                 compared.wire_calls += 1;
                 compared.cut_calls += u64::from(used.cut);
-                seen.extend(used.call.clone());
+                count(seen, used);
             }
         }
         compared.counted += used.usage;
     }
     let rows = models.into_values().map(|(compared, reported, seen)| Compared {
-        named_by_both: reported.intersection(&seen).count() as u64,
+        named_by_both: seen
+            .iter()
+            .map(|(name, times)| reported.get(name).map_or(0, |told| *told.min(times)))
+            .sum(),
         verdict: verdict(&compared),
         ..compared
     });
     rows.collect()
+}
+
+/// How often each name was told: small servers give several calls the same.
+type Names<'a> = BTreeMap<&'a str, u64>;
+
+fn count<'a>(names: &mut Names<'a>, used: &'a UsageRecorded) {
+    if let Some(name) = &used.call {
+        *names.entry(name).or_default() += 1;
+    }
 }
 
 /// What both sources say of all models of a session together.
@@ -210,6 +222,14 @@ mod tests {
             (2, 0),
             "the report named no model, and there is none"
         );
+    }
+
+    #[test]
+    fn calls_that_share_a_name_are_each_named_by_both() {
+        let wire = used(Wire, Some("a"), Some("m"), 10, 5);
+        let report = used(Report, Some("a"), Some("m"), 10, 5);
+        let rows = compare(&[wire.clone(), report.clone(), wire.clone(), report, wire], None);
+        assert_eq!((rows[0].wire_calls, rows[0].named_by_both), (3, 2));
     }
 
     #[test]

@@ -14,9 +14,10 @@ pub(super) fn send(
     usage: Usage,
     number: usize,
 ) -> io::Result<()> {
+    let id = step.id(format!("chatcmpl-{number}"));
     let wants_usage = body["stream_options"]["include_usage"] == true;
     let mut chunk = |choices: Value, usage: Value| {
-        let mut chunk = json!({"id": format!("chatcmpl-{number}"), "object": "chat.completion.chunk", "created": 1_700_000_000,
+        let mut chunk = json!({"id": id, "object": "chat.completion.chunk", "created": 1_700_000_000,
             "model": body["model"], "choices": choices});
         if wants_usage {
             chunk["usage"] = usage;

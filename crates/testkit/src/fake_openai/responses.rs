@@ -15,7 +15,7 @@ pub(super) fn send(
     number: usize,
 ) -> io::Result<()> {
     let at = body["input"].as_array().map_or(0, Vec::len);
-    let id = format!("resp_{number}");
+    let id = step.id(format!("resp_{number}"));
     let mut number = 0;
     let mut event = |kind: &str, mut event: Value| {
         event["type"] = kind.into();

@@ -11,6 +11,7 @@
 //! | `ostler` | `{"name", "arguments"}`: one of Ostler's own tools, by whatever name the request offers it |
 //! | `tools` | any calls: `[{"name", "arguments"}]` |
 //! | `usage` | `{"input", "cached", "cache_write", "output", "reasoning"}` |
+//! | `id` | the name of the answer, where a server gives several the same |
 //! | `chunks`, `delay_ms` | deltas of each text; time between events |
 //! | `status`, `headers`, `body` | an error instead; with `times` only the first ones |
 //! | `page` | a web page instead |
@@ -82,6 +83,11 @@ impl Step {
 
     pub(super) fn text(&self, key: &str) -> &str {
         self.fields.get(key).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// What the answer is called: as it was said, else by a name that no other has.
+    pub(super) fn id(&self, otherwise: String) -> String {
+        Some(self.text("id")).filter(|id| !id.is_empty()).map_or(otherwise, str::to_owned)
     }
 
     pub(super) fn number(&self, key: &str) -> Option<u64> {

@@ -103,6 +103,11 @@ async fn what_was_cut_takes_nothing_from_other_calls() {
 }
 
 #[tokio::test]
+async fn what_was_cut_or_interrupted_is_counted_of_a_server_with_one_name_for_all() {
+    suite::cut_answers_of_one_name(agent()).await;
+}
+
+#[tokio::test]
 async fn what_was_cut_takes_nothing_from_other_calls_over_responses() {
     suite::cut_answers(over_responses()).await;
 }

@@ -3,8 +3,8 @@
 use std::{process::Stdio, time::Duration};
 
 use ostler_domain::{
-    Event,
-    event::{Answer, By, StopReason, UsageSource},
+    Event, Recorded,
+    event::{Answer, By, StopReason, UsageRecorded, UsageSource},
     session::{Approve, Attention, Outcome, RestartPolicy},
 };
 use ostler_testkit::{numbers, wait};
@@ -112,6 +112,37 @@ pub(super) async fn cut_answers(agent: Agent) {
     assert_eq!(counted, view.usage.output);
     let estimated = counted - 7_250;
     assert!((500..=2_250).contains(&estimated), "a part of nine thousand letters: {estimated}, {used:#?}");
+}
+
+/// The same of a server that gives all its answers one name, as small ones do: also what was interrupted is counted.
+pub(super) async fn cut_answers_of_one_name(agent: Agent) {
+    let stage = Stage::new(agent).await;
+    let long = "w".repeat(9_000);
+    let whole = |text: &str, output: u64| json!([{"id": "one", "text": text, "usage": {"input": 700, "output": output}}]);
+    let cut = json!([{
+        "id": "one", "text": long, "chunks": 400, "usage": {"input": 700, "output": 2_250},
+        "cut": 300, "cut_closed": true, "times": 1
+    }]);
+    let session = stage.begin(Approve::All, &cut).await;
+    stage.turns(session, 1).await;
+    stage.say(session, &whole("z", 5_000)).await;
+    stage.turns(session, 2).await;
+    stage.say(session, &json!([{"id": "one", "text": long, "chunks": 400, "hang": 300}])).await;
+    wait::until("the third answer to begin", wait::PATIENCE, || stage.model.seen().len() == 4);
+    stage.client().await.interrupt_session(&session.to_string()).await.unwrap();
+    stage.turns(session, 3).await;
+    stage.say(session, &whole("y", 6_000)).await;
+    let is_last = |used: &UsageRecorded| used.source == UsageSource::Wire && used.said().output == 6_000;
+    stage
+        .sees(session, "the wire", |event| matches!(event, Event::UsageRecorded(used) if is_last(used)))
+        .await;
+    let view = stage.turns(session, 4).await;
+    let events = stage.events(session).await;
+    let is_cut = |recorded: &&Recorded| matches!(&recorded.event, Event::UsageRecorded(used) if used.cut);
+    // What was interrupted may not have begun.
+    assert!((1..=2).contains(&events.iter().filter(is_cut).count()), "{events:#?}");
+    assert_eq!(said(&events, UsageSource::Wire).output, 2_250 + 5_000 + 6_000);
+    assert_eq!(view.usage, said(&events, UsageSource::Report), "it tells of each call: {view:#?}");
 }
 
 /// A rule of the campaign answers, and nobody is asked.
