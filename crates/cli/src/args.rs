@@ -397,7 +397,11 @@ mod tests {
         let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
         let refusal = refusal(&parsed(line).unwrap_err(), &args);
         let look = crate::output::Look::plain(None);
-        crate::failure::lines(&refusal, 2).iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n")
+        crate::failure::lines(&refusal, 2, None)
+            .iter()
+            .map(|line| line.show(&look))
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 
     #[test]

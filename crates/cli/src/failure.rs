@@ -192,17 +192,21 @@ pub(crate) fn of_many(codes: &[u8]) -> u8 {
 /// Longest sentence of an error. The why, which may be a log's tail, has more.
 const SENTENCE: usize = 1_000;
 
-/// The error as people read it.
-pub(crate) fn lines(refusal: &Refusal, code: u8) -> Vec<Line> {
-    let mut lines = vec![
-        Line::toned(Tone::Bad, "error:")
-            .plain(" ")
-            .plain(one_line(&refusal.message, SENTENCE))
-            .faint(format!(" [{}, exit {code}]", refusal.reason)),
-    ];
+/// Where the words of an error begin.
+const INDENT: usize = 7;
+
+/// The error as people read it, folded between words. Commands are left to the terminal: one that is broken by us could
+/// not be copied whole.
+pub(crate) fn lines(refusal: &Refusal, code: u8, width: Option<usize>) -> Vec<Line> {
+    let error = Line::toned(Tone::Bad, "error:")
+        .plain(" ")
+        .plain(one_line(&refusal.message, SENTENCE))
+        .faint(format!(" [{}, exit {code}]", refusal.reason));
+    let mut lines = error.folded(width, INDENT);
     if let Some(why) = &refusal.why {
         for (n, text) in visible(why.trim()).lines().enumerate() {
-            lines.push(Line::new().faint(if n == 0 { "  why: " } else { "       " }).plain(text));
+            let line = Line::new().faint(if n == 0 { "  why: " } else { "       " }).plain(text);
+            lines.extend(line.folded(width, INDENT));
         }
     }
     let column = refusal.hints.iter().map(|hint| Line::of(&hint.command).width()).max().unwrap_or(0);
@@ -233,7 +237,7 @@ mod tests {
     }
 
     fn shown(refusal: &Refusal, look: &Look) -> String {
-        lines(refusal, of_reason(refusal.reason))
+        lines(refusal, of_reason(refusal.reason), look.width)
             .iter()
             .map(|line| line.show(look))
             .collect::<Vec<_>>()
@@ -243,7 +247,7 @@ mod tests {
     #[test]
     fn in_all_looks() {
         let refusal = refusal().because("it lies below none of: shop (~/code/shop), site (~/code/site)");
-        assert_snapshot!(crate::testing::in_all_looks(|_| lines(&refusal, 3)));
+        assert_snapshot!(crate::testing::in_all_looks(|look| lines(&refusal, 3, look.width)));
     }
 
     #[test]
@@ -260,6 +264,21 @@ mod tests {
           why: by ann, 3 min ago
                fire drill
         ");
+    }
+
+    #[test]
+    fn what_is_longer_than_the_screen_is_broken_between_words() {
+        let refusal = Refusal::invalid("there is no status \"workng\", the nearest is WORKING")
+            .because("there are: CREATED, STARTING, RUNNING")
+            .hint("ostler ls --status WORKING", "may be what you meant");
+        assert_snapshot!(shown(&refusal, &Look::plain(Some(40))), @r#"
+        error: there is no status "workng", the
+               nearest is WORKING
+               [INVALID_ARGUMENT, exit 2]
+          why: there are: CREATED, STARTING,
+               RUNNING
+          try: ostler ls --status WORKING   may be what you meant
+        "#);
     }
 
     #[test]

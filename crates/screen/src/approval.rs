@@ -15,6 +15,9 @@ use crate::{Column, Line, Table, Tone, row, words};
 /// How much of a question in words the list shows.
 const QUESTION: usize = 60;
 
+/// How much of why somebody cannot go on: `show` has it whole.
+const HELD: usize = 80;
+
 /// A question, and the name of the agent whose it is.
 #[derive(Debug)]
 pub struct Asked {
@@ -78,7 +81,7 @@ pub fn held(session: &Session, cure: &str, now: Time) -> Line {
     Line::of("also waiting: ")
         .strong(session.name.as_str())
         .plain(" ")
-        .append(row::now(session, now))
+        .append(row::now(session, now).cut(HELD))
         .faint(" (")
         .with(Tone::Accent, cure)
         .faint(")")

@@ -200,16 +200,7 @@ fn show(app: &App, session: &Session) -> Result<u8, Failure> {
     if app.ui.is_json() {
         app.ui.json(&SessionForm::new(session, &campaign))?;
     } else {
-        let around = screen::session::Around {
-            campaign: &campaign,
-            place_in_chain: (1, 1),
-            approvals: &[],
-            counted: None,
-            conversation: None,
-            home: None,
-            work: None,
-            record: None,
-        };
+        let around = screen::session::Around::of(&campaign);
         app.ui.data_lines(&screen::session::facts(session, &around, words::now()))?;
     }
     Ok(exit_code::OK)

@@ -401,7 +401,8 @@ impl Ui {
             }
             write_err(&format!("{}\n", failure::json(&refusal, code)));
         } else {
-            failure::lines(refusal, code).iter().for_each(|line| self.say(line));
+            let lines = failure::lines(refusal, code, self.err_look().width);
+            lines.iter().for_each(|line| self.say(line));
             if let Some(id) = &refusal.request_id {
                 self.detail(&Line::new().faint(format!("  request {id}")));
             }

@@ -37,7 +37,7 @@ pub(crate) struct Around<'a> {
 
 impl<'a> Around<'a> {
     /// Where nothing is known but its campaign's name.
-    fn of(campaign: &'a str) -> Self {
+    pub(crate) fn of(campaign: &'a str) -> Self {
         Self {
             campaign,
             place_in_chain: (1, 1),

@@ -52,7 +52,8 @@ impl Stream<'_> {
                 let counted = usage::counted(self.client, &session).await;
                 let last = self.last_line(&session, keep, code, counted.as_ref());
                 let kept = work.worktree.as_ref().map(tree::worktree).unwrap_or_default();
-                ui.remark(&Line::joined([last, Line::of(&made), kept]));
+                let last = Line::joined([last, Line::of(&made), kept]);
+                last.folded(ui.err_look().width, 2).iter().for_each(|line| ui.remark(line));
                 cures(&session).iter().for_each(|cure| ui.remark(cure));
                 ui.remark(&next(&session, code, !made.is_empty()));
             }
