@@ -179,6 +179,8 @@ pub const STEPS_OPEN: usize = 64;
 
 /// Longest line that is parsed; agents really send images in one line. Above: an OVERSIZE event.
 pub const LINE_BYTES: usize = 32 * 1024 * 1024;
+/// Largest database of another program's that is copied to be imported: OpenClaw itself prunes at 10 GB.
+pub const FOREIGN_DATABASE_BYTES: u64 = 16 * 1024 * 1024 * 1024;
 /// Deepest JSON that is parsed; deeper is opaque. serde_json's own guard is 128, far from our stack.
 pub const JSON_DEPTH: usize = 64;
 /// How much of an unrecognised line its event shows; the tape has the rest.

@@ -81,6 +81,11 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// How often something stands blotted out in a text.
+pub fn blots(text: &str) -> u32 {
+    u32::try_from(text.matches(BLOT).count()).unwrap_or(u32::MAX)
+}
+
 /// [`redact`] for a text that is owned anyway.
 pub fn redacted(text: String) -> String {
     match redact(&text) {

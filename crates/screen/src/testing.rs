@@ -71,6 +71,7 @@ pub fn session(n: u32, name: &str) -> Session {
         messages_waiting: 0,
         approvals_open: Vec::new(),
         denied: 0,
+        redacted: 0,
         last_completion: None,
         created_at,
         started_at: Some(created_at),

@@ -254,6 +254,10 @@ fn links(session: &Session, around: &Around<'_>) -> Line {
         n => words::plural(u64::from(n), "message waits", "messages wait"),
     };
     let denied = if session.denied == 0 { String::new() } else { format!("{} denied", session.denied) };
+    let redacted = match session.redacted {
+        0 => String::new(),
+        n => format!("{} redacted", words::plural(u64::from(n), "secret", "secrets")),
+    };
     Line::joined([
         Line::of(conversation(session, around)),
         Line::of(format!("chain {place} of {length}")),
@@ -263,6 +267,7 @@ fn links(session: &Session, around: &Around<'_>) -> Line {
         Line::of(words::plural(u64::from(session.turns), "turn", "turns")),
         Line::of(waiting),
         Line::of(denied),
+        Line::of(redacted),
         Line::of(session.provider_id.as_deref().map(|id| format!("provider id {id}")).unwrap_or_default()),
         Line::of(session.process.as_ref().map(|process| format!("pid {}", process.pid)).unwrap_or_default()),
     ])

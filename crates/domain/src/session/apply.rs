@@ -2,7 +2,7 @@
 
 use super::{
     Created, Desired, Holds, Intake, Ledger, OpenApproval, OpenTurn, Phase, RateLimit, Stall, State,
-    WatchdogRung, project::Doing,
+    WatchdogRung, project::Doing, redacted::blots_in,
 };
 use crate::{
     Time, Usage,
@@ -73,6 +73,7 @@ impl State {
             last_completion: None,
             idle_since: at,
             denied: 0,
+            redacted: 0,
             steps: Vec::new(),
             done: false,
             handoff: None,
@@ -104,6 +105,7 @@ impl State {
         }
         self.session_seq += 1;
         self.updated_at = at;
+        self.redacted = self.redacted.saturating_add(blots_in(event));
         match event {
             Event::SessionStarting(starting) => {
                 self.attempt = starting.attempt;

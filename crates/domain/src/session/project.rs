@@ -210,6 +210,9 @@ pub struct View {
     pub messages_waiting: u32,
     pub approvals_open: Vec<crate::ApprovalId>,
     pub denied: u32,
+    /// How often something that looked like a secret stands blotted out in what is recorded of it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub redacted: u32,
     pub last_completion: Option<String>,
     pub created_at: Time,
     pub started_at: Option<Time>,
@@ -430,6 +433,7 @@ impl State {
             .unwrap_or(u32::MAX),
             approvals_open: self.approvals.iter().map(|open| open.id).collect(),
             denied: self.denied,
+            redacted: self.redacted,
             last_completion: self
                 .last_completion
                 .as_deref()

@@ -2,9 +2,27 @@
 
 use super::Report;
 use crate::{
+    Event,
     event::{Action, AgentRetrying, Raw, Text, ToolCall, ToolResult},
-    redact::redacted,
+    redact::{blots, redacted},
 };
+
+/// How often something was blotted out of what an event says of an agent's words, calls and results.
+pub(super) fn blots_in(event: &Event) -> u32 {
+    match event {
+        Event::AgentThinking(said)
+        | Event::AgentCompletion(said)
+        | Event::AgentStatus(said)
+        | Event::AgentError(said) => blots(&said.text),
+        // Its line is a part of it.
+        Event::AgentToolCall(call) => blots(&call.input).max(blots(&call.summary)),
+        Event::AgentToolResult(result) => blots(&result.output),
+        Event::AgentStderr(raw) | Event::Opaque(raw) | Event::Oversize(raw) | Event::Partial(raw) => {
+            blots(&raw.text)
+        }
+        _ => 0,
+    }
+}
 
 impl Report {
     /// The report as it may be recorded.

@@ -258,6 +258,9 @@ pub struct State {
     pub(super) last_completion: Option<String>,
     pub(super) idle_since: Time,
     pub(super) denied: u32,
+    /// How often something stands blotted out in what is recorded of it.
+    #[serde(default)]
+    pub(super) redacted: u32,
     /// Steps that the agent has begun and not ended.
     pub(super) steps: Vec<String>,
     /// The agent has said that its work is done.

@@ -14,6 +14,7 @@ mod openclaw;
 mod outside;
 mod session;
 mod stores;
+mod unpacked;
 mod watch;
 
 use std::{
@@ -202,16 +203,17 @@ impl Run<'_> {
         for store in &import.stores {
             let looked = store.clone();
             let (since, live) = (import.since, import.live);
+            let state_dir = self.engine.shared.options.state_dir.clone();
             let found = tokio::task::spawn_blocking(move || {
                 refused_by_lock(&looked, live)?;
-                stores::look(&looked, since, &stores::Seen::new())
+                unpacked::look(&looked, since, &stores::Seen::new(), &state_dir)
             });
             let found = found.await;
             let found = found.map_err(|_| Refusal::internal("looking through a store failed"))?;
             let (mut these, why_not) = match found {
-                Ok(these) => {
-                    looked_through.push(store);
-                    (these, stores::unread(store))
+                Ok(looked) => {
+                    looked_through.extend(looked.stores);
+                    (looked.dialogues, looked.why_not)
                 }
                 Err(why) => (Vec::new(), Some(why)),
             };
@@ -244,7 +246,7 @@ impl Run<'_> {
         while let Some(first) = under_way.pop_front() {
             self.settle(Some(first), totals).await?;
         }
-        for store in looked_through {
+        for store in &looked_through {
             self.beside(store, totals).await?;
         }
         Ok(())

@@ -22,8 +22,6 @@ const ENTRIES: usize = 2_000_000;
 const BEGINNING: u64 = 64 * 1024;
 const LONG_BEGINNING: u64 = 4 * 1024 * 1024;
 const END: u64 = 16 * 1024;
-/// Where OpenClaw keeps an agent's dialogues since 2026.9.
-const OPENCLAW_DATABASE: &str = "openclaw-agent.sqlite";
 
 /// A file as it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,25 +73,6 @@ pub(super) fn look(store: &Store, since: Option<Time>, seen: &Seen) -> Result<Ve
         Dialogue { file, about, row }
     };
     Ok(files.into_iter().map(about).collect())
-}
-
-/// Why there is more in a store than can be read: OpenClaw keeps its newer dialogues in a database of its own, whose form
-/// is nobody else's to rely on.
-pub(super) fn unread(store: &Store) -> Option<String> {
-    if store.source != Source::OpenClaw {
-        return None;
-    }
-    let agents = below(Path::new(&store.dir), &["agents"]).into_iter();
-    let agents = agents.flat_map(|agents| fs::read_dir(agents).into_iter().flatten().flatten());
-    let has_database = |agent: &Path| agent.join("agent").join(OPENCLAW_DATABASE).is_file();
-    let count = agents.filter(|agent| has_database(&agent.path())).count();
-    (count > 0).then(|| {
-        format!(
-            "what OpenClaw keeps in {OPENCLAW_DATABASE} (of {count} {}) is read by OpenClaw alone; its older versions' files, \
-             which lie in agents/*/sessions, are read here",
-            if count == 1 { "agent" } else { "agents" }
-        )
-    })
 }
 
 /// Those of these directories that are there; the directory itself where somebody named it exactly.
@@ -167,17 +146,6 @@ mod tests {
 
     fn store(source: Source, dir: &Path) -> Store {
         Store { source, dir: dir.to_string_lossy().into_owned() }
-    }
-
-    #[test]
-    fn a_database_of_openclaw_s_is_said_to_be_unread() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::create_dir_all(dir.path().join("agents/main/agent")).unwrap();
-        assert_eq!(unread(&store(Source::OpenClaw, dir.path())), None);
-        fs::write(dir.path().join("agents/main/agent/openclaw-agent.sqlite"), "").unwrap();
-        let why = unread(&store(Source::OpenClaw, dir.path())).unwrap();
-        assert!(why.contains("openclaw-agent.sqlite (of 1 agent)"), "{why}");
-        assert_eq!(unread(&store(Source::Codex, dir.path())), None);
     }
 
     #[test]

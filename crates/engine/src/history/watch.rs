@@ -11,10 +11,7 @@ use ostler_domain::{
     history::{Found, Import, News, Source, Totals, Verdict, is_at_work},
 };
 
-use super::{
-    Run, Stopped, outside, settled,
-    stores::{self, Seen},
-};
+use super::{Run, Stopped, outside, settled, stores::Seen, unpacked};
 
 /// Pause between two looks: each asks for the sizes of all files, and reads none that has not changed.
 const LOOK: Duration = Duration::from_secs(2);
@@ -58,24 +55,32 @@ impl Run<'_> {
         followed: &mut Followed,
     ) -> Result<(), Stopped> {
         let (mut totals, mut dialogues) = (Totals::default(), Vec::new());
+        let mut looked_through = Vec::new();
         for store in &import.stores {
             let (looked, since, before) = (store.clone(), import.since, std::mem::take(seen));
+            let state_dir = self.engine.shared.options.state_dir.clone();
             let found = tokio::task::spawn_blocking(move || {
-                let found = stores::look(&looked, since, &before);
+                let found = unpacked::look(&looked, since, &before, &state_dir);
                 (found, before)
             });
             let (found, before) =
                 found.await.map_err(|_| Refusal::internal("looking through a store failed"))?;
             *seen = before;
+            let (these, why_not) = match found {
+                Ok(looked) => {
+                    looked_through.extend(looked.stores);
+                    (looked.dialogues, looked.why_not)
+                }
+                Err(why) => (Vec::new(), Some(why)),
+            };
             if is_first {
-                let files = found.as_ref().map_or(0, Vec::len) as u64;
-                let bytes = found.iter().flatten().map(|dialogue| dialogue.file.size).sum();
-                let why_not = found.as_ref().err().cloned().or_else(|| stores::unread(store));
+                let files = these.len() as u64;
+                let bytes = these.iter().map(|dialogue| dialogue.file.size).sum();
                 let (source, dir) = (store.source, store.dir.clone());
                 let running = outside::running(source).await;
                 self.tell(News::Found(Found { source, dir, files, bytes, why_not, running })).await?;
             }
-            dialogues.extend(found.unwrap_or_default());
+            dialogues.extend(these);
         }
         let changed: HashSet<Source> = dialogues.iter().map(|dialogue| dialogue.file.source).collect();
         dialogues.sort_by_key(|dialogue| (dialogue.about.first, dialogue.file.path.clone()));
@@ -96,7 +101,7 @@ impl Run<'_> {
                 self.tell(News::File(Box::new(news))).await?;
             }
         }
-        for store in &import.stores {
+        for store in &looked_through {
             if is_first || changed.contains(&store.source) {
                 self.beside(store, &mut totals).await?;
             }

@@ -219,7 +219,7 @@ fn tree(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-async fn import_openclaw(client: &Client, dir: &Path, live: bool) -> Vec<News> {
+pub(crate) async fn import_openclaw(client: &Client, dir: &Path, live: bool) -> Vec<News> {
     let store = Store { source: Source::OpenClaw, dir: dir.to_string_lossy().into_owned() };
     let import = Import { stores: vec![store], live, ..Import::default() };
     let mut news = client.import_history(&import).await.unwrap();
@@ -391,21 +391,6 @@ async fn a_reset_of_what_came_in_goes_out_beside_it() {
     let names: Vec<String> = tree(&written).into_keys().map(|path| path.display().to_string()).collect();
     assert!(names.iter().any(|name| name.starts_with("a.jsonl.reset.")), "{names:?}");
     assert!(!names.contains(&"a.jsonl".to_owned()), "{names:?}");
-}
-
-#[tokio::test]
-async fn what_openclaw_keeps_in_its_database_is_said_to_be_unread() {
-    let home = TestHome::started(OSTLER).await;
-    let client = home.client().await;
-    let from = home.path().join("outside/.openclaw");
-    fs::create_dir_all(from.join("agents/main/agent")).unwrap();
-    fs::write(from.join("agents/main/agent/openclaw-agent.sqlite"), "SQLite format 3").unwrap();
-    let news = import_openclaw(&client, &from, false).await;
-    let News::Found(found) = &news[0] else { panic!("{news:?}") };
-    assert!(found.why_not.as_ref().is_some_and(|why| why.contains("openclaw-agent.sqlite")), "{found:?}");
-    let said = home.run(&["import", "openclaw", "--from", from.to_str().unwrap()]);
-    let words = String::from_utf8_lossy(&said.stderr).into_owned();
-    assert!(words.contains("nothing: what OpenClaw keeps in openclaw-agent.sqlite"), "{words}");
 }
 
 /// Where OpenClaw is writing, nothing is read unless somebody says so.

@@ -141,6 +141,15 @@ async fn what_looks_like_a_secret_is_recorded_nowhere_but_on_the_tape() {
         _ => None,
     });
     assert_eq!(notes.collect::<Vec<_>>(), ["got sk-[redacted]"]);
+    // And how often is said of the session, and of what is written of it for others.
+    let redacted = client.session(&session.id.to_string()).await.unwrap().redacted;
+    assert_eq!(redacted, 2);
+    let id = session.id.to_string();
+    let shown = home.run(&["show", &id]);
+    assert!(String::from_utf8_lossy(&shown.stdout).contains("2 secrets redacted"), "{shown:?}");
+    let exported = home.run(&["transcript", "export", &id, "--markdown"]);
+    let text = String::from_utf8_lossy(&exported.stdout).into_owned();
+    assert!(text.contains("looked like a secret"), "{text}");
     for file in ["ostler.db", "ostler.db-wal", "search.db", "search.db-wal", "daemon.log"] {
         let bytes = std::fs::read(home.home.state().join(file)).unwrap_or_default();
         let found = bytes.windows(key.len()).any(|window| window == key.as_bytes());

@@ -19,6 +19,7 @@ mod conversations;
 mod copies;
 mod crash;
 mod dashboard;
+mod databases;
 mod documents;
 mod emergency;
 mod exchange;

@@ -85,6 +85,7 @@ pub fn view(session: pb::Session) -> Result<View> {
             .map(|approval| id(approval, "open_approval_ids"))
             .collect::<Result<_>>()?,
         denied: session.denied,
+        redacted: session.redacted,
         last_completion: session.last_completion,
         created_at: required_time(session.created_time, "created_time")?,
         started_at: optional_time(session.started_time, "started_time")?,

@@ -70,6 +70,7 @@ pub fn view(view: &View) -> pb::Session {
         messages_waiting: view.messages_waiting,
         open_approval_ids: view.approvals_open.iter().map(ToString::to_string).collect(),
         denied: view.denied,
+        redacted: view.redacted,
         last_completion: view.last_completion.clone(),
         created_time: Some(time(view.created_at)),
         started_time: view.started_at.map(time),

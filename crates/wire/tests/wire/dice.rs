@@ -276,6 +276,7 @@ impl Dice {
             messages_waiting: self.small(),
             approvals_open: self.some(Self::approval_id),
             denied: self.small(),
+            redacted: self.small(),
             last_completion: self.maybe(Self::text),
             created_at: self.time(),
             started_at: self.maybe(Self::time),

@@ -11,6 +11,7 @@ use clap::{Args, ValueEnum};
 use ostler_client::Client;
 use ostler_domain::{
     Refusal,
+    redact::{BLOT, blots},
     transcript::{Line as Entry, PAGE_END, Shown, TITLE, markdown, page_begin, page_entry, shown},
 };
 use serde::Serialize;
@@ -21,6 +22,7 @@ use crate::{
     exit_code,
     failure::Failure,
     output::{Format, Line, Ui},
+    words,
 };
 
 #[derive(Debug, Args)]
@@ -61,6 +63,7 @@ impl ExportArgs {
 struct Exported {
     file: String,
     lines: u64,
+    redacted: u64,
 }
 
 pub(crate) async fn run(app: &App, args: ExportArgs) -> Result<u8, Failure> {
@@ -87,10 +90,11 @@ pub(crate) async fn run(app: &App, args: ExportArgs) -> Result<u8, Failure> {
     if form == Form::Html {
         to.write(page_begin(&title).as_bytes())?;
     }
-    let mut count = 0;
+    let (mut count, mut redacted) = (0, 0);
     while let Some(text) = lines.next().await {
         let mut text = text?;
         count += 1;
+        redacted += u64::from(blots(&String::from_utf8_lossy(&text)));
         let made = match form {
             Form::Jsonl => {
                 text.push(b'\n');
@@ -101,19 +105,35 @@ pub(crate) async fn run(app: &App, args: ExportArgs) -> Result<u8, Failure> {
         };
         to.write(&made)?;
     }
+    let left_out = redactions(redacted);
+    let remark = left_out.clone().map(|text| Shown::Remark { text, is_bad: false });
+    match (form, &remark) {
+        (Form::Markdown, Some(remark)) => to.write(markdown(remark).as_bytes())?,
+        (Form::Html, Some(remark)) => to.write(page_entry(remark).as_bytes())?,
+        _ => {}
+    }
     if form == Form::Html {
         to.write(PAGE_END.as_bytes())?;
+    }
+    if let Some(text) = left_out {
+        app.ui.remark(&Line::of(text));
     }
     let To::File(fresh) = to else { return Ok(exit_code::OK) };
     let file = fresh.finish()?;
     if app.ui.is_json() {
-        app.ui.json(&Exported { file, lines: count })?;
+        app.ui.json(&Exported { file, lines: count, redacted })?;
     } else if app.ui.is_quiet() {
         app.ui.data(&Line::of(file))?;
     } else {
         app.ui.data(&Line::of("wrote ").strong(file))?;
     }
     Ok(exit_code::OK)
+}
+
+/// Says how often something is left out that looked like a secret.
+fn redactions(count: u64) -> Option<String> {
+    let places = words::plural(count, "place", "places");
+    (count > 0).then(|| format!("{places} in which something looked like a secret: {BLOT} stands there"))
 }
 
 /// Whose words they are: `Transcript of shop/api, main`. What has no name any more is called by none.
