@@ -155,7 +155,12 @@ fn a_plan_that_git_has_no_ground_for_says_so_where_it_stands() {
     let home = with_repository();
     let head = "objective = \"x\"\n[merge]\ninto = \"mian\"";
     plan(&home, "plan.toml", head, &trees);
-    faulty(&home, "plan.toml:2: there is no branch \"mian\" to merge into (main is checked out");
+    faulty(&home, "plan.toml:3: there is no branch \"mian\" to merge into (main is checked out");
+    // With everything else that is wrong, and not when that was repaired.
+    plan(&home, "plan.toml", &format!("{head}\ngaet = \"true\""), &trees);
+    faulty(&home, "plan.toml:3: there is no branch");
+    faulty(&home, "plan.toml:4: [merge] has no key \"gaet\" (did you mean gate?)");
+    plan(&home, "plan.toml", head, &trees);
     git(&home, &["branch", "mian"]);
     ok(&home, &["mission", "plan", "plan.toml"]);
 }
@@ -171,8 +176,8 @@ fn a_plan_whose_agents_could_not_run_says_so_where_it_stands() {
         let (code, words) = refused(&home, &["mission", verb, "plan.toml"]);
         assert_eq!(code, Some(2), "{words}");
         for part in [
-            "plan.toml:2: a limit is of the provider \"scirpt\", which there is not (did you mean script?)",
-            "plan.toml:2: a limit is of the account \"wrok\"",
+            "plan.toml:3: a limit is of the provider \"scirpt\", which there is not (did you mean script?)",
+            "plan.toml:4: a limit is of the account \"wrok\"",
             "plan.toml:9: a cannot run",
             "plan.toml:14: b cannot run: script has no profile work",
         ] {
