@@ -132,6 +132,18 @@ pub enum Request {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stuck {
     pub kind: StuckKind,
+impl Request {
+    /// Sessions are started for it.
+    pub const fn begins_something(&self) -> bool {
+        match self {
+            Request::Start { .. } | Request::Resume { .. } | Request::Retry { .. } | Request::Add { .. } => {
+                true
+            }
+            Request::Pause { .. } | Request::Cancel { .. } | Request::Remove { .. } => false,
+        }
+    }
+}
+
     /// `the same call 5 times: cargo test`.
     pub evidence: String,
 }

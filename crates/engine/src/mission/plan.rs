@@ -132,6 +132,7 @@ impl Engine {
     /// Adds the agents of a file to a mission.
     pub async fn add_to_mission(&self, who: &str, text: &str, change: Change) -> Result<State, Refusal> {
         let state = self.mission_state(who).await?;
+        self.check_place_of(state.campaign(), state.name()).await?;
         let members = self.members_to_add(&state, text, &change).await?;
         self.ask_mission(who, Request::Add { members, from: None }, change).await
     }
@@ -144,6 +145,7 @@ impl Engine {
             return self.mission_state(&done).await;
         }
         let state = self.mission_state(who).await?;
+        self.check_place_of(state.campaign(), state.name()).await?;
         let forecast = match state.started_at() {
             Some(_) => None,
             None => self.forecast(&state, &self.now()).await,

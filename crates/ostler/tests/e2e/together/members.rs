@@ -141,6 +141,35 @@ fn what_a_person_said_to_a_member_that_failed_keeps_nobody_from_doing_it_again()
 }
 
 #[test]
+fn a_mission_whose_campaign_was_removed_begins_nothing_and_says_what_to_do() {
+    let home = with_campaign();
+    let head = "objective = \"Block\"\nname = \"gone\"\nstrategy = \"adaptive\"\n[defaults]\nretries = 0";
+    let fails = agent("a", "complete_when = \"done\"", said("a"));
+    let blocked = agent("b", "needs = [\"a\"]\non_dep_failure = \"block\"", said("b"));
+    plan(&home, "plan.toml", head, &[fails, blocked]);
+    ok(&home, &["mission", "start", "plan.toml", "-d"]);
+    wait::until("b waits for a person", SOON, || {
+        let whole = json_of(&home, &["mission", "show", "gone"]);
+        assignment(&whole, "b")["wait"].as_str().is_some_and(|wait| wait.contains("for you"))
+    });
+    let (code, words) = refused(&home, &["campaign", "rm", "shop"]);
+    assert!(code == Some(4) && words.contains("ostler mission cancel gone"), "{code:?} {words}");
+    ok(&home, &["mission", "cancel", "gone"]);
+    until(&home, "gone", "cancelled");
+    ok(&home, &["campaign", "rm", "shop"]);
+    for more in [&["-y"][..], &["--dry-run"]] {
+        let args: Vec<&str> = ["mission", "retry", "gone"].iter().chain(more).copied().collect();
+        let (code, words) = refused(&home, &args);
+        assert!(
+            code == Some(3) && words.contains("the campaign shop of the mission gone was removed"),
+            "{words}"
+        );
+        assert!(words.contains("ostler campaign add /"), "{words}");
+    }
+    assert_eq!(json_of(&home, &["mission", "show", "gone"])["assignments_failed"], 1, "as it was");
+}
+
+#[test]
 fn a_plan_that_git_has_no_ground_for_says_so_where_it_stands() {
     let faulty = |home: &TestHome, fault: &str| {
         for verb in ["plan", "start"] {
