@@ -40,6 +40,10 @@ pub enum Input {
         /// Trying again would be refused again.
         is_final: bool,
     },
+    /// The attempt's session could not be created because this one, which somebody else asked for, has its conversation.
+    StartAwaits { assignment: AssignmentId, attempt: u32, session: SessionId },
+    /// A session that attempts wait for has ended.
+    Freed { session: SessionId },
     /// The attempt's session ended. One that ended with a handoff goes on in another, which
     /// [`Input::SessionStarted`] names.
     SessionEnded { assignment: AssignmentId, attempt: u32, session: SessionId, end: Box<SessionEnd> },
@@ -128,10 +132,6 @@ pub enum Request {
     },
 }
 
-/// An agent does not get on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stuck {
-    pub kind: StuckKind,
 impl Request {
     /// Sessions are started for it.
     pub const fn begins_something(&self) -> bool {
@@ -144,6 +144,10 @@ impl Request {
     }
 }
 
+/// An agent does not get on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stuck {
+    pub kind: StuckKind,
     /// `the same call 5 times: cargo test`.
     pub evidence: String,
 }

@@ -73,6 +73,10 @@ pub enum Wait {
     Check {
         command: String,
     },
+    /// The end of a session that has its conversation, and for which somebody else asked.
+    Conversation {
+        session: SessionId,
+    },
     /// What runs to end, because the mission does.
     Stop,
     /// The end of the halt of everything on this machine.
@@ -130,6 +134,9 @@ impl State {
                     });
                     let hindered = || hindrance(self, &taken, place);
                     still().or(again).or_else(hindered).or_else(halted).unwrap_or(Wait::Next)
+                Step::Ready { awaits: Some(session), .. } => {
+                    still().unwrap_or(Wait::Conversation { session: *session })
+                }
                 }
             };
             Some((place, wait))
@@ -257,6 +264,10 @@ impl Wait {
 fn needs_words(needs: &[usize], state: &State, now: &Now) -> String {
     const SHOWN: usize = 3;
     let one = |place: &usize| {
+            Wait::Conversation { session } => {
+                let short = session.short();
+                format!("for session {short}, which has its conversation: ostler stop {short}")
+            }
         let slot = &state.slots()[*place];
         let name = &slot.assignment.name;
         let took = slot.took(now.wall).filter(|_| slot.is_active()).map(super::words::short_span);

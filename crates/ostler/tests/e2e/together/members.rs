@@ -141,6 +141,38 @@ fn what_a_person_said_to_a_member_that_failed_keeps_nobody_from_doing_it_again()
 }
 
 #[test]
+fn a_retry_waits_for_whoever_talks_to_the_member_and_says_so() {
+    let home = with_campaign();
+    let head = "objective = \"Talk\"\nname = \"talk\"\n[defaults]\nretries = 0";
+    let talks = shell("test -e cured || kill -9 $PPID; until test -e said; do sleep 0.05; done");
+    plan(&home, "plan.toml", head, &[agent("a", "", vec![talks, scenario::say("whole")])]);
+    assert_eq!(refused(&home, &["mission", "start", "plan.toml"]).0, Some(10));
+    let member = |home: &TestHome| assignment(&json_of(home, &["mission", "show", "talk"]), "a");
+    let first = member(&home)["session"].as_str().unwrap().to_owned();
+    // Somebody talks to it, and is not through.
+    fs::write(home.campaign_dir().join("cured"), "").unwrap();
+    ok(&home, &["send", &first, "what is in the way?"]);
+    let persons =
+        json_of(&home, &["chain", "show", &first])["sessions"][1]["id"].as_str().unwrap().to_owned();
+    ok(&home, &["mission", "retry", "talk", "-y"]);
+    let waits = |home: &TestHome| member(home)["wait"].as_str().unwrap_or_default().to_owned();
+    wait::until("it waits for the conversation", SOON, || waits(&home).contains("has its conversation"));
+    let short = json_of(&home, &["show", &persons])["short"].as_str().unwrap_or_default().to_owned();
+    assert!(waits(&home).ends_with(&format!("ostler stop {short}")), "{short}: {}", waits(&home));
+    home.kill_daemon();
+    let screen = ok(&home, &["mission", "show", "talk"]);
+    assert!(screen.contains("has its conversation: ostler stop"), "{screen}");
+    assert_eq!((&member(&home)["status"], &member(&home)["session"]), (&json!("ready"), &json!(first)));
+    fs::write(home.campaign_dir().join("said"), "").unwrap();
+    until(&home, "talk", "completed");
+    let last = member(&home)["session"].as_str().unwrap().to_owned();
+    let chain = json_of(&home, &["chain", "show", &last]);
+    let chain: Vec<&str> =
+        chain["sessions"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
+    assert_eq!(chain, [first.as_str(), persons.as_str(), last.as_str()], "one after the other");
+}
+
+#[test]
 fn a_mission_whose_campaign_was_removed_begins_nothing_and_says_what_to_do() {
     let home = with_campaign();
     let head = "objective = \"Block\"\nname = \"gone\"\nstrategy = \"adaptive\"\n[defaults]\nretries = 0";
