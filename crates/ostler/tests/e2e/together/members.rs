@@ -202,6 +202,27 @@ fn a_mission_whose_campaign_was_removed_begins_nothing_and_says_what_to_do() {
 }
 
 #[test]
+fn a_member_that_asks_is_shown_with_the_command_that_answers_it() {
+    let home = with_campaign();
+    let asks = vec![json!({"ask": {"tool": "run", "input": "make mischief"}}), scenario::say("went on")];
+    plan(&home, "plan.toml", "objective = \"Ask\"\nname = \"ask\"", &[agent("a", "approve = \"ask\"", asks)]);
+    ok(&home, &["mission", "start", "plan.toml", "-d"]);
+    let wait = |home: &TestHome| {
+        let whole = json_of(home, &["mission", "show", "ask"]);
+        assignment(&whole, "a")["wait"].as_str().unwrap_or_default().to_owned()
+    };
+    wait::until("it asks", SOON, || wait(&home).starts_with("for you: ostler allow "));
+    assert!(wait(&home).contains("make mischief"), "{}", wait(&home));
+    let shown = home.run(&["mission", "show", "ask"]);
+    let (screen, next) = (String::from_utf8_lossy(&shown.stdout), String::from_utf8_lossy(&shown.stderr));
+    assert!(screen.contains("for you: ostler allow "), "{screen}");
+    let answer = next.lines().find_map(|line| line.trim().strip_prefix("ostler allow ")).expect(&next);
+    assert!(answer.contains("a asks: "), "{next}");
+    ok(&home, &["allow", answer.split_whitespace().next().unwrap()]);
+    until(&home, "ask", "completed");
+}
+
+#[test]
 fn a_plan_that_git_has_no_ground_for_says_so_where_it_stands() {
     let faulty = |home: &TestHome, fault: &str| {
         for verb in ["plan", "start"] {
