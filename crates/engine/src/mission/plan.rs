@@ -11,7 +11,7 @@ use ostler_domain::{
     mission::{
         self, Context, Faults, Interval, Member, Plan, Request, State, Strategy,
         estimate::{Estimate, estimate},
-        eta::{Eta, History, HitRate, Sample, eta},
+        eta::{Eta, History, HitRate, NoCost, Sample, eta},
         plan::{Read, Terms, check_added, read, read_members_whole, read_whole},
     },
 };
@@ -179,7 +179,7 @@ impl Engine {
         };
         match eta(state, &history, now) {
             Eta::In(interval) => Some(interval),
-            Eta::Over | Eta::NoHistory { .. } => None,
+            Eta::Over | Eta::NoHistory { .. } | Eta::LittleHistory { .. } => None,
         }
     }
 
@@ -236,13 +236,18 @@ fn assignment_named(state: &State, word: &str) -> Result<AssignmentId, Refusal> 
 }
 
 fn sample(done: DoneAssignment) -> Sample {
-    // Work that used tokens and cost nothing was covered by a subscription, or has no price: that says nothing.
-    let is_priced = done.cost.0 > 0 || done.tokens == 0;
+    // Zero is only what costs nothing.
+    let cost = match done.no_cost {
+        _ if done.cost.0 > 0 => Ok(done.cost),
+        _ if done.tokens == 0 => Err(NoCost::Usage),
+        Some(why) => Err(why),
+        None => Ok(done.cost),
+    };
     Sample {
         role: done.role,
         kind: done.kind,
         model: done.model,
         took: Duration::from_micros(done.took_us),
-        cost: is_priced.then_some(done.cost),
+        cost,
     }
 }
