@@ -103,6 +103,7 @@ pub(crate) fn live(campaign: &Campaign, n: u64, at: Time) -> (Created, Life) {
         continues: None,
         chain: id,
         spawned_by: None,
+        bounded_by: None,
         restart_count: 0,
         short_lives: 0,
         begin: Default::default(),

@@ -454,6 +454,9 @@ pub const MISSION_TEXT_BYTES: usize = 4 * 1024;
 pub const CHECK_WITHIN: Duration = Duration::from_secs(30 * 60);
 /// How much of what was done before says how long the like takes: the newest of each role.
 pub const HISTORY_SAMPLES: u32 = 200;
+/// How much of it there must be before anything is said: the next of a sort takes as long as one between the shortest and
+/// the longest of four in three of five cases, which is what an interval claims. Of fewer it would claim too much.
+pub const HISTORY_LEAST: usize = 4;
 /// How often an assignment whose agent failed is tried again, where nobody says.
 pub const MISSION_RETRIES: u32 = 1;
 /// Most tries that a plan may ask for: a thing that failed twenty times does not work.

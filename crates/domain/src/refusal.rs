@@ -51,8 +51,8 @@ reasons! {
         "another directory now lies at the campaign's path",
         "put the old one back, or `ostler campaign rm` and add the new one";
     CampaignBusy = "CAMPAIGN_BUSY":
-        "it has sessions that have not ended",
-        "`ostler stop -C NAME`, then again";
+        "it has sessions that have not ended, or missions that are not over",
+        "`ostler stop -C NAME` and `ostler mission cancel MISSION`, then again";
     AgentUnknown = "AGENT_UNKNOWN":
         "no agent of this name is registered",
         "`ostler agent ls`; `ostler agent add NAME` registers one";

@@ -7,6 +7,7 @@ use ostler_domain::{
     campaign::{Campaign, Root, RootRefused, check_root},
     event::{CampaignPolicyChanged, CampaignRelinked, CampaignRemoved},
     hidden::Patterns,
+    mission::Filter,
     policy::grant::Grant,
     query::{Page, Scope, SessionFilter},
 };
@@ -304,6 +305,15 @@ impl Engine {
             )
             .because(format!("session {} is {}", session.id.short(), session.status.as_str()))
             .hint(format!("ostler stop {}", session.id.short()), "ends that one in an orderly way"));
+        }
+        let open = Filter { campaign: Some(campaign.id), ..Filter::default() };
+        if let Some(mission) = self.missions(&open, Page::of(1, None)).await?.rows.first() {
+            return Err(Refusal::new(
+                Reason::CampaignBusy,
+                format!("campaign {} has missions that are not over", campaign.name),
+            )
+            .because(format!("the mission {} is {}", mission.name, mission.status.as_str()))
+            .hint(format!("ostler mission cancel {}", mission.name), "ends that one"));
         }
         let now = self.shared.clock.now().wall;
         let commit = Commit {

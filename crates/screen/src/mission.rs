@@ -74,6 +74,9 @@ pub fn tell_with(event: &Event, name: impl Fn(AssignmentId) -> String) -> Told {
             let command = one_line(&check.command, SHORT);
             Told::new("check", format!("{}: {command}", name(check.assignment))).faint()
         }
+        Event::AssignmentRetried(retried) if retried.awaits.is_some() => {
+            Told::new("waits", because(name(retried.assignment), &retried.why)).tone(Tone::Warn)
+        }
         Event::AssignmentRetried(retried) => {
             let text = format!("{} after attempt {}", name(retried.assignment), retried.attempt);
             Told::new("again", because(text, &retried.why)).tone(Tone::Warn)

@@ -98,6 +98,9 @@ pub struct AssignmentRetried {
     /// Its session could not be created: that is no attempt of the agent's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub never_started: bool,
+    /// The session that has its conversation: the next attempt waits for the end of that one, and not for a moment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awaits: Option<SessionId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

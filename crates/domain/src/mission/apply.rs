@@ -132,7 +132,7 @@ impl State {
             }
             Event::AssignmentsReady(ready) => {
                 for id in &ready.assignments {
-                    self.change(*id, |slot| slot.step = Step::Ready { after: None, since: at });
+                    self.change(*id, |slot| slot.step = Step::Ready { after: None, awaits: None, since: at });
                 }
             }
             Event::AssignmentStarted(started) => self.started(at, started),
@@ -214,7 +214,7 @@ impl State {
         let is_still = self.is_still();
         for place in 0..self.slots.len() {
             let slot = &self.slots[place];
-            let stands = is_still || slot.held.is_some();
+            let stands = is_still || slot.held.is_some() || slot.awaits().is_some();
             if slot.started_at.is_none() || slot.is_over() || stands == slot.stands_since.is_some() {
                 continue;
             }
@@ -259,15 +259,26 @@ impl State {
     fn retried(&mut self, at: Time, retried: &AssignmentRetried) {
         self.change(retried.assignment, |slot| {
             slot.step = match slot.unmet {
-                0 => Step::Ready { after: Some(retried.after.clone()), since: at },
+                0 => Step::Ready {
+                    after: Some(retried.after.clone()).filter(|_| retried.awaits.is_none()),
+                    awaits: retried.awaits,
+                    since: at,
+                },
                 // What it ran without is done again meanwhile.
                 _ => Step::Pending,
             };
-            slot.trouble = Some(retried.why.as_str().into());
+            // Its agent is told why it is done again, and not for whom it waited.
+            if retried.awaits.is_none() {
+                slot.trouble = Some(retried.why.as_str().into());
+            }
             slot.spent += retried.spent;
             (slot.held, slot.nudged) = (None, false);
+            if slot.awaits().is_some() {
+                // What somebody else does in its conversation is not its time.
+                slot.stand_still(at);
+            }
             if retried.never_started {
-                slot.refused = slot.refused.saturating_add(1);
+                slot.refused = slot.refused.saturating_add(u32::from(retried.awaits.is_none()));
                 // There was no such session: the next one goes on with the one before it.
                 slot.sessions.pop();
             } else {

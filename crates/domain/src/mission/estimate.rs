@@ -2,9 +2,9 @@
 
 use super::{
     State,
-    eta::{History, quantile, sort_words},
+    eta::{History, NoCost, quantile, sort_words},
 };
-use crate::price::Dollars;
+use crate::{limits::HISTORY_LEAST, price::Dollars};
 
 /// A price that is only expected.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -17,6 +17,10 @@ pub struct Estimate {
     /// Assignments of which nothing is known, and their sorts.
     pub unknown: u32,
     pub sorts: Vec<String>,
+    /// Why nobody knows what such of them cost that were done before.
+    pub no_costs: Vec<NoCost>,
+    /// How often the rarest of what is known was done, where that is too little to say how far it may go.
+    pub little: Option<usize>,
 }
 
 /// What the assignments at these places would cost.
@@ -27,39 +31,58 @@ pub fn estimate(state: &State, places: &[usize], history: &History) -> Estimate 
         match costs.and_then(|costs| Some((quantile(costs, 50)?, quantile(costs, 80)?))) {
             Some((likely, high)) => {
                 estimate.known += 1;
+                let done = costs.map_or(0, Vec::len);
+                if done < HISTORY_LEAST {
+                    estimate.little = Some(estimate.little.map_or(done, |least| least.min(done)));
+                }
                 estimate.likely = Dollars(estimate.likely.0.saturating_add(likely));
                 estimate.high = Dollars(estimate.high.0.saturating_add(high));
             }
             None => {
                 estimate.unknown += 1;
-                let sort = sort_words(state, *place);
                 // Such work was done, and nobody knows what it cost.
-                let is_known = history.has_done(state, *place);
-                estimate.sorts.push(if is_known { format!("{sort} with a price") } else { sort });
+                match history.no_costs.get(&History::sort(state, *place)) {
+                    Some(why) => estimate.no_costs.push(why.clone()),
+                    None => estimate.sorts.push(sort_words(state, *place)),
+                }
             }
         }
     }
     estimate.sorts.sort();
     estimate.sorts.dedup();
+    estimate.no_costs.sort();
+    estimate.no_costs.dedup();
     estimate
 }
 
 impl Estimate {
-    /// `about $3.40, at most $5.10; 2 more of which nothing is known (builder, task, opus)`.
+    /// `about $3.40, likely below $5.10, and 2 of unknown cost (no price for foo-1)`.
     pub fn words(&self) -> String {
-        let sorts = || {
-            let more = self.sorts.len().saturating_sub(3);
-            let more = if more > 0 { format!("; {more} more sorts") } else { String::new() };
-            format!("{}{more}", self.sorts.iter().take(3).cloned().collect::<Vec<_>>().join("; "))
+        if (self.known, self.unknown) == (0, 0) {
+            return "nothing would run".to_owned();
+        }
+        let about = match self.little {
+            None => format!("about {}, likely below {}", self.likely, self.high),
+            Some(done) => {
+                let little = format!("too little history to say more: {done} of at least {HISTORY_LEAST}");
+                format!("about {} ({little})", self.likely)
+            }
         };
         match (self.known, self.unknown) {
-            (0, 0) => "nothing would run".to_owned(),
-            (0, _) => format!("the price is not known: no history of {}", sorts()),
-            (_, 0) => format!("about {}, likely below {}", self.likely, self.high),
-            (_, unknown) => {
-                let (likely, high) = (self.likely, self.high);
-                format!("about {likely}, likely below {high}, and {unknown} without a history ({})", sorts())
-            }
+            (_, 0) => about,
+            (0, _) if self.no_costs.is_empty() => format!("the price is not known: {}", self.why_unknown()),
+            (0, _) => format!("cost unknown ({})", self.why_unknown()),
+            (_, unknown) => format!("{about}, and {unknown} of unknown cost ({})", self.why_unknown()),
         }
+    }
+
+    /// `no price for foo-1; no history of builder, task, opus`.
+    fn why_unknown(&self) -> String {
+        const SHOWN: usize = 3;
+        let history = self.sorts.iter().map(|sort| format!("no history of {sort}"));
+        let all: Vec<String> = self.no_costs.iter().map(NoCost::words).chain(history).collect();
+        let more = all.len().saturating_sub(SHOWN);
+        let more = if more > 0 { format!("; {more} more sorts") } else { String::new() };
+        format!("{}{more}", all[..all.len().min(SHOWN)].join("; "))
     }
 }

@@ -1,7 +1,9 @@
 //! How long a mission will take: an interval from what the same sort of work took before, or nothing.
 //!
-//! A sort of work is (role, type, model). Each assignment takes as long as half, or four fifths, of its kind did; the
-//! mission is played through with that, its graph and its limits. How often such intervals held is said beside them.
+//! A sort of work is (role, type, model). Each assignment takes as long as a fifth, half, or four fifths of its kind did;
+//! the mission is played through with that, its graph and its limits. Of n that are known the next one lies below the
+//! k-th with k / (n + 1): so few say little, and of fewer than [`HISTORY_LEAST`] nothing is said. How often such intervals
+//! held is said beside them.
 
 use std::{
     cmp::Reverse,
@@ -14,7 +16,7 @@ use super::{
     state::{Slot, Step},
     words::{micros, short_span},
 };
-use crate::{Now, price::Dollars};
+use crate::{Now, limits::HISTORY_LEAST, price::Dollars};
 
 /// What one assignment took before.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,8 +26,30 @@ pub struct Sample {
     pub model: Option<String>,
     /// Attempts and the time between them.
     pub took: Duration,
-    /// None where its price is not known.
-    pub cost: Option<Dollars>,
+    pub cost: Result<Dollars, NoCost>,
+}
+
+/// Why nobody knows what work cost.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NoCost {
+    /// The model has no price; none where nobody said which model it was.
+    Price { model: Option<String> },
+    /// A subscription covered it, which is not counted in dollars.
+    Plan,
+    /// Its agent did not say what it used.
+    Usage,
+}
+
+impl NoCost {
+    /// `no price for foo-1`.
+    pub fn words(&self) -> String {
+        match self {
+            NoCost::Price { model: Some(model) } => format!("no price for {model}"),
+            NoCost::Price { model: None } => "no price for its model".to_owned(),
+            NoCost::Plan => "covered by a plan".to_owned(),
+            NoCost::Usage => "no usage was reported".to_owned(),
+        }
+    }
 }
 
 /// What is known of work that was done before.
@@ -33,6 +57,7 @@ pub struct Sample {
 pub struct History {
     took: BTreeMap<Sort, Vec<u64>>,
     pub(super) costs: BTreeMap<Sort, Vec<u64>>,
+    pub(super) no_costs: BTreeMap<Sort, NoCost>,
 }
 
 type Sort = (String, String, Option<String>);
@@ -43,8 +68,9 @@ impl History {
         for sample in samples {
             let sort = (sample.role, sample.kind, sample.model);
             history.took.entry(sort.clone()).or_default().push(micros(sample.took));
-            if let Some(cost) = sample.cost {
-                history.costs.entry(sort).or_default().push(cost.0);
+            match sample.cost {
+                Ok(cost) => history.costs.entry(sort).or_default().push(cost.0),
+                Err(why) => drop(history.no_costs.insert(sort, why)),
             }
         }
         history.took.values_mut().chain(history.costs.values_mut()).for_each(|all| all.sort_unstable());
@@ -56,9 +82,9 @@ impl History {
         (work.role.to_string(), work.kind.clone(), work.model.clone())
     }
 
-    /// Whether such work was done before.
-    pub(super) fn has_done(&self, state: &State, place: usize) -> bool {
-        self.took.contains_key(&Self::sort(state, place))
+    /// How often such work was done before.
+    pub(super) fn done(&self, state: &State, place: usize) -> usize {
+        self.took.get(&Self::sort(state, place)).map_or(0, Vec::len)
     }
 
     /// How long the assignment at this place still takes, at this share of a hundred, having run for so long.
@@ -66,19 +92,26 @@ impl History {
         let took = self.took.get(&Self::sort(state, place))?;
         // Of those that took longer than this one has: they are what it may yet be.
         let longer = &took[took.partition_point(|took| *took <= ran)..];
-        match quantile(longer, percent) {
-            Some(took) => Some(took - ran),
-            // It already takes longer than any before: as much again, for want of anything better.
-            None => Some(ran / 2),
+        if longer.len() >= HISTORY_LEAST {
+            return Some(quantile(longer, percent)? - ran);
         }
+        // It takes longer than most did, or than any: it may end now, or take as long again.
+        let longest = longer.last().map_or(0, |longest| longest - ran);
+        Some(match percent {
+            0..50 => 0,
+            50 => quantile(longer, 50).map_or(ran / 2, |took| took - ran),
+            _ => longest.max(ran),
+        })
     }
 }
 
-/// The value below which this share of a hundred lies: one of the values, the higher one where it falls between two.
+/// The value below which the next one lies in this share of a hundred cases. One of the values: where it falls between two,
+/// the lower one below the middle, and else the higher one.
 pub(super) fn quantile(sorted: &[u64], percent: u64) -> Option<u64> {
-    let last = sorted.len().checked_sub(1)?;
-    let at = (last as u64 * percent).div_ceil(100);
-    sorted.get(at as usize).copied()
+    let last = sorted.len().checked_sub(1)? as u64;
+    let at = (last + 2) * percent;
+    let nth = if percent < 50 { at / 100 } else { at.div_ceil(100) };
+    sorted.get(nth.saturating_sub(1).min(last) as usize).copied()
 }
 
 /// When a mission will be over.
@@ -91,6 +124,10 @@ pub enum Eta {
     NoHistory {
         sorts: Vec<String>,
     },
+    /// Such work was done too few times: the sorts, and how often.
+    LittleHistory {
+        sorts: Vec<(String, usize)>,
+    },
 }
 
 /// How long the mission still takes.
@@ -101,15 +138,15 @@ pub fn eta(state: &State, history: &History, now: &Now) -> Eta {
     let ran = |slot: &Slot| micros(slot.took(now.wall).unwrap_or_default());
     let open: Vec<usize> =
         (0..state.slots().len()).filter(|place| !state.slots()[*place].is_over()).collect();
-    let mut unknown: Vec<String> = open
-        .iter()
-        .filter(|place| !history.has_done(state, **place))
-        .map(|place| sort_words(state, *place))
-        .collect();
-    unknown.sort();
-    unknown.dedup();
-    if !unknown.is_empty() {
-        return Eta::NoHistory { sorts: unknown };
+    let done: BTreeMap<String, usize> =
+        open.iter().map(|place| (sort_words(state, *place), history.done(state, *place))).collect();
+    let little: Vec<(String, usize)> = done.into_iter().filter(|(_, done)| *done < HISTORY_LEAST).collect();
+    if little.iter().any(|(_, done)| *done == 0) {
+        let unknown = little.into_iter().filter(|(_, done)| *done == 0).map(|(sort, _)| sort);
+        return Eta::NoHistory { sorts: unknown.collect() };
+    }
+    if !little.is_empty() {
+        return Eta::LittleHistory { sorts: little };
     }
     let [low, likely, high] = [20, 50, 80].map(|percent| {
         let left: BTreeMap<usize, u64> = open
@@ -196,6 +233,13 @@ impl Eta {
                 let first = sorts.first().map_or("", String::as_str);
                 format!("no ETA: no history of ({first}){more}")
             }
+            Eta::LittleHistory { sorts } => {
+                let more =
+                    if sorts.len() > 1 { format!(" and {} more", sorts.len() - 1) } else { String::new() };
+                let (first, done) = sorts.first().map_or(("", 0), |(sort, done)| (sort.as_str(), *done));
+                let little = format!("too little history ({done} of at least {HISTORY_LEAST})");
+                format!("no ETA: {little} of ({first}){more}")
+            }
             Eta::In(interval) => {
                 let [low, likely, high] =
                     [interval.low(), interval.likely(), interval.high()].map(short_span);
@@ -214,8 +258,30 @@ mod tests {
     fn quantiles_are_values_that_were_seen() {
         assert_eq!(quantile(&[], 50), None);
         assert_eq!(quantile(&[7], 80), Some(7));
-        let ten: Vec<u64> = (1..=11).collect();
-        assert_eq!([0, 20, 50, 80, 100].map(|p| quantile(&ten, p)), [1, 3, 6, 9, 11].map(Some));
+        let eleven: Vec<u64> = (1..=11).collect();
+        assert_eq!([0, 20, 50, 80, 100].map(|p| quantile(&eleven, p)), [1, 2, 6, 10, 11].map(Some));
+        let least: Vec<u64> = (1..=HISTORY_LEAST as u64).collect();
+        assert_eq!([20, 50, 80].map(|p| quantile(&least, p)), [1, 3, 4].map(Some), "all that there are");
+    }
+
+    #[test]
+    fn intervals_of_few_hold_as_often_as_they_claim() {
+        // A generator of its own: the same numbers in every run.
+        let mut seed = 7_u64;
+        let mut next = || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            seed >> 33
+        };
+        for n in [HISTORY_LEAST, 5, 7, 10, 40] {
+            let held = (0..4_000).filter(|_| {
+                let mut seen: Vec<u64> = (0..n).map(|_| next()).collect();
+                seen.sort_unstable();
+                let took = next();
+                (quantile(&seen, 20).unwrap()..=quantile(&seen, 80).unwrap()).contains(&took)
+            });
+            let held = held.count();
+            assert!(held >= 4_000 * 57 / 100, "{held} of 4000 with {n} samples");
+        }
     }
 
     #[test]

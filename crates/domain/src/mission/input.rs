@@ -40,6 +40,10 @@ pub enum Input {
         /// Trying again would be refused again.
         is_final: bool,
     },
+    /// The attempt's session could not be created because this one, which somebody else asked for, has its conversation.
+    StartAwaits { assignment: AssignmentId, attempt: u32, session: SessionId },
+    /// A session that attempts wait for has ended.
+    Freed { session: SessionId },
     /// The attempt's session ended. One that ended with a handoff goes on in another, which
     /// [`Input::SessionStarted`] names.
     SessionEnded { assignment: AssignmentId, attempt: u32, session: SessionId, end: Box<SessionEnd> },
@@ -126,6 +130,18 @@ pub enum Request {
     Remove {
         which: Vec<AssignmentId>,
     },
+}
+
+impl Request {
+    /// Sessions are started for it.
+    pub const fn begins_something(&self) -> bool {
+        match self {
+            Request::Start { .. } | Request::Resume { .. } | Request::Retry { .. } | Request::Add { .. } => {
+                true
+            }
+            Request::Pause { .. } | Request::Cancel { .. } | Request::Remove { .. } => false,
+        }
+    }
 }
 
 /// An agent does not get on.

@@ -15,6 +15,7 @@
 
 mod answer;
 mod apply;
+mod asked;
 mod assignment;
 pub mod brief;
 mod decide;
@@ -37,6 +38,7 @@ mod wait;
 mod words;
 
 pub use answer::TaskAnswer;
+pub use asked::{Asked, asked};
 pub use assignment::{Assignment, Product, Spent};
 pub use decide::{Preview, create, decide, effects_to_repeat, preview};
 pub use graph::Graph;

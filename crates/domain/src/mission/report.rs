@@ -1,6 +1,6 @@
 //! The closing report: what was asked for, what came of it, what it cost, in markdown.
 
-use std::fmt::Write;
+use std::{collections::BTreeSet, fmt::Write};
 
 use super::{AssignmentStatus, Merging, State, words::short_span};
 use crate::{
@@ -60,10 +60,20 @@ impl State {
             "- used: {} input, {} cache read, {} cache write, {} output tokens",
             usage.input, usage.cache_read, usage.cache_write, usage.output
         );
-        let _ = writeln!(text, "- cost: {}", spent.cost_words());
+        let models = self.unpriced_models();
+        let models = (!models.is_empty()).then(|| models.join(", "));
+        let _ = writeln!(text, "- cost: {}", spent.cost_words(models.as_deref()));
         if let Some(budget) = self.budget {
             let _ = writeln!(text, "- budget: {budget}");
         }
+    }
+
+    /// The models of what has no price, as far as somebody said them.
+    fn unpriced_models(&self) -> Vec<&str> {
+        let unpriced = self.slots.iter().enumerate().filter(|(_, slot)| slot.spent.unpriced);
+        let models: BTreeSet<&str> =
+            unpriced.filter_map(|(place, _)| self.work(place).model.as_deref()).collect();
+        models.into_iter().collect()
     }
 
     fn report_table(&self, text: &mut String, now: Time) {
@@ -84,7 +94,7 @@ impl State {
                 status.as_str(),
                 slot.attempt,
                 slot.spent.usage.total(),
-                slot.spent.cost_words()
+                slot.spent.cost_words(self.work(place).model.as_deref())
             );
         }
     }

@@ -88,9 +88,11 @@ pub struct Slot {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     Pending,
-    /// It may start, not before a moment after a failed attempt.
+    /// It may start, not before a moment after a failed attempt, and not before the end of a session that has its
+    /// conversation.
     Ready {
         after: Option<Deadline>,
+        awaits: Option<SessionId>,
         since: Time,
     },
     Running {
@@ -193,6 +195,14 @@ pub struct Collision {
 impl Slot {
     pub(super) fn is_over(&self) -> bool {
         matches!(self.step, Step::Over(_))
+    }
+
+    /// The session whose end it waits for.
+    pub fn awaits(&self) -> Option<SessionId> {
+        match &self.step {
+            Step::Ready { awaits, .. } => *awaits,
+            _ => None,
+        }
     }
 
     pub fn end(&self) -> Option<&End> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Hold, Merging, Spent, State,
+    Asked, Hold, Merging, Spent, State,
     decide::{can_merge, hindrance, taken},
     plan::CompleteWhen,
     state::Step,
@@ -22,6 +22,8 @@ pub struct Beside {
     pub halted: bool,
     /// Why members' sessions that are created have not been started.
     pub in_line: BTreeMap<SessionId, String>,
+    /// What members' sessions ask of people.
+    pub asked: BTreeMap<SessionId, Vec<Asked>>,
     /// What the attempts that run have used so far, by the session that works on them.
     pub live: BTreeMap<SessionId, Spent>,
 }
@@ -38,6 +40,8 @@ pub enum Wait {
         hold: Hold,
         why: String,
     },
+    /// A person to answer its agent.
+    Answer(Vec<Asked>),
     /// Whoever paused the mission.
     Pause {
         by: String,
@@ -68,6 +72,10 @@ pub enum Wait {
         after: Deadline,
         failures: u32,
         why: String,
+    },
+    /// The end of a session that has its conversation, and for which somebody else asked.
+    Conversation {
+        session: SessionId,
     },
     /// The command that says whether its work is done.
     Check {
@@ -104,6 +112,10 @@ impl State {
                 let why = beside.in_line.get(&slot.session()?)?;
                 Some(Wait::Line { why: why.clone() })
             };
+            let answer = || {
+                let asked = beside.asked.get(&slot.session()?)?;
+                Some(Wait::Answer(asked.clone()))
+            };
             let person = || {
                 let held = slot.held.as_ref()?;
                 Some(Wait::Person { hold: held.hold, why: held.why.clone() })
@@ -114,6 +126,7 @@ impl State {
                 Step::Running { .. } => person()
                     .or_else(|| still().filter(|_| self.is_frozen(place)))
                     .or_else(halted)
+                    .or_else(answer)
                     .or_else(in_line)?,
                 Step::Checking { .. } if self.stop.is_some() => Wait::Stop,
                 Step::Checking { .. } => {
@@ -121,6 +134,9 @@ impl State {
                 }
                 _ if self.started_at.is_none() => Wait::Start,
                 Step::Pending => person().unwrap_or_else(|| Wait::Needs(self.unmet(place))),
+                Step::Ready { awaits: Some(session), .. } => {
+                    still().unwrap_or(Wait::Conversation { session: *session })
+                }
                 Step::Ready { after, .. } => {
                     let after = after.as_ref().filter(|after| !after.has_passed(now));
                     let again = after.map(|after| Wait::Again {
@@ -231,6 +247,10 @@ impl Wait {
             Wait::Person { hold, why } => {
                 format!("for you: {}: {}", one_line(why, 160), cure(*hold, state.name()))
             }
+            Wait::Answer(asked) => {
+                let asked: Vec<String> = asked.iter().map(ToString::to_string).collect();
+                format!("for you: {}", asked.join("; "))
+            }
             Wait::Pause { by, why } if why.is_empty() => format!("paused by {by}"),
             Wait::Pause { by, why } => format!("paused by {by}: {}", one_line(why, 120)),
             Wait::Place { most } => of("", *most),
@@ -243,6 +263,10 @@ impl Wait {
             Wait::Again { after, failures, why } => {
                 let left = span_text(std::time::Duration::from_secs(after.remaining(now).as_secs().max(1)));
                 format!("for its next try in {left}, after {failures}: {}", one_line(why, 100))
+            }
+            Wait::Conversation { session } => {
+                let short = session.short();
+                format!("for session {short}, which has its conversation: ostler stop {short}")
             }
             Wait::Check { command } => format!("for its check: {}", one_line(command, 80)),
             Wait::Stop => "for what runs to end".to_owned(),

@@ -14,6 +14,7 @@ mod apply;
 mod config;
 mod decide;
 mod handing;
+pub mod held;
 mod inbox;
 mod input;
 mod intake;

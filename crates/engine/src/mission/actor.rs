@@ -181,6 +181,7 @@ impl Actor {
         }
         self.carry_out(effects_to_repeat(&self.state)).await;
         self.catch_up().await?;
+        self.free_awaiting().await;
         self.take(Input::Tick).await;
         self.forecast_all();
         Ok(())
@@ -196,7 +197,12 @@ impl Actor {
         match command {
             Command::News(input) => {
                 self.errands.heard(&input);
+                // It may have ended before anybody knew that it is waited for.
+                let awaits_somebody = matches!(*input, Input::StartAwaits { .. });
                 self.take(*input).await;
+                if awaits_somebody {
+                    self.free_awaiting().await;
+                }
             }
             Command::Foreseen(collisions) => self.foreseen(collisions).await,
             Command::Suspected(suspect) => self.judge(suspect).await,

@@ -11,7 +11,9 @@ use ostler_domain::{
     text::head,
 };
 
-use super::{actor::Actor, by_mission, errands::Orders, merge, messages::nudge_key, shared_dir};
+use super::{
+    actor::Actor, by_mission, errands::Orders, member::Begun, merge, messages::nudge_key, shared_dir,
+};
 use crate::{Addressee, Change, Engine, WantedCommand, Words};
 
 /// How long a refused wish of a mission waits before it is asked for again, and how often it is.
@@ -116,7 +118,8 @@ impl Actor {
         self.beside(async move {
             let StartSession { assignment, attempt, .. } = start;
             match engine.start_member(&state, &start, &change).await {
-                Ok(session) => Some(Input::SessionStarted { assignment, attempt, session }),
+                Ok(Begun::As(session)) => Some(Input::SessionStarted { assignment, attempt, session }),
+                Ok(Begun::Awaits(session)) => Some(Input::StartAwaits { assignment, attempt, session }),
                 Err(refusal) if refusal.reason == Reason::ShuttingDown => None,
                 Err(refusal) => {
                     let is_final = is_final(&refusal);

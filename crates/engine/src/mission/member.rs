@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ostler_domain::{
-    Budget, Event, Kind, Name, Reason, Refusal, SessionId,
+    Budget, Event, Kind, Name, Refusal, SessionId,
     budget::WhenUsedUp,
     conversation::Key,
     limits::NAME_BYTES,
@@ -24,6 +24,13 @@ const OUTPUTS: u32 = 200;
 /// What an agent said that is read at once: mostly the last of it is the answer.
 const ANSWERS: u32 = 20;
 
+/// What came of starting an attempt.
+pub(super) enum Begun {
+    As(SessionId),
+    /// Nothing yet: this session, which somebody else asked for, has its conversation.
+    Awaits(SessionId),
+}
+
 impl Engine {
     /// Creates the session of an attempt, unless it is there. It goes on with the attempt before it, where there was one.
     pub(super) async fn start_member(
@@ -31,9 +38,9 @@ impl Engine {
         state: &State,
         start: &StartSession,
         change: &Change,
-    ) -> Result<SessionId, Refusal> {
+    ) -> Result<Begun, Refusal> {
         if self.shared.store.session(start.session).await?.is_some() {
-            return Ok(start.session);
+            return Ok(Begun::As(start.session));
         }
         let place = state
             .place_of(start.assignment)
@@ -48,17 +55,27 @@ impl Engine {
             && let Some(old) = self.shared.store.session(before).await?
         {
             let redone = brief::redone(state, place, old.created_at);
-            let last = self.last_after(old).await?;
-            if last.outcome.is_none() {
-                return Err(busy(&last));
+            let mut last = self.last_after(old).await?;
+            // Two at once in one conversation would not know of each other.
+            while last.outcome.is_some() {
+                match self.start_again(&last, start, &redone, member, change).await {
+                    Ok(session) => return Ok(Begun::As(session)),
+                    Err(refusal) => match self.successor(last.id).await? {
+                        // Somebody was faster, and goes on with it.
+                        Some(next) => last = self.last_after(next).await?,
+                        None => return Err(refusal),
+                    },
+                }
             }
-            return self.start_again(&last, start, &redone, member, change).await;
+            return Ok(Begun::Awaits(last.id));
         }
         let wanted = self.wanted(state, place, start, member).await?;
         match self.create(wanted, change, |_| None).await {
             // Somebody was faster.
-            Err(_) if self.shared.store.session(start.session).await?.is_some() => Ok(start.session),
-            created => created.map(|view| view.id),
+            Err(_) if self.shared.store.session(start.session).await?.is_some() => {
+                Ok(Begun::As(start.session))
+            }
+            created => created.map(|view| Begun::As(view.id)),
         }
     }
 
@@ -223,13 +240,6 @@ impl Engine {
             spent,
         })
     }
-}
-
-/// Two at once in one conversation would not know of each other.
-fn busy(session: &View) -> Refusal {
-    let short = session.id.short();
-    Refusal::new(Reason::ConversationBusy, format!("session {short} goes on with it, as somebody asked"))
-        .hint(format!("ostler stop {short}"), "leaves it to the mission")
 }
 
 fn own_tree(wanted: &Worktree) -> Option<Wanted> {

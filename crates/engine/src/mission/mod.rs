@@ -26,14 +26,15 @@ use std::{
 };
 
 use ostler_domain::{
-    FreeNumber, MissionId, Name, Reason, Refusal,
+    CampaignId, FreeNumber, MissionId, Name, Reason, Refusal,
     budget::Used,
+    campaign::Campaign,
     event::By,
     id::Fragment,
     limits::PAGE_MOST,
     mission::{self, Context, Faults, Filter, Input, Listed as Mission, Plan, Request, State, plan::Lines},
     query::{Listed, Page, SessionFilter},
-    text::one_line,
+    text::{one_line, shell_word},
 };
 use tokio::sync::{mpsc, watch};
 
@@ -151,9 +152,27 @@ impl Engine {
         if let Some(done) = change.done_before(&self.shared.store, &fingerprint).await? {
             return self.mission_state(&done).await;
         }
-        let id = self.mission(who).await?.id;
-        let done = change.done(&fingerprint, id.to_string());
-        self.ask_mission_of(id, request, &change, done).await
+        let mission = self.mission(who).await?;
+        if request.begins_something() {
+            self.check_place_of(mission.campaign, &mission.name).await?;
+        }
+        let done = change.done(&fingerprint, mission.id.to_string());
+        self.ask_mission_of(mission.id, request, &change, done).await
+    }
+
+    /// Refuses to have a mission begin anything where nobody may work any more: each of its sessions would be.
+    pub(super) async fn check_place_of(&self, campaign: CampaignId, mission: &Name) -> Result<(), Refusal> {
+        let row = self.shared.store.campaign(campaign).await?;
+        let row = row.ok_or_else(|| Refusal::internal(format!("campaign {campaign} is not on record")))?;
+        if row.removed.is_none() {
+            return self.check_workplace(&row.campaign);
+        }
+        let Campaign { name, root, .. } = &row.campaign;
+        let message = format!("the campaign {name} of the mission {mission} was removed");
+        Err(Refusal::new(Reason::CampaignUnknown, message)
+            .because("what was allowed there is allowed to nobody any more, also when it is added again")
+            .hint(format!("ostler campaign add {}", shell_word(&root.path)), "registers the directory anew")
+            .hint("ostler mission start FILE", "then starts its plan as another mission"))
     }
 
     /// What a request would have run, and how the mission stands.
@@ -164,6 +183,9 @@ impl Engine {
     ) -> Result<(State, mission::Preview), Refusal> {
         let state = self.mission_state(who).await?;
         let preview = mission::preview(&state, request)?;
+        if request.begins_something() {
+            self.check_place_of(state.campaign(), state.name()).await?;
+        }
         // Whatever would be refused then is refused now.
         let context = Context {
             now: self.shared.clock.now(),

@@ -1,5 +1,7 @@
 //! What members' sessions tell of themselves in the log, as a mission hears it.
 
+use std::collections::BTreeSet;
+
 use ostler_domain::{
     Event, Recorded, Refusal, SessionId,
     budget::Used,
@@ -52,6 +54,22 @@ impl Actor {
         };
         if let Err(refusal) = looked.await {
             tracing::warn!(mission = %self.state.id(), %refusal, "its sessions cannot be looked at; tried again later");
+        }
+        self.free_awaiting().await;
+    }
+
+    /// Lets go on what waited for sessions that have ended.
+    pub(super) async fn free_awaiting(&mut self) {
+        let awaited: BTreeSet<SessionId> =
+            self.state.slots().iter().filter_map(|slot| slot.awaits()).collect();
+        for session in awaited {
+            match self.engine.shared.store.session(session).await {
+                Ok(Some(view)) if view.outcome.is_none() => {}
+                Ok(_) => self.take(Input::Freed { session }).await,
+                Err(error) => {
+                    tracing::warn!(mission = %self.state.id(), %session, %error, "looked at again later");
+                }
+            }
         }
     }
 
@@ -119,12 +137,22 @@ impl Actor {
                 Some(before) if self.is_at_work(before) => self.goes_on(before).await,
                 _ => Ok(()),
             },
+            (Event::SessionStopped(_) | Event::SessionFailed(_), Some(session))
+                if self.is_awaited(session) =>
+            {
+                self.take(Input::Freed { session }).await;
+                Ok(())
+            }
             (_, Some(session)) if self.state.of_session(session).is_some() => self.heard(session).await,
             _ => Ok(()),
         };
         if let Err(refusal) = heard {
             tracing::warn!(mission = %self.state.id(), %refusal, "news of a session cannot be read; looked at again later");
         }
+    }
+
+    fn is_awaited(&self, session: SessionId) -> bool {
+        self.state.slots().iter().any(|slot| slot.awaits() == Some(session))
     }
 
     fn is_at_work(&self, session: SessionId) -> bool {

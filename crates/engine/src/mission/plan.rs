@@ -11,8 +11,8 @@ use ostler_domain::{
     mission::{
         self, Context, Faults, Interval, Member, Plan, Request, State, Strategy,
         estimate::{Estimate, estimate},
-        eta::{Eta, History, HitRate, Sample, eta},
-        plan::{Lines, Terms, check_added, read, read_members_with_lines, read_with_lines},
+        eta::{Eta, History, HitRate, NoCost, Sample, eta},
+        plan::{Read, Terms, check_added, read, read_members_whole, read_whole},
     },
 };
 use ostler_store::DoneAssignment;
@@ -57,17 +57,19 @@ impl Engine {
         let campaign = self.campaign(&wanted.campaign).await?;
         let providers = self.shared.provider_names();
         let terms = Terms { parameters: Some(&wanted.parameters), providers: Some(&providers) };
-        let (mut plan, lines) = match read_with_lines(&wanted.text, &terms) {
+        let Read { what: mut plan, lines, mut faults } = match read_whole(&wanted.text, &terms) {
             Ok(read) => read,
             Err(faults) => return Ok(Err(faults)),
         };
         let defaults = &mut plan.defaults;
         defaults.provider = defaults.provider.take().or_else(|| wanted.provider.clone());
         defaults.model = defaults.model.take().or_else(|| wanted.model.clone());
-        let (settled, faults) = self.settled(&campaign, plan.clone(), &lines, change).await?;
-        if let Err(faults) = Faults::unless(faults, ()) {
-            return Ok(Err(faults));
-        }
+        let (settled, further) = self.settled(&campaign, plan.clone(), &lines, change).await?;
+        faults.add(further);
+        let settled = match Faults::unless(faults.0, settled) {
+            Ok(settled) => settled,
+            Err(faults) => return Ok(Err(faults)),
+        };
         let now = self.shared.clock.now();
         let id = MissionId::new(now.wall, entropy());
         let context = Context {
@@ -99,9 +101,9 @@ impl Engine {
     }
 
     /// Agents to add, read with the providers that there are.
-    fn read_members(&self, text: &str) -> Result<(Vec<Member>, Lines), Faults> {
+    fn read_members(&self, text: &str) -> Result<Read<Vec<Member>>, Faults> {
         let providers = self.shared.provider_names();
-        read_members_with_lines(text, &Terms { parameters: None, providers: Some(&providers) })
+        read_members_whole(text, &Terms { parameters: None, providers: Some(&providers) })
     }
 
     /// Agents to add to a mission, settled as those that it began with; or what is wrong with them, where they say it.
@@ -111,24 +113,26 @@ impl Engine {
         text: &str,
         change: &Change,
     ) -> Result<Vec<Member>, Refusal> {
-        let (members, lines) = self.read_members(text)?;
+        let Read { what: members, lines, mut faults } = self.read_members(text)?;
         let campaign = self.campaign(&state.campaign().to_string()).await?;
-        let mut faults = Vec::new();
+        let mut further = Vec::new();
         let defaults = &state.plan().defaults;
-        let members = self.settled_members(&campaign, defaults, members, &lines, change, &mut faults).await;
+        let members = self.settled_members(&campaign, defaults, members, &lines, change, &mut further).await;
         // Who asks twice, because nobody heard the answer, has them already.
         let is_there = |member: &Member| {
             state.plan().agents.iter().any(|one| one.name == member.name && one.task == member.task)
         };
         if state.plan().strategy == Strategy::Adaptive && !members.iter().all(is_there) {
-            faults.extend(check_added(state.plan(), &members, &lines));
+            further.extend(check_added(state.plan(), &members, &lines));
         }
-        Ok(Faults::unless(faults, members)?)
+        faults.add(further);
+        Ok(Faults::unless(faults.0, members)?)
     }
 
     /// Adds the agents of a file to a mission.
     pub async fn add_to_mission(&self, who: &str, text: &str, change: Change) -> Result<State, Refusal> {
         let state = self.mission_state(who).await?;
+        self.check_place_of(state.campaign(), state.name()).await?;
         let members = self.members_to_add(&state, text, &change).await?;
         self.ask_mission(who, Request::Add { members, from: None }, change).await
     }
@@ -141,6 +145,7 @@ impl Engine {
             return self.mission_state(&done).await;
         }
         let state = self.mission_state(who).await?;
+        self.check_place_of(state.campaign(), state.name()).await?;
         let forecast = match state.started_at() {
             Some(_) => None,
             None => self.forecast(&state, &self.now()).await,
@@ -174,7 +179,7 @@ impl Engine {
         };
         match eta(state, &history, now) {
             Eta::In(interval) => Some(interval),
-            Eta::Over | Eta::NoHistory { .. } => None,
+            Eta::Over | Eta::NoHistory { .. } | Eta::LittleHistory { .. } => None,
         }
     }
 
@@ -231,13 +236,18 @@ fn assignment_named(state: &State, word: &str) -> Result<AssignmentId, Refusal> 
 }
 
 fn sample(done: DoneAssignment) -> Sample {
-    // Work that used tokens and cost nothing was covered by a subscription, or has no price: that says nothing.
-    let is_priced = done.cost.0 > 0 || done.tokens == 0;
+    // Zero is only what costs nothing.
+    let cost = match done.no_cost {
+        _ if done.cost.0 > 0 => Ok(done.cost),
+        _ if done.tokens == 0 => Err(NoCost::Usage),
+        Some(why) => Err(why),
+        None => Ok(done.cost),
+    };
     Sample {
         role: done.role,
         kind: done.kind,
         model: done.model,
         took: Duration::from_micros(done.took_us),
-        cost: is_priced.then_some(done.cost),
+        cost,
     }
 }

@@ -3,7 +3,7 @@
 use ostler_domain::{
     MissionId, Refusal,
     limits::PAGE_MOST,
-    mission::{Beside, State},
+    mission::{Beside, State, asked},
     query::{Page, Scope, SessionFilter},
     session::{Status, View},
 };
@@ -61,6 +61,10 @@ impl Engine {
             return Ok(());
         }
         beside.live.insert(view.id, self.spent_on_attempt(view, &slot.sessions).await?);
+        let asked = asked(view);
+        if !asked.is_empty() {
+            beside.asked.insert(view.id, asked);
+        }
         if let Some(why) = self.shared.line.why(&view.id).filter(|_| view.status == Status::Created) {
             beside.in_line.insert(view.id, why);
         }

@@ -40,37 +40,41 @@ impl Engine {
 
     /// Work trees that git could not make, or a branch to merge into that there is not: said before any work is done that
     /// would come to nothing in the end.
-    async fn without_ground(&self, campaign: &Campaign, plan: &Plan, lines: &Lines) -> Option<Fault> {
-        let in_tree = |member: &Member| plan.work(member).worktree != Worktree::None;
-        let first = plan.agents.iter().position(in_tree)?;
+    async fn without_ground(&self, campaign: &Campaign, plan: &Plan, lines: &Lines) -> Vec<Fault> {
+        let in_tree = |(_, member): &(usize, &Member)| plan.work(member).worktree != Worktree::None;
+        let in_trees: Vec<(usize, &Member)> = plan.agents.iter().enumerate().filter(in_tree).collect();
+        if in_trees.is_empty() {
+            return Vec::new();
+        }
         let into = plan.merge.as_ref().map(|merge| merge.into.as_str());
         let ground = self.worktree_ground(campaign, into).await;
         match ground.and_then(|ground| ground.head(&campaign.name).map(drop).map(|()| ground)) {
             Ok(ground) => {
-                let into = into.filter(|_| !ground.has_branch())?;
+                let Some(into) = into.filter(|_| !ground.has_branch()) else { return Vec::new() };
                 let message = format!("there is no branch \"{into}\" to merge into");
-                let fault = Fault::new(lines.top("merge"), message);
-                Some(match ground.branch() {
+                let fault = Fault::new(lines.inside("merge", "into"), message);
+                vec![match ground.branch() {
                     Some(there) => fault.hint(format!("{there} is checked out; git branch {into} makes one")),
                     None => fault.hint(format!("git branch {into}")),
-                })
+                }]
             }
             Err(refusal) if refusal.reason == Reason::WorktreeRefused => {
-                let member = &plan.agents[first];
-                let line = match member.settings.worktree {
-                    Some(_) => lines.of(first, "worktree"),
-                    None => lines.top("defaults"),
-                };
                 let why = refusal.why.map(|why| format!(": {}", one_line(&why, 160))).unwrap_or_default();
-                let message = format!("{} can have no work tree: {}{why}", member.name, refusal.message);
-                let fault = Fault::new(line, message);
-                Some(match refusal.hints.into_iter().next() {
-                    Some(hint) => fault.hint(hint.command),
-                    None => fault,
-                })
+                let hint = refusal.hints.into_iter().next().map(|hint| hint.command);
+                // Once for each line that asks for one.
+                let mut faults: Vec<Fault> = Vec::new();
+                for (n, member) in in_trees {
+                    let line = lines.of_setting(n, "worktree", member.settings.worktree.is_some());
+                    if faults.iter().all(|fault| fault.line != line) {
+                        let message =
+                            format!("{} can have no work tree: {}{why}", member.name, refusal.message);
+                        faults.push(Fault { line, message, hint: hint.clone() });
+                    }
+                }
+                faults
             }
             // Whoever cannot be looked at now may be when it is needed.
-            Err(_) => None,
+            Err(_) => Vec::new(),
         }
     }
 
@@ -105,7 +109,12 @@ impl Engine {
                     (member.settings.provider, member.settings.model) = (found.provider, found.model);
                 }
                 Err(Wrong { key, refusal }) => {
-                    let line = lines.of(n, key).or_else(|| lines.of(n, "name"));
+                    let is_own = match key {
+                        "provider" => member.settings.provider.is_some(),
+                        "account" => member.settings.account.is_some(),
+                        _ => true,
+                    };
+                    let line = lines.of_setting(n, key, is_own).or_else(|| lines.of(n, "name"));
                     let why = refusal.why.map(|why| format!(": {}", one_line(&why, 160))).unwrap_or_default();
                     let message = format!("{} cannot run: {}{why}", member.name, refusal.message);
                     let fault = Fault::new(line, message);
@@ -173,17 +182,18 @@ impl Engine {
             configured.into_values().flat_map(|settings| settings.profiles.into_keys()).collect();
         let named = plan.agents.iter().filter_map(|member| member.settings.account.as_ref());
         accounts.extend(named.map(ToString::to_string));
-        for (names, known, what) in
-            [(&limits.providers, providers, "provider"), (&limits.accounts, accounts, "account")]
+        for (names, known, key) in
+            [(&limits.providers, providers, "providers"), (&limits.accounts, accounts, "accounts")]
         {
             for name in names.keys().filter(|name| !known.contains(name)) {
                 let hint = match nearest(name, known.iter().map(String::as_str)) {
                     Some(meant) => format!("did you mean {meant}?"),
                     None => format!("there are: {}", known.join(" ")),
                 };
+                let what = key.trim_end_matches('s');
                 let message =
                     format!("a limit is of the {what} \"{}\", which there is not", one_line(name, 40));
-                faults.push(Fault::new(lines.top("limits"), message).hint(hint));
+                faults.push(Fault::new(lines.inside("limits", key), message).hint(hint));
             }
         }
         Ok(())

@@ -22,15 +22,22 @@ pub(super) const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 /// Whoever waits for the command.
 pub(super) struct Attendant {
     stream: UnixStream,
-    _lock: AttendedLock,
     ends_by_itself: bool,
     is_gone: bool,
     is_to_freeze: bool,
     is_to_end: bool,
 }
 
+/// A command whose turn it is.
+pub(super) struct Begun {
+    pub(super) document: CommandDocument,
+    pub(super) attendant: Attendant,
+    /// Kept until nothing of the command lives: the next one begins when it is let go.
+    pub(super) lock: AttendedLock,
+}
+
 /// Takes the document from descriptor 0 and waits for its turn; nothing, if the daemon is gone before that.
-pub(super) fn begin(lock: &Path, ends_by_itself: bool) -> io::Result<Option<(CommandDocument, Attendant)>> {
+pub(super) fn begin(lock: &Path, ends_by_itself: bool) -> io::Result<Option<Begun>> {
     let mut stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut length = [0; 4];
     stream.read_exact(&mut length)?;
@@ -50,13 +57,12 @@ pub(super) fn begin(lock: &Path, ends_by_itself: bool) -> io::Result<Option<(Com
             (Some(lock), false) => {
                 let attendant = Attendant {
                     stream,
-                    _lock: lock,
                     ends_by_itself,
                     is_gone: false,
                     is_to_freeze: false,
                     is_to_end: false,
                 };
-                return Ok(Some((serde_json::from_slice(&json)?, attendant)));
+                return Ok(Some(Begun { document: serde_json::from_slice(&json)?, attendant, lock }));
             }
             (taken, _) => lock_taken = taken,
         }

@@ -25,7 +25,9 @@ use ostler_tape::launch::EXIT_REFUSED;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
-use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::process::{
+    Signal, WaitOptions, getpid, set_child_subreaper, set_parent_process_death_signal, wait,
+};
 use rustix::time::Timespec;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 
@@ -82,12 +84,23 @@ fn from_file(path: &OsString, wanted: Wanted) -> io::Result<ExitCode> {
 }
 
 fn attended(lock: &OsString, ends_by_itself: bool) -> io::Result<ExitCode> {
-    match attended::begin(lock.as_ref(), ends_by_itself)? {
-        Some((document, attendant)) => {
-            start(document, Wanted { attendant: Some(attendant), ..Wanted::default() })?.wait()
-        }
-        None => Ok(ExitCode::from(EXIT_REFUSED)),
-    }
+    // A warden may be killed before it has said who its init is: then we are init's parent, and can wait for it.
+    set_child_subreaper(Some(getpid()))?;
+    let Some(attended::Begun { document, attendant, lock }) = attended::begin(lock.as_ref(), ends_by_itself)?
+    else {
+        return Ok(ExitCode::from(EXIT_REFUSED));
+    };
+    let wanted = Wanted { attendant: Some(attendant), ..Wanted::default() };
+    let ended = start(document, wanted).and_then(Running::wait);
+    until_nobody_is_left();
+    drop(lock);
+    ended
+}
+
+/// Waits for everybody who descends from here. An init closes its end of the channel, and with that it seems to be gone,
+/// before the kernel ends what is inside; it is waited for only when nothing of that lives.
+fn until_nobody_is_left() {
+    while !matches!(wait(WaitOptions::empty()), Err(Errno::CHILD)) {}
 }
 
 fn read_document(path: &OsString) -> io::Result<CommandDocument> {

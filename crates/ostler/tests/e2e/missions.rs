@@ -433,9 +433,18 @@ fn programs_are_told_everything_and_sessions_know_their_mission() {
     assert_eq!(sessions[0]["mission"]["id"], listed["missions"][0]["id"]);
     let cost = json_of(&home, &["cost", "--by", "mission"]);
     assert!(cost.to_string().contains("\"two\""), "{cost}");
-    // What was done says how long the like takes.
+    // What was done says how long the like takes, when there was enough of it; and what has no price is not free.
     let planned = json_of(&home, &["mission", "plan", "plan.toml"]);
-    assert!(planned["eta"]["likely_s"].is_number(), "{planned}");
+    let words = planned["eta"]["words"].as_str().unwrap();
+    assert!(words.contains("too little history (1 of at least 4)"), "{planned}");
+    assert_eq!(planned["price"]["words"], "cost unknown (no price for script)", "{planned}");
+    assert!(planned["price"]["likely_usd"].is_null(), "{planned}");
+    for n in 2..=4 {
+        ok(&home, &["mission", "start", "plan.toml", "--name", &format!("two-{n}")]);
+    }
+    let eta = json_of(&home, &["mission", "plan", "plan.toml"])["eta"].clone();
+    let seconds = |key: &str| eta[key].as_f64().unwrap_or_else(|| panic!("{key} of {eta}"));
+    assert!(seconds("low_s") < seconds("high_s") && seconds("low_s") <= seconds("likely_s"), "{eta}");
     let graph = json_of(&home, &["mission", "graph", "two"]);
     assert_eq!(graph["waves"], json!([["a", "b"]]));
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use ostler_client::{Session, reply::WholeMission};
 use ostler_domain::{
     Now, SessionId, Time,
-    mission::{AssignmentStatus, Beside, Hold, Merging, RoleCount, State, Status, Wait, draw},
+    mission::{Asked, AssignmentStatus, Beside, Hold, Merging, RoleCount, State, Status, Wait, asked, draw},
     price::{Cost, Dollars},
     text::one_line,
     time::BootId,
@@ -19,6 +19,8 @@ const BESIDE: usize = 20;
 /// Where there is less room than this for what stands beside the roles, it stands below them.
 const ROOM: usize = 36;
 const GAP: usize = 6;
+/// Most answers that are written out to paste.
+const ANSWERS: usize = 6;
 
 /// A mission, and what is known of it beside its own events.
 pub struct Seen<'a> {
@@ -201,7 +203,7 @@ impl Seen<'_> {
     /// Who waits, and for what: what its events say, and what only the daemon knows of a session or of this machine.
     fn waits(&self, now: &Now) -> Vec<(&str, String)> {
         let state = self.state;
-        let known: BTreeMap<usize, Wait> = state.waits(now, &Beside::default()).into_iter().collect();
+        let known: BTreeMap<usize, Wait> = state.waits(now, &self.known()).into_iter().collect();
         let rows = self.whole.map_or(&[][..], |whole| &whole.assignments).iter();
         let told: BTreeMap<&str, &str> = rows.map(|row| (row.name.as_str(), row.wait.as_str())).collect();
         let of = |place: usize| {
@@ -219,8 +221,35 @@ impl Seen<'_> {
         (0..state.slots().len()).filter_map(of).chain(merge).collect()
     }
 
+    /// What its sessions say beside its own events.
+    fn known(&self) -> Beside {
+        let asked = self.sessions.iter().map(|session| (session.id, asked(session)));
+        Beside { asked: asked.filter(|(_, asked)| !asked.is_empty()).collect(), ..Beside::default() }
+    }
+
+    /// What answers members that ask, to paste, and what each asks.
+    fn answers(&self) -> Vec<(String, String)> {
+        let of = |(place, wait)| match wait {
+            Wait::Answer(asked) => {
+                let name = self.state.slots()[place].assignment.name.to_string();
+                asked
+                    .into_iter()
+                    .map(|one: Asked| (one.answer, format!("{name} asks: {}", one.what)))
+                    .collect()
+            }
+            _ => Vec::new(),
+        };
+        let waits = self.state.waits(&moment(self.now), &self.known());
+        waits.into_iter().flat_map(of).take(ANSWERS).collect()
+    }
+
     /// What to do next, to paste.
-    pub fn steps(&self) -> Vec<(String, &'static str)> {
+    pub fn steps(&self) -> Vec<(String, String)> {
+        let usual = self.usual_steps().into_iter().map(|(command, effect)| (command, effect.to_owned()));
+        self.answers().into_iter().chain(usual).collect()
+    }
+
+    fn usual_steps(&self) -> Vec<(String, &'static str)> {
         let (state, name) = (self.state, self.state.name());
         let verb = |verb: &str| format!("ostler mission {verb} {name}");
         match state.status() {

@@ -3,7 +3,9 @@
 use ostler_domain::{
     CampaignId, Event, MissionId, Recorded, Time, Usage,
     id::Fragment,
-    mission::{AssignmentStatus, Counts, Filter, Listed as Mission, Spent, State, Status, Strategy},
+    mission::{
+        AssignmentStatus, Counts, Filter, Listed as Mission, Spent, State, Status, Strategy, eta::NoCost,
+    },
     price::Dollars,
     query::{Listed, Page},
 };
@@ -26,6 +28,8 @@ pub struct DoneAssignment {
     pub took_us: u64,
     pub tokens: u64,
     pub cost: Dollars,
+    /// Why it cost nothing that is known, where that is not because it was free.
+    pub no_cost: Option<NoCost>,
 }
 
 impl Store {
@@ -90,9 +94,19 @@ impl Store {
     pub async fn done_assignments(&self, role: &str, most: u32) -> Result<Vec<DoneAssignment>, ReadError> {
         let role = role.to_owned();
         self.read(move |reader| {
-            let sql = "SELECT role, type, model, ended - started AS took, tokens, cost FROM assignment
-                       INDEXED BY assignment_history
-                       WHERE status = 'completed' AND role = ?1 AND started IS NOT NULL ORDER BY ended DESC LIMIT ?2";
+            // Of what cost nothing, the calls of its mission say why.
+            let calls = "FROM mission m JOIN session s INDEXED BY session_mission ON s.mission = m.id
+                         JOIN usage u ON u.session = s.num WHERE m.seq = a.mission";
+            let sql = format!(
+                "SELECT role, type, model, ended - started AS took, tokens, cost,
+                        CASE WHEN cost = 0 AND tokens > 0 THEN
+                            (SELECT coalesce(u.model, a.model, '') {calls} AND u.plan = 0 AND u.cost IS NULL LIMIT 1)
+                        END AS unpriced,
+                        cost = 0 AND tokens > 0 AND EXISTS (SELECT 1 {calls} AND u.plan = 1) AS on_plan
+                 FROM assignment a INDEXED BY assignment_history
+                 WHERE status = 'completed' AND role = ?1 AND started IS NOT NULL ORDER BY ended DESC LIMIT ?2"
+            );
+            let sql = sql.as_str();
             let mut statement = reader.connection.prepare_cached(sql)?;
             let read = |row: &Row<'_>| -> Result<DoneAssignment, ReadError> {
                 Ok(DoneAssignment {
@@ -102,6 +116,13 @@ impl Store {
                     took_us: unsigned(row.get("took")?),
                     tokens: unsigned(row.get("tokens")?),
                     cost: Dollars(unsigned(row.get("cost")?)),
+                    no_cost: match (row.get::<_, Option<String>>("unpriced")?, row.get("on_plan")?) {
+                        (Some(model), _) => {
+                            Some(NoCost::Price { model: Some(model).filter(|model| !model.is_empty()) })
+                        }
+                        (None, true) => Some(NoCost::Plan),
+                        (None, false) => None,
+                    },
                 })
             };
             statement.query_and_then(params![role, most], read)?.collect()

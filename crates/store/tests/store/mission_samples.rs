@@ -219,6 +219,7 @@ pub(crate) fn event(kind: Kind, n: u64) -> Event {
             spent: spent(n),
             after: deadline(n),
             never_started: true,
+            awaits: None,
         }),
         Kind::AssignmentEnded => Event::AssignmentEnded(Box::new(AssignmentEnded {
             mission,

@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use ostler_client::{Client, Received, Session, Watch, Watched, query::EventFilter, reply::WholeMission};
-use ostler_domain::{MissionId, Reason, Recorded, Refusal, SessionId, limits::PAGE_MOST, mission::State};
+use ostler_domain::{
+    Event, Kind, MissionId, Reason, Recorded, Refusal, SessionId, limits::PAGE_MOST, mission::State,
+};
 use serde::Serialize;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
@@ -17,7 +19,10 @@ use crate::{
     input::Lines,
     listing,
     output::{Format, Line, Terminals, Tone},
-    screen::mission::{list::sign, show::Seen, tell_with},
+    screen::{
+        approval::somebody_is_asked_now,
+        mission::{list::sign, show::Seen, tell_with},
+    },
     signals::{Asked, Signals},
     words,
 };
@@ -138,7 +143,11 @@ impl<'a> Story<'a> {
         }
         let seen = past.last().map_or(0, Received::seq);
         // What agents do is drawn beside the graph; otherwise only what becomes of assignments is told.
-        let kinds = if way == Way::Drawn { Vec::new() } else { Client::MISSION_KINDS.to_vec() };
+        let kinds = match way {
+            Way::Drawn => Vec::new(),
+            Way::Told => Client::MISSION_KINDS.iter().copied().chain([Kind::ApprovalRequested]).collect(),
+            Way::Events | Way::Silent => Client::MISSION_KINDS.to_vec(),
+        };
         let filter = EventFilter { kinds, ..EventFilter::default() };
         let watch = client.watch(filter, Some(seen)).await?;
         let mut story = Self {
@@ -212,6 +221,7 @@ impl<'a> Story<'a> {
             if recorded.session.is_some_and(|session| self.is_ours(session)) {
                 self.has_news = true;
                 self.is_stale = true;
+                self.tell_question(recorded);
             }
             return Ok(());
         }
@@ -236,6 +246,16 @@ impl<'a> Story<'a> {
 
     fn is_ours(&self, session: SessionId) -> bool {
         self.state.as_ref().is_some_and(|state| state.of_session(session).is_some())
+    }
+
+    /// What a member asks of whoever watches, and what answers it.
+    fn tell_question(&self, recorded: &Recorded) {
+        if let (Way::Told, Some(session), Event::ApprovalRequested(asked)) =
+            (self.way, recorded.session, &recorded.event)
+            && let Some(line) = somebody_is_asked_now(&session, asked)
+        {
+            self.app.ui.remark(&line);
+        }
     }
 
     fn tell(&self, recorded: &Recorded) {

@@ -62,6 +62,10 @@ pub fn decide(state: &State, input: Input, context: &Context) -> Result<Decision
         Input::StartRefused { assignment, attempt, why, is_final } => {
             session::refused(&mut draft, assignment, attempt, &why, is_final);
         }
+        Input::StartAwaits { assignment, attempt, session } => {
+            session::awaits(&mut draft, assignment, attempt, session);
+        }
+        Input::Freed { session } => session::freed(&mut draft, session),
         Input::SessionEnded { assignment, attempt, session, end } => {
             session::ended(&mut draft, assignment, attempt, session, *end);
         }

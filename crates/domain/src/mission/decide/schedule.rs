@@ -200,7 +200,7 @@ fn start(draft: &mut Draft<'_>) {
             return;
         }
         let may_start = |place: &usize| match &state.slots[*place].step {
-            Step::Ready { after, .. } => {
+            Step::Ready { after, awaits: None, .. } => {
                 after.as_ref().is_none_or(|after| after.has_passed(&draft.context.now))
             }
             _ => false,

@@ -7,7 +7,7 @@ use crate::{
     AssignmentId, Deadline, SessionId,
     event::{
         AssignmentCheckStarted, AssignmentEnded, AssignmentMoved, AssignmentNudged, AssignmentRetried,
-        AssignmentUnstuck, Event, MissionHeld,
+        AssignmentUnstuck, AssignmentsReady, Event, MissionHeld,
     },
     limits::{MISSION_RETRY_FIRST, MISSION_RETRY_LONGEST, MISSION_START_TRIES, MISSION_TEXT_BYTES},
     mission::{
@@ -27,6 +27,8 @@ pub(super) struct Failure {
     pub(super) is_final: bool,
     /// There was no session.
     pub(super) never_started: bool,
+    /// There was none because this one has its conversation.
+    pub(super) awaits: Option<SessionId>,
 }
 
 impl Draft<'_> {
@@ -72,7 +74,7 @@ impl Draft<'_> {
 
     /// Tries again where that may help, else it has failed.
     pub(super) fn fail(&mut self, place: usize, failure: Failure) {
-        let Failure { outcome, why, spent, is_final, never_started } = failure;
+        let Failure { outcome, why, spent, is_final, never_started, awaits } = failure;
         let (slot, work) = (&self.state.slots[place], self.state.work(place));
         // There was no such session: whoever does it again goes on with the one before it.
         let session = slot.sessions.iter().rev().nth(usize::from(never_started)).copied();
@@ -82,7 +84,7 @@ impl Draft<'_> {
             return self.end(place, AssignmentEnded { session, outcome, spent, ..ending });
         }
         let again = match never_started {
-            true => slot.refused + 1 < MISSION_START_TRIES,
+            true => awaits.is_some() || slot.refused + 1 < MISSION_START_TRIES,
             false => slot.failures < work.retries && !work.side_effects,
         };
         if is_final || !again {
@@ -105,6 +107,7 @@ impl Draft<'_> {
             spent,
             after,
             never_started,
+            awaits,
         }));
     }
 }
@@ -141,7 +144,25 @@ pub(super) fn refused(
     let Some((place, _)) = draft.at_work(assignment, attempt) else { return };
     let why = format!("its session could not be started: {why}");
     let spent = Spent::default();
-    draft.fail(place, Failure { outcome: None, why, spent, is_final, never_started: true });
+    draft.fail(place, Failure { outcome: None, why, spent, is_final, never_started: true, awaits: None });
+}
+
+/// Two at once in one conversation would not know of each other: the attempt waits, however long that one is talked to.
+pub(super) fn awaits(draft: &mut Draft<'_>, assignment: AssignmentId, attempt: u32, session: SessionId) {
+    let Some((place, _)) = draft.at_work(assignment, attempt) else { return };
+    let why = format!("session {} has its conversation", session.short());
+    let (spent, awaits) = (Spent::default(), Some(session));
+    draft.fail(place, Failure { outcome: None, why, spent, is_final: false, never_started: true, awaits });
+}
+
+pub(super) fn freed(draft: &mut Draft<'_>, session: SessionId) {
+    let slots = &draft.state.slots;
+    let places = slots.ready().filter(|place| slots[*place].awaits() == Some(session));
+    let assignments: Vec<AssignmentId> = places.map(|place| slots[place].assignment.id).collect();
+    if !assignments.is_empty() {
+        let mission = draft.state.id;
+        draft.record(Event::AssignmentsReady(AssignmentsReady { mission, assignments }));
+    }
 }
 
 pub(super) fn ended(
@@ -160,6 +181,7 @@ pub(super) fn ended(
         spent,
         is_final,
         never_started: false,
+        awaits: None,
     };
     match (&draft.state.work(place).complete_when, outcome) {
         (_, Outcome::Handoff) => {}
@@ -236,7 +258,7 @@ pub(super) fn checked(
     }
     let why = format!("its check failed:\n{}", cut(output.trim(), MISSION_TEXT_BYTES / 2));
     let outcome = Some(Outcome::Done);
-    draft.fail(place, Failure { outcome, why, spent, is_final: false, never_started: false });
+    draft.fail(place, Failure { outcome, why, spent, is_final: false, never_started: false, awaits: None });
 }
 
 pub(super) fn stuck(draft: &mut Draft<'_>, assignment: AssignmentId, attempt: u32, stuck: Stuck) {

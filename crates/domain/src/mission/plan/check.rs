@@ -12,20 +12,36 @@ use crate::{
 #[derive(Debug, Clone, Default)]
 pub struct Lines {
     top: BTreeMap<&'static str, usize>,
+    /// Of the keys that its tables have, by the table.
+    inside: BTreeMap<(&'static str, &'static str), usize>,
     members: Vec<BTreeMap<&'static str, usize>>,
 }
 
 impl Lines {
     pub(super) fn new(
         top: BTreeMap<&'static str, usize>,
+        inside: BTreeMap<(&'static str, &'static str), usize>,
         members: Vec<BTreeMap<&'static str, usize>>,
     ) -> Self {
-        Self { top, members }
+        Self { top, inside, members }
     }
 
     /// The line of a key of the plan itself.
     pub fn top(&self, key: &str) -> Option<usize> {
         self.top.get(key).copied()
+    }
+
+    /// The line of a key of one of its tables; of the table where it has no such key.
+    pub fn inside(&self, table: &'static str, key: &'static str) -> Option<usize> {
+        self.inside.get(&(table, key)).copied().or_else(|| self.top(table))
+    }
+
+    /// The line that says something of an agent: its own, or that of the defaults where it has it from there.
+    pub fn of_setting(&self, member: usize, key: &'static str, is_own: bool) -> Option<usize> {
+        match self.inside.get(&("defaults", key)) {
+            Some(line) if !is_own => Some(*line),
+            _ => self.of(member, key),
+        }
     }
 
     /// The line of a key of an agent, by its place.
@@ -36,7 +52,11 @@ impl Lines {
     /// The same of agents that come after so many of no file.
     fn after(&self, others: usize) -> Self {
         let none = std::iter::repeat_n(BTreeMap::new(), others);
-        Self { top: BTreeMap::new(), members: none.chain(self.members.iter().cloned()).collect() }
+        Self {
+            top: BTreeMap::new(),
+            inside: BTreeMap::new(),
+            members: none.chain(self.members.iter().cloned()).collect(),
+        }
     }
 }
 
@@ -298,7 +318,7 @@ impl<'a> Checks<'a> {
         for (n, member) in self.members() {
             let worktree = member.settings.worktree.as_ref().or(self.plan.defaults.worktree.as_ref());
             if let Some(Worktree::Branch(branch)) = worktree {
-                let line = self.lines.of(n, "worktree");
+                let line = self.lines.of_setting(n, "worktree", member.settings.worktree.is_some());
                 if member.instances > 1 {
                     let message =
                         format!("{} instances of {} have one branch", member.instances, member.name);
@@ -320,7 +340,7 @@ impl<'a> Checks<'a> {
     /// Whoever is to be merged is there, and has a branch.
     fn merge(&mut self) {
         let Some(merge) = &self.plan.merge else { return };
-        let line = self.lines.top("merge");
+        let line = self.lines.inside("merge", "from");
         if !self.plan.agents.iter().any(|member| self.has_branch(member)) {
             let message = "there is nothing to merge: no agent has a work tree of its own";
             return self.add(line, message, "worktree = true");
@@ -352,19 +372,23 @@ impl<'a> Checks<'a> {
     fn limits(&mut self) {
         let limits = &self.plan.limits;
         let roles: BTreeSet<&str> = self.plan.agents.iter().map(|member| member.role.as_str()).collect();
-        let line = self.lines.top("limits");
         for role in limits.roles.keys().filter(|role| !roles.contains(role.as_str())) {
             let hint = match nearest(role, roles.iter().copied()) {
                 Some(meant) => format!("did you mean {meant}?"),
                 None => format!("there are: {}", roles.iter().copied().collect::<Vec<_>>().join(" ")),
             };
+            let line = self.lines.inside("limits", "roles");
             self.add(line, format!("no agent has the role \"{}\"", one_line(role, 40)), hint);
         }
-        let zero = [&limits.roles, &limits.providers, &limits.accounts].into_iter().flatten();
-        for (name, _) in zero.filter(|(_, most)| **most == 0) {
+        let all =
+            [("roles", &limits.roles), ("providers", &limits.providers), ("accounts", &limits.accounts)];
+        let zero = all.into_iter().flat_map(|(key, limits)| limits.iter().map(move |limit| (key, limit)));
+        for (key, (name, _)) in zero.filter(|(_, (_, most))| **most == 0) {
+            let line = self.lines.inside("limits", key);
             self.add(line, format!("the limit of {name} lets nobody start"), "1 or more");
         }
         if limits.concurrency == Some(0) {
+            let line = self.lines.inside("limits", "concurrency");
             self.add(line, "concurrency = 0 lets nobody start", "1 or more");
         }
     }

@@ -45,6 +45,17 @@ impl fmt::Display for Fault {
 pub struct Faults(pub Vec<Fault>);
 
 impl Faults {
+    /// Adds what was found further. On lines that are told of already, and of what is on none, it only follows from those.
+    pub fn add(&mut self, further: Vec<Fault>) {
+        if self.0.is_empty() {
+            self.0 = further;
+            return;
+        }
+        let told: Vec<Option<usize>> = self.0.iter().map(|fault| fault.line).collect();
+        self.0
+            .extend(further.into_iter().filter(|fault| fault.line.is_some() && !told.contains(&fault.line)));
+    }
+
     /// The plan, or what is wrong with it.
     pub fn unless<T>(mut faults: Vec<Fault>, fine: T) -> Result<T, Faults> {
         faults.sort();

@@ -18,7 +18,7 @@ pub use super::assignment::OnDepFailure;
 pub use check::{Lines, check, check_added};
 pub use fault::{Fault, Faults};
 pub use parameters::Parameter;
-pub use read::{Terms, parameters, read, read_members, read_members_with_lines, read_with_lines};
+pub use read::{Read, Terms, parameters, read, read_members, read_members_whole, read_whole};
 pub use template::{Template, templates};
 pub use work::Work;
 

@@ -85,40 +85,57 @@ const AGENT: &[&str] = &[
     "priority",
     "side_effects",
 ];
+const LIMITS: &[&str] = &["concurrency", "roles", "providers", "accounts", "added", "depth"];
+const MERGE: &[&str] = &["into", "from", "gate"];
 const MOST: u32 = MISSION_ASSIGNMENTS as u32;
 
 /// Reads a plan. Everything that is wrong with it is said at once.
 pub fn read(text: &str, terms: &Terms<'_>) -> Result<Plan, Faults> {
-    read_with_lines(text, terms).map(|(plan, _)| plan)
+    read_whole(text, terms)?.sound()
 }
 
-/// The same, with the lines on which everything stands: whoever knows more may find further faults.
-pub fn read_with_lines(text: &str, terms: &Terms<'_>) -> Result<(Plan, Lines), Faults> {
+/// What a file says as far as it could be read, the lines on which that stands, and what is wrong with it: whoever knows
+/// more may find further faults.
+#[derive(Debug)]
+pub struct Read<T> {
+    pub what: T,
+    pub lines: Lines,
+    pub faults: Faults,
+}
+
+impl<T> Read<T> {
+    /// What it says, where nothing is wrong with it.
+    pub fn sound(self) -> Result<T, Faults> {
+        Faults::unless(self.faults.0, self.what)
+    }
+}
+
+/// The same as far as it goes. What is no TOML at all is refused.
+pub fn read_whole(text: &str, terms: &Terms<'_>) -> Result<Read<Plan>, Faults> {
     let (mut root, mut reader) = parsed(text)?;
     let none = BTreeMap::new();
     filling::fill(&mut reader, &mut root, terms.parameters.unwrap_or(&none));
-    let plan = plan(&mut reader, root.get_ref(), terms);
-    let Reader { faults, .. } = reader;
-    let (plan, lines) = plan;
-    // What could not be read would only be missed a second time.
-    let faults = if faults.is_empty() { check(&plan, &lines) } else { with_checks(faults, &plan, &lines) };
-    Faults::unless(faults, (plan, lines))
+    let (plan, lines) = plan(&mut reader, root.get_ref(), terms);
+    let mut faults = Faults(reader.faults);
+    faults.add(check(&plan, &lines));
+    Ok(Read { what: plan, lines, faults })
 }
 
 /// Reads agents to add to a mission that runs: a file with nothing but `[[agents]]`.
 pub fn read_members(text: &str, terms: &Terms<'_>) -> Result<Vec<Member>, Faults> {
-    read_members_with_lines(text, terms).map(|(members, _)| members)
+    read_members_whole(text, terms)?.sound()
 }
 
-/// The same, with the lines on which everything stands.
-pub fn read_members_with_lines(text: &str, terms: &Terms<'_>) -> Result<(Vec<Member>, Lines), Faults> {
+/// The same as far as it goes.
+pub fn read_members_whole(text: &str, terms: &Terms<'_>) -> Result<Read<Vec<Member>>, Faults> {
     let (root, mut reader) = parsed(text)?;
     let top = reader.section(root.get_ref(), "a file of agents", 0, &["agents"]);
     let (members, lines) = members(&mut reader, top, terms);
     if members.is_empty() && reader.faults.is_empty() {
         reader.fault(0, "there is no agent").hint = Some("[[agents]]".to_owned());
     }
-    Faults::unless(reader.faults, (members, Lines::new(BTreeMap::new(), lines)))
+    let lines = Lines::new(BTreeMap::new(), BTreeMap::new(), lines);
+    Ok(Read { what: members, lines, faults: Faults(reader.faults) })
 }
 
 /// The parameters that a file declares.
@@ -142,14 +159,6 @@ fn parsed(text: &str) -> Result<(Spanned<DeTable<'_>>, Reader<'_>), Faults> {
         })
         .collect();
     if broken.is_empty() { Ok((root, reader)) } else { Err(Faults(broken)) }
-}
-
-/// What a file with faults says is checked as far as it could be read, without what only follows from them.
-fn with_checks(mut faults: Vec<Fault>, plan: &Plan, lines: &Lines) -> Vec<Fault> {
-    let told: Vec<Option<usize>> = faults.iter().map(|fault| fault.line).collect();
-    let further = check(plan, lines).into_iter();
-    faults.extend(further.filter(|fault| fault.line.is_some() && !told.contains(&fault.line)));
-    faults
 }
 
 fn plan<'a>(reader: &mut Reader<'a>, root: &DeTable<'a>, terms: &Terms<'_>) -> (Plan, Lines) {
@@ -184,7 +193,24 @@ fn plan<'a>(reader: &mut Reader<'a>, root: &DeTable<'a>, terms: &Terms<'_>) -> (
         agents,
     };
     let lines_of_top = TOP.iter().map(|key| (*key, reader.line(top.at(key)))).collect();
-    (plan, Lines::new(lines_of_top, of_members))
+    (plan, Lines::new(lines_of_top, lines_inside(reader, top), of_members))
+}
+
+/// The lines of what the plan's own tables have.
+fn lines_inside<'a>(
+    reader: &Reader<'a>,
+    top: Section<'_, 'a>,
+) -> BTreeMap<(&'static str, &'static str), usize> {
+    let mut lines = BTreeMap::new();
+    for (name, keys) in [("defaults", SETTINGS), ("limits", LIMITS), ("merge", MERGE)] {
+        let Some(DeValue::Table(table)) = top.get(name).map(Spanned::get_ref) else { continue };
+        for (key, _) in table {
+            if let Some(known) = keys.iter().find(|known| **known == key.get_ref().as_ref()) {
+                lines.insert((name, *known), reader.line(key.span().start));
+            }
+        }
+    }
+    lines
 }
 
 type MemberLines = Vec<BTreeMap<&'static str, usize>>;
@@ -364,8 +390,7 @@ fn complete_when<'a>(reader: &mut Reader<'a>, section: Section<'_, 'a>) -> Optio
 }
 
 fn limits<'a>(reader: &mut Reader<'a>, top: Section<'_, 'a>) -> Option<Limits> {
-    const KEYS: &[&str] = &["concurrency", "roles", "providers", "accounts", "added", "depth"];
-    let section = reader.inner(top, "limits", "[limits]", KEYS)?;
+    let section = reader.inner(top, "limits", "[limits]", LIMITS)?;
     let usual = Limits::default();
     Some(Limits {
         concurrency: reader.number(section, "concurrency", 1..=MOST),
@@ -387,7 +412,7 @@ fn counts<'a>(reader: &mut Reader<'a>, section: Section<'_, 'a>, key: &str) -> B
 }
 
 fn merge<'a>(reader: &mut Reader<'a>, top: Section<'_, 'a>) -> Option<Merge> {
-    let section = reader.inner(top, "merge", "[merge]", &["into", "from", "gate"])?;
+    let section = reader.inner(top, "merge", "[merge]", MERGE)?;
     let branch = |text: &str| super::check::is_branch(text).then(|| text.to_owned());
     let some = |text: &str| (!text.trim().is_empty()).then(|| text.trim().to_owned());
     let into = reader.needed(section, "into", "\"the name of a branch\"", branch);

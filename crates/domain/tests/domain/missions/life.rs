@@ -204,6 +204,49 @@ fn a_session_that_cannot_be_created_is_tried_a_few_times_or_not_at_all() {
 }
 
 #[test]
+fn an_attempt_waits_for_the_end_of_whoever_has_its_conversation() {
+    let busy = |world: &mut World, persons: SessionId| {
+        let session = world.session("a");
+        world.live.remove(&session);
+        world.sessions.remove(&session);
+        let (assignment, attempt) = (world.id("a"), world.state.slots()[0].attempt);
+        world.give(Input::StartAwaits { assignment, attempt, session: persons }).unwrap();
+    };
+    let [one, other] = [1, 2].map(|n| SessionId::new(Time::from_micros(0), n));
+    let mut world = single("retries = 0");
+    let first = world.session("a");
+    world.finish("a", Outcome::Crashed);
+    world.ask(retry());
+    // However often, and however long: that is no try of its own.
+    for persons in [one, other].into_iter().cycle().take(4 * MISSION_START_TRIES as usize) {
+        busy(&mut world, persons);
+        assert_eq!(world.waits_for("a"), Wait::Conversation { session: persons });
+        world.tick(3_600);
+        world.crash();
+        assert_eq!(world.status("a"), As::Ready);
+        let words = world.waits_for("a").words(&world.state, &world.now());
+        assert!(words.ends_with(&format!("ostler stop {}", persons.short())), "{words}");
+        let stranger = SessionId::new(Time::from_micros(0), 3);
+        world.give(Input::Freed { session: stranger }).unwrap();
+        assert_eq!(world.status("a"), As::Ready);
+        world.give(Input::Freed { session: persons }).unwrap();
+        assert_eq!(world.sessions[&world.session("a")], Some(first), "it goes on with what there was");
+    }
+    let took = world.state.slots()[0].took(world.now().wall).unwrap();
+    assert!(took.as_secs() < 60, "what somebody else did is not its time: {took:?}");
+    // Whoever cancels does not wait for it, and whoever pauses is told so.
+    busy(&mut world, one);
+    world.ask(Request::Pause { why: String::new() });
+    assert!(matches!(world.waits_for("a"), Wait::Pause { .. }));
+    world.give(Input::Freed { session: one }).unwrap();
+    assert_eq!(world.status("a"), As::Ready);
+    world.ask(resume());
+    busy(&mut world, one);
+    world.ask(Request::Cancel { why: String::new() });
+    assert_eq!(world.state.status(), Status::Cancelled);
+}
+
+#[test]
 fn an_agent_must_say_that_it_is_done_where_that_is_asked_for() {
     let mut world = single("complete_when = \"done\"\nretries = 1");
     world.finish("a", Outcome::Done);

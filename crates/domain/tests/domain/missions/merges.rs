@@ -247,7 +247,7 @@ fn what_the_merge_is_made_of_must_be_there() {
     let faults = |text: &str| plan::read(text, &plan::Terms::default()).unwrap_err().to_string();
     let unknown = faults(plan);
     assert!(
-        unknown.contains("line 3: the merge is from \"jion\"") && unknown.contains("did you mean join?"),
+        unknown.contains("line 5: the merge is from \"jion\"") && unknown.contains("did you mean join?"),
         "{unknown}"
     );
     let without = faults(&plan.replace("jion", "read"));

@@ -8,7 +8,7 @@ use ostler_domain::{
         AssignmentStatus, Interval, Request, SessionEnd, Spent, brief,
         draw::{self, Doing},
         estimate::estimate,
-        eta::{Eta, History, HitRate, Sample, eta},
+        eta::{Eta, History, HitRate, NoCost, Sample, eta},
         preview,
     },
     price::Dollars,
@@ -85,7 +85,7 @@ fn sample(role: &str, seconds: u64, cents: u64) -> Sample {
         kind: "task".to_owned(),
         model: None,
         took: Duration::from_secs(seconds),
-        cost: Some(Dollars(cents * 10_000)),
+        cost: Ok(Dollars(cents * 10_000)),
     }
 }
 
@@ -100,24 +100,39 @@ fn times_and_prices_come_from_history_or_are_said_to_be_unknown() {
     let all: Vec<usize> = (0..5).collect();
     let known = estimate(&world.state, &all, &history);
     assert_eq!((known.known, known.unknown), (4, 1));
-    assert!(known.words().contains("1 without a history (reviewer, task, any model)"), "{}", known.words());
-    let history = History::of(some.chain([sample("reviewer", 60, 5)]));
+    let words = known.words();
+    assert!(words.ends_with("and 1 of unknown cost (no history of reviewer, task, any model)"), "{words}");
+    // One says how long one took, and nothing of how long the next takes.
+    let one = History::of(some.clone().chain([sample("reviewer", 60, 5)]));
+    let little = eta(&world.state, &one, &now);
+    let sort = "reviewer, task, any model".to_owned();
+    assert_eq!(little, Eta::LittleHistory { sorts: vec![(sort, 1)] });
+    let words = little.words(&HitRate::default());
+    assert_eq!(words, "no ETA: too little history (1 of at least 4) of (reviewer, task, any model)");
+    let words = estimate(&world.state, &[4], &one).words();
+    assert_eq!(words, "about $0.05 (too little history to say more: 1 of at least 4)");
+    let history = History::of(some.chain([50, 60, 60, 70].map(|seconds| sample("reviewer", seconds, 5))));
     let Eta::In(interval) = eta(&world.state, &history, &now) else { panic!() };
     // Half of the planners took a minute at most, of the builders ten: three of them at once.
     assert_eq!(interval.likely().as_secs(), 60 + 600 + 60);
-    assert_eq!((interval.low().as_secs(), interval.high().as_secs()), (30 + 300 + 60, 90 + 900 + 60));
+    assert_eq!((interval.low().as_secs(), interval.high().as_secs()), (20 + 200 + 50, 90 + 900 + 70));
     assert_eq!(estimate(&world.state, &all, &history).likely, Dollars(6 * 10_000 + 3 * 600_000 + 50_000));
     assert_eq!(
         estimate(&world.state, &all, &History::default()).words().split(':').next(),
         Some("the price is not known")
     );
-    let unpriced = History::of([Sample { cost: None, ..sample("reviewer", 60, 5) }]);
-    assert_eq!(
-        estimate(&world.state, &[4], &unpriced).words(),
-        "the price is not known: no history of reviewer, task, any model with a price"
-    );
+    // What has no price is never said to cost nothing; what is free is.
+    let of = |cost: Result<Dollars, NoCost>| {
+        let samples = (0..4).map(|_| Sample { cost: cost.clone(), ..sample("reviewer", 60, 5) });
+        estimate(&world.state, &[4], &History::of(samples)).words()
+    };
+    let model = Some("foo-1".to_owned());
+    assert_eq!(of(Err(NoCost::Price { model })), "cost unknown (no price for foo-1)");
+    assert_eq!(of(Err(NoCost::Plan)), "cost unknown (covered by a plan)");
+    assert_eq!(of(Err(NoCost::Usage)), "cost unknown (no usage was reported)");
+    assert_eq!(of(Ok(Dollars(0))), "about $0.00, likely below $0.00");
     let shown = eta(&world.state, &history, &now).words(&HitRate { held: 30, of: 37 });
-    assert_eq!(shown, "ETA 12m (6m–17m; 81 % of 37 past intervals held)");
+    assert_eq!(shown, "ETA 12m (4m–17m; 81 % of 37 past intervals held)");
     let none = eta(&world.state, &History::default(), &now).words(&HitRate::default());
     assert!(none.starts_with("no ETA: no history of (builder, task, any model)"), "{none}");
 }
@@ -129,9 +144,11 @@ fn what_already_takes_long_is_compared_with_what_took_longer() {
     world.tick(850);
     let Eta::In(interval) = eta(&world.state, &history, &world.now()) else { panic!() };
     assert_eq!(interval.likely().as_secs(), 149, "of 900 and 1000 it is the higher");
+    assert!(interval.low() < interval.likely() && interval.likely() < interval.high(), "{interval:?}");
     world.tick(1_000);
     let Eta::In(interval) = eta(&world.state, &history, &world.now()) else { panic!() };
     assert!(interval.likely().as_secs() > 100, "longer than any before: {interval:?}");
+    assert!(interval.low() < interval.likely() && interval.likely() < interval.high(), "{interval:?}");
     world.finish("builder", Outcome::Done);
     assert_eq!(eta(&world.state, &history, &world.now()), Eta::Over);
 }
@@ -204,7 +221,7 @@ fn the_report_says_what_came_of_it() {
         "> Move the checkout\n",
         "- assignments: 4 of 5 completed, 1 failed, 0 skipped or cancelled\n",
         "| build-2 | builder | ✗ failed | 1 | 10m | 15 | $0.0010 | ses_",
-        "| build-3 | builder | ✓ completed | 1 | 10m | 15 | unknown | ses_",
+        "| build-3 | builder | ✓ completed | 1 | 10m | 15 | unknown (no price for its model) | ses_",
         "output tokens\n- cost: $0.41 and what has no price\n",
         "failed: exit code 1 \\| <b>\n",
         "- plan (path): PLAN.md\n",

@@ -141,6 +141,88 @@ fn what_a_person_said_to_a_member_that_failed_keeps_nobody_from_doing_it_again()
 }
 
 #[test]
+fn a_retry_waits_for_whoever_talks_to_the_member_and_says_so() {
+    let home = with_campaign();
+    let head = "objective = \"Talk\"\nname = \"talk\"\n[defaults]\nretries = 0";
+    let talks = shell("test -e cured || kill -9 $PPID; until test -e said; do sleep 0.05; done");
+    plan(&home, "plan.toml", head, &[agent("a", "", vec![talks, scenario::say("whole")])]);
+    assert_eq!(refused(&home, &["mission", "start", "plan.toml"]).0, Some(10));
+    let member = |home: &TestHome| assignment(&json_of(home, &["mission", "show", "talk"]), "a");
+    let first = member(&home)["session"].as_str().unwrap().to_owned();
+    // Somebody talks to it, and is not through.
+    fs::write(home.campaign_dir().join("cured"), "").unwrap();
+    ok(&home, &["send", &first, "what is in the way?"]);
+    let persons =
+        json_of(&home, &["chain", "show", &first])["sessions"][1]["id"].as_str().unwrap().to_owned();
+    ok(&home, &["mission", "retry", "talk", "-y"]);
+    let waits = |home: &TestHome| member(home)["wait"].as_str().unwrap_or_default().to_owned();
+    wait::until("it waits for the conversation", SOON, || waits(&home).contains("has its conversation"));
+    let short = json_of(&home, &["show", &persons])["short"].as_str().unwrap_or_default().to_owned();
+    assert!(waits(&home).ends_with(&format!("ostler stop {short}")), "{short}: {}", waits(&home));
+    home.kill_daemon();
+    let screen = ok(&home, &["mission", "show", "talk"]);
+    assert!(screen.contains("has its conversation: ostler stop"), "{screen}");
+    assert_eq!((&member(&home)["status"], &member(&home)["session"]), (&json!("ready"), &json!(first)));
+    fs::write(home.campaign_dir().join("said"), "").unwrap();
+    until(&home, "talk", "completed");
+    let last = member(&home)["session"].as_str().unwrap().to_owned();
+    let chain = json_of(&home, &["chain", "show", &last]);
+    let chain: Vec<&str> =
+        chain["sessions"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
+    assert_eq!(chain, [first.as_str(), persons.as_str(), last.as_str()], "one after the other");
+}
+
+#[test]
+fn a_mission_whose_campaign_was_removed_begins_nothing_and_says_what_to_do() {
+    let home = with_campaign();
+    let head = "objective = \"Block\"\nname = \"gone\"\nstrategy = \"adaptive\"\n[defaults]\nretries = 0";
+    let fails = agent("a", "complete_when = \"done\"", said("a"));
+    let blocked = agent("b", "needs = [\"a\"]\non_dep_failure = \"block\"", said("b"));
+    plan(&home, "plan.toml", head, &[fails, blocked]);
+    ok(&home, &["mission", "start", "plan.toml", "-d"]);
+    wait::until("b waits for a person", SOON, || {
+        let whole = json_of(&home, &["mission", "show", "gone"]);
+        assignment(&whole, "b")["wait"].as_str().is_some_and(|wait| wait.contains("for you"))
+    });
+    let (code, words) = refused(&home, &["campaign", "rm", "shop"]);
+    assert!(code == Some(4) && words.contains("ostler mission cancel gone"), "{code:?} {words}");
+    ok(&home, &["mission", "cancel", "gone"]);
+    until(&home, "gone", "cancelled");
+    ok(&home, &["campaign", "rm", "shop"]);
+    for more in [&["-y"][..], &["--dry-run"]] {
+        let args: Vec<&str> = ["mission", "retry", "gone"].iter().chain(more).copied().collect();
+        let (code, words) = refused(&home, &args);
+        assert!(
+            code == Some(3) && words.contains("the campaign shop of the mission gone was removed"),
+            "{words}"
+        );
+        assert!(words.contains("ostler campaign add /"), "{words}");
+    }
+    assert_eq!(json_of(&home, &["mission", "show", "gone"])["assignments_failed"], 1, "as it was");
+}
+
+#[test]
+fn a_member_that_asks_is_shown_with_the_command_that_answers_it() {
+    let home = with_campaign();
+    let asks = vec![json!({"ask": {"tool": "run", "input": "make mischief"}}), scenario::say("went on")];
+    plan(&home, "plan.toml", "objective = \"Ask\"\nname = \"ask\"", &[agent("a", "approve = \"ask\"", asks)]);
+    ok(&home, &["mission", "start", "plan.toml", "-d"]);
+    let wait = |home: &TestHome| {
+        let whole = json_of(home, &["mission", "show", "ask"]);
+        assignment(&whole, "a")["wait"].as_str().unwrap_or_default().to_owned()
+    };
+    wait::until("it asks", SOON, || wait(&home).starts_with("for you: ostler allow "));
+    assert!(wait(&home).contains("make mischief"), "{}", wait(&home));
+    let shown = home.run(&["mission", "show", "ask"]);
+    let (screen, next) = (String::from_utf8_lossy(&shown.stdout), String::from_utf8_lossy(&shown.stderr));
+    assert!(screen.contains("for you: ostler allow "), "{screen}");
+    let answer = next.lines().find_map(|line| line.trim().strip_prefix("ostler allow ")).expect(&next);
+    assert!(answer.contains("a asks: "), "{next}");
+    ok(&home, &["allow", answer.split_whitespace().next().unwrap()]);
+    until(&home, "ask", "completed");
+}
+
+#[test]
 fn a_plan_that_git_has_no_ground_for_says_so_where_it_stands() {
     let faulty = |home: &TestHome, fault: &str| {
         for verb in ["plan", "start"] {
@@ -155,7 +237,12 @@ fn a_plan_that_git_has_no_ground_for_says_so_where_it_stands() {
     let home = with_repository();
     let head = "objective = \"x\"\n[merge]\ninto = \"mian\"";
     plan(&home, "plan.toml", head, &trees);
-    faulty(&home, "plan.toml:2: there is no branch \"mian\" to merge into (main is checked out");
+    faulty(&home, "plan.toml:3: there is no branch \"mian\" to merge into (main is checked out");
+    // With everything else that is wrong, and not when that was repaired.
+    plan(&home, "plan.toml", &format!("{head}\ngaet = \"true\""), &trees);
+    faulty(&home, "plan.toml:3: there is no branch");
+    faulty(&home, "plan.toml:4: [merge] has no key \"gaet\" (did you mean gate?)");
+    plan(&home, "plan.toml", head, &trees);
     git(&home, &["branch", "mian"]);
     ok(&home, &["mission", "plan", "plan.toml"]);
 }
@@ -171,8 +258,8 @@ fn a_plan_whose_agents_could_not_run_says_so_where_it_stands() {
         let (code, words) = refused(&home, &["mission", verb, "plan.toml"]);
         assert_eq!(code, Some(2), "{words}");
         for part in [
-            "plan.toml:2: a limit is of the provider \"scirpt\", which there is not (did you mean script?)",
-            "plan.toml:2: a limit is of the account \"wrok\"",
+            "plan.toml:3: a limit is of the provider \"scirpt\", which there is not (did you mean script?)",
+            "plan.toml:4: a limit is of the account \"wrok\"",
             "plan.toml:9: a cannot run",
             "plan.toml:14: b cannot run: script has no profile work",
         ] {

@@ -1,8 +1,9 @@
 use insta::assert_snapshot;
 use ostler_client::reply::WholeMission;
 use ostler_domain::{
-    Event,
+    ApprovalId, Event,
     event::{By, CollisionForecast, MissionEnded, MissionPaused},
+    session::Attention,
 };
 
 use super::*;
@@ -45,6 +46,34 @@ fn what_only_the_daemon_knows_is_said_too() {
     let screen = shown(&stage, Some(&told), 120);
     assert!(screen.contains("waits for the end of the halt"), "{screen}");
     assert!(screen.contains("build-ui  to be started: for a slot"), "{screen}");
+}
+
+#[test]
+fn a_member_that_asks_is_shown_with_what_answers_it() {
+    let mut stage = in_the_middle();
+    let asks = stage.sessions.last_mut().unwrap();
+    let (id, session) = (ApprovalId::new(ago(3), 9), asks.id.short());
+    asks.attention = Some(Attention::WaitingApproval);
+    asks.evidence = "run: cargo add governor".to_owned();
+    asks.approvals_open = vec![id];
+    let allow = format!("ostler allow {}", id.short());
+    let answered = |stage: &Stage, answer: &str, what: &str| {
+        for width in [80, 120] {
+            let screen = shown(stage, None, width).replace("\n  ", " ");
+            assert!(screen.contains(&format!("build-ui  for you: {answer}")), "{screen}");
+            assert!(screen.contains(&format!("> {answer} | build-ui asks: {what}")), "{screen}");
+        }
+    };
+    answered(&stage, &allow, "run: cargo add governor");
+    let asks = stage.sessions.last_mut().unwrap();
+    asks.attention = Some(Attention::WaitingInput);
+    asks.evidence = "Which port?".to_owned();
+    answered(&stage, &format!("ostler send {session} \"…\""), "“Which port?”");
+    let asks = stage.sessions.last_mut().unwrap();
+    asks.attention = Some(Attention::BudgetHold);
+    asks.evidence = "campaign shop: 30000 of 30000 tokens used".to_owned();
+    let held = "held at a budget: campaign shop: 30000 of 30000 tokens used";
+    answered(&stage, "ostler campaign set shop budget=AMOUNT/PERIOD", held);
 }
 
 #[test]
