@@ -26,8 +26,8 @@ pub(crate) fn page(nodes: &[Listed]) -> String {
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
          <title>Ostler hub</title><style>{STYLE}</style><script src=\"/page.js\" defer></script></head>\
-         <body><main><h1>Ostler hub</h1>{parts}</main><footer id=\"link\" role=\"status\"></footer>\
-         <noscript><footer>Reload the page to see what is new.</footer></noscript></body></html>\n"
+         <body><main><h1>Ostler hub</h1>{parts}</main><footer><p id=\"link\" role=\"status\"></p>\
+         <noscript><p>Reload the page to see what is new.</p></noscript></footer></body></html>\n"
     )
 }
 
@@ -47,7 +47,7 @@ fn part(node: &Listed) -> String {
     } else {
         format!(
             "<table><thead><tr><th>session</th><th>name</th><th>campaign</th><th>provider</th><th>status</th>\
-             <th>waits for</th></tr></thead><tbody>{rows}</tbody></table>"
+             <th>now</th></tr></thead><tbody>{rows}</tbody></table>"
         )
     };
     format!("<section{class}><h2>{}{}</h2>{table}</section>", text(&node.name), stale.unwrap_or_default())
@@ -62,7 +62,7 @@ fn line(session: &Value) -> String {
         ("campaign", "campaign"),
         ("provider", "provider"),
         ("status", "status"),
-        ("waits for", "attention"),
+        ("now", "attention"),
     ];
     let class = if session["attention"].as_str().is_some_and(|word| word.starts_with("waiting")) {
         "need"

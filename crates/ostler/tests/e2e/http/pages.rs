@@ -117,7 +117,7 @@ async fn a_request_that_has_no_room_on_its_card_is_shown_whole_below() {
     let open = Open::new().await;
     let client = open.home.client().await;
     let mut asked = Vec::new();
-    for command in ["make all".to_owned(), format!("make {} last", "target ".repeat(200))] {
+    for command in ["make all".to_owned(), format!("make {}last", "target ".repeat(200))] {
         let mut wanted = CreateSession::new("shop", "script");
         wanted.approve = Approve::Ask;
         wanted.initial_message = Some(scenario::of(vec![json!({"ask": {"tool": "run", "input": command}})]));
