@@ -48,13 +48,13 @@ export async function accessible(page, name) {
 }
 
 // Looks at a page at every width, and keeps a picture of each.
-export async function inspect(page, base, paths, pictures) {
+export async function inspect(page, base, paths, pictures, ready = ".link.live, .link.fixed") {
   mkdirSync(pictures, { recursive: true });
   for (const width of WIDTHS) {
     await page.setViewportSize({ width, height: 800 });
     for (const [name, path] of Object.entries(paths)) {
       await page.goto(base + path);
-      await page.waitForSelector(".link.live, .link.fixed");
+      await page.waitForSelector(ready);
       const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       if (over > 0) wrong.push(`${name} is ${over} pixels wider than ${width}`);
       const hidden = await page.evaluate(() => [...document.querySelectorAll(".scroll:has(table.sessions, table.missions)")].map((box) => box.scrollWidth - box.clientWidth));

@@ -19,6 +19,15 @@ await inspect(page, base, {
 wrong.splice(0, wrong.length, ...wrong.filter((line) => !line.includes("404")));
 
 await page.setViewportSize({ width: 360, height: 800 });
+await page.goto(base + "/machine");
+const broken = await page.$$eval("td:first-child:is(.good, .warn, .bad)", (cells) => cells.filter((cell) => {
+  const words = document.createRange();
+  words.selectNodeContents(cell);
+  return words.getClientRects().length > 1;
+}).length);
+if (broken > 0) wrong.push(`${broken} words of the machine are broken in two`);
+await page.goto(base + "/cost");
+if (await page.$eval(".drawing", (days) => days.scrollLeft === 0)) wrong.push("today is out of sight");
 await page.goto(base + "/");
 await live(page);
 for (const button of await page.locator(".card footer .allow, .card footer .deny").all()) {

@@ -118,6 +118,7 @@ pub(crate) const fn of_reason(reason: Reason) -> u8 {
         | Reason::SessionUnknown
         | Reason::MessageUnknown
         | Reason::ApprovalUnknown
+        | Reason::CursorUnknown
         | Reason::Ambiguous => exit_code::UNKNOWN,
         Reason::CampaignExists
         | Reason::CampaignMoved

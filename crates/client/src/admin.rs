@@ -9,7 +9,7 @@ use ostler_wire::{
     to_proto,
 };
 
-use crate::{Client, Error, Incoming, call::request_id, socket};
+use crate::{Client, Error, Incoming, socket};
 
 impl Client {
     /// Says how the daemon is.
@@ -35,7 +35,8 @@ impl Client {
 
     /// Stops all agents at once, by freezing or by killing them, and lets none start until the halt is released.
     pub async fn halt(&self, freeze: bool, why: &str) -> Result<Halt, Error> {
-        let request = pb::HaltRequest { request_id: request_id().to_string(), freeze, why: why.to_owned() };
+        let request =
+            pb::HaltRequest { request_id: self.request_id().to_string(), freeze, why: why.to_owned() };
         let answer = self
             .ask_as(&request.request_id, async |channel| Service::new(channel).halt(request.clone()).await)
             .await?;
@@ -44,7 +45,7 @@ impl Client {
 
     /// Lets nothing new start on this machine. What runs goes on; what is asked for waits.
     pub async fn drain(&self, why: &str) -> Result<DrainState, Error> {
-        let request = pb::DrainRequest { request_id: request_id().to_string(), why: why.to_owned() };
+        let request = pb::DrainRequest { request_id: self.request_id().to_string(), why: why.to_owned() };
         let answer = self
             .ask_as(&request.request_id, async |channel| Service::new(channel).drain(request.clone()).await)
             .await?;
@@ -53,7 +54,7 @@ impl Client {
 
     /// Lets start what waits. Says whether there was a drain.
     pub async fn end_drain(&self) -> Result<bool, Error> {
-        let request = pb::EndDrainRequest { request_id: request_id().to_string() };
+        let request = pb::EndDrainRequest { request_id: self.request_id().to_string() };
         let answer = self
             .ask_as(&request.request_id, async |channel| {
                 Service::new(channel).end_drain(request.clone()).await
@@ -64,7 +65,7 @@ impl Client {
 
     /// Ends a halt. Returns how many sessions go on.
     pub async fn release_halt(&self) -> Result<u64, Error> {
-        let request = pb::ReleaseHaltRequest { request_id: request_id().to_string() };
+        let request = pb::ReleaseHaltRequest { request_id: self.request_id().to_string() };
         let answer = self
             .ask_as(&request.request_id, async |channel| {
                 Service::new(channel).release_halt(request.clone()).await
@@ -76,7 +77,7 @@ impl Client {
     /// Ends the daemon. Agents go on without it unless they are to be stopped too. Not asked again when the
     /// connection breaks: the daemon that answers then may be the next one.
     pub async fn stop_daemon(&self, stop_sessions: bool) -> Result<DaemonStopping, Error> {
-        let request = pb::StopDaemonRequest { request_id: request_id().to_string(), stop_sessions };
+        let request = pb::StopDaemonRequest { request_id: self.request_id().to_string(), stop_sessions };
         let answer = self.ask_once(async |channel| Service::new(channel).stop_daemon(request).await).await?;
         Ok(from_proto::daemon_stopping(answer))
     }

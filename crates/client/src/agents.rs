@@ -12,7 +12,7 @@ use ostler_wire::{
     to_proto,
 };
 
-use crate::{Client, Error, call::request_id};
+use crate::{Client, Error};
 
 impl Client {
     /// Registers an agent in a campaign, with settings such as `model=gpt-5.5`. One that is registered just so already is
@@ -24,7 +24,7 @@ impl Client {
         settings: Vec<String>,
     ) -> Result<Agent, Error> {
         let request = pb::AddAgentRequest {
-            request_id: request_id().to_string(),
+            request_id: self.request_id().to_string(),
             campaign: campaign.to_owned(),
             name: name.to_string(),
             settings,
@@ -66,7 +66,7 @@ impl Client {
     /// Changes what an agent's sessions are started with: all settings, or none.
     pub async fn set_agent(&self, who: &str, settings: Vec<String>) -> Result<Agent, Error> {
         let request =
-            pb::SetAgentRequest { request_id: request_id().to_string(), who: who.to_owned(), settings };
+            pb::SetAgentRequest { request_id: self.request_id().to_string(), who: who.to_owned(), settings };
         let answer = self
             .ask_as(&request.request_id, async |channel| {
                 Service::new(channel).set_agent(request.clone()).await
@@ -77,7 +77,8 @@ impl Client {
 
     /// Forgets an agent of which nothing runs. Its conversations and their record stay.
     pub async fn remove_agent(&self, who: &str) -> Result<Agent, Error> {
-        let request = pb::RemoveAgentRequest { request_id: request_id().to_string(), who: who.to_owned() };
+        let request =
+            pb::RemoveAgentRequest { request_id: self.request_id().to_string(), who: who.to_owned() };
         let answer = self
             .ask_as(&request.request_id, async |channel| {
                 Service::new(channel).remove_agent(request.clone()).await

@@ -67,6 +67,11 @@ impl Client {
         }
     }
 
+    /// The name of the change that is asked for next.
+    pub(crate) fn request_id(&self) -> RequestId {
+        self.request.unwrap_or_else(request_id)
+    }
+
     /// Asks once: for what must not be asked of the daemon that comes after.
     pub(crate) async fn ask_once<T, F>(&self, call: impl FnOnce(Channel) -> F) -> Result<T, Error>
     where
@@ -81,7 +86,7 @@ impl Client {
 }
 
 /// A name for one change.
-pub(crate) fn request_id() -> RequestId {
+fn request_id() -> RequestId {
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let now = Time::from_micros(i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX));
     let mut entropy = [0; 16];

@@ -12,12 +12,12 @@ use ostler_wire::{
     to_proto,
 };
 
-use crate::{Client, Error, call::request_id};
+use crate::{Client, Error};
 
 impl Client {
     /// Registers a directory. One that is registered already is returned as it is.
     pub async fn add_campaign(&self, request: AddCampaign) -> Result<Campaign, Error> {
-        let request = to_proto::add_campaign(request, request_id());
+        let request = to_proto::add_campaign(request, self.request_id());
         let answer = self
             .ask_as(&request.request_id, async |channel| {
                 Service::new(channel).add_campaign(request.clone()).await
@@ -59,8 +59,11 @@ impl Client {
 
     /// Changes what a campaign's agents may do, by settings such as `read+=@rust`: all of them, or none.
     pub async fn set_campaign(&self, who: &str, settings: Vec<String>) -> Result<Campaign, Error> {
-        let request =
-            pb::SetCampaignRequest { request_id: request_id().to_string(), who: who.to_owned(), settings };
+        let request = pb::SetCampaignRequest {
+            request_id: self.request_id().to_string(),
+            who: who.to_owned(),
+            settings,
+        };
         let answer = self
             .ask_as(&request.request_id, async |channel| {
                 Service::new(channel).set_campaign(request.clone()).await
@@ -71,8 +74,11 @@ impl Client {
 
     /// Says which directory is a campaign's, after it was moved or replaced. No path means the one that it has.
     pub async fn relink_campaign(&self, who: &str, path: Option<String>) -> Result<Campaign, Error> {
-        let request =
-            pb::RelinkCampaignRequest { request_id: request_id().to_string(), who: who.to_owned(), path };
+        let request = pb::RelinkCampaignRequest {
+            request_id: self.request_id().to_string(),
+            who: who.to_owned(),
+            path,
+        };
         let answer = self
             .ask_as(&request.request_id, async |channel| {
                 Service::new(channel).relink_campaign(request.clone()).await
@@ -83,7 +89,8 @@ impl Client {
 
     /// Forgets a campaign in which nothing runs. Its record and its directory stay.
     pub async fn remove_campaign(&self, who: &str) -> Result<Campaign, Error> {
-        let request = pb::RemoveCampaignRequest { request_id: request_id().to_string(), who: who.to_owned() };
+        let request =
+            pb::RemoveCampaignRequest { request_id: self.request_id().to_string(), who: who.to_owned() };
         let answer = self
             .ask_as(&request.request_id, async |channel| {
                 Service::new(channel).remove_campaign(request.clone()).await

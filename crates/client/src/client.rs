@@ -10,7 +10,7 @@ use std::{
 };
 
 use hyper_util::rt::TokioIo;
-use ostler_domain::{home::Home, provider::CallerKeys};
+use ostler_domain::{RequestId, home::Home, provider::CallerKeys};
 use tokio::net::UnixStream;
 use tonic::transport::{Channel, Endpoint, Uri};
 
@@ -28,6 +28,8 @@ pub struct Client {
     pub(crate) starter: Option<Arc<Starter>>,
     /// What goes along with whatever starts an agent.
     pub(crate) keys: Arc<CallerKeys>,
+    /// The name of the change that is asked for; none, and each has a fresh one.
+    pub(crate) request: Option<RequestId>,
 }
 
 /// What starts a daemon, until one has answered. Later a daemon that is gone was stopped by somebody, and stays so.
@@ -88,6 +90,13 @@ impl Client {
         Client { keys: Arc::new(keys), ..self }
     }
 
+    /// For one change, by a name of the caller's: asked for again by the same name, by whatever client, it is answered and
+    /// not done again; another change by this name is refused.
+    #[must_use]
+    pub fn as_request(self, id: RequestId) -> Client {
+        Client { request: Some(id), ..self }
+    }
+
     /// The directories of the daemon that this is connected to.
     pub fn home(&self) -> &Home {
         &self.home
@@ -125,6 +134,7 @@ impl Client {
             home,
             starter: None,
             keys: Arc::default(),
+            request: None,
         }
     }
 }

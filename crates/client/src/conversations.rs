@@ -10,14 +10,14 @@ use ostler_wire::{
     to_proto,
 };
 
-use crate::{Client, Error, call::request_id};
+use crate::{Client, Error};
 
 impl Client {
     /// The conversation of an agent with a key; opened if it is not, and then the answer is `true`. However many ask at once,
     /// there is one.
     pub async fn open_conversation(&self, agent: &str, key: &Key) -> Result<(Conversation, bool), Error> {
         let request = pb::OpenConversationRequest {
-            request_id: request_id().to_string(),
+            request_id: self.request_id().to_string(),
             agent: agent.to_owned(),
             key: key.to_string(),
             settings: Vec::new(),
@@ -54,7 +54,7 @@ impl Client {
     /// them, or none.
     pub async fn set_conversation(&self, who: &str, settings: Vec<String>) -> Result<Conversation, Error> {
         let request = pb::SetConversationRequest {
-            request_id: request_id().to_string(),
+            request_id: self.request_id().to_string(),
             who: who.to_owned(),
             settings,
         };
@@ -69,7 +69,7 @@ impl Client {
     /// Closes a conversation and opens a fresh one under its key, which is returned.
     pub async fn reset_conversation(&self, who: &str, keep_metadata: bool) -> Result<Conversation, Error> {
         let request = pb::ResetConversationRequest {
-            request_id: request_id().to_string(),
+            request_id: self.request_id().to_string(),
             who: who.to_owned(),
             keep_metadata,
         };
@@ -84,7 +84,7 @@ impl Client {
     /// Closes a conversation: archived, or removed. All of it stays readable until a rule of retention deletes it.
     pub async fn close_conversation(&self, who: &str, why: CloseReason) -> Result<Conversation, Error> {
         let request = pb::CloseConversationRequest {
-            request_id: request_id().to_string(),
+            request_id: self.request_id().to_string(),
             who: who.to_owned(),
             reason: to_proto::close_reason(why).into(),
         };
@@ -99,7 +99,7 @@ impl Client {
     /// Takes the closing of a conversation back, unless another one has its key by now.
     pub async fn reopen_conversation(&self, who: &str) -> Result<Conversation, Error> {
         let request =
-            pb::ReopenConversationRequest { request_id: request_id().to_string(), who: who.to_owned() };
+            pb::ReopenConversationRequest { request_id: self.request_id().to_string(), who: who.to_owned() };
         let answer = self
             .ask(async |channel| Service::new(channel).reopen_conversation(request.clone()).await)
             .await?;

@@ -59,6 +59,11 @@ impl Error {
         }
     }
 
+    /// Whether the daemon said no for this reason.
+    pub fn is_refused_for(&self, reason: Reason) -> bool {
+        matches!(self, Error::Refused(refusal) if refusal.reason == reason)
+    }
+
     /// The failure in the daemon's own form: a reason, a sentence, a fact, what to try.
     pub fn to_refusal(&self) -> Refusal {
         let log = "shows what the daemon said last";

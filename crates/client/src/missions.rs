@@ -14,7 +14,7 @@ use ostler_wire::{
     to_proto,
 };
 
-use crate::{Client, Error, call::request_id};
+use crate::{Client, Error};
 
 /// Asks for something that is answered with the mission as it then is.
 macro_rules! ask {
@@ -70,7 +70,7 @@ impl Client {
 
     /// Makes a mission, and starts it where that is wanted. It is durable when this returns.
     pub async fn create_mission(&self, wanted: CreateMission) -> Result<Mission, Error> {
-        let mut request = to_proto::create_mission(wanted, request_id());
+        let mut request = to_proto::create_mission(wanted, self.request_id());
         request.keys = to_proto::caller_keys(&self.keys);
         ask!(self, create_mission, request)
     }
@@ -78,7 +78,7 @@ impl Client {
     /// Starts a mission that was made and not started.
     pub async fn start_mission(&self, who: &str) -> Result<Mission, Error> {
         let request = pb::StartMissionRequest {
-            request_id: request_id().to_string(),
+            request_id: self.request_id().to_string(),
             who: who.to_owned(),
             keys: to_proto::caller_keys(&self.keys),
         };
@@ -152,7 +152,7 @@ impl Client {
     /// Freezes what runs, and begins nothing new. Says how many stand still by then, and in which way.
     pub async fn pause_mission(&self, who: &str, why: &str) -> Result<PausedMission, Error> {
         let request = pb::PauseMissionRequest {
-            request_id: request_id().to_string(),
+            request_id: self.request_id().to_string(),
             who: who.to_owned(),
             why: why.to_owned(),
         };
@@ -163,7 +163,7 @@ impl Client {
 
     /// Lets a mission that is paused, or waits for a person, go on.
     pub async fn resume_mission(&self, wanted: ResumeMission) -> Result<Mission, Error> {
-        let mut request = to_proto::resume_mission(wanted, request_id());
+        let mut request = to_proto::resume_mission(wanted, self.request_id());
         request.keys = to_proto::caller_keys(&self.keys);
         ask!(self, resume_mission, request)
     }
@@ -171,7 +171,7 @@ impl Client {
     /// Ends a mission before its work is done: what runs is stopped, what has not begun is not begun.
     pub async fn cancel_mission(&self, who: &str, why: &str) -> Result<Mission, Error> {
         let request = pb::CancelMissionRequest {
-            request_id: request_id().to_string(),
+            request_id: self.request_id().to_string(),
             who: who.to_owned(),
             why: why.to_owned(),
         };
@@ -180,7 +180,7 @@ impl Client {
 
     /// Does again what failed, was skipped or was cancelled, and what follows from it; never what was completed.
     pub async fn retry_mission(&self, wanted: RetryMission) -> Result<Mission, Error> {
-        let mut request = to_proto::retry_mission(wanted, request_id());
+        let mut request = to_proto::retry_mission(wanted, self.request_id());
         request.keys = to_proto::caller_keys(&self.keys);
         ask!(self, retry_mission, request)
     }
@@ -188,7 +188,7 @@ impl Client {
     /// Adds agents, the text of a TOML file with nothing but `[[agents]]`, to a mission that is not over.
     pub async fn add_assignments(&self, who: &str, members: &str) -> Result<Mission, Error> {
         let request = pb::AddAssignmentsRequest {
-            request_id: request_id().to_string(),
+            request_id: self.request_id().to_string(),
             who: who.to_owned(),
             members: members.to_owned(),
             keys: to_proto::caller_keys(&self.keys),
@@ -199,7 +199,7 @@ impl Client {
     /// Takes assignments away that have not begun: what needed them no longer does.
     pub async fn remove_assignments(&self, who: &str, which: &[String]) -> Result<Mission, Error> {
         let request = pb::RemoveAssignmentsRequest {
-            request_id: request_id().to_string(),
+            request_id: self.request_id().to_string(),
             who: who.to_owned(),
             which: which.to_vec(),
         };

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use ostler_domain::{
-    Recorded, SessionId, Time,
+    Reason, Recorded, SessionId, Time,
     notice::{About, Notice, Occasion, OfMission, Pace, Whose},
     query::{EventFilter, Page},
 };
@@ -20,7 +20,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 const CAMPAIGNS: u32 = 500;
 
 /// Which notices are wanted.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WantedNotices {
     /// None: every occasion.
     pub on: Vec<Occasion>,
@@ -76,9 +76,14 @@ impl Client {
         let (begun, mut pace, mut cursor) = (Instant::now(), Pace::default(), None);
         let mut events: BTreeMap<u64, Box<Recorded>> = BTreeMap::new();
         loop {
-            let Ok(mut watch) = self.watch(filter.clone(), cursor).await else {
-                tokio::time::sleep(AGAIN).await;
-                continue;
+            let mut watch = match self.watch(filter.clone(), cursor).await {
+                Ok(watch) => watch,
+                Err(error) => {
+                    // A log that was put back from a copy is another one.
+                    cursor = cursor.filter(|_| !error.is_refused_for(Reason::CursorUnknown));
+                    tokio::time::sleep(AGAIN).await;
+                    continue;
+                }
             };
             loop {
                 while let Some((about, due)) = pace.due(begun.elapsed()) {

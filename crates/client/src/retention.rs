@@ -10,7 +10,7 @@ use ostler_wire::{
     to_proto,
 };
 
-use crate::{Client, Error, Incoming, call::request_id, socket};
+use crate::{Client, Error, Incoming, socket};
 
 impl Client {
     /// What the rules come to now, in one campaign or in all. Changes nothing.
@@ -77,7 +77,7 @@ impl Client {
     /// Keeps all rules from a session, or lets them at it again.
     pub async fn hold_retention(&self, who: &str, is_held: bool, why: &str) -> Result<Standing, Error> {
         let request = pb::HoldRetentionRequest {
-            request_id: request_id().to_string(),
+            request_id: self.request_id().to_string(),
             who: who.to_owned(),
             release: !is_held,
             why: why.to_owned(),
@@ -93,7 +93,7 @@ impl Client {
     /// Keeps a session as it was: no longer compressed, and not to be deleted. Rules count from now on.
     pub async fn restore_retention(&self, who: &str) -> Result<Standing, Error> {
         let request =
-            pb::RestoreRetentionRequest { request_id: request_id().to_string(), who: who.to_owned() };
+            pb::RestoreRetentionRequest { request_id: self.request_id().to_string(), who: who.to_owned() };
         let answer = self
             .ask_as(&request.request_id, async |channel| {
                 Service::new(channel).restore_retention(request.clone()).await

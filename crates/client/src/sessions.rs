@@ -17,7 +17,7 @@ use ostler_wire::{
 };
 use tonic::transport::Channel;
 
-use crate::{Client, Error, Session, call::request_id};
+use crate::{Client, Error, Session};
 
 fn service(channel: Channel) -> SessionServiceClient<Channel> {
     SessionServiceClient::new(channel).max_decoding_message_size(REPLY_BYTES)
@@ -26,7 +26,7 @@ fn service(channel: Channel) -> SessionServiceClient<Channel> {
 impl Client {
     /// Creates a session and starts its agent. Returns when it is recorded; watch for `SESSION_STARTED`.
     pub async fn create_session(&self, request: CreateSession) -> Result<Session, Error> {
-        let mut request = to_proto::create_session(request, request_id());
+        let mut request = to_proto::create_session(request, self.request_id());
         request.keys = to_proto::caller_keys(&self.keys);
         let answer = self
             .ask_as(&request.request_id, async |channel| {
@@ -83,7 +83,7 @@ impl Client {
 
     /// Says that the sessions that were lost with the machine are to stay as they are. Returns how many they were.
     pub async fn leave_lost_sessions(&self) -> Result<u64, Error> {
-        let request = pb::LeaveLostSessionsRequest { request_id: request_id().to_string() };
+        let request = pb::LeaveLostSessionsRequest { request_id: self.request_id().to_string() };
         let answer = self
             .ask_as(&request.request_id, async |channel| {
                 service(channel).leave_lost_sessions(request.clone()).await
@@ -95,7 +95,7 @@ impl Client {
     /// Says something to a conversation. It is durable when this returns; a conversation without a live session is
     /// woken with a new one.
     pub async fn send_message(&self, request: SendMessage) -> Result<Taken, Error> {
-        let mut request = to_proto::send_message(request, request_id());
+        let mut request = to_proto::send_message(request, self.request_id());
         request.keys = to_proto::caller_keys(&self.keys);
         let answer = self
             .ask_as(&request.request_id, async |channel| service(channel).send_message(request.clone()).await)
@@ -108,7 +108,7 @@ impl Client {
     pub async fn hand_off(&self, who: &str, to: &str, wish: Wish) -> Result<Session, Error> {
         let Wish { note, done, decided, open, .. } = wish;
         let request = pb::HandoffRequest {
-            request_id: request_id().to_string(),
+            request_id: self.request_id().to_string(),
             who: who.to_owned(),
             to: to.to_owned(),
             note,
@@ -140,7 +140,7 @@ impl Client {
     }
 
     async fn end(&self, request: pb::StopSessionRequest) -> Result<Session, Error> {
-        let request = pb::StopSessionRequest { request_id: request_id().to_string(), ..request };
+        let request = pb::StopSessionRequest { request_id: self.request_id().to_string(), ..request };
         let answer = self
             .ask_as(&request.request_id, async |channel| service(channel).stop_session(request.clone()).await)
             .await?;
@@ -149,7 +149,8 @@ impl Client {
 
     /// Freezes a session's processes where they stand.
     pub async fn pause_session(&self, who: &str) -> Result<Session, Error> {
-        let request = pb::PauseSessionRequest { request_id: request_id().to_string(), who: who.to_owned() };
+        let request =
+            pb::PauseSessionRequest { request_id: self.request_id().to_string(), who: who.to_owned() };
         let answer = self
             .ask_as(&request.request_id, async |channel| {
                 service(channel).pause_session(request.clone()).await
@@ -160,7 +161,7 @@ impl Client {
 
     /// Lets a session go on that was paused or held, and raises the limit that held it.
     pub async fn resume_session(&self, request: ResumeSession) -> Result<Session, Error> {
-        let mut request = to_proto::resume_session(request, request_id());
+        let mut request = to_proto::resume_session(request, self.request_id());
         request.keys = to_proto::caller_keys(&self.keys);
         let answer = self
             .ask_as(&request.request_id, async |channel| {
@@ -173,7 +174,7 @@ impl Client {
     /// Ends the turn that is open. The session stays; watch for `TURN_ENDED`.
     pub async fn interrupt_session(&self, who: &str) -> Result<Session, Error> {
         let request =
-            pb::InterruptSessionRequest { request_id: request_id().to_string(), who: who.to_owned() };
+            pb::InterruptSessionRequest { request_id: self.request_id().to_string(), who: who.to_owned() };
         let answer = self
             .ask_as(&request.request_id, async |channel| {
                 service(channel).interrupt_session(request.clone()).await
@@ -201,7 +202,7 @@ impl Client {
         budget: Amount,
     ) -> Result<Session, Error> {
         let request = pb::RestartSessionRequest {
-            request_id: request_id().to_string(),
+            request_id: self.request_id().to_string(),
             who: who.to_owned(),
             keys: to_proto::caller_keys(&self.keys),
             model: model.map(str::to_owned),
@@ -220,7 +221,7 @@ impl Client {
     /// cannot change it while it lives.
     pub async fn set_model(&self, who: &str, model: &str) -> Result<(Session, bool), Error> {
         let request = pb::SetModelRequest {
-            request_id: request_id().to_string(),
+            request_id: self.request_id().to_string(),
             who: who.to_owned(),
             model: model.to_owned(),
         };
@@ -239,7 +240,7 @@ impl Client {
         at: Option<&str>,
     ) -> Result<Session, Error> {
         let request = pb::ForkSessionRequest {
-            request_id: request_id().to_string(),
+            request_id: self.request_id().to_string(),
             who: who.to_owned(),
             name: name.map(ToString::to_string),
             keys: to_proto::caller_keys(&self.keys),
@@ -255,7 +256,7 @@ impl Client {
     /// is the answer. It may use `budget`; where that says nothing, what Ostler gives by itself.
     pub async fn ask_session(&self, who: &str, question: &str, budget: Amount) -> Result<Session, Error> {
         let request = pb::AskSessionRequest {
-            request_id: request_id().to_string(),
+            request_id: self.request_id().to_string(),
             who: who.to_owned(),
             question: question.to_owned(),
             max_tokens: budget.tokens,
@@ -291,8 +292,10 @@ impl Client {
 
     /// Takes back a message that waits.
     pub async fn cancel_message(&self, message: &str) -> Result<Delivery, Error> {
-        let request =
-            pb::CancelMessageRequest { request_id: request_id().to_string(), message: message.to_owned() };
+        let request = pb::CancelMessageRequest {
+            request_id: self.request_id().to_string(),
+            message: message.to_owned(),
+        };
         let answer = self
             .ask_as(&request.request_id, async |channel| {
                 service(channel).cancel_message(request.clone()).await
@@ -303,7 +306,8 @@ impl Client {
 
     /// Takes back all messages of a conversation that wait, and returns them.
     pub async fn clear_messages(&self, who: &str) -> Result<Vec<Delivery>, Error> {
-        let request = pb::ClearMessagesRequest { request_id: request_id().to_string(), who: who.to_owned() };
+        let request =
+            pb::ClearMessagesRequest { request_id: self.request_id().to_string(), who: who.to_owned() };
         let answer = self
             .ask_as(&request.request_id, async |channel| {
                 service(channel).clear_messages(request.clone()).await
@@ -315,7 +319,7 @@ impl Client {
     /// Changes what a message says while it waits.
     pub async fn edit_message(&self, message: &str, text: &str) -> Result<Delivery, Error> {
         let request = pb::EditMessageRequest {
-            request_id: request_id().to_string(),
+            request_id: self.request_id().to_string(),
             message: message.to_owned(),
             text: text.to_owned(),
         };
@@ -328,7 +332,7 @@ impl Client {
     /// Has a message that waits be told before others, or to another conversation, where it is another message.
     pub async fn move_message(&self, message: &str, place: MessagePlace) -> Result<Delivery, Error> {
         let request = pb::MoveMessageRequest {
-            request_id: request_id().to_string(),
+            request_id: self.request_id().to_string(),
             message: message.to_owned(),
             place: to_proto::message_place(place),
             keys: to_proto::caller_keys(&self.keys),
@@ -356,7 +360,7 @@ impl Client {
 
     /// Answers a question, and says which rules allow the same from now on where that was asked for.
     pub async fn answer_approval(&self, request: AnswerApproval) -> Result<AnswerGiven, Error> {
-        let request = to_proto::answer_approval(request, request_id());
+        let request = to_proto::answer_approval(request, self.request_id());
         let answer = self
             .ask_as(&request.request_id, async |channel| {
                 service(channel).answer_approval(request.clone()).await

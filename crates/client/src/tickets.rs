@@ -12,12 +12,12 @@ use ostler_wire::{
     to_proto,
 };
 
-use crate::{Client, Error, call::request_id};
+use crate::{Client, Error};
 
 impl Client {
     /// Writes a ticket down, and says whether it was not there before.
     pub async fn add_ticket(&self, wanted: AddTicket) -> Result<(Ticket, bool), Error> {
-        let request = to_proto::add_ticket(wanted, request_id());
+        let request = to_proto::add_ticket(wanted, self.request_id());
         let answer = self
             .ask_as(&request.request_id, async |channel| {
                 Service::new(channel).add_ticket(request.clone()).await
@@ -50,7 +50,7 @@ impl Client {
         intent: Option<String>,
         kind: Option<String>,
     ) -> Result<Ticket, Error> {
-        let request_id = request_id().to_string();
+        let request_id = self.request_id().to_string();
         let request = pb::ChangeTicketRequest { request_id, who: who.to_owned(), intent, r#type: kind };
         let answer = self
             .ask_as(&request.request_id, async |channel| {
@@ -63,7 +63,7 @@ impl Client {
     /// Changes how a ticket stands, and says why.
     pub async fn move_ticket(&self, who: &str, verb: Verb, why: &str) -> Result<Ticket, Error> {
         let request = pb::MoveTicketRequest {
-            request_id: request_id().to_string(),
+            request_id: self.request_id().to_string(),
             who: who.to_owned(),
             verb: to_proto::ticket_verb(verb).into(),
             why: why.to_owned(),
@@ -78,7 +78,7 @@ impl Client {
 
     /// Changes what a ticket belongs to and depends on: all of it, or nothing.
     pub async fn link_ticket(&self, wanted: LinkTicket) -> Result<Ticket, Error> {
-        let request = to_proto::link_ticket(wanted, request_id());
+        let request = to_proto::link_ticket(wanted, self.request_id());
         let answer = self
             .ask_as(&request.request_id, async |channel| {
                 Service::new(channel).link_ticket(request.clone()).await
@@ -96,7 +96,7 @@ impl Client {
         value: String,
     ) -> Result<Ticket, Error> {
         let request = pb::AddTicketOutputRequest {
-            request_id: request_id().to_string(),
+            request_id: self.request_id().to_string(),
             who: who.to_owned(),
             name: name.to_owned(),
             kind: to_proto::output_kind(kind).into(),
@@ -114,7 +114,7 @@ impl Client {
     /// Names a point to return to.
     pub async fn make_ticket_checkpoint(&self, wanted: MakeCheckpoint) -> Result<Ticket, Error> {
         let MakeCheckpoint { who, name, session, turn, snapshot } = wanted;
-        let request_id = request_id().to_string();
+        let request_id = self.request_id().to_string();
         let request = pb::MakeTicketCheckpointRequest { request_id, who, name, session, turn, snapshot };
         let ask = async |channel| Service::new(channel).make_ticket_checkpoint(request.clone()).await;
         Ok(read(self.ask_as(&request.request_id, ask).await?.ticket)?)
@@ -129,7 +129,7 @@ impl Client {
         note: &str,
     ) -> Result<Ticket, Error> {
         let request = pb::MarkTicketStepRequest {
-            request_id: request_id().to_string(),
+            request_id: self.request_id().to_string(),
             who: who.to_owned(),
             name: name.to_owned(),
             mark: to_proto::step_mark(mark).into(),
@@ -151,7 +151,7 @@ impl Client {
         dry_run: bool,
     ) -> Result<Vec<Imported>, Error> {
         let request = pb::ImportTicketsRequest {
-            request_id: request_id().to_string(),
+            request_id: self.request_id().to_string(),
             campaign: campaign.to_owned(),
             tickets: work.iter().map(to_proto::work).collect(),
             dry_run,

@@ -8,7 +8,7 @@ use ostler_wire::{
     pb::{self, transcript_service_client::TranscriptServiceClient as Service},
 };
 
-use crate::{Client, Error, Incoming, call::request_id, socket};
+use crate::{Client, Error, Incoming, socket};
 
 /// A transcript, line by line. Ends with `None` when there are no more, or after an error.
 #[derive(Debug)]
@@ -98,7 +98,7 @@ impl Client {
         to: Option<&str>,
     ) -> Result<(ConversationId, String), Error> {
         let request = pb::MirrorDeliveryRequest {
-            request_id: request_id().to_string(),
+            request_id: self.request_id().to_string(),
             who: who.to_owned(),
             text: text.to_owned(),
             media_urls,

@@ -9,7 +9,7 @@ use ostler_wire::{
     pb::{self, tree_service_client::TreeServiceClient as Service},
 };
 
-use crate::{Client, Error, call::request_id};
+use crate::{Client, Error};
 
 impl Client {
     /// Returns what a session has made of its tree. What its last turn left is waited for, a while.
@@ -53,7 +53,8 @@ impl Client {
     /// Removes a work tree with which nothing would be lost: by its path, or by a session that worked in it. Any other is
     /// refused, with what keeps it.
     pub async fn remove_worktree(&self, who: &str) -> Result<RemovedWorktree, Error> {
-        let request = pb::RemoveWorktreeRequest { request_id: request_id().to_string(), who: who.to_owned() };
+        let request =
+            pb::RemoveWorktreeRequest { request_id: self.request_id().to_string(), who: who.to_owned() };
         let answer =
             self.ask(async |channel| Service::new(channel).remove_worktree(request.clone()).await).await?;
         Ok(from_proto::removed_worktree(answer)?)

@@ -122,6 +122,11 @@ pub fn check(sent: Sent<'_>) -> Result<(), Foreign> {
     }
 }
 
+/// Whether a content type is JSON's, whatever else it says.
+pub fn is_json(content_type: &str) -> bool {
+    content_type.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
 /// Whether somebody who was let in for one approval asks for that: its page, what is asked, and to answer it.
 pub fn is_of_approval(method: &str, path: &str, approval: &str) -> bool {
     let is_read = matches!(method, "GET" | "HEAD");

@@ -42,7 +42,8 @@ impl Change {
             Some(_) => Err(Refusal::new(
                 Reason::RequestConflict,
                 format!("request {id} was used for something else"),
-            )),
+            )
+            .because("an id is for one change: repeat it with the same request only, and make a new one for each other")),
             None => Ok(None),
         }
     }

@@ -6,7 +6,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use ostler_domain::{
-    Refusal, SessionId, TicketId,
+    Reason, Refusal, SessionId, TicketId,
     query::{EventFilter, SessionFilter},
 };
 use ostler_store::{Batch, Published};
@@ -42,6 +42,26 @@ impl Engine {
             cursor: after.unwrap_or_else(|| *store.published().borrow()),
             on_tail: false,
         }
+    }
+}
+
+impl Engine {
+    /// Refuses a place that the log does not have. Who comes with one has seen a log that was put back from a copy since:
+    /// its next events would be taken for known.
+    pub async fn check_place(&self, after: u64) -> Result<(), Refusal> {
+        let store = &self.shared.store;
+        if after <= store.last_seq() {
+            return Ok(());
+        }
+        // What has just been committed is read a moment before it is published.
+        let last = store.events_before(None, &EventFilter::default(), 1).await?;
+        let last = last.rows.first().map_or(0, |event| event.seq).max(store.last_seq());
+        if after <= last {
+            return Ok(());
+        }
+        Err(Refusal::new(Reason::CursorUnknown, format!("the log has no place {after}"))
+            .because(format!("it ends at {last}: it was put back from a copy, or the place is another log's"))
+            .hint("ostler events --after 0", "begins anew"))
     }
 }
 
@@ -150,7 +170,7 @@ impl Watch {
                 Ok(Vec::new())
             }
             Err(broadcast::error::RecvError::Closed) => {
-                Err(Refusal::new(ostler_domain::Reason::ShuttingDown, "the daemon is shutting down"))
+                Err(Refusal::new(Reason::ShuttingDown, "the daemon is shutting down"))
             }
         }
     }

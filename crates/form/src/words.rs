@@ -64,3 +64,25 @@ pub fn number(n: u64) -> String {
 pub fn plural(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", number(n), if n == 1 { one } else { many })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Money of today is that of the day of whoever looks, not of Greenwich.
+    #[test]
+    fn a_day_begins_at_the_midnight_of_whoever_looks() {
+        let began = |now: &str, zone: &TimeZone| {
+            midnight(Time::from_rfc3339(now).unwrap(), zone).rfc3339()[..16].to_owned()
+        };
+        let berlin = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        assert_eq!(began("2026-11-18T15:00:00Z", &TimeZone::UTC), "2026-11-18T00:00");
+        assert_eq!(began("2026-11-18T15:00:00Z", &berlin), "2026-11-17T23:00");
+        assert_eq!(began("2026-11-18T23:30:00Z", &berlin), "2026-11-18T23:00", "it is tomorrow there");
+        assert_eq!(
+            began("2026-03-29T12:00:00Z", &berlin),
+            "2026-03-28T23:00",
+            "the clock was put forward since"
+        );
+    }
+}

@@ -109,14 +109,17 @@ impl House {
         self.news.notify_all();
     }
 
-    /// Waits for the first events of a node behind a place; none when nothing came in time.
-    pub(crate) fn await_events(&self, name: &str, after: u64, within: Duration) -> Vec<Forwarded> {
-        let has = |nodes: &mut BTreeMap<String, Node>| {
-            nodes.get(name).is_none_or(|node| node.log.last().unwrap_or(0) <= after)
-        };
-        let waited = self.news.wait_timeout_while(self.nodes(), within, has);
+    /// Waits for the first events of a node behind a place; there are none when nothing came in time. None where its log
+    /// ends before that place: it was put back from a copy.
+    pub(crate) fn await_events(&self, name: &str, after: u64, within: Duration) -> Option<Vec<Forwarded>> {
+        let end = |nodes: &BTreeMap<String, Node>| nodes.get(name).map(|node| node.log.last().unwrap_or(0));
+        let nothing = |nodes: &mut BTreeMap<String, Node>| end(nodes).is_none_or(|end| end == after);
+        let waited = self.news.wait_timeout_while(self.nodes(), within, nothing);
         let (nodes, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        nodes.get(name).map(|node| node.log.read(after, PAGE).unwrap_or_default()).unwrap_or_default()
+        if end(&nodes).is_some_and(|end| end < after) {
+            return None;
+        }
+        Some(nodes.get(name).map(|node| node.log.read(after, PAGE).unwrap_or_default()).unwrap_or_default())
     }
 
     /// Whether a machine of this name has a key.

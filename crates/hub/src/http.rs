@@ -5,7 +5,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ostler_domain::{
+    Reason, Refusal,
+    http::{self, Foreign, Proof, Sent},
+    refusal::Hint,
+};
 use ostler_gateway::socket::Stream;
+use serde_json::{Value, json};
 
 /// The longest head, and the longest body.
 const HEAD_BYTES: usize = 16 * 1024;
@@ -32,6 +38,28 @@ impl Request {
 
     pub(crate) fn has(&self, name: &str) -> bool {
         self.headers.iter().any(|(key, _)| key.eq_ignore_ascii_case(name))
+    }
+
+    /// What it says of where it comes from; what is there twice is somebody's who plays tricks, and fits nothing.
+    fn origin(&self) -> Option<&str> {
+        self.has("origin").then(|| self.header("origin").unwrap_or("?"))
+    }
+
+    /// Says whether it comes from a page of the hub's own, or from none.
+    pub(crate) fn check_origin(&self, own: &str) -> Result<(), Foreign> {
+        http::check_origin(self.origin(), own)
+    }
+
+    /// Says whether what a token is for comes from where it should.
+    pub(crate) fn check_by_token(&self, own: &str) -> Result<(), Foreign> {
+        http::check(Sent {
+            own_origin: own,
+            origin: self.origin(),
+            is_change: !matches!(self.method.as_str(), "GET" | "HEAD"),
+            is_json: self.header("content-type").is_some_and(http::is_json),
+            has_csrf: false,
+            proof: Proof::Token,
+        })
     }
 
     pub(crate) fn bearer(&self) -> Option<&str> {
@@ -119,6 +147,18 @@ fn parsed(bytes: &[u8]) -> io::Result<Option<(Request, usize)>> {
     Ok(Some((request, length)))
 }
 
+/// A refusal, in the form that every one has.
+pub(crate) fn error(refusal: &Refusal) -> Value {
+    let hint = |hint: &Hint| json!({"command": hint.command, "effect": hint.effect});
+    json!({"error": {
+        "reason": refusal.reason.as_str(),
+        "message": refusal.message,
+        "why": refusal.why,
+        "hint": refusal.hints.iter().map(hint).collect::<Vec<_>>(),
+        "request_id": refusal.request_id,
+    }})
+}
+
 /// What is answered.
 #[derive(Debug)]
 pub(crate) struct Reply {
@@ -133,15 +173,26 @@ impl Reply {
     }
 
     pub(crate) fn html(body: String) -> Reply {
-        let headers = vec![("content-type", "text/html; charset=utf-8".to_owned())];
-        Reply { status: 200, headers, body: body.into_bytes() }
+        Reply::text("text/html; charset=utf-8", body)
     }
 
-    /// In the form that every refusal has.
-    pub(crate) fn refused(status: u16, reason: &str, message: &str, why: &str) -> Reply {
-        let error =
-            serde_json::json!({"error": {"reason": reason, "message": message, "why": why, "hint": []}});
-        Reply::json(status, error.to_string())
+    pub(crate) fn text(kind: &str, body: impl Into<Vec<u8>>) -> Reply {
+        Reply { status: 200, headers: vec![("content-type", kind.to_owned())], body: body.into() }
+    }
+
+    pub(crate) fn refused(status: u16, refusal: &Refusal) -> Reply {
+        Reply::json(status, error(refusal).to_string())
+    }
+
+    /// To whoever may come in, and asks from where nobody may.
+    pub(crate) fn foreign(foreign: Foreign) -> Reply {
+        let refusal = Refusal::new(Reason::PermissionDenied, "this request is not taken");
+        Reply::refused(403, &refusal.because(foreign.why()))
+    }
+
+    /// Where there is nothing.
+    pub(crate) fn nowhere(there_is: &str) -> Reply {
+        Reply::refused(404, &Refusal::invalid("there is nothing here").because(there_is))
     }
 
     pub(crate) fn write(&self, stream: &mut Stream) -> io::Result<()> {
@@ -152,7 +203,7 @@ impl Reply {
 }
 
 /// The page reaches nobody else, and is framed by nobody.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 pub(crate) fn head(status: u16, headers: &[(&'static str, String)], length: Option<usize>) -> String {
     let own: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();

@@ -5,7 +5,14 @@ use serde_json::Value;
 
 const STYLE: &str = "body{font:15px/1.4 system-ui,sans-serif;margin:1.5rem;color-scheme:light dark}\
     table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.25rem .6rem .25rem 0;vertical-align:top}\
-    th{font-weight:600}.stale{opacity:.6}.need{font-weight:600}h2{margin:1.5rem 0 .3rem}small{opacity:.75}";
+    th{font-weight:600}.stale{opacity:.6}.need{font-weight:600}h2{margin:1.5rem 0 .3rem}small{opacity:.75}\
+    body{overflow-wrap:anywhere}\
+    @media(max-width:40rem){body{margin:1rem}tbody,tr,td{display:block}thead{position:absolute;clip-path:inset(50%)}\
+    tr{padding:.5rem 0;border-top:1px solid #8888}td{padding:0}td:empty{display:none}\
+    td[data-is]::before{content:attr(data-is) ' ';opacity:.75;font-weight:400}}";
+
+/// Brings the page up to date while somebody looks.
+pub(crate) const SCRIPT: &str = include_str!("page.js");
 
 pub(crate) fn page(nodes: &[Listed]) -> String {
     let parts: String = nodes.iter().map(part).collect();
@@ -18,8 +25,9 @@ pub(crate) fn page(nodes: &[Listed]) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <meta http-equiv=\"refresh\" content=\"10\"><title>Ostler hub</title><style>{STYLE}</style></head>\
-         <body><main><h1>Ostler hub</h1>{parts}</main></body></html>\n"
+         <title>Ostler hub</title><style>{STYLE}</style><script src=\"/page.js\" defer></script></head>\
+         <body><main><h1>Ostler hub</h1>{parts}</main><footer><p id=\"link\" role=\"status\"></p>\
+         <noscript><p>Reload the page to see what is new.</p></noscript></footer></body></html>\n"
     )
 }
 
@@ -39,7 +47,7 @@ fn part(node: &Listed) -> String {
     } else {
         format!(
             "<table><thead><tr><th>session</th><th>name</th><th>campaign</th><th>provider</th><th>status</th>\
-             <th>waits for</th></tr></thead><tbody>{rows}</tbody></table>"
+             <th>now</th></tr></thead><tbody>{rows}</tbody></table>"
         )
     };
     format!("<section{class}><h2>{}{}</h2>{table}</section>", text(&node.name), stale.unwrap_or_default())
@@ -47,13 +55,22 @@ fn part(node: &Listed) -> String {
 
 fn line(session: &Value) -> String {
     let word = |key: &str| text(session[key].as_str().unwrap_or_default());
-    let cells = ["short", "name", "campaign", "provider", "status", "attention"].map(word);
+    // Each with what it is, where there is no room for columns.
+    let cells = [
+        ("session", "short"),
+        ("name", "name"),
+        ("campaign", "campaign"),
+        ("provider", "provider"),
+        ("status", "status"),
+        ("now", "attention"),
+    ];
     let class = if session["attention"].as_str().is_some_and(|word| word.starts_with("waiting")) {
         "need"
     } else {
         ""
     };
-    let cells: String = cells.iter().map(|cell| format!("<td>{cell}</td>")).collect();
+    let cells: String =
+        cells.iter().map(|(is, key)| format!("<td data-is=\"{is}\">{}</td>", word(key))).collect();
     format!("<tr class=\"{class}\">{cells}</tr>")
 }
 

@@ -3,6 +3,7 @@
 use std::{sync::mpsc, time::Instant};
 
 use ostler_domain::{
+    Reason, Refusal,
     hub::{Command, ToNode},
     limits::HUB_COMMAND_TIME,
 };
@@ -18,27 +19,23 @@ const SHARE: &str = "shr_";
 /// Commands of one node that wait at once.
 const WAITING: usize = 64;
 
-/// `/n/NODE/v1/…`
-pub(crate) fn relay(house: &House, request: &Request) -> Reply {
+/// `/n/NODE/v1/…`, at an origin of the hub's own.
+pub(crate) fn relay(house: &House, own: &str, request: &Request) -> Reply {
     let Some((name, path)) = request.path.strip_prefix("/n/").and_then(|rest| rest.split_once('/')) else {
-        return Reply::refused(
-            404,
-            "invalid_argument",
-            "there is nothing here",
-            "/n/NODE/v1/… is a node's API",
-        );
+        return Reply::nowhere("/n/NODE/v1/… is a node's API");
     };
     let Some(token) = request.bearer().filter(|token| token.starts_with(SHARE)) else {
-        return Reply::refused(
-            401,
-            "permission_denied",
-            "nobody knows who asks",
-            "a node takes share tokens: ostler share",
-        );
+        let refusal = Refusal::new(Reason::PermissionDenied, "nobody knows who asks")
+            .because("a node takes share tokens")
+            .hint("ostler share WHO", "makes one, there");
+        return Reply::refused(401, &refusal);
     };
+    if let Err(foreign) = request.check_by_token(own) {
+        return Reply::foreign(foreign);
+    }
     let path = format!("/{path}{}{}", if request.query.is_empty() { "" } else { "?" }, request.query);
     let Ok(body) = String::from_utf8(request.body.clone()) else {
-        return Reply::refused(400, "invalid_argument", "the body is no text", "it is JSON");
+        return Reply::refused(400, &Refusal::invalid("the body is no text").because("it is JSON"));
     };
     // Whoever says the same id again has the answer of the first.
     let id = request.header("idempotency-key").map_or_else(random, |key| format!("{token}:{key}"));
@@ -48,12 +45,10 @@ pub(crate) fn relay(house: &House, request: &Request) -> Reply {
 
 fn passed_on(house: &House, name: &str, command: Command) -> Reply {
     let away = || {
-        Reply::refused(
-            503,
-            "node_unreachable",
-            &format!("{name} is not connected"),
-            "it comes back by itself",
-        )
+        let refusal = Refusal::new(Reason::DaemonUnreachable, format!("{name} is not connected"))
+            .because("it comes back by itself")
+            .hint("ostler hub node ls", "says which there are");
+        Reply::refused(503, &refusal)
     };
     let (to, answer) = mpsc::sync_channel(1);
     let id = command.id.clone();
@@ -76,7 +71,8 @@ fn passed_on(house: &House, name: &str, command: Command) -> Reply {
         Err(_) => {
             house.with(name, |node| node.line.as_mut().map(|line| line.waiting.remove(&id)));
             let why = "the connection broke, or it took too long: look before you ask again";
-            Reply::refused(504, "node_unreachable", &format!("nobody knows whether {name} did it"), why)
+            let refusal = Refusal::new(Reason::TimedOut, format!("nobody knows whether {name} did it"));
+            Reply::refused(504, &refusal.because(why))
         }
     }
 }

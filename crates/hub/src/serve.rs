@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use ostler_domain::{Refusal, hub::Listed};
+use ostler_domain::{Reason, Refusal, hub::Listed};
 use ostler_gateway::socket::{self, Stream};
 use rustls::{
     ServerConfig, ServerConnection, StreamOwned,
@@ -115,13 +115,18 @@ impl Hub {
             None => Stream::Plain(tcp),
         };
         let (request, beyond) = http::read(&mut stream)?;
-        if !self.is_own(request.header("host").unwrap_or_default()) {
-            let why = "its own names are localhost, 127.0.0.1, its address, and those given with --host";
-            return Reply::refused(421, "permission_denied", "this hub is not reached by that name", why)
-                .write(&mut stream);
-        }
+        let Some(own) = self.own_origin(request.header("host").unwrap_or_default()) else {
+            let refusal = Refusal::new(Reason::PermissionDenied, "this hub is not reached by that name")
+                .because("its own names are localhost, 127.0.0.1, its address, and those given with --host")
+                .hint("ostler hub run --host NAME", "adds that of a proxy or a tunnel");
+            return Reply::refused(421, &refusal).write(&mut stream);
+        };
         if request.path == "/v1/node" {
             return self.node(stream, &request, beyond);
+        }
+        // Whoever asks may have a key; a page of somebody else's has no business with what it opens.
+        if let Err(foreign) = request.check_origin(&own) {
+            return Reply::foreign(foreign).write(&mut stream);
         }
         if request.path == "/v1/events" && request.accepts_events() {
             let is_known = request.asked("node").is_some_and(|name| self.house.with(name, |_| ()).is_some());
@@ -131,19 +136,27 @@ impl Hub {
                 None => unknown().write(&mut stream),
             };
         }
-        self.reply(&request).write(&mut stream)
+        self.reply(&own, &request).write(&mut stream)
     }
 
-    /// A name that leads here without being ours is somebody's who plays tricks (DNS rebinding).
-    fn is_own(&self, host: &str) -> bool {
-        host == self.own || ostler_domain::http::origin(host, self.port, &self.hosts).is_some()
+    /// The origin by which it was reached, if that is one of its own: a name that leads here without being ours is
+    /// somebody's who plays tricks (DNS rebinding).
+    fn own_origin(&self, host: &str) -> Option<String> {
+        let named = ostler_domain::http::origin(host, self.port, &self.hosts);
+        let origin = named.or_else(|| (host == self.own).then(|| format!("http://{host}")))?;
+        // With a certificate of its own there is no other way in.
+        Some(match origin.strip_prefix("http://") {
+            Some(host) if self.tls.is_some() => format!("https://{host}"),
+            _ => origin,
+        })
     }
 
     fn node(&self, mut stream: Stream, request: &Request, beyond: Vec<u8>) -> io::Result<()> {
         // Browsers say where a page comes from, and no page is a node.
         if request.has("origin") {
-            return Reply::refused(403, "permission_denied", "no page is a node", "it has an Origin")
-                .write(&mut stream);
+            let refusal =
+                Refusal::new(Reason::PermissionDenied, "no page is a node").because("it has an Origin");
+            return Reply::refused(403, &refusal).write(&mut stream);
         }
         let key = request.bearer().and_then(|token| self.house.keys.of(token));
         let Some(key) = key.filter(|key| key.sort == Sort::Node) else { return unknown().write(&mut stream) };
@@ -155,8 +168,8 @@ impl Hub {
                 Ok(())
             }
             None => {
-                Reply::refused(400, "invalid_argument", "this is a WebSocket", "GET with Upgrade: websocket")
-                    .write(&mut stream)
+                let refusal = Refusal::invalid("this is a WebSocket").because("GET with Upgrade: websocket");
+                Reply::refused(400, &refusal).write(&mut stream)
             }
         }
     }
@@ -167,19 +180,23 @@ impl Hub {
         self.house.keys.of(secret).filter(|key| key.sort == Sort::Viewer)
     }
 
-    fn reply(&self, request: &Request) -> Reply {
+    fn reply(&self, own: &str, request: &Request) -> Reply {
         let path = request.path.as_str();
         if path == "/healthz" {
             return Reply { status: 200, headers: Vec::new(), body: b"ok\n".to_vec() };
         }
         if path.starts_with("/n/") {
-            return relay::relay(&self.house, request);
+            return relay::relay(&self.house, own, request);
         }
         if request.method != "GET" {
-            return Reply::refused(405, "invalid_argument", "this cannot be done here", "a hub is looked at");
+            let refusal = Refusal::invalid("this cannot be done here").because("a hub is looked at");
+            return Reply::refused(405, &refusal);
         }
         if let Some(secret) = path.strip_prefix("/open/") {
-            return self.let_in(secret, request);
+            return self.let_in(own, secret);
+        }
+        if path == "/page.js" {
+            return Reply::text("text/javascript; charset=utf-8", page::SCRIPT);
         }
         if self.viewer(request).is_none() {
             return unknown();
@@ -195,25 +212,17 @@ impl Hub {
                 Reply::json(200, json!({"sessions": rows, "next_cursor": null}).to_string())
             }
             "/v1/events" => self.events(request),
-            _ => Reply::refused(
-                404,
-                "invalid_argument",
-                "there is nothing here",
-                "/, /v1/nodes, /v1/sessions, /v1/events",
-            ),
+            _ => Reply::nowhere("/, /v1/nodes, /v1/sessions, /v1/events"),
         }
     }
 
     /// Takes a viewer's token for a cookie, and the token out of the address.
-    fn let_in(&self, secret: &str, request: &Request) -> Reply {
+    fn let_in(&self, own: &str, secret: &str) -> Reply {
         if self.house.keys.of(secret).is_none_or(|key| key.sort != Sort::Viewer) {
             return unknown();
         }
         // Who comes by another name than the machine's own comes through something that speaks TLS.
-        let host = request.header("host").unwrap_or_default();
-        let named = ostler_domain::http::origin(host, self.port, &self.hosts);
-        let is_secure = self.tls.is_some() || named.is_some_and(|origin| origin.starts_with("https:"));
-        let secure = if is_secure { "; Secure" } else { "" };
+        let secure = if own.starts_with("https:") { "; Secure" } else { "" };
         let cookie = format!("{COOKIE}={secret}; HttpOnly; SameSite=Strict; Path=/; Max-Age=2592000{secure}");
         // A page that goes on by itself, and no redirect: who clicks the link on somebody else's page would be sent on
         // without the cookie.
@@ -224,12 +233,8 @@ impl Hub {
 
     fn events(&self, request: &Request) -> Reply {
         let Some(name) = request.asked("node") else {
-            return Reply::refused(
-                400,
-                "invalid_argument",
-                "whose events?",
-                "node=NAME: each has a log of its own",
-            );
+            let refusal = Refusal::invalid("whose events?").because("node=NAME: each has a log of its own");
+            return Reply::refused(400, &refusal);
         };
         let after = request.asked("after").and_then(|after| after.parse().ok()).unwrap_or(0);
         let found = self.house.with(name, |node| node.log.read(after, PAGE));
@@ -242,8 +247,14 @@ impl Hub {
                     json!({"events": rows, "next_cursor": next.map(|next| next.to_string())}).to_string(),
                 )
             }
-            Some(Err(error)) => Reply::refused(500, "internal", "the log cannot be read", &error.to_string()),
-            None => Reply::refused(404, "invalid_argument", "there is no such node", "/v1/nodes lists them"),
+            Some(Err(error)) => {
+                let refusal = Refusal::new(Reason::Internal, "the log cannot be read");
+                Reply::refused(500, &refusal.because(error.to_string()))
+            }
+            None => {
+                let refusal = Refusal::new(Reason::NodeUnknown, "there is no such node");
+                Reply::refused(404, &refusal.because("/v1/nodes lists them"))
+            }
         }
     }
 
@@ -255,7 +266,12 @@ impl Hub {
         let headers = [("content-type", "text/event-stream".to_owned())];
         stream.write_all(http::head(200, &headers, None).as_bytes())?;
         loop {
-            let events = self.house.await_events(&name, after, SIGN_OF_LIFE);
+            let Some(events) = self.house.await_events(&name, after, SIGN_OF_LIFE) else {
+                let refusal = Refusal::new(Reason::CursorUnknown, format!("the log has no place {after}"))
+                    .because("it ends before it: the machine's was put back from a copy");
+                // With the empty id a browser forgets the place it was at, and comes again as it came first.
+                return write!(stream, "event: reset\nid:\ndata: {}\n\n", http::error(&refusal));
+            };
             if events.is_empty() {
                 stream.write_all(b":\n\n")?;
             }
@@ -272,8 +288,11 @@ impl Hub {
 }
 
 fn unknown() -> Reply {
-    let why = "ostler hub viewer add NAME makes a token for somebody who looks, ostler hub node add NAME for a machine";
-    Reply::refused(401, "permission_denied", "nobody knows who asks", why)
+    let refusal = Refusal::new(Reason::PermissionDenied, "nobody knows who asks")
+        .because("there is neither a key nor a cookie, or it is none that is known")
+        .hint("ostler hub viewer add NAME", "makes a key for somebody who looks")
+        .hint("ostler hub node add NAME", "makes one for a machine");
+    Reply::refused(401, &refusal)
 }
 
 fn node_form(node: &Listed) -> Value {

@@ -152,7 +152,24 @@ pub(crate) struct State {
     pub(crate) notice: Option<Notice>,
 }
 
+/// How far what is seen can be scrolled; none of what is not seen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Reach {
+    pub(crate) story: Option<usize>,
+    pub(crate) full: Option<usize>,
+}
+
 impl State {
+    /// What was drawn has an end: who scrolled beyond it is there, and the next key leads back.
+    pub(crate) fn reached(&mut self, reach: Reach) {
+        if let Some(most) = reach.story {
+            self.scrolled = self.scrolled.min(most);
+        }
+        if let (Some(Dialog::Full { scrolled, .. }), Some(most)) = (&mut self.dialog, reach.full) {
+            *scrolled = most.min(*scrolled);
+        }
+    }
+
     pub(crate) fn new(now: Time, look: Look, node: String, near: Option<CampaignId>) -> Self {
         Self {
             now,

@@ -20,7 +20,7 @@ use ratatui::{Terminal, backend::TestBackend};
 use crate::{
     draw::draw,
     message::{Effect, Key, Message},
-    state::{Overview, State},
+    state::{Overview, Reach, State},
     update::update,
 };
 
@@ -140,9 +140,21 @@ pub(crate) fn wait(state: &mut State) {
 }
 
 pub(crate) fn picture(state: &State, width: u16, height: u16) -> String {
+    pictured(state, width, height).0
+}
+
+/// As the shell shows it.
+pub(crate) fn shown(state: &mut State, width: u16, height: u16) -> String {
+    let (picture, reach) = pictured(state, width, height);
+    state.reached(reach);
+    picture
+}
+
+fn pictured(state: &State, width: u16, height: u16) -> (String, Reach) {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| draw(state, frame)).unwrap();
+    let mut reach = Reach::default();
+    terminal.draw(|frame| reach = draw(state, frame)).unwrap();
     let buffer = terminal.backend().buffer();
     let line = |y| -> String { (0..width).map(|x| buffer[(x, y)].symbol()).collect() };
-    (0..height).map(|y| line(y).trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+    ((0..height).map(|y| line(y).trim_end().to_owned()).collect::<Vec<_>>().join("\n"), reach)
 }

@@ -491,6 +491,8 @@ function actions(scope) {
 }
 
 for (const form of $$("form[data-cli]")) tell(form);
+// Of days that have no room, the last are looked at.
+for (const days of $$(".drawing[aria-label=days]")) days.scrollLeft = days.scrollWidth;
 stamp();
 if (location.hash || $("#activity")) begin();
 if (!still()) live();

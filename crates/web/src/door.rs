@@ -27,6 +27,7 @@ use tokio::{
 
 use crate::{
     checkup::Checkup,
+    feed::Feed,
     ring::{Ring, Shared},
     serve,
     uplink::Uplink,
@@ -64,6 +65,7 @@ pub(crate) struct Inner {
     open: Mutex<Option<Open>>,
     pub(crate) uplink: Uplink,
     pub(crate) checkup: Checkup,
+    pub(crate) feed: Feed,
     /// Connections to the daemon's services, by the person that they are for.
     clients: Mutex<HashMap<String, Client>>,
 }
@@ -87,6 +89,7 @@ impl Door {
             ring,
             open: Mutex::default(),
             uplink: Uplink::default(),
+            feed: Feed::default(),
             clients: Mutex::default(),
         };
         let door = Door { inner: Arc::new(inner) };
@@ -215,6 +218,11 @@ impl Door {
         let client = Client::within(&self.inner.household.home, connect);
         clients.insert(person.to_owned(), client.clone());
         client
+    }
+
+    /// For what is read for everybody.
+    pub(crate) fn own_client(&self) -> Client {
+        self.client(NAMELESS)
     }
 
     pub(crate) fn allowed_hosts(&self) -> Vec<String> {

@@ -8,7 +8,7 @@ use axum::{
 };
 use ostler_client::Client;
 use ostler_domain::{
-    Reason, Refusal,
+    Reason, Refusal, RequestId,
     http::{self, Foreign, Proof, Sent},
 };
 
@@ -21,6 +21,10 @@ use crate::{
 
 /// The header in which a page shows that it is ours.
 pub(crate) const CSRF: &str = "x-ostler-csrf";
+
+/// The header in which whoever asks names a change, so that asking twice does it once.
+pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
+pub(crate) const KEY_MOST: usize = 255;
 
 /// Scripts, styles and pictures are our own files; a page cannot be framed, cannot send forms, and reaches nobody else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
@@ -88,7 +92,7 @@ fn pass(guard: &Guard, mut request: Request) -> Result<Request, Failure> {
         own_origin: &origin,
         origin: text(headers, header::ORIGIN),
         is_change,
-        is_json: text(headers, header::CONTENT_TYPE).is_some_and(is_json),
+        is_json: text(headers, header::CONTENT_TYPE).is_some_and(http::is_json),
         has_csrf: match (&visitor.csrf, headers.get(CSRF).and_then(|shown| shown.to_str().ok())) {
             (Some(csrf), Some(shown)) => ring::same(csrf, shown),
             _ => false,
@@ -107,8 +111,24 @@ fn pass(guard: &Guard, mut request: Request) -> Result<Request, Failure> {
             "it was sent with a notice",
         ));
     }
+    let visitor = match named(request.headers(), &visitor.guest.name)?.filter(|_| is_change) {
+        Some(id) => Visitor { client: visitor.client.as_request(id), ..visitor },
+        None => visitor,
+    };
     request.extensions_mut().insert(visitor);
     Ok(request)
+}
+
+/// The name that whoever asks gave to the change, in the daemon's form. Somebody else's same name is another one.
+fn named(headers: &HeaderMap, person: &str) -> Result<Option<RequestId>, Failure> {
+    let mut given = headers.get_all(IDEMPOTENCY_KEY).iter();
+    let Some(key) = given.next() else { return Ok(None) };
+    let is_name = |key: &&str| (1..=KEY_MOST).contains(&key.len());
+    let key = key.to_str().ok().filter(is_name).filter(|_| given.next().is_none()).ok_or_else(|| {
+        Refusal::invalid("Idempotency-Key: not a name for one change")
+            .because(format!("it is there once, and has 1 to {KEY_MOST} visible ASCII characters"))
+    })?;
+    Ok(Some(ring::request_id(person, key)))
 }
 
 /// The origin by which the door was reached, if that is one of its own.
@@ -166,10 +186,6 @@ fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
     // What is no text is somebody's who plays tricks; it fits nothing.
     headers.get(name).map(|value| value.to_str().unwrap_or("?"))
-}
-
-fn is_json(content_type: &str) -> bool {
-    content_type.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
 pub(crate) fn wants_page(request: &Request) -> bool {

@@ -11,6 +11,7 @@ mod card;
 mod checkup;
 mod clock;
 mod door;
+mod feed;
 mod guard;
 mod openapi;
 mod pages;

@@ -1,13 +1,16 @@
 //! The API as OpenAPI describes such things, made from the list that is served and from the types that are read and
 //! written there.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use ostler_form::ErrorForm;
 use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
-use crate::api::{self, Endpoint, Form, Shape, of};
+use crate::{
+    api::{self, Endpoint, Form, Shape, of},
+    guard::KEY_MOST,
+};
 
 /// Where an answer's parts are described.
 const SCHEMAS: &str = "/components/schemas";
@@ -54,12 +57,32 @@ pub fn document() -> String {
     serde_json::to_string_pretty(&whole).unwrap_or_default() + "\n"
 }
 
+/// What may stand behind the `?` of an operation.
+pub(crate) fn parameters_of(id: &str) -> &'static [String] {
+    static KNOWN: LazyLock<BTreeMap<&'static str, Vec<String>>> = LazyLock::new(|| {
+        let names = |shape: Shape| {
+            let schema = asked(shape);
+            schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect()
+        };
+        let of = |endpoint: Endpoint| (endpoint.id, endpoint.query.map(names).unwrap_or_default());
+        api::endpoints().into_iter().map(of).collect()
+    });
+    KNOWN.get(id).map(Vec::as_slice).unwrap_or_default()
+}
+
 fn operation(endpoint: &Endpoint, written: &mut SchemaGenerator) -> Value {
     let in_path = endpoint.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let in_path = in_path.map(|name| {
         json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" }, "description": "an id, a unique part of one, or a name" })
     });
-    let parameters: Vec<Value> = in_path.chain(endpoint.query.map(parameters).unwrap_or_default()).collect();
+    let in_query = endpoint.query.map(parameters).unwrap_or_default();
+    let in_head = endpoint.body.map(|_| {
+        let about = "a name for this change: asked for again by the same name it is answered and not done again, \
+                     within a day; another change by that name is refused, REQUEST_CONFLICT";
+        let schema = json!({ "type": "string", "minLength": 1, "maxLength": KEY_MOST });
+        json!({ "name": "Idempotency-Key", "in": "header", "required": false, "schema": schema, "description": about })
+    });
+    let parameters: Vec<Value> = in_path.chain(in_query).chain(in_head).collect();
     let mut operation = json!({
         "operationId": endpoint.id,
         "summary": endpoint.about,

@@ -3,11 +3,14 @@
 use axum::{
     Json,
     extract::{FromRequest, FromRequestParts, Query, Request},
-    http::{StatusCode, request::Parts},
+    http::{StatusCode, Uri, request::Parts},
     response::{IntoResponse, Response},
 };
 use ostler_client::{Error, protocol};
-use ostler_domain::{Reason, Refusal};
+use ostler_domain::{
+    Reason, Refusal,
+    text::{nearest, one_line},
+};
 use ostler_form::{ErrorForm, to_json};
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -87,6 +90,26 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Asked<T> {
     }
 }
 
+/// Refuses what nobody reads behind the `?`: a filter that is misspelt would be one that is not there.
+pub(crate) fn check_query<'a>(uri: &Uri, known: impl IntoIterator<Item = &'a str>) -> Result<(), Failure> {
+    // What is no query at all is refused by whoever reads it.
+    let Ok(Query(pairs)) = Query::<Vec<(String, String)>>::try_from_uri(uri) else { return Ok(()) };
+    let known: Vec<&str> = known.into_iter().collect();
+    let Some((unknown, _)) = pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) else {
+        return Ok(());
+    };
+    let takes = match known.as_slice() {
+        [] => "nothing is asked for behind the ? here".to_owned(),
+        known => format!("there are {}", known.join(", ")),
+    };
+    let why = match nearest(unknown, known.iter().copied()) {
+        Some(meant) => format!("did you mean {meant}? {takes}"),
+        None => takes,
+    };
+    let refusal = Refusal::invalid(format!("there is no parameter \"{}\"", one_line(unknown, 40)));
+    Err(refusal.because(why).hint("ostler api openapi", "says what each means").into())
+}
+
 /// What is wanted, as JSON.
 pub(crate) struct Wanted<T>(pub(crate) T);
 
@@ -99,5 +122,31 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Wanted<T> {
             Failure::new(error.status(), refusal)
         })?;
         Ok(Wanted(wanted))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_reads_is_refused_with_what_was_meant() {
+        let check = |uri: &str, known: &[&str]| {
+            check_query(&uri.parse().unwrap(), known.iter().copied()).map_err(|failure| {
+                let Failure { status, refusal } = failure;
+                (status.as_u16(), format!("{}: {}", refusal.message, refusal.why.unwrap_or_default()))
+            })
+        };
+        let known = ["status", "limit", "needs_me"];
+        assert_eq!(check("/v1/sessions", &known), Ok(()));
+        assert_eq!(check("/v1/sessions?status=&needs%5Fme=true&limit=1", &known), Ok(()));
+        let (status, why) = check("/v1/sessions?limit=1&statsu=FAILED", &known).unwrap_err();
+        assert_eq!(status, 400);
+        assert_eq!(
+            why,
+            "there is no parameter \"statsu\": did you mean status? there are status, limit, needs_me"
+        );
+        let (_, why) = check("/v1/status?x=1", &[]).unwrap_err();
+        assert!(why.contains("\"x\"") && why.contains("nothing is asked for"), "{why}");
     }
 }

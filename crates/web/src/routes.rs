@@ -4,7 +4,7 @@ use axum::{
     Extension, Router,
     extract::{DefaultBodyLimit, Path, Request, State},
     http::{HeaderValue, StatusCode, header},
-    middleware,
+    middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::get,
 };
@@ -13,8 +13,8 @@ use ostler_domain::{Reason, Refusal};
 use crate::{
     Door, api, assets, card,
     guard::{self, Guard, Origin, Visitor},
-    pages,
-    reply::{Answer, Failure},
+    openapi, pages,
+    reply::{Answer, Failure, check_query},
 };
 
 /// Most of what somebody may send; a prompt is the longest of it.
@@ -30,7 +30,14 @@ pub(crate) fn router(door: Door, port: u16) -> Router {
         .route("/approvals/{id}", get(card::card))
         .route("/assets/{name}", get(assets::asset));
     for endpoint in api::endpoints() {
-        router = router.route(endpoint.path, endpoint.serve);
+        let known = openapi::parameters_of(endpoint.id);
+        let check = move |request: Request, next: Next| async move {
+            match check_query(request.uri(), known.iter().map(String::as_str)) {
+                Ok(()) => next.run(request).await,
+                Err(failure) => failure.into_response(),
+            }
+        };
+        router = router.route(endpoint.path, endpoint.serve.route_layer(middleware::from_fn(check)));
     }
     router
         .merge(pages::router())

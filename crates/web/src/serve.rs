@@ -19,6 +19,8 @@ use crate::{Door, routes};
 const CONNECTIONS: usize = 1_024;
 /// How long the head of a request may take: who sends it letter by letter would hold a place for ever.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
+/// What waits for a connection to take it, and the longest head: a browser that does not read holds no more.
+const BUFFER_BYTES: usize = 64 * 1024;
 /// How long is waited when nobody can be taken in, as when descriptors have run out.
 const TRY_AGAIN: Duration = Duration::from_millis(100);
 
@@ -51,6 +53,7 @@ async fn connection(stream: TcpStream, router: Router, mut ended: watch::Receive
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_WITHIN)
+        .max_buf_size(BUFFER_BYTES)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     tokio::select! {
         // Whoever breaks off is not worth a word.

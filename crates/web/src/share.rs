@@ -17,9 +17,9 @@ use ostler_domain::{
 
 use crate::{
     Door,
-    guard::Visitor,
-    reply::Failure,
-    ring::{SHARE, Shared},
+    guard::{IDEMPOTENCY_KEY, Visitor},
+    reply::{Failure, check_query},
+    ring::{self, SHARE, Shared},
     routes,
 };
 
@@ -44,7 +44,7 @@ async fn meant(visitor: &Visitor, shared: Shared, asked: Asked, uri: &Uri) -> Re
     let path = uri.path().to_owned();
     match asked {
         Asked::List => match shared.scope {
-            Scope::Campaign(id) => Ok(with_query(&path, uri, &OF_LISTS, &format!("campaign={id}"))),
+            Scope::Campaign(id) => with_query(&path, uri, &OF_LISTS, ("campaign", &id.to_string())),
             Scope::Session(_) | Scope::Conversation(_) => {
                 let one = format!("it is of one session: /v1/sessions/{}", shared.scope);
                 Err(denied("this share has no list", &one))
@@ -58,7 +58,7 @@ async fn meant(visitor: &Visitor, shared: Shared, asked: Asked, uri: &Uri) -> Re
                     return Err(denied("this share has the logs of sessions", "say which: session=ID"));
                 }
             };
-            Ok(with_query(&path, uri, &OF_EVENTS, &format!("session={session}")))
+            with_query(&path, uri, &OF_EVENTS, ("session", &session.to_string()))
         }
         Asked::Session { who, verb } => {
             let session = held(visitor, shared, &who, verb).await?;
@@ -99,14 +99,16 @@ fn value(uri: &Uri, name: &str) -> Option<String> {
     pairs.filter(|(key, _)| *key == name).map(|(_, value)| value.to_owned()).next_back()
 }
 
-/// The same with only these words behind the `?`, and one that is ours.
-fn with_query(path: &str, uri: &Uri, known: &[&str], own: &str) -> Uri {
+/// The same with only these words behind the `?`, and one that is ours, whatever was said in its place.
+fn with_query(path: &str, uri: &Uri, known: &[&str], own: (&str, &str)) -> Result<Uri, Failure> {
+    check_query(uri, known.iter().copied().chain([own.0]))?;
+    let own = format!("{}={}", own.0, own.1);
     let kept = uri.query().unwrap_or_default().split('&').filter(|pair| {
         let key = pair.split('=').next().unwrap_or_default();
         known.contains(&key)
     });
-    let query: Vec<&str> = kept.chain([own]).collect();
-    made(uri, &format!("{path}?{}", query.join("&")))
+    let query: Vec<&str> = kept.chain([own.as_str()]).collect();
+    Ok(made(uri, &format!("{path}?{}", query.join("&"))))
 }
 
 fn with_path(uri: &Uri, path: &str) -> Uri {
@@ -145,6 +147,8 @@ impl Door {
             .header(header::HOST, "localhost:0")
             .header(header::AUTHORIZATION, format!("Bearer {}", command.token))
             .header(header::CONTENT_TYPE, "application/json")
+            // The same each time that this is asked: the next daemon does not do it again either.
+            .header(IDEMPOTENCY_KEY, ring::hash(&command.id))
             .body(Body::from(command.body.clone()))
             .map_err(|error| invalid(&error))?;
         let router = TowerToHyperService::new(routes::router(self.clone(), 0));

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use axum::http::StatusCode;
 use ostler_client::{Client, Received, Watched};
 use ostler_domain::{
     Reason, Refusal,
@@ -17,7 +18,7 @@ use ostler_domain::{
     limits::{HUB_COMMAND_TIME, HUB_COMMANDS_KEPT, HUB_CONNECT_TIME, HUB_ROWS, HUB_ROWS_EVERY},
     query::{EventFilter, Page, Scope, SessionFilter},
 };
-use ostler_form::{EventForm, SessionForm};
+use ostler_form::{ErrorForm, EventForm, SessionForm, to_json};
 use ostler_gateway::socket::{self, Sayer, Socket};
 use tokio::{
     sync::{OnceCell, mpsc, oneshot},
@@ -25,7 +26,7 @@ use tokio::{
     time::{Instant, MissedTickBehavior, interval, timeout},
 };
 
-use crate::{Door, api::names, clock};
+use crate::{Door, api::names, clock, ring};
 
 /// As whom the node itself looks at what it forwards.
 const PERSON: &str = "hub";
@@ -53,7 +54,14 @@ struct Asking {
 }
 
 /// The answers that were given, by the command's id: one that comes again has the same.
-type Done = Arc<Mutex<VecDeque<(String, Arc<OnceCell<Answer>>)>>>;
+type Done = Arc<Mutex<VecDeque<Given>>>;
+
+struct Given {
+    id: String,
+    /// Of what was asked for.
+    hash: String,
+    answer: Arc<OnceCell<Answer>>,
+}
 
 /// Dropped, it ends the task.
 struct Task(AbortHandle);
@@ -235,14 +243,16 @@ impl Door {
         }
         let cell = {
             let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-            match done.iter().find(|(id, _)| *id == command.id) {
-                Some((_, cell)) => Arc::clone(cell),
+            let hash = ring::hash(&[&*command.method, &command.path, &command.body].join("\n"));
+            match done.iter().find(|given| given.id == command.id) {
+                Some(given) if given.hash == hash => Arc::clone(&given.answer),
+                Some(_) => return Answer { id: command.id, ..used_for_another() },
                 None => {
                     if done.len() >= HUB_COMMANDS_KEPT {
                         done.pop_front();
                     }
                     let cell = Arc::new(OnceCell::new());
-                    done.push_back((command.id.clone(), Arc::clone(&cell)));
+                    done.push_back(Given { id: command.id.clone(), hash, answer: Arc::clone(&cell) });
                     cell
                 }
             }
@@ -332,6 +342,14 @@ async fn rows(client: &Client) -> Result<Vec<Row>, Refusal> {
         view: serde_json::to_value(session).unwrap_or_default(),
     };
     Ok(found.rows.iter().map(row).collect())
+}
+
+/// For whoever gives one name to two changes.
+fn used_for_another() -> Answer {
+    let refusal = Refusal::new(Reason::RequestConflict, "this Idempotency-Key was used for something else")
+        .because("a key is for one change: make a new one for each other");
+    let body = to_json(&ErrorForm::new(&refusal, None));
+    Answer { id: String::new(), status: StatusCode::CONFLICT.as_u16(), body }
 }
 
 /// For whoever asks where no hub is connected.

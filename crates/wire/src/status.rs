@@ -28,8 +28,8 @@ pub const fn code(reason: Reason) -> Code {
         }
         Reason::CampaignExists | Reason::TicketExists | Reason::NameTaken | Reason::RequestConflict => Code::AlreadyExists,
         Reason::CampaignRoot | Reason::Ambiguous | Reason::InvalidArgument => Code::InvalidArgument,
-        // What tonic itself answers to a message over the limit.
-        Reason::TooLarge => Code::OutOfRange,
+        // What tonic itself answers to a message over the limit; and what reading behind an end is called.
+        Reason::TooLarge | Reason::CursorUnknown => Code::OutOfRange,
         Reason::CampaignMoved
         | Reason::CampaignBusy
         | Reason::ConversationBusy

@@ -7,7 +7,7 @@ use ostler_client::{
     Client, WantedNotices,
     query::{Page, Scope, SessionFilter},
 };
-use ostler_domain::{Refusal, SessionId};
+use ostler_domain::{Refusal, SessionId, notice::Channel};
 use ostler_tui::{Ended, Settings};
 
 use super::{ls, price};
@@ -80,10 +80,9 @@ async fn show(app: &App, client: Client) -> Result<u8, Failure> {
             command.args(["attach", &session.to_string()]);
             command
         }),
-        bell: bell::terminal_channel(app).map(|channel| WantedNotices {
-            on: channel.on,
-            details: channel.details,
-            session: None,
+        bell: Box::new(|| {
+            let Channel { on, details, .. } = bell::terminal_channel(app)?;
+            Some(WantedNotices { on, details, session: None })
         }),
         looked_at: app.node().is_none().then(|| app.home().map(|home| home.looked_at()).ok()).flatten(),
     };

@@ -63,6 +63,21 @@ async fn the_same_request_id_does_it_once() {
 }
 
 #[tokio::test]
+async fn a_place_behind_the_end_of_the_log_is_refused() {
+    let home = TestHome::started(OSTLER).await;
+    let mut events = EventServiceClient::new(channel(&home).await);
+    let refused = |status: tonic::Status| {
+        assert_eq!(status.code(), Code::OutOfRange, "{status:?}");
+        assert_eq!(status::to_refusal(&status).unwrap().reason, Reason::CursorUnknown);
+    };
+    let watch = pb::WatchEventsRequest { filter: None, after: Some(999_999) };
+    refused(events.watch_events(watch).await.unwrap_err());
+    let position = Some(pb::list_events_request::Position::After(999_999));
+    let list = pb::ListEventsRequest { position, ..pb::ListEventsRequest::default() };
+    refused(events.list_events(list).await.unwrap_err());
+}
+
+#[tokio::test]
 async fn health_is_served() {
     let home = TestHome::started(OSTLER).await;
     let mut health = HealthClient::new(channel(&home).await);

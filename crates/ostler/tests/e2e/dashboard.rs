@@ -21,13 +21,13 @@ use serde_json::{Value, json};
 use crate::OSTLER;
 
 /// The scripts, beside what they import.
-struct Browser {
+pub(crate) struct Browser {
     place: tempfile::TempDir,
 }
 
 impl Browser {
     /// None where there is no browser, which is said.
-    fn new(who: &str) -> Option<Browser> {
+    pub(crate) fn new(who: &str) -> Option<Browser> {
         let modules = programs::example("browser", who)?;
         if !Path::new("/usr/bin/chromium").exists() {
             skip::lacking(&format!("{who} needs chromium; `cargo xtask test --only system` installs it"));
@@ -45,7 +45,7 @@ impl Browser {
     }
 
     /// Runs a script, and returns what it said.
-    fn run(&self, script: &str, words: &[&str]) -> String {
+    pub(crate) fn run(&self, script: &str, words: &[&str]) -> String {
         let ran = Command::new("node").arg(self.place.path().join(script)).args(words).output().unwrap();
         let said = String::from_utf8_lossy(&ran.stdout).into_owned();
         assert!(ran.status.success(), "{said}{}", String::from_utf8_lossy(&ran.stderr));
@@ -54,7 +54,7 @@ impl Browser {
 }
 
 /// Where pictures are kept, so that somebody can look at them.
-fn pictures(name: &str) -> PathBuf {
+pub(crate) fn pictures(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
@@ -86,6 +86,10 @@ async fn a_browser_sees_and_steers_what_agents_do() {
         scenario::say("done"),
     ];
     let session = asking(&home, &client, steps).await;
+    // However long a name is, no column is pushed out of sight.
+    let mut long = CreateSession::new("shop", "script");
+    long.name = Some("a-name-that-goes-on-without-a-place-to-break-it-until-it-ends".parse().unwrap());
+    client.create_session(long).await.unwrap();
     let plan = "name = \"greetings\"\nobjective = \"Two greetings\"\nstrategy = \"adaptive\"\n[[agents]]\nname = \"a\"\ntask = \"greet\"\n[[agents]]\nname = \"b\"\ntask = \"greet\"\nneeds = [\"a\"]\n";
     let mission = CreateMission {
         campaign: "shop".to_owned(),

@@ -197,17 +197,22 @@ impl OnTerminal {
         });
     }
 
+    /// Whether a text has been shown by now.
+    pub(crate) fn has_shown(&mut self, text: &str) -> bool {
+        let mut bytes = [0; 4096];
+        while let Ok(len @ 1..) = std::io::Read::read(&mut self.near, &mut bytes) {
+            self.shown.push_str(&String::from_utf8_lossy(&bytes[..len]));
+        }
+        self.shown.contains(text)
+    }
+
     /// Waits for a text, or for the end; true if the text came first.
     pub(crate) fn shows(&mut self, text: &str) -> bool {
         let is_over = |child: &mut Child| child.try_wait().unwrap().is_some();
         wait::answer(&format!("{text:?} on the screen, or the end"), wait::PATIENCE, || {
             // Looked at first: what it has said before its end is read below.
             let was_over = is_over(&mut self.child);
-            let mut bytes = [0; 4096];
-            while let Ok(len @ 1..) = std::io::Read::read(&mut self.near, &mut bytes) {
-                self.shown.push_str(&String::from_utf8_lossy(&bytes[..len]));
-            }
-            if self.shown.contains(text) { Some(true) } else { was_over.then_some(false) }
+            if self.has_shown(text) { Some(true) } else { was_over.then_some(false) }
         })
     }
 

@@ -14,13 +14,17 @@ use std::{
     time::Instant,
 };
 
-use ostler_client::{Client, ListEvents, Place};
-use ostler_domain::{query::EventFilter, session::View};
+use ostler_client::{Client, CreateSession, ListEvents, Place};
+use ostler_domain::{
+    query::EventFilter,
+    session::{Approve, View},
+};
 use ostler_testkit::{Seed, TestHome, scenario, wait};
 use serde_json::{Value, json};
 
 use crate::{
     OSTLER,
+    dashboard::{Browser, pictures},
     http::{Answer, ask},
     missions::{json_of, ok},
 };
@@ -384,6 +388,26 @@ async fn all_machines_are_in_one_list_and_who_is_away_is_said_to_be() {
     assert!(!sees(&seen()));
 }
 
+#[tokio::test]
+async fn the_page_of_a_hub_fits_a_phone() {
+    let Some(browser) = Browser::new("the page of a hub in a browser") else { return };
+    let hub = Hub::new();
+    let token = hub.node("build-machine-of-the-north-wing", &[]);
+    let home = node(hub.address, &token, "").await;
+    let client = home.client().await;
+    let mut wanted = CreateSession::new("shop", "script");
+    wanted.name = Some("a-name-that-goes-on-without-a-place-to-break-it".parse().unwrap());
+    wanted.approve = Approve::Ask;
+    wanted.initial_message = Some(scenario::of(vec![json!({"ask": {"tool": "run", "input": "make all"}})]));
+    client.create_session(wanted).await.unwrap();
+    work(&home, &client).await;
+    wait::until("both to be listed", wait::PATIENCE, || {
+        hub.get("/").body.contains("waiting_approval") && hub.get("/").body.matches("<tr").count() > 2
+    });
+    let link = format!("http://{}/open/{}", hub.host(), hub.viewer);
+    browser.run("hub.mjs", &[&link, pictures("hub").to_str().unwrap()]);
+}
+
 #[test]
 fn no_page_and_no_foreign_name_reaches_a_hub() {
     let hub = Hub::new();
@@ -435,4 +459,36 @@ fn no_page_and_no_foreign_name_reaches_a_hub() {
     assert!(opened.header("set-cookie").unwrap().ends_with("; Secure"), "{opened:?}");
     let state = fs::read_to_string(hub.dir.path().join("hub/keys.json")).unwrap();
     assert!(!state.contains(&node) && !state.contains(&hub.viewer), "secrets are kept as hashes");
+}
+
+#[test]
+fn a_page_of_another_origin_has_nothing_of_a_hub_even_with_a_key() {
+    let hub = Hub::new();
+    let (host, viewer) = (hub.host(), format!("Bearer {}", hub.viewer));
+    let own = format!("http://{host}");
+    let asked = |first: &str, bearer: &str, more: &[(&str, &str)]| {
+        ask(&host, first, &[&[("host", host.as_str()), ("authorization", bearer)], more].concat(), "")
+    };
+    let open = format!("/open/{}", hub.viewer);
+    for path in ["/", "/v1/nodes", "/v1/sessions", "/v1/events?node=build", "/healthz", &open] {
+        let first = format!("GET {path}");
+        let tls = format!("https://{host}");
+        for origin in ["https://evil.example", "null", &tls, "http://localhost"] {
+            let answer = asked(&first, &viewer, &[("origin", origin)]);
+            assert_eq!(answer.status, 403, "{path} from {origin}: {answer:?}");
+            assert_eq!(answer.json()["error"]["reason"], "PERMISSION_DENIED", "{answer:?}");
+            assert_eq!(answer.header("set-cookie"), None, "{answer:?}");
+        }
+        let twice = asked(&first, &viewer, &[("origin", &own), ("origin", "https://evil.example")]);
+        assert_eq!(twice.status, 403, "{path}: {twice:?}");
+        assert_ne!(asked(&first, &viewer, &[("origin", &own)]).status, 403, "{path} from its own page");
+    }
+    let follow = [("accept", "text/event-stream"), ("origin", "https://evil.example")];
+    assert_eq!(asked("GET /v1/events?node=build", &viewer, &follow).status, 403);
+    // What is passed on to a machine, too: whatever has a token there changes something.
+    let stop = |more: &[(&str, &str)]| asked("POST /n/build/v1/sessions/x/stop", "Bearer shr_x", more).status;
+    let json = ("content-type", "application/json");
+    assert_eq!(stop(&[json, ("origin", "https://evil.example")]), 403);
+    assert_eq!(stop(&[("content-type", "text/plain")]), 403, "a form of any page could send it");
+    assert_eq!(stop(&[json]), 503, "it would be passed on");
 }

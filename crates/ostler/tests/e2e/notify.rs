@@ -297,4 +297,20 @@ fn a_terminal_that_nobody_looks_at_rings() {
     top.until_shown("\u{1b}]9;day-watch asks to use run: ostler approval show ");
     top.child.kill().unwrap();
     top.child.wait().unwrap();
+
+    // A channel that is added while it runs rings in a moment, for whoever asks from then on.
+    ok(&home, &["notify", "rm", "terminal"]);
+    let mut top = on_terminal(&["top"]);
+    top.until_shown("day-watch");
+    ok(&home, &["notify", "add", "terminal", "--on", "approval"]);
+    let mut watches = 0;
+    wait::until("the new channel to ring", wait::PATIENCE, || {
+        watches += 1;
+        let name = format!("dawn-{watches}");
+        started(&name);
+        asks(&name);
+        top.has_shown("\u{1b}]9;dawn-")
+    });
+    top.child.kill().unwrap();
+    top.child.wait().unwrap();
 }

@@ -42,6 +42,9 @@ impl EventService for Served {
             self.resolve_events(filter).await?;
         }
         let wanted = from_proto::list_events(request).map_err(invalid)?;
+        if let Place::After(after) = wanted.from {
+            self.engine.check_place(after).await.map_err(refused)?;
+        }
         let limit = if wanted.limit == 0 { PAGE_DEFAULT } else { wanted.limit.min(PAGE_MOST) };
         let listed = match wanted.from {
             Place::After(after) => self.engine.events_after(after, &wanted.filter, limit).await,
@@ -61,6 +64,9 @@ impl EventService for Served {
     ) -> Result<Response<Self::WatchEventsStream>, Status> {
         let pb::WatchEventsRequest { filter, after } = request.into_inner();
         let filter = self.event_filter(filter).await?;
+        if let Some(after) = after {
+            self.engine.check_place(after).await.map_err(refused)?;
+        }
         let mut watch = self.engine.watch(filter, after);
         let (sender, receiver) = mpsc::channel(BATCHES);
         tokio::spawn(async move {

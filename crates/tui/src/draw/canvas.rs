@@ -7,9 +7,12 @@ use ratatui::{
     style::{Color, Modifier, Style},
 };
 
+use crate::state::Reach;
+
 pub(super) struct Canvas<'a> {
     pub(super) buffer: &'a mut Buffer,
     pub(super) look: &'a Look,
+    pub(super) reach: Reach,
 }
 
 impl Canvas<'_> {

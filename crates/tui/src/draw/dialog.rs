@@ -132,6 +132,7 @@ fn message_box(canvas: &mut Canvas<'_>, body: Rect, title: &Line, lines: &[Line]
 fn scrolled_box(canvas: &mut Canvas<'_>, body: Rect, title: &Line, lines: &[Line], scrolled: usize) {
     let inner = canvas.frame(placed(body, lines.len()), title);
     let room = usize::from(inner.height);
+    canvas.reach.full = Some(if lines.len() <= room { 0 } else { lines.len() - room.saturating_sub(1) });
     if lines.len() <= room {
         return canvas.put_all(inner, lines);
     }

@@ -11,7 +11,7 @@ mod pane;
 use ratatui::{Frame, layout::Rect};
 
 use self::canvas::Canvas;
-use crate::state::{Dialog, State, View};
+use crate::state::{Dialog, Reach, State, View};
 
 /// Below this the session under the cursor stands below the list, not beside it.
 const BESIDE: u16 = 100;
@@ -20,12 +20,13 @@ const BOTH: u16 = 60;
 /// Rows that the session under the cursor has below a long list.
 const PANE: u16 = 10;
 
-pub(crate) fn draw(state: &State, screen: &mut Frame) {
+/// Says how far what is seen can be scrolled: only the picture knows how many lines there are of it.
+pub(crate) fn draw(state: &State, screen: &mut Frame) -> Reach {
     let area = screen.area();
     if area.height == 0 || area.width == 0 {
-        return;
+        return Reach::default();
     }
-    let canvas = &mut Canvas { buffer: screen.buffer_mut(), look: &state.look };
+    let canvas = &mut Canvas { buffer: screen.buffer_mut(), look: &state.look, reach: Reach::default() };
     let said = frame::said(state, usize::from(area.width));
     let said_rows = u16::try_from(said.len()).unwrap_or(u16::MAX).min(area.height.saturating_sub(2) / 2);
     let row = |y: u16, height: u16| Rect { y: area.y + y, height, ..area };
@@ -48,9 +49,11 @@ pub(crate) fn draw(state: &State, screen: &mut Frame) {
         Some(open) => dialog::draw(canvas, state, body, open),
         None => None,
     };
+    let reach = canvas.reach;
     if let Some(place) = place {
         screen.set_cursor_position(place);
     }
+    reach
 }
 
 /// The list, and the session under the cursor where there is room.

@@ -28,7 +28,8 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
     let foot = below(usize::from(!used.is_empty())).min(room);
     let asked = below(card.len()).min(room - foot);
     let told = room - foot - asked;
-    let lines = story_lines(state, session, width, usize::from(told));
+    let (lines, most) = story_lines(state, session, width, usize::from(told));
+    canvas.reach.story = Some(most);
     let story = Rect { y: area.y + 1, height: told.min(below(lines.len())), ..area };
     canvas.put_all(story, &lines);
     canvas.put_all(Rect { y: story.bottom(), height: asked, ..area }, &card);
@@ -45,8 +46,8 @@ fn title(state: &State, session: &Session) -> Line {
     ])
 }
 
-/// The end of the story, or what is above of it where somebody scrolled up.
-fn story_lines(state: &State, session: &Session, width: usize, room: usize) -> Vec<Line> {
+/// The end of the story, or what is above of it where somebody scrolled up; and how far that can be.
+fn story_lines(state: &State, session: &Session, width: usize, room: usize) -> (Vec<Line>, usize) {
     let mut lines = match &session.obituary {
         Some(obituary) => {
             let why = Line::of("  ").with(Tone::Faint, "why     ").plain(&obituary.sentence);
@@ -64,7 +65,7 @@ fn story_lines(state: &State, session: &Session, width: usize, room: usize) -> V
             true => format!("  started {since} ago, no output yet"),
             false => "  …".to_owned(),
         }));
-        return lines;
+        return (lines, 0);
     }
     let most = told.len().saturating_sub(room);
     let scrolled = state.scrolled.min(most);
@@ -76,7 +77,7 @@ fn story_lines(state: &State, session: &Session, width: usize, room: usize) -> V
         *last = Line::toned(Tone::Accent, format!("  ↓ {scrolled} more, PgDn"));
     }
     lines.extend(shown);
-    lines
+    (lines, most)
 }
 
 /// What it asks, and the keys that answer.

@@ -1,5 +1,5 @@
 use insta::assert_snapshot;
-use ostler_domain::{Reason, Refusal, Usage, price::Dollars, session::Attention};
+use ostler_domain::{Event, Reason, Refusal, Usage, event::Text, price::Dollars, session::Attention};
 use ostler_screen::{
     Letters, Line, Look,
     cost::{By, Sum, Sums},
@@ -9,7 +9,7 @@ use ostler_screen::{
 use crate::{
     message::{Drawn, Key, Message},
     state::{Overview, State, View},
-    testing::{opening, picture, press, seen, tell, type_in, wait},
+    testing::{opening, picture, press, received, seen, shown, tell, type_in, wait},
 };
 
 fn at_both_sizes(name: &str, state: &State) {
@@ -219,4 +219,31 @@ fn a_request_that_is_longer_than_the_screen_is_read_to_its_end() {
     assert!(picture(&state, 80, 24).contains("step 1!") && state.dialog.is_some());
     press(&mut state, &[Key::Char('a')]);
     assert!(state.dialog.is_none(), "any other key closes it, and answers nothing");
+}
+
+#[test]
+fn who_scrolls_beyond_an_end_is_back_with_the_next_key() {
+    let mut state = seen();
+    let whole: Vec<String> = (1..=90).map(|n| format!("step {n}!")).collect();
+    state.overview.approvals[0].input = whole.join("\n");
+    press(&mut state, &[Key::Tab, Key::Char('v')]);
+    press(&mut state, &[Key::PageDown; 40]);
+    let end = shown(&mut state, 80, 24);
+    assert!(end.contains("step 90!") && end.contains("the end; PgUp"), "{end}");
+    press(&mut state, &[Key::Char('k')]);
+    let above = shown(&mut state, 80, 24);
+    assert!(above.contains("↓ 1 more, PgDn"), "{above}");
+    press(&mut state, &[Key::End]);
+    assert_eq!(shown(&mut state, 80, 24), end);
+    // The same of a story, upwards.
+    press(&mut state, &[Key::Esc, Key::Esc]);
+    let session = state.cursor.unwrap();
+    let said = |n: u64| {
+        received(100 + n, Event::AgentCompletion(Text { text: format!("word {n}!"), subagent: None }))
+    };
+    tell(&mut state, Message::Told(session, (1..=60).map(said).collect()));
+    press(&mut state, &[Key::PageUp; 40]);
+    let top = shown(&mut state, 80, 24);
+    press(&mut state, &[Key::PageDown]);
+    assert_ne!(shown(&mut state, 80, 24), top, "one key moves it");
 }

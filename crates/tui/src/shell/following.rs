@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use ostler_client::{Client, ListEvents, Place, Received, Watched, query::EventFilter};
-use ostler_domain::{Kind, SessionId};
+use ostler_domain::{Kind, Reason, SessionId};
 use tokio::{
     sync::{Notify, mpsc::Sender},
     time::sleep,
@@ -27,15 +27,24 @@ pub(super) async fn changes(client: Client, news: Arc<Notify>, to: Sender<Messag
     let filter = EventFilter { kinds, ..EventFilter::default() };
     let mut cursor = None;
     loop {
-        if let Ok(mut watch) = client.watch(filter.clone(), cursor).await {
-            cursor = watch.cursor();
-            while let Some(Ok(watched)) = watch.next().await {
+        match client.watch(filter.clone(), cursor).await {
+            Ok(mut watch) => {
                 cursor = watch.cursor();
-                if watched == Watched::Reconnected && to.send(Message::Back).await.is_err() {
-                    return;
+                while let Some(Ok(watched)) = watch.next().await {
+                    cursor = watch.cursor();
+                    if watched == Watched::Reconnected && to.send(Message::Back).await.is_err() {
+                        return;
+                    }
+                    news.notify_one();
                 }
-                news.notify_one();
             }
+            // The log was put back from a copy: everything may be another.
+            Err(error) if error.is_refused_for(Reason::CursorUnknown) => {
+                cursor = None;
+                news.notify_one();
+                continue;
+            }
+            Err(_) => {}
         }
         sleep(AGAIN).await;
     }
@@ -52,23 +61,26 @@ pub(super) async fn session(client: Client, id: SessionId, to: Sender<Message>) 
         }
     };
     past.reverse();
-    let mut cursor = past.last().map_or(0, Received::seq);
+    let mut cursor = Some(past.last().map_or(0, Received::seq));
     if to.send(Message::Told(id, past)).await.is_err() {
         return;
     }
     loop {
-        if let Ok(mut watch) = client.watch(filter.clone(), Some(cursor)).await {
-            while let Some(Ok(watched)) = watch.next().await {
-                cursor = watch.cursor().unwrap_or(cursor);
-                let received = match watched {
-                    Watched::Event(event) => Received::Known(event),
-                    Watched::Unknown(event) => Received::Unknown(event),
-                    Watched::Reconnected => continue,
-                };
-                if to.send(Message::Told(id, vec![received])).await.is_err() {
-                    return;
+        match client.watch(filter.clone(), cursor).await {
+            Ok(mut watch) => {
+                while let Some(Ok(watched)) = watch.next().await {
+                    cursor = watch.cursor().or(cursor);
+                    let received = match watched {
+                        Watched::Event(event) => Received::Known(event),
+                        Watched::Unknown(event) => Received::Unknown(event),
+                        Watched::Reconnected => continue,
+                    };
+                    if to.send(Message::Told(id, vec![received])).await.is_err() {
+                        return;
+                    }
                 }
             }
+            Err(error) => cursor = cursor.filter(|_| !error.is_refused_for(Reason::CursorUnknown)),
         }
         sleep(AGAIN).await;
     }

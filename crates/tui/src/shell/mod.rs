@@ -52,13 +52,15 @@ const SILENCE: Duration = Duration::from_millis(800);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often the clock is looked at: times on the screen are in seconds.
 const TICK: Duration = Duration::from_millis(250);
+/// Between two looks at the settings.
+const HEAR_SETTINGS: Duration = Duration::from_secs(1);
 /// Between two signs that somebody looks.
 const SAY_LOOKING: Duration = Duration::from_secs(3);
 /// Messages on their way. Who has more waits, and the daemon's log keeps it.
 const QUEUE: usize = 256;
 
 /// What the screen is told about where it is.
-pub struct Settings {
+pub struct Settings<'a> {
     pub client: Client,
     /// What the terminal can show.
     pub look: Look,
@@ -70,8 +72,8 @@ pub struct Settings {
     pub prices: Prices,
     /// The command that attaches to a session.
     pub attach: Box<dyn Fn(SessionId) -> Command>,
-    /// What whoever has this terminal and does not look is told by it.
-    pub bell: Option<WantedNotices>,
+    /// What whoever has this terminal and does not look is told by it, as the settings say by now.
+    pub bell: Box<dyn Fn() -> Option<WantedNotices> + 'a>,
     /// The file that says that somebody looks at this machine's screen.
     pub looked_at: Option<PathBuf>,
 }
@@ -85,13 +87,12 @@ pub enum Ended {
 }
 
 /// Shows the screen until somebody leaves it. Leaving ends nothing.
-pub async fn run(settings: Settings) -> Result<Ended, Refusal> {
+pub async fn run(settings: Settings<'_>) -> Result<Ended, Refusal> {
     let failed = |error: io::Error| Refusal::internal(format!("the terminal cannot be used: {error}"));
     let (to_typed, typed) = mpsc::channel(QUEUE);
     let (to_inbox, inbox) = mpsc::channel(QUEUE);
     let Settings { client, look, node, near, prices, attach, bell, looked_at } = settings;
     let rested = Arc::new(Notify::new());
-    let told_of = client.clone();
     let mut shell = Shell {
         state: State::new(words::now(), look, node, near),
         screen: Some(Screen::take(Arc::clone(&rested)).map_err(failed)?),
@@ -107,16 +108,20 @@ pub async fn run(settings: Settings) -> Result<Ended, Refusal> {
         looking: None,
         looked: None,
         wants_look: true,
-        notices: bell.map(|wanted| told_of.notices(wanted)),
+        bell,
+        wanted: None,
+        notices: None,
+        heard_settings: None,
         looked_at,
         said_looking: None,
     };
+    shell.hear_settings();
     let ended = shell.run(typed, inbox).await;
     shell.leave();
     ended.map_err(failed)
 }
 
-struct Shell {
+struct Shell<'a> {
     state: State,
     screen: Option<Screen>,
     /// The last picture was written.
@@ -136,13 +141,17 @@ struct Shell {
     /// When the last one came back.
     looked: Option<Instant>,
     wants_look: bool,
+    bell: Box<dyn Fn() -> Option<WantedNotices> + 'a>,
+    /// What the settings said of this terminal last, and when they were looked at.
+    wanted: Option<WantedNotices>,
+    heard_settings: Option<Instant>,
     notices: Option<Notices>,
     looked_at: Option<PathBuf>,
     /// When it was last said that somebody looks.
     said_looking: Option<Instant>,
 }
 
-impl Shell {
+impl Shell<'_> {
     async fn run(&mut self, mut typed: Receiver<Typed>, mut inbox: Receiver<Message>) -> io::Result<Ended> {
         let mut signals = Signals::catch()?;
         let news = Arc::new(Notify::new());
@@ -158,7 +167,7 @@ impl Shell {
                 ended = signals.next() => break ended,
                 _ = sleep_until(next_picture), if is_stale && !is_busy => {
                     if let Some(screen) = &mut self.screen {
-                        screen.show(&self.state)?;
+                        screen.show(&mut self.state)?;
                     }
                     (is_stale, next_picture) = (false, Instant::now() + PICTURE);
                     continue;
@@ -297,6 +306,7 @@ impl Shell {
     /// Time has passed: somebody may have waited too long for an answer.
     fn tick(&mut self) -> Message {
         self.say_looking();
+        self.hear_settings();
         match &self.looking {
             Some((since, _)) if since.elapsed() >= SILENCE => self.lost(),
             Some(_) => Message::Tick,
@@ -304,6 +314,19 @@ impl Shell {
                 self.wants_look |= self.looked.is_none_or(|looked| looked.elapsed() >= GLANCE);
                 Message::Tick
             }
+        }
+    }
+
+    /// A channel that somebody adds or takes back while this runs holds from then on.
+    fn hear_settings(&mut self) {
+        if self.heard_settings.is_some_and(|heard| heard.elapsed() < HEAR_SETTINGS) {
+            return;
+        }
+        self.heard_settings = Some(Instant::now());
+        let wanted = (self.bell)();
+        if wanted != self.wanted {
+            self.notices = wanted.clone().map(|wanted| self.client.notices(wanted));
+            self.wanted = wanted;
         }
     }
 

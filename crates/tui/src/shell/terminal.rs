@@ -29,7 +29,10 @@ use ratatui::{
 };
 use tokio::sync::Notify;
 
-use crate::{draw::draw, state::State};
+use crate::{
+    draw::draw,
+    state::{Reach, State},
+};
 
 /// How long a terminal that takes nothing is waited for at the end.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -90,8 +93,10 @@ impl Screen {
     }
 
     /// Draws what has changed since the last picture; at a new size all of it.
-    pub(super) fn show(&mut self, state: &State) -> io::Result<()> {
-        self.terminal.draw(|frame| draw(state, frame))?;
+    pub(super) fn show(&mut self, state: &mut State) -> io::Result<()> {
+        let mut reach = Reach::default();
+        self.terminal.draw(|frame| reach = draw(state, frame))?;
+        state.reached(reach);
         let picture = self.paper.take();
         if picture.is_empty() {
             return Ok(());

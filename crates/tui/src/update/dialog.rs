@@ -59,6 +59,7 @@ pub(super) fn press(state: &mut State, dialog: Dialog, key: Key) -> Vec<Effect> 
                 Key::PageDown | Key::Char(' ') => scrolled.saturating_add(PAGE),
                 Key::PageUp => scrolled.saturating_sub(PAGE),
                 Key::Home => 0,
+                Key::End => usize::MAX,
                 // Any other key closes it.
                 _ => return Vec::new(),
             };

@@ -60,6 +60,39 @@ pub(crate) struct SessionsAsked {
     pub(crate) cursor: Option<String>,
 }
 
+/// Behind the `?` of the lists of work: missions and tickets.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub(crate) struct WorkAsked {
+    /// Missions that are over too, and tickets that are archived.
+    pub(crate) all: bool,
+    /// Name, id, or a path in it.
+    pub(crate) campaign: Option<String>,
+    /// Such as running,paused of missions, and open,running of tickets.
+    pub(crate) status: Option<String>,
+    /// Rows of a page.
+    pub(crate) limit: Option<u32>,
+    /// Where the page begins: the `next_cursor` of the one before.
+    pub(crate) cursor: Option<String>,
+}
+
+impl WorkAsked {
+    pub(crate) fn page(&self) -> Result<Page, Failure> {
+        page(self.limit, self.cursor.as_deref())
+    }
+
+    pub(crate) async fn campaign(&self, client: &Client) -> Result<Option<CampaignId>, Failure> {
+        campaign(client, &self.campaign).await
+    }
+}
+
+async fn campaign(client: &Client, named: &Option<String>) -> Result<Option<CampaignId>, Failure> {
+    Ok(match said(named) {
+        Some(campaign) => Some(client.campaign(campaign).await?.id),
+        None => None,
+    })
+}
+
 /// Only where a page begins.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -178,6 +211,11 @@ impl Names {
     /// Its name; its short id when it is not registered any more.
     pub(crate) fn of(&self, id: &CampaignId) -> String {
         self.0.get(id).cloned().unwrap_or_else(|| id.short())
+    }
+
+    /// Of the campaign of each row.
+    pub(crate) fn of_each<T>(&self, rows: &[T], campaign: impl Fn(&T) -> &CampaignId) -> Vec<String> {
+        rows.iter().map(|row| self.of(campaign(row))).collect()
     }
 
     /// Of all, in order.

@@ -20,7 +20,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Endpoint, Form, asked, names, of,
+    Endpoint, Form,
+    asked::{self, WorkAsked},
+    names, of,
     sessions::{Nothing, endpoint},
 };
 use crate::{
@@ -33,7 +35,7 @@ const MISSION: Form = Form::One(of::<MissionForm<'static>>);
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
     vec![
-        endpoint!("get" "/v1/missions" "listMissions" "Lists missions, the newest first", Some(of::<List>), None, Form::Page("missions", of::<MissionForm<'static>>), get(list)),
+        endpoint!("get" "/v1/missions" "listMissions" "Lists missions, the newest first", Some(of::<WorkAsked>), None, Form::Page("missions", of::<MissionForm<'static>>), get(list)),
         endpoint!("post" "/v1/missions" "startMission" "Starts a mission from a plan or a template", None, Some(of::<Create>), MISSION, post(create)),
         endpoint!("get" "/v1/missions/{who}/report" "reportMission" "What came of it, in markdown", None, None, Form::One(of::<ReportForm>), get(report)),
         endpoint!("post" "/v1/missions/{who}/assignments" "addAssignments" "Adds agents to it while it runs", None, Some(of::<Add>), MISSION, post(add)),
@@ -46,26 +48,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
-struct List {
-    /// Those that are over too.
-    all: bool,
-    /// Name, id, or a path in it.
-    campaign: Option<String>,
-    /// Such as running,paused.
-    status: Option<String>,
-    /// Rows of a page.
-    limit: Option<u32>,
-    /// Where the page begins.
-    cursor: Option<String>,
-}
-
-async fn list(Extension(visitor): Extension<Visitor>, Asked(wanted): Asked<List>) -> Answer {
-    let campaign = match asked::said(&wanted.campaign) {
-        Some(campaign) => Some(visitor.client.campaign(campaign).await?.id),
-        None => None,
-    };
+async fn list(Extension(visitor): Extension<Visitor>, Asked(wanted): Asked<WorkAsked>) -> Answer {
+    let campaign = wanted.campaign(&visitor.client).await?;
     let statuses = asked::list(
         &wanted.status,
         "status",
@@ -73,10 +57,8 @@ async fn list(Extension(visitor): Extension<Visitor>, Asked(wanted): Asked<List>
         Status::ALL.iter().map(|status| status.as_str()),
     )?;
     let filter = Filter { campaign, statuses, over_too: wanted.all, ..Filter::default() };
-    let page = asked::page(wanted.limit, wanted.cursor.as_deref())?;
-    let listed = visitor.client.missions(&filter, page).await?;
-    let names = names(&visitor.client).await?;
-    let campaigns: Vec<String> = listed.rows.iter().map(|mission| names.of(&mission.campaign)).collect();
+    let listed = visitor.client.missions(&filter, wanted.page()?).await?;
+    let campaigns = names(&visitor.client).await?.of_each(&listed.rows, |mission| &mission.campaign);
     let rows =
         listed.rows.iter().zip(&campaigns).map(|(mission, name)| MissionForm::new(mission, name)).collect();
     Ok(json(&Object { name: "missions", rows, next_cursor: listed.next_cursor }))

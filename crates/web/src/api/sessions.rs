@@ -7,7 +7,7 @@ use axum::{
 };
 use ostler_client::{CreateSession, ResumeSession, SendMessage, Session, Taken};
 use ostler_domain::{
-    Budget, Mode, Name, Refusal,
+    Budget, Mode, Name, Reason, Refusal,
     budget::{Amount, WhenUsedUp},
     handoff::Wish,
     session::Approve,
@@ -366,7 +366,11 @@ async fn resume(
     let who = session.id.to_string();
     // Nobody must know a session's state to pick a verb: what has ended goes on in a new session.
     if session.outcome.is_some() {
-        return shown(&visitor, &visitor.client.restart_with(&who, None, raised).await?).await;
+        match visitor.client.restart_with(&who, None, raised).await {
+            // By this name it was asked to go on before it ended.
+            Err(error) if error.is_refused_for(Reason::RequestConflict) => {}
+            restarted => return shown(&visitor, &restarted?).await,
+        }
     }
     let request = ResumeSession {
         who,

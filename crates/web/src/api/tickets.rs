@@ -21,7 +21,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    Endpoint, Form, asked, names, of,
+    Endpoint, Form,
+    asked::{self, WorkAsked},
+    names, of,
     sessions::{amount, endpoint, shown},
 };
 use crate::{
@@ -31,7 +33,7 @@ use crate::{
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
     vec![
-        endpoint!("get" "/v1/tickets" "listTickets" "Lists tickets, the newest first", Some(of::<List>), None, Form::Page("tickets", of::<TicketForm<'static>>), get(list)),
+        endpoint!("get" "/v1/tickets" "listTickets" "Lists tickets, the newest first", Some(of::<WorkAsked>), None, Form::Page("tickets", of::<TicketForm<'static>>), get(list)),
         endpoint!("get" "/v1/tickets/{who}" "getTicket" "A ticket with all that came of it", None, None, Form::One(of::<WholeForm<'static>>), get(show)),
         endpoint!("post" "/v1/tickets" "addTicket" "Writes down what is to be done", None, Some(of::<Add>), Form::One(of::<TicketForm<'static>>), post(add)),
         endpoint!("post" "/v1/tickets/{who}/start" "startTicket" "Starts a session that works on it", None, Some(of::<Start>), Form::One(of::<SessionForm>), post(start)),
@@ -40,26 +42,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
-struct List {
-    /// Archived ones too.
-    all: bool,
-    /// Name, id, or a path in it.
-    campaign: Option<String>,
-    /// Such as open,running.
-    status: Option<String>,
-    /// Rows of a page.
-    limit: Option<u32>,
-    /// Where the page begins.
-    cursor: Option<String>,
-}
-
-async fn list(Extension(visitor): Extension<Visitor>, Asked(wanted): Asked<List>) -> Answer {
-    let campaign = match asked::said(&wanted.campaign) {
-        Some(campaign) => Some(visitor.client.campaign(campaign).await?.id),
-        None => None,
-    };
+async fn list(Extension(visitor): Extension<Visitor>, Asked(wanted): Asked<WorkAsked>) -> Answer {
+    let campaign = wanted.campaign(&visitor.client).await?;
     let statuses = asked::list(
         &wanted.status,
         "status",
@@ -67,10 +51,8 @@ async fn list(Extension(visitor): Extension<Visitor>, Asked(wanted): Asked<List>
         Status::ALL.iter().map(|status| status.as_str()),
     )?;
     let filter = TicketFilter { campaign, statuses, archived_too: wanted.all, ..TicketFilter::default() };
-    let page = asked::page(wanted.limit, wanted.cursor.as_deref())?;
-    let listed = visitor.client.tickets(&filter, page).await?;
-    let names = names(&visitor.client).await?;
-    let campaigns: Vec<String> = listed.rows.iter().map(|ticket| names.of(&ticket.campaign)).collect();
+    let listed = visitor.client.tickets(&filter, wanted.page()?).await?;
+    let campaigns = names(&visitor.client).await?.of_each(&listed.rows, |ticket| &ticket.campaign);
     let rows =
         listed.rows.iter().zip(&campaigns).map(|(ticket, name)| TicketForm::new(ticket, name)).collect();
     Ok(json(&Object { name: "tickets", rows, next_cursor: listed.next_cursor }))

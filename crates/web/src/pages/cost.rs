@@ -172,17 +172,7 @@ pub(super) async fn view(visitor: &Visitor, asked: &CostAsked) -> Result<View, F
         here: by_this == by,
     };
     let row = |sum: &Sum| TableRow {
-        href: match by {
-            By::Session => format!("/sessions/{}", sum.key),
-            By::Campaign => format!("/campaigns/{}", encoded(&sum.key)),
-            By::Mission if !sum.key.is_empty() => format!("/missions/{}", encoded(&sum.key)),
-            By::Model if !sum.key.is_empty() => format!("/sessions?all=true&model={}", encoded(&sum.key)),
-            By::Provider => format!("/sessions?all=true&provider={}", encoded(&sum.key)),
-            By::Ticket if !sum.key.is_empty() => format!("/sessions?all=true&ticket={}", encoded(&sum.key)),
-            By::Chain => format!("/sessions/{}/chain", encoded(&sum.key)),
-            By::Day => format!("/cost?by=session&day={}", encoded(&sum.key)),
-            _ => String::new(),
-        },
+        href: href(by, &sum.key),
         cells: vec![
             cell(if sum.name.is_empty() { "–".to_owned() } else { sum.name.clone() }),
             number(words::number(sum.sessions)),
@@ -236,6 +226,24 @@ pub(super) async fn view(visitor: &Visitor, asked: &CostAsked) -> Result<View, F
     View::new("Cost", &list)
 }
 
+/// Where what a sum is of is looked at; nowhere for what belongs to none.
+fn href(by: By, key: &str) -> String {
+    let key = encoded(key);
+    match by {
+        _ if key.is_empty() => String::new(),
+        By::Session => format!("/sessions/{key}"),
+        By::Campaign => format!("/campaigns/{key}"),
+        By::Mission => format!("/missions/{key}"),
+        By::Model => format!("/sessions?all=true&model={key}"),
+        By::Provider => format!("/sessions?all=true&provider={key}"),
+        By::Ticket => format!("/sessions?all=true&ticket={key}"),
+        By::Chain => format!("/sessions/{key}/chain"),
+        By::Day => format!("/cost?by=session&day={key}"),
+        // Those of one name are added up, whichever sessions they were.
+        By::Agent => String::new(),
+    }
+}
+
 /// What is unknown is never nothing; `~` is what a subscription covers.
 fn money(sum: &Sum) -> String {
     let paid = match (sum.cost, sum.is_known()) {
@@ -249,6 +257,20 @@ fn money(sum: &Sum) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sum_leads_to_what_it_is_of() {
+        let leads = |by, key| href(by, key);
+        assert_eq!(leads(By::Day, "2026-11-18"), "/cost?by=session&day=2026-11-18");
+        assert_eq!(leads(By::Model, "a/b c"), "/sessions?all=true&model=a%2Fb%20c");
+        assert_eq!(leads(By::Ticket, "gh:shop#412"), "/sessions?all=true&ticket=gh%3Ashop%23412");
+        assert_eq!(leads(By::Session, "ses_1"), "/sessions/ses_1");
+        assert_eq!(leads(By::Chain, "ses_1"), "/sessions/ses_1/chain");
+        for by in By::ALL {
+            assert_eq!(leads(by, ""), "", "{}: what belongs to none", by.word());
+            assert_eq!(leads(by, "x").starts_with('/'), by != By::Agent, "{}", by.word());
+        }
+    }
 
     #[test]
     fn a_name_in_a_spreadsheet_is_a_name_and_no_formula() {

@@ -9,7 +9,7 @@ use axum::{
     response::sse::Event,
 };
 use ostler_client::{Incoming, Watch, Watched, reply::Delta};
-use ostler_domain::{Kind, Refusal, http, query::EventFilter};
+use ostler_domain::{Kind, Reason, Refusal, http, query::EventFilter};
 use ostler_form::to_json;
 use serde::Deserialize;
 use tokio::{sync::mpsc, time::Instant};
@@ -72,10 +72,20 @@ pub(super) async fn live(
         .parse()
         .map_err(|_| Refusal::invalid("page: not an address of this dashboard"))?;
     let first = view(&visitor, &uri).await?;
-    let after = last_seen(&headers)?.or(asked.after);
+    let mut after = last_seen(&headers)?.or(asked.after);
     let client = &visitor.client;
     let is_narrow = first.watches != EventFilter::default();
-    let page = client.watch(first.watches, after).await?;
+    // What happened between the page and the stream is in what is sent first.
+    let is_due = after.is_some();
+    let page = match client.watch(first.watches.clone(), after).await {
+        // The log was put back from a copy: the page is shown as it is now, and goes on from there.
+        Err(error) if error.is_refused_for(Reason::CursorUnknown) => {
+            let page = client.watch(first.watches, None).await?;
+            after = page.cursor();
+            page
+        }
+        opened => opened?,
+    };
     // What stands above the page is about everybody, however little the page itself is about.
     let frame = match is_narrow {
         true => {
@@ -94,7 +104,7 @@ pub(super) async fn live(
     tokio::spawn(async move {
         // A stream that cannot go on ends, and the browser comes back by itself.
         tokio::select! {
-            _ = following.run(&visitor, after) => {}
+            _ = following.run(&visitor, is_due) => {}
             () = visitor.turned_out() => {}
         }
     });
@@ -119,9 +129,8 @@ enum Due {
 }
 
 impl Following {
-    async fn run(mut self, visitor: &Visitor, after: Option<u64>) -> Result<(), Failure> {
-        // What happened between the page and the stream is in what is sent first.
-        let mut due = after.map(|_| Due::All);
+    async fn run(mut self, visitor: &Visitor, is_due: bool) -> Result<(), Failure> {
+        let mut due = is_due.then_some(Due::All);
         let mut is_late = self.frame.is_none();
         loop {
             self.catch_up(visitor, is_late).await?;

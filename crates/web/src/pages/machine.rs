@@ -1,7 +1,11 @@
 //! This machine: the daemon, what the doctor finds, its providers, the machines around it, and who may come in. Fixes are commands to copy.
 
-use ostler_client::{Session, reply::PartUse};
+use ostler_client::{
+    Session,
+    reply::{PartUse, Share},
+};
 use ostler_domain::{
+    Time,
     query::{Page, Scope, SessionFilter},
     text::{bytes, one_line, visible},
 };
@@ -186,9 +190,7 @@ pub(super) async fn view(visitor: &Visitor) -> Result<View, Failure> {
         }
     });
     let tokens = client.tokens().await?.into_iter().map(|token| {
-        let used = token
-            .last_used
-            .map_or_else(|| "never".to_owned(), |at| format!("{} ago", words::age(now.since(at))));
+        let used = used(token.last_used, now);
         let cure = format!("ostler api token rm {}", if token.is_browser { &token.id } else { &token.name });
         TableRow {
             id: token.id.clone(),
@@ -202,23 +204,7 @@ pub(super) async fn view(visitor: &Visitor) -> Result<View, Failure> {
             ..TableRow::default()
         }
     });
-    let shares = client.shares().await?.into_iter().map(|share| {
-        let used = share
-            .last_used
-            .map_or_else(|| "never".to_owned(), |at| format!("{} ago", words::age(now.since(at))));
-        let may = format!(
-            "{} {}, for {}",
-            share.access.as_str(),
-            share.scope,
-            words::age(share.expires.since(now))
-        );
-        let cure = format!("ostler share rm {}", share.name);
-        TableRow {
-            id: share.id.clone(),
-            cells: vec![cell(share.name), cell("share"), cell(may), number(used), line(cure)],
-            ..TableRow::default()
-        }
-    });
+    let shares = client.shares().await?.into_iter().map(|share| share_row(share, now));
     let found = visitor.door.inner.checkup.found().await;
     let is_asked = found.findings.is_some();
     let (mut health, nodes) = (health(found.findings), nodes(visitor, found.nodes).await);
@@ -288,4 +274,52 @@ pub(super) async fn view(visitor: &Visitor) -> Result<View, Failure> {
         ..List::default()
     };
     View::new("Machine", &list)
+}
+
+/// A part of this machine that somebody has for a while.
+fn share_row(share: Share, now: Time) -> TableRow {
+    let left = words::age(share.expires.since(now));
+    let may = format!("{} {}, for {left}", share.access.as_str(), share.scope);
+    let (used, cure) = (used(share.last_used, now), format!("ostler share rm {}", share.name));
+    TableRow {
+        id: share.id,
+        cells: vec![cell(share.name), cell("share"), cell(may), number(used), line(cure)],
+        ..TableRow::default()
+    }
+}
+
+fn used(last: Option<Time>, now: Time) -> String {
+    last.map_or_else(|| "never".to_owned(), |at| format!("{} ago", words::age(now.since(at))))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use ostler_domain::{
+        SessionId,
+        share::{Access, Scope},
+    };
+
+    use super::*;
+
+    #[test]
+    fn a_share_says_what_it_allows_for_how_long_and_how_it_is_taken_back() {
+        let now = Time::from_micros(1_800_000_000_000_000);
+        let session = SessionId::new(now, 7);
+        let share = Share {
+            id: "shr_1".to_owned(),
+            name: "ann".to_owned(),
+            access: Access::Interact,
+            scope: Scope::Session(session),
+            created: now,
+            expires: now.plus(Duration::from_secs(7_200)),
+            last_used: Some(now.minus(Duration::from_secs(90))),
+        };
+        let row = share_row(share.clone(), now);
+        let texts: Vec<&str> = row.cells.iter().map(|cell| cell.text.as_str()).collect();
+        assert_eq!(texts[..4], ["ann", "share", &*format!("interact {session}, for 2h"), "1m ago"]);
+        assert_eq!(row.cells[4].cli, "ostler share rm ann");
+        assert_eq!(share_row(Share { last_used: None, ..share }, now).cells[3].text, "never");
+    }
 }

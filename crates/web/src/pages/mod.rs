@@ -25,7 +25,7 @@ use axum::{
 };
 use ostler_client::Client;
 use ostler_domain::{
-    SessionId,
+    Refusal, SessionId,
     budget::{Period, Today},
     limits::PAGE_MOST,
     price::Dollars,
@@ -87,7 +87,7 @@ impl View {
 }
 
 fn render(template: &impl Template) -> Result<String, Failure> {
-    Ok(template.render().map_err(|error| ostler_domain::Refusal::internal(error.to_string()))?)
+    Ok(template.render().map_err(|error| Refusal::internal(error.to_string()))?)
 }
 
 /// The page that an address means, as it is now.
@@ -109,15 +109,21 @@ async fn view(visitor: &Visitor, uri: &Uri) -> Result<View, Failure> {
         ["campaigns", who] => campaigns::one(visitor, who, &asked(uri)?).await,
         ["machine"] => machine::view(visitor).await,
         [] => home::view(visitor).await,
-        _ => Err(Failure::nowhere()),
+        _ => Err(nowhere()),
     }
+}
+
+/// For people, who came by an address that is misspelt or old.
+fn nowhere() -> Failure {
+    let refusal =
+        Refusal::invalid("there is no such page").because("all that there are stand in the list of pages");
+    Failure::new(StatusCode::NOT_FOUND, refusal.hint("ostler open", "opens the first of them"))
 }
 
 fn asked<T: DeserializeOwned>(uri: &Uri) -> Result<T, Failure> {
     let asked = axum::extract::Query::try_from_uri(uri);
-    let axum::extract::Query(asked) = asked.map_err(|error| {
-        ostler_domain::Refusal::invalid("this address makes no sense").because(error.body_text())
-    })?;
+    let axum::extract::Query(asked) =
+        asked.map_err(|error| Refusal::invalid("this address makes no sense").because(error.body_text()))?;
     Ok(asked)
 }
 
@@ -298,5 +304,23 @@ mod tests {
             assert_eq!(decoded(&there), name);
         }
         assert_eq!(decoded("100%"), "100%");
+    }
+
+    #[test]
+    fn where_there_is_nothing_a_page_says_so_and_what_to_do() {
+        let Failure { status, refusal } = nowhere();
+        let why = refusal.why.as_deref().unwrap_or_default();
+        let page = ErrorPage { status, message: &refusal.message, why, hints: &refusal.hints };
+        let page = render(&page).unwrap();
+        assert!(page.contains("<h1 data-fixed>404 Not Found</h1>"), "{page}");
+        assert!(page.contains("there is no such page") && page.contains("the list of pages"), "{page}");
+        assert!(
+            page.contains("<code>ostler open</code>") && !page.contains("openapi"),
+            "not a program's: {page}"
+        );
+        // What somebody put into the address is text there.
+        let message = "there is no session \"<script>\"";
+        let page = render(&ErrorPage { status, message, why: "<b>", hints: &[] }).unwrap();
+        assert!(!page.contains("<script>") && !page.contains("<b>"), "{page}");
     }
 }

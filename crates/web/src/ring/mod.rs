@@ -17,9 +17,9 @@ use std::{
 use ostler_domain::Refusal;
 use tokio::sync::watch;
 
-use self::{kept::Kept, link::Link, secret::hash, token::Token};
+use self::{kept::Kept, link::Link, token::Token};
 pub(crate) use self::{
-    secret::{csrf, same},
+    secret::{csrf, hash, request_id, same},
     share::{SHARE, Shared},
 };
 use crate::clock;

@@ -1,11 +1,13 @@
 //! What can be done through the API.
 
+use std::net::TcpStream;
+
 use ostler_client::CreateSession;
 use ostler_domain::session::{Approve, Attention};
-use ostler_testkit::scenario;
+use ostler_testkit::{scenario, wait};
 use serde_json::{Value, json};
 
-use super::Open;
+use super::{Open, ask};
 
 #[tokio::test]
 async fn what_can_be_done_by_hand_can_be_done_by_http() {
@@ -75,4 +77,77 @@ async fn what_can_be_done_by_hand_can_be_done_by_http() {
     open.home.reaches(&held, "it to be held", |view| view.attention == Some(Attention::BudgetHold)).await;
     let page = open.get("/").body;
     assert!(page.contains("Raise the budget of shop…") && !page.contains("Raise its budget…"), "{page}");
+}
+
+#[tokio::test]
+async fn a_change_that_is_asked_for_again_by_its_name_is_done_once() {
+    let open = Open::new().await;
+    let body = |text: &str| {
+        json!({"campaign": "shop", "provider": "script", "prompt": scenario::of(vec![scenario::say(text)])})
+            .to_string()
+    };
+    let named =
+        |key: &str, path: &str, body: &str| open.change(path, body, &[("idempotency-key", Some(key))]);
+    let start = |key: &str, text: &str| named(key, "/v1/sessions", &body(text));
+    let first = start("job 7", "hello");
+    assert_eq!(first.status, 200, "{first:?}");
+    let id = first.json()["id"].as_str().unwrap().to_owned();
+    assert_eq!(start("job 7", "hello").json()["id"], json!(id));
+    let other = start("job 7", "something else");
+    assert_eq!(
+        (other.status, &other.json()["error"]["reason"]),
+        (409, &json!("REQUEST_CONFLICT")),
+        "{other:?}"
+    );
+    assert_ne!(start("job 8", "hello").json()["id"], json!(id), "another name, another session");
+    let unnamed = open.change("/v1/sessions", &body("hello"), &[]);
+    assert_ne!(unnamed.json()["id"], json!(id), "without a name each is one of its own");
+    // The same name is somebody else's own.
+    let client = open.home.client().await;
+    let token = format!("Bearer {}", client.create_token("ci", false).await.unwrap().secret);
+    let headers = [
+        ("host", open.host.as_str()),
+        ("authorization", &token),
+        ("content-type", "application/json"),
+        ("idempotency-key", "job 7"),
+    ];
+    let theirs = ask(&open.host, "POST /v1/sessions", &headers, &body("hello"));
+    assert!(theirs.status == 200 && theirs.json()["id"] != json!(id), "{theirs:?}");
+    let long = "x".repeat(256);
+    for wrong in ["", long.as_str()] {
+        assert_eq!(start(wrong, "hello").status, 400, "{wrong:?}");
+    }
+    // What was resumed stays so, however the session stands by then.
+    open.home.ended(&id).await;
+    let resume = || named("on", &format!("/v1/sessions/{id}/resume"), "{}").json()["id"].clone();
+    let next = resume();
+    assert!(next.is_string() && next != json!(id), "{next}");
+    assert_eq!(resume(), next);
+    // Another daemon knows it too.
+    open.home.kill_daemon();
+    open.home.start().await;
+    wait::until("the door to stand open again", wait::PATIENCE, || TcpStream::connect(&open.host).is_ok());
+    assert_eq!(start("job 7", "hello").json()["id"], json!(id));
+}
+
+#[tokio::test]
+async fn a_parameter_that_nobody_reads_is_refused() {
+    let open = Open::new().await;
+    let client = open.home.client().await;
+    let session = open.home.session(&client, "hello").await.id.to_string();
+    let of_one = format!("/v1/sessions/{session}?full=1");
+    for (path, meant) in [
+        ("/v1/sessions?statsu=FAILED", "did you mean status?"),
+        ("/v1/events?sesion=x", "did you mean session?"),
+        ("/v1/status?x=1", "nothing is asked for"),
+        (of_one.as_str(), "nothing is asked for"),
+    ] {
+        let answer = open.get(path);
+        assert_eq!(answer.status, 400, "{path}: {answer:?}");
+        let error = &answer.json()["error"];
+        assert_eq!(error["reason"], "INVALID_ARGUMENT");
+        assert!(error["why"].as_str().unwrap().contains(meant), "{path}: {error}");
+    }
+    assert_eq!(open.get("/v1/sessions?status=FAILED&limit=3").status, 200);
+    assert_eq!(open.change("/v1/halt/release?x=1", "{}", &[]).status, 400);
 }

@@ -61,7 +61,7 @@ async fn nobody_comes_in_by_a_foreign_name_or_without_a_word() {
     assert!(shut.status == 401 && shut.body.contains("ostler open"), "{shut:?}");
     // Whoever is in and goes astray finds a page with the way back; a program finds what it reads.
     let astray = open.get("/nowhere/at-all");
-    assert!(astray.status == 404 && astray.body.contains("there is nothing here"), "{astray:?}");
+    assert!(astray.status == 404 && astray.body.contains("there is no such page"), "{astray:?}");
     assert!(astray.body.contains("<nav class=\"rail\""), "{astray:?}");
     assert_eq!(open.get("/v1/nowhere").json()["error"]["message"], "there is nothing here");
 }

@@ -100,6 +100,10 @@ impl Open {
                 None => Some((name, value)),
             })
             .collect();
+        let is_usual = |name: &str| usual.iter().any(|(other, _)| *other == name);
+        let more = instead.iter().filter(|(name, _)| !is_usual(name));
+        let headers: Vec<_> =
+            headers.into_iter().chain(more.filter_map(|(name, value)| Some((*name, (*value)?)))).collect();
         ask(&self.host, &format!("POST {path}"), &headers, body)
     }
 }

@@ -110,3 +110,25 @@ async fn every_page_is_there_also_when_there_is_nothing() {
         assert_eq!(page.status, 200, "{tab}: {}", page.body);
     }
 }
+
+/// Whoever allows a command has seen all of it.
+#[tokio::test]
+async fn a_request_that_has_no_room_on_its_card_is_shown_whole_below() {
+    let open = Open::new().await;
+    let client = open.home.client().await;
+    let mut asked = Vec::new();
+    for command in ["make all".to_owned(), format!("make {}last", "target ".repeat(200))] {
+        let mut wanted = CreateSession::new("shop", "script");
+        wanted.approve = Approve::Ask;
+        wanted.initial_message = Some(scenario::of(vec![json!({"ask": {"tool": "run", "input": command}})]));
+        let session = client.create_session(wanted).await.unwrap();
+        let asks = |view: &ostler_domain::session::View| view.attention == Some(Attention::WaitingApproval);
+        let view = open.home.reaches(&session.id.to_string(), "it to ask", asks).await;
+        asked.push(view.approvals_open[0].to_string());
+    }
+    let home = open.get("/").body;
+    assert!(home.contains(&format!("<details id=\"in-{}\"><summary>", asked[0])), "{home}");
+    assert!(home.contains(&format!("<details id=\"in-{}\" open><summary>", asked[1])), "{home}");
+    let card = open.get(&format!("/approvals/{}", asked[1])).body;
+    assert!(card.contains("<details open><summary>") && card.contains("target last"), "{card}");
+}

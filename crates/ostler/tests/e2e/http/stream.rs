@@ -4,7 +4,9 @@ use std::{io::BufRead, net::TcpStream};
 
 use ostler_testkit::{scenario, wait::PATIENCE};
 
-use super::{Open, connect};
+use serde_json::json;
+
+use super::{Open, ask, connect};
 
 /// Reads a stream of events until so many have come; with the id of the last.
 fn stream(open: &Open, path: &str, after: Option<&str>, count: usize) -> (Vec<u64>, String) {
@@ -71,4 +73,75 @@ async fn a_stream_ends_when_whoever_follows_it_is_turned_out() {
     // To its end: a stream that goes on would not have one before the time for reading is up.
     let rest: Result<Vec<String>, _> = lines.collect();
     assert!(rest.is_ok(), "it went on: {rest:?}");
+}
+
+/// As after a restore from a copy: whoever was further than its end is told, and does not wait for what never comes.
+#[tokio::test]
+async fn whoever_is_further_than_the_log_is_told_and_begins_anew() {
+    let open = Open::new().await;
+    let client = open.home.client().await;
+    open.home.session(&client, "hello").await;
+    let asked = |path: &str, more: &[(&str, &str)]| {
+        let usual = [("host", open.host.as_str()), ("cookie", &open.cookie), ("accept", "text/event-stream")];
+        ask(&open.host, &format!("GET {path}"), &[&usual[..], more].concat(), "")
+    };
+    // A browser, which has the place from the stream itself: with an empty id it forgets it.
+    let back = asked("/v1/events", &[("last-event-id", "999999")]);
+    assert_eq!((back.status, back.header("content-type")), (200, Some("text/event-stream")), "{back:?}");
+    assert!(back.body.starts_with("event: reset\nid:\n"), "{back:?}");
+    assert!(back.body.contains("\"reason\":\"CURSOR_UNKNOWN\""), "{back:?}");
+    // A program that says the place.
+    for path in ["/v1/events?after=999999", "/v1/events?after=999999&kind=HALTED"] {
+        let refused = asked(path, &[]);
+        assert_eq!((refused.status, &refused.json()["error"]["reason"]), (400, &json!("CURSOR_UNKNOWN")));
+    }
+    assert_eq!(open.get("/v1/events?after=999999").status, 400, "a page of it");
+    // A page of the dashboard is shown as it is now, and goes on from there.
+    let head = format!(
+        "GET /live?page=/sessions&after=7 HTTP/1.1\r\nhost: {}\r\ncookie: {}\r\nlast-event-id: 999999\r\n",
+        open.host, open.cookie
+    );
+    let mut lines = connect(&open.host, &head, "").lines().map(Result::unwrap);
+    assert!(lines.any(|line| line == "event: main"));
+    let place: u64 = lines.find_map(|line| line.strip_prefix("id: ")?.parse().ok()).unwrap();
+    assert!(place < 999_999);
+    let next = open.home.session(&client, "and now").await;
+    assert!(lines.any(|line| line.contains(&next.id.to_string())), "it is followed");
+}
+
+/// However many follow the log, each has what it asked for: each event once, in order, and nobody else's.
+#[tokio::test]
+async fn many_who_follow_one_log_each_have_their_own_part_of_it() {
+    let open = Open::new().await;
+    let client = open.home.client().await;
+    let steps = || scenario::of(vec![scenario::count("line", 40, 20)]);
+    let one = open.home.session(&client, &steps()).await;
+    let other = open.home.session(&client, &steps()).await;
+    let completions = "/v1/events?kind=AGENT_COMPLETION&after=0".to_owned();
+    let of = |session: &str| format!("/v1/events?session={session}&after=0");
+    let paths =
+        [of(&one.id.to_string()), of(&other.id.to_string()), completions, "/v1/events?after=0".to_owned()];
+    let seen: Vec<(usize, Vec<u64>)> = std::thread::scope(|scope| {
+        let open = &open;
+        let threads: Vec<_> = (0..12)
+            .map(|n| {
+                let path = &paths[n % paths.len()];
+                scope.spawn(move || (n % 4, stream(open, path, None, 30).0))
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let mut wanted: Vec<Vec<u64>> = Vec::new();
+    for session in [&one, &other] {
+        wanted.push(open.home.events(&client, session.id).await.iter().map(|event| event.seq).collect());
+    }
+    let page = |path: &str| -> Vec<u64> {
+        let page = open.get(path).json();
+        page["events"].as_array().unwrap().iter().map(|event| event["seq"].as_u64().unwrap()).collect()
+    };
+    wanted.push(page("/v1/events?kind=AGENT_COMPLETION&limit=100"));
+    wanted.push(page("/v1/events?limit=100"));
+    for (which, seen) in seen {
+        assert_eq!(seen, wanted[which][..seen.len()], "{}", paths[which]);
+    }
 }
