@@ -265,6 +265,16 @@ mod tests {
     }
 
     #[test]
+    fn who_is_held_says_why_in_short_and_what_lets_it_go_on() {
+        let mut session = crate::testing::fleet().remove(2);
+        session.attention = Some(Attention::TurnFailed);
+        session.evidence = "why ".repeat(60);
+        let line = held(&session, "ostler resume 00003", NOW).show(&Look::plain(None));
+        assert!(line.starts_with("also waiting: triage turn_failed 9m · why why"), "{line}");
+        assert!(line.ends_with("… (ostler resume 00003)") && line.chars().count() < 130, "{line}");
+    }
+
+    #[test]
     fn open_and_answered() {
         let mut approval = Approval {
             id: ApprovalId::new(NOW, 7),

@@ -201,7 +201,7 @@ fn listed(text: Option<String>, field: &str) -> Result<Vec<String>> {
     let words: Vec<String> = words(&text).map(str::to_owned).collect();
     match words.len() {
         0 => Err(InvalidField::new(field, "names nothing")),
-        ..=FILTER_WORDS => Ok(words),
+        1..=FILTER_WORDS => Ok(words),
         many => Err(InvalidField::new(field, format_args!("names {many}, and {FILTER_WORDS} is the most"))),
     }
 }

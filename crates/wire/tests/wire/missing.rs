@@ -74,4 +74,12 @@ fn bad_values_of_requests_are_named() {
     assert_eq!(from_proto::request_id("twice").unwrap_err().field, "request_id");
     let scope = pb::SessionFilter { scope: pb::SessionScope::Current.into(), ..Default::default() };
     assert_eq!(from_proto::session_filter(scope).unwrap_err().field, "failed_since");
+    let listed = |text: String| {
+        from_proto::session_filter(pb::SessionFilter { provider: Some(text), ..Default::default() })
+    };
+    assert_eq!(listed("codex, script,".to_owned()).unwrap().providers, ["codex", "script"]);
+    // What names nothing would find everything.
+    assert_eq!(listed(" , ".to_owned()).unwrap_err().to_string(), "provider does not fit: names nothing");
+    assert_eq!(listed(vec!["x"; 100].join(",")).unwrap().providers.len(), 100);
+    assert_eq!(listed(vec!["x"; 101].join(",")).unwrap_err().field, "provider");
 }
