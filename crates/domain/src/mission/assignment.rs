@@ -107,14 +107,12 @@ impl Spent {
     }
 
     /// `$1.20`, `unknown (no price for foo-1)`, `$1.20 and what has no price (foo-1)`: what is not known is never said to be
-    /// nothing. The model is the one that it was asked for with, where one was.
-    pub fn cost_words(&self, model: Option<&str>) -> String {
-        match (self.unpriced, self.cost, model) {
-            (false, cost, _) => cost.to_string(),
-            (true, Dollars(0), Some(model)) => format!("unknown (no price for {model})"),
-            (true, Dollars(0), None) => "unknown (no price for its model)".to_owned(),
-            (true, cost, Some(model)) => format!("{cost} and what has no price ({model})"),
-            (true, cost, None) => format!("{cost} and what has no price"),
+    /// nothing. The model is the one that it was done with, as far as that is known.
+    pub fn cost_words(&self, model: &str) -> String {
+        match (self.unpriced, self.cost) {
+            (false, cost) => cost.to_string(),
+            (true, Dollars(0)) => format!("unknown (no price for {model})"),
+            (true, cost) => format!("{cost} and what has no price ({model})"),
         }
     }
 }
@@ -149,12 +147,10 @@ mod tests {
     #[test]
     fn what_has_no_price_is_never_nothing() {
         let mut spent = Spent::default();
-        assert_eq!(spent.cost_words(None), "$0.00");
+        assert_eq!(spent.cost_words("foo-1"), "$0.00");
         spent += Spent { unpriced: true, ..Spent::default() };
-        assert_eq!(spent.cost_words(None), "unknown (no price for its model)");
-        assert_eq!(spent.cost_words(Some("foo-1")), "unknown (no price for foo-1)");
+        assert_eq!(spent.cost_words("foo-1"), "unknown (no price for foo-1)");
         spent += Spent { cost: Dollars(1_200_000), ..Spent::default() };
-        assert_eq!(spent.cost_words(None), "$1.20 and what has no price");
-        assert_eq!(spent.cost_words(Some("foo-1")), "$1.20 and what has no price (foo-1)");
+        assert_eq!(spent.cost_words("foo-1"), "$1.20 and what has no price (foo-1)");
     }
 }

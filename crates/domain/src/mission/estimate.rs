@@ -79,10 +79,17 @@ impl Estimate {
     /// `no price for foo-1; no history of builder, task, opus`.
     fn why_unknown(&self) -> String {
         const SHOWN: usize = 3;
-        let history = self.sorts.iter().map(|sort| format!("no history of {sort}"));
-        let all: Vec<String> = self.no_costs.iter().map(NoCost::words).chain(history).collect();
-        let more = all.len().saturating_sub(SHOWN);
-        let more = if more > 0 { format!("; {more} more sorts") } else { String::new() };
-        format!("{}{more}", all[..all.len().min(SHOWN)].join("; "))
+        let some = |all: Vec<String>| {
+            let more = all.len().saturating_sub(SHOWN);
+            let more = if more > 0 { format!("; {more} more") } else { String::new() };
+            format!("{}{more}", all[..all.len().min(SHOWN)].join("; "))
+        };
+        let no_costs = some(self.no_costs.iter().map(NoCost::words).collect());
+        let history = some(self.sorts.clone());
+        match (self.no_costs.is_empty(), self.sorts.is_empty()) {
+            (_, true) => no_costs,
+            (true, false) => format!("no history of {history}"),
+            (false, false) => format!("{no_costs}; no history of {history}"),
+        }
     }
 }

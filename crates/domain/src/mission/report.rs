@@ -60,20 +60,27 @@ impl State {
             "- used: {} input, {} cache read, {} cache write, {} output tokens",
             usage.input, usage.cache_read, usage.cache_write, usage.output
         );
-        let models = self.unpriced_models();
-        let models = (!models.is_empty()).then(|| models.join(", "));
-        let _ = writeln!(text, "- cost: {}", spent.cost_words(models.as_deref()));
+        let _ = writeln!(text, "- cost: {}", spent.cost_words(&self.unpriced_models()));
         if let Some(budget) = self.budget {
             let _ = writeln!(text, "- budget: {budget}");
         }
     }
 
-    /// The models of what has no price, as far as somebody said them.
-    fn unpriced_models(&self) -> Vec<&str> {
+    /// The models of what has no price.
+    fn unpriced_models(&self) -> String {
         let unpriced = self.slots.iter().enumerate().filter(|(_, slot)| slot.spent.unpriced);
-        let models: BTreeSet<&str> =
-            unpriced.filter_map(|(place, _)| self.work(place).model.as_deref()).collect();
-        models.into_iter().collect()
+        let models: BTreeSet<String> = unpriced.map(|(place, _)| self.model_words(place)).collect();
+        models.into_iter().collect::<Vec<_>>().join(", ")
+    }
+
+    /// `opus`, `the usual model of codex`.
+    fn model_words(&self, place: usize) -> String {
+        let work = self.work(place);
+        match (&work.model, &work.provider) {
+            (Some(model), _) => line(model),
+            (None, Some(provider)) => format!("the usual model of {}", line(provider)),
+            (None, None) => "its model".to_owned(),
+        }
     }
 
     fn report_table(&self, text: &mut String, now: Time) {
@@ -94,7 +101,7 @@ impl State {
                 status.as_str(),
                 slot.attempt,
                 slot.spent.usage.total(),
-                slot.spent.cost_words(self.work(place).model.as_deref())
+                slot.spent.cost_words(&self.model_words(place))
             );
         }
     }

@@ -240,7 +240,7 @@ async fn nobody_is_told_where_the_machine_s_owner_wants_it_so() {
 }
 
 /// A mission that was in the middle of its second assignment, and its sessions' traces in a file.
-fn at_work_in_a_mission(home: &TestHome) {
+fn at_work_in_a_mission(home: &TestHome, more: &str) {
     let ran = |name: &str| missions::shell(&format!("echo {name} >> ran"));
     let waits = missions::shell("until test -e go; do sleep 0.05; done");
     let agents = [
@@ -251,7 +251,7 @@ fn at_work_in_a_mission(home: &TestHome) {
     missions::plan(
         home,
         "plan.toml",
-        "objective = \"x\"\nname = \"team\"\nstrategy = \"sequential\"",
+        &format!("objective = \"x\"\nname = \"team\"\nstrategy = \"sequential\"\n{more}"),
         &agents,
     );
     missions::ok(home, &["mission", "start", "plan.toml", "-d"]);
@@ -268,7 +268,7 @@ async fn a_mission_tries_again_what_the_machine_took_along_and_nothing_else() {
     for (on_reboot, attempt) in [("ask", 2), ("resume", 1)] {
         let home = TestHome::started(OSTLER).await;
         home.configure(&format!("on_reboot = \"{on_reboot}\"\n"));
-        at_work_in_a_mission(&home);
+        at_work_in_a_mission(&home, "");
         let before = missions::assignment(&missions::json_of(&home, &["mission", "show", "team"]), "within");
         let daemon = reboot(&home, Signal::KILL).await;
         std::fs::write(home.campaign_dir().join("go"), "").unwrap();
@@ -294,7 +294,7 @@ async fn a_mission_tries_again_what_the_machine_took_along_and_nothing_else() {
 #[tokio::test]
 async fn a_mission_that_was_paused_when_the_machine_went_waits_and_goes_on() {
     let home = TestHome::started(OSTLER).await;
-    at_work_in_a_mission(&home);
+    at_work_in_a_mission(&home, "");
     missions::ok(&home, &["mission", "pause", "team", "-m", "an update of the kernel"]);
     let daemon = reboot(&home, Signal::TERM).await;
     std::fs::write(home.campaign_dir().join("go"), "").unwrap();
@@ -304,5 +304,24 @@ async fn a_mission_that_was_paused_when_the_machine_went_waits_and_goes_on() {
     missions::ok(&home, &["mission", "resume", "team", "-y"]);
     missions::until(&home, "team", "completed");
     assert_eq!(traces(&home), ["before", "within", "within", "after"]);
+    end(&home, daemon);
+}
+
+#[tokio::test]
+async fn a_mission_that_tries_nothing_again_says_what_the_machine_took_along_and_what_to_do() {
+    let home = TestHome::started(OSTLER).await;
+    at_work_in_a_mission(&home, "[defaults]\nretries = 0");
+    let daemon = reboot(&home, Signal::KILL).await;
+    std::fs::write(home.campaign_dir().join("go"), "").unwrap();
+    let whole = missions::until(&home, "team", "partial");
+    let within = missions::assignment(&whole, "within");
+    assert!(within["why"].as_str().unwrap().contains("the machine restarted"), "{whole}");
+    assert_eq!(missions::assignment(&whole, "after")["status"], "skipped", "{whole}");
+    assert!(stderr(&home, &["mission", "show", "team"]).contains("ostler mission retry team"));
+    missions::ok(&home, &["mission", "retry", "team", "-y"]);
+    let whole = missions::until(&home, "team", "completed");
+    assert_eq!(traces(&home), ["before", "within", "within", "after"]);
+    let chain = missions::assignment(&whole, "within")["session"].as_str().unwrap().to_owned();
+    assert_eq!(home.client().await.chain(&chain).await.unwrap().len(), 2, "it went on where it was");
     end(&home, daemon);
 }

@@ -83,7 +83,7 @@ impl Seen<'_> {
         let budget = self.state.budget().unwrap_or_default();
         let dollars = match budget.dollars {
             Some(most) => format!("{paid} of {most}"),
-            None if paid == "?" => "cost unknown".to_owned(),
+            None if paid == "?" => unknown(&cost),
             None => paid,
         };
         let tokens: u64 = self.sessions.iter().map(|session| session.usage.total()).sum();
@@ -274,6 +274,19 @@ impl Seen<'_> {
                 (verb("report"), "what came of it"),
                 (verb("retry"), "does again what was not completed; says the price first"),
             ],
+        }
+    }
+}
+
+/// `cost unknown (no price for foo-1)`.
+fn unknown(cost: &Cost) -> String {
+    let models: Vec<&str> =
+        cost.unpriced.keys().map(String::as_str).filter(|model| !model.is_empty()).collect();
+    match models.as_slice() {
+        [] => "cost unknown".to_owned(),
+        [first] => format!("cost unknown (no price for {})", one_line(first, 40)),
+        [first, more @ ..] => {
+            format!("cost unknown (no price for {} and {} more)", one_line(first, 40), more.len())
         }
     }
 }

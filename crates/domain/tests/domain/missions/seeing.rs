@@ -222,7 +222,7 @@ fn the_report_says_what_came_of_it() {
         "- assignments: 4 of 5 completed, 1 failed, 0 skipped or cancelled\n",
         "| build-2 | builder | ✗ failed | 1 | 10m | 15 | $0.0010 | ses_",
         "| build-3 | builder | ✓ completed | 1 | 10m | 15 | unknown (no price for its model) | ses_",
-        "output tokens\n- cost: $0.41 and what has no price\n",
+        "output tokens\n- cost: $0.41 and what has no price (its model)\n",
         "failed: exit code 1 \\| <b>\n",
         "- plan (path): PLAN.md\n",
     ] {
