@@ -8,7 +8,7 @@ use std::process::Command;
 
 use ostler_domain::confinement::Confinement;
 use rustix::fs::{FileType, Gid, Mode, Uid, fchown, fstat};
-use rustix::process::{ioctl_tiocsctty, setsid, umask};
+use rustix::process::{DumpableBehavior, ioctl_tiocsctty, set_dumpable_behavior, setsid, umask};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use rustix::thread::set_no_new_privs;
 use seccompiler::BpfProgram;
@@ -51,6 +51,9 @@ pub(crate) fn run(
     stdio: &Stdio,
     filters: &[BpfProgram],
 ) -> Result<Infallible, Refusal> {
+    // Its files in /proc are its own, as they are after the exec. Init, whose copy it is, has just hidden its own.
+    set_dumpable_behavior(DumpableBehavior::Dumpable)
+        .or_refuse(Stage::Init, "owning the agent's files in /proc")?;
     // Said by this process itself: the keeper learns from the kernel who said it.
     let report =
         InitReport::StartedInside { start_time: start_time().or_refuse(Stage::Init, "reading /proc")? };

@@ -84,6 +84,9 @@ fn start(
     root::close()?;
     // While there is memory to compile them in, and to say so if it fails.
     let filters = seccomp::filters(confinement.ptrace, !confinement.network.is_private())?;
+    // Whatever can be read of us is read with the agent's rights. Before there is an agent: on a busy machine it may look
+    // around before we are given another moment.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).or_refuse(Stage::Init, "hiding init's memory")?;
     let agent = match sys::fork().or_refuse(Stage::Init, "starting the agent's process")? {
         Forked::Parent(agent) => agent,
         Forked::Child => {
@@ -92,8 +95,6 @@ fn start(
             sys::exit(EXIT_REFUSED)
         }
     };
-    // Whatever can be read of us is read with the agent's rights.
-    set_dumpable_behavior(DumpableBehavior::NotDumpable).or_refuse(Stage::Init, "hiding init's memory")?;
     limits::drop_capabilities()?;
     Ok(agent)
 }
