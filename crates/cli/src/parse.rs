@@ -103,6 +103,14 @@ pub(crate) fn variable(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// A command for a shell. An empty one would succeed, and say that all is well of what nobody looked at.
+pub(crate) fn shell_command(text: &str) -> Result<String, String> {
+    match text.trim().is_empty() {
+        true => Err("the command is empty".to_owned()),
+        false => Ok(text.to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use ostler_domain::price::Dollars;
@@ -119,6 +127,14 @@ mod tests {
         assert_eq!(millis("30"), Ok(30_000));
         for text in ["", "m", "3x", "1h30", "-5m", "99999999999999999999s", "18446744073709551615d"] {
             assert!(millis(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn commands() {
+        assert_eq!(shell_command("cargo test"), Ok("cargo test".to_owned()));
+        for text in ["", "  ", "\n\t"] {
+            assert!(shell_command(text).is_err(), "{text:?}");
         }
     }
 

@@ -76,6 +76,16 @@ async fn what_was_changed_and_committed_is_in_the_result() {
     );
 }
 
+/// As of a variable that nobody set: a job must not be green because nothing was looked at.
+#[test]
+fn an_empty_check_is_refused() {
+    let home = TestHome::new(OSTLER);
+    for check in ["", "  "] {
+        let run = home.run(&["run", "-p", "script", "--check", check, "hello"]);
+        assert_eq!(run.status.code(), Some(2), "{run:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_failing_check_goes_back_to_the_agent() {
     let home = TestHome::started(OSTLER).await;

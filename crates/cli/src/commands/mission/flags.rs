@@ -54,7 +54,7 @@ pub(super) struct FlagArgs {
     #[arg(long, requires = "objective", conflicts_with = "from")]
     worktree: bool,
     /// The command that says, in each agent's sandbox, whether its work is done [default: its turn ended]
-    #[arg(long, value_name = "COMMAND", requires = "objective", conflicts_with = "from")]
+    #[arg(long, value_parser = parse::shell_command, value_name = "COMMAND", requires = "objective", conflicts_with = "from")]
     check: Option<String>,
     /// How often an agent that came to nothing is tried again
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(..=i64::from(MISSION_RETRIES_MOST)), requires = "objective", conflicts_with = "from")]
@@ -66,7 +66,7 @@ pub(super) struct FlagArgs {
     #[arg(long, value_name = "BRANCH", requires = "worktree", conflicts_with = "from")]
     merge_into: Option<String>,
     /// The command that must succeed on the merge
-    #[arg(long, value_name = "COMMAND", requires = "merge_into", conflicts_with = "from")]
+    #[arg(long, value_parser = parse::shell_command, value_name = "COMMAND", requires = "merge_into", conflicts_with = "from")]
     gate: Option<String>,
 }
 

@@ -93,7 +93,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_parser = parse::time_limit, value_name = "SPAN")]
     timeout: Option<Duration>,
     /// A command that is run in the sandbox after the turn and says whether the work is good: "cargo test"
-    #[arg(long, value_name = "CMD", conflicts_with = "detach")]
+    #[arg(long, value_parser = parse::shell_command, value_name = "CMD", conflicts_with = "detach")]
     check: Option<String>,
     /// How often the agent is told that the check failed, and tries again
     #[arg(long, value_name = "N", default_value_t = 0, requires = "check")]
