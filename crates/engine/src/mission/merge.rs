@@ -48,14 +48,14 @@ pub(super) struct Wanted {
 /// Merges the branches beside the one that they are to come into, and runs the gate there.
 pub(super) async fn try_it(orders: Orders, wanted: Wanted) -> Result<Tried, String> {
     let Wanted { mission, name: of, campaign, into, gate, from } = wanted;
-    let mut args = vec![mission.to_string(), into.clone(), gate.unwrap_or_default()];
+    let mut args = vec![mission.to_string(), of.to_string(), into.clone(), gate.unwrap_or_default()];
     let (mut members, mut branches) = (Vec::new(), vec![into.clone()]);
     for (name, session) in from {
         let view = orders.engine.session(&session.to_string()).await.map_err(|refusal| told(&refusal))?;
         match &view.branch {
             Some(branch) if *branch != into => {
                 branches.push(branch.clone());
-                args.push(branch.clone());
+                args.extend([branch.clone(), shell_word(&view.working_dir)]);
             }
             // It worked on that branch itself.
             Some(_) => {}
