@@ -55,6 +55,14 @@ fn every_template_runs_to_its_end() {
 }
 
 #[test]
+fn braces_in_the_value_of_a_parameter_are_its_own() {
+    let home = with_repository();
+    let goal = "goal=Show {{name}} in the page";
+    let planned = ok(&home, &["mission", "plan", "plan-build-review", "--provider", "script", "-p", goal]);
+    assert!(planned.contains("Show {{name}} in the page"), "{planned}");
+}
+
+#[test]
 fn what_was_not_committed_is_never_left_out_of_a_merge_silently() {
     let home = with_repository();
     let head =
