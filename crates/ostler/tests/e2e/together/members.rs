@@ -63,6 +63,17 @@ fn braces_in_the_value_of_a_parameter_are_its_own() {
 }
 
 #[test]
+fn a_budget_said_at_the_start_takes_the_place_of_the_plans() {
+    let home = with_repository();
+    let head = "objective = \"Spend\"\nname = \"spend\"\nbudget = \"1500\"";
+    plan(&home, "plan.toml", head, &[agent("a", "", said("a"))]);
+    ok(&home, &["mission", "start", "plan.toml", "--budget", "7usd", "-d"]);
+    until(&home, "spend", "completed");
+    let plan = fs::read_to_string(super::shared(&home, "spend").join("context/plan.toml")).unwrap();
+    assert!(plan.contains("budget = \"7usd\"") && !plan.contains("1500"), "{plan}");
+}
+
+#[test]
 fn what_was_not_committed_is_never_left_out_of_a_merge_silently() {
     let home = with_repository();
     let head =
