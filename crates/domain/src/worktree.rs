@@ -220,7 +220,7 @@ pub struct Condition {
     pub branch: Option<String>,
     /// Commits since it was made.
     pub commits: u64,
-    /// Of what its branch has, the commits that no other branch has.
+    /// Of what its branch has and what is checked out, the commits that no other branch has.
     pub unmerged: u64,
     /// Files that differ from the last commit, new ones among them.
     pub uncommitted: u64,
@@ -339,7 +339,11 @@ impl Kept {
             Standing::Unknown => {
                 Some(self.why.clone().unwrap_or_else(|| "it cannot be looked at".to_owned()))
             }
-            Standing::Unmerged => Some(format!("{} unmerged", plural(found.unmerged, "commit", "commits"))),
+            Standing::Unmerged => {
+                let on = found.branch.as_ref().filter(|on| **on != self.worktree.branch);
+                let on = on.map(|on| format!(", on {on}")).unwrap_or_default();
+                Some(format!("{} unmerged{on}", plural(found.unmerged, "commit", "commits")))
+            }
             Standing::Uncommitted => Some(match &found.busy {
                 Some(busy) if found.uncommitted == 0 => busy.clone(),
                 Some(busy) => format!("{} uncommitted, {busy}", files()),
@@ -360,7 +364,7 @@ pub struct RemovedWorktree {
     pub snapshot: Option<String>,
 }
 
-fn plural(count: u64, one: &str, many: &str) -> String {
+pub fn plural(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 

@@ -50,7 +50,7 @@ impl Engine {
 }
 
 /// How much of a commit's name is told with its subject.
-const HASH_SHOWN: usize = 12;
+pub(crate) const HASH_SHOWN: usize = 12;
 
 impl Engine {
     /// What a session made of its tree. What of it cannot be told is left out: its work goes on without that.

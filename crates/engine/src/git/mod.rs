@@ -4,7 +4,7 @@
 //! one for each campaign, which no agent can see; the tree is read-only while one is taken.
 
 mod blame;
-mod diff;
+pub(crate) mod diff;
 mod forecast;
 mod fresh;
 pub(crate) mod inside;

@@ -242,22 +242,27 @@ impl Shared {
         Ok(Made { head: head.to_owned(), is_new: text.lines().any(|line| line == "made") })
     }
 
-    /// Files of a work tree that differ from its last commit, new ones among them; none of one that is gone, which it is only
-    /// when nothing was lost with it.
-    pub(crate) async fn uncommitted_files(
+    /// What is in a work tree and on none of these branches; nothing of one that is gone, which it is only when nothing was
+    /// lost with it.
+    pub(crate) async fn left_in(
         &self,
         campaign: &Campaign,
         tree: &Worktree,
-    ) -> Result<Vec<String>, NotDone> {
+        branches: &[String],
+    ) -> Result<Left, NotDone> {
         check_same(campaign).map_err(NotDone::because)?;
         let (root, path) = (Path::new(&campaign.root.path), Path::new(&tree.path));
         if fs::symlink_metadata(path.join(".git")).is_err() {
-            return Ok(Vec::new());
+            return Ok(Left::default());
         }
         let confinement = with_tree(root, Access::ReadOnly, path).map_err(NotDone::because)?;
-        let document = inside::script(confinement, FRESH, &[&tree.path]);
-        let said = inside::run(&self.program, &document, GIT_TIME, MOST_SAID).await?;
-        Ok(said.text().lines().filter_map(|line| line.strip_prefix("file ")).map(str::to_owned).collect())
+        let args: Vec<&str> = [&tree.path].into_iter().chain(branches).map(String::as_str).collect();
+        let document = inside::script(confinement, FRESH, &args);
+        let said = inside::run(&self.program, &document, GIT_TIME, MOST_SAID).await?.text();
+        Ok(Left {
+            files: said.lines().filter_map(|line| line.strip_prefix("file ")).map(str::to_owned).collect(),
+            elsewhere: said.lines().find_map(Elsewhere::read),
+        })
     }
 
     /// How a work tree stands, as git says now.
@@ -278,6 +283,31 @@ impl Shared {
         let found = condition(&said.text()).filter(|_| !said.is_cut).ok_or_else(unread)?;
         let bytes = tokio::task::spawn_blocking(move || taken(path).bytes).await.unwrap_or_default();
         Ok(Condition { bytes, ..found })
+    }
+}
+
+/// What is in a work tree and not on its branch.
+#[derive(Debug, Default)]
+pub(crate) struct Left {
+    /// Files that differ from the last commit, new ones among them.
+    pub(crate) files: Vec<String>,
+    pub(crate) elsewhere: Option<Elsewhere>,
+}
+
+/// Commits that are checked out in a work tree and that its branch is without.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Elsewhere {
+    pub(crate) commits: u64,
+    pub(crate) head: String,
+    /// Absent where no branch is checked out.
+    pub(crate) branch: Option<String>,
+}
+
+impl Elsewhere {
+    fn read(line: &str) -> Option<Self> {
+        let mut words = line.strip_prefix("elsewhere ")?.split_whitespace();
+        let (commits, head) = (words.next()?.parse().ok()?, words.next()?.to_owned());
+        Some(Self { commits, head, branch: words.next().map(str::to_owned) })
     }
 }
 

@@ -1,7 +1,7 @@
 # Says how a work tree stands. Runs in a sandbox in which the campaign cannot be changed, and in which nothing of the tree is
 # hidden: what differs is counted, and not told.
 #   $1 campaign  $2 tree  $3 branch  $4 the commit that it was made from  $5 most ignored names
-root=$1 tree=$2 branch=$3 base=$4 most=$5
+root=$1 tree=$2 branch=$3 base=$4 most=$5 on=
 cd "$root" || exit 3
 repository() { command git --git-dir="$root/.git" -c core.fsmonitor=false -c core.hooksPath=/dev/null "$@"; }
 tip=$(repository rev-parse -q --verify "refs/heads/$branch^{commit}")
@@ -18,6 +18,7 @@ else
     cd "$tree" || exit 3
     head=$(own rev-parse -q --verify 'HEAD^{commit}') || exit 5
     echo "head $head"
+    # What it was put on in place of its own branch has merged nothing.
     on=$(own symbolic-ref -q --short HEAD) && echo "branch $on"
     heads="$head $tip"
     # Nothing is run for a repository within: whoever wrote its configuration may be an agent.
@@ -42,7 +43,7 @@ else
 fi
 if [ -n "$heads" ]; then
     # Its branch goes with it, so whatever is reached from elsewhere is kept, and nothing else.
-    unmerged=$(repository rev-list --count $heads --not --exclude="$branch" --branches --remotes HEAD) || exit 8
+    unmerged=$(repository rev-list --count $heads --not --exclude="$branch" --exclude="${on:-$branch}" --branches --remotes HEAD) || exit 8
     echo "unmerged $unmerged"
 else
     echo "unmerged 0"

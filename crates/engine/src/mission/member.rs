@@ -150,7 +150,7 @@ impl Engine {
         })
     }
 
-    /// What a member has left for others beside what it said: files in its own directory, and commits on a branch of its own.
+    /// What a member has left for others beside what it said: files in its own directory, and commits in a tree of its own.
     async fn handed_on(&self, view: &View, name: &Name) -> Vec<Output> {
         let mut outputs = Vec::new();
         if let Some(member) = view.mission {
@@ -164,7 +164,12 @@ impl Engine {
         }
         if let (Some(branch), Some(_)) = (&view.branch, &view.worktree) {
             let commits = self.made(view).await.commits;
-            let named = |value| Output { name: branch.clone(), kind: OutputKind::Commit, value };
+            // Where they are is where its tree is now: it may have left its branch.
+            let on = match self.shared.store.seen_work(view.id).await {
+                Ok(seen) if seen.head.is_some() => seen.branch.unwrap_or_else(|| "no branch".to_owned()),
+                _ => branch.clone(),
+            };
+            let named = |value| Output { name: on.clone(), kind: OutputKind::Commit, value };
             outputs.extend(commits.into_iter().map(named));
         }
         outputs

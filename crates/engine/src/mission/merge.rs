@@ -9,7 +9,8 @@ use ostler_domain::{
     limits::{GIT_TIME, MISSION_TEXT_BYTES},
     mission::{Errand, State, Tried},
     session::View,
-    text::{head, one_line},
+    text::{head, one_line, shell_word},
+    worktree::plural,
 };
 use tokio::{sync::watch, time::sleep};
 
@@ -20,7 +21,11 @@ use super::{
 use crate::{
     Change, Engine, WantedCommand,
     attended::{Attended, Course, Wishes, Work},
-    git::inside::{self, Access, Ended},
+    git::{
+        diff::HASH_SHOWN,
+        inside::{self, Access, Ended},
+        worktree::{Elsewhere, Left},
+    },
 };
 
 const FORGET: &str = include_str!("forget_merge.sh");
@@ -43,20 +48,27 @@ pub(super) struct Wanted {
 /// Merges the branches beside the one that they are to come into, and runs the gate there.
 pub(super) async fn try_it(orders: Orders, wanted: Wanted) -> Result<Tried, String> {
     let Wanted { mission, name: of, campaign, into, gate, from } = wanted;
-    let mut args = vec![mission.to_string(), into.clone(), gate.unwrap_or_default()];
-    let mut left = Vec::new();
+    let mut args = vec![mission.to_string(), of.to_string(), into.clone(), gate.unwrap_or_default()];
+    let (mut members, mut branches) = (Vec::new(), vec![into.clone()]);
     for (name, session) in from {
         let view = orders.engine.session(&session.to_string()).await.map_err(|refusal| told(&refusal))?;
-        left.extend(orders.engine.left_uncommitted(&name, &view).await?);
-        match view.branch {
-            Some(branch) if branch != into => args.push(branch),
+        match &view.branch {
+            Some(branch) if *branch != into => {
+                branches.push(branch.clone());
+                args.extend([branch.clone(), shell_word(&view.working_dir)]);
+            }
             // It worked on that branch itself.
             Some(_) => {}
             None => return Err(format!("{name} worked on no branch")),
         }
+        members.push((name, view));
+    }
+    let mut left = Vec::new();
+    for (name, view) in &members {
+        left.extend(orders.engine.left_out(name, view, &branches).await?);
     }
     if !left.is_empty() {
-        left.push(format!("commit it there, or discard it, then: ostler mission retry {of}"));
+        left.push(format!("do that, or discard it there, then: ostler mission retry {of}"));
         return Err(left.join("\n"));
     }
     let engine = orders.engine.clone();
@@ -91,21 +103,32 @@ fn complaint(ended: &Ended) -> String {
 }
 
 impl Engine {
-    /// What a member has left in its tree that is on no branch: a merge would silently be without it.
-    async fn left_uncommitted(&self, name: &str, view: &View) -> Result<Option<String>, String> {
+    /// What a member has in its tree and on none of the branches that are merged: the merge would silently be without it.
+    async fn left_out(&self, name: &str, view: &View, branches: &[String]) -> Result<Vec<String>, String> {
         const SHOWN: usize = 8;
-        let Some(tree) = &view.worktree else { return Ok(None) };
+        let Some(tree) = &view.worktree else { return Ok(Vec::new()) };
         let campaign = self.campaign(&view.campaign.to_string()).await.map_err(|refusal| told(&refusal))?;
-        let files = self.shared.uncommitted_files(&campaign, tree).await;
-        let files =
-            files.map_err(|why| format!("whether {name} has committed all it did is not known: {why}"))?;
-        if files.is_empty() {
-            return Ok(None);
+        let left = self.shared.left_in(&campaign, tree, branches).await;
+        let Left { files, elsewhere } =
+            left.map_err(|why| format!("whether {name} has committed all it did is not known: {why}"))?;
+        let (mut lines, place) = (Vec::new(), shell_word(&tree.path));
+        if !files.is_empty() {
+            let shown: Vec<String> = files.iter().take(SHOWN).map(|file| one_line(file, 200)).collect();
+            let more = files.len().saturating_sub(SHOWN);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let shown = shown.join(", ");
+            lines.push(format!("{name} left uncommitted: {shown}{more} (in {})", tree.path));
+            lines.push(format!("commit it: git -C {place} add -A && git -C {place} commit"));
         }
-        let shown: Vec<String> = files.iter().take(SHOWN).map(|file| one_line(file, 200)).collect();
-        let more = files.len().saturating_sub(SHOWN);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        Ok(Some(format!("{name} left uncommitted: {}{more} (in {})", shown.join(", "), tree.path)))
+        if let Some(Elsewhere { commits, head, branch }) = elsewhere {
+            let (own, commits) = (&tree.branch, plural(commits, "commit", "commits"));
+            let head = head.get(..HASH_SHOWN).unwrap_or(&head);
+            let on = branch.as_deref().map_or_else(|| "no branch".to_owned(), |on| one_line(on, 200));
+            let (to, from) = (shell_word(own), shell_word(branch.as_deref().unwrap_or(head)));
+            lines.push(format!("{name} has {commits} on {on}, not on {own}: {head} (in {})", tree.path));
+            lines.push(format!("merge it: git -C {place} checkout {to} && git -C {place} merge {from}"));
+        }
+        Ok(lines)
     }
 
     async fn forget_merge(&self, mission: MissionId, campaign: CampaignId) {

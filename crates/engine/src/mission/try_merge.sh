@@ -1,8 +1,9 @@
-# $1 is the mission, $2 the branch, $3 the gate; the branches that are merged follow. All that it prints is where the
+# $1 is the mission, $2 its name, $3 the branch, $4 the gate; the branches that are merged follow, each with its work tree
+# as a word of a shell. All that it prints is where the
 # branch is and what the merge is. Nothing of it touches the branch.
 set -eu
-mission=$1 into=$2 gate=$3
-shift 3
+mission=$1 name=$2 into=$3 gate=$4
+shift 4
 root=$(pwd)
 # Whoever told git no name merges under Ostler's, as its snapshots are made.
 if ! git var GIT_COMMITTER_IDENT >/dev/null 2>&1; then
@@ -15,12 +16,32 @@ place=$(mktemp -d)/ostler-merge-$mission
 own worktree add --quiet --detach "$place" "$old" >&2
 trap 'cd "$root"; own worktree remove --force "$place" >&2 || true' EXIT
 cd "$place"
-for branch in "$@"; do
+# Says where the branch can be brought together with what it collides with, so that it merges the next time.
+say_where() {
+    own reset --quiet --hard
+    with=$into
+    for other in $merged; do
+        own checkout --quiet --detach "refs/heads/$branch"
+        if ! own merge --quiet --no-commit --no-ff "refs/heads/$other" >/dev/null 2>&1; then
+            with=$other
+            break
+        fi
+        own reset --quiet --hard
+    done
+    echo "resolve it in its work tree: git -C $tree merge $with" >&2
+    echo "commit there what you resolved, then: ostler mission retry $name" >&2
+}
+merged=$into
+while [ $# -gt 0 ]; do
+    branch=$1 tree=$2
+    shift 2
     if ! own merge --quiet --no-ff -m "Merge $branch" "refs/heads/$branch" >&2; then
         echo "$branch does not merge; these files collide:" >&2
         own diff --name-only --diff-filter=U >&2
+        say_where
         exit 1
     fi
+    merged="$merged $branch"
 done
 new=$(own rev-parse HEAD)
 if [ -n "$gate" ] && ! sh -c "$gate" >&2; then

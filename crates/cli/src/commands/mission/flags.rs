@@ -136,7 +136,7 @@ impl CommonArgs {
         if self.name.is_some() {
             plan.name.clone_from(&self.name);
         }
-        plan.budget = self.budget.map(|budget| budget.or(plan.budget.unwrap_or_default())).or(plan.budget);
+        plan.budget = self.budget.or(plan.budget);
         plan.time_us = self.timeout.map(micros).or(plan.time_us);
         let defaults = &mut plan.defaults;
         defaults.provider = defaults.provider.take().or_else(|| self.provider.clone());

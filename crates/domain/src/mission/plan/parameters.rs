@@ -1,6 +1,7 @@
 //! Parameters of a plan: `{{name}}` in any of its texts, declared with what they are for.
 //!
-//! They are put into values that were already read, so that no value can become a key or a table.
+//! They are put into values that were already read, so that no value can become a key or a table, and put in once: braces in
+//! a parameter's value are the value's own. `{{!name}}` is the text `{{name}}`.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +12,9 @@ use toml::{
 
 use super::{Fault, reader::Reader};
 use crate::text::{nearest, one_line};
+
+/// Before a name, says that the braces are meant as they stand.
+const LITERAL: &str = "!";
 
 /// Something that whoever starts the mission says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -109,29 +113,49 @@ fn fill_value<'a>(
 fn fill_text(reader: &mut Reader<'_>, at: usize, text: &str, values: &BTreeMap<&str, String>) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some((before, after)) = rest.split_once("{{") {
+    while let Some((before, name, behind)) = next_place(rest) {
         filled.push_str(before);
-        let Some((name, behind)) = after.split_once("}}").filter(|(name, _)| is_name(name.trim())) else {
-            // Somebody's own braces.
-            filled.push_str("{{");
-            rest = after;
+        rest = behind;
+        if let Some(literal) = name.strip_prefix(LITERAL) {
+            filled.extend(["{{", literal, "}}"]);
             continue;
-        };
+        }
         match values.get(name.trim()) {
             Some(value) => filled.push_str(value),
             None => {
                 let hint = match nearest(name.trim(), values.keys().copied()) {
                     Some(meant) => format!("did you mean {meant}?"),
-                    None => "declare it in [parameters]".to_owned(),
+                    None => "declare it in [parameters], or write {{!name}} for the text {{name}}".to_owned(),
                 };
                 let message = format!("there is no parameter \"{}\"", name.trim());
                 reader.fault(at, message).hint = Some(hint);
             }
         }
-        rest = behind;
     }
     filled.push_str(rest);
     filled
+}
+
+/// The text so that it is itself again when it was filled.
+pub(super) fn unfilled(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, name, behind)) = next_place(rest) {
+        kept.extend([before, "{{", LITERAL, name, "}}"]);
+        rest = behind;
+    }
+    kept.push_str(rest);
+    kept
+}
+
+/// What stands before the next `{{name}}` or `{{!name}}`, what is between its braces, and what is behind it. Other braces are
+/// somebody's own.
+fn next_place(text: &str) -> Option<(&str, &str, &str)> {
+    text.match_indices("{{").find_map(|(at, _)| {
+        let (before, rest) = text.split_at(at);
+        let (name, behind) = rest.strip_prefix("{{")?.split_once("}}")?;
+        is_name(name.trim_start_matches(LITERAL).trim()).then_some((before, name, behind))
+    })
 }
 
 fn is_name(text: &str) -> bool {

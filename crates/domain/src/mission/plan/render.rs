@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, fmt::Write};
 
 use toml::Value;
 
-use super::{CompleteWhen, Given, Limits, Member, Plan, Settings, Worktree};
+use super::{CompleteWhen, Given, Limits, Member, Plan, Settings, Worktree, parameters::unfilled};
 use crate::{budget::WhenUsedUp, session::Approve, ticket::USUAL_TYPE, time::span_text};
 
 impl Plan {
-    /// The file. Parameters are gone: their values are in it.
+    /// The file. Parameters are gone: their values are in it, and none is looked for in them again.
     pub fn to_toml(&self) -> String {
         let mut file = File::default();
         file.say("name", self.name.as_ref().map(|name| text(name.as_str())));
@@ -118,7 +118,7 @@ impl File {
 }
 
 fn text(text: &str) -> String {
-    Value::String(text.to_owned()).to_string()
+    Value::String(unfilled(text)).to_string()
 }
 
 fn list(parts: &[String]) -> String {

@@ -78,6 +78,27 @@ mod tests {
     }
 
     #[test]
+    fn braces_in_a_value_are_its_own() {
+        let template = Template::find("plan-build-review").unwrap();
+        for goal in [
+            "Show {{name}} in the page",
+            "{{goal}}",
+            "{{!goal}} {{!!x}}",
+            "{{{goal}}} {{{{ goal }}}} {{ {{a b}}",
+        ] {
+            let mut parameters = said(&template);
+            parameters.insert("goal".to_owned(), goal.to_owned());
+            let plan = template.plan(&Terms { parameters: Some(&parameters), providers: None }).unwrap();
+            assert!(plan.objective.contains(goal), "{}", plan.objective);
+            assert_eq!(read(&plan.to_toml(), &Terms::default()), Ok(plan), "{goal}");
+        }
+        let file =
+            "objective = \"Do it\"\n[[agents]]\nname = \"a\"\ntask = \"Print {{!name}} and {{! name }}\"\n";
+        let plan = read(file, &Terms::default()).unwrap();
+        assert_eq!(plan.agents[0].task, "Print {{name}} and {{ name }}");
+    }
+
+    #[test]
     fn parameters_are_asked_for_by_name() {
         let template = Template::find("fan-out-and-merge").unwrap();
         let nothing = template.plan(&Terms::default()).unwrap_err().to_string();

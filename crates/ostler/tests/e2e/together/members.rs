@@ -7,7 +7,8 @@ use ostler_testkit::{TestHome, scenario, wait};
 use serde_json::{Value, json};
 
 use crate::missions::{
-    SOON, agent, assignment, json_of, ok, plan, refused, said, shell, until, with_campaign, with_repository,
+    SOON, agent, assignment, commits, json_of, ok, plan, refused, said, shell, until, with_campaign,
+    with_repository,
 };
 
 fn git(home: &TestHome, args: &[&str]) -> String {
@@ -54,6 +55,25 @@ fn every_template_runs_to_its_end() {
 }
 
 #[test]
+fn braces_in_the_value_of_a_parameter_are_its_own() {
+    let home = with_repository();
+    let goal = "goal=Show {{name}} in the page";
+    let planned = ok(&home, &["mission", "plan", "plan-build-review", "--provider", "script", "-p", goal]);
+    assert!(planned.contains("Show {{name}} in the page"), "{planned}");
+}
+
+#[test]
+fn a_budget_said_at_the_start_takes_the_place_of_the_plans() {
+    let home = with_repository();
+    let head = "objective = \"Spend\"\nname = \"spend\"\nbudget = \"1500\"";
+    plan(&home, "plan.toml", head, &[agent("a", "", said("a"))]);
+    ok(&home, &["mission", "start", "plan.toml", "--budget", "7usd", "-d"]);
+    until(&home, "spend", "completed");
+    let plan = fs::read_to_string(super::shared(&home, "spend").join("context/plan.toml")).unwrap();
+    assert!(plan.contains("budget = \"7usd\"") && !plan.contains("1500"), "{plan}");
+}
+
+#[test]
 fn what_was_not_committed_is_never_left_out_of_a_merge_silently() {
     let home = with_repository();
     let head =
@@ -74,6 +94,51 @@ fn what_was_not_committed_is_never_left_out_of_a_merge_silently() {
     let whole = until(&home, "left", "completed");
     assert_eq!(assignment(&whole, "a")["attempt"], 1, "only the merge was done again: {whole}");
     assert_eq!(git(&home, &["show", "main:new.txt"]), "new\n");
+}
+
+#[test]
+fn what_was_committed_beside_the_own_branch_is_never_left_out_of_a_merge_silently() {
+    let home = with_repository();
+    let head = "objective = \"Merge\"\nname = \"beside\"\nstrategy = \"sequential\"\n[defaults]\nworktree = true\n\
+                [merge]\ninto = \"main\"";
+    let agents = [
+        agent("a", "", vec![shell("git checkout -q -b feature"), commits("one"), scenario::say("a")]),
+        agent("b", "", vec![shell("git checkout -q --detach"), commits("two"), scenario::say("b")]),
+        // Whoever only looks at what is merged anyway leaves nothing out.
+        agent("c", "", vec![shell("git checkout -q --detach agent/beside-d"), scenario::say("c")]),
+        agent("d", "", vec![commits("four"), scenario::say("d")]),
+    ];
+    let agents = [&agents[3], &agents[0], &agents[1], &agents[2]].map(String::clone);
+    plan(&home, "plan.toml", head, &agents);
+    let (code, words) = refused(&home, &["mission", "start", "plan.toml"]);
+    assert_eq!(code, Some(17), "{words}");
+    let whole = json_of(&home, &["mission", "show", "beside"]);
+    let report = ok(&home, &["mission", "report", "beside"]);
+    assert!(report.contains("a has 1 commit on feature, not on agent/beside-a"), "{report}");
+    assert!(report.contains("b has 1 commit on no branch, not on agent/beside-b"), "{report}");
+    assert!(!report.contains("c has") && !report.contains("d has"), "{report}");
+    assert!(report.contains("ostler mission retry beside"), "{report}");
+    // The one after it is told where the commit is.
+    let session = assignment(&whole, "b")["session"].as_str().unwrap().to_owned();
+    let log = ok(&home, &["events", "--session", &session, "-o", "jsonl"]);
+    assert!(log.contains("feature (commit)") && !log.contains("agent/beside-a (commit)"), "{log}");
+    // Nothing of it is taken for merged.
+    let trees = ok(&home, &["worktree", "ls"]);
+    assert_eq!(trees.matches("unmerged 1 commit").count(), 3, "{trees}");
+    let (code, words) = refused(&home, &["mission", "rm", "beside"]);
+    assert!(code == Some(4) && words.contains("on feature"), "{code:?} {words}");
+    // What it says to do is what helps.
+    let cures: Vec<&str> =
+        report.lines().filter_map(|line| line.split_once("merge it: ")).map(|it| it.1).collect();
+    assert_eq!(cures.len(), 2, "{report}");
+    for cure in cures {
+        let done = Command::new("sh").args(["-c", cure.trim_end_matches('`')]).status().unwrap();
+        assert!(done.success(), "{cure}");
+    }
+    ok(&home, &["mission", "retry", "beside", "-y"]);
+    until(&home, "beside", "completed");
+    let merged = git(&home, &["ls-tree", "--name-only", "main"]);
+    assert!(["one", "two", "four"].iter().all(|file| merged.lines().any(|line| line == *file)), "{merged}");
 }
 
 /// The member's session, once it is in its turn.

@@ -116,6 +116,36 @@ fn at_the_check() -> TestHome {
 }
 
 #[test]
+fn a_collision_says_where_it_is_resolved_and_is_merged_then() {
+    let home = with_repository();
+    let head = "objective = \"Merge\"\nstrategy = \"parallel\"\nname = \"collide\"\n[defaults]\nworktree = true\n\
+                [merge]\ninto = \"main\"";
+    let work = |name: &str| {
+        let same = format!(
+            "echo {name} > same && git add same && git -c user.name=A -c user.email=a@shop.example commit -q -m {name}"
+        );
+        agent(name, "", vec![shell(&same), scenario::say(name)])
+    };
+    plan(&home, "plan.toml", head, &[work("a"), work("b")]);
+    let (code, words) = refused(&home, &["mission", "start", "plan.toml"]);
+    assert_eq!(code, Some(17), "{words}");
+    let report = ok(&home, &["mission", "report", "collide"]);
+    assert!(report.contains("agent/collide-b does not merge; these files collide:"), "{report}");
+    assert!(report.contains("then: ostler mission retry collide"), "{report}");
+    let cure = report.lines().find_map(|line| line.split_once("in its work tree: ")).unwrap().1;
+    assert!(cure.ends_with(" merge agent/collide-a"), "{cure}");
+    let tree = cure.strip_prefix("git -C ").unwrap().split(' ').next().unwrap();
+    let own = "git -c user.name=Ann -c user.email=ann@shop.example";
+    let by_hand = format!("{cure}; cd {tree} && echo both > same && git add same && {own} commit -qm both");
+    assert!(Command::new("sh").args(["-c", &by_hand]).status().unwrap().success());
+    ok(&home, &["mission", "retry", "collide", "-y"]);
+    until(&home, "collide", "completed");
+    let same =
+        Command::new("git").args(["show", "main:same"]).current_dir(home.campaign_dir()).output().unwrap();
+    assert_eq!(same.stdout, b"both\n");
+}
+
+#[test]
 fn a_daemon_killed_at_the_gate_leaves_one_gate_one_merge_and_the_truth() {
     let home = at_the_gate("");
     for times in 2..=3 {
