@@ -82,11 +82,17 @@ await page.keyboard.press("d");
 await dialog.locator("textarea").fill("not today");
 await dialog.locator("[data-go]").click();
 await page.waitForSelector("article.settled");
+// One fewer needs somebody: also where the pages are listed.
+await page.waitForFunction(() => document.querySelector('#counts a[href="/"] b').textContent === "1");
+const rail = () => page.locator(".rail .needs").textContent();
+if ((await rail()) !== "Needs you1") wrong.push(`one needs somebody, and the list of pages says ${await rail()}`);
 
 // A question is answered by one of its choices.
 await page.waitForTimeout(700);
 await page.locator(`article[data-href="/sessions/${question}"] button`, { hasText: "drop it" }).click();
 await page.waitForFunction(() => document.querySelectorAll("article.settled").length === 2);
+await page.waitForFunction(() => document.querySelector('#counts a[href="/"] b').textContent === "0");
+if ((await rail()) !== "Needs you") wrong.push(`nobody needs anybody, and the list of pages says ${await rail()}`);
 
 // What can be done, by a key.
 await page.goto(`${base}/sessions/${asks}`);

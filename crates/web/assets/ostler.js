@@ -411,6 +411,7 @@ function live() {
     const [places, fresh] = [standing(), $("#counts").cloneNode(false)];
     fresh.append(fragment(event.data));
     morph($("#counts"), fresh);
+    rail();
     stamp(places);
   });
   stream.addEventListener("title", (event) => { document.title = event.data; });
@@ -426,6 +427,15 @@ function live() {
     still();
   });
   stream.addEventListener("delta", (event) => type(JSON.parse(event.data)));
+}
+
+// Who needs you is counted beside the pages too.
+function rail() {
+  const [needs, item] = [$('#counts a[href="/"] b').textContent, $(".rail .needs")];
+  $("b", item)?.remove();
+  if (needs === "0") return;
+  item.append(document.createElement("b"));
+  item.lastChild.textContent = needs;
 }
 
 // What is not there does not change.
