@@ -94,6 +94,21 @@ await page.waitForFunction(() => document.querySelectorAll("article.settled").le
 await page.waitForFunction(() => document.querySelector('#counts a[href="/"] b').textContent === "0");
 if ((await rail()) !== "Needs you") wrong.push(`nobody needs anybody, and the list of pages says ${await rail()}`);
 
+// What a form starts does what the line in it would: it lives on when its turn has ended.
+await page.goto(`${base}/sessions`);
+await live(page);
+await page.click("#new summary");
+await page.fill("#new-form [name=provider]", "script");
+await page.fill("#new-form [name=prompt]", '{"steps":[{"say":"first"}]}');
+const asked = page.waitForRequest((request) => request.method() === "POST" && request.url() === `${base}/v1/sessions`);
+await page.click("#new-form button[type=submit]");
+if ((await asked).postDataJSON().keep !== true) wrong.push("what a form starts ends with its turn");
+await page.waitForURL(`${base}/sessions/*`);
+await page.waitForSelector("#activity .item.say");
+await page.waitForTimeout(1500);
+const begun = await page.evaluate(() => fetch("/v1" + location.pathname).then((answer) => answer.json()));
+if (begun.outcome !== null) wrong.push(`what a form started ended: ${begun.outcome}`);
+
 // What can be done, by a key.
 await page.goto(`${base}/sessions/${asks}`);
 await live(page);
