@@ -62,6 +62,11 @@ await page.click("#new summary");
 await page.fill("#new-form [name=prompt]", "it's late");
 const line = await page.textContent("#new-form .cli-line");
 if (!line.includes("ostler run -d -C shop") || !line.endsWith("'it'\\''s late'")) wrong.push(`the command line is ${line}`);
+// It does whatever happens meanwhile, since what was typed stays too.
+const other = page.locator(`#row-${busy} .sign.cool`);
+await page.evaluate((busy) => fetch(`/v1/sessions/${busy}/resume`, { method: "POST", headers: { "content-type": "application/json", "x-ostler-csrf": document.querySelector("meta[name=csrf]").content }, body: "{}" }), busy);
+await other.waitFor({ state: "detached" });
+if ((await page.textContent("#new-form .cli-line")) !== line) wrong.push(`the command line became ${await page.textContent("#new-form .cli-line")}`);
 
 // The rule is shown before it is stored.
 await page.goto(base + "/");

@@ -290,6 +290,7 @@ function show(html) {
   const places = standing();
   fresh.id = "main"; fresh.tabIndex = -1;
   morph(main, fresh);
+  for (const form of $$("form[data-cli]", main)) tell(form);
   // What is older than the page has room for is gone by now: what is new is not told by numbers.
   const added = $$("#activity .item").filter((item) => !told.has(item.id)).length;
   if ($("#activity") && atEnd) scrollTo(0, document.documentElement.scrollHeight); else if (added > 0 && $("#activity")) follow(added);
