@@ -309,6 +309,12 @@ async fn a_share_allows_what_it_says_and_the_machine_decides() {
     refused(&speaks, "POST", &at("/stop"), "{}");
     refused(&speaks, "POST", "/n/build/v1/halt", "{}");
 
+    // Who steers lets it go on, and does not say what it may use.
+    let steers = share(&["--name", "steers", "--access", "manage"]);
+    let why = refused(&steers, "POST", &at("/resume"), r#"{"budget":"5usd"}"#);
+    assert!(why.contains("PERMISSION_DENIED") && why.contains("limits"), "{why}");
+    ok(&home, &["share", "rm", "steers"]);
+
     // Said twice, done once.
     for _ in 0..2 {
         let said = hub.asked("POST", &at("/messages"), &speaks, &text, &[("idempotency-key", "1")]);
