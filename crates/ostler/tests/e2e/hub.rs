@@ -338,6 +338,12 @@ async fn a_share_allows_what_it_says_and_the_machine_decides() {
     assert_eq!(ask(host, &format!("GET /v1/sessions/{}", mine.id), &headers, "").status, 200);
     assert_eq!(ask(host, &format!("GET /v1/sessions/{}", other.id), &headers, "").status, 403);
     assert_eq!(ask(host, "GET /sessions", &headers, "").status, 403, "no pages");
+    // The scheme's case is nobody's business, here and at the hub.
+    let (at_hub, bearer) = (hub.host(), format!("bearer {looks}"));
+    for (host, path) in [(host, format!("/v1/sessions/{}", mine.id)), (at_hub.as_str(), at(""))] {
+        let headers = [("host", host), ("authorization", bearer.as_str())];
+        assert_eq!(ask(host, &format!("GET {path}"), &headers, "").status, 200, "{host}{path}");
+    }
 
     let rows = json_of(&home, &["share", "ls"]);
     assert_eq!(rows["shares"].as_array().unwrap().len(), 2, "{rows}");
