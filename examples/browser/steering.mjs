@@ -62,6 +62,11 @@ await page.click("#new summary");
 await page.fill("#new-form [name=prompt]", "it's late");
 const line = await page.textContent("#new-form .cli-line");
 if (!line.includes("ostler run -d -C shop") || !line.endsWith("'it'\\''s late'")) wrong.push(`the command line is ${line}`);
+// It does whatever happens meanwhile, since what was typed stays too.
+const other = page.locator(`#row-${busy} .sign.cool`);
+await page.evaluate((busy) => fetch(`/v1/sessions/${busy}/resume`, { method: "POST", headers: { "content-type": "application/json", "x-ostler-csrf": document.querySelector("meta[name=csrf]").content }, body: "{}" }), busy);
+await other.waitFor({ state: "detached" });
+if ((await page.textContent("#new-form .cli-line")) !== line) wrong.push(`the command line became ${await page.textContent("#new-form .cli-line")}`);
 
 // The rule is shown before it is stored.
 await page.goto(base + "/");
@@ -82,11 +87,32 @@ await page.keyboard.press("d");
 await dialog.locator("textarea").fill("not today");
 await dialog.locator("[data-go]").click();
 await page.waitForSelector("article.settled");
+// One fewer needs somebody: also where the pages are listed.
+await page.waitForFunction(() => document.querySelector('#counts a[href="/"] b').textContent === "1");
+const rail = () => page.locator(".rail .needs").textContent();
+if ((await rail()) !== "Needs you1") wrong.push(`one needs somebody, and the list of pages says ${await rail()}`);
 
 // A question is answered by one of its choices.
 await page.waitForTimeout(700);
 await page.locator(`article[data-href="/sessions/${question}"] button`, { hasText: "drop it" }).click();
 await page.waitForFunction(() => document.querySelectorAll("article.settled").length === 2);
+await page.waitForFunction(() => document.querySelector('#counts a[href="/"] b').textContent === "0");
+if ((await rail()) !== "Needs you") wrong.push(`nobody needs anybody, and the list of pages says ${await rail()}`);
+
+// What a form starts does what the line in it would: it lives on when its turn has ended.
+await page.goto(`${base}/sessions`);
+await live(page);
+await page.click("#new summary");
+await page.fill("#new-form [name=provider]", "script");
+await page.fill("#new-form [name=prompt]", '{"steps":[{"say":"first"}]}');
+const asked = page.waitForRequest((request) => request.method() === "POST" && request.url() === `${base}/v1/sessions`);
+await page.click("#new-form button[type=submit]");
+if ((await asked).postDataJSON().keep !== true) wrong.push("what a form starts ends with its turn");
+await page.waitForURL(`${base}/sessions/*`);
+await page.waitForSelector("#activity .item.say");
+await page.waitForTimeout(1500);
+const begun = await page.evaluate(() => fetch("/v1" + location.pathname).then((answer) => answer.json()));
+if (begun.outcome !== null) wrong.push(`what a form started ended: ${begun.outcome}`);
 
 // What can be done, by a key.
 await page.goto(`${base}/sessions/${asks}`);

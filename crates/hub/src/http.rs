@@ -63,7 +63,8 @@ impl Request {
     }
 
     pub(crate) fn bearer(&self) -> Option<&str> {
-        self.header("authorization")?.strip_prefix("Bearer ")
+        let (scheme, token) = self.header("authorization")?.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("Bearer").then_some(token)
     }
 
     pub(crate) fn cookie(&self, name: &str) -> Option<&str> {

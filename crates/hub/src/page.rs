@@ -1,6 +1,6 @@
 //! All nodes' sessions, on one page. What agents wrote is text.
 
-use ostler_domain::{hub::Listed, text::one_line};
+use ostler_domain::{hub::Listed, session::Attention, text::one_line};
 use serde_json::Value;
 
 const STYLE: &str = "body{font:15px/1.4 system-ui,sans-serif;margin:1.5rem;color-scheme:light dark}\
@@ -15,7 +15,9 @@ const STYLE: &str = "body{font:15px/1.4 system-ui,sans-serif;margin:1.5rem;color
 pub(crate) const SCRIPT: &str = include_str!("page.js");
 
 pub(crate) fn page(nodes: &[Listed]) -> String {
-    let parts: String = nodes.iter().map(part).collect();
+    let mut nodes: Vec<&Listed> = nodes.iter().collect();
+    nodes.sort_by_key(|node| node.rows.iter().map(|row| rank(&row.session)).min() != Some(NEEDS_YOU));
+    let parts: String = nodes.into_iter().map(part).collect();
     let parts = if parts.is_empty() {
         "<p>No machine has connected yet. <code>ostler hub node add NAME</code> makes a key for one.</p>"
             .to_owned()
@@ -41,36 +43,82 @@ pub(crate) fn come_in() -> String {
 fn part(node: &Listed) -> String {
     let stale = node.stale_since.as_ref().map(|since| format!(" <small>away since {}</small>", text(since)));
     let class = if node.stale_since.is_some() { " class=\"stale\"" } else { "" };
-    let rows: String = node.rows.iter().map(|row| line(&row.session)).collect();
+    let mut rows: Vec<&Value> = node.rows.iter().map(|row| &row.session).collect();
+    rows.sort_by_key(|session| rank(session));
+    let rows: String = rows.into_iter().map(line).collect();
     let table = if rows.is_empty() {
         "<p>No sessions.</p>".to_owned()
     } else {
         format!(
-            "<table><thead><tr><th>session</th><th>name</th><th>campaign</th><th>provider</th><th>status</th>\
+            "<table><thead><tr><th>sign</th><th>session</th><th>name</th><th>campaign</th><th>provider</th><th>status</th>\
              <th>now</th></tr></thead><tbody>{rows}</tbody></table>"
         )
     };
     format!("<section{class}><h2>{}{}</h2>{table}</section>", text(&node.name), stale.unwrap_or_default())
 }
 
+/// Of those who need somebody.
+const NEEDS_YOU: u8 = 0;
+
+fn attention(session: &Value) -> Option<Attention> {
+    session["attention"].as_str().and_then(Attention::parse)
+}
+
+/// The order of a machine's own list: who needs you, who works, who waits, who failed, who is done.
+fn rank(session: &Value) -> u8 {
+    match (session["status"].as_str().unwrap_or_default(), attention(session)) {
+        (_, Some(attention)) if attention.needs_you() => NEEDS_YOU,
+        ("WORKING" | "STARTING" | "STOPPING", _) => 1,
+        (_, Some(Attention::Idle)) => 3,
+        ("FAILED", _) => 4,
+        ("STOPPED", _) => 5,
+        _ => 2,
+    }
+}
+
+/// As in a machine's own list.
+fn sign(session: &Value) -> &'static str {
+    match (session["status"].as_str().unwrap_or_default(), attention(session)) {
+        ("STOPPED", _) if !session["imported"].is_null() => "↓",
+        ("FAILED", _) => "✗",
+        ("STOPPED", _) if matches!(session["outcome"].as_str(), Some("done" | "handoff")) => "✓",
+        ("STOPPED", _) => "–",
+        (_, Some(attention)) if attention.needs_you() => "!",
+        (_, Some(Attention::Paused)) => "‖",
+        ("CREATED" | "STARTING", _) | (_, Some(Attention::Detached)) => "◌",
+        ("WORKING", _) => "●",
+        _ => "○",
+    }
+}
+
+/// What it asks for or does, as far as its machine says.
+fn now(session: &Value) -> String {
+    let doing = session["now"]["text"].as_str().filter(|_| attention(session) == Some(Attention::Working));
+    let ended = session["obituary"]["sentence"].as_str().or(session["outcome"].as_str());
+    let word = session["attention"].as_str().or(ended).unwrap_or_default();
+    let evidence = session["evidence"].as_str().filter(|evidence| !evidence.is_empty());
+    match (doing, evidence) {
+        (Some(doing), _) => doing.to_owned(),
+        (None, Some(evidence)) if attention(session).is_some() => format!("{word} · {evidence}"),
+        (None, _) => word.to_owned(),
+    }
+}
+
 fn line(session: &Value) -> String {
-    let word = |key: &str| text(session[key].as_str().unwrap_or_default());
+    let word = |key: &str| session[key].as_str().unwrap_or_default().to_owned();
     // Each with what it is, where there is no room for columns.
     let cells = [
-        ("session", "short"),
-        ("name", "name"),
-        ("campaign", "campaign"),
-        ("provider", "provider"),
-        ("status", "status"),
-        ("now", "attention"),
+        ("sign", sign(session).to_owned()),
+        ("session", word("short")),
+        ("name", word("name")),
+        ("campaign", word("campaign")),
+        ("provider", word("provider")),
+        ("status", word("status")),
+        ("now", now(session)),
     ];
-    let class = if session["attention"].as_str().is_some_and(|word| word.starts_with("waiting")) {
-        "need"
-    } else {
-        ""
-    };
+    let class = if rank(session) == NEEDS_YOU { "need" } else { "" };
     let cells: String =
-        cells.iter().map(|(is, key)| format!("<td data-is=\"{is}\">{}</td>", word(key))).collect();
+        cells.iter().map(|(is, word)| format!("<td data-is=\"{is}\">{}</td>", text(word))).collect();
     format!("<tr class=\"{class}\">{cells}</tr>")
 }
 
@@ -103,5 +151,30 @@ mod tests {
         let page = page(&[node]);
         assert!(page.contains("&lt;script&gt;") && !page.contains("<script>"), "{page}");
         assert!(page.contains("away since 2026") && page.contains("class=\"stale\""), "{page}");
+    }
+
+    #[test]
+    fn who_needs_you_stands_first_with_what_is_asked() {
+        let row = |session| Row { session, view: Value::Null };
+        let node = |name: &str, rows| Listed {
+            name: name.to_owned(),
+            node: name.to_owned(),
+            stale_since: None,
+            rows,
+        };
+        let works = || {
+            let now = json!({"text": "run make", "since": ""});
+            row(
+                json!({"name": "works", "status": "WORKING", "attention": "working", "now": now, "evidence": "e"}),
+            )
+        };
+        let asks = row(json!({"name": "asks", "status": "WORKING", "attention": "waiting_approval",
+            "evidence": "run git push"}));
+        let page = page(&[node("calm", vec![works()]), node("busy", vec![works(), asks])]);
+        let at = |word: &str| page.find(word).unwrap_or_else(|| panic!("no {word}: {page}"));
+        assert!(at(">busy<") < at(">asks<") && at(">asks<") < at(">works<"), "{page}");
+        assert!(at(">works<") < at(">calm<"), "{page}");
+        assert!(page.contains("class=\"need\"><td data-is=\"sign\">!</td>"), "{page}");
+        assert!(page.contains("waiting_approval · run git push") && page.contains(">run make<"), "{page}");
     }
 }

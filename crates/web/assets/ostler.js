@@ -290,6 +290,7 @@ function show(html) {
   const places = standing();
   fresh.id = "main"; fresh.tabIndex = -1;
   morph(main, fresh);
+  for (const form of $$("form[data-cli]", main)) tell(form);
   // What is older than the page has room for is gone by now: what is new is not told by numbers.
   const added = $$("#activity .item").filter((item) => !told.has(item.id)).length;
   if ($("#activity") && atEnd) scrollTo(0, document.documentElement.scrollHeight); else if (added > 0 && $("#activity")) follow(added);
@@ -411,6 +412,7 @@ function live() {
     const [places, fresh] = [standing(), $("#counts").cloneNode(false)];
     fresh.append(fragment(event.data));
     morph($("#counts"), fresh);
+    rail();
     stamp(places);
   });
   stream.addEventListener("title", (event) => { document.title = event.data; });
@@ -426,6 +428,15 @@ function live() {
     still();
   });
   stream.addEventListener("delta", (event) => type(JSON.parse(event.data)));
+}
+
+// Who needs you is counted beside the pages too.
+function rail() {
+  const [needs, item] = [$('#counts a[href="/"] b').textContent, $(".rail .needs")];
+  $("b", item)?.remove();
+  if (needs === "0") return;
+  item.append(document.createElement("b"));
+  item.lastChild.textContent = needs;
 }
 
 // What is not there does not change.

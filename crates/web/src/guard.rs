@@ -156,7 +156,9 @@ fn is_public(path: &str) -> bool {
 }
 
 fn visitor(guard: &Guard, headers: &HeaderMap) -> Result<(Visitor, Proof), Failure> {
-    let token = text(headers, header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+    let token = text(headers, header::AUTHORIZATION)
+        .and_then(|value| value.split_once(' '))
+        .and_then(|(scheme, token)| scheme.eq_ignore_ascii_case("Bearer").then_some(token));
     let cookie = || cookie(headers, &cookie_name(guard.port));
     let ring = &guard.door.inner.ring;
     let known = match token {

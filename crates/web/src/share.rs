@@ -90,7 +90,7 @@ fn elsewhere() -> Failure {
     denied("there is no such session in this share", &Denied::Elsewhere.to_string())
 }
 
-fn denied(what: &str, why: &str) -> Failure {
+pub(crate) fn denied(what: &str, why: &str) -> Failure {
     Failure::new(StatusCode::FORBIDDEN, Refusal::new(Reason::PermissionDenied, what).because(why))
 }
 

@@ -309,6 +309,12 @@ async fn a_share_allows_what_it_says_and_the_machine_decides() {
     refused(&speaks, "POST", &at("/stop"), "{}");
     refused(&speaks, "POST", "/n/build/v1/halt", "{}");
 
+    // Who steers lets it go on, and does not say what it may use.
+    let steers = share(&["--name", "steers", "--access", "manage"]);
+    let why = refused(&steers, "POST", &at("/resume"), r#"{"budget":"5usd"}"#);
+    assert!(why.contains("PERMISSION_DENIED") && why.contains("limits"), "{why}");
+    ok(&home, &["share", "rm", "steers"]);
+
     // Said twice, done once.
     for _ in 0..2 {
         let said = hub.asked("POST", &at("/messages"), &speaks, &text, &[("idempotency-key", "1")]);
@@ -332,6 +338,12 @@ async fn a_share_allows_what_it_says_and_the_machine_decides() {
     assert_eq!(ask(host, &format!("GET /v1/sessions/{}", mine.id), &headers, "").status, 200);
     assert_eq!(ask(host, &format!("GET /v1/sessions/{}", other.id), &headers, "").status, 403);
     assert_eq!(ask(host, "GET /sessions", &headers, "").status, 403, "no pages");
+    // The scheme's case is nobody's business, here and at the hub.
+    let (at_hub, bearer) = (hub.host(), format!("bearer {looks}"));
+    for (host, path) in [(host, format!("/v1/sessions/{}", mine.id)), (at_hub.as_str(), at(""))] {
+        let headers = [("host", host), ("authorization", bearer.as_str())];
+        assert_eq!(ask(host, &format!("GET {path}"), &headers, "").status, 200, "{host}{path}");
+    }
 
     let rows = json_of(&home, &["share", "ls"]);
     assert_eq!(rows["shares"].as_array().unwrap().len(), 2, "{rows}");

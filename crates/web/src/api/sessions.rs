@@ -28,6 +28,7 @@ use super::{
 use crate::{
     guard::Visitor,
     reply::{Answer, Asked, Failure, Wanted, json},
+    share,
 };
 
 const SESSION: Form = Form::One(of::<SessionForm>);
@@ -361,7 +362,14 @@ async fn resume(
     Path(who): Path<String>,
     Wanted(wanted): Wanted<Resume>,
 ) -> Answer {
-    let raised = asked::said(&wanted.budget).map(amount).transpose()?.unwrap_or_default();
+    let raised = asked::said(&wanted.budget).map(amount).transpose()?;
+    if visitor.guest.share.is_some() && raised.is_some() {
+        return Err(share::denied(
+            "a share changes no limits",
+            "what a session may use is its owner's to say",
+        ));
+    }
+    let raised = raised.unwrap_or_default();
     let session = visitor.client.session(&who).await?;
     let who = session.id.to_string();
     // Nobody must know a session's state to pick a verb: what has ended goes on in a new session.
