@@ -8,12 +8,22 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Name, Reason, Refusal, Secret, environment, gateway::Upstream, policy::NetMode, text::one_line};
+use crate::{
+    Name, Reason, Refusal, Secret, environment, gateway::Upstream, limits::NAME_BYTES, policy::NetMode,
+    text::one_line,
+};
 
 pub use profile::Profile;
 
 /// The beginning of the name of a provider that is configuration alone: any agent that speaks ACP.
 pub const ACP_PREFIX: &str = "acp:";
+
+/// The own name of an agent that speaks ACP, if this is the name of one.
+pub fn acp_name(name: &str) -> Option<&str> {
+    let own = name.strip_prefix(ACP_PREFIX)?;
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    (!own.is_empty() && own.len() <= NAME_BYTES && own.bytes().all(is_plain)).then_some(own)
+}
 
 /// The providers that are part of Ostler, in the order in which they are listed.
 pub const BUILT_IN: [&str; 5] = ["claude-code", "codex", "openai-api", "openclaw", SCRIPT];

@@ -1,7 +1,7 @@
 //! Agents that people are likely to have: how each is told where its model is, and to keep to its work. Anybody else's words
 //! are configured; what is configured counts more than what is said here.
 
-use ostler_domain::session::Approve;
+use ostler_domain::{gateway::KeyScheme, session::Approve};
 use serde_json::{Value, json};
 
 use crate::{HomeFile, Launch, LaunchError};
@@ -15,6 +15,8 @@ pub(super) struct Known {
     pub(super) install: Option<&'static str>,
     pub(super) base_url: Option<&'static str>,
     pub(super) key_variable: Option<&'static str>,
+    /// How its model's server is shown the key, wherever that is.
+    pub(super) key_scheme: Option<KeyScheme>,
     /// Behind the base URL.
     pub(super) models_path: &'static str,
     /// Names of a project's files that it would run, whatever it is told.
@@ -30,6 +32,7 @@ const KNOWN: [Known; 3] = [
         install: Some("npm install -g opencode-ai"),
         base_url: None,
         key_variable: None,
+        key_scheme: None,
         models_path: "/models",
         // Its 1.18.33 loads plug-ins from there in spite of OPENCODE_PURE and OPENCODE_DISABLE_PROJECT_CONFIG.
         unseen: &[".opencode"],
@@ -41,6 +44,7 @@ const KNOWN: [Known; 3] = [
         install: Some("npm install -g @google/gemini-cli"),
         base_url: Some("https://generativelanguage.googleapis.com"),
         key_variable: Some("GEMINI_API_KEY"),
+        key_scheme: Some(KeyScheme::Google),
         models_path: "/v1beta/models",
         unseen: &[],
         instruction_files: &["GEMINI.md", "AGENTS.md"],
@@ -51,6 +55,7 @@ const KNOWN: [Known; 3] = [
         install: None,
         base_url: None,
         key_variable: None,
+        key_scheme: None,
         models_path: "/models",
         unseen: &[],
         instruction_files: &[],

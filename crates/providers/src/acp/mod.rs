@@ -9,7 +9,7 @@ mod usage;
 
 use std::path::PathBuf;
 
-use ostler_domain::{limits, provider::ACP_PREFIX};
+use ostler_domain::{gateway::KeyScheme, limits, provider::acp_name};
 use ostler_tape::{frame::Rung, launch::default_ladder};
 
 pub(crate) use dialogue::{AcpDialogue, opening};
@@ -44,14 +44,11 @@ pub struct Acp {
 impl Acp {
     /// The provider of this name, if it is one of these.
     pub fn named(name: &str) -> Option<Self> {
-        let own = name.strip_prefix(ACP_PREFIX)?;
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        (!own.is_empty() && own.len() <= limits::NAME_BYTES && own.bytes().all(is_plain))
-            .then(|| Self { name: name.to_owned() })
+        acp_name(name).map(|_| Self { name: name.to_owned() })
     }
 
     fn own_name(&self) -> &str {
-        self.name.strip_prefix(ACP_PREFIX).unwrap_or(&self.name)
+        acp_name(&self.name).unwrap_or(&self.name)
     }
 }
 
@@ -78,6 +75,10 @@ impl Provider for Acp {
 
     fn key_variable(&self) -> Option<&str> {
         known::find(self.own_name())?.key_variable
+    }
+
+    fn key_scheme(&self) -> Option<KeyScheme> {
+        known::find(self.own_name())?.key_scheme
     }
 
     fn unseen(&self) -> &[&str] {
@@ -157,5 +158,12 @@ mod tests {
         for name in ["acp:", "acp", "codex", "acp:../x", "acp:a b"] {
             assert!(Acp::named(name).is_none(), "{name}");
         }
+    }
+
+    #[test]
+    fn gemini_s_key_is_shown_as_google_has_it_also_to_another_server() {
+        let scheme = |name: &str| Acp::named(name).unwrap().key_scheme();
+        assert_eq!(scheme("acp:gemini"), Some(KeyScheme::Google));
+        assert_eq!((scheme("acp:opencode"), scheme("acp:mine")), (None, None), "by the server that it is");
     }
 }
