@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ostler_domain::{
     Policy, Refusal, Secret,
+    config::check_provider,
     provider::{
         ACP_PREFIX, Account, CAPABILITIES, CallerKeys, ITS_LOGIN, KeySource, LACKS_MODEL, NOT_LOGGED_IN,
         Settings, Status,
@@ -35,15 +36,7 @@ impl Engine {
         for (name, settings) in settings {
             match registry::find(&name) {
                 Some(provider) => all.push(self.begin_status(provider, settings, variables)),
-                None => unknown.push(Status {
-                    problem: Some(
-                        "config.toml has settings for it, and there is no such provider".to_owned(),
-                    ),
-                    lacks: Some("everything: there is no such provider".to_owned()),
-                    cure: Some(format!("name it \"{ACP_PREFIX}{name}\" if it speaks ACP")),
-                    name,
-                    ..Status::default()
-                }),
+                None => unknown.push(unknown_status(name)),
             }
         }
         let mut known = Vec::new();
@@ -213,6 +206,19 @@ impl Engine {
 /// Keys that a caller has; what they are worth is asked when a session starts.
 fn brought(variables: &[String]) -> CallerKeys {
     variables.iter().map(|variable| (variable.clone(), Secret::new("brought"))).collect()
+}
+
+/// One that only the configuration knows.
+fn unknown_status(name: String) -> Status {
+    let meant = check_provider(&name).err().and_then(|unknown| unknown.nearest);
+    let meant = meant.map(|meant| format!("; {meant} may be meant")).unwrap_or_default();
+    Status {
+        problem: Some(format!("config.toml has settings for it, and there is no such provider{meant}")),
+        lacks: Some(format!("everything: there is no such provider{meant}")),
+        cure: Some("ostler config edit".to_owned()),
+        name,
+        ..Status::default()
+    }
 }
 
 fn words(can: Capabilities) -> Vec<String> {

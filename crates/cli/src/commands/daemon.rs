@@ -65,6 +65,7 @@ pub(crate) async fn run(app: &App, args: DaemonArgs) -> Result<u8, Failure> {
     match args.verb {
         Verb::Start => {
             let client = app.client().await?;
+            config::remark_unknown(app);
             show(app, &client.status().await?)?;
         }
         Verb::Stop { stop_sessions } => stop(app, stop_sessions).await?,
@@ -181,6 +182,7 @@ pub(crate) fn start_time(pid: u32) -> Option<u64> {
 async fn restart(app: &App) -> Result<(), Failure> {
     // One that would not start does not take the place of one that runs.
     config::check(app)?;
+    config::remark_unknown(app);
     match app.running_client().await {
         Ok(client) => {
             let stopping = client.stop_daemon(false).await?;

@@ -16,6 +16,7 @@ use clap::Args;
 use ostler_client::{Campaign, Client, Home, NodeStatus};
 use ostler_domain::{
     Refusal,
+    config::Config,
     git_config::{Identity, identity},
     limits::PAGE_MOST,
     price::Prices,
@@ -118,11 +119,21 @@ pub(crate) async fn run(app: &App, args: DoctorArgs) -> Result<u8, Failure> {
     findings.push(prices(price::prices(app))?);
     if agents.is_empty() {
         findings.push(script(None));
+        // Elsewhere they stand among the others.
+        findings.extend(no_providers(&config::current(app)?));
     }
     findings.extend(agents);
     findings.push(git());
     findings.extend(logout());
     say(app, findings)
+}
+
+/// What is said of providers that there are not.
+fn no_providers(config: &Config) -> Vec<Finding> {
+    let unknown = config.unknown_providers().into_iter();
+    unknown
+        .map(|unknown| Finding::new(Verdict::Warn, "config", unknown.words()).fix("ostler config edit"))
+        .collect()
 }
 
 /// What calls cost is only as right as the table is new.

@@ -4,7 +4,7 @@ use crate::{
     Name,
     node::Node,
     policy::PRESETS,
-    provider::{ACP_PREFIX, BUILT_IN, Profile, Settings},
+    provider::{BUILT_IN, Profile, Settings, acp_name},
     text::{nearest, one_line},
 };
 
@@ -279,10 +279,27 @@ fn of_provider(name: &str, rest: &[&str]) -> Result<Kind, UnknownKey> {
     }
 }
 
+impl UnknownKey {
+    /// `there is no …; providers.codex may be meant`
+    pub fn words(&self) -> String {
+        match &self.nearest {
+            Some(nearest) => format!("{}; {nearest} may be meant", self.why),
+            None => self.why.clone(),
+        }
+    }
+}
+
+/// What was probably meant where the parser says that it knows no such field; none where nothing is near, or it says
+/// something else.
+pub fn meant_by_field(said: &str) -> Option<String> {
+    let (_, said) = said.split_once("unknown field ")?;
+    let mut named = said.split('`').skip(1).step_by(2);
+    nearest(named.next()?, named).map(str::to_owned)
+}
+
 /// Whether there is such a provider: one that is built in, or one that speaks ACP.
 pub fn check_provider(name: &str) -> Result<(), UnknownKey> {
-    let is_acp = name.strip_prefix(ACP_PREFIX).is_some_and(|own| !own.is_empty());
-    if is_acp || BUILT_IN.contains(&name) {
+    if acp_name(name).is_some() || BUILT_IN.contains(&name) {
         return Ok(());
     }
     Err(UnknownKey {
@@ -397,6 +414,17 @@ mod tests {
         assert_eq!(default("log.level"), log.level.as_str());
         assert_eq!(default("log.size"), log.bytes.to_string());
         assert_eq!(default("log.files"), log.files.to_string());
+    }
+
+    #[test]
+    fn a_field_that_the_parser_does_not_know_is_one_that_is_near() {
+        let meant = |text: &str| meant_by_field(&toml::from_str::<Config>(text).unwrap_err().to_string());
+        assert_eq!(meant("[providers.codex]\nmodle = \"m\"\n").as_deref(), Some("model"));
+        assert_eq!(meant("[limits]\nsesions = 3\n").as_deref(), Some("sessions"));
+        assert_eq!(meant("[provider.codex]\nmodel = \"m\"\n"), None);
+        assert_eq!(meant("[watchdg]\n").as_deref(), Some("watchdog"));
+        assert_eq!(meant("[limits]\nquux = 3\n"), None);
+        assert_eq!(meant("[limits]\nsessions = \"x\"\n"), None);
     }
 
     #[test]

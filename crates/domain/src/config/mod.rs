@@ -27,7 +27,7 @@ use crate::{
 
 use notices::{ChannelSettings, HookSettings, WebhookSettings};
 
-pub use key::{Holds, KEYS, Key, Kind, Place, UnknownKey, check_provider, find, is_section};
+pub use key::{Holds, KEYS, Key, Kind, Place, UnknownKey, check_provider, find, is_section, meant_by_field};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -267,6 +267,13 @@ impl Config {
             .or_else(|| self.hub().err().map(|fault| format!("hub: {fault}")))
     }
 
+    /// Providers that are named and are none: what is said of them counts for nobody. That keeps no daemon from starting:
+    /// another version may know them.
+    pub fn unknown_providers(&self) -> Vec<UnknownKey> {
+        let named = self.providers.keys().map(String::as_str).chain(self.provider.as_deref());
+        named.filter_map(|name| check_provider(name).err()).collect()
+    }
+
     /// Who is told of what happens.
     pub fn channels(&self) -> Result<Vec<Channel>, String> {
         notices::channels(&self.hooks, self.webhook.as_ref(), &self.notify)
@@ -412,6 +419,20 @@ mod tests {
         assert_eq!(text(providers), Ok(()));
         assert!(text("[providers.codex]\napi_key = \"sk-1\"\n").unwrap_err().contains("unknown field"));
         assert!(text("orphan_grace = \"soon\"\n").unwrap_err().contains("no span of time"));
+    }
+
+    #[test]
+    fn providers_that_are_none_are_told_of_and_refuse_nothing() {
+        let text = "provider = \"claude\"\n[providers.codexx]\nmodel = \"m\"\n[providers.\"acp:mine\"]\n\
+            program = \"mine\"\n[providers.codex]\nmodel = \"m\"\n[providers.\"acp:a b\"]\nmodel = \"m\"\n";
+        let config: Config = toml::from_str(text).unwrap();
+        assert_eq!(config.fault(), None);
+        let said: Vec<_> = config.unknown_providers().iter().map(UnknownKey::words).collect();
+        assert_eq!(said.len(), 3, "{said:#?}");
+        assert!(said[0].starts_with("there is no provider \"acp:a b\""), "{said:#?}");
+        assert!(said[1].starts_with("there is no provider \"codexx\""), "{said:#?}");
+        assert!(said[1].ends_with("; providers.codex may be meant"), "{said:#?}");
+        assert!(said[2].ends_with("; providers.claude-code may be meant"), "{said:#?}");
     }
 
     #[test]

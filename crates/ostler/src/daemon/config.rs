@@ -2,7 +2,10 @@
 
 use std::{fs, io, path::Path};
 
-use ostler_domain::{Refusal, config::Config};
+use ostler_domain::{
+    Refusal,
+    config::{Config, meant_by_field},
+};
 
 /// A missing file means the defaults; one with a mistake is refused, with the line named.
 pub(super) fn read(path: &Path) -> Result<Config, Refusal> {
@@ -21,7 +24,11 @@ pub(super) fn read(path: &Path) -> Result<Config, Refusal> {
             .because(why)
             .hint("ostler config edit", "opens it")
     };
-    let config: Config = toml::from_str(&text).map_err(|error| mistake(error.to_string()))?;
+    let config: Config = toml::from_str(&text).map_err(|error| {
+        let said = error.to_string();
+        let meant = meant_by_field(&said).map(|meant| format!("{meant} may be meant")).unwrap_or_default();
+        mistake(said + &meant)
+    })?;
     match config.fault() {
         Some(fault) => Err(mistake(fault)),
         None => Ok(config),

@@ -71,6 +71,9 @@ fn run(place: Place) -> Result<(), Refusal> {
     let lock = DirLock::take(home.state(), VERSION)?;
     let config = config::read(&home.config_toml())?;
     log::start(place, &home, config.log())?;
+    for unknown in config.unknown_providers() {
+        tracing::warn!(why = unknown.words(), "config.toml has settings that count for nobody");
+    }
     raise_descriptor_limit();
     let program = Program::current()
         .map_err(|error| Refusal::internal(format!("this program cannot be opened: {error}")))?;

@@ -134,6 +134,63 @@ fn whoever_meets_a_broken_file_is_told_which_line_and_what_opens_it() {
 }
 
 #[test]
+fn a_provider_that_is_none_is_told_of_wherever_the_file_is_read_and_keeps_nobody_from_working() {
+    let home = TestHome::new(OSTLER);
+    let text = "[providers.codexx]\nmodel = \"m\"\n";
+    home.configure(text);
+    let campaign = home.run(&["campaign", "add", ".", "--name", "shop"]);
+    assert!(campaign.status.success(), "{campaign:?}");
+    for args in [
+        &["daemon", "start"][..],
+        &["daemon", "restart"],
+        &["config", "show"],
+        &["config", "get", "providers"],
+        &["config", "set", "watchdog.silent", "5m"],
+        &["config", "unset", "watchdog.silent"],
+        &["provider", "ls"],
+        &["doctor"],
+        &["doctor", "--quick"],
+        &["run", "-p", "script", "-d", "hi"],
+    ] {
+        let output = home.run(args);
+        let said = [&output.stdout, &output.stderr].map(|said| String::from_utf8_lossy(said).into_owned());
+        let said = said.concat();
+        assert!(output.status.success() || args[0] == "doctor", "{args:?}: {said}");
+        assert!(
+            said.contains("no such provider") || said.contains("no provider \"codexx\""),
+            "{args:?}: {said}"
+        );
+        assert!(said.contains("providers.codex may be meant"), "{args:?}: {said}");
+        assert!(said.contains("ostler config edit"), "{args:?}: {said}");
+    }
+    let log = home.run(&["daemon", "logs"]);
+    assert!(String::from_utf8_lossy(&log.stdout).contains("count for nobody"), "{log:?}");
+    // Who has it open in an editor is asked to look again.
+    let output = edit(&home, "true");
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && err.contains("providers.codex may be meant"), "{err}");
+    assert!(edit(&home, "sed -i s/codexx/codex/").status.success());
+    let shown = home.run(&["config", "show"]);
+    assert!(!String::from_utf8_lossy(&shown.stderr).contains("may be meant"), "{shown:?}");
+}
+
+#[test]
+fn a_key_that_is_none_comes_with_the_one_that_was_probably_meant() {
+    for (broken, meant) in [
+        ("[limits]\nsesions = 3\n", "sessions may be meant"),
+        ("[providers.codex]\nmodle = \"m\"\n", "model may be meant"),
+    ] {
+        let home = TestHome::new(OSTLER);
+        home.configure(broken);
+        for args in [&["config", "show"][..], &["daemon", "start"], &["doctor"]] {
+            let output = home.run(args);
+            let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+            assert!(!output.status.success() && said.contains(meant), "{args:?}: {said}");
+        }
+    }
+}
+
+#[test]
 fn a_file_that_is_not_there_and_a_column_that_is_none_come_with_what_helps() {
     let home = TestHome::new(OSTLER);
     for (args, cure) in [

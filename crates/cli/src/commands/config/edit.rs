@@ -47,7 +47,7 @@ pub(super) fn run(app: &App, path: &Path) -> Result<u8, Failure> {
             return Err(refusal.into());
         }
         let text = file::text(&draft)?;
-        match file::check(&text) {
+        match file::check_all(&text) {
             Ok(()) => break text,
             Err(refusal) if app.ui.has_person() => {
                 app.ui.say_refusal(&refusal);

@@ -7,7 +7,10 @@ use std::{
     path::Path,
 };
 
-use ostler_domain::{Refusal, config::Config};
+use ostler_domain::{
+    Refusal,
+    config::{Config, meant_by_field},
+};
 use toml_edit::DocumentMut;
 
 use crate::held_file::{make_dir, unwritable};
@@ -37,8 +40,22 @@ pub(super) fn keep(path: &Path, document: &DocumentMut) -> Result<(), Refusal> {
 /// The daemon will read it: what it would refuse is refused here.
 pub(super) fn check(text: &str) -> Result<(), Refusal> {
     let refused = |why: String| Refusal::invalid("the daemon would not take that").because(why);
-    let config: Config = toml_edit::de::from_str(text).map_err(|error| refused(error.to_string()))?;
+    let config: Config = toml_edit::de::from_str(text).map_err(|error| {
+        let said = error.to_string();
+        let meant = meant_by_field(&said).map(|meant| format!("{meant} may be meant")).unwrap_or_default();
+        refused(said + &meant)
+    })?;
     config.fault().map_or(Ok(()), |fault| Err(refused(fault)))
+}
+
+/// The same, and what the daemon would only pass over: whoever wrote it is still there.
+pub(super) fn check_all(text: &str) -> Result<(), Refusal> {
+    check(text)?;
+    let config: Config = toml_edit::de::from_str(text).unwrap_or_default();
+    match config.unknown_providers().first() {
+        Some(unknown) => Err(Refusal::invalid("that would count for nobody").because(unknown.words())),
+        None => Ok(()),
+    }
 }
 
 /// Whole or not at all, and private from its first byte.

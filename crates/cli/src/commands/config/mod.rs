@@ -22,7 +22,14 @@ use ostler_domain::{
 };
 
 use super::with_runtime;
-use crate::{app::App, exit_code, failure::Failure, held_file::hold, listing::ListArgs, output::Line};
+use crate::{
+    app::App,
+    exit_code,
+    failure::Failure,
+    held_file::hold,
+    listing::ListArgs,
+    output::{Line, Tone},
+};
 
 #[derive(Debug, Args)]
 pub(crate) struct ConfigArgs {
@@ -68,6 +75,10 @@ pub(crate) fn provider_settings(text: &str) -> Option<BTreeMap<String, Settings>
 
 pub(crate) fn run(app: &App, args: ConfigArgs) -> Result<u8, Failure> {
     let path = app.home()?.config_toml();
+    // An editor is not left with them.
+    if !matches!(args.verb, Verb::Edit | Verb::Path | Verb::Set { .. } | Verb::Unset { .. }) {
+        remark_unknown(app);
+    }
     match args.verb {
         Verb::Show { key, list } => with_runtime(show::show(app, &path, key.as_deref(), &list)),
         Verb::Get { key } => show::get(app, &file::read(&path)?, key.as_deref()),
@@ -105,6 +116,7 @@ fn changed(app: &App, wishes: Vec<change::Wish>) -> Result<u8, Failure> {
         };
         app.ui.remark(&Line::of(wish.to_string()).faint(when));
     }
+    remark_unknown(app);
     if app.ui.is_json() {
         let keys: Vec<&str> = wishes.iter().map(change::Wish::key).collect();
         app.ui.json(&serde_json::json!({ "path": path.to_string_lossy(), "changed": keys }))?;
@@ -148,6 +160,15 @@ pub(crate) fn check(app: &App) -> Result<(), Failure> {
     let path = app.home()?.config_toml();
     let Err(refusal) = file::check(&file::text(&path)?) else { return Ok(()) };
     Err(file::unusable(&path, refusal.why.as_deref().unwrap_or_default()).into())
+}
+
+/// Says what of this machine's file counts for nobody. Where it cannot be read, the daemon says so.
+pub(crate) fn remark_unknown(app: &App) {
+    let config = current(app).ok().filter(|_| app.node().is_none());
+    for unknown in config.map(|config| config.unknown_providers()).unwrap_or_default() {
+        let line = Line::toned(Tone::Warn, "config.toml: ").plain(unknown.words());
+        app.ui.remark(&line.plain("   ").with(Tone::Accent, "ostler config edit"));
+    }
 }
 
 /// Takes a section back.

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use ostler_domain::provider::{SCRIPT, Status};
+use ostler_domain::{
+    config::check_provider,
+    provider::{SCRIPT, Status},
+};
 
 use super::{
     Finding, Verdict,
@@ -49,6 +52,11 @@ pub(super) fn provider(status: &Status, usual: Option<&str>, users: u64, answer:
     let is_needed = is_usual || users > 0;
     let unsaid = if status.program.is_some() { "version unknown" } else { "built in" };
     let version = status.version.as_deref().unwrap_or(unsaid);
+    if let (Some(problem), Err(_)) = (&status.problem, check_provider(&status.name)) {
+        let verdict = if is_needed { Verdict::Fail } else { Verdict::Warn };
+        let finding = Finding::new(verdict, status.name.clone(), problem.clone());
+        return finding.fix(status.cure.clone().unwrap_or_default());
+    }
     let needs = match (is_usual, users) {
         (true, _) => "; sessions get it unless another is named".to_owned(),
         (false, 0) => String::new(),

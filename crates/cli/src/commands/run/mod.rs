@@ -30,7 +30,7 @@ use ostler_domain::{
 };
 
 use self::check::Check;
-use super::send;
+use super::{config, send};
 use crate::{
     app::{App, absolute, git_root, person_home},
     exit_code,
@@ -157,6 +157,7 @@ pub(crate) async fn run(app: &App, args: RunArgs) -> Result<u8, Failure> {
         .into());
     }
     let client = app.client().await?;
+    config::remark_unknown(app);
     let campaign = campaign(app, &client, &args).await?;
     if let Some(agent) = args.agent.as_deref().filter(|_| !args.detach && !args.keep)
         && prompt.as_deref().and_then(reset_word) == Some("")
