@@ -12,14 +12,12 @@ use crate::{
     failure::Failure,
     output::{Line, Ui},
     terminal::{self, OneKey},
-    typing::{Decoder, Draft, Pressed},
+    typing::{Pressed, Typing},
     words,
 };
 
 /// Lines or keys typed ahead; a person does not reach it.
 const TYPED_AHEAD: usize = 64;
-/// A key that was on its way when a question appeared was not meant for it.
-const INERT: Duration = Duration::from_millis(600);
 
 /// Whoever has something to say on standard input usually begins within this time.
 const SOON: Duration = Duration::from_secs(2);
@@ -29,11 +27,8 @@ const SOON: Duration = Duration::from_secs(2);
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     source: Source,
-    decoder: Decoder,
-    draft: Draft,
+    typing: Typing,
     label: String,
-    /// Keys that are whole lines, from a moment on.
-    at_once: Option<(&'static str, Instant)>,
     /// While it is shown.
     terminal: Option<OneKey>,
 }
@@ -50,6 +45,22 @@ impl Lines {
     /// Asks for a line: what is typed stands behind the label. Keys of `at_once` need no Enter. Until the first time
     /// nothing is taken from who comes after.
     pub(crate) fn ask(&mut self, ui: &Ui, label: &str, at_once: &'static str) {
+        self.typing.appears(at_once, Instant::now());
+        self.show(ui, label);
+    }
+
+    /// The same for a menu that was called up.
+    pub(crate) fn ask_whoever_called(&mut self, ui: &Ui, label: &str, at_once: &'static str) {
+        self.typing.called_up(at_once);
+        self.show(ui, label);
+    }
+
+    /// What was asked is answered: whatever is asked next appears anew, also with the same keys.
+    pub(crate) fn answered(&mut self) {
+        self.typing.is_over();
+    }
+
+    fn show(&mut self, ui: &Ui, label: &str) {
         if matches!(self.source, Source::NotOpen) {
             self.source = if ui.has_person() && ui.err_look().in_place {
                 Source::Keys(read(|| terminal::byte().ok().flatten()))
@@ -61,10 +72,6 @@ impl Lines {
                 }))
             };
         }
-        let has_new_keys = self.at_once.is_none_or(|(known, _)| known != at_once);
-        if has_new_keys || !at_once.is_empty() && self.terminal.is_none() {
-            self.at_once = Some((at_once, Instant::now() + INERT));
-        }
         let has_new_label = self.label != label;
         label.clone_into(&mut self.label);
         match self.source {
@@ -72,7 +79,7 @@ impl Lines {
                 if self.terminal.is_none() {
                     self.terminal = OneKey::begin_beside_signals().ok();
                 }
-                ui.show_input(label, self.draft.text());
+                ui.show_input(label, self.typing.text());
             }
             _ if has_new_label && !label.is_empty() => ui.prompt(&Line::new().strong(label)),
             _ => {}
@@ -82,13 +89,14 @@ impl Lines {
     /// Takes the line at the bottom away and gives the terminal back.
     pub(crate) fn rest(&mut self, ui: &Ui) {
         self.terminal = None;
+        self.typing.is_over();
         ui.hide_input();
     }
 
     /// Waits for a line; `None` once, at the end of the input. For ever while nothing was asked.
     pub(crate) async fn next(&mut self, ui: &Ui) -> Option<String> {
         loop {
-            let key = match &mut self.source {
+            let byte = match &mut self.source {
                 Source::NotOpen => return std::future::pending().await,
                 Source::Lines(lines) => {
                     let line = lines.recv().await;
@@ -98,7 +106,7 @@ impl Lines {
                     return line;
                 }
                 Source::Keys(bytes) => match bytes.recv().await {
-                    Some(byte) => self.decoder.feed(byte),
+                    Some(byte) => byte,
                     None => {
                         self.source = Source::NotOpen;
                         return None;
@@ -106,13 +114,13 @@ impl Lines {
                 },
             };
             // What is typed while nothing is asked waits for nobody.
-            let Some(key) = key.filter(|_| self.terminal.is_some()) else { continue };
-            let at_once = match self.at_once {
-                Some((keys, from)) if Instant::now() >= from => keys,
-                _ => "",
-            };
-            match self.draft.press(key, at_once) {
-                Pressed::Changed => ui.show_input(&self.label, self.draft.text()),
+            if self.terminal.is_none() {
+                self.typing.ignore(byte);
+                continue;
+            }
+            let Some(pressed) = self.typing.feed(byte, Instant::now()) else { continue };
+            match pressed {
+                Pressed::Changed => ui.show_input(&self.label, self.typing.text()),
                 Pressed::Line(line) => {
                     ui.show_input(&self.label, "");
                     if !line.is_empty() {

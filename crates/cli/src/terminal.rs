@@ -2,7 +2,9 @@
 
 use std::io;
 
-use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{
+    LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr, tcsetattr,
+};
 
 /// The terminal hands on each key as it is pressed, until this is dropped.
 #[derive(Debug)]
@@ -42,6 +44,12 @@ impl Drop for OneKey {
     fn drop(&mut self) {
         let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &self.before);
     }
+}
+
+/// Forgets what was typed ahead: it was not meant for what is about to be shown.
+pub(crate) fn forget_typed() {
+    // Where this cannot be, nobody types.
+    let _ = tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
 }
 
 /// A line, without its end.

@@ -1,4 +1,9 @@
-//! A line as it is typed: keys in, texts out. No I/O.
+//! A line as it is typed: keys in, texts out. No I/O, and no clock of its own.
+
+use std::time::{Duration, Instant};
+
+/// A key that was on its way when a question appeared was not meant for it.
+const INERT: Duration = Duration::from_millis(600);
 
 /// A key that means something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,9 +128,127 @@ impl Draft {
     }
 }
 
+/// What is typed at a prompt: a line, or one of the keys that need no Enter.
+#[derive(Debug, Default)]
+pub(crate) struct Typing {
+    decoder: Decoder,
+    draft: Draft,
+    /// What was being typed when somebody called up a menu.
+    aside: Option<Draft>,
+    /// Keys that are whole lines.
+    at_once: &'static str,
+    /// Until then no key is an answer by itself.
+    inert_until: Option<Instant>,
+    /// All that was typed was typed before that.
+    is_early: bool,
+}
+
+impl Typing {
+    pub(crate) fn text(&self) -> &str {
+        self.draft.text()
+    }
+
+    /// A prompt that comes by itself. Where it was not there before, its keys mean something only when it can have been seen.
+    pub(crate) fn appears(&mut self, at_once: &'static str, now: Instant) {
+        let aside = self.aside.take();
+        let was_below_a_menu = aside.is_some();
+        self.draft = aside.unwrap_or_else(|| std::mem::take(&mut self.draft));
+        if was_below_a_menu || self.at_once != at_once {
+            self.inert_until = (!at_once.is_empty()).then(|| now + INERT);
+            self.at_once = at_once;
+        }
+    }
+
+    /// What was asked is not asked any more: whatever comes next appears anew.
+    pub(crate) fn is_over(&mut self) {
+        (self.at_once, self.aside) = ("", None);
+    }
+
+    /// A menu that somebody called up by a key of its own: the next key is for it, whatever was being typed.
+    pub(crate) fn called_up(&mut self, at_once: &'static str) {
+        let draft = std::mem::take(&mut self.draft);
+        self.aside.get_or_insert(draft);
+        (self.at_once, self.inert_until) = (at_once, None);
+    }
+
+    /// Reads a byte that nobody asked for: the keys after it are still told apart.
+    pub(crate) fn ignore(&mut self, byte: u8) {
+        self.decoder.feed(byte);
+    }
+
+    /// Takes a byte of the terminal. None where it led to nothing.
+    pub(crate) fn feed(&mut self, byte: u8, now: Instant) -> Option<Pressed> {
+        let key = self.decoder.feed(byte)?;
+        if self.inert_until.is_some_and(|until| now < until) {
+            self.is_early |= self.draft.text().is_empty();
+            return Some(self.draft.press(key, ""));
+        }
+        if std::mem::take(&mut self.is_early) && matches!(key, Key::Char(c) if self.at_once.contains(c)) {
+            self.draft = Draft::default();
+        }
+        Some(self.draft.press(key, self.at_once))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What is typed at the time.
+    fn answers(typing: &mut Typing, bytes: &[u8], now: Instant) -> Vec<Pressed> {
+        let pressed = bytes.iter().filter_map(|byte| typing.feed(*byte, now));
+        pressed.filter(|pressed| *pressed != Pressed::Changed).collect()
+    }
+
+    #[test]
+    fn a_menu_that_was_called_up_takes_the_next_key_at_once() {
+        let (mut typing, now) = (Typing::default(), Instant::now());
+        typing.called_up("sdc");
+        assert_eq!(answers(&mut typing, b"s", now), [line("s")]);
+        // In the middle of a reason, which is still there afterwards.
+        typing.appears("", now);
+        assert_eq!(answers(&mut typing, b"not no", now), []);
+        typing.called_up("sdc");
+        typing.called_up("sdc");
+        assert_eq!(typing.text(), "");
+        assert_eq!(answers(&mut typing, b"c", now), [line("c")]);
+        typing.appears("", now);
+        assert_eq!(answers(&mut typing, b"w\r", now), [line("not now")]);
+    }
+
+    #[test]
+    fn keys_that_were_on_their_way_when_a_question_appeared_answer_nothing_by_themselves() {
+        let (mut typing, now) = (Typing::default(), Instant::now());
+        let seen = now + INERT;
+        typing.appears("aAdmv", now);
+        assert_eq!(answers(&mut typing, b"a", now), []);
+        assert_eq!(typing.text(), "a");
+        // It is shown again and again.
+        typing.appears("aAdmv", seen);
+        assert_eq!(
+            answers(&mut typing, b"d", seen),
+            [line("d")],
+            "nor do they stand in the way of the next one"
+        );
+        typing.is_over();
+        typing.appears("aAdmv", seen);
+        assert_eq!(answers(&mut typing, b"d", seen), [], "the next question has the same keys");
+        assert_eq!(answers(&mut typing, b"\r", seen), [line("d")], "a whole line is meant");
+        typing.called_up("sdc");
+        typing.appears("aAdmv", seen);
+        assert_eq!(answers(&mut typing, b"d", seen), [], "what was below a menu appears anew");
+        assert_eq!(answers(&mut typing, b"eny\r", seen + INERT), [line("deny")]);
+    }
+
+    #[test]
+    fn a_reason_begins_with_the_key_after_the_one_that_asked_for_it() {
+        let (mut typing, now) = (Typing::default(), Instant::now());
+        typing.appears("aAdmv", now);
+        let seen = now + INERT;
+        assert_eq!(answers(&mut typing, b"m", seen), [line("m")]);
+        typing.appears("", seen);
+        assert_eq!(answers(&mut typing, b"ask me\r", seen), [line("ask me")]);
+    }
 
     fn typed(bytes: &[u8], at_once: &str) -> Vec<Pressed> {
         let (mut decoder, mut draft) = (Decoder::default(), Draft::default());

@@ -280,6 +280,8 @@ async fn answer_one(app: &App, client: &Client, Asked { approval, agent }: &Aske
     let ui = &app.ui;
     let say = |line: Line| ui.say(&Line::of("          ").append(line));
     let is_question = approval.kind == AskKind::Question;
+    // A key that was pressed twice answers the question that was seen, and not the next one.
+    terminal::forget_typed();
     ui.say(
         &Line::toned(Tone::Warn, "? ")
             .strong(agent)

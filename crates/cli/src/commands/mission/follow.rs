@@ -296,7 +296,7 @@ impl<'a> Story<'a> {
         let ui = &self.app.ui;
         if asked == Asked::Interrupt && ui.has_person() && !self.menu {
             self.menu = true;
-            self.typed.ask(ui, "[c]ancel  [d]etach  [g]o on >", "cdg");
+            self.typed.ask_whoever_called(ui, "[c]ancel  [d]etach  [g]o on >", "cdg");
             return Ok(false);
         }
         self.menu = false;

@@ -250,6 +250,7 @@ impl Stream<'_> {
                 }
                 if let Event::ApprovalAnswered(answered) = event {
                     if self.questions.answered(answered.id) {
+                        self.typed.answered();
                         self.ask();
                     } else {
                         self.await_answer();
@@ -326,7 +327,7 @@ impl Stream<'_> {
     fn await_answer(&mut self) {
         let ui = &self.app.ui;
         if self.menu {
-            self.typed.ask(ui, "[s]top  [d]etach  [c]ontinue >", "sdc");
+            self.typed.ask_whoever_called(ui, "[s]top  [d]etach  [c]ontinue >", "sdc");
         } else if let Some(larger) = &self.larger {
             self.typed.ask(ui, &holding::label(larger), "rsd");
         } else if self.questions.is_empty() {
