@@ -239,6 +239,7 @@ async fn renew(spec: &LoginSpec, home: &Path, program: &FoundProgram) -> io::Res
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
+    environment.extend(spec.quiet.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         .current_dir(home)
         .kill_on_drop(true)
         .spawn()?;
@@ -305,11 +306,12 @@ mod tests {
         fs::create_dir(dir.path().join(".agent")).unwrap();
         let told = program(
             dir.path(),
-            "read word; echo \"$1 $word $HOME\" > $AGENT_DIR/login.json; echo is done; exec cat > /dev/null",
+            "read word; echo \"$1 $word $TELEMETRY $HOME\" > $AGENT_DIR/login.json; echo is done; exec cat > /dev/null",
         );
         assert_eq!(renew(&SPEC, dir.path(), &told).await.unwrap(), "is done");
+        quiet: &[("TELEMETRY", "off")],
         let login = fs::read_to_string(dir.path().join(".agent/login.json")).unwrap();
-        assert_eq!(login, format!("renew please {}\n", dir.path().display()));
+        assert_eq!(login, format!("renew please off {}\n", dir.path().display()));
     }
 
     #[tokio::test]

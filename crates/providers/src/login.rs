@@ -9,6 +9,8 @@ pub struct LoginSpec {
     pub words: &'static [&'static str],
     /// The variable that says where its things are, and where they are below a home.
     pub state: (&'static str, &'static str),
+    /// What is off while it logs in or renews its login, as it is in sessions: telemetry, updates of itself.
+    pub quiet: &'static [(&'static str, &'static str)],
     /// The file of the login, in there.
     pub file: &'static str,
     /// Whom an agent that is lent the login calls.

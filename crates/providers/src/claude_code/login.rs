@@ -2,12 +2,13 @@
 
 use serde_json::Value;
 
-use super::STATE_DIR;
+use super::{QUIET, STATE_DIR};
 use crate::{Lent, LoginSpec, Refresh, login::lent};
 
 pub(super) const LOGIN: LoginSpec = LoginSpec {
     words: &["auth", "login"],
     state: ("CLAUDE_CONFIG_DIR", STATE_DIR),
+    quiet: &QUIET,
     file: ".credentials.json",
     hosts: &["api.anthropic.com"],
     variables: &[

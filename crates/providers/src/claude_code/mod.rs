@@ -41,12 +41,12 @@ const SETTINGS: [(&str, &str); 4] = [
 ];
 /// How much its model can be told to think.
 const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
-/// No telemetry, no update of itself, nothing that is not the model; and the events that say when it is idle.
-const ENVIRONMENT: [(&str, &str); 6] = [
+/// No telemetry, no update of itself, also while it logs in.
+const QUIET: [(&str, &str); 3] =
+    [("DISABLE_TELEMETRY", "1"), ("DISABLE_AUTOUPDATER", "1"), ("DISABLE_ERROR_REPORTING", "1")];
+/// Nothing that is not the model; and the events that say when it is idle.
+const ENVIRONMENT: [(&str, &str); 3] = [
     ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-    ("DISABLE_TELEMETRY", "1"),
-    ("DISABLE_AUTOUPDATER", "1"),
-    ("DISABLE_ERROR_REPORTING", "1"),
     ("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1"),
     ("CLAUDE_CODE_STARTUP_FAILURE_RESULTS", "1"),
 ];
@@ -242,8 +242,11 @@ fn asks(launch: &Launch) -> bool {
 }
 
 fn environment(launch: &Launch) -> Vec<(String, String)> {
-    let mut env: Vec<(String, String)> =
-        ENVIRONMENT.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    let mut env: Vec<(String, String)> = QUIET
+        .iter()
+        .chain(&ENVIRONMENT)
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
     let mut add = |name: &str, value: String| env.push((name.to_owned(), value));
     add("CLAUDE_CONFIG_DIR", launch.home.join(STATE_DIR).to_string_lossy().into_owned());
     if launch.is_confined {

@@ -6,14 +6,18 @@ use serde_json::Value;
 use super::HOME;
 use crate::{Lent, LoginSpec, Refresh, login::lent};
 
+/// No telemetry, as in its sessions.
+const QUIET: &str = "analytics.enabled=false";
+
 pub(super) const LOGIN: LoginSpec = LoginSpec {
-    words: &["login"],
+    words: &["login", "-c", QUIET],
     state: ("CODEX_HOME", HOME),
+    quiet: &[],
     file: "auth.json",
     hosts: &["chatgpt.com", "api.openai.com"],
     variables: &[],
     refresh: Refresh {
-        words: &["app-server"],
+        words: &["app-server", "-c", QUIET],
         input: &[
             r#"{"id":"open","method":"initialize","params":{"clientInfo":{"name":"ostler","title":"Ostler","version":"0"}}}"#,
             r#"{"method":"initialized"}"#,

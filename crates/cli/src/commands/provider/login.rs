@@ -32,6 +32,9 @@ pub(super) struct LoginArgs {
     /// The account that is to have it: a profile of config.toml with login = true
     #[arg(long)]
     profile: Option<Name>,
+    /// Added to the words with which its program logs in, such as --device-auth for codex on a machine without a browser
+    #[arg(last = true, conflicts_with = "from")]
+    args: Vec<String>,
 }
 
 pub(super) async fn run(app: &App, client: &Client, args: LoginArgs) -> Result<u8, Failure> {
@@ -42,7 +45,7 @@ pub(super) async fn run(app: &App, client: &Client, args: LoginArgs) -> Result<u
         Some(from) => {
             if let Err(refusal) = take_over(from, file) {
                 drop_empty(file);
-                return Err(refusal.into());
+                return Err(with_ways(refusal, &args, file).into());
             }
         }
         None if !app.ui.has_person() => {
@@ -52,7 +55,7 @@ pub(super) async fn run(app: &App, client: &Client, args: LoginArgs) -> Result<u
         }
         None => {
             let mut program = Command::new(&plan.program);
-            program.args(&plan.args).envs(&plan.environment);
+            program.args(&plan.args).args(&args.args).envs(&plan.environment);
             // It would take a key for the login that is wanted.
             for variable in CallerKeys::USUAL {
                 program.env_remove(variable);
@@ -61,6 +64,8 @@ pub(super) async fn run(app: &App, client: &Client, args: LoginArgs) -> Result<u
             let ended =
                 ended.map_err(|error| missing(&args.name, &format!("it cannot be started: {error}")))?;
             if !ended.success() {
+                // It may have left the cursor behind a question.
+                app.ui.remark(&Line::new());
                 return Err(missing(&args.name, &format!("its login ended with {ended}")).into());
             }
         }
@@ -96,10 +101,8 @@ pub(super) async fn run(app: &App, client: &Client, args: LoginArgs) -> Result<u
             let refusal = match &args.from {
                 Some(from) => {
                     put_back(file, before)?;
-                    missing(
-                        &args.name,
-                        &format!("{} cannot be read as a login of it", source(from, file).display()),
-                    )
+                    let why = format!("{} cannot be read as a login of it", source(from, file).display());
+                    with_ways(logged_out(&args.name, &why), &args, file)
                 }
                 None => missing(&args.name, &format!("{} has no login in it", plan.file)),
             };
@@ -139,9 +142,21 @@ fn source(from: &Path, file: &Path) -> PathBuf {
 }
 
 fn missing(name: &str, why: &str) -> Refusal {
-    Refusal::new(Reason::ProviderAuth, format!("{name} is not logged in"))
-        .because(why)
-        .hint(format!("ostler provider login {name}"), "tries again")
+    logged_out(name, why).hint(format!("ostler provider login {name}"), "tries again")
+}
+
+fn logged_out(name: &str, why: &str) -> Refusal {
+    Refusal::new(Reason::ProviderAuth, format!("{name} is not logged in")).because(why)
+}
+
+/// What else may be done where a login cannot be taken over.
+fn with_ways(refusal: Refusal, args: &LoginArgs, file: &Path) -> Refusal {
+    let profile = args.profile.as_ref().map(|profile| format!(" --profile {profile}")).unwrap_or_default();
+    let command = format!("ostler provider login {}{profile}", args.name);
+    let looked_for = file.file_name().unwrap_or_default().to_string_lossy();
+    refusal
+        .hint(format!("{command} --from PATH"), format!("takes over {looked_for}, or the one in a directory"))
+        .hint(command, "runs its own login, on a terminal")
 }
 
 /// Copies the one file, private from its first byte, whole or not at all.
