@@ -30,7 +30,9 @@ pub(super) async fn tell(hook: &Hook, notice: &Notice) -> Tried {
     let name = one_line(&hook.run.join(" "), 200);
     match tokio::task::spawn_blocking(move || run_to_end(&hook, body)).await {
         Ok(Ok(printed)) => {
-            tracing::debug!(hook = name, id, printed, "a program was told");
+            if !printed.is_empty() {
+                tracing::info!(hook = name, id, printed, "a program that was told said something");
+            }
             Tried::Heard
         }
         Ok(Err(why)) => Tried::Refused(format!("{name}: {why}")),

@@ -121,7 +121,7 @@ async fn begin(client: &Client, steps: Vec<Value>) -> View {
 async fn an_approval_at_night_reaches_somebody() {
     let ear = Ear::open("127.0.0.1:0".parse().unwrap(), &[500]);
     let hook = "[[hooks]]\non = [\"approval\", \"failed\"]\ndetails = true\n\
-                run = [\"sh\", \"-c\", \"cat >> HERE/page; echo >> HERE/page\"]\n";
+                run = [\"sh\", \"-c\", \"cat >> HERE/page; echo >> HERE/page; echo rang twice\"]\n";
     let home = told(ear.address, hook).await;
     let page = home.path().join("page");
     let client = home.client().await;
@@ -152,6 +152,9 @@ async fn an_approval_at_night_reaches_somebody() {
     assert_eq!(written["id"], notice["id"]);
     assert_eq!(written["details"]["text"], "run: make deploy");
     assert_eq!(written["details"]["why"], "no rule allows make deploy");
+    wait::until("what it printed to be in the daemon's log", wait::PATIENCE, || {
+        fs::read_to_string(home.home.state().join("daemon.log")).is_ok_and(|log| log.contains("rang twice"))
+    });
     let allow =
         AnswerApproval { approval: open.to_string(), allow: true, always: false, message: String::new() };
     client.answer_approval(allow).await.unwrap();
