@@ -2,8 +2,10 @@
 
 use std::{
     collections::HashMap,
-    env, fs, io,
-    os::unix::fs::{MetadataExt, PermissionsExt},
+    env,
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     process::Stdio,
     sync::{Arc, Mutex},
@@ -113,7 +115,8 @@ impl Programs {
         let Some(spec) = provider.program() else { return Ok(None) };
         let asked = settings.program.clone().unwrap_or_else(|| PathBuf::from(&spec.name));
         let Some(path) = look(&asked, home) else {
-            return Err(Unusable::Missing(missing(provider.name(), &spec, &asked)));
+            let refusal = missing(provider.name(), &spec, &asked);
+            return Err(Unusable::Missing(or_another(refusal, provider.name(), settings)));
         };
         let mut found = describe(&path, &spec, home);
         found.version = self.version(&found, limit).await;
@@ -131,6 +134,7 @@ impl Programs {
                     Some(install) => refusal.hint(install, "installs a newer one"),
                     None => refusal,
                 };
+                let refusal = or_another(refusal, provider.name(), settings);
                 Err(Unusable::TooOld { found: found.path, version, least, refusal })
             }
             _ => Ok(Some(found)),
@@ -177,8 +181,9 @@ impl Programs {
         let known: Vec<Kept> = known.collect();
         let half = self.kept.with_extension("half");
         let written = serde_json::to_vec(&known).map_err(io::Error::from);
+        let private = || OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&half);
         let written =
-            written.and_then(|text| fs::write(&half, text)).and_then(|()| fs::rename(&half, &self.kept));
+            written.and_then(|text| private()?.write_all(&text)).and_then(|()| fs::rename(&half, &self.kept));
         if let Err(error) = written {
             tracing::debug!(%error, "the versions of programs are not kept");
         }
@@ -203,6 +208,15 @@ fn missing(provider: &str, spec: &ProgramSpec, asked: &Path) -> Refusal {
         None => refusal,
     };
     refusal.hint(place, "says where it is")
+}
+
+/// What is configured stands in the way of one that is installed later.
+fn or_another(refusal: Refusal, provider: &str, settings: &Settings) -> Refusal {
+    if settings.program.is_none() {
+        return refusal;
+    }
+    let unset = format!("ostler config unset providers.{provider}.program");
+    refusal.hint(unset, "takes the one that is found in the usual places")
 }
 
 /// A program by its path, or by its name in the usual places.
@@ -386,6 +400,8 @@ mod tests {
         while !dir.path().join("programs.json").exists() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+        let mode = fs::metadata(dir.path().join("programs.json")).unwrap().mode();
+        assert_eq!(mode & 0o777, 0o600);
         let next = Programs::below(dir.path());
         let found = next.find(codex.as_ref(), &settings, None).await.unwrap().unwrap();
         assert_eq!((found.version, times_asked(dir.path())), (Some(Version(99, 1, 2)), 1));
@@ -418,7 +434,9 @@ mod tests {
             Unusable::TooOld { version, least, refusal, .. } => {
                 assert!(version == Version(0, 0, 1) && version < least);
                 assert!(refusal.message.contains("0.0.1 is too old"), "{refusal:?}");
-                assert!(refusal.hints[0].command.contains("npm install"), "{refusal:?}");
+                let hints: Vec<_> = refusal.hints.iter().map(|hint| hint.command.as_str()).collect();
+                assert!(hints[0].contains("npm install"), "{refusal:?}");
+                assert_eq!(hints[1], "ostler config unset providers.codex.program");
             }
             missing => panic!("{missing:?}"),
         }
