@@ -168,11 +168,18 @@ impl Shared {
         told: &BTreeMap<String, String>,
         policy: &Policy,
     ) -> Result<(), Refusal> {
-        let Some(spec) = provider.login() else { return Ok(()) };
         let is_told = |variable: &&str| {
             settings.env.contains_key(*variable)
                 || told.contains_key(*variable)
                 || policy.env.iter().any(|name| name == variable)
+        };
+        let Some(spec) = provider.login() else {
+            // Whoever gives it variables of its own may mean another way to its model.
+            let usual = provider.key_variable().filter(|_| settings.env.is_empty() && !has_model);
+            return match usual.filter(|usual| !self.options.unconfined && !is_told(usual)) {
+                Some(usual) => Err(without_key(provider.name(), usual)),
+                None => Ok(()),
+            };
         };
         let has_way = has_model || spec.variables.iter().any(is_told);
         if has_way || self.options.unconfined || self.login(provider, settings).is_some() {
@@ -195,6 +202,15 @@ impl Shared {
             )
             .hint(format!("ostler config set providers.{name}.api_key_env VARIABLE"), "names the key to use"))
     }
+}
+
+/// A program that has no login of its own was given no key.
+fn without_key(name: &str, usual: &str) -> Refusal {
+    Refusal::new(Reason::ProviderAuth, format!("{name} has neither a key nor a server of its own"))
+        .because(format!("{usual} is not set, and the configuration names no other place for a key"))
+        .hint(format!("export {usual}=…"), "brings its key; then ask again")
+        .hint(format!("ostler config set providers.{name}.api_key_file PATH"), "names a file that has it")
+        .hint(format!("ostler config set providers.{name}.base_url URL"), "names a server that wants none")
 }
 
 fn ends_soon(login: &Lent, now: Time) -> bool {
@@ -223,6 +239,7 @@ fn environment(spec: &LoginSpec, home: &Path, program: &FoundProgram) -> Vec<(St
     let (variable, state) = spec.state;
     let mut environment =
         vec![("HOME".to_owned(), text(home.to_owned())), (variable.to_owned(), text(home.join(state)))];
+    environment.extend(spec.quiet.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     let search = std::env::var_os("PATH").unwrap_or_default();
     let search = program.search.iter().cloned().chain(std::env::split_paths(&search));
     if let Some(path) = std::env::join_paths(search).ok().and_then(|path| path.into_string().ok()) {
@@ -239,7 +256,6 @@ async fn renew(spec: &LoginSpec, home: &Path, program: &FoundProgram) -> io::Res
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
-    environment.extend(spec.quiet.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         .current_dir(home)
         .kill_on_drop(true)
         .spawn()?;
@@ -293,6 +309,7 @@ mod tests {
     const SPEC: LoginSpec = LoginSpec {
         words: &[],
         state: ("AGENT_DIR", ".agent"),
+        quiet: &[("TELEMETRY", "off")],
         file: "login.json",
         hosts: &[],
         variables: &[],
@@ -309,7 +326,6 @@ mod tests {
             "read word; echo \"$1 $word $TELEMETRY $HOME\" > $AGENT_DIR/login.json; echo is done; exec cat > /dev/null",
         );
         assert_eq!(renew(&SPEC, dir.path(), &told).await.unwrap(), "is done");
-        quiet: &[("TELEMETRY", "off")],
         let login = fs::read_to_string(dir.path().join(".agent/login.json")).unwrap();
         assert_eq!(login, format!("renew please off {}\n", dir.path().display()));
     }

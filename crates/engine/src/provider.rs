@@ -138,11 +138,16 @@ impl Engine {
         let has_model = self.shared.has_model(provider, settings, &keys);
         let is_configured = *settings != Settings::default();
         if name.starts_with(ACP_PREFIX) && !is_configured && !has_model {
+            if let Some(usual) = provider.key_variable() {
+                return Some(("its key", format!("export {usual}=…")));
+            }
             let add = format!("ostler provider add {name} --base-url URL --api-key-env VARIABLE -m MODEL");
             return Some(("where its model is", add));
         }
         let told = Default::default();
-        if self.shared.check_login(provider, settings, has_model, &told, &Policy::default()).is_err() {
+        let is_logged_in =
+            || self.shared.check_login(provider, settings, has_model, &told, &Policy::default()).is_ok();
+        if provider.login().is_some() && !is_logged_in() {
             return Some(("a login or a key", format!("ostler provider login {name}")));
         }
         if !has_model && self.shared.is_logged_out(provider, settings) {
@@ -203,11 +208,6 @@ impl Engine {
     }
 }
 
-/// Keys that a caller has; what they are worth is asked when a session starts.
-fn brought(variables: &[String]) -> CallerKeys {
-    variables.iter().map(|variable| (variable.clone(), Secret::new("brought"))).collect()
-}
-
 /// One that only the configuration knows.
 fn unknown_status(name: String) -> Status {
     let meant = check_provider(&name).err().and_then(|unknown| unknown.nearest);
@@ -219,6 +219,11 @@ fn unknown_status(name: String) -> Status {
         name,
         ..Status::default()
     }
+}
+
+/// Keys that a caller has; what they are worth is asked when a session starts.
+fn brought(variables: &[String]) -> CallerKeys {
+    variables.iter().map(|variable| (variable.clone(), Secret::new("brought"))).collect()
 }
 
 fn words(can: Capabilities) -> Vec<String> {

@@ -5,7 +5,7 @@ use std::{fs, process::Output};
 use ostler_testkit::{FakeOpenai, TestHome, wait};
 use serde_json::{Value, json};
 
-use crate::OSTLER;
+use crate::{OSTLER, exec::OnTerminal};
 
 /// Nothing is installed here, whatever is on this machine.
 const NOTHING: &str = "[providers.claude-code]\nprogram = \"/nowhere/claude\"\n[providers.codex]\n\
@@ -22,7 +22,10 @@ fn home(config: &str) -> TestHome {
 fn run(home: &TestHome, args: &[&str]) -> Output {
     let mut command = home.command(args);
     command.env("HOME", home.path().join("nobody"));
-    command.env_remove("ANTHROPIC_API_KEY").env_remove("OPENAI_API_KEY").output().unwrap()
+    for key in ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"] {
+        command.env_remove(key);
+    }
+    command.output().unwrap()
 }
 
 fn refused(output: &Output, code: i32, reason: &str) -> Value {
@@ -159,6 +162,86 @@ fn whoever_names_one_that_is_not_there_is_told_which_are_and_how_each_gets_its_k
     assert_eq!(lacks(), "its key");
     fs::write(file, "sk-1\n").unwrap();
     assert_eq!(lacks(), Value::Null);
+}
+
+#[test]
+fn one_that_has_no_login_of_its_own_is_not_started_without_a_key() {
+    let home = home("");
+    let gemini = program(&home, "gemini", "0.61.0");
+    let of_gemini = format!("{NOTHING}[providers.\"acp:gemini\"]\nprogram = \"{gemini}\"\n");
+    fs::write(home.home.config_toml(), &of_gemini).unwrap();
+    for (name, variable) in [("acp:gemini", "GEMINI_API_KEY"), ("openai-api", "OPENAI_API_KEY")] {
+        let of = |flags: &[&str]| {
+            run(&home, &[&["run", "-p", name, "-m", "m", "hi", "-o", "json"], flags].concat())
+        };
+        for flags in [&["-d"][..], &[]] {
+            let said = refused(&of(flags), 6, "PROVIDER_AUTH");
+            assert!(said["why"].as_str().unwrap().contains(variable), "{said}");
+            assert_eq!(said["hint"][0]["command"], format!("export {variable}=…"), "{said}");
+        }
+    }
+    assert_eq!(answer(&home, &["ls", "-a", "-o", "json"])["sessions"], json!([]), "nothing was started");
+    // Whoever says that its model is somewhere else, or gives it variables of its own, knows better.
+    for more in ["base_url = \"http://127.0.0.1:9\"\n", "env = { GOOGLE_API_KEY = \"x\" }\n"] {
+        fs::write(home.home.config_toml(), format!("{of_gemini}{more}")).unwrap();
+        assert_eq!(provider(&home, &["-p", "acp:gemini", "-m", "m", "hi"]), "acp:gemini", "{more}");
+    }
+}
+
+#[test]
+fn a_login_that_cannot_be_taken_over_comes_with_what_else_there_is() {
+    let home = home("");
+    let codex = program(&home, "codex", "99.0.0");
+    fs::write(home.home.config_toml(), format!("[providers.codex]\nprogram = \"{codex}\"\n")).unwrap();
+    let nowhere = home.path().join("nowhere").display().to_string();
+    let nothing = home.path().join("nothing").display().to_string();
+    fs::write(&nothing, "{}").unwrap();
+    for from in [nowhere, nothing] {
+        let said = run(&home, &["provider", "login", "codex", "--from", &from, "-o", "json"]);
+        let said = refused(&said, 6, "PROVIDER_AUTH");
+        let commands: Vec<_> = said["hint"].as_array().unwrap().iter().map(|hint| &hint["command"]).collect();
+        assert_eq!(
+            commands,
+            ["ostler provider login codex --from PATH", "ostler provider login codex"],
+            "{said}"
+        );
+        assert!(said["hint"][0].to_string().contains("auth.json"), "{said}");
+    }
+}
+
+#[test]
+fn a_program_logs_in_on_the_terminal_with_no_key_of_anybody_and_with_its_telemetry_off() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = home("");
+    let claude = home.path().join("claude");
+    let said = home.path().join("said");
+    let script = r#"#!/bin/sh
+[ "$1" = --version ] && echo 99.0.0 && exit
+{ echo "$@"; env; } > SAID
+printf 'Paste code here > '; read code
+echo '{"claudeAiOauth":{"accessToken":"at-1","refreshToken":"rt-1"}}' > "$CLAUDE_CONFIG_DIR/.credentials.json"
+"#;
+    fs::write(&claude, script.replace("SAID", &said.display().to_string())).unwrap();
+    fs::set_permissions(&claude, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(
+        home.home.config_toml(),
+        format!("[providers.claude-code]\nprogram = \"{}\"\n", claude.display()),
+    )
+    .unwrap();
+    let mut command = home.command(&["provider", "login", "claude-code", "--", "--elsewhere"]);
+    command.env("ANTHROPIC_API_KEY", "sk-1").env("HOME", home.path().join("nobody"));
+    let mut person = OnTerminal::begin(command);
+    person.until_shown("Paste code here > ");
+    person.type_in("1234\n");
+    person.until_shown("claude-code is logged in");
+    assert!(person.child.wait().unwrap().success(), "{}", person.shown);
+    let said = fs::read_to_string(said).unwrap();
+    let mut lines = said.lines();
+    assert_eq!(lines.next(), Some("auth login --elsewhere"));
+    assert!(!said.contains("ANTHROPIC_API_KEY"), "{said}");
+    for off in ["DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", "DISABLE_ERROR_REPORTING=1"] {
+        assert!(said.contains(off), "{off}: {said}");
+    }
 }
 
 #[test]
