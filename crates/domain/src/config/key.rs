@@ -289,12 +289,18 @@ impl UnknownKey {
     }
 }
 
-/// What was probably meant where the parser says that it knows no such field; none where nothing is near, or it says
-/// something else.
-pub fn meant_by_field(said: &str) -> Option<String> {
+/// What the parser says, and the setting that was probably meant where it knows none of that name.
+pub fn with_meant(said: &str) -> String {
+    match meant(said) {
+        Some(meant) => format!("{said}{meant} may be meant"),
+        None => said.to_owned(),
+    }
+}
+
+fn meant(said: &str) -> Option<&str> {
     let (_, said) = said.split_once("unknown field ")?;
     let mut named = said.split('`').skip(1).step_by(2);
-    nearest(named.next()?, named).map(str::to_owned)
+    nearest(named.next()?, named)
 }
 
 /// Whether there is such a provider: one that is built in, or one that speaks ACP.
@@ -418,7 +424,10 @@ mod tests {
 
     #[test]
     fn a_field_that_the_parser_does_not_know_is_one_that_is_near() {
-        let meant = |text: &str| meant_by_field(&toml::from_str::<Config>(text).unwrap_err().to_string());
+        let meant = |text: &str| {
+            let said = with_meant(&toml::from_str::<Config>(text).unwrap_err().to_string());
+            Some(said.lines().last()?.strip_suffix(" may be meant")?.to_owned())
+        };
         assert_eq!(meant("[providers.codex]\nmodle = \"m\"\n").as_deref(), Some("model"));
         assert_eq!(meant("[limits]\nsesions = 3\n").as_deref(), Some("sessions"));
         assert_eq!(meant("[provider.codex]\nmodel = \"m\"\n"), None);

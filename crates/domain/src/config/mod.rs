@@ -27,7 +27,7 @@ use crate::{
 
 use notices::{ChannelSettings, HookSettings, WebhookSettings};
 
-pub use key::{Holds, KEYS, Key, Kind, Place, UnknownKey, check_provider, find, is_section, meant_by_field};
+pub use key::{Holds, KEYS, Key, Kind, Place, UnknownKey, check_provider, find, is_section, with_meant};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]

@@ -4,7 +4,7 @@ use std::{fs, io, path::Path};
 
 use ostler_domain::{
     Refusal,
-    config::{Config, meant_by_field},
+    config::{Config, with_meant},
 };
 
 /// A missing file means the defaults; one with a mistake is refused, with the line named.
@@ -24,11 +24,7 @@ pub(super) fn read(path: &Path) -> Result<Config, Refusal> {
             .because(why)
             .hint("ostler config edit", "opens it")
     };
-    let config: Config = toml::from_str(&text).map_err(|error| {
-        let said = error.to_string();
-        let meant = meant_by_field(&said).map(|meant| format!("{meant} may be meant")).unwrap_or_default();
-        mistake(said + &meant)
-    })?;
+    let config: Config = toml::from_str(&text).map_err(|error| mistake(with_meant(&error.to_string())))?;
     match config.fault() {
         Some(fault) => Err(mistake(fault)),
         None => Ok(config),

@@ -9,7 +9,7 @@ use std::{
 
 use ostler_domain::{
     Refusal,
-    config::{Config, meant_by_field},
+    config::{Config, with_meant},
 };
 use toml_edit::DocumentMut;
 
@@ -40,11 +40,8 @@ pub(super) fn keep(path: &Path, document: &DocumentMut) -> Result<(), Refusal> {
 /// The daemon will read it: what it would refuse is refused here.
 pub(super) fn check(text: &str) -> Result<(), Refusal> {
     let refused = |why: String| Refusal::invalid("the daemon would not take that").because(why);
-    let config: Config = toml_edit::de::from_str(text).map_err(|error| {
-        let said = error.to_string();
-        let meant = meant_by_field(&said).map(|meant| format!("{meant} may be meant")).unwrap_or_default();
-        refused(said + &meant)
-    })?;
+    let config: Config =
+        toml_edit::de::from_str(text).map_err(|error| refused(with_meant(&error.to_string())))?;
     config.fault().map_or(Ok(()), |fault| Err(refused(fault)))
 }
 
