@@ -3,8 +3,6 @@
 mod anew;
 mod close;
 
-pub(crate) use close::closed_refusal;
-
 use std::collections::HashSet;
 
 use ostler_domain::{
@@ -295,9 +293,9 @@ fn keep_if_any(named: &mut Vec<Conversation>, is_meant: impl Fn(&Conversation) -
 
 /// A name that several have, and how each of them is called without doubt.
 fn in_several(who: &str, several: &[Conversation], campaigns: &[Campaign]) -> Refusal {
-        let is_alone = several.iter().filter(|other| other.campaign == found.campaign).count() == 1;
     several.iter().take(CANDIDATES).fold(ambiguous(who, several), |refusal, found| {
         let campaign = campaigns.iter().find(|campaign| campaign.id == found.campaign);
+        let is_alone = several.iter().filter(|other| other.campaign == found.campaign).count() == 1;
         let state = found.closed.map_or("open", |_| "closed");
         match campaign {
             Some(campaign) if is_alone => refusal.hint(
