@@ -76,6 +76,9 @@ enum Verb {
     Clear {
         /// Session or conversation: name, id, part of an id, or - for the last one of this terminal
         who: String,
+        /// Do not ask
+        #[arg(short, long)]
+        yes: bool,
     },
 }
 
@@ -129,8 +132,17 @@ pub(crate) async fn run(app: &App, args: MessageArgs) -> Result<u8, Failure> {
             };
             tell(app, &[client.move_message(&id, place).await?], "waits there now")
         }
-        Verb::Clear { who } => {
+        Verb::Clear { who, yes } => {
             let who = app.addressee(&client, &who).await?;
+            if app.ui.has_person() && !yes {
+                let waiting = client.messages_in_order(&who).await?;
+                let count = words::plural(waiting.len() as u64, "message", "messages");
+                waiting.iter().for_each(|message| app.ui.remark(&screen::done(message, "waits")));
+                if !waiting.is_empty() && !input::agrees(&app.ui, &format!("take back {count}?")) {
+                    app.ui.remark(&Line::of("nothing was changed"));
+                    return Ok(exit_code::OK);
+                }
+            }
             let taken = client.clear_messages(&who).await?;
             if taken.is_empty() && !app.ui.is_json() {
                 app.ui.remark(&Line::of("No message waits."));
@@ -176,6 +188,16 @@ struct Messages<'a> {
 struct Said {
     message: Delivery,
     name: String,
+    /// The how manieth it is among those that wait for the same one.
+    place: u32,
+}
+
+/// A message that waits, as programs read it.
+#[derive(Serialize)]
+struct WaitingForm {
+    #[serde(flatten)]
+    message: MessageForm,
+    place: Option<u32>,
 }
 
 impl List for Messages<'_> {
@@ -188,16 +210,6 @@ impl List for Messages<'_> {
             sessions.push(self.app.session(self.client, typed).await?);
         }
         if self.who.is_empty() {
-    /// The how manieth it is among those that wait for the same one.
-    place: u32,
-}
-
-/// A message that waits, as programs read it.
-#[derive(Serialize)]
-struct WaitingForm {
-    #[serde(flatten)]
-    message: MessageForm,
-    place: Option<u32>,
             let filter = SessionFilter { scope: Scope::NotEnded, ..SessionFilter::default() };
             let live =
                 Found::paged(None, None, async |page| self.client.sessions(&filter, page).await).await?;
