@@ -1,6 +1,9 @@
 //! `sessions.json` as it came in and goes out again: what nobody has touched here is written as it was, to the byte.
 
-use std::{collections::HashMap, fmt};
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+};
 
 use serde::{Deserialize, Deserializer, de};
 use serde_json::{Map, Value, value::RawValue};
@@ -98,9 +101,12 @@ pub fn written(came: Option<&[u8]>, rows: &[OwnRow<'_>]) -> Written {
         }
     }
     let mut is_whole = others.is_empty();
+    let told_anew: HashSet<&str> = others.iter().map(|own| own.key.as_str()).collect();
     let mut all = Vec::new();
     for (((key, raw), entry), own) in index.0.iter().zip(&entries).zip(&whose) {
         match (entry, own) {
+            // A damaged row of what had come in before: that is written, and no key is there twice.
+            (None, _) if told_anew.contains(key.as_str()) => {}
             // Nobody knows what it is, so it stays.
             (None, _) => all.push((key.clone(), raw.get().to_owned())),
             (Some(entry), Some(own)) if own.is_as_it_came && *entry == own.conversation.notes.entry => {
@@ -210,6 +216,15 @@ mod tests {
     #[test]
     fn an_index_that_cannot_be_read_is_not_lost() {
         let orphan = conversation("agent:main:recovered:c", &json!({}));
+    #[test]
+    fn a_row_that_was_damaged_since_is_written_once_as_it_was_before() {
+        let a = conversation("agent:main:a", &json!({"sessionId": "a"}));
+        let text = written(Some(br#"{"agent:main:a":5,"odd":5}"#), &[own(&a, true)]).text;
+        let index = Index::read(&text).unwrap();
+        let keys: Vec<&str> = index.0.iter().map(|(key, _)| key.as_str()).collect();
+        assert_eq!(keys, ["odd", "agent:main:a"]);
+    }
+
         let damaged = b"{\"a\": ".as_slice();
         let kept = written(Some(damaged), &[own(&orphan, true)]);
         assert_eq!(kept, Written { text: damaged.to_vec(), aside: None });
