@@ -72,7 +72,7 @@ pub struct Written {
 pub fn written(came: Option<&[u8]>, rows: &[OwnRow<'_>]) -> Written {
     let Some(came) = came else { return Written { text: pretty(made(rows.iter())), aside: None } };
     // Transcripts that no row named have none as long as nothing happens to them.
-    let has_no_row = |own: &OwnRow<'_>| own.is_as_it_came && !own.conversation.notes.entry.is_imported();
+    let has_no_row = |own: &OwnRow<'_>| own.is_as_it_came && own.conversation.notes.entry == Entry::default();
     let Some(index) = Index::read(came) else {
         return match rows.iter().all(has_no_row) {
             true => Written { text: came.to_owned(), aside: None },
@@ -201,9 +201,12 @@ mod tests {
             text.contains("agent:main:b") && !text.contains("agent:main:a") && text.contains("odd"),
             "{text}"
         );
-        // And one has come to it.
+        // And one has come to it: something was run in it, or somebody has noted something about it.
         let text = written(Some(CAME), &[own(&a, true), own(&b, true), own(&orphan, false)]).text;
         assert_eq!(Index::read(&text).unwrap().0.len(), 4);
+        let labelled = conversation("agent:main:recovered:c", &json!({"label": "the lost one"}));
+        let text = written(Some(CAME), &[own(&a, true), own(&b, true), own(&labelled, true)]).text;
+        assert_eq!(Index::read(&text).unwrap().0.len(), 4, "{}", String::from_utf8_lossy(&text));
     }
 
     #[test]
@@ -214,9 +217,6 @@ mod tests {
     }
 
     #[test]
-    fn an_index_that_cannot_be_read_is_not_lost() {
-        let orphan = conversation("agent:main:recovered:c", &json!({}));
-    #[test]
     fn a_row_that_was_damaged_since_is_written_once_as_it_was_before() {
         let a = conversation("agent:main:a", &json!({"sessionId": "a"}));
         let text = written(Some(br#"{"agent:main:a":5,"odd":5}"#), &[own(&a, true)]).text;
@@ -225,6 +225,9 @@ mod tests {
         assert_eq!(keys, ["odd", "agent:main:a"]);
     }
 
+    #[test]
+    fn an_index_that_cannot_be_read_is_not_lost() {
+        let orphan = conversation("agent:main:recovered:c", &json!({}));
         let damaged = b"{\"a\": ".as_slice();
         let kept = written(Some(damaged), &[own(&orphan, true)]);
         assert_eq!(kept, Written { text: damaged.to_vec(), aside: None });
