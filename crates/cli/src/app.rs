@@ -8,7 +8,7 @@ use std::{
 use jiff::tz::TimeZone;
 use ostler_client::{Client, Home, Session};
 use ostler_domain::{
-    CampaignId, Refusal, SessionId, agent::Agent, home::DaemonFile, node::Node, query::Page,
+    CampaignId, Reason, Refusal, SessionId, agent::Agent, home::DaemonFile, node::Node, query::Page,
 };
 
 use crate::{
@@ -178,7 +178,11 @@ impl App {
         let Some(near) = self.near() else { return Ok(typed.to_owned()) };
         let Ok(campaign) = client.campaign(&near).await else { return Ok(typed.to_owned()) };
         let here = format!("{}/{typed}", campaign.name);
-        let is_here = client.conversation(&here).await.is_ok() || client.agent(&here).await.is_ok();
+        let is_here = match client.conversation(&here).await {
+            Ok(_) => true,
+            // Several of them are here: nobody elsewhere is meant instead.
+            Err(error) => error.to_refusal().reason == Reason::Ambiguous || client.agent(&here).await.is_ok(),
+        };
         Ok(if is_here { here } else { typed.to_owned() })
     }
 

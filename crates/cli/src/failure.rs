@@ -50,7 +50,12 @@ impl Failure {
     /// What fits several is asked for again by the command that was typed, with what names one alone in its place.
     pub(crate) fn in_the_words_of(self, typed: &[String]) -> Self {
         let Failure::Refused(mut refusal) = self else { return self };
-        let fits = |word: &String| refusal.message.starts_with(&format!("\"{word}\" fits"));
+        // A bare name may have been looked for in a campaign.
+        let named = refusal.message.strip_prefix('"').and_then(|rest| rest.split_once("\" fits"));
+        let named = named.map(|(named, _)| named.to_owned()).unwrap_or_default();
+        let fits = |word: &String| {
+            named.strip_suffix(word.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+        };
         if refusal.reason == Reason::Ambiguous
             && let Some(place) = typed.iter().position(fits)
         {
@@ -344,6 +349,11 @@ mod tests {
         let hints = Failure::from(alike).in_the_words_of(&typed("ostler stop --now api")).to_refusal().hints;
         let said: Vec<_> = hints.iter().map(|hint| hint.command.as_str()).collect();
         assert_eq!(said, ["ostler stop --now shop/api", "ostler stop --now blog/api"]);
+        let here = Refusal::new(Reason::Ambiguous, "\"shop/api\" fits 2 conversations")
+            .hint("ostler conversation show k7q4x", "open");
+        let hints =
+            Failure::from(here).in_the_words_of(&typed("ostler conversation rm api")).to_refusal().hints;
+        assert_eq!(hints[0].command, "ostler conversation rm k7q4x");
         let other = Failure::from(Refusal::invalid("\"7q4x\" fits nothing").hint("ostler show ID", ""));
         assert_eq!(
             other.in_the_words_of(&typed("ostler stop 7q4x")).to_refusal().hints[0].command,

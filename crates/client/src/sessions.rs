@@ -278,7 +278,18 @@ impl Client {
     /// Lists what was said to a conversation, the newest first.
     pub async fn messages(&self, who: &str, page: Page) -> Result<Listed<Delivery>, Error> {
         let (limit, cursor) = (page.limit, to_proto::cursor(page.cursor));
-        let request = pb::ListMessagesRequest { who: who.to_owned(), limit, cursor };
+        self.listed_messages(pb::ListMessagesRequest { who: who.to_owned(), limit, cursor, waiting: false })
+            .await
+    }
+
+    /// Lists what waits to be told to a conversation, in the order in which it will be.
+    pub async fn messages_in_order(&self, who: &str) -> Result<Vec<Delivery>, Error> {
+        let (who, waiting) = (who.to_owned(), true);
+        let request = pb::ListMessagesRequest { who, waiting, ..pb::ListMessagesRequest::default() };
+        Ok(self.listed_messages(request).await?.rows)
+    }
+
+    async fn listed_messages(&self, request: pb::ListMessagesRequest) -> Result<Listed<Delivery>, Error> {
         let answer = self.ask(async |channel| service(channel).list_messages(request.clone()).await).await?;
         Ok(from_proto::listed(answer.messages, &answer.next_cursor, from_proto::delivery)?)
     }

@@ -25,7 +25,10 @@ impl Engine {
         change: Change,
     ) -> Result<Agent, Refusal> {
         let campaign = self.campaign(campaign).await?;
-        let profile = changed(&Profile::default(), settings, &name)?;
+        let profile = Profile::default().changed_by(settings).map_err(|fault| {
+            Refusal::invalid(fault.to_string())
+                .hint("ostler agent add --help", "lists what can be said of it")
+        })?;
         self.check_account(profile.provider.as_deref(), profile.auth_profile.as_ref())?;
         let fingerprint = format!("add_agent {} {name} {}", campaign.id, settings.join("\n"));
         if let Some(done) = change.done_before(&self.shared.store, &fingerprint).await? {
@@ -136,7 +139,10 @@ impl Engine {
         }
         let _naming = self.shared.naming.lock().await;
         let mut agent = self.agent(who).await?;
-        agent.profile = changed(&agent.profile, settings, &agent.name)?;
+        agent.profile = agent.profile.changed_by(settings).map_err(|fault| {
+            let show = format!("ostler agent show {}", agent.id);
+            Refusal::invalid(fault.to_string()).hint(show, "shows its keys and their values")
+        })?;
         self.check_account(agent.profile.provider.as_deref(), agent.profile.auth_profile.as_ref())?;
         let changed = AgentChanged {
             id: agent.id,
@@ -188,14 +194,6 @@ impl Engine {
             policy: None,
         });
     }
-}
-
-fn changed(profile: &Profile, settings: &[String], name: &Name) -> Result<Profile, Refusal> {
-    let profile = profile.changed_by(settings).map_err(|fault| {
-        Refusal::invalid(fault.to_string())
-            .hint(format!("ostler agent show {name}"), "shows its keys and their values")
-    })?;
-    Ok(profile)
 }
 
 impl Engine {

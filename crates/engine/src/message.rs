@@ -50,6 +50,20 @@ impl Engine {
         self.stored_message(row.id).await
     }
 
+    /// What waits to be told to a conversation, in the order in which it will be.
+    pub async fn messages_in_order(&self, who: &str) -> Result<Vec<MessageRow>, Refusal> {
+        let conversation = self.conversation_of(who).await?;
+        let mut waiting = self.shared.store.messages_waiting(conversation).await?;
+        waiting.reverse();
+        let Some(last) = self.last_session(conversation).await?.filter(|_| waiting.len() > 1) else {
+            return Ok(waiting);
+        };
+        let loaded = self.shared.store.load_session(last.id).await?;
+        let order = loaded.map(|loaded| loaded.state.in_order()).unwrap_or_default();
+        waiting.sort_by_key(|row| order.iter().position(|id| *id == row.id).unwrap_or(usize::MAX));
+        Ok(waiting)
+    }
+
     /// Takes back all messages of a conversation that wait, and says which they were.
     pub async fn clear_messages(&self, who: &str, change: Change) -> Result<Vec<MessageRow>, Refusal> {
         let conversation = self.conversation_of(who).await?;

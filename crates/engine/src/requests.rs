@@ -77,9 +77,13 @@ impl Engine {
         self.ask(who, Request::Stop(StopRule::TurnEnded), change).await
     }
 
-    /// The same, because a person says so, whatever became of its last turn.
+    /// The same, because a person says so, whatever became of its last turn. Its ticket is done with it.
     pub async fn finish(&self, who: &str, change: Change) -> Result<View, Refusal> {
-        self.ask(who, Request::Stop(StopRule::Done), change).await
+        let view = self.ask(who, Request::Stop(StopRule::Done), change.clone()).await?;
+        if view.outcome.is_some() {
+            self.finish_ticket_of(&view, &change).await?;
+        }
+        Ok(view)
     }
 
     pub async fn pause(&self, who: &str, change: Change) -> Result<View, Refusal> {

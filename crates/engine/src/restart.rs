@@ -19,7 +19,6 @@ use ostler_store::{CommitError, RequestReply};
 use crate::{
     Change, Engine,
     clock::entropy,
-    conversation::closed_refusal,
     create::{created, new_message},
     halt::HaltRefusal,
     lending::Lender,
@@ -104,7 +103,7 @@ impl Engine {
         }
         let conversation = self.stored_conversation(view.conversation).await?;
         if let Some(closed) = conversation.closed {
-            return Err(closed_refusal(&conversation, closed.why));
+            return Err(self.closed_refusal(&conversation, closed.why).await);
         }
         self.shared.check_campaign_budget(&campaign, state.created().config.billing).await?;
         match view.ticket_id {
@@ -265,7 +264,7 @@ async fn record(
     let id = next.id.unwrap_or_else(|| SessionId::new(now, entropy()));
     let conversation = engine.stored_conversation(before.conversation).await?;
     if let Some(closed) = conversation.closed {
-        return Err(closed_refusal(&conversation, closed.why));
+        return Err(engine.closed_refusal(&conversation, closed.why).await);
     }
     // What was set since the last session holds from this one on.
     let entry = &conversation.notes.entry;
@@ -412,7 +411,8 @@ pub(crate) async fn anew(
     let old = loaded.map(|loaded| loaded.state);
     let old = old.ok_or_else(|| Refusal::internal(format!("session {} cannot be read", last.id)))?;
     let before = old.created();
-    let campaign = engine.campaign_to_go_on_in(before, format!("ostler send {} \"…\"", fresh.name)).await?;
+    let campaign =
+        engine.campaign_to_go_on_in(before, format!("ostler send {} \"…\"", fresh.id.short())).await?;
     engine.check_workplace(&campaign)?;
     engine.shared.check_campaign_budget(&campaign, before.config.billing).await?;
     engine.shared.check_confinable().await?;

@@ -17,13 +17,8 @@ use ostler_domain::{
 use ostler_providers::Provider;
 
 use crate::{
-    Change, Engine, NewSession,
-    conversation::{NewConversation, closed_refusal},
-    create::new_message,
-    halt::HaltRefusal,
-    requests::just_ended,
-    restart,
-    who::Way,
+    Change, Engine, NewSession, conversation::NewConversation, create::new_message, halt::HaltRefusal,
+    requests::just_ended, restart, who::Way,
 };
 
 /// How long a message waits for a session that is stopping: longer than its whole ladder.
@@ -309,7 +304,7 @@ impl Engine {
                     }
                     return match found.closed {
                         None => Ok(Hearer { conversation: found, session: None }),
-                        Some(closed) => Err(closed_refusal(&found, closed.why)),
+                        Some(closed) => Err(self.closed_refusal(&found, closed.why).await),
                     };
                 }
                 match self.find_agent(&to.who).await? {
@@ -337,7 +332,7 @@ impl Engine {
                 let session = self.last_session(fresh.id).await?;
                 Ok(Hearer { conversation: fresh, session })
             }
-            None => Err(closed_refusal(&conversation, closed.why)),
+            None => Err(self.closed_refusal(&conversation, closed.why).await),
         }
     }
 

@@ -12,7 +12,7 @@ use ostler_domain::{
 };
 use ostler_store::ApprovalRow;
 
-use crate::Engine;
+use crate::{Engine, conversation::keep_those_meant};
 
 /// How many candidates an answer names.
 const CANDIDATES: usize = 5;
@@ -105,8 +105,8 @@ impl Engine {
         Some(format!("{campaign}/{}", agent.name))
     }
 
-    /// The session of a name, in one campaign or in all: the one that has not ended, else the last one of the campaign
-    /// that has it. A name that has not ended twice, or that ended in several campaigns, means nobody in particular.
+    /// The session of a name, in one campaign or in all: the one that has not ended, else the last one of the conversation
+    /// that has it. A name that has not ended twice, or that several conversations have, means nobody in particular.
     async fn named(
         &self,
         who: &str,
@@ -123,12 +123,7 @@ impl Engine {
         let mut fitting = store.list_sessions(&live, Page::of(LOOKED_AT, None)).await?.rows;
         if fitting.is_empty() {
             fitting = store.list_sessions(&filter, Page::of(LOOKED_AT, None)).await?.rows;
-            let registered: HashSet<_> = store.campaigns().await?.iter().map(|one| one.id).collect();
-            if fitting.iter().any(|view| registered.contains(&view.campaign)) {
-                fitting.retain(|view| registered.contains(&view.campaign));
-            }
-            let mut campaigns = HashSet::new();
-            fitting.retain(|view| campaigns.insert(view.campaign));
+            self.keep_sessions_meant(&mut fitting).await?;
         }
         let mut conversations = HashSet::new();
         fitting.retain(|view| conversations.insert(view.conversation));
@@ -137,6 +132,22 @@ impl Engine {
             [one] => Ok(Some(one.clone())),
             several => Err(self.in_several(who, several).await?),
         }
+    }
+
+    /// Of ended sessions, newest first, the last ones of those conversations that their name may mean.
+    async fn keep_sessions_meant(&self, fitting: &mut Vec<View>) -> Result<(), Refusal> {
+        let mut seen = HashSet::new();
+        fitting.retain(|view| seen.insert(view.conversation));
+        if fitting.len() < 2 {
+            return Ok(());
+        }
+        let mut conversations = Vec::new();
+        for view in fitting.iter() {
+            conversations.extend(self.shared.store.conversation(view.conversation).await?);
+        }
+        keep_those_meant(&mut conversations, &self.shared.store.campaigns().await?);
+        fitting.retain(|view| conversations.iter().any(|meant| meant.id == view.conversation));
+        Ok(())
     }
 
     /// Refuses a name that an agent of another campaign has too: it means nobody in particular, also if that one was never
@@ -191,7 +202,10 @@ impl Engine {
                     format!("ostler show {}/{}", campaign.name, view.name),
                     format!("{}, in {}", view.status.as_str(), campaign.name),
                 ),
-                None => refusal.hint(format!("ostler show {}", view.id.short()), view.status.as_str()),
+                None => refusal.hint(
+                    format!("ostler show {}", view.id.short()),
+                    format!("{}, last heard of {}", view.status.as_str(), view.updated_at.rfc3339()),
+                ),
             }
         });
         // A way to each of them is better than the advice to find one.

@@ -125,9 +125,10 @@ pub(crate) async fn run(app: &App, args: AgentArgs) -> Result<u8, Failure> {
                 ui.data(&Line::of(agent.id.to_string()))?;
             } else {
                 ui.data(&Line::of("agent ").strong(agent.address(&name)))?;
+                let of = args.campaign.map(|_| format!("-C {name} ")).unwrap_or_default();
                 ui.remark(
                     &Line::of("  ")
-                        .with(Tone::Accent, format!("ostler run --agent {} \"…\"", agent.name))
+                        .with(Tone::Accent, format!("ostler run {of}--agent {} \"…\"", agent.name))
                         .faint("   starts a session of it"),
                 );
             }

@@ -16,7 +16,7 @@ pub(crate) fn columns(command: &str) -> Option<Vec<String>> {
         "campaign-ls" => screen::campaign::table(&[], None, now),
         "conversation-ls" => screen::conversation::table(&[], &CampaignNames::default(), now),
         "cost" => screen::cost::table("MODEL", &[], &Sum::default()),
-        "message" | "message-ls" => screen::message::table(&[], now),
+        "message" | "message-ls" => screen::message::table(&[], &[1], now),
         "mission-ls" => screen::mission::list::table(&[], now),
         "retention-ls" => screen::retention::table(&[], now),
         "retention-plan" => screen::retention::plan(&[], now),

@@ -1,8 +1,8 @@
 //! `ostler done`: says that the work of sessions is done, which ends them in an orderly way. An agent says it of itself.
 
 use clap::Args;
-use ostler_client::Client;
-use ostler_domain::Refusal;
+use ostler_client::{Client, Session};
+use ostler_domain::{Refusal, text::one_line, ticket::Whole};
 
 use super::{
     ended, inside,
@@ -44,7 +44,20 @@ pub(crate) async fn run(app: &App, args: DoneArgs) -> Result<u8, Failure> {
         app.ui.show_meanwhile(Line::new().faint(format!("{} ends …", session.name)));
         let session = ended::wait(client, session.id).await?;
         let done = if many::had_ended(&session, asked_at) { "had ended before" } else { "done" };
-        Ok((done.to_owned(), session))
+        Ok((format!("{done}{}", of_ticket(client, &session).await), session))
     };
     many::each(app, &client, &Operands { who: args.who, are_found: false }, act).await
+}
+
+/// How the ticket of a session stands after that: others may still work on it.
+async fn of_ticket(client: &Client, session: &Session) -> String {
+    let Some(id) = session.ticket_id else { return String::new() };
+    let Ok(Whole { ticket, .. }) = client.ticket(&id.to_string()).await else { return String::new() };
+    let name = one_line(&ticket.shown(), 80);
+    match ticket.status {
+        status if status.is_open() => {
+            format!(" · ticket {name} is {} (ostler ticket done {name})", status.as_str())
+        }
+        status => format!(" · ticket {name} is {}", status.as_str()),
+    }
 }

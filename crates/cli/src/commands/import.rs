@@ -99,6 +99,10 @@ pub(crate) async fn run(app: &App, args: ImportArgs) -> Result<u8, Failure> {
     let mut news = client.import_history(&import).await?;
     while let Some(news) = news.next().await {
         telling.tell(&news?)?;
+        // What is followed has no end at which it would be written.
+        if watch {
+            app.ui.flush()?;
+        }
     }
     if app.ui.is_json() {
         telling.rows.end()?;

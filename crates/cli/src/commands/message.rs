@@ -3,8 +3,7 @@
 use clap::{Args, Subcommand};
 use ostler_client::{Client, Delivery, MessagePlace};
 use ostler_domain::{
-    Receipt,
-    limits::{INBOX_MESSAGES, PAGE_DEFAULT},
+    limits::PAGE_DEFAULT,
     query::{Scope, SessionFilter},
 };
 use serde::Serialize;
@@ -32,7 +31,7 @@ pub(crate) struct MessageArgs {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// List those that wait to be delivered
+    /// List those that wait to be delivered, in the order in which they will be
     #[command(alias = "list")]
     Ls(LsArgs),
     /// Show one
@@ -77,6 +76,9 @@ enum Verb {
     Clear {
         /// Session or conversation: name, id, part of an id, or - for the last one of this terminal
         who: String,
+        /// Do not ask
+        #[arg(short, long)]
+        yes: bool,
     },
 }
 
@@ -130,8 +132,17 @@ pub(crate) async fn run(app: &App, args: MessageArgs) -> Result<u8, Failure> {
             };
             tell(app, &[client.move_message(&id, place).await?], "waits there now")
         }
-        Verb::Clear { who } => {
+        Verb::Clear { who, yes } => {
             let who = app.addressee(&client, &who).await?;
+            if app.ui.has_person() && !yes {
+                let waiting = client.messages_in_order(&who).await?;
+                let count = words::plural(waiting.len() as u64, "message", "messages");
+                waiting.iter().for_each(|message| app.ui.remark(&screen::done(message, "waits")));
+                if !waiting.is_empty() && !input::agrees(&app.ui, &format!("take back {count}?")) {
+                    app.ui.remark(&Line::of("nothing was changed"));
+                    return Ok(exit_code::OK);
+                }
+            }
             let taken = client.clear_messages(&who).await?;
             if taken.is_empty() && !app.ui.is_json() {
                 app.ui.remark(&Line::of("No message waits."));
@@ -177,6 +188,16 @@ struct Messages<'a> {
 struct Said {
     message: Delivery,
     name: String,
+    /// The how manieth it is among those that wait for the same one.
+    place: u32,
+}
+
+/// A message that waits, as programs read it.
+#[derive(Serialize)]
+struct WaitingForm {
+    #[serde(flatten)]
+    message: MessageForm,
+    place: Option<u32>,
 }
 
 impl List for Messages<'_> {
@@ -197,12 +218,14 @@ impl List for Messages<'_> {
         let mut rows = Vec::new();
         for session in sessions {
             let who = session.id.to_string();
-            // Those that wait are the newest, and no more than an inbox holds.
-            let most = if self.all { self.most } else { u32::try_from(INBOX_MESSAGES).ok() };
-            let found = Found::paged(most, None, async |page| self.client.messages(&who, page).await).await?;
-            let is_wanted = |message: &Delivery| self.all || message.receipt == Receipt::Accepted;
-            let wanted = found.rows.into_iter().filter(is_wanted);
-            rows.extend(wanted.map(|message| Said { message, name: session.name.to_string() }));
+            let found = if self.all {
+                let ask = async |page| self.client.messages(&who, page).await;
+                Found::paged(self.most, None, ask).await?.rows
+            } else {
+                self.client.messages_in_order(&who).await?
+            };
+            let said = |(place, message)| Said { message, name: session.name.to_string(), place };
+            rows.extend((1..).zip(found).map(said));
         }
         Ok(Found::whole(rows, self.most))
     }
@@ -212,7 +235,7 @@ impl List for Messages<'_> {
     }
 
     fn form(&self, said: &Said) -> impl Serialize {
-        MessageForm::new(&said.message)
+        WaitingForm { message: MessageForm::new(&said.message), place: (!self.all).then_some(said.place) }
     }
 
     async fn screen(&self, found: &Found<Said>) -> Result<Screen, Failure> {
@@ -220,6 +243,7 @@ impl List for Messages<'_> {
             return Ok(Screen { remarks: screen::nothing(self.all, self.who.first()), ..Screen::default() });
         }
         let rows: Vec<_> = found.rows.iter().map(|said| (&said.message, said.name.as_str())).collect();
-        Ok(Screen { table: Some(screen::table(&rows, words::now())), ..Screen::default() })
+        let places: Vec<_> = found.rows.iter().map(|said| said.place).filter(|_| !self.all).collect();
+        Ok(Screen { table: Some(screen::table(&rows, &places, words::now())), ..Screen::default() })
     }
 }

@@ -103,9 +103,12 @@ pub(crate) fn lines(
     }
     let name = &agent.name;
     lines.extend(next_steps(&[
-        (format!("ostler run --agent {name} \"…\""), "starts a session, or goes on with its last one"),
-        (format!("ostler ls -a --agent {name}"), "all its sessions"),
-        (format!("ostler agent set {name} model=…"), "changes what the next one is started with"),
+        (
+            format!("ostler run -C {campaign} --agent {name} \"…\""),
+            "starts a session, or goes on with its last one",
+        ),
+        (format!("ostler ls -a -C {campaign} --agent {name}"), "all its sessions"),
+        (format!("ostler agent set {campaign}/{name} model=…"), "changes what the next one is started with"),
     ]));
     lines
 }

@@ -45,9 +45,9 @@ pub(crate) fn done(delivery: &Delivery, done: &str) -> Line {
         .faint(one_line(&delivery.message.text, 60))
 }
 
-/// Messages, each with the name of who it was said to.
-pub(crate) fn table(messages: &[(&Delivery, &str)], now: Time) -> Table {
-    let mut table = Table::new([
+/// Messages, each with the name of who it was said to, and its place among those that wait for the same one.
+pub(crate) fn table(messages: &[(&Delivery, &str)], places: &[u32], now: Time) -> Table {
+    let mut columns = vec![
         Column::new("ID"),
         Column::new("TO"),
         Column::new("TEXT").gives_way_to(40),
@@ -56,10 +56,15 @@ pub(crate) fn table(messages: &[(&Delivery, &str)], now: Time) -> Table {
         Column::new("AGE").right().goes(2),
         Column::new("SESSION").extra(),
         Column::new("MESSAGE").extra(),
-    ]);
-    for (delivery, name) in messages {
+    ];
+    if !places.is_empty() {
+        columns.insert(0, Column::new("NEXT").right());
+    }
+    let mut table = Table::new(columns);
+    for (n, (delivery, name)) in messages.iter().enumerate() {
         let tone = tone(delivery.receipt);
-        table.row(vec![
+        let place = places.get(n).map(|place| Line::new().faint(place.to_string()));
+        let cells = [
             Line::toned(Tone::Accent, delivery.message.id.short()),
             Line::new().strong(name),
             Line::of(one_line(&delivery.message.text, 200)),
@@ -68,7 +73,8 @@ pub(crate) fn table(messages: &[(&Delivery, &str)], now: Time) -> Table {
             Line::of(words::age(now.since(delivery.accepted))),
             Line::of(delivery.session.to_string()),
             Line::of(delivery.message.id.to_string()),
-        ]);
+        ];
+        table.row(place.into_iter().chain(cells).collect());
     }
     table
 }
@@ -174,12 +180,12 @@ mod tests {
     #[test]
     fn a_list_of_them() {
         insta::assert_snapshot!(crate::testing::in_all_looks(|look| {
-            table(&[(&delivery(), "api-auth")], NOW).lines(look)
+            table(&[(&delivery(), "api-auth")], &[1], NOW).lines(look)
         }));
         let look = Look::plain(Some(60));
         let shown =
             |lines: Vec<Line>| lines.iter().map(|line| line.show(&look)).collect::<Vec<_>>().join("\n");
-        insta::assert_snapshot!(shown(table(&[(&delivery(), "api-auth")], NOW).lines(&look)));
+        insta::assert_snapshot!(shown(table(&[(&delivery(), "api-auth")], &[], NOW).lines(&look)));
         insta::assert_snapshot!(shown(nothing(false, Some(&"api".to_owned()))));
     }
 

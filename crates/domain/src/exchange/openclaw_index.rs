@@ -1,6 +1,9 @@
 //! `sessions.json` as it came in and goes out again: what nobody has touched here is written as it was, to the byte.
 
-use std::{collections::HashMap, fmt};
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+};
 
 use serde::{Deserialize, Deserializer, de};
 use serde_json::{Map, Value, value::RawValue};
@@ -69,7 +72,7 @@ pub struct Written {
 pub fn written(came: Option<&[u8]>, rows: &[OwnRow<'_>]) -> Written {
     let Some(came) = came else { return Written { text: pretty(made(rows.iter())), aside: None } };
     // Transcripts that no row named have none as long as nothing happens to them.
-    let has_no_row = |own: &OwnRow<'_>| own.is_as_it_came && !own.conversation.notes.entry.is_imported();
+    let has_no_row = |own: &OwnRow<'_>| own.is_as_it_came && own.conversation.notes.entry == Entry::default();
     let Some(index) = Index::read(came) else {
         return match rows.iter().all(has_no_row) {
             true => Written { text: came.to_owned(), aside: None },
@@ -98,9 +101,12 @@ pub fn written(came: Option<&[u8]>, rows: &[OwnRow<'_>]) -> Written {
         }
     }
     let mut is_whole = others.is_empty();
+    let told_anew: HashSet<&str> = others.iter().map(|own| own.key.as_str()).collect();
     let mut all = Vec::new();
     for (((key, raw), entry), own) in index.0.iter().zip(&entries).zip(&whose) {
         match (entry, own) {
+            // A damaged row of what had come in before: that is written, and no key is there twice.
+            (None, _) if told_anew.contains(key.as_str()) => {}
             // Nobody knows what it is, so it stays.
             (None, _) => all.push((key.clone(), raw.get().to_owned())),
             (Some(entry), Some(own)) if own.is_as_it_came && *entry == own.conversation.notes.entry => {
@@ -195,9 +201,12 @@ mod tests {
             text.contains("agent:main:b") && !text.contains("agent:main:a") && text.contains("odd"),
             "{text}"
         );
-        // And one has come to it.
+        // And one has come to it: something was run in it, or somebody has noted something about it.
         let text = written(Some(CAME), &[own(&a, true), own(&b, true), own(&orphan, false)]).text;
         assert_eq!(Index::read(&text).unwrap().0.len(), 4);
+        let labelled = conversation("agent:main:recovered:c", &json!({"label": "the lost one"}));
+        let text = written(Some(CAME), &[own(&a, true), own(&b, true), own(&labelled, true)]).text;
+        assert_eq!(Index::read(&text).unwrap().0.len(), 4, "{}", String::from_utf8_lossy(&text));
     }
 
     #[test]
@@ -205,6 +214,15 @@ mod tests {
         let a = conversation("import:openclaw:a", &json!({"sessionId": "a"}));
         let came = br#"{"agent:main:A":{"sessionId":"a"}}"#;
         assert_eq!(written(Some(came), &[own(&a, true)]).text, came);
+    }
+
+    #[test]
+    fn a_row_that_was_damaged_since_is_written_once_as_it_was_before() {
+        let a = conversation("agent:main:a", &json!({"sessionId": "a"}));
+        let text = written(Some(br#"{"agent:main:a":5,"odd":5}"#), &[own(&a, true)]).text;
+        let index = Index::read(&text).unwrap();
+        let keys: Vec<&str> = index.0.iter().map(|(key, _)| key.as_str()).collect();
+        assert_eq!(keys, ["odd", "agent:main:a"]);
     }
 
     #[test]

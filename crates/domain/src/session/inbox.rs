@@ -24,6 +24,19 @@ impl State {
         untold
     }
 
+    /// What no agent was told yet, in the order in which it will be as things stand: what is on its way, what is said into the
+    /// turn that is open, the rest.
+    pub fn in_order(&self) -> Vec<MessageId> {
+        let mut waiting: Vec<&Waiting> =
+            self.messages.iter().filter(|waiting| waiting.place <= Place::Outbox).collect();
+        waiting.sort_by_key(|waiting| match (waiting.place, waiting.message.mode) {
+            (Place::Outbox, _) => 0,
+            (_, Mode::Steer) if self.turn.is_some() => 1,
+            _ => 2,
+        });
+        waiting.into_iter().map(|waiting| waiting.message.id).collect()
+    }
+
     /// What waits and may still be taken back, in the order in which it is told.
     pub fn inbox(&self) -> impl Iterator<Item = &Message> {
         self.in_inbox().map(|waiting| &waiting.message)

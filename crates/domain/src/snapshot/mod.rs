@@ -27,7 +27,7 @@ pub enum Cause {
     Start,
     /// A turn ended.
     Turn,
-    /// Files were about to be put back.
+    /// Files were about to be put back, or just had been.
     Rewind,
     /// The work tree was about to be removed.
     Removal,

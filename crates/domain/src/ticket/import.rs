@@ -128,7 +128,14 @@ fn markdown(text: &str, source: &str) -> Result<Vec<Work>, TicketFault> {
     // How often each text was there: what says the same many times is not counted from the beginning each time.
     let mut counted: BTreeMap<String, usize> = BTreeMap::new();
     let mut work = Vec::new();
+    let mut fence = None;
     for line in text.lines() {
+        // What is shown within a fence is an example of a list, and none.
+        if let Some(open) = fence {
+            fence = Some(open).filter(|open| !closes(line, *open));
+            continue;
+        }
+        fence = opened_fence(line);
         let Some((is_done, said)) = item(line) else { continue };
         let text = slug(said, EXTERNAL_BYTES / 2);
         let count = counted.entry(text.clone()).or_default();
@@ -148,6 +155,22 @@ fn markdown(text: &str, source: &str) -> Result<Vec<Work>, TicketFault> {
         });
     }
     Ok(work)
+}
+
+/// The character and the length of the fence that a line opens.
+fn opened_fence(line: &str) -> Option<(char, usize)> {
+    let rest = line.trim_start();
+    let rest = rest.strip_prefix(['-', '*', '+']).map_or(rest, str::trim_start);
+    let mark = rest.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let long = rest.chars().take_while(|c| *c == mark).count();
+    // Backticks after it on the same line make it code within a line.
+    let is_fence = long >= 3 && (mark == '~' || !rest[long..].contains('`'));
+    is_fence.then_some((mark, long))
+}
+
+fn closes(line: &str, (mark, long): (char, usize)) -> bool {
+    let line = line.trim();
+    line.len() >= long && line.chars().all(|c| c == mark)
 }
 
 /// As many of the last names of a path as fit.
@@ -372,6 +395,10 @@ mod tests {
             ("md:to-do.md#count-on", "Count on", Status::Done),
         ];
         assert_eq!(shown(&work), expected);
+        let shown_in_fences = "```md\n- [ ] an example\n~~~\n```\n- [ ] real\n~~~~\n- [ ] a\n~~~\n- [ ] b\n~~~~~\n- ```\n  - [ ] c\n  ```\n```x``` is code\n* [x] real too\n";
+        let titles = read(Format::Markdown, shown_in_fences, "a").unwrap();
+        let titles: Vec<&str> = titles.iter().map(|one| one.about.title()).collect();
+        assert_eq!(titles, ["real", "real too"]);
         assert!(read(Format::Markdown, &format!("- [ ] {}", "long ".repeat(300)), "x.md").is_ok());
         let counted = read(Format::Markdown, "- [ ] Fix\n- [ ] Fix\n- [ ] Fix 2\n- [ ] Fix\n", "a").unwrap();
         let references: Vec<&str> = counted.iter().map(|one| one.external.as_str()).collect();

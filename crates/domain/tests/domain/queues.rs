@@ -193,6 +193,17 @@ fn a_message_that_is_kept_from_the_agent_is_recorded_and_told_to_nobody() {
 }
 
 #[test]
+fn what_is_said_into_the_turn_is_told_before_what_waits_for_its_end() {
+    let mut life = Life::plain();
+    life.working();
+    life.request(Request::Pause);
+    life.request(Request::prompt(message(1)));
+    life.request(Request::prompt(said(2, Mode::Steer)));
+    assert_eq!(inbox(&life.state), ["message 1", "message 2"]);
+    assert_eq!(life.state.in_order(), [2, 1].map(|n| message(n).id));
+}
+
+#[test]
 fn what_waits_is_taken_back_changed_and_put_in_another_order() {
     let mut life = Life::plain();
     life.working();
@@ -204,6 +215,7 @@ fn what_waits_is_taken_back_changed_and_put_in_another_order() {
     life.request(Request::Reorder { id: message(4).id, before: None });
     life.request(Request::Reorder { id: message(3).id, before: Some(message(1).id) });
     assert_eq!(inbox(&life.state), ["message 4", "something else", "message 1"]);
+    assert_eq!(life.state.in_order(), [4, 3, 1].map(|n| message(n).id));
     let moves = life.count(Kind::MessageMoved);
     life.request(Request::Reorder { id: message(3).id, before: Some(message(1).id) });
     assert_eq!(life.count(Kind::MessageMoved), moves, "it stands there already");

@@ -108,7 +108,7 @@ impl Engine {
         let found = self.conversation(who).await?;
         match found.closed {
             None => Ok(found),
-            Some(closed) => Err(closed_refusal(&found, closed.why)),
+            Some(closed) => Err(self.closed_refusal(&found, closed.why).await),
         }
     }
 
@@ -138,30 +138,32 @@ impl Engine {
     }
 }
 
-/// Why a closed conversation is not gone on with.
-pub(crate) fn closed_refusal(found: &Conversation, why: CloseReason) -> Refusal {
-    let word = match why {
-        CloseReason::Reset => "was reset",
-        CloseReason::Archived => "is archived",
-        CloseReason::Removed => "was removed",
-    };
-    let refusal = Refusal::new(Reason::WrongState, format!("the conversation {} {word}", found.id.short()));
-    match why {
-        CloseReason::Reset => {
-            refusal.hint(format!("ostler send {} \"…\"", found.name), "says it to the fresh one in its place")
+impl Engine {
+    /// Why a closed conversation is not gone on with, and what is done instead.
+    pub(crate) async fn closed_refusal(&self, found: &Conversation, why: CloseReason) -> Refusal {
+        let word = match why {
+            CloseReason::Reset => "was reset",
+            CloseReason::Archived => "is archived",
+            CloseReason::Removed => "was removed",
+        };
+        let id = found.id.short();
+        let refusal = Refusal::new(Reason::WrongState, format!("the conversation {id} {word}"));
+        let store = &self.shared.store;
+        let fresh = store.conversation_keyed(found.campaign, found.agent, &found.key).await;
+        if let Ok(Some(fresh)) = fresh {
+            let send = format!("ostler send {} \"…\"", fresh.id.short());
+            return refusal.hint(send, "says it to the fresh one in its place");
         }
-        CloseReason::Archived | CloseReason::Removed => {
-            let refusal = refusal.hint(
-                format!("ostler conversation reopen {}", found.id.short()),
-                "takes that back, and it can be gone on with",
-            );
-            // The first conversation of an agent has its name.
-            match found.agent.is_some() && found.key == Key::main() {
-                true => {
-                    refusal.hint(format!("ostler run --agent {} \"…\"", found.name), "begins a fresh one")
-                }
-                false => refusal,
+        let reopen = format!("ostler conversation reopen {id}");
+        let refusal = refusal.hint(reopen, "takes that back, and it can be gone on with");
+        // The first conversation of an agent has its name.
+        let is_agent_s = found.agent.is_some() && found.key == Key::main();
+        match store.campaign(found.campaign).await {
+            Ok(Some(row)) if is_agent_s => {
+                let run = format!("ostler run -C {} --agent {} \"…\"", row.campaign.name, found.name);
+                refusal.hint(run, "begins a fresh one")
             }
+            _ => refusal,
         }
     }
 }

@@ -3,8 +3,6 @@
 mod anew;
 mod close;
 
-pub(crate) use close::closed_refusal;
-
 use std::collections::HashSet;
 
 use ostler_domain::{
@@ -148,7 +146,7 @@ impl Engine {
     }
 
     /// The conversation of an id or a part of one, or of a name: an open one, else the last one that had it. A name that
-    /// several campaigns have means none of them in particular.
+    /// several have means none of them in particular.
     pub(crate) async fn find_conversation(&self, who: &str) -> Result<Option<Conversation>, Refusal> {
         let store = &self.shared.store;
         if let Ok(id) = who.parse::<ConversationId>() {
@@ -162,17 +160,8 @@ impl Engine {
         };
         let mut named = store.conversations_named(name).await?;
         named.retain(|found| campaign.is_none_or(|campaign| found.campaign == campaign));
-        if named.iter().any(|found| found.closed.is_none()) {
-            named.retain(|found| found.closed.is_none());
-        }
         let campaigns = store.campaigns().await?;
-        let is_registered = |found: &Conversation| campaigns.iter().any(|one| one.id == found.campaign);
-        if named.iter().any(is_registered) {
-            named.retain(is_registered);
-        }
-        // Of each campaign, the newest.
-        let mut seen = HashSet::new();
-        named.retain(|found| seen.insert(found.campaign));
+        keep_those_meant(&mut named, &campaigns);
         match named.as_slice() {
             [] => self.conversation_of_part(who).await,
             [one] => Ok(Some(one.clone())),
@@ -287,17 +276,36 @@ fn unknown(who: &str) -> Refusal {
         .hint("ostler conversation ls -a", "lists all there are")
 }
 
-/// A name that several campaigns have, and how each of them is called without doubt.
+/// Of the conversations of a name, newest first, those that it may mean: open ones, if there are such, and of those that had
+/// one key after each other the last.
+pub(crate) fn keep_those_meant(named: &mut Vec<Conversation>, campaigns: &[Campaign]) {
+    keep_if_any(named, |found| found.closed.is_none());
+    keep_if_any(named, |found| campaigns.iter().any(|one| one.id == found.campaign));
+    let mut seen = HashSet::new();
+    named.retain(|found| seen.insert((found.campaign, found.agent, found.key.folded())));
+}
+
+fn keep_if_any(named: &mut Vec<Conversation>, is_meant: impl Fn(&Conversation) -> bool) {
+    if named.iter().any(&is_meant) {
+        named.retain(is_meant);
+    }
+}
+
+/// A name that several have, and how each of them is called without doubt.
 fn in_several(who: &str, several: &[Conversation], campaigns: &[Campaign]) -> Refusal {
     several.iter().take(CANDIDATES).fold(ambiguous(who, several), |refusal, found| {
         let campaign = campaigns.iter().find(|campaign| campaign.id == found.campaign);
+        let is_alone = several.iter().filter(|other| other.campaign == found.campaign).count() == 1;
         let state = found.closed.map_or("open", |_| "closed");
         match campaign {
-            Some(campaign) => refusal.hint(
+            Some(campaign) if is_alone => refusal.hint(
                 format!("ostler conversation show {}/{}", campaign.name, found.name),
                 format!("{state}, in {}", campaign.name),
             ),
-            None => refusal.hint(format!("ostler conversation show {}", found.id.short()), state),
+            _ => refusal.hint(
+                format!("ostler conversation show {}", found.id.short()),
+                format!("{state}, last spoken to {}", found.active.rfc3339()),
+            ),
         }
     })
 }

@@ -392,8 +392,10 @@ impl Engine {
     ) -> Result<Name, Refusal> {
         if let Some(name) = asked {
             if self.shared.store.agent_named(campaign, name.as_str()).await?.is_some() {
+                let row = self.shared.store.campaign(campaign).await?;
+                let of = row.map(|row| format!("-C {} ", row.campaign.name)).unwrap_or_default();
                 return Err(Refusal::new(Reason::NameTaken, format!("{name} is the name of an agent"))
-                    .hint(format!("ostler run --agent {name} \"…\""), "starts a session of that agent"));
+                    .hint(format!("ostler run {of}--agent {name} \"…\""), "starts a session of that agent"));
             }
             let Some(holder) = self.holder_of(campaign, name).await? else { return Ok(name.clone()) };
             return Err(Refusal::new(
@@ -401,7 +403,7 @@ impl Engine {
                 format!("{name} is the name of a session that has not ended"),
             )
             .because(format!("session {} is {}", holder.id.short(), holder.status.as_str()))
-            .hint(format!("ostler send {name} \"…\""), "says something to that one"));
+            .hint(format!("ostler send {} \"…\"", holder.id.short()), "says something to that one"));
         }
         let mut search = FreeNumber::default();
         while let Some(number) = search.question() {

@@ -51,6 +51,7 @@ impl Engine {
             hidden: campaign.policy.hide.clone(),
             turn: view.turns,
             cause: Cause::Rewind,
+            put_back_to: None,
         };
         let _alone = self.shared.git.alone(view.campaign).await;
         // Nothing that is not written down is ever written over.
@@ -69,11 +70,13 @@ impl Engine {
             campaign: view.campaign,
             turn: rewinding.to.turn,
             from: rewinding.before.clone(),
-            to: target,
+            to: target.clone(),
             changed: Changed::of(&rewinding.files),
             by: change.by,
         };
         self.shared.record_tree(Event::Rewound(rewound)).await?;
+        // What is there now is what lines are asked about from here on.
+        self.shared.take(&Look { put_back_to: Some(target), ..look }).await?;
         rewinding.is_done = true;
         Ok(rewinding)
     }

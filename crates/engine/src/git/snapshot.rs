@@ -38,6 +38,8 @@ pub(super) struct Look {
     pub(super) hidden: Vec<String>,
     pub(super) turn: u32,
     pub(super) cause: Cause,
+    /// The snapshot that the tree was just put back to: its lines are from where they are there.
+    pub(super) put_back_to: Option<String>,
 }
 
 impl Shared {
@@ -73,6 +75,7 @@ impl Shared {
             hidden: created.policy.hide.clone(),
             turn,
             cause,
+            put_back_to: None,
         };
         let is_confined = created.sandbox == Sandbox::On;
         self.tasks.spawn(async move {
@@ -155,6 +158,7 @@ impl Shared {
             first.unwrap_or_default(),
             seen.head.as_deref().unwrap_or_default(),
             &own,
+            look.put_back_to.as_deref().unwrap_or_default(),
         ];
         let document = inside::script(confinement, TAKE, &args);
         let said = inside::run(&self.program, &document, SNAPSHOT_TIME, MOST_SAID).await?;

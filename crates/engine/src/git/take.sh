@@ -2,8 +2,8 @@
 # which the tree cannot be changed. Nothing of the tree is believed or executed: no hook, filter, monitor or helper is
 # configured in our repository, and of the tree's own only what runs no program is asked.
 #   $1 tree  $2 name of the tree  $3 title  $4 first snapshot of the session  $5 last known head
-#   $6 the repository's directory
-tree=$1 name=$2 title=$3 first=$4 last=$5 repository=$6
+#   $6 the repository's directory  $7 the snapshot that the tree was put back to, if it was
+tree=$1 name=$2 title=$3 first=$4 last=$5 repository=$6 back=$7
 umask 077
 cd "$tree" || exit 3
 
@@ -35,7 +35,7 @@ if before=$(ours rev-parse -q --verify "$ref^{commit}"); then
     [ "$(ours rev-parse "$before^{tree}")" = "$written" ] && taken=$before
 fi
 if [ -z "${taken-}" ]; then
-    taken=$(ours commit-tree "$written" ${before:+-p "$before"} -m "$title") || exit 7
+    taken=$(ours commit-tree "$written" ${before:+-p "$before"} ${back:+-p "$back"} -m "$title") || exit 7
     ours update-ref "$ref" "$taken" || exit 8
 fi
 echo "snapshot $taken"

@@ -208,6 +208,7 @@ impl Engine {
             hidden: campaign.policy.hide.clone(),
             turn,
             cause: Cause::Removal,
+            put_back_to: None,
         };
         self.shared.take(&look).await?.ok_or_else(|| {
             Refusal::internal("nothing was removed: what is there could not be written down first")

@@ -14,7 +14,8 @@ use ostler_domain::{
     conversation::{Conversation, Entry, Notes},
     event::{ConversationChanged, ConversationOpened},
     history::{FileNews, News, Source, Store, Totals, Verdict, bits},
-    limits::{IMPORT_KEPT_BYTES, IMPORT_KEPT_FILES},
+    limits::{IMPORT_KEPT_BYTES, IMPORT_KEPT_FILES, PAGE_MOST},
+    query::{ConversationFilter, Page},
 };
 
 use super::{
@@ -87,7 +88,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    async fn keep(&mut self, dir: &Path, looked: Looked, totals: &mut Totals) -> Result<(), Stopped> {
+    async fn keep(&mut self, dir: &Path, mut looked: Looked, totals: &mut Totals) -> Result<(), Stopped> {
         let agent = openclaw::agent_of(dir);
         let mut owners = Owners::default();
         // Transcripts that were taken in: their lines are kept already, up to a place.
@@ -99,6 +100,16 @@ impl Run<'_> {
                 owners.add(&stem, known.session.conversation, false);
                 read.insert(file.name.clone(), (known.session.conversation, known.mark.to));
             }
+        }
+        // What came in with an index that could be read is not touched by one that cannot.
+        let before = match looked.is_broken {
+            true => self.index_before(dir, &owners).await?,
+            false => None,
+        };
+        let has_index_before = before.is_some();
+        if let Some(before) = before {
+            looked.rows = before;
+            looked.files.retain(|file| file.name != Path::new(INDEX));
         }
         let covered: HashSet<ConversationId> = read.values().map(|(conversation, _)| *conversation).collect();
         let mut rows = Vec::new();
@@ -125,9 +136,12 @@ impl Run<'_> {
             owners.rest = found.map(|found| found.id);
         }
         if looked.is_broken {
-            let why = "it cannot be read as an index, so transcripts came in without their keys".to_owned();
+            let why = match has_index_before {
+                true => "it cannot be read as an index: what came in before stays as it is",
+                false => "it cannot be read as an index, so transcripts came in without their keys",
+            };
             let mut news = news(dir, "");
-            (news.verdict, news.why) = (Verdict::Failed, Some(why));
+            (news.verdict, news.why) = (Verdict::Failed, Some(why.to_owned()));
             self.told(news, totals).await?;
         }
         self.follow_index(&owners, &rows).await?;
@@ -147,6 +161,27 @@ impl Run<'_> {
             }
             None => Ok(()),
         }
+    }
+
+    /// The rows of the last index of a directory that could be read: it was kept beside a conversation that came from there.
+    async fn index_before(&self, dir: &Path, owners: &Owners) -> Result<Option<Vec<Row>>, Refusal> {
+        let mut came: Vec<ConversationId> = owners.by_id.iter().map(|(_, id)| *id).collect();
+        let campaign = Some(self.engine.campaign_around(None).await?.id);
+        let filter = ConversationFilter { campaign, ..ConversationFilter::default() };
+        let (dir, mut page) = (dir.to_string_lossy(), Page::of(PAGE_MOST, None));
+        loop {
+            let listed = self.engine.conversations(&filter, page).await?;
+            let is_its = |found: &&Conversation| found.id == row_id(&dir, found.key.as_str());
+            came.extend(listed.rows.iter().filter(is_its).map(|found| found.id));
+            match listed.next_cursor {
+                Some(next) => page = Page::of(PAGE_MOST, Some(next)),
+                None => break,
+            }
+        }
+        let kept: Vec<PathBuf> = came.into_iter().map(|id| self.dir_of(id).join(FILES).join(INDEX)).collect();
+        let found = move || kept.iter().find_map(|path| openclaw::read_rows(path));
+        let found = tokio::task::spawn_blocking(found).await;
+        found.map_err(|_| Refusal::internal("looking for an index failed"))
     }
 
     /// The conversation of a row that has no dialogue. None where somebody has closed it here.
@@ -213,7 +248,9 @@ impl Run<'_> {
         let before: HashMap<String, Row> = before.into_iter().map(|row| (row.key.clone(), row)).collect();
         for (row, conversation) in rows {
             let Some(before) = before.get(&row.key) else { continue };
-            if !says(conversation, before) || says(conversation, row) {
+            // A row that has lost its dialogue's id is a damaged one.
+            let is_damaged = row.session_id().is_none() && before.session_id().is_some();
+            if is_damaged || !says(conversation, before) || says(conversation, row) {
                 continue;
             }
             let notes = Notes { entry: Entry::of_row(&row.entry), ..conversation.notes.clone() };

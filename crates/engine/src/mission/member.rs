@@ -11,7 +11,7 @@ use ostler_domain::{
         Membership, Product, SessionEnd, Spent, StartSession, State, TaskAnswer, Work, brief, plan::Worktree,
     },
     query::EventFilter,
-    session::{Approve, Outcome, View},
+    session::{Approve, Outcome, StopRule, View},
     ticket::{Output, OutputKind},
     worktree::Wanted,
 };
@@ -224,7 +224,10 @@ impl Engine {
         };
         let store = &self.shared.store;
         let text = self.answer_to_task(view.id, asides).await?;
-        let said_done = !store.events_before(None, &of(&[Kind::DoneReported]), 1).await?.rows.is_empty();
+        let obituary = view.obituary.as_ref();
+        // A person may have said it in the place of its agent.
+        let said_done = obituary.is_some_and(|obituary| obituary.rule == Some(StopRule::Done))
+            || !store.events_before(None, &of(&[Kind::DoneReported]), 1).await?.rows.is_empty();
         let mut outputs = Vec::new();
         for recorded in store.events_before(None, &of(&[Kind::OutputAdded]), OUTPUTS).await?.rows {
             if let Event::OutputAdded(added) = recorded.event {
@@ -234,7 +237,6 @@ impl Engine {
         outputs.reverse();
         outputs.extend(self.handed_on(view, name).await);
         let spent = self.spent_on_attempt(view, all).await?;
-        let obituary = view.obituary.as_ref();
         Ok(SessionEnd {
             outcome,
             why: obituary.map(|obituary| obituary.sentence.clone()).unwrap_or_default(),

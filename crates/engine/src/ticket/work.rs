@@ -6,10 +6,11 @@ use ostler_domain::{
     event::{By, TicketAdded, TicketMoved},
     limits::PAGE_MOST,
     query::{Page, Scope, SessionFilter, TRIAL_TICKET},
-    session::{Restart, State, View},
+    session::{Outcome, Restart, State, StopRule, View},
     text::one_line,
     ticket::{About, AfterSession, ExternalRef, Links, Status, Ticket, Verb, waits_for},
 };
+use ostler_store::ReadError;
 
 use super::{change::refused, named};
 use crate::{Change, Engine, NewSession, clock::entropy, shared::Shared};
@@ -144,6 +145,23 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// A person says of a session that had ended in peace that its work is done: so is its ticket, unless somebody works on
+    /// that.
+    pub(crate) async fn finish_ticket_of(&self, ended: &View, change: &Change) -> Result<(), Refusal> {
+        let Some(id) = ended.ticket_id.filter(|_| ended.spawned_by.is_none()) else { return Ok(()) };
+        if ended.outcome != Some(Outcome::Done) || self.shared.do_others_work_on(id, ended.id).await? {
+            return Ok(());
+        }
+        let _naming = self.shared.naming.lock().await;
+        let ticket = self.stored_ticket(id).await?;
+        let Ok(Some(to)) = ticket.status.after(Verb::Done) else { return Ok(()) };
+        let why = format!("The work of session {} is done.", ended.id.short());
+        let moved = moved(id, ticket.status, to, change.by.clone(), why, ended.id);
+        self.record_nodes(vec![moved], None).await
+    }
+}
+
 /// Nobody works on what is over. What failed is tried again by a person's word only.
 fn refusal_unless_open(ticket: &Ticket, by_person: bool) -> Result<(), Refusal> {
     let is_tried_again = by_person && ticket.status == Status::Failed;
@@ -171,14 +189,7 @@ impl Shared {
         }
         let looked = async {
             let ticket = self.store.ticket(id).await?;
-            let filter = SessionFilter {
-                scope: Scope::NotEnded,
-                tickets: vec![id.to_string()],
-                ..SessionFilter::default()
-            };
-            let others = self.store.list_sessions(&filter, Page::of(PAGE_MOST, None)).await?.rows;
-            let is_another = |other: &View| other.id != created.id && other.spawned_by.is_none();
-            Ok::<_, ostler_store::ReadError>((ticket, others.iter().any(is_another)))
+            Ok::<_, ReadError>((ticket, self.do_others_work_on(id, created.id).await?))
         };
         let (ticket, has_others) = match looked.await {
             Ok((ticket, has_others)) => (ticket?, has_others),
@@ -188,14 +199,28 @@ impl Shared {
             }
         };
         let view = state.view();
+        // A person may have said it in the place of its agent.
+        let done_by = state.stop().filter(|stop| stop.rule == StopRule::Done).map(|stop| stop.by.clone());
         let end = AfterSession {
             outcome: view.outcome?,
-            said_done: state.has_said_done(),
+            said_done: state.has_said_done() || done_by.is_some(),
             goes_on: has_others || matches!(view.restart, Some(Restart::At(_))),
         };
         let to = ticket.status.after(end.verb(ticket.status)?).ok()??;
+        let by = done_by.unwrap_or_else(By::ostler);
         let why = view.obituary.map(|obituary| obituary.sentence).unwrap_or_default();
-        Some((at, moved(id, ticket.status, to, By::ostler(), why, created.id)))
+        Some((at, moved(id, ticket.status, to, by, why, created.id)))
+    }
+
+    /// Whether any session but this one, and but helpers, works on a ticket.
+    async fn do_others_work_on(&self, id: TicketId, but: SessionId) -> Result<bool, ReadError> {
+        let filter = SessionFilter {
+            scope: Scope::NotEnded,
+            tickets: vec![id.to_string()],
+            ..SessionFilter::default()
+        };
+        let others = self.store.list_sessions(&filter, Page::of(PAGE_MOST, None)).await?.rows;
+        Ok(others.iter().any(|other| other.id != but && other.spawned_by.is_none()))
     }
 }
 

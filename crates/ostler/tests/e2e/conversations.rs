@@ -332,6 +332,98 @@ async fn a_name_that_several_campaigns_have_is_nobody_s_outside_of_them() {
     assert_eq!(left.campaign, client.campaign("shop").await.unwrap().id);
 }
 
+/// Two of one name in one campaign: the first was archived and opened again when another had its name.
+#[tokio::test]
+async fn a_name_that_two_open_conversations_have_is_nobody_s() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let mut twins = Vec::new();
+    for _ in 0..2 {
+        let mut wanted = CreateSession::new("shop", "script");
+        (wanted.name, wanted.initial_message) = (Some(name("twin")), Some("hello".to_owned()));
+        let view = client.create_session(wanted).await.unwrap();
+        idle(&home, &view, 1).await;
+        client.stop_session(&view.id.to_string(), false).await.unwrap();
+        home.ended(&view.id.to_string()).await;
+        let conversation = view.conversation.to_string();
+        client.close_conversation(&conversation, CloseReason::Archived).await.unwrap();
+        twins.push(view);
+    }
+    for twin in &twins {
+        client.reopen_conversation(&twin.conversation.to_string()).await.unwrap();
+    }
+    let export = home.path().join("exported").to_string_lossy().into_owned();
+    let all: Vec<Vec<&str>> = vec![
+        vec!["conversation", "show", "twin"],
+        vec!["conversation", "set", "twin", "model=x"],
+        vec!["conversation", "label", "twin", "x"],
+        vec!["conversation", "reset", "twin"],
+        vec!["conversation", "fork", "twin"],
+        vec!["conversation", "archive", "twin"],
+        vec!["conversation", "rm", "twin"],
+        vec!["conversation", "reopen", "twin"],
+        vec!["label", "twin", "x"],
+        vec!["fork", "twin"],
+        vec!["send", "twin", "hi"],
+        vec!["resume", "twin"],
+        vec!["restart", "twin"],
+        vec!["handoff", "twin"],
+        vec!["stop", "twin"],
+        vec!["done", "twin"],
+        vec!["show", "twin"],
+        vec!["logs", "twin"],
+        vec!["wait", "twin"],
+        vec!["diff", "twin"],
+        vec!["rewind", "twin", "0", "--files", "-y"],
+        vec!["message", "ls", "-a", "twin"],
+        vec!["message", "clear", "twin", "-y"],
+        vec!["transcript", "show", "twin"],
+        vec!["transcript", "export", "twin"],
+        vec!["transcript", "verify", "twin"],
+        vec!["export", "twin", "--format", "openclaw", "--dir", &export],
+        vec!["chain", "show", "twin"],
+        vec!["seance", "twin", "who greeted?"],
+        vec!["retention", "hold", "twin"],
+        vec!["policy", "test", "send", "twin"],
+        vec!["conversation", "rm", "shop/twin"],
+    ];
+    for words in &all {
+        for from in [std::path::Path::new("/"), &home.campaign_dir()] {
+            let answer = home.command(words).current_dir(from).output().unwrap();
+            let said = String::from_utf8_lossy(&answer.stderr).into_owned();
+            assert_eq!(answer.status.code(), Some(3), "{words:?} in {}: {said}", from.display());
+            assert!(said.contains("AMBIGUOUS"), "{words:?}: {said}");
+            for twin in &twins {
+                let is_named =
+                    [twin.id.short(), twin.conversation.short()].iter().any(|id| said.contains(id));
+                assert!(is_named, "{words:?} names no {}: {said}", twin.id.short());
+            }
+        }
+    }
+    let filter = ConversationFilter { closed_too: true, ..ConversationFilter::default() };
+    let rows = client.conversations(&filter, Page::of(9, None)).await.unwrap().rows;
+    assert_eq!(
+        (rows.len(), rows.iter().filter(|row| row.closed.is_none()).count()),
+        (2, 2),
+        "nothing was done"
+    );
+    // What is said of them is typed as it is said.
+    let refused = client.conversation("twin").await.unwrap_err().to_refusal();
+    let hint = refused.hints.first().unwrap().command.replace("ostler conversation show", "conversation rm");
+    let words: Vec<&str> = hint.split(' ').collect();
+    assert!(home.run(&words).status.success(), "{words:?}");
+    // One is open by now, and it is who is meant.
+    let left = client.conversation("twin").await.unwrap();
+    assert_eq!(client.session("twin").await.unwrap().conversation, left.id);
+    // One that lives is who is read and stopped, however many of its name have ended.
+    for twin in &twins {
+        client.reopen_conversation(&twin.conversation.to_string()).await.unwrap();
+    }
+    let woken = client.send_message(say(&twins[0].id.to_string(), "again")).await.unwrap();
+    let woken = woken.sent().unwrap().session.id;
+    assert_eq!(client.session("twin").await.unwrap().id, woken);
+}
+
 #[tokio::test]
 async fn every_verb_asks_whom_of_several_campaigns_a_name_means() {
     let home = TestHome::started(OSTLER).await;

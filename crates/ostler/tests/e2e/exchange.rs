@@ -364,6 +364,92 @@ async fn rows_alone_are_conversations_and_follow_the_index() {
     assert_eq!(client.session("a").await.unwrap().conversation.to_string(), main);
 }
 
+/// What came in stays as it came when its index is damaged later, and follows that again once it can be read.
+#[tokio::test]
+async fn an_index_that_is_damaged_later_harms_nothing_that_came_before() {
+    let recorded =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../providers/tests/recordings/history/openclaw");
+    // With transcripts, and of rows alone.
+    for rows_alone in [false, true] {
+        let home = TestHome::started(OSTLER).await;
+        let client = home.client().await;
+        let from = home.path().join("outside/.openclaw");
+        let sessions = from.join("agents/main/sessions");
+        copy_dir(&recorded.join("store-handwritten"), &sessions);
+        if rows_alone {
+            for entry in fs::read_dir(&sessions).unwrap().map(|entry| entry.unwrap().path()) {
+                let is_index = entry.file_name().is_some_and(|name| name == "sessions.json");
+                if !is_index && entry.is_file() {
+                    fs::remove_file(entry).unwrap();
+                }
+            }
+        }
+        import_openclaw(&client, &from, false).await;
+        let index = fs::read(sessions.join("sessions.json")).unwrap();
+        let shown = || out(&home, &["conversation", "ls", "-a", "--json"]);
+        let (whole, before) = (tree(&from), shown());
+        let exported = |name: &str| {
+            let to = home.path().join(name);
+            out(&home, &["export", "--all", "--format", "openclaw", "--dir", to.to_str().unwrap()]);
+            let files = tree(&to.join("agents"));
+            let came =
+                whole.iter().filter_map(|(name, text)| Some((name.strip_prefix("agents").ok()?, text)));
+            for (name, text) in came {
+                let shown = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
+                assert_eq!(files.get(name).map(|text| shown(text)), Some(shown(text)), "{}", name.display());
+            }
+        };
+        exported("before");
+        for damaged in [&index[..index.len() / 2], b"", b"[]"] {
+            fs::write(sessions.join("sessions.json"), damaged).unwrap();
+            let news = import_openclaw(&client, &from, false).await;
+            let News::Done(totals) = news.last().unwrap() else { panic!("{news:?}") };
+            assert_eq!((totals.new, totals.failed), (0, 1), "{news:?}");
+            assert_eq!(shown(), before, "nothing of it is another one");
+            exported("damaged");
+        }
+        // Whole again and changed, it is followed.
+        let text = String::from_utf8(index).unwrap().replacen(
+            "\"sessionId\"",
+            "\"label\": \"anew\", \"sessionId\"",
+            1,
+        );
+        fs::write(sessions.join("sessions.json"), text).unwrap();
+        import_openclaw(&client, &from, false).await;
+        assert!(shown().contains("\"anew\""), "{}", shown());
+    }
+}
+
+/// A transcript that no row names has one as soon as somebody says something of it.
+#[tokio::test]
+async fn what_is_noted_of_a_transcript_without_a_row_goes_out() {
+    let home = TestHome::started(OSTLER).await;
+    let client = home.client().await;
+    let from = home.path().join("outside/.openclaw");
+    let sessions = from.join("agents/main/sessions");
+    fs::create_dir_all(&sessions).unwrap();
+    let index = json!({"agent:main:main": {"sessionId": "a", "updatedAt": 1}}).to_string();
+    fs::write(sessions.join("sessions.json"), &index).unwrap();
+    let header =
+        r#"{"type":"session","version":3,"id":"lost","timestamp":"2026-11-15T10:00:00.000Z","cwd":"/x"}"#;
+    let line = r#"{"type":"message","id":"1","parentId":null,"timestamp":"2026-11-15T10:00:01.000Z","message":{"role":"user","content":"hello"}}"#;
+    fs::write(sessions.join("lost.jsonl"), format!("{header}\n{line}\n")).unwrap();
+    import_openclaw(&client, &from, false).await;
+    let to = home.path().join("claw");
+    let export = || {
+        out(&home, &["export", "--all", "--format", "openclaw", "--dir", to.to_str().unwrap()]);
+        fs::read_to_string(to.join("agents/main/sessions/sessions.json")).unwrap()
+    };
+    assert_eq!(export(), index);
+    let orphan = client.session("lost").await.unwrap().conversation.to_string();
+    out(&home, &["conversation", "set", &orphan, "thinking_level=high", "label=found"]);
+    let rows: Value = serde_json::from_str(&export()).unwrap();
+    let row = &rows["agent:main:recovered:lost"];
+    assert_eq!((&row["label"], &row["thinkingLevel"]), (&json!("found"), &json!("high")), "{rows}");
+    assert_eq!((&row["sessionId"], &row["sessionFile"]), (&json!("lost"), &json!("lost.jsonl")), "{rows}");
+    assert_eq!(rows["agent:main:main"]["sessionId"], "a", "{rows}");
+}
+
 /// What begins anew under the key of a dialogue that came in is a dialogue of its own, also to OpenClaw.
 #[tokio::test]
 async fn a_reset_of_what_came_in_goes_out_beside_it() {

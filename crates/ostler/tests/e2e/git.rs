@@ -352,6 +352,31 @@ async fn a_line_leads_to_its_turn_and_prompt() {
 }
 
 #[tokio::test]
+async fn lines_that_were_put_back_are_from_where_they_were() {
+    let (home, client) = in_repository().await;
+    let view = turn(&home, &client, None, vec![write("a.txt", "one\nTWO\n")]).await;
+    let view =
+        turn(&home, &client, Some(&view), vec![write("a.txt", "three\nTWO\n"), write("b.txt", "b\n")]).await;
+    let who = view.id.to_string();
+    assert!(client.rewind(&who, "1", false).await.unwrap().is_done);
+    let path = |name: &str| home.campaign_dir().join(name).to_string_lossy().into_owned();
+    let blame = async |name: &str, number| {
+        let blamed = client.blame(&path(name), number).await.unwrap();
+        (blamed.text, blamed.snapshot.turn, blamed.snapshot.cause)
+    };
+    assert_eq!(blame("a.txt", 1).await, ("one".to_owned(), 0, Cause::Start));
+    assert_eq!(blame("a.txt", 2).await, ("TWO".to_owned(), 1, Cause::Turn));
+    assert!(client.blame(&path("b.txt"), 1).await.is_err(), "it is gone");
+    assert_eq!(client.difference(&who, "", false).await.unwrap().files.len(), 1, "what is there now");
+    // Whoever goes on has not made what was put back.
+    let view = turn(&home, &client, Some(&view), vec![write("c.txt", "c\n")]).await;
+    work(&client, &view).await;
+    assert_eq!(blame("a.txt", 1).await, ("one".to_owned(), 0, Cause::Start));
+    assert_eq!(blame("a.txt", 2).await, ("TWO".to_owned(), 1, Cause::Turn));
+    assert_eq!(blame("c.txt", 1).await, ("c".to_owned(), 3, Cause::Turn));
+}
+
+#[tokio::test]
 async fn a_snapshot_that_cannot_be_taken_harms_nobody() {
     let (home, client) = in_repository().await;
     // Something else is where snapshots go.

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::Write,
+    io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
     process::Stdio,
     time::Duration,
@@ -419,6 +419,25 @@ async fn agents_outside_are_rows_for_as_long_as_somebody_watches() {
     let (files, _) = imported(&client, &import(Source::Claude, &dir)).await;
     let next = client.session(&files[0].session.unwrap().to_string()).await.unwrap();
     assert_eq!((files[0].verdict, next.continues), (Verdict::Grown, Some(view.id)));
+}
+
+/// What comes while it is watched is written at once, also for programs.
+#[tokio::test]
+async fn whoever_watches_is_told_of_what_comes_when_it_comes() {
+    let home = TestHome::started(OSTLER).await;
+    let dir = claude_store(&home);
+    let from = dir.to_str().unwrap();
+    for form in ["table", "jsonl"] {
+        let mut watching = home.command(&["import", "claude", "--from", from, "--watch", "-o", form]);
+        let mut watching = watching.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines().map(Result::unwrap);
+        // It has looked once when it says what there was.
+        assert!(lines.any(|line| line.starts_with('✓') || line.contains("\"kind\":\"done\"")));
+        append(&dialogue(&dir), &[said(1, "go on")]);
+        assert!(lines.any(|line| line.contains("grown")), "{form}");
+        watching.kill().unwrap();
+        watching.wait().unwrap();
+    }
 }
 
 /// With a word in the configuration the daemon follows them itself, and nobody has to keep a terminal open.

@@ -281,6 +281,11 @@ fn questions_in_sql_are_answered_in_every_form_and_change_nothing() {
     assert_eq!(json_of(&home, &["sql", asked, "-o", "jsonl"]), row);
     assert_eq!(ok(&home, &["sql", "-o", "csv", asked]), "campaign,provider,input,missing\nshop,script,7,\n");
     assert!(ok(&home, &["sql", asked]).contains("shop"));
+    for comment in ["-- of each campaign = one row\n", "--x\n", "/* all */ "] {
+        let commented = format!("{comment}{asked}");
+        assert_eq!(json_of(&home, &["sql", &commented, "--json"]), json_of(&home, &["sql", asked, "--json"]));
+    }
+    assert_eq!(home.run(&["sql", "--no-such-option"]).status.code(), Some(2));
     let file = home.path().join("question.sql");
     std::fs::write(&file, "SELECT count(*) AS n FROM v1_events").unwrap();
     let file = file.to_string_lossy();

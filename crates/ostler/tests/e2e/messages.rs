@@ -151,6 +151,18 @@ async fn what_waits_is_changed_moved_and_taken_back_until_it_is_sent() {
     client.edit_message(&sent[1], &long).await.unwrap();
     client.move_message(&sent[3], MessagePlace::First).await.unwrap();
     assert_eq!(client.message(&sent[1]).await.unwrap().message.text, long, "all of it");
+    let who = view.id.to_string();
+    let (listed, code) = ostler(&home, &["message", "ls", &who, "-o", "json"]);
+    assert_eq!(code, Some(0));
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let order: Vec<_> = listed["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["id"].clone(), row["place"].clone()))
+        .collect();
+    let expected = [(3, 1), (1, 2), (2, 3)].map(|(n, place): (usize, u32)| (json!(sent[n]), json!(place)));
+    assert_eq!(order, expected, "in the order in which they are told");
     let again = client.cancel_message(&sent[0]).await.unwrap_err().to_refusal();
     assert_eq!(again.reason, Reason::WrongState);
     let_go(&home);

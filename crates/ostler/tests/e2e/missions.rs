@@ -104,6 +104,22 @@ fn every_strategy_runs_to_its_end() {
 }
 
 #[test]
+fn a_member_whose_work_a_person_calls_done_is_done() {
+    let home = with_campaign();
+    let works = agent("a", "retries = 0\ncomplete_when = \"done\"", vec![json!({"sleep_ms": 60_000})]);
+    plan(&home, "plan.toml", "objective = \"Wait\"\nname = \"waits\"", &[works]);
+    ok(&home, &["mission", "start", "-d", "plan.toml"]);
+    let session = || {
+        let whole = json_of(&home, &["mission", "show", "waits"]);
+        assignment(&whole, "a")["session"].as_str().map(str::to_owned)
+    };
+    let works = || session().is_some_and(|id| json_of(&home, &["show", &id])["status"] == "WORKING");
+    wait::until("its member to work", SOON, works);
+    ok(&home, &["done", &session().unwrap()]);
+    until(&home, "waits", "completed");
+}
+
+#[test]
 fn a_mission_that_nobody_watches_is_answered_at_once() {
     let home = with_campaign();
     let asks = vec![json!({"ask": {"tool": "run", "input": "make mischief"}}), scenario::say("went on")];

@@ -287,6 +287,7 @@ async fn what_somebody_removes_is_announced_and_deleted_and_can_be_taken_back() 
     let plan = said(&["retention", "plan"]);
     assert!(plan.contains("2 sessions marked") && plan.contains("for good in 13d"), "{plan}");
     let held = out(&home, &["retention", "hold", &kept.id.to_string()]);
+    assert!(held.starts_with(&kept.id.short()), "{held}");
     assert!(held.contains("and not while") && !held.contains("is deleted for good"), "{held}");
     let plan = said(&["retention", "plan"]);
     assert!(plan.contains("1 session marked") && plan.contains("1 marked session held"), "{plan}");

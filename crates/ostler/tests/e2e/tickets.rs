@@ -147,6 +147,34 @@ fn a_session_is_not_ended_to_go_on_with_what_its_ticket_forbids() {
 }
 
 #[test]
+fn what_a_person_calls_done_is_done_with_its_ticket() {
+    let home = with_campaign();
+    let run = |ticket: &str, name: &str| {
+        ok(&home, &["run", "-d", "-q", "-p", "script", "--name", name, "--ticket", ticket, "hello"])
+    };
+    let one = run("gh:shop#70", "one");
+    let said = ok(&home, &["done", &one]);
+    assert!(said.contains("ticket gh:shop#70 is done"), "{said}");
+    let whole = json_of(&home, &["ticket", "show", "gh:shop#70"]);
+    assert_eq!(whole["status"], "done", "{whole}");
+    assert!(whole["why"].as_str().unwrap().contains("Its work is done, said "), "{whole}");
+    // Nor is it left open where the session had ended with its turn.
+    ok(&home, &["run", "-q", "-p", "script", "--name", "two", "--ticket", "gh:shop#71", "hello"]);
+    assert_eq!(status(&home, "gh:shop#71"), "queued");
+    let said = ok(&home, &["done", "two"]);
+    assert!(said.contains("had ended before") && said.contains("ticket gh:shop#71 is done"), "{said}");
+    assert_eq!(status(&home, "gh:shop#71"), "done");
+    // Others go on with it, or it did not end in peace: that is said.
+    let (first, second) = (run("gh:shop#72", "first"), run("gh:shop#72", "second"));
+    let said = ok(&home, &["done", &first]);
+    assert!(said.contains("is running (ostler ticket done gh:shop#72)"), "{said}");
+    assert_eq!(status(&home, "gh:shop#72"), "running");
+    ok(&home, &["stop", &second]);
+    ok(&home, &["done", &second]);
+    assert_eq!(status(&home, "gh:shop#72"), "queued", "it was stopped");
+}
+
+#[test]
 fn nothing_is_promised_to_go_on_with_a_ticket_that_is_over() {
     let home = with_campaign();
     let waits = r#"until test -e go; do sleep 0.05; done; exit 3"#;

@@ -1,7 +1,12 @@
 //! SessionService.
 
 use ostler_domain::{
-    Receipt, budget::Amount, chain::Chain, handoff::Wish, query::Page, session::WatchdogLimits,
+    Receipt,
+    budget::Amount,
+    chain::Chain,
+    handoff::Wish,
+    query::{Listed, Page},
+    session::WatchdogLimits,
 };
 use ostler_engine::{Addressee, Answer, MessagePlace, MessageRow, NewFork, NewSession, Raised, Sent, Words};
 use ostler_wire::{
@@ -232,9 +237,14 @@ impl SessionService for Served {
         &self,
         request: Request<pb::ListMessagesRequest>,
     ) -> Result<Response<pb::ListMessagesResponse>, Status> {
-        let pb::ListMessagesRequest { who, limit, cursor } = request.into_inner();
-        let page = from_proto::page(limit, &cursor).map_err(invalid)?;
-        let listed = self.engine.messages(&who, page).await.map_err(refused)?;
+        let pb::ListMessagesRequest { who, limit, cursor, waiting } = request.into_inner();
+        let listed = if waiting {
+            let rows = self.engine.messages_in_order(&who).await.map_err(refused)?;
+            Listed { rows, next_cursor: None }
+        } else {
+            let page = from_proto::page(limit, &cursor).map_err(invalid)?;
+            self.engine.messages(&who, page).await.map_err(refused)?
+        };
         Ok(Response::new(pb::ListMessagesResponse {
             messages: listed.rows.into_iter().map(|row| to_proto::delivery(&rows::delivery(row))).collect(),
             next_cursor: to_proto::cursor(listed.next_cursor),

@@ -16,7 +16,7 @@ use crate::{
     exit_code,
     failure::Failure,
     listing::{Found, ListArgs},
-    output::Line,
+    output::{Line, Tone},
     screen::{self, retention::Entry},
     words,
 };
@@ -105,7 +105,9 @@ fn show(app: &App, standing: &Standing) -> Result<u8, Failure> {
         app.ui.data(&Line::of(standing.session.to_string()))?;
     } else {
         let record = screen::retention::record(standing, words::now());
-        app.ui.data(&Line::new().strong(standing.name.as_str()).plain("  ").append(record))?;
+        // A name may be that of several sessions.
+        let of = Line::toned(Tone::Accent, standing.session.short()).plain(" ");
+        app.ui.data(&of.strong(standing.name.as_str()).plain("  ").append(record))?;
     }
     Ok(exit_code::OK)
 }

@@ -30,7 +30,7 @@ const NARROWEST: usize = 8;
 #[derive(Debug, Args)]
 pub(crate) struct SqlArgs {
     /// One SELECT over the views, SQLite's dialect; - reads it from standard input
-    #[arg(value_name = "QUERY")]
+    #[arg(value_name = "QUERY", allow_hyphen_values = true, value_parser = query)]
     query: Option<String>,
     /// Read the query from this file
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["query", "views"])]
@@ -47,6 +47,14 @@ pub(crate) struct SqlArgs {
     /// Leave the names of the columns out, of tables and -o csv
     #[arg(long)]
     no_headers: bool,
+}
+
+/// A query may begin with a comment, which no option looks like.
+fn query(typed: &str) -> Result<String, String> {
+    match typed.starts_with('-') && typed != "-" && !typed.contains(char::is_whitespace) {
+        true => Err("that is no option, and no question".to_owned()),
+        false => Ok(typed.to_owned()),
+    }
 }
 
 impl SqlArgs {
