@@ -9,7 +9,7 @@ use ostler_domain::{
     event::AskKind,
     limits::PAGE_MOST,
     query::{EventFilter, Page, Scope, SessionFilter},
-    session::{Attention, Status},
+    session::{Attention, Rank, Status},
     text::visible,
 };
 use ostler_form::{
@@ -111,7 +111,7 @@ pub(super) async fn view(visitor: &Visitor) -> Result<View, Failure> {
     for card in cards.iter_mut().filter(|card| !matches!(card.kind, "failed" | "settled")) {
         card.last = last_deeds(visitor, &card.session).await?;
     }
-    let working: Vec<_> = sessions.iter().filter(|session| row::rank(session) == 1).collect();
+    let working: Vec<_> = sessions.iter().filter(|session| session.rank() == Rank::AtWork).collect();
     let working_words = match working.len() {
         0 => "Nobody is at work.".to_owned(),
         n => format!("{} at work.", words::plural(n as u64, "agent is", "agents are")),
