@@ -132,6 +132,16 @@ async fn a_link_on_the_phone_answers_that_approval_once_and_nothing_else() {
     let card = Card::follow(&link).unwrap();
     assert_eq!(Card::follow(&link).err().map(|answer| answer.status), Some(403), "it works once");
 
+    // Whoever lists who may come in hears how little that is.
+    let tokens = json_of(&home, &["api", "token", "ls"]);
+    let browser = tokens["tokens"].as_array().unwrap().iter().find(|row| row["name"] == "phone").unwrap();
+    assert_eq!(browser["approval"], json!(approval), "{tokens}");
+    let listed = home.run(&["api", "token", "ls"]);
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let line = listed.lines().find(|line| line.contains("phone")).unwrap();
+    let short = &approval[approval.len() - 5..];
+    assert!(line.contains(&format!("answer {}", short.to_lowercase())), "{listed}");
+
     let other = begin(&client, "other", vec![leave("make other")]).await;
     let others = asks(&home, &other).await;
     for path in ["/", "/sessions", "/v1/sessions", "/v1/events", "/v1/approvals", "/live", "/metrics"] {

@@ -191,13 +191,14 @@ pub(super) async fn view(visitor: &Visitor) -> Result<View, Failure> {
     });
     let tokens = client.tokens().await?.into_iter().map(|token| {
         let used = used(token.last_used, now);
+        let may = words::may(&token);
         let cure = format!("ostler api token rm {}", if token.is_browser { &token.id } else { &token.name });
         TableRow {
             id: token.id.clone(),
             cells: vec![
                 cell(token.name),
                 cell(if token.is_browser { "browser" } else { "token" }),
-                cell(if token.read_only { "look" } else { "everything" }),
+                cell(may),
                 number(used),
                 line(cure),
             ],
