@@ -282,6 +282,8 @@ async fn a_share_allows_what_it_says_and_the_machine_decides() {
     let (mine, other) = (work(&home, &client).await, work(&home, &client).await);
     let share = |args: &[&str]| ok(&home, &[&["share", &mine.id.to_string()], args].concat());
     let (looks, speaks) = (share(&["--name", "looks"]), share(&["--name", "speaks", "--access", "interact"]));
+    let shares = ok(&home, &["share", "ls"]);
+    assert_eq!(shares.matches("1h 59m").count(), 2, "what is left is said to the minute: {shares}");
     wait::until("the machine to be connected", wait::PATIENCE, || {
         hub.asked("GET", &format!("/n/build/v1/sessions/{}", mine.id), &looks, "", &[]).status == 200
     });

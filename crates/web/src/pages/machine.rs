@@ -279,7 +279,7 @@ pub(super) async fn view(visitor: &Visitor) -> Result<View, Failure> {
 
 /// A part of this machine that somebody has for a while.
 fn share_row(share: Share, now: Time) -> TableRow {
-    let left = words::age(share.expires.since(now));
+    let left = words::span(share.expires.since(now));
     let may = format!("{} {}, for {left}", share.access.as_str(), share.scope);
     let (used, cure) = (used(share.last_used, now), format!("ostler share rm {}", share.name));
     TableRow {
