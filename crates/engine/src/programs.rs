@@ -2,8 +2,10 @@
 
 use std::{
     collections::HashMap,
-    env, fs, io,
-    os::unix::fs::{MetadataExt, PermissionsExt},
+    env,
+    fs::{self, DirBuilder},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     process::Stdio,
     sync::{Arc, Mutex},
@@ -177,8 +179,11 @@ impl Programs {
         let known: Vec<Kept> = known.collect();
         let half = self.kept.with_extension("half");
         let written = serde_json::to_vec(&known).map_err(io::Error::from);
-        let written =
-            written.and_then(|text| fs::write(&half, text)).and_then(|()| fs::rename(&half, &self.kept));
+        let write = |text: Vec<u8>| {
+            let mut options = fs::OpenOptions::new();
+            options.write(true).create(true).truncate(true).mode(0o600).open(&half)?.write_all(&text)
+        };
+        let written = written.and_then(write).and_then(|()| fs::rename(&half, &self.kept));
         if let Err(error) = written {
             tracing::debug!(%error, "the versions of programs are not kept");
         }
@@ -285,7 +290,7 @@ fn interpreter(path: &Path) -> Option<String> {
 
 /// Asks the program itself. It is the user's own, and what it says goes into no file.
 async fn ask_version(found: &FoundProgram, home: &Path) -> Option<Version> {
-    fs::create_dir_all(home).ok()?;
+    DirBuilder::new().recursive(true).mode(0o700).create(home).ok()?;
     let version = say_version(found, home).await;
     if let Err(error) = fs::remove_dir_all(home) {
         tracing::debug!(%error, "what a program left when it was asked for its version is still there");

@@ -3,8 +3,10 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    fs,
+    fs::{self, OpenOptions},
+    io::{self, Write},
     ops::ControlFlow,
+    os::unix::fs::OpenOptionsExt,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -120,6 +122,12 @@ impl Door {
         self.inner.household.home.state().join("hub-cursor")
     }
 
+    fn note_cursor(&self, place: u64) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create(true).truncate(true).mode(0o600).open(self.cursor_file());
+        file?.write_all(place.to_string().as_bytes())
+    }
+
     /// One connection, to its end. Says why it ended.
     async fn talk(
         &self,
@@ -170,7 +178,7 @@ impl Door {
                         window.acked(seq);
                         *was_heard = true;
                         // A convenience for a hub that loses what it has.
-                        let _ = fs::write(self.cursor_file(), window.place().to_string());
+                        let _ = self.note_cursor(window.place());
                     }
                     Some(ToNode::Command(command)) => {
                         let (door, sayer, done) = (self.clone(), sayer.clone(), Arc::clone(done));
@@ -224,7 +232,7 @@ impl Door {
                 let begin = hub::begin(after, once, status.last_seq);
                 if once.is_none() {
                     // Noted before anything is sent: whoever comes back before the first of it was heard begins here too.
-                    fs::write(self.cursor_file(), begin.to_string()).map_err(|error| error.to_string())?;
+                    self.note_cursor(begin).map_err(|error| error.to_string())?;
                 }
                 Ok(begin)
             }

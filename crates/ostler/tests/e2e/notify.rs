@@ -321,6 +321,13 @@ fn a_terminal_that_nobody_looks_at_rings() {
         asks(&name);
         top.has_shown("\u{1b}]9;dawn-")
     });
+    // What it leaves for the daemon, that somebody looks, is nobody else's to read. Its pictures are taken off it meanwhile.
+    top.type_in("j");
+    wait::until("it to say that somebody looks", wait::PATIENCE, || {
+        top.has_shown("never") || home.home.looked_at().exists()
+    });
+    let looked = fs::metadata(home.home.looked_at()).unwrap().permissions().mode() & 0o777;
+    assert_eq!(looked, 0o600);
     top.child.kill().unwrap();
     top.child.wait().unwrap();
 }

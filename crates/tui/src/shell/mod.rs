@@ -12,6 +12,7 @@ mod terminal;
 use std::{
     fs::File,
     io,
+    os::unix::fs::OpenOptionsExt,
     path::PathBuf,
     process::Command,
     sync::Arc,
@@ -337,7 +338,8 @@ impl Shell<'_> {
         if self.state.is_looked_at() && is_due {
             self.said_looking = Some(Instant::now());
             // Who cannot say it is told twice.
-            let _ = File::create(file).and_then(|file| file.set_modified(SystemTime::now()));
+            let opened = File::options().write(true).create(true).truncate(false).mode(0o600).open(file);
+            let _ = opened.and_then(|file| file.set_modified(SystemTime::now()));
         }
     }
 
