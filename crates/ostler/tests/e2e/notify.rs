@@ -261,6 +261,8 @@ async fn channels_are_listed_tried_and_taken_back_and_comments_stay() {
     let (code, words) = refused(&home, &["notify", "add", "ntfy", "https://ntfy.example/"]);
     assert!(code != Some(0) && words.contains("topic is missing"), "{words}");
 
+    let (code, words) = refused(&home, &["notify", "test", "terminal"]);
+    assert!(code != Some(0) && words.contains("there is no terminal here"), "{words}");
     ok(&home, &["notify", "test", "phone"]);
     assert!(phone.heard()[0].body.as_str().unwrap().contains("this is a test of phone"));
     ok(&home, &["notify", "add", "hook", "--name", "gone", "--", "/no/such/program"]);
