@@ -211,10 +211,12 @@ fn the_terminal_rings_for_whoever_does_not_look_at_it() {
     let notice = || Message::Notice("api-auth asks to use Bash".to_owned());
     let rings = [Effect::Ring("api-auth asks to use Bash".to_owned())];
     assert_eq!(tell(&mut state, notice()), rings, "nobody has pressed a key");
-    tell(&mut state, Message::Faced(true));
+    tell(&mut state, Message::Faced(Some(true)));
     assert_eq!(tell(&mut state, notice()), [], "it is in front");
-    tell(&mut state, Message::Faced(false));
+    tell(&mut state, Message::Faced(Some(false)));
     assert_eq!(tell(&mut state, notice()), rings);
+    tell(&mut state, Message::Faced(None));
+    assert_eq!(tell(&mut state, notice()), rings, "it says so without knowing, and no key was pressed");
     // A terminal that does not say whether it is in front: whoever pressed a key a moment ago looks.
     let mut state = seen();
     press(&mut state, &[Key::Down]);
