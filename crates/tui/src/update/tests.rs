@@ -183,6 +183,18 @@ fn a_filter_holds_while_it_is_typed_and_esc_drops_it() {
     assert_eq!(state.rows().len(), state.overview.sessions.len());
     press(&mut state, &[Key::Char('/'), Key::Char('z'), Key::Esc]);
     assert_eq!(state.filter, "");
+    // The cursor comes back to its session with it, also where nothing fitted.
+    press(&mut state, &[Key::Char('j'), Key::Char('j')]);
+    let before = state.cursor;
+    press(&mut state, &[Key::Char('/')]);
+    type_in(&mut state, "zzz");
+    assert_eq!((state.rows().len(), state.cursor), (0, None));
+    press(&mut state, &[Key::Esc]);
+    assert!(before.is_some() && state.cursor == before, "{:?}", state.cursor);
+    press(&mut state, &[Key::Char('/')]);
+    type_in(&mut state, "zzz");
+    press(&mut state, &[Key::Enter, Key::Esc]);
+    assert!(state.cursor.is_some(), "it is on a row again");
 }
 
 #[test]
@@ -200,6 +212,11 @@ fn leaving_is_all_that_quitting_does() {
     for key in [Key::Char('q'), Key::Interrupt] {
         assert_eq!(press(&mut seen(), &[key]), [Effect::Quit]);
     }
+    let mut state = seen();
+    press(&mut state, &[Key::Tab, Key::Char('?')]);
+    assert!(matches!(state.view, View::Help), "also while a question has the focus");
+    press(&mut state, &[Key::Char(' ')]);
+    assert_eq!((state.focus, press(&mut state, &[Key::Char('q')])), (Focus::Card, vec![Effect::Quit]));
     let mut state = seen();
     press(&mut state, &[Key::Char('r'), Key::Char('q')]);
     assert_eq!(press(&mut state, &[Key::Interrupt]), [], "Ctrl-C leaves the box first");
