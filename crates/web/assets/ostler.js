@@ -467,7 +467,7 @@ document.addEventListener("keydown", (event) => {
   const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
   if (event.key === "Escape") { if (isTyping) event.target.blur(); else if (!$("dialog[open]")) history.back(); return; }
   if (isTyping || $("dialog[open]") || event.ctrlKey || event.metaKey || event.altKey) return;
-  const stops = $$("#main [data-card], #main tr.row[data-href], #main .hits a, #main .item summary, #main .patch [data-at]");
+  const stops = $$("#main [data-card], #main tr.row[data-href], #main .hits a:not(.ask), #main .item summary, #main .patch [data-at]");
   const here = document.activeElement;
   const at = stops.indexOf(here);
   const gone = Date.now() - went < 1200;
@@ -504,6 +504,8 @@ function actions(scope) {
 for (const form of $$("form[data-cli]")) tell(form);
 // Of days that have no room, the last are looked at.
 for (const days of $$(".drawing[aria-label=days]")) days.scrollLeft = days.scrollWidth;
+// On a narrow screen the list of pages is wider than there is room for, and the one that is here stands in it.
+if ($(".rail").scrollWidth > $(".rail").clientWidth) $(".rail [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 stamp();
 if (location.hash || $("#activity")) begin();
 if (!still()) live();

@@ -195,10 +195,15 @@ pub(super) async fn view(visitor: &Visitor, asked: &CostAsked) -> Result<View, F
         title: "Cost".to_owned(),
         lead: format!("{} in {span} · prices of {}", money(&split.total), prices.date),
         chips: By::ALL.into_iter().map(chip).collect(),
-        drawing: format!(
-            "<div class=\"scroll drawing\" tabindex=\"0\" role=\"region\" aria-label=\"days\">{}</div>",
-            draw::days(&drawn.collect::<Vec<_>>())
-        ),
+        // Of days on which nothing was used there is nothing to see.
+        drawing: if days.rows.is_empty() {
+            String::new()
+        } else {
+            format!(
+                "<div class=\"scroll drawing\" tabindex=\"0\" role=\"region\" aria-label=\"days\">{}</div>",
+                draw::days(&drawn.collect::<Vec<_>>())
+            )
+        },
         tables: vec![
             Table {
                 heads: vec![by.word(), "Sessions", "Input", "Cache read", "Cache write", "Output", "Cost"],

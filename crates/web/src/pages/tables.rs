@@ -100,6 +100,11 @@ impl Table {
         self.heads.iter().any(|head| !head.is_empty())
     }
 
+    /// What a column is called, where it is.
+    fn head(&self, column: &usize) -> &'static str {
+        self.heads.get(*column).copied().unwrap_or_default()
+    }
+
     /// A head stands as what is below it.
     fn class_of(&self, column: &usize) -> &'static str {
         let below = self.rows.first().and_then(|row| row.cells.get(*column));

@@ -82,7 +82,7 @@ async fn every_page_is_there_also_when_there_is_nothing() {
         ("/campaigns/shop?wish=run&what=git%20push", "asks a person"),
         ("/machine", "Agent programs"),
         // As the doctor itself says it.
-        ("/machine", "<td>keepers</td><td>0 of 0 answer</td>"),
+        ("/machine", "keepers</td><td data-is=\"How it stands\">0 of 0 answer</td>"),
         ("/machine", "No other machine has a name here"),
     ];
     for (path, words) in pages {
@@ -94,6 +94,7 @@ async fn every_page_is_there_also_when_there_is_nothing() {
             "{path}: the policy forbids it"
         );
     }
+    assert!(!open.get("/cost").body.contains("aria-label=\"days\""), "there are none to draw");
     let unknown = open.get("/sessions/nobody");
     assert!(unknown.status == 404 && unknown.body.contains("<html"), "{unknown:?}");
     let client = open.home.client().await;
