@@ -135,7 +135,11 @@ async fn budgets(visitor: &Visitor) -> Result<Table, Failure> {
             cells: vec![
                 cell(name),
                 cell(said.unwrap_or_else(|| "none".to_owned())),
-                action(Some(set.ask(format!("Such as budget=25usd, for {name}"), "settings"))),
+                action(Some(set.ask(
+                    format!("Such as budget=25usd, for {name}"),
+                    "settings",
+                    format!("ostler campaign set {name}"),
+                ))),
             ],
         }
     });

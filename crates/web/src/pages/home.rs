@@ -10,10 +10,10 @@ use ostler_domain::{
     limits::PAGE_MOST,
     query::{EventFilter, Page, Scope, SessionFilter},
     session::{Attention, Rank, Status},
-    text::visible,
+    text::{shell_word, visible},
 };
 use ostler_form::{
-    held::{budget_cure, shared_budget_cure},
+    held::{budget_cure, larger_budget, shared_budget_cure},
     words,
 };
 
@@ -76,6 +76,7 @@ struct Card {
 struct Choice {
     word: String,
     body: String,
+    cli: String,
 }
 
 #[derive(Template)]
@@ -185,9 +186,10 @@ fn options(question: &str) -> Vec<String> {
 }
 
 impl Choice {
-    fn new(word: String) -> Choice {
+    fn new(word: String, approval: &str) -> Choice {
         let body = serde_json::json!({ "allow": true, "message": word }).to_string();
-        Choice { word: visible(&word), body }
+        let word = visible(&word);
+        Choice { cli: format!("ostler allow {approval} -m {}", shell_word(&word)), word, body }
     }
 }
 
@@ -206,7 +208,7 @@ impl Card {
             diff: patch::of_edit(&approval.input),
             input: visible(&approval.input),
             options: match is_question {
-                true => options(&approval.input).into_iter().map(Choice::new).collect(),
+                true => options(&approval.input).into_iter().map(|word| Choice::new(word, &short)).collect(),
                 false => Vec::new(),
             },
             cli: if is_question {
@@ -234,7 +236,10 @@ impl Card {
                 cure if cure.starts_with("ostler agent ") => {
                     ("agent held", shared_budget_cure(session, campaign))
                 }
-                cure => ("held", cure),
+                cure => {
+                    let larger = larger_budget(session);
+                    ("held", larger.map_or(cure, |larger| format!("ostler resume {short} --budget {larger}")))
+                }
             },
             Some(attention) if attention.needs_you() => ("stalled", format!("ostler resume {short}")),
             _ => return None,
